@@ -72,8 +72,7 @@ export async function runWatched(
     await connection.run(sql);
   } finally {
     running = false;
-    // Whoever waits for the last of a statement's threads asks for progress all the while, behind locks. Where the statement was interrupted,
-    // so may this be, and its own error is the one to tell.
+    // Where the statement was interrupted, so may this be, and its own error is the one to tell.
     await connection.run("SET enable_progress_bar = false").catch(() => undefined);
   }
 }

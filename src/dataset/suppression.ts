@@ -45,7 +45,7 @@ async function readList(folder: string): Promise<{ key: Buffer | undefined; entr
 /** How many entries the list has. @throws InputError where it cannot be read whole */
 export const readSuppressedEntries = async (folder: string): Promise<number> => (await readList(folder)).entries.length;
 
-/** Whom a version of a dataset was built without. Whoever is added to the list later is looked for in every page until the next build. */
+/** Whom a version was built without. Whoever is added later is looked for in every page until the next build. */
 const leftOutFile = (datasetDir: string): string => join(datasetDir, "left-out.json");
 
 interface LeftOut {

@@ -26,7 +26,7 @@ parentPort.on("message", ({ id, message }) => {
   }
 });`;
 
-/** A thread that answers what it is asked, in order. It starts with the first message, and keeps no process alive while nobody waits. */
+/** A thread that answers in order. It starts with the first message, and keeps no process alive while nobody waits. */
 export class Thread<Message, Answer> {
   readonly #options: ThreadOptions;
   readonly #waiting = new Map<number, Waiting<Answer>>();

@@ -47,7 +47,7 @@ export interface BuildOptions {
 /** Versions kept beside the one that is served: a bad import can be taken back. */
 export const KEPT = 1;
 
-/** What a build starts from: fills `staged_people` (columns as the records, PERSON_FORMS, and `place`, a row's own number) and `staged_companies` (as the records). */
+/** What a build starts from: fills `staged_people` (and `place`, a row's own number) and `staged_companies`. */
 export interface BuildSource {
   readonly name: string;
   /** Where the name is known after staging only. */
@@ -62,7 +62,7 @@ export interface BuildSource {
 
 const INTERRUPT_EVERY_MS = 50;
 
-/** Builds a version beside the current one and publishes it at the end, one build at a time. @returns undefined where `isDone` said so */
+/** Builds a version beside the current one and publishes it. @returns undefined where `isDone` said so */
 export async function buildDataset(source: BuildSource, options: BuildOptions): Promise<DatasetMeta | undefined> {
   await mkdir(options.datasetDir, { recursive: true, mode: 0o700 });
   return withBuildLock(
@@ -92,7 +92,7 @@ async function writeVersion(source: BuildSource, draft: string, options: BuildOp
   const scratch = join(draft, "scratch");
   await mkdir(scratch, { mode: 0o700 });
   const resources = options.resources ?? machineResources();
-  // Tables on the way are in memory: on disk DuckDB would spend most of the time on packing what is read once. What does not fit is spilled.
+  // In memory: on disk DuckDB would spend its time packing what is read once. What does not fit is spilled.
   const instance = await startDuckDb(resources, scratch);
   const connection = await instance.connect();
   const beside = await instance.connect();
@@ -109,7 +109,7 @@ async function writeVersion(source: BuildSource, draft: string, options: BuildOp
     await source.stage(connection, scratch);
     options.signal?.throwIfAborted();
     const companies = toNumber(await scalar(connection, "SELECT count(*) FROM staged_companies"));
-    // Whom a list leaves out is known with their companies only. Where there is no list these are linked while people are put in order.
+    // Whom a list leaves out is known with their companies only; without a list these are linked later.
     const list = await readHiddenPeople(options.suppression ?? suppressionDir(options.datasetDir));
     const link = async (on: DuckDBConnection): Promise<void> => {
       await keyCompanies(on);
@@ -146,7 +146,7 @@ async function writeVersion(source: BuildSource, draft: string, options: BuildOp
   }
 }
 
-/** Keys that are written beside the records. Headlines are long, and their sort and lines want room on the disk: once the records are off it. */
+/** Headlines are long: their sort wants the room that records leave on the disk. */
 const KEYS_BESIDE: readonly RowIndex[] = ["name", "address"];
 
 interface PeopleWriting {
@@ -160,8 +160,8 @@ interface PeopleWriting {
 }
 
 /**
- * Puts people in order and writes what they are counted, shown and found by; companies beside them. Two statements of DuckDB are always at work, as
- * one alone leaves its threads idle at its ends and while what it gives is written.
+ * Puts people in order and writes what they are counted, shown and found by. Two statements of DuckDB at a time: one
+ * alone leaves threads idle.
  */
 async function writePeople(
   connection: DuckDBConnection,
@@ -197,7 +197,7 @@ async function writePeople(
   }
 }
 
-/** Waits for works that go on beside each other. Where one fails the others are stopped, and none is at work any more when this throws. */
+/** Waits for works beside each other. Where one fails the others are stopped, and none is at work when this throws. */
 async function together(stop: AbortController, ...works: readonly Promise<unknown>[]): Promise<void> {
   const failures: unknown[] = [];
   const failed = (error: unknown): void => {

@@ -27,7 +27,7 @@ export interface DatasetDiff {
   readonly companies: TableDiff;
 }
 
-/** What became of the people and companies of one version in another, told apart by their ids. Needs the disk of an import for both. */
+/** What became of people and companies of one version in another, by id. Needs the disk of an import for both. */
 export function diffVersions(from: KeptVersion, to: KeptVersion, options: BuildOptions): Promise<DatasetDiff> {
   const { datasetDir, signal, sleep } = options;
   const work = async (): Promise<DatasetDiff> => {

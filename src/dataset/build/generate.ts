@@ -21,8 +21,8 @@ export interface GenerateOptions {
 export const companiesFor = (people: number): number => Math.max(1, Math.round(people / 7));
 
 /**
- * Fills `staged_people` and `staged_companies`. A row is a pure function of its number and the seed in 32-bit integers: no floats, and not
- * DuckDB's `hash()`, which may change. Skew comes from look-up tables with as many slots for a value as it is frequent.
+ * Fills the staged tables. A row is a pure function of its number and the seed in 32-bit integers: no floats, and not
+ * DuckDB's `hash()`, which may change.
  */
 export async function generateInto(connection: DuckDBConnection, options: GenerateOptions): Promise<void> {
   await createMacros(connection, options.seed);

@@ -15,7 +15,7 @@ const FORMATS: Readonly<Record<string, FileFormat>> = {
   json: "ndjson",
 };
 
-/** The files behind names and patterns, those of a pattern sorted. @throws InputError for a file that is missing, empty, no file, or of no known kind */
+/** The files behind names and patterns, those of a pattern sorted. @throws InputError */
 export async function findFiles(
   connection: DuckDBConnection,
   names: readonly string[],
@@ -99,8 +99,7 @@ export async function parquetColumns(connection: DuckDBConnection, file: InputFi
 }
 
 /**
- * DuckDB reads decimals of more than 38 digits as DOUBLE, and as other numbers (1.5.6: 500 as 8388608000) where they are not a multiple
- * of 8 bytes.
+ * DuckDB reads decimals of more than 38 digits as DOUBLE, and wrongly (1.5.6) where they are no multiple of 8 bytes.
  */
 async function wideDecimals(connection: DuckDBConnection, file: InputFile): Promise<Map<string, string>> {
   const reader = await connection.runAndReadAll(
@@ -131,10 +130,7 @@ export function fieldSql(column: string, type: string, isNumber = false): string
   return `${name}::VARCHAR`;
 }
 
-/**
- * A number with a type: whole ones kept as floats (a column with missing values often is) as whole numbers, NaN as missing; for a number
- * field a fraction such that nothing in it is taken for a separator of thousands.
- */
+/** Whole numbers kept as floats (a column with missing values often is) as whole ones, NaN as missing. */
 export const typedNumberSql = (double: string, text: string, isNumber: boolean): string =>
   `CASE WHEN isnan(${double}) THEN NULL WHEN ${double} = trunc(${double}) AND abs(${double}) <= 9007199254740991
     THEN ${double}::BIGINT::VARCHAR WHEN ${isNumber} AND contains(${text}, '.') AND NOT contains(${text}, 'e') THEN ${text} || 'e0'

@@ -135,7 +135,7 @@ function parseColumns(kind: ImportKind, value: unknown, source: string): ColumnM
   return columns;
 }
 
-/** A map that was written the other way round, column to field, is plain to see: all its values are fields, not all its names. */
+/** A map written the other way round: all its values are fields, not all its names. */
 function turned(value: Record<string, unknown>, fields: readonly string[]): Record<string, unknown> {
   const entries = Object.entries(value);
   const named = new Set(entries.map(([, field]) => field));
@@ -182,8 +182,8 @@ export interface MappedHeader {
 }
 
 /**
- * What the map says, else the column of the field's name. Of rows that are objects each field is looked for in all of them.
- * @throws InputError where a column is missing, several are one field, or nothing identifies a row
+ * What the map says, else the column of the field's name. @throws InputError where a column is missing, several are
+ * one field, or nothing identifies a row
  */
 export function findColumns(
   kind: ImportKind,

@@ -16,8 +16,7 @@ import { usableSql } from "./import-values.ts";
 
 const MAX_VALUE = 100_000;
 
-// Every source gives the fields as text, `problem` (why a row is refused), `detail` (its words), `wrong_field` (the one whose value is to blame),
-// `text` (the line) and `line` (its number).
+// Every source gives the fields as text, `problem`, `detail`, `wrong_field`, `text` (the line) and `line`.
 
 export function parquetRows(
   kind: ImportKind,
@@ -74,7 +73,7 @@ const plainText = (column: string, hasEscapes: boolean): string =>
     ? `replace(replace(replace(replace(${column}, chr(2) || 'n', chr(10)), chr(2) || 'r', chr(13)), chr(2) || 's', chr(1)), chr(2) || 't', chr(2))`
     : column;
 
-/** Words that stand for "nothing" in CSV, which has no way of its own to say it. "Null" and "NA" are names of people and of a country. */
+/** Words that stand for "nothing" in CSV. "Null" and "NA" are names of people and of a country. */
 const NOTHING = ["\\N", "NULL", "null", "N/A", "n/a", "#N/A", "NaN", "nan", "-"].map(literal).join(", ");
 /** Those of a number, a date or an address, in lower case. */
 const NO_VALUE = ["\\n", "null", "na", "n/a", "#n/a", "nan", "none", "nil", "-", "--"].map(literal).join(", ");

@@ -45,8 +45,8 @@ const ZONE = " ?([+-](0[0-9]|1[0-8])(:?[0-5][0-9])?|[A-Za-z][A-Za-z0-9/_+-]*)";
 const fourDigits = (time: string): string => `CASE WHEN strlen(${time}) = 20 AND ${time} >= '0001' THEN ${time} END`;
 
 /**
- * `2025-03-01`, a timestamp with or without offset (then UTC), or an epoch in seconds or milliseconds. A time without a zone is never cast
- * to one that has it: DuckDB (1.5.6) would take the zone that it read by name in a row before.
+ * A date, a timestamp (UTC without an offset), or an epoch in seconds or milliseconds. Never cast to a type with a
+ * zone: DuckDB (1.5.6) takes the zone of the row before.
  */
 const timestampSql = `CASE WHEN regexp_full_match(updated_at, '${DAY}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z')
   THEN CASE WHEN TRY_CAST(updated_at AS TIMESTAMP) IS NOT NULL THEN ${fourDigits("updated_at")} END ELSE ${fourDigits(`strftime(coalesce(
@@ -116,7 +116,10 @@ const NAME_PARTS = "'(?s)^[\\s\\p{Z}]*([^\\s\\p{Z}]+)[\\s\\p{Z}]*(.*?)[\\s\\p{Z}
 /** Of the raw people: what tells why one is refused. */
 const REFUSALS = ["reason", "detail", "wrong_field", "text", "file", "line"];
 
-/** `staged_people`, a view of the raw people that are taken, and `staged_companies`. What only reports want is dropped: an eighth of the memory. */
+/**
+ * `staged_people`, a view of the raw people that are taken, and `staged_companies`. What only reports want is
+ * dropped.
+ */
 export async function typedTables(connection: DuckDBConnection): Promise<void> {
   await connection.run("DELETE FROM raw_people WHERE reason IS NOT NULL");
   const asWritten = lenientFields("people").filter((field) => ADDRESSES.people[field] !== "address_form");
@@ -163,7 +166,7 @@ export function typedSql(kind: ImportKind, more: readonly string[] = []): string
   return `SELECT ${[...columns, ...more].join(", ")} FROM raw_${kind}`;
 }
 
-/** One company for each address that people name, else each domain, else each name, as the first person says it. @returns how many */
+/** One company for each address that people name, else each domain, else each name. @returns how many */
 export async function deriveCompanies(connection: DuckDBConnection): Promise<number> {
   const first = (field: string): string => `arg_min(${field}, place) FILTER (WHERE ${field} IS NOT NULL) AS ${field}`;
   const tiers: readonly { key: string; prefix: string; where: string }[] = [

@@ -16,9 +16,8 @@ export const LINK_KEY = `CASE WHEN company_address IS NOT NULL THEN 'address ' |
   WHEN company_domain IS NOT NULL THEN 'domain ' || company_domain
   WHEN normal_form(company_name) IS NOT NULL THEN 'name ' || normal_form(company_name) END`;
 
-/** `company_of`: the company of each link key. And `linked_people`, with what a record lacks of its company, so that a count of the address finds its employees. */
-// By address, by slug where one side is bare, by domain, by a name that only one has; the first by id wins. One join a statement: several
-// at once would need memory for all of their tables.
+/** `company_of`: the company of each link key; `linked_people`: what a record lacks of its company. */
+// By address, slug, domain, a name that only one has; the first by id wins. One join a statement, for memory's sake.
 export async function linkCompanies(connection: DuckDBConnection): Promise<void> {
   await connection.run(`CREATE TABLE link_keys AS SELECT DISTINCT ${LINK_KEY} AS link_key FROM staged_people`);
   await connection.run("CREATE TABLE links (link_key VARCHAR, seq UINTEGER)");

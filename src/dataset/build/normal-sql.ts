@@ -38,9 +38,8 @@ export const PERSON_FORMS =
   "address_form(network_url) AS address, address_form(company_network_url) AS company_address";
 
 /**
- * Adds the macros `normal_form`, `address_form`, `domain_form` and `slug_of` to connections of one instance. They give what contract/normalise.ts gives,
- * NULL where nothing is left. Which characters DuckDB's own functions treat as ours do is asked of both; a text with others goes to
- * JavaScript, a few microseconds each on the main thread.
+ * Macros `normal_form`, `address_form`, `domain_form` and `slug_of`, which give what contract/normalise.ts gives,
+ * NULL where nothing is left. Texts with characters that DuckDB treats otherwise go to JavaScript.
  */
 export async function addNormalForms(
   connection: DuckDBConnection,
@@ -81,8 +80,8 @@ interface Classes {
 let known: Promise<Classes> | undefined;
 
 /**
- * Classes of characters for a pattern. Of a text of `plain` ones the normal form is its lower case: none joins its neighbour, and each is
- * lower-cased alike by both. Texts of `composed` ones have their parts put together before and after.
+ * Of `plain` texts the normal form is the lower case; those of `composed` ones have their parts put together around
+ * it.
  */
 async function findClasses(connection: DuckDBConnection): Promise<Classes> {
   const reader = await connection.runAndReadAll(

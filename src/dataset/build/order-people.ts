@@ -5,7 +5,7 @@ import { scalar, toNumber } from "../duckdb.ts";
 import { type ColumnWriter, codesFor } from "../embedded/column-writer.ts";
 import type { Codes } from "../embedded/scan.ts";
 
-/** Each pass costs a call for each 2,048 people, each column of it 1 to 4 bytes a person and its different values in memory. */
+/** Each pass costs a call for each 2,048 people; each column 1 to 4 bytes a person. */
 const COLUMNS_A_PASS = 5;
 
 interface Coding {
@@ -33,8 +33,8 @@ export interface Ordering {
 }
 
 /**
- * Puts `staged_people` in public order, and writes the columns of codes of what they are sorted by. A text is brought into normal form once for
- * all who have it, and people are sorted by codes: neither texts nor records are moved. Makes `positions`, a table of each place's.
+ * Puts `staged_people` in public order by codes, so that neither texts nor records are moved, and writes the columns
+ * of codes. Makes `positions`.
  */
 export async function orderPeople(ordering: Ordering): Promise<PublicOrder> {
   const { connection, people } = ordering;

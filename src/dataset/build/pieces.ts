@@ -4,9 +4,8 @@ import { open, rm } from "node:fs/promises";
 export const PIECE_BYTES = 2 ** 24;
 
 /**
- * Reads a file piece by piece into memory that is used again and again: new memory costs as much as what is copied to it. The file is removed.
- * @param take told whether it is the last piece, returns how many of its bytes it is done with; the others are read again, with more where it is
- * not done with any
+ * Reads a file piece by piece into memory that is used again, and removes it. @param take told whether it is the last
+ * piece; returns how many bytes it is done with
  */
 export async function inPieces(
   path: string,

@@ -13,8 +13,8 @@ import { loadRecords, peopleOf } from "./records-table.ts";
 class NothingToDo extends Error {}
 
 /**
- * Builds the current version of a dataset again without whom it now leaves out. Older versions may hold the same people: none is kept.
- * @returns undefined where nobody had to go, or there is no dataset
+ * Builds the current version again without whom it leaves out now; older ones are not kept. @returns undefined where
+ * nobody had to go
  */
 export async function rebuildDataset(
   options: BuildOptions,

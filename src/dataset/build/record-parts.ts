@@ -20,8 +20,8 @@ interface Lines {
 }
 
 /**
- * Stored records on their way from the order of what is staged to public order. Each goes to the file of the part of that order in which it is, and
- * each part is put in order once it is whole: every record is written and read once, whatever the memory.
+ * Stored records on their way to public order, through a file for each part of it: every record is written and read
+ * once, whatever the memory.
  */
 export class RecordParts {
   readonly #folder: string;
@@ -78,8 +78,8 @@ export class RecordParts {
   }
 
   /**
-   * The records of each part in public order, a line feed behind each; its file is gone once it is handed out, and what is handed out is
-   * written over by the part after the next. @throws Error where a record is missing
+   * The records of each part in public order, a line feed behind each; the bytes are written over by the part after
+   * the next. @throws Error where a record is missing
    */
   async *inOrder(): AsyncGenerator<Buffer<ArrayBuffer>> {
     const rooms = [NONE, NONE, NONE];

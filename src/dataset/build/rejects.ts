@@ -36,7 +36,10 @@ interface Reject extends RejectPlace {
   readonly row: unknown;
 }
 
-/** The reject file: written in the dataset folder, where the next build clears it away after a crash, and moved to its place whole. */
+/**
+ * The reject file: written in the dataset folder, where a crash leaves it to the next build, and moved to its place
+ * whole.
+ */
 export class RejectFile {
   readonly #path: string;
   readonly #draft: string;

@@ -63,8 +63,8 @@ export async function writeCompanies(writing: Writing): Promise<void> {
 }
 
 /**
- * Many people are written in rounds, each of the people of at least so many files: while one is packed the records of the next are made, and
- * those two lie on the disk at once, a gigabyte each, in place of all. A round costs a look at every place.
+ * Many people are written in rounds, so that not all of their records lie on the disk at once. A round costs a look
+ * at every place.
  */
 const FILES_A_ROUND = 10;
 const MOST_ROUNDS = 4;
@@ -200,10 +200,7 @@ async function writeKeys(
   });
 }
 
-/**
- * The texts of a query as lines, in its order, some at a time. Through a file: value by value each costs a call into DuckDB and a decoding,
- * which is three times as much for a key.
- */
+/** The texts of a query as lines. Through a file: value by value costs three times as much. */
 async function eachPiece(
   { connection, scratch, signal }: Writing,
   query: string,

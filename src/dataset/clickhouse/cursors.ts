@@ -7,7 +7,7 @@ export interface PageCursor {
   readonly ends: Map<number, number>;
 }
 
-/** Where the pages of segments ended that are too large to keep the row numbers of: the next page begins after that, and nothing is skipped row by row. */
+/** Where pages of large segments ended, so that the next one begins there and nothing is skipped row by row. */
 export class Cursors {
   readonly #known = new Map<string, PageCursor>();
 

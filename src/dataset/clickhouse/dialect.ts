@@ -23,7 +23,7 @@ export const MODERN: ServerDialect = {
   rows: "Parquet",
 };
 
-/** For tests: 18.16 is the newest real cluster they can start, and binds no parameters, so values become escaped literals. */
+/** For tests: 18.16 is the newest real cluster they can start; it binds no parameters, so values become literals. */
 export const LITERAL_TEST: ServerDialect = {
   name: "literal-test",
   parameters: false,

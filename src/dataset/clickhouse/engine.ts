@@ -244,7 +244,7 @@ export class ClickHouseEngine implements Engine {
     return rows.map(([rid]) => Number(rid));
   }
 
-  /** Looks where the next rows should be, were the segment spread evenly, and in four times as much each time that it is not enough. */
+  /** Looks where the next rows should be, were the segment spread evenly, then in four times as much. */
   async #ridsAfter(where: Statement, after: number, wanted: number, total: number): Promise<readonly number[]> {
     const people = this.#stored;
     const rids: number[] = [];

@@ -21,8 +21,8 @@ export const pointerTable = (topology: Topology): string =>
   (version String, activated UInt64, people UInt64, companies UInt64) ENGINE = MergeTree() ORDER BY activated`;
 
 /**
- * Whom a version is served without, by row number: nobody is named. Each step has them all, and counts once a pointer has its number as `activated`.
- * Kept whole on every server.
+ * Whom a version is served without, by row number. Each step has them all, and counts once a pointer has its number
+ * as `activated`.
  */
 export const leftOutTable = (topology: Topology): string =>
   `CREATE TABLE IF NOT EXISTS ${topology.database}.headcount_left_out
@@ -35,7 +35,7 @@ const HIGH = [
   ...["network_address", "network_slug", "company_address", "company_slug"],
 ];
 
-/** The embedded engine's sort key, so that leading keys prune; `rid` rises with it, so a min-max index finds records. Missing text is ''. */
+/** The embedded engine's sort key, so that leading keys prune. Missing text is ''. */
 export function createTables(version: string, topology: Topology, dialect: ServerDialect): readonly string[] {
   const tables = tablesOf(version);
   const low = dialect.dictionaryColumns ? "LowCardinality(String)" : "String";

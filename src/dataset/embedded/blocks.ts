@@ -1,7 +1,7 @@
 import { crc32, inflateRawSync, type ZlibOptions } from "node:zlib";
 import { DatasetDamagedError } from "../layout.ts";
 
-/** Records of a block: 32 cost 30 to 40 us to unpack and 87 bytes each; 16 take a third less time and 92 bytes, 64 twice as long and 81. */
+/** Records of a block: 16 are quicker to unpack and larger, 64 slower and smaller (docs/performance.md). */
 export const RECORDS_A_BLOCK = 32;
 /** Deflate takes each block's dictionary in anew: twice as much would save 2 bytes a record for 0.8 us of CPU. */
 const DICTIONARY_BYTES = 16_384;

@@ -4,7 +4,7 @@ import type { PlacedColumn } from "../columns.ts";
 import { type ByteSpan, COLUMNS_TAIL, type ColumnFileHeader, type ColumnHeader, MAGIC } from "./column-file.ts";
 import { type Codes, PEOPLE_A_BLOCK } from "./scan.ts";
 
-/** The codes of a column with so many different values: the smallest kind that has room for them and for the missing one. */
+/** The smallest kind of codes that has room for so many values and for the missing one. */
 export function codesFor(size: number, people: number): Codes {
   if (size < 2 ** 8) return new Uint8Array(people);
   return size < 2 ** 16 ? new Uint16Array(people) : new Uint32Array(people);

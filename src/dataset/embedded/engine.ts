@@ -26,7 +26,7 @@ export interface EmbeddedEngineOptions {
   /** How many threads look through the people. */
   readonly resources?: Resources;
   readonly segmentBytes?: number;
-  /** A search of all people that takes longer, waiting in line included, is given up: the call rejects with OutOfTimeError. Default 30 s. */
+  /** A search of all people that takes longer is given up with OutOfTimeError. Default 30 s. */
   readonly limitMs?: number;
   /** People times conditions up to which the calling thread looks itself. 0 has the others look every time. */
   readonly scanHere?: number;

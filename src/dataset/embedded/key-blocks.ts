@@ -162,7 +162,7 @@ export function spanIn(block: Buffer, key: Buffer): EntrySpan {
     }
   };
   let length = 0;
-  // How far the last key is the beginning of ours, and whether it is below it. What comes after it shares `start` bytes with it.
+  // How far the last key is the beginning of ours, and whether it is below it.
   let matched = 0;
   let below = 0;
   for (let index = 0; index < size; index++) {

@@ -18,7 +18,7 @@ return ({ bytes, ends, options }) => {
 
 type Job = Pieces & { readonly options: ZlibOptions };
 
-/** Deflates blocks in threads of its own: in those of Node's zlib a call for each block costs half as much again, most of it for the collector. */
+/** Deflates blocks in threads of its own: Node's zlib costs half as much again for each call. */
 export class BlockPacker {
   readonly #threads: readonly Thread<Job, Pieces>[];
   #isClosed = false;

@@ -13,7 +13,7 @@ import { RowReader, type RowReaderOptions } from "./row-reader.ts";
 /** Keys that are looked up in one piece, and blocks of entries that are read by one: about a millisecond each. */
 const KEYS_AT_ONCE = 100;
 const BLOCKS_AT_ONCE = 32;
-/** Up to so many keys are quicker one by one: a list costs as much before its first key, and several times that in a process that just began. */
+/** Up to so many keys are quicker one by one than as a list. */
 const FEW_KEYS = 8;
 /** Unpacked blocks that are kept, in bytes of all of them: the end of a page is the beginning of the next. */
 const KEPT_BYTES = 4 * 2 ** 20;
@@ -223,7 +223,7 @@ export class RecordStore {
     return spans;
   }
 
-  /** For each key the block before the first one that begins with it or with what comes after it: the key is in there, if anywhere. */
+  /** For each key the block in which it is, if anywhere. */
   async #leading(index: KeyIndex, keys: readonly string[]): Promise<readonly LeadingBlock[]> {
     if (keys.length <= FEW_KEYS) return Promise.all(keys.map((key) => this.#leadingOne(index, "<", key)));
     const leading = await this.#rows.all(

@@ -17,8 +17,8 @@ const LINE_FEED = 10;
 const SEPARATOR_BYTE = RECORD_SEPARATOR.charCodeAt(0);
 
 /**
- * Writes `records.db`. People and companies are given in the order of their positions, keys in theirs, in parts of which all but the last
- * of a table fill whole blocks.
+ * Writes `records.db`. People and companies come in the order of their positions, keys in theirs, all but the last
+ * part of a table in whole blocks.
  */
 export class RecordWriter {
   readonly #db: DatabaseSyncInstance;

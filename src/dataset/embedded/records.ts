@@ -4,7 +4,7 @@ import { COMPANY_FIELDS, PERSON_FIELDS } from "../../shared/contract/records.ts"
 const SEPARATOR = 0x1f;
 export const RECORD_SEPARATOR = "\x1e";
 const END = 0x1e;
-/** The lowest bit tells the two separators apart: in all four bytes of a word, and the word of nothing else than separators. */
+/** The lowest bit tells the two separators apart: in all four bytes of a word. */
 const LOWEST = 0x01010101;
 const SEPARATORS = 0x1f1f1f1f;
 const HIGHEST = 0x80808080;
@@ -27,7 +27,7 @@ const viewOf = ({ buffer, byteLength, byteOffset }: Buffer): DataView => new Dat
 /** Records as they are stored, unpacked. */
 export interface Block {
   readonly bytes: DataView;
-  /** The last record once more, with a separator behind it and room to read four bytes from there: each of the others has that as it is. */
+  /** The last record once more, with room behind it to read four bytes at a time. */
   readonly last: DataView;
   /** Where each record begins, and where the next one would. */
   readonly starts: readonly number[];
@@ -56,7 +56,7 @@ interface Derivation {
 }
 
 const DESK_BYTES = 2 ** 18;
-/** Where records are put together, one behind the other: what was handed out is never written again, and a full desk is left to it. */
+/** Where records are put together: what was handed out is never written again, and a full desk is left to it. */
 let desk = viewOf(Buffer.allocUnsafeSlow(DESK_BYTES));
 let taken = 0;
 

@@ -6,7 +6,7 @@ import { Thread } from "../thread.ts";
 type Row = Readonly<Record<string, unknown>>;
 
 export interface RowReaderOptions {
-  /** A read that takes longer than this waited for the disk, in milliseconds. Default 1. 0 has the other thread read nearly everything. */
+  /** A read that takes longer waited for the disk, in milliseconds. Default 1. */
   readonly slowMs?: number | undefined;
   /** A clock in milliseconds; only differences count. */
   readonly monotonic?: (() => number) | undefined;
@@ -16,7 +16,7 @@ export interface RowReaderOptions {
 
 /** Far above what 25 records from memory take (0.2 ms). */
 const SLOW_MS = 1;
-/** Reads in a row that the other thread finds quick before this one reads again; doubled each time that this was too soon. */
+/** Quick reads of the other thread before this one reads again; doubled each time that this was too soon. */
 export const QUICK_BEFORE_RETURN = 256;
 const MOST_BEFORE_RETURN = 2 ** 16;
 /** Reads on this thread after which what was too soon before is forgotten. */
@@ -37,7 +37,7 @@ return ({ sql, values }) => {
   return [{ rows, ms: performance.now() - began }];
 };`;
 
-/** Linux counts blocks read and pages faulted in, so that a read that was slow because the machine is busy is told apart. */
+/** Linux counts blocks read, so that a read that was slow because the machine is busy is told apart. */
 const linuxDiskReads = (): number => {
   const { fsRead, majorPageFault } = resourceUsage();
   return fsRead + majorPageFault;
@@ -99,7 +99,7 @@ export class RowReader {
     return rows;
   }
 
-  /** Whether anything came from a disk since it was counted. Where nobody counts that, a slow read is taken for one of the disk. */
+  /** Whether anything came from a disk since it was counted. */
   #readFromDisk(before: number): boolean {
     return !this.#diskReads || this.#slowMs === 0 || this.#diskReads() > before;
   }

@@ -3,7 +3,7 @@ import { OutOfTimeError } from "../engine.ts";
 import { Thread } from "../thread.ts";
 import { PEOPLE_A_BLOCK, peopleWithin, SCAN_TEXT, type Scan, type ScanResult, scanned, wantedOf } from "./scan.ts";
 
-/** People times tests that this thread looks at itself: half a millisecond. Another thread would take as long to be woken. */
+/** People times tests that this thread looks at itself: waking another takes as long. */
 const LOOKED_AT_HERE = 2 ** 19;
 
 interface Piece {
@@ -39,8 +39,8 @@ export class HeldThreads {
   }
 
   /**
-   * Starts them where there are more people than the calling thread looks at itself: starting two takes 30 ms, which the first question would wait.
-   * @param most how many. @param here as in {@link scanAll}
+   * Starts them where there are more people than the calling thread looks at itself. @param most how many. @param
+   * here as in {@link scanAll}
    */
   static async hold(people: number, most: number, here = LOOKED_AT_HERE): Promise<HeldThreads> {
     const held = new HeldThreads(most, people > here ? most : 0);
@@ -55,8 +55,8 @@ export class HeldThreads {
   }
 
   /**
-   * For a dataset that is closed: what a thread looked at last stays in its memory for as long as it has nothing else to do, and of a closed
-   * dataset nothing may. Those that another dataset wants started are there anew before the old ones end.
+   * For a dataset that is closed: what a thread looked at last stays in its memory. Those that another dataset wants
+   * are started anew first.
    */
   async release(): Promise<void> {
     HeldThreads.#held.delete(this);
@@ -113,8 +113,8 @@ function partsOf({ people, spans }: Scan, parts: number): number[] {
 }
 
 /**
- * Looks through all people, in threads of their own where that takes a while. What is read lies in shared memory.
- * @param most how many threads. @param here people times tests up to which this thread does it. @throws OutOfTimeError
+ * Looks through all people, in threads where that takes a while. @param most how many. @param here people times tests
+ * up to which this thread does it. @throws OutOfTimeError
  */
 export async function scanAll(
   question: Omit<Scan, "stop">,

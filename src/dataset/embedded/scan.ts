@@ -38,7 +38,7 @@ export interface ScanResult {
   readonly sums: Uint32Array | undefined;
 }
 
-/** People of a block: codes are looked at, and bits are made, by so many. The functions below know it as numbers of their own. */
+/** People of a block. The functions below know it as numbers of their own. */
 export const PEOPLE_A_BLOCK = 1_024;
 
 /** How many positions spans have together. */

@@ -21,9 +21,8 @@ export interface SortedSpans {
 const MOST_SPANS = 8_192;
 
 /**
- * Where those lie who have what is asked of the first keys that people are sorted by: binary searches in place of a look at each. A key that
- * nothing is asked of divides the people like one of which every code is.
- * @returns undefined where that leaves out nobody, or so many spans that a look at each block of people is no more work
+ * Where those lie who have what is asked of the first sort keys, by binary search. @returns undefined where that
+ * leaves out nobody, or is no less work
  */
 export function sortedSpans(
   keys: readonly SortedKey[],

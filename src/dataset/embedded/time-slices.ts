@@ -1,4 +1,4 @@
-/** Work takes turns with the event loop: after some milliseconds in a round the next piece, whosever it is, waits for the next round. */
+/** Work takes turns with the event loop: after some milliseconds the next piece waits for the next round. */
 export class TimeSlices {
   readonly #budgetMs: number;
   readonly #now: () => number;

@@ -43,7 +43,10 @@ class DamagedArchive extends Error {}
 const isDamage = (error: unknown): boolean =>
   error instanceof DamagedArchive || (error instanceof Error && "code" in error && /^Z_/.test(String(error.code)));
 
-/** Node has zstd from 22.15 only. The frames are walked first: an unpacker takes a file that was cut off for a shorter one. */
+/**
+ * Node has zstd from 22.15 only; its unpacker takes a file that was cut off for a shorter one, so frames are walked
+ * first.
+ */
 async function* unpackedZstd(file: InputFile, source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   if (!(await isWholeZstd(file.path))) throw new DamagedArchive();
   const { Decompress } = await import("fzstd");

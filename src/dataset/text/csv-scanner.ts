@@ -13,8 +13,8 @@ const ENOUGH_COLUMNS = 5;
 export const CELL = { plain: 0, quoted: 1, doubled: 2 } as const;
 
 /**
- * Finds the records and cells of CSV in UTF-8 (docs/dataset.md, How text files are read). A quote that is not closed well costs its own line.
- * While `handle` runs the fields describe the record; they are used again for the next.
+ * Finds the records and cells of CSV in UTF-8 (docs/dataset.md). A broken quote costs its own line. While `handle`
+ * runs the fields describe the record.
  */
 export class CsvScanner {
   data: Buffer = Buffer.alloc(0);

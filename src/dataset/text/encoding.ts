@@ -60,10 +60,7 @@ function refuseBinary(name: string, head: Buffer): void {
 
 const fromLineStart = (bytes: Buffer): Buffer => bytes.subarray(bytes.indexOf("\n") + 1);
 
-/**
- * UTF-16 by its mark, or by the zero bytes that it makes of what is ASCII in a file: names of columns, delimiters, digits. The other half
- * of a few characters is zero too (Chinese one, the wide space, some emoji).
- */
+/** UTF-16 by its mark, or by the zero bytes that it makes of ASCII; a few other characters have one too. */
 function markOf(head: Buffer): string | undefined {
   if (head[0] === 0xff && head[1] === 0xfe) return "utf-16le";
   if (head[0] === 0xfe && head[1] === 0xff) return "utf-16be";

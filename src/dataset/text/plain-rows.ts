@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { open } from "node:fs/promises";
 import { CELL, type CsvScanner, LONGEST } from "./csv-scanner.ts";
 
-// What DuckDB reads without guessing: a row a line, cells apart by U+0001, no quotes; \n, \r, U+0001 and U+0002 are U+0002 and a letter.
+// What DuckDB reads without guessing: a row a line, cells apart by U+0001, no quotes, U+0002 escapes.
 
 const SEPARATOR = 1;
 const ESCAPE = 2;

@@ -27,8 +27,8 @@ export const bareSql = (table: TableName): string =>
   `SELECT count() FROM ${table("people")} WHERE own_address != '' AND position(own_address, '/') = 0`;
 
 /**
- * One company for each address that people name, else each domain, else each name, as the first person says it: what
- * `deriveCompanies` of build/import-values.ts does, in statements to be run one after another. @param anyBare what `bareSql` counts
+ * What `deriveCompanies` of build/import-values.ts does, in statements to be run one after another. @param anyBare
+ * what `bareSql` counts
  */
 export function deriveSql(table: TableName, anyRefused: boolean, anyBare: boolean): readonly string[] {
   const columns = ["company_plain", "company_domain", "company_domain_key", ...EMPLOYER];
@@ -72,10 +72,7 @@ FROM (SELECT concat('c', substring(lower(hex(MD5(concat('${prefix}', shared)))),
   );
 }
 
-/**
- * What a person may ask for, and the company that it means: by address, by slug where the person's is bare, by domain, by a name
- * that only one has; the first by id wins. An address whose company is known by its slug alone is asked for apart.
- */
+/** What a person may ask for, and the company that it means, in the order of build/link-companies.ts. */
 export function linksSql(table: TableName): string {
   const values = `seq, address, ${EMPLOYER.join(", ")}`;
   const tiers = [
@@ -96,8 +93,8 @@ FROM (${keys.join(" UNION ALL ")}) AS keys GROUP BY key HAVING min(tier) < 4 OR 
 }
 
 /**
- * A query of rows that ask for a company by the link key `asked`, with what is known of the company of each: `found`, `k_seq`, `k_address`,
- * `k_company_name_json` and so on. What is asked for is looked up once, however many ask. @param keys a query of `asked` of the same rows
+ * A query of rows that ask for a company by the link key `asked`, with what is known of it: `found`, `k_seq`,
+ * `k_address` and so on. @param keys a query of `asked` of the same rows
  */
 export function linkedSql(table: TableName, rows: string, keys: string, columns: readonly string[]): string {
   const slug = `if(startsWith(asked, 'address ') AND position(asked, '/') > 0, concat('address ', ${lastOf("asked")}), '')`;

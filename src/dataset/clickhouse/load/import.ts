@@ -23,8 +23,8 @@ const LOAD_FORMAT = 4;
 export type LoadBuildOptions = BuildOptions & { readonly rangeRows?: number };
 
 /**
- * Loads files into the servers of an address; their dataset stays until the new one is whole there. A load that was cut off is gone on with.
- * @throws InputError, TooManyRefusedError, DatasetUnavailableError where a server fails
+ * Loads files into the servers of an address; a load that was cut off is gone on with. @throws InputError,
+ * TooManyRefusedError, DatasetUnavailableError
  */
 export async function importIntoClickHouse(
   address: string,

@@ -28,10 +28,7 @@ export interface LoadOptions {
 const TWINS_AT_ONCE = 10_000;
 const RANGE_ROWS = 500_000;
 
-/**
- * Makes a dataset version on the servers: parts of the files into stage tables, then duplicates, companies, links and order there. What is
- * done stays done: another load of the same state goes on from it.
- */
+/** Makes a dataset version on the servers. What is done stays done: another load of the same state goes on from it. */
 export class Load {
   readonly #options: LoadOptions;
   readonly #servers: LoadServers;

@@ -74,8 +74,8 @@ export class PartReader {
   }
 
   /**
-   * Reads a part. @param twins a file of `line,file,line` of rows whose id an earlier row has, where that is known
-   * @param rows the folder for what is taken; nothing is written where it is undefined
+   * Reads a part. @param twins a file of `line,file,line` of rows whose id an earlier row has @param rows the folder
+   * for what is taken; undefined: nothing is written
    */
   async read(
     part: LoadPart,

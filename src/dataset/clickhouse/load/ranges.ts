@@ -32,9 +32,8 @@ export function rangesOf(groups: readonly Group[], most: number): RowRange[] {
 }
 
 /**
- * The condition on a row to be of a range, in lists of values that an index on the keys is read by: whole countries, of
- * one country whole departments, and so on.
- * @param all every group there is: what a range has all of is not taken apart
+ * The condition on a row to be of a range, in lists of values that an index on the keys is read by. @param all every
+ * group there is
  */
 export class RangeConditions {
   readonly #keys: readonly string[];

@@ -63,10 +63,7 @@ const escaped: readonly string[] = [
   ...EMPLOYER_FIELDS.map(jsonSql),
   `concat(',', ${jsonFields(STAGE_TAIL)}, '}')`,
 ];
-/**
- * Whether JSON writes one of the texts with an escape, which makes it longer, or an empty one would be taken for a missing one: only the first
- * word of a name that has none is ever empty.
- */
+/** Whether JSON writes one of the texts with an escape, or an empty one would be taken for a missing one. */
 const IS_ESCAPED = "strlen(to_json(all_texts)::VARCHAR) <> strlen(all_texts) + 2 OR first_name = ''";
 /** With a space between them: where there are two, a text has them, or one at its beginning or end. */
 const ALL_TEXTS = `concat_ws(' ', id, ${VALUES.join(", ")})`;
@@ -83,7 +80,7 @@ const PEOPLE: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.entries(FORMED).map(([column, field]) => [stagedForm(column), formSql(column, field)])),
   network_address: "address",
   own_address: "company_address",
-  // Whoever names the employer with a whole address, a name and a domain has nothing to learn of the company: its people are found by the address.
+  // Whoever names the employer by address, name and domain has nothing to learn of the company.
   asked: `CASE WHEN contains(company_address, '/') AND company_name <> '' AND company_domain <> '' THEN NULL ELSE ${LINK_KEY} END`,
   ...Object.fromEntries(VALUES.map((field) => [givenOf(field), field])),
   ...Object.fromEntries(

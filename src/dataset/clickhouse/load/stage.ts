@@ -32,9 +32,7 @@ export const EMPLOYER = ["company_name_json", "company_domain_json", "company_ur
 
 /** Columns of the people table in normal form of which hardly two people have the same. */
 export const FORMED_COLUMNS: readonly string[] = NORMAL_COLUMNS.filter((column) => !LOW.includes(column));
-/**
- * Texts in a form of their own, and the field that each is the form of. Most are the value in lower case, and then nothing is sent of them.
- */
+/** Texts in a form of their own, and the field that each is the form of. */
 export const FORMED: Readonly<Record<string, string>> = {
   ...Object.fromEntries(FORMED_COLUMNS.map((column) => [column, column])),
   company_plain: "company_name",
@@ -139,7 +137,7 @@ export function createStage(
   const low = dialect.dictionaryColumns ? "LowCardinality(String)" : "String";
   const typed = (columns: readonly string[]): string[] =>
     columns.map((column) => `${column} ${TYPES[column] ?? (LOW_STORED.includes(column) ? low : "String")}`);
-  // As people are put in order in the end: missing values last. Parts are no partitions: of thousands of them each would be read for every range.
+  // Missing values last, as in the end. Parts are no partitions: each would be read for every range.
   const order = `(${inOrder(SORT_KEYS)}, id)`;
   // What is read a few times only is not worth being merged again and again.
   const settings = dialect.parameters ? "min_parts_to_merge_at_once = 10" : undefined;
