@@ -1,7 +1,6 @@
 import { PassThrough, Writable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
-import { bar, duration, percent, timeText } from "../../src/cli/terminal/numbers.ts";
 import { Printer, tsv } from "../../src/cli/terminal/printer.ts";
 import { openProgress, progressLine } from "../../src/cli/terminal/progress.ts";
 import { confirmOn, promptOn } from "../../src/cli/terminal/prompt.ts";
@@ -9,6 +8,7 @@ import { hasColor, hasUnicode, styleFor, widthOfStream } from "../../src/cli/ter
 import { createRowsTable, renderCard, renderTable } from "../../src/cli/terminal/table.ts";
 import { isolateRightToLeft, truncate, widthOf, wrap } from "../../src/cli/terminal/width.ts";
 import { counted, grouped, harmless, harmlessJson } from "../../src/shared/contract/text.ts";
+import { bar, duration, percent, timeText } from "../../src/shared/numbers.ts";
 
 const plain = styleFor(false);
 

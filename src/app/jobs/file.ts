@@ -1,6 +1,5 @@
 import { dirname, join, resolve } from "node:path";
 import type { AnyNode } from "@humanwhocodes/momoa";
-import { readInput } from "../../cli/arguments/input.ts";
 import { JOB_COMMANDS, type JobCommand, type JobKey } from "../../cli/commands/jobs/keys.ts";
 import { configDir } from "../../engine/connections/paths.ts";
 import { engineOf, resolveOutput } from "../../engine/output/tables/target.ts";
@@ -10,6 +9,7 @@ import { checkFilters, FILTER_KEYS } from "../../shared/contract/filters.ts";
 import { type Credits, formatCredits, parseCredits } from "../../shared/contract/money.ts";
 import { echo, spanMs } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
+import { readInput } from "../../shared/input.ts";
 import { readBudget } from "./budget.ts";
 import {
   isObject,

@@ -2,7 +2,6 @@ import { spawn } from "node:child_process";
 import { open, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { kill } from "node:process";
-import { duration } from "../../cli/terminal/numbers.ts";
 import { stateDir } from "../../engine/connections/paths.ts";
 import { sha256Of } from "../../engine/output/output.ts";
 import { engineOf } from "../../engine/output/tables/target.ts";
@@ -14,6 +13,7 @@ import type { Context } from "../../shared/context.ts";
 import { addCredits, type Credits, credits, creditsToNumber, ZERO } from "../../shared/contract/money.ts";
 import { harmlessLine } from "../../shared/contract/text.ts";
 import { type CliError, EXIT, usageError } from "../../shared/errors.ts";
+import { duration } from "../../shared/numbers.ts";
 import { failureOf } from "../failures.ts";
 import { notePlace } from "../keep/places.ts";
 

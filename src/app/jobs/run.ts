@@ -1,7 +1,6 @@
 import { Writable } from "node:stream";
 import { applyRetention } from "../../cli/commands/runs/remove.ts";
 import type { Command, GlobalOptions } from "../../cli/options.ts";
-import { timeText } from "../../cli/terminal/numbers.ts";
 import { Printer } from "../../cli/terminal/printer.ts";
 import type { Receipt } from "../../engine/purchase/receipt.ts";
 import { acquireLock, type Lock, type LockOptions } from "../../engine/runs/lock.ts";
@@ -10,6 +9,7 @@ import type { Context, OutputStream } from "../../shared/context.ts";
 import { type Credits, formatCredits } from "../../shared/contract/money.ts";
 import { counted, harmless } from "../../shared/contract/text.ts";
 import { type CliError, EXIT } from "../../shared/errors.ts";
+import { timeText } from "../../shared/numbers.ts";
 import { failureOf } from "../failures.ts";
 import { notePlace } from "../keep/places.ts";
 import type { RefreshReceipt } from "../own/refresh/keep.ts";

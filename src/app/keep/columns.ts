@@ -1,5 +1,5 @@
 import { countColumn, iso, type Listed, timeColumn } from "../../cli/commands/service/list.ts";
-import { bytesText } from "../../cli/terminal/numbers.ts";
+import { bytesText } from "../../shared/numbers.ts";
 import type { Kept } from "./kept.ts";
 
 /** How what is kept is listed. */

@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { inputName, readInput } from "../../cli/arguments/input.ts";
 import type { Context } from "../../shared/context.ts";
 import { MAX_BODY_BYTES } from "../../shared/contract/records.ts";
 import { echo, isObject } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
+import { inputName, readInput } from "../../shared/input.ts";
 
 /** The files that words after -f name: each word itself, or what it matches, in order of their names. @throws CliError exit 2 for a pattern that matches nothing */
 export async function filterFiles(context: Context, words: readonly string[]): Promise<readonly string[]> {

@@ -4,8 +4,8 @@ import type { Context } from "../../shared/context.ts";
 import { canonicalAddress, canonicalDomain } from "../../shared/contract/normalise.ts";
 import { echo, isObject } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
+import { inputName, readInput } from "../../shared/input.ts";
 import type { Command } from "../options.ts";
-import { inputName, readInput } from "./input.ts";
 
 export interface CompanyFlags {
   readonly input?: string;

@@ -13,8 +13,8 @@ import {
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { echo, whole } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
+import { inputName } from "../../shared/input.ts";
 import { type Command, collect, Option, offering } from "../options.ts";
-import { inputName } from "./input.ts";
 
 /** What commander leaves: each key's values in the order given, under its camel-case name. */
 export interface FilterOptions {

@@ -9,9 +9,9 @@ import { spokenFilters } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
 import { isUnfiltered } from "../../shared/contract/filters.ts";
 import { usageError } from "../../shared/errors.ts";
+import { timeText } from "../../shared/numbers.ts";
 import { addFilterOptions, type FilterOptions, readFilterSets, readFilters } from "../arguments/filter-options.ts";
 import { Argument, type Command, type GlobalOptions, offering } from "../options.ts";
-import { timeText } from "../terminal/numbers.ts";
 import { Printer } from "../terminal/printer.ts";
 
 interface SaveOptions extends GlobalOptions {

@@ -1,7 +1,7 @@
 import type { Context } from "../../shared/context.ts";
 import { usageError } from "../../shared/errors.ts";
+import { readInput } from "../../shared/input.ts";
 import { type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
-import { readInput } from "../arguments/input.ts";
 import type { Command } from "../options.ts";
 import { Printer } from "../terminal/printer.ts";
 import { addShelfOption, type ShelfOptions, withLibrary } from "./owned/shelf.ts";

@@ -3,7 +3,7 @@ import { type Quote, rowsToBuy, type SampleQuote } from "../../engine/purchase/q
 import type { Target } from "../../engine/runs/plan.ts";
 import { creditsText, formatCreditsGrouped, priceOf } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
-import { duration } from "../terminal/numbers.ts";
+import { duration } from "../../shared/numbers.ts";
 
 export interface Wording {
   readonly one: string;

@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 import { counted, grouped, harmless } from "../../shared/contract/text.ts";
-import { bar, duration } from "./numbers.ts";
+import { bar, duration } from "../../shared/numbers.ts";
 import { type Style, widthOfStream } from "./style.ts";
 import { truncate, widthOf } from "./width.ts";
 

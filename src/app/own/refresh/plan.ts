@@ -1,5 +1,4 @@
 import { sameCommand } from "../../../cli/arguments/export-options.ts";
-import { duration } from "../../../cli/terminal/numbers.ts";
 import { costOf, countingMs } from "../../../engine/planning/cost.ts";
 import type { Presence } from "../../../engine/planning/presence.ts";
 import type { Counts, Member } from "../../../engine/planning/question.ts";
@@ -19,6 +18,7 @@ import {
 } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import { CliError, declined, usageError } from "../../../shared/errors.ts";
+import { duration } from "../../../shared/numbers.ts";
 import type { Forgotten } from "../../keep/forgotten.ts";
 import type { Finished, RefreshFlags, Work } from "./work.ts";
 

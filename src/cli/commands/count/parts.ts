@@ -1,7 +1,7 @@
 import type { FilterKeySpec, Filters } from "../../../shared/contract/filters.ts";
 import { normalForm } from "../../../shared/contract/normalise.ts";
 import { grouped } from "../../../shared/contract/text.ts";
-import { bar, percent } from "../../terminal/numbers.ts";
+import { bar, percent } from "../../../shared/numbers.ts";
 import type { Printer } from "../../terminal/printer.ts";
 
 export interface Part {

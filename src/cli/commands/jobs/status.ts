@@ -13,9 +13,9 @@ import {
   ZERO,
 } from "../../../shared/contract/money.ts";
 import { grouped } from "../../../shared/contract/text.ts";
+import { ago, duration } from "../../../shared/numbers.ts";
 import { csvDocument } from "../../../shared/rows/csv.ts";
 import type { GlobalOptions } from "../../options.ts";
-import { ago, duration } from "../../terminal/numbers.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { creditsColumn, List, type Listed } from "../service/list.ts";
 

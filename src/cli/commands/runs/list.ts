@@ -6,10 +6,10 @@ import type { RunSummary } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import { creditsToNumber, formatCreditsGrouped } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
+import { ago } from "../../../shared/numbers.ts";
 import { csvDocument } from "../../../shared/rows/csv.ts";
 import { sinceMs } from "../../arguments/since.ts";
 import { type Command, type GlobalOptions, wholeNumber } from "../../options.ts";
-import { ago } from "../../terminal/numbers.ts";
 import { Printer } from "../../terminal/printer.ts";
 
 interface ListOptions extends GlobalOptions {

@@ -3,8 +3,8 @@ import { describeTarget } from "../../../engine/runs/plan.ts";
 import type { Context } from "../../../shared/context.ts";
 import { creditsOrNull, formatCreditsGrouped, parseCredits, ZERO } from "../../../shared/contract/money.ts";
 import { grouped } from "../../../shared/contract/text.ts";
+import { timeText } from "../../../shared/numbers.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
-import { timeText } from "../../terminal/numbers.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { progressOf, runDocument } from "./list.ts";
 

@@ -11,7 +11,7 @@ import {
 } from "../../../shared/contract/suppression.ts";
 import { counted, echo } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
-import { inputName, readInput } from "../../arguments/input.ts";
+import { inputName, readInput } from "../../../shared/input.ts";
 import { type Command, type GlobalOptions, Option } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 

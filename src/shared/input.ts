@@ -1,8 +1,8 @@
 import { createReadStream } from "node:fs";
 import { resolve } from "node:path";
-import type { Context } from "../../shared/context.ts";
-import { grouped } from "../../shared/contract/text.ts";
-import { CliError, usageError } from "../../shared/errors.ts";
+import type { Context } from "./context.ts";
+import { grouped } from "./contract/text.ts";
+import { CliError, usageError } from "./errors.ts";
 
 const WHY: Readonly<Record<string, string>> = {
   ENOENT: "there is no such file",
