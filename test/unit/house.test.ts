@@ -4,10 +4,27 @@ import { parseAst } from "rolldown/parseAst";
 import { describe, expect, test } from "vitest";
 
 const SRC = resolve(import.meta.dirname, "../../src");
-const FILE_LINES = 400;
-const FUNCTION_LINES = 80;
-const FLOORS = 6;
-const COMMENTS = { least: 0.02, most: 0.07 };
+
+/**
+ * What the house measures at most today, and where it is to go. A ceiling only ever falls: where the house is better than its ceiling by more
+ * than `air`, the ceiling is too high and comes down in the same commit.
+ */
+const CEILINGS: Readonly<Record<string, { readonly most: number; readonly goal: number; readonly air: number }>> = {
+  "lines of src": { most: 69_500, goal: 62_000, air: 8_000 },
+  "lines of the longest file": { most: 400, goal: 400, air: 40 },
+  "files in circles": { most: 0, goal: 0, air: 0 },
+  "files of the longest chain of imports": { most: 28, goal: 16, air: 12 },
+  "floors of the tallest room": { most: 9, goal: 7, air: 4 },
+  "imports of one file": { most: 42, goal: 20, air: 24 },
+  "files of commands that neither declare nor print": { most: 3, goal: 0, air: 3 },
+  "functions of six parameters or more": { most: 13, goal: 0, air: 13 },
+  "functions of five parameters": { most: 50, goal: 15, air: 35 },
+  "functions over 60 lines": { most: 26, goal: 5, air: 21 },
+  "lines of the longest function": { most: 80, goal: 80, air: 20 },
+  "names exported by two files or more": { most: 112, goal: 15, air: 90 },
+  "comments, % of characters": { most: 13, goal: 10, air: 4 },
+  "comment lines over 120 columns": { most: 760, goal: 0, air: 760 },
+};
 
 const files = readdirSync(SRC, { recursive: true, encoding: "utf8" })
   .filter((name) => /\.tsx?$/.test(name))
@@ -21,13 +38,13 @@ const imports = new Map(
     const targets = [...source.matchAll(/(?:\bfrom\s*|\bimport\s*\(?\s*)"(\.[^"]+)"/g)].map(([, specifier = ""]) =>
       relative(SRC, resolve(dirname(join(SRC, file)), specifier)),
     );
-    return [file, [...new Set(targets)]] as const;
+    return [file, [...new Set(targets)].filter((target) => sources.has(target))] as const;
   }),
 );
 
 /** Groups of files that reach each other (Tarjan). */
 function circles(): string[][] {
-  const found: string[][] = [];
+  const groups: string[][] = [];
   const index = new Map<string, number>();
   const low = new Map<string, number>();
   const stack: string[] = [];
@@ -43,81 +60,143 @@ function circles(): string[][] {
     const lowest = low.get(file) ?? mine;
     if (lowest === mine) {
       const group = stack.splice(stack.indexOf(file));
-      if (group.length > 1) found.push(group.sort());
+      if (group.length > 1) groups.push(group.sort());
     }
     return lowest;
   };
   for (const file of files) if (!index.has(file)) visit(file);
-  return found;
+  return groups;
 }
 
-/** How many files of one folder stand on each other. */
-function floors(folder: string): number {
+/** How many files stand on each other, of those that belong. */
+function tallest(belongs: (file: string) => boolean): number {
   const memo = new Map<string, number>();
   const height = (file: string): number => {
     const known = memo.get(file);
     if (known !== undefined) return known;
     memo.set(file, 0);
-    const below = (imports.get(file) ?? []).filter((target) => dirname(target) === folder).map(height);
-    const own = 1 + Math.max(0, ...below);
+    const own = 1 + Math.max(0, ...(imports.get(file) ?? []).filter(belongs).map(height));
     memo.set(file, own);
     return own;
   };
-  return Math.max(...files.filter((file) => dirname(file) === folder).map(height));
+  return Math.max(0, ...files.filter(belongs).map(height));
+}
+
+/** The room of a file: a folder of src, of the big ones a folder below it. */
+function roomOf(file: string): string {
+  const [first = "", second = "", ...deeper] = file.split("/");
+  const isBig = ["shared", "engine", "app", "cli", "service", "dataset"].includes(first) && deeper.length > 0;
+  return second === "" ? "." : isBig ? `${first}/${second}` : first;
+}
+
+interface Size {
+  readonly where: string;
+  readonly lines: number;
+  readonly parameters: number;
 }
 
 interface Node {
   readonly type: string;
   readonly start: number;
   readonly end: number;
+  readonly params?: readonly unknown[];
 }
 
 const isNode = (value: unknown): value is Node =>
   typeof value === "object" && value !== null && "type" in value && typeof value.type === "string";
 
-/** Functions longer than the bound, as `file:line lines`. */
-function longFunctions(file: string): string[] {
+function functionsOf(file: string): Size[] {
   const source = sources.get(file) ?? "";
-  const found: string[] = [];
+  const sizes: Size[] = [];
   const walk = (value: unknown): void => {
     if (Array.isArray(value)) value.forEach(walk);
     if (!isNode(value)) return;
     if (/^(FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/.test(value.type)) {
-      const lines = linesOf(source.slice(value.start, value.end)) + 1;
-      if (lines > FUNCTION_LINES) found.push(`${file}:${linesOf(source.slice(0, value.start)) + 1} ${lines}`);
+      const where = `${file}:${linesOf(source.slice(0, value.start)) + 1}`;
+      sizes.push({
+        where,
+        lines: linesOf(source.slice(value.start, value.end)) + 1,
+        parameters: value.params?.length ?? 0,
+      });
     }
     for (const child of Object.values(value)) walk(child);
   };
   walk(parseAst(source, { lang: file.endsWith("x") ? "tsx" : "ts" }));
-  return found;
+  return sizes;
 }
 
-const isComment = (line: string): boolean => /^\s*(\/\/|\/\*|\*(\s|\/|$))/.test(line);
+const EXPORTED =
+  /^export (?:declare |abstract |async )*(?:const|let|function\*?|class|interface|type|enum) ([A-Za-z_$][\w$]*)/gm;
+
+function exportedTwice(): string[] {
+  const where = new Map<string, Set<string>>();
+  for (const [file, source] of sources) {
+    for (const [, name = ""] of source.matchAll(EXPORTED)) where.set(name, (where.get(name) ?? new Set()).add(file));
+  }
+  return [...where].filter(([, { size }]) => size > 1).map(([name, at]) => `${name}: ${[...at].join(", ")}`);
+}
+
+const characters = (text: string): number => text.replace(/\s/g, "").length;
+const COMMENT = /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/[^\n]*/g;
+
+/** Comments as a share of all characters but white space. */
+function commented(): number {
+  const all = [...sources.values()];
+  const told = all.flatMap((text) => text.match(COMMENT) ?? []).reduce((sum, text) => sum + characters(text), 0);
+  return (100 * told) / all.reduce((sum, text) => sum + characters(text), 0);
+}
+
+const wide = [...sources].flatMap(([file, source]) =>
+  source
+    .split("\n")
+    .flatMap((line, index) =>
+      line.length > 120 && /^\s*(\/\/|\*|\/\*)/.test(line) ? [`${file}:${index + 1} ${line.length}`] : [],
+    ),
+);
+
+const SPEAKS = /\.(option|addOption|command|argument|addArgument)\(|program\b|[Pp]rinter/;
+const functions = files.flatMap(functionsOf);
+const rooms = [...new Set(files.map(roomOf))].filter((room) => room !== ".");
+const counted = (list: readonly unknown[]) => ({ figure: list.length, what: list });
+const largest = (list: readonly (readonly [string, number])[]) => {
+  const sorted = [...list].sort(([, a], [, b]) => b - a);
+  return { figure: sorted[0]?.[1] ?? 0, what: sorted.slice(0, 8) };
+};
+const bare = (figure: number) => ({ figure, what: [] });
+const six = functions.filter(({ parameters }) => parameters > 5);
+const long = functions.filter(({ lines }) => lines > 60);
+
+const MEASURES: Readonly<
+  Record<keyof typeof CEILINGS, { readonly figure: number; readonly what: readonly unknown[] }>
+> = {
+  "lines of src": bare([...sources.values()].reduce((sum, text) => sum + linesOf(text), 0)),
+  "lines of the longest file": largest([...sources].map(([file, text]) => [file, linesOf(text)])),
+  "files in circles": counted(circles().flat()),
+  "files of the longest chain of imports": bare(tallest(() => true)),
+  "floors of the tallest room": largest(rooms.map((room) => [room, tallest((file) => roomOf(file) === room)])),
+  // The program names every command.
+  "imports of one file": largest(
+    [...imports].filter(([file]) => !file.endsWith("/program.ts")).map(([file, to]) => [file, to.length]),
+  ),
+  "files of commands that neither declare nor print": counted(
+    [...sources].filter(([file, text]) => /(^|\/)commands\//.test(file) && !SPEAKS.test(text)).map(([file]) => file),
+  ),
+  "functions of six parameters or more": counted(six.map(({ where }) => where)),
+  "functions of five parameters": counted(functions.filter(({ parameters }) => parameters === 5)),
+  "functions over 60 lines": counted(long.map(({ lines, where }) => `${where} ${lines}`)),
+  "lines of the longest function": largest(functions.map(({ lines, where }) => [where, lines])),
+  "names exported by two files or more": counted(exportedTwice()),
+  "comments, % of characters": bare(commented()),
+  "comment lines over 120 columns": counted(wide),
+};
 
 describe("the house", () => {
-  test("nothing goes round in a circle, types and lazy imports counted", () => {
-    // The program loads each command by its name; a command knows the program's types only.
-    expect(circles()).toEqual([]);
-  });
-
-  test(`no file is longer than ${FILE_LINES} lines`, () => {
-    const long = [...sources].map(([file, text]) => `${file} ${linesOf(text)}`);
-    expect(long.filter((entry) => Number(entry.split(" ")[1]) > FILE_LINES)).toEqual([]);
-  });
-
-  test(`no function is longer than ${FUNCTION_LINES} lines`, () => {
-    expect(files.flatMap(longFunctions)).toEqual([]);
-  });
-
-  test(`no wing is taller than ${FLOORS} floors`, () => {
-    const wings = [...new Set(files.map((file) => dirname(file)))];
-    expect(wings.map((wing) => [wing, floors(wing)]).filter(([, high]) => Number(high) > FLOORS)).toEqual([]);
-  });
-
-  test("comments say why, and no more", () => {
-    const lines = [...sources.values()].flatMap((text) => text.split("\n"));
-    const share = lines.filter(isComment).length / lines.length;
-    expect(share).toBeGreaterThanOrEqual(COMMENTS.least);
-    expect(share).toBeLessThanOrEqual(COMMENTS.most);
+  test.each(Object.entries(CEILINGS))("%s", (name, { air, goal, most }) => {
+    const { figure, what } = MEASURES[name] ?? bare(Number.NaN);
+    const shown = Math.round(figure * 10) / 10;
+    expect(shown, `at most ${most} (the goal is ${goal}): ${JSON.stringify(what).slice(0, 6_000)}`).toBeLessThanOrEqual(
+      most,
+    );
+    expect(shown, `lower its ceiling to ${shown}: it only ever falls`).toBeGreaterThanOrEqual(most - air);
   });
 });
