@@ -16,6 +16,7 @@ import { creditsOrNull, creditsToNumber, priceOf } from "../../shared/contract/m
 import { nearest } from "../../shared/contract/suggest.ts";
 import { echo, harmlessLine } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
+import { ARGUMENTS, hintsFor, Questions } from "../count/hints.ts";
 import { withSession } from "../session.ts";
 import { inert } from "./rows.ts";
 import { RUNS_MOST } from "./schemas.ts";
@@ -60,6 +61,8 @@ export async function countTool({ filters: input, by, top = 10 }: CountArguments
     const { count, cached, asOf } = await client.count(filters, signal);
     const { costs, keyMode: told } = await client.account(signal);
     const owned = await ownedOf(canonical, { serviceId, mode: told ?? keyMode ?? "live" }, world);
+    const questions = new Questions(client, signal, ARGUMENTS);
+    const { hints } = await hintsFor(filters, count, questions);
     const whole = {
       count,
       as_of: asOf ?? null,
@@ -67,6 +70,7 @@ export async function countTool({ filters: input, by, top = 10 }: CountArguments
       unit_cost: creditsToNumber(costs.personSearch),
       max_cost: creditsToNumber(priceOf(count, costs.personSearch)),
       owned: owned === null ? null : Math.min(owned, count),
+      ...(hints.length === 0 ? {} : { hints }),
     };
     if (by === undefined) return whole;
     const facet = await client.facets(filters, by as (typeof FACET_KEYS)[number], { limit: top, signal });

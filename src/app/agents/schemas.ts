@@ -107,11 +107,12 @@ const outputs: Readonly<Record<string, JsonSchema>> = {
       unit_cost: number,
       max_cost: number,
       owned: { ...maybe("integer"), description: "of these, by your records; null: not known" },
+      hints: list(text),
       parts: list(object({ value: { type: "string" }, count: whole(0) })),
       others: maybe("integer"),
       missing: maybe("integer"),
     },
-    ["parts", "others", "missing"],
+    ["hints", "parts", "others", "missing"],
   ),
   describe_filters: object({
     keys: list(

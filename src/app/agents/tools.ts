@@ -77,12 +77,16 @@ const countPeople: Tool = {
   name: "count_people",
   title: "Count people",
   description:
-    "How many people match, what all of them would cost, how many you own; with by, the largest groups by one key. Free.",
+    "How many people match, what all of them would cost, how many you own; with by, the largest groups by one key; hints say what values were likely meant. Free.",
   call: async (given, asking) => {
     const found = await countTool(given as unknown as CountArguments, asking.world, signalOf(asking));
     const people = counted(found.count, "person matches", "people match");
     const owned = found.owned ? `, ${grouped(found.owned)} of them owned already` : "";
-    return { structured: found, sentence: `${people}${owned}; all would cost ${grouped(found.max_cost)} credits.` };
+    const hints = (found.hints ?? []).map((hint) => `\nhint: ${hint}`).join("");
+    return {
+      structured: found,
+      sentence: `${people}${owned}; all would cost ${grouped(found.max_cost)} credits.${hints}`,
+    };
   },
 };
 
