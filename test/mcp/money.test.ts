@@ -5,6 +5,7 @@ import { createKey } from "../../src/service/admin/data-folder.ts";
 import { parseCredits } from "../../src/shared/contract/money.ts";
 import { type Agent, type AgentOptions, quoteOf, rawAgent, startAgent, textOf, YES } from "../support/agent.ts";
 import { BIN, charged, spentBy, type User, user } from "../support/export.ts";
+import { faultProxy } from "../support/fault-proxy.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 const CREDITS = 100_000;
@@ -44,6 +45,18 @@ test("without a cap the paid tools do not exist", async () => {
   const quote = await quoted(agent, 3);
   expect(quote.data).toMatchObject({ credits: 3, allowed: false, budget_left: null });
   expect(await spent()).toBe(0);
+});
+
+test("a quote and its purchase come to three calls: what the quote asked is not asked again", async () => {
+  const proxy = await faultProxy({ target: service.url });
+  u = user(proxy.url, service.key);
+  const agent = await start(["--max-credits", "10"], { answer: YES });
+  const quote = await quoted(agent, 3);
+  const bought = await agent.call("buy", { quote_id: idOf(quote) });
+  expect(bought.data).toMatchObject({ profiles: 3, credits: 3 });
+  const calls = proxy.seen.map(({ url }) => url.replace("/v1/", "").replace(/\?.*/, ""));
+  await proxy.close();
+  expect(calls).toEqual(["account", "person/count", "person/search"]);
 });
 
 test.each(["modern", "legacy"] as const)("a quote is bought once, after a person agreed (%s)", async (era) => {
