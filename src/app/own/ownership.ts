@@ -1,4 +1,3 @@
-import { checkedFilters } from "../../cli/arguments/filter-options.ts";
 import { pagesOf } from "../../cli/commands/owned/export.ts";
 import type { AccountView } from "../../engine/client/types.ts";
 import { type Library, libraryPath } from "../../engine/library/library.ts";
@@ -24,6 +23,7 @@ import { counted, grouped } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import type { Page } from "../../shared/rows/page.ts";
 import { type Forgotten, forgottenIn } from "../keep/forgotten.ts";
+import { checkedFilters } from "../segments/segment-set.ts";
 
 export interface Bounds {
   /** Free calls in all. */

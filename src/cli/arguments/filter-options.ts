@@ -1,19 +1,18 @@
+import {
+  type CheckedFilters,
+  checkedFilters,
+  filterSets,
+  type NamedFilters,
+  type SegmentSet,
+  segmentSet,
+} from "../../app/segments/segment-set.ts";
 import type { Context } from "../../shared/context.ts";
 import { flagOf } from "../../shared/contract/command-line.ts";
 import { isFacetKey } from "../../shared/contract/facets.ts";
-import {
-  type CanonicalFilters,
-  checkFilters,
-  FILTER_SPECS,
-  type FilterIssue,
-  type FilterKey,
-  type Filters,
-  knownValues,
-} from "../../shared/contract/filters.ts";
+import { FILTER_SPECS, type FilterKey, type Filters, knownValues } from "../../shared/contract/filters.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { echo, whole } from "../../shared/contract/text.ts";
-import { type CliError, usageError } from "../../shared/errors.ts";
-import { inputName } from "../../shared/input.ts";
+import { usageError } from "../../shared/errors.ts";
 import { type Command, collect, Option, offering } from "../options.ts";
 
 /** What commander leaves: each key's values in the order given, under its camel-case name. */
@@ -22,22 +21,6 @@ export interface FilterOptions {
   readonly segment?: readonly string[];
   readonly except?: readonly string[];
   readonly [key: string]: unknown;
-}
-
-export interface CheckedFilters {
-  readonly filters: Filters;
-  readonly canonical: CanonicalFilters;
-}
-
-/** A segment with what it is called: a saved name, a file, or nothing where only flags describe it. */
-export interface NamedFilters extends CheckedFilters {
-  readonly name: string;
-}
-
-/** Some segments, and those whose people are left out. */
-export interface SegmentSet {
-  readonly segments: readonly NamedFilters[];
-  readonly except: readonly NamedFilters[];
 }
 
 /** A filter key in any of the ways people write it: `title_prefix`, `Title-Prefix`, `--title-prefix`. */
@@ -95,64 +78,13 @@ export async function readFilters(context: Context, options: FilterOptions): Pro
   return only;
 }
 
-/** The segments that are named: saved ones, then those of files; one that is only flags where none is. */
-export async function readFilterSets(context: Context, options: FilterOptions): Promise<readonly NamedFilters[]> {
-  const flags = await flagValues(context, options);
-  const sources = [
-    ...(await savedSources(context, options.segment ?? [])),
-    ...(await fileSources(context, options.filters ?? [])),
-  ];
-  if (sources.length === 0) return [{ name: "", ...checkedFilters(flags) }];
-  return readSources(context, sources, flags);
-}
+/** The segments that a command line names: saved ones, then those of files; one that is only flags where none is. */
+export const readFilterSets = async (context: Context, options: FilterOptions): Promise<readonly NamedFilters[]> =>
+  filterSets(context, options, await flagValues(context, options));
 
-/** As {@link readFilterSets}, with the segments of --except. Flags change nothing in those. */
-export async function readSegmentSet(context: Context, options: FilterOptions): Promise<SegmentSet> {
-  const words = options.except ?? [];
-  const isFile = (word: string): boolean => /[/\\]|\.json$/i.test(word);
-  const except = [
-    ...(await savedSources(
-      context,
-      words.filter((word) => !isFile(word)),
-    )),
-    ...(await fileSources(context, words.filter(isFile))),
-  ];
-  const segments = await readFilterSets(context, options);
-  return { segments, except: await readSources(context, except, {}) };
-}
-
-interface Source {
-  readonly name: string;
-  readonly file: string;
-}
-
-async function savedSources(context: Context, words: readonly string[]): Promise<readonly Source[]> {
-  if (words.length === 0) return [];
-  const { namedSegments } = await import("../../app/segments/segment-store.ts");
-  return namedSegments(context, words);
-}
-
-async function fileSources(context: Context, words: readonly string[]): Promise<readonly Source[]> {
-  if (words.length === 0) return [];
-  if (words.filter((word) => word === "-").length > 1)
-    throw usageError("-f - was given twice; stdin is read only once");
-  const { filterFiles } = await import("../../app/segments/filter-files.ts");
-  return (await filterFiles(context, words)).map((file) => ({ name: file, file }));
-}
-
-async function readSources(
-  context: Context,
-  sources: readonly Source[],
-  flags: Readonly<Record<string, unknown>>,
-): Promise<readonly NamedFilters[]> {
-  const sets: NamedFilters[] = [];
-  for (const { name, file } of sources) {
-    const { readFilterFile } = await import("../../app/segments/filter-files.ts");
-    const values = await readFilterFile(context, file);
-    sets.push({ name, ...checkedFilters({ ...values, ...flags }, `${inputName(name)}: `) });
-  }
-  return sets;
-}
+/** As {@link readFilterSets}, with the segments of --except. */
+export const readSegmentSet = async (context: Context, options: FilterOptions): Promise<SegmentSet> =>
+  segmentSet(context, options, await flagValues(context, options));
 
 async function flagValues(context: Context, options: FilterOptions): Promise<Record<string, unknown>> {
   const values: Record<string, unknown> = {};
@@ -206,21 +138,4 @@ function integer(flag: string, text: string): number {
   const value = whole(text);
   if (value !== undefined) return value;
   throw usageError(`${flag} takes a whole number of 0 or more, not "${echo(text)}"`, undefined, "invalid_filter");
-}
-
-/** Filters that break a rule, all of them at once. @param where the file, or what else they came from, with a colon */
-export function invalidFilter(issues: readonly FilterIssue[], where = ""): CliError {
-  const [first = "invalid filters", ...details] = issues.map((issue) => issue.message);
-  return usageError(
-    `${where}${first}`,
-    "`headcount filters` lists the keys and the values they take",
-    "invalid_filter",
-  ).with({ details });
-}
-
-/** Filters in both forms. @param where as of {@link invalidFilter} @throws CliError exit 2 with every issue */
-export function checkedFilters(values: unknown, where?: string): CheckedFilters {
-  const checked = checkFilters(values);
-  if (!checked.ok) throw invalidFilter(checked.issues, where);
-  return { filters: checked.filters, canonical: checked.canonical };
 }

@@ -1,3 +1,4 @@
+import { checkedFilters } from "../../app/segments/segment-set.ts";
 import type { CompanyQuery } from "../../engine/client/types.ts";
 import { searchTarget } from "../../engine/purchase/joined.ts";
 import type { ExportOptions } from "../../engine/purchase/order.ts";
@@ -6,7 +7,6 @@ import type { Context } from "../../shared/context.ts";
 import { usageError } from "../../shared/errors.ts";
 import { addCompanyOptions, type CompanyFlags, readCompanies } from "../arguments/companies.ts";
 import { addExportOptions, type ExportFlags, readExportOptions } from "../arguments/export-options.ts";
-import { checkedFilters } from "../arguments/filter-options.ts";
 import { addNewOnlyOptions, boundsOf, type NewOnlyFlags, narrowed } from "../arguments/new-only.ts";
 import { type Command, wholeNumber } from "../options.ts";
 import { buy } from "../purchase/buy.ts";

@@ -1,4 +1,5 @@
 import type { Counted } from "../../../app/count/tell.ts";
+import type { NamedFilters } from "../../../app/segments/segment-set.ts";
 import { type Session, withSession } from "../../../app/session.ts";
 import type { Context } from "../../../shared/context.ts";
 import { FILTER_KEYS } from "../../../shared/contract/filters.ts";
@@ -7,7 +8,6 @@ import {
   addExceptOption,
   addFilterOptions,
   type FilterOptions,
-  type NamedFilters,
   readSegmentSet,
 } from "../../arguments/filter-options.ts";
 import { type Command, collect, Option, offering, wholeNumber } from "../../options.ts";

@@ -1,5 +1,6 @@
 import { keepCount } from "../../../app/count/history.ts";
 import type { Counted } from "../../../app/count/tell.ts";
+import type { CheckedFilters, SegmentSet } from "../../../app/segments/segment-set.ts";
 import type { Session } from "../../../app/session.ts";
 import type { AccountView, CountView } from "../../../engine/client/types.ts";
 import type { Context } from "../../../shared/context.ts";
@@ -12,7 +13,6 @@ import {
   priceOf,
 } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
-import type { CheckedFilters, SegmentSet } from "../../arguments/filter-options.ts";
 import type { Printer } from "../../terminal/printer.ts";
 
 /** Keeps a count for `count --history`. */

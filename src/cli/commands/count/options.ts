@@ -1,5 +1,5 @@
+import type { NamedFilters, SegmentSet } from "../../../app/segments/segment-set.ts";
 import type { FilterKeySpec } from "../../../shared/contract/filters.ts";
-import type { NamedFilters, SegmentSet } from "../../arguments/filter-options.ts";
 import type { GlobalOptions } from "../../options.ts";
 import type { Printer } from "../../terminal/printer.ts";
 

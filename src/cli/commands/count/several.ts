@@ -1,11 +1,11 @@
 import type { Counted } from "../../../app/count/tell.ts";
+import type { NamedFilters } from "../../../app/segments/segment-set.ts";
 import type { Session } from "../../../app/session.ts";
 import type { CountView } from "../../../engine/client/types.ts";
 import type { Context } from "../../../shared/context.ts";
 import type { Filters } from "../../../shared/contract/filters.ts";
 import { creditsOrNull, creditsToNumber, formatCreditsGrouped, priceOf } from "../../../shared/contract/money.ts";
 import { grouped } from "../../../shared/contract/text.ts";
-import type { NamedFilters } from "../../arguments/filter-options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { noticeUnknownCost, remember } from "./one.ts";
 import { type CountOptions, formatOf } from "./options.ts";

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { type PastCount, pastCounts } from "../../../app/count/history.ts";
+import type { NamedFilters } from "../../../app/segments/segment-set.ts";
 import { Disk, errorCode } from "../../../engine/runs/disk.ts";
 import { spokenFilters } from "../../../engine/runs/plan.ts";
 import type { Context } from "../../../shared/context.ts";
@@ -7,7 +8,6 @@ import { canonicalJson } from "../../../shared/contract/filters.ts";
 import { grouped } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { bar, timeText } from "../../../shared/numbers.ts";
-import type { NamedFilters } from "../../arguments/filter-options.ts";
 import type { GlobalOptions } from "../../options.ts";
 import { trendSvg } from "../../terminal/plot.ts";
 import { Printer } from "../../terminal/printer.ts";

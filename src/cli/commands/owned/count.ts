@@ -1,10 +1,10 @@
+import { checkedFilters } from "../../../app/segments/segment-set.ts";
 import type { Library } from "../../../engine/library/library.ts";
 import type { Context } from "../../../shared/context.ts";
 import type { FilterKeySpec, Filters } from "../../../shared/contract/filters.ts";
 import { grouped } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { csvDocument } from "../../../shared/rows/csv.ts";
-import { checkedFilters } from "../../arguments/filter-options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { type Part, printParts } from "../count/parts.ts";
 import { type ShelfOptions, withLibrary } from "./shelf.ts";
