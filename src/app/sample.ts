@@ -25,7 +25,8 @@ export async function startSample(context: Context, notice: (text: string) => vo
   const { now, random } = context;
   let folder: DataFolder | undefined;
   try {
-    const [{ createKey, datasetDir, openDataFolder }, { startService }] = await Promise.all([
+    const [{ createKey }, { datasetDir, openDataFolder }, { startService }] = await Promise.all([
+      import("../service/admin/keys.ts"),
       import("../service/admin/data-folder.ts"),
       import("../service/http/server.ts"),
     ]);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
-import { createKey, type KeyInit } from "../../src/service/admin/data-folder.ts";
+import { createKey, type KeyInit } from "../../src/service/admin/keys.ts";
 import { tempDir, testContext } from "../support/client.ts";
 import { startForeignService } from "../support/foreign-service.ts";
 import { startTestService, type TestService } from "../support/service.ts";

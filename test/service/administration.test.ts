@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, test } from "vitest";
-import { createKey, openStore } from "../../src/service/admin/data-folder.ts";
+import { openStore } from "../../src/service/admin/data-folder.ts";
+import { createKey } from "../../src/service/admin/keys.ts";
 import { tempDir } from "../support/client.ts";
 import { folder, foundedFolder, headcount } from "../support/serve-command.ts";
 import { generatedDataset } from "../support/service.ts";
@@ -60,7 +61,7 @@ describe("a folder that is mistyped", () => {
 });
 
 test.each([
-  ["PRAGMA user_version = 1", "was never released: move it away"],
+  ["PRAGMA user_version = 1", "was ever released: move it away"],
   ["PRAGMA user_version = 99", "Upgrade headcount"],
   ["PRAGMA application_id = 7", "a database of another program"],
 ])("a ledger that this version cannot keep (%s) is no bug in headcount", async (sql, says) => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createKey } from "../../src/service/admin/data-folder.ts";
+import { createKey } from "../../src/service/admin/keys.ts";
 import { credits, creditsToNumber } from "../../src/shared/contract/money.ts";
 import { ConsoleClient, type Session } from "../support/console.ts";
 import { startTestService, type TestService } from "../support/service.ts";

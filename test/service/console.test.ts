@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createKey } from "../../src/service/admin/data-folder.ts";
+import { createKey } from "../../src/service/admin/keys.ts";
 import { type Answer, as, ConsoleClient, type Sent, type Session } from "../support/console.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createKey } from "../../src/service/admin/data-folder.ts";
+import { createKey } from "../../src/service/admin/keys.ts";
 import { STANDARD_PLAN } from "../../src/service/ledger/ledger.ts";
 import { FILTER_KEYS } from "../../src/shared/contract/filters.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../src/shared/contract/records.ts";

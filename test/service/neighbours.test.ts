@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { Engine } from "../../src/dataset/engine.ts";
-import { createKey } from "../../src/service/admin/data-folder.ts";
+import { createKey } from "../../src/service/admin/keys.ts";
 import { DeadlineError } from "../../src/service/http/deadline.ts";
 import { VanishedError } from "../../src/service/http/problem.ts";
 import { Turns } from "../../src/service/http/turns.ts";

@@ -62,7 +62,8 @@ describe.skipIf(postgresBinaries() === undefined)("serve --store postgres://", (
     const argv = ["serve", "--port", "0", "--json", "--data", folder(), "--dataset", await generatedDataset(300)];
     const { code, err } = await serving([...argv, "--store", cluster.url], async (line) => {
       const { url } = JSON.parse(line) as { url: string };
-      const { DEFAULT_ACCOUNT, createKey } = await import("../../src/service/admin/data-folder.ts");
+      const { createKey } = await import("../../src/service/admin/keys.ts");
+      const { DEFAULT_ACCOUNT } = await import("../../src/service/admin/new-account.ts");
       const { openPostgresStore } = await import("../../src/service/ledger/postgres.ts");
       const store = await openPostgresStore({ url: cluster.url, now: Date.now });
       const { key } = await createKey(store, { accountId: DEFAULT_ACCOUNT, name: "x", mode: "live", now: Date.now });

@@ -1,7 +1,7 @@
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { main } from "../../src/cli/main.ts";
-import { createKey } from "../../src/service/admin/data-folder.ts";
+import { createKey } from "../../src/service/admin/keys.ts";
 import { type Plan, STANDARD_PLAN } from "../../src/service/ledger/ledger.ts";
 import { type TestContext, tempDir, testContext } from "../support/client.ts";
 import { seeded } from "../support/export.ts";

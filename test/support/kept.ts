@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { createKey, type DataFolder, openDataFolder } from "../../src/service/admin/data-folder.ts";
+import { type DataFolder, openDataFolder } from "../../src/service/admin/data-folder.ts";
+import { createKey } from "../../src/service/admin/keys.ts";
 import { type RunningService, startService } from "../../src/service/http/server.ts";
 import { headcount } from "./serve-command.ts";
 

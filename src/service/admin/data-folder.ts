@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { ReloadOptions } from "../../dataset/embedded/reloading-engine.ts";
 import type { Engine } from "../../dataset/engine.ts";
@@ -8,11 +7,11 @@ import { makeFolder } from "../../shared/folder.ts";
 import { openTestDataset } from "../http/test-dataset.ts";
 import type { Ask } from "../ledger/chain/against.ts";
 import { StoreConflictError } from "../ledger/errors.ts";
-import type { NewKey, Store } from "../ledger/ledger.ts";
+import type { Store } from "../ledger/ledger.ts";
 import type { Verified } from "../ledger/sqlite-file.ts";
-import { makeApiKey } from "../money/keys.ts";
+import { createKey } from "./keys.ts";
+import { DEFAULT_ACCOUNT } from "./new-account.ts";
 
-export const DEFAULT_ACCOUNT = "default";
 /** What the first account of a new folder gets, live and (simulated) test. */
 export const FIRST_CREDITS: Credits = credits(10_000n * 1_000_000n);
 
@@ -164,20 +163,6 @@ function reloadOptions({ monotonic, onReload, onReloadError }: DataFolderOptions
       ? {}
       : { onError: (error) => onReloadError(error instanceof Error ? error : new Error(String(error))) }),
   };
-}
-
-export interface KeyInit extends Pick<NewKey, "name" | "mode" | "expiresAt" | "scopes" | "maxCredits" | "rotatedFrom"> {
-  readonly accountId?: string;
-  readonly now: () => number;
-}
-
-/** Makes a key and stores what may be known of it. The key itself is in the answer and nowhere else. */
-export async function createKey(store: Store, init: KeyInit): Promise<{ readonly id: string; readonly key: string }> {
-  const { accountId = DEFAULT_ACCOUNT, now, ...bounds } = init;
-  const { hash, key, prefix } = makeApiKey(init.mode);
-  const id = `k_${randomBytes(6).toString("hex")}`;
-  await store.createKey({ ...bounds, id, prefix, hash, accountId, createdAt: now() });
-  return { id, key };
 }
 
 /** A live key for an account that never had a key; undefined where it had one. */

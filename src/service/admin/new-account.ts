@@ -1,6 +1,8 @@
 import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
 import type { Store } from "../ledger/ledger.ts";
 
+/** Every folder and store has it. */
+export const DEFAULT_ACCOUNT = "default";
 /** What an account is called: it never changes, and stands in addresses and command lines. */
 export const ACCOUNT_ID = /^[a-z0-9][a-z0-9._-]{0,62}$/;
 export const ACCOUNT_ID_RULE = "an account's id is 1 to 63 lower-case letters, digits, dots and dashes";

@@ -4,9 +4,17 @@ import { creditsOrNull, formatCreditsGrouped, parseCredits, ZERO } from "../../.
 import { echo } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import type { Command } from "../../options.ts";
-import { Printer } from "../../terminal/printer.ts";
-import { addFolderOptions, type FolderOptions, nameOf, placeFlags, requireAccount, withStore } from "./folder.ts";
-import { countColumn, creditsColumn, iso, List, type Listed, timeColumn } from "./list.ts";
+import {
+  addFolderOptions,
+  atDesk,
+  type Desk,
+  type FolderOptions,
+  nameOf,
+  placeFlags,
+  printList,
+  requireAccount,
+} from "./folder.ts";
+import { countColumn, creditsColumn, iso, type Listed, timeColumn } from "./list.ts";
 
 interface CreateOptions extends FolderOptions {
   readonly name?: string;
@@ -28,12 +36,12 @@ export function register(service: Command, context: Context): void {
     .examples(`
   $ headcount service accounts create acme --name "Acme Ltd" --credits 5000
   $ headcount service keys create --account acme --name first`)
-    .does((options: CreateOptions, id: string) => create(id, options, context));
+    .does(atDesk(context, create));
   addFolderOptions(accounts.command("list", { isDefault: true }))
     .summary("list the accounts")
     .description("List the accounts with their balances and keys. A pipe gets CSV.")
     .examples("\n  $ headcount service accounts\n  $ headcount service accounts list --json")
-    .does((options: FolderOptions) => list(options, context));
+    .does(atDesk(context, list));
   for (const [verb, suspended, what] of [
     [
       "suspend",
@@ -46,11 +54,11 @@ export function register(service: Command, context: Context): void {
       .summary(suspended ? "refuse the keys of an account" : "take the keys of an account again")
       .description(what)
       .examples(`\n  $ headcount service accounts ${verb} acme`)
-      .does((options: FolderOptions, id: string) => suspend(id, suspended, options, context));
+      .does(atDesk(context, (desk: Desk<FolderOptions>, id: string) => suspend(desk, id, suspended)));
   }
 }
 
-async function create(id: string, options: CreateOptions, context: Context): Promise<void> {
+async function create({ options, printer, store }: Desk<CreateOptions>, id: string): Promise<void> {
   const { ACCOUNT_ID, ACCOUNT_ID_RULE, newAccount } = await import("../../../service/admin/new-account.ts");
   if (!ACCOUNT_ID.test(id))
     throw usageError(`${ACCOUNT_ID_RULE}, not "${echo(id)}"`, "for example acme; --name takes any name");
@@ -59,33 +67,21 @@ async function create(id: string, options: CreateOptions, context: Context): Pro
   if (given === undefined || given < 0n) {
     throw usageError(`--credits takes 0 or more with at most six decimals, not "${echo(options.credits)}"`);
   }
-  const printer = new Printer(context, options);
-  await withStore(options, context, async (store) => {
-    await newAccount(store, { id, name, live: given });
-    if (printer.json) printer.document({ id, name, credits: creditsOrNull(given) });
-    else
-      printer.note(
-        `Account ${id} has ${formatCreditsGrouped(given)} credits. headcount service keys create --account ${id}${placeFlags(options)} makes a key.`,
-      );
-  });
+  await newAccount(store, { id, name, live: given });
+  if (printer.json) return printer.document({ id, name, credits: creditsOrNull(given) });
+  const next = `headcount service keys create --account ${id}${placeFlags(options)} makes a key`;
+  printer.note(`Account ${id} has ${formatCreditsGrouped(given)} credits. ${next}.`);
 }
 
-async function list(options: FolderOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
-  await withStore(options, context, async (store) => {
-    await new List(COLUMNS, printer).print(await store.listAccounts(), context, "No accounts yet.");
-  });
-}
+const list = async (desk: Desk<FolderOptions>): Promise<void> =>
+  printList(desk, COLUMNS, await desk.store.listAccounts(), "No accounts yet.");
 
-async function suspend(id: string, suspended: boolean, options: FolderOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
-  await withStore(options, context, async (store) => {
-    await requireAccount(store, id, options);
-    const changed = await store.suspendAccount(id, suspended);
-    const state = suspended ? "suspended" : "active";
-    if (printer.json) printer.document({ id, state });
-    else printer.note(changed ? `Account ${id} is ${state} now.` : `Account ${id} was ${state} before.`);
-  });
+async function suspend({ options, printer, store }: Desk<FolderOptions>, id: string, suspended: boolean) {
+  await requireAccount(store, id, options);
+  const changed = await store.suspendAccount(id, suspended);
+  const state = suspended ? "suspended" : "active";
+  if (printer.json) printer.document({ id, state });
+  else printer.note(changed ? `Account ${id} is ${state} now.` : `Account ${id} was ${state} before.`);
 }
 
 const COLUMNS: readonly Listed<AccountSummary>[] = [

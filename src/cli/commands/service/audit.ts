@@ -2,10 +2,8 @@ import type { AuditRow } from "../../../service/ledger/ledger.ts";
 import type { Context } from "../../../shared/context.ts";
 import { sinceMs } from "../../arguments/since.ts";
 import { type Command, wholeNumber } from "../../options.ts";
-import { Printer } from "../../terminal/printer.ts";
-import { printPages, SCREENFUL } from "./entries.ts";
-import { addFolderOptions, type FolderOptions, requireAccount, withStore } from "./folder.ts";
-import { List, type Listed, timeColumn } from "./list.ts";
+import { addFolderOptions, atDesk, type Desk, type FolderOptions, printPages } from "./folder.ts";
+import { type Listed, timeColumn } from "./list.ts";
 
 interface AuditOptions extends FolderOptions {
   readonly account?: string;
@@ -23,25 +21,16 @@ export function register(service: Command, context: Context): void {
     .option("--since <when>", "how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all", "all")
     .option("--limit <n>", "so many at most", wholeNumber("--limit", 1, 1e9))
     .examples("\n  $ headcount service audit\n  $ headcount service audit --since 30d --json")
-    .does((options: AuditOptions) => audit(options, context));
+    .does(atDesk(context, audit));
 }
 
-async function audit(options: AuditOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
-  const { account } = options;
+async function audit(desk: Desk<AuditOptions>): Promise<void> {
+  const { context, options, store } = desk;
   const since = sinceMs(options.since, context.now());
-  const wanted = options.limit ?? (printer.terminal && !printer.json ? SCREENFUL : Number.POSITIVE_INFINITY);
-  await withStore(options, context, async (store) => {
-    if (account !== undefined) await requireAccount(store, account, options);
-    const list = new List(COLUMNS, printer);
-    await printPages(list, wanted, context, (limit, last) =>
-      store.audit({
-        ...{ since, limit },
-        ...(account === undefined ? {} : { accountId: account }),
-        ...(last === undefined ? {} : { before: last.id }),
-      }),
-    );
-  });
+  const whose = options.account === undefined ? {} : { accountId: options.account };
+  await printPages(desk, COLUMNS, (limit, last) =>
+    store.audit({ since, limit, ...whose, ...(last === undefined ? {} : { before: last.id }) }),
+  );
 }
 
 const COLUMNS: readonly Listed<AuditRow>[] = [

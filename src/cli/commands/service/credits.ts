@@ -9,9 +9,9 @@ import {
 } from "../../../shared/contract/money.ts";
 import { echo, harmless } from "../../../shared/contract/text.ts";
 import { CliError, usageError } from "../../../shared/errors.ts";
-import { type Command, Option, wholeNumber } from "../../options.ts";
-import { Printer } from "../../terminal/printer.ts";
-import { type AccountOptions, addAccountOptions, placeFlags, requireAccount, withStore } from "./folder.ts";
+import { type Command, wholeNumber } from "../../options.ts";
+import type { Printer } from "../../terminal/printer.ts";
+import { type AccountOptions, addAccountOptions, addMode, atDesk, type Desk, placeFlags } from "./folder.ts";
 
 interface CreditsOptions extends AccountOptions {
   readonly mode: "live" | "test";
@@ -21,13 +21,6 @@ interface AdjustOptions extends CreditsOptions {
   readonly note?: string;
   readonly reference?: string;
 }
-
-export const addMode = (command: Command): Command =>
-  addAccountOptions(command).addOption(
-    new Option("--mode <mode>", "live credits, or the simulated ones of test keys")
-      .choices(["live", "test"])
-      .default("live"),
-  );
 
 const addAdjust = (command: Command): Command =>
   command
@@ -52,18 +45,18 @@ export function register(service: Command, context: Context): void {
     .examples(`
   $ headcount service credits add 10000
   $ headcount service credits add 250.5 --reference invoice-2026-17 --note "paid by transfer" --json`)
-    .does((options: AdjustOptions, text: string) => adjust("add", text, options, context));
+    .does(atDesk(context, adjusting("add")));
   addAdjust(addMode(credits.command("remove").argument("<amount>", "credits, with up to six decimals")))
     .summary("take credits away")
     .description("Take credits away from an account, as an entry of its own: never what calls in flight hold.")
     .examples(`\n  $ headcount service credits remove 10 --note "added twice" --reference fix-17`)
-    .does((options: AdjustOptions, text: string) => adjust("remove", text, options, context));
+    .does(atDesk(context, adjusting("remove")));
   registerRefund(credits, context);
   addMode(credits.command("show", { isDefault: true }))
     .summary("show the balance")
     .description("Show the balance of an account, what calls in flight hold of it, and what was used today (UTC).")
     .examples("\n  $ headcount service credits\n  $ headcount service credits show --json")
-    .does((options: CreditsOptions) => show(options, context));
+    .does(atDesk(context, show));
 }
 
 function registerRefund(credits: Command, context: Context): void {
@@ -77,9 +70,7 @@ function registerRefund(credits: Command, context: Context): void {
     .examples(`
   $ headcount service credits refund 17 --note "stale records"
   $ headcount service credits refund 17 2.5 --reference ticket-88`)
-    .does((options: AccountOptions & AdjustOptions, id: string, text: string | undefined) =>
-      refund(id, text, options, context),
-    );
+    .does(atDesk(context, refund));
 }
 
 function amountOf(command: string, text: string): Credits {
@@ -100,64 +91,49 @@ function adjustmentOf({ note, reference }: AdjustOptions, otherwise: string): Ad
   return { note: note ?? otherwise, ...(reference === undefined ? {} : { reference }) };
 }
 
-async function adjust(kind: Kind, text: string, options: AdjustOptions, context: Context): Promise<void> {
-  const amount = amountOf(kind, text);
-  const adjustment = adjustmentOf(options, `service credits ${kind}`);
-  await withStore(options, context, async (store) => {
-    await requireAccount(store, options.account, options);
-    const adjusted = await (kind === "add"
-      ? store.grant(options.account, options.mode, amount, adjustment)
-      : store.deduct(options.account, options.mode, amount, adjustment));
-    const printer = new Printer(context, options);
-    const credits = `${formatCreditsGrouped(amount)} credits`;
-    tell(adjusted, adjustment, printer, kind === "add" ? `Added ${credits}.` : `Removed ${credits}.`);
+const adjusting =
+  (kind: Kind) =>
+  async ({ options, printer, store }: Desk<AdjustOptions>, text: string): Promise<void> => {
+    const { account, mode } = options;
+    const amount = amountOf(kind, text);
+    const adjustment = adjustmentOf(options, `service credits ${kind}`);
+    const move = kind === "add" ? store.grant : store.deduct;
+    const adjusted = await move.call(store, account, mode, amount, adjustment);
+    const done = `${kind === "add" ? "Added" : "Removed"} ${formatCreditsGrouped(amount)} credits.`;
+    tell(adjusted, adjustment, printer, done);
     print(adjusted, options, printer);
-  });
-}
+  };
 
 async function refund(
+  { options, printer, store }: Desk<AccountOptions & AdjustOptions>,
   id: string,
   text: string | undefined,
-  options: AccountOptions & AdjustOptions,
-  context: Context,
 ): Promise<void> {
+  const { account } = options;
   const amount = text === undefined ? undefined : amountOf("refund", text);
   const entryId = BigInt(wholeNumber("credits refund", 1, Number.MAX_SAFE_INTEGER)(id));
   const adjustment = adjustmentOf(options, "service credits refund");
-  await withStore(options, context, async (store) => {
-    const { account } = options;
-    await requireAccount(store, account, options);
-    const [entry] = await store.entries({ accountId: account, before: entryId + 1n, limit: 1 });
-    if (entry?.id !== entryId || entry.kind !== "charge") {
-      throw new CliError({
-        code: "unknown_entry",
-        category: "not_found",
-        message: `entry ${id} is no charge of account "${echo(account)}"`,
-        hint: `headcount service entries --kind charge${placeFlags(options)}`,
-      });
-    }
-    const adjusted = await store.refund(entryId, amount, adjustment);
-    const printer = new Printer(context, options);
-    tell(
-      adjusted,
-      adjustment,
-      printer,
-      `Refunded entry ${id}${amount === undefined ? "" : ` by ${formatCreditsGrouped(amount)} credits`}.`,
-    );
-    print(adjusted, { ...options, mode: entry.mode }, printer);
-  });
+  const [entry] = await store.entries({ accountId: account, before: entryId + 1n, limit: 1 });
+  if (entry?.id !== entryId || entry.kind !== "charge") {
+    throw new CliError({
+      code: "unknown_entry",
+      category: "not_found",
+      message: `entry ${id} is no charge of account "${echo(account)}"`,
+      hint: `headcount service entries --kind charge${placeFlags(options)}`,
+    });
+  }
+  const adjusted = await store.refund(entryId, amount, adjustment);
+  const by = amount === undefined ? "" : ` by ${formatCreditsGrouped(amount)} credits`;
+  tell(adjusted, adjustment, printer, `Refunded entry ${id}${by}.`);
+  print(adjusted, { ...options, mode: entry.mode }, printer);
 }
 
 function tell({ repeated }: Adjusted, { reference }: Adjustment, printer: Printer, done: string): void {
   if (!printer.json) printer.note(repeated ? `"${reference}" was done before: nothing was done now.` : done);
 }
 
-async function show(options: CreditsOptions, context: Context): Promise<void> {
-  await withStore(options, context, async (store) => {
-    await requireAccount(store, options.account, options);
-    print(await store.balance(options.account, options.mode), options, new Printer(context, options));
-  });
-}
+const show = async ({ options, printer, store }: Desk<CreditsOptions>): Promise<void> =>
+  print(await store.balance(options.account, options.mode), options, printer);
 
 function print(
   { balance, held, usedToday, repeated }: Balance & { readonly repeated?: boolean },

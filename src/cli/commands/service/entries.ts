@@ -4,11 +4,9 @@ import { creditsOrNull } from "../../../shared/contract/money.ts";
 import { COSTED_CALLS, type CostedCall } from "../../../shared/contract/records.ts";
 import { sinceMs } from "../../arguments/since.ts";
 import { type Command, Option, wholeNumber } from "../../options.ts";
-import { Printer } from "../../terminal/printer.ts";
-import { addMode } from "./credits.ts";
-import { type AccountOptions, requireAccount, withStore } from "./folder.ts";
+import { type AccountOptions, addMode, atDesk, type Desk, printPages } from "./folder.ts";
 import { requireUsedKey } from "./keys.ts";
-import { countColumn, creditsColumn, List, type Listed, timeColumn } from "./list.ts";
+import { countColumn, creditsColumn, type Listed, timeColumn } from "./list.ts";
 
 interface EntriesOptions extends AccountOptions {
   readonly mode: "live" | "test";
@@ -19,10 +17,6 @@ interface EntriesOptions extends AccountOptions {
   readonly before?: number;
   readonly limit?: number;
 }
-
-const PAGE = 500;
-/** Entries that a terminal shows where nobody says how many. */
-export const SCREENFUL = 30;
 
 export function register(service: Command, context: Context): void {
   addMode(service.command("entries"))
@@ -44,50 +38,23 @@ export function register(service: Command, context: Context): void {
   $ headcount service entries
   $ headcount service entries --kind charge --since 7d > charges.csv
   $ headcount service entries --account default --limit 5 --json`)
-    .does((options: EntriesOptions) => entries(options, context));
+    .does(atDesk(context, entries));
 }
 
-async function entries(options: EntriesOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
+async function entries(desk: Desk<EntriesOptions>): Promise<void> {
+  const { context, options, store } = desk;
   const { account, before, call, key, kind, mode } = options;
-  const since = sinceMs(options.since, context.now());
   const query: Omit<EntryQuery, "limit"> = {
-    ...{ accountId: account, mode, since },
+    ...{ accountId: account, mode, since: sinceMs(options.since, context.now()) },
     ...(kind === undefined ? {} : { kind }),
     ...(key === undefined ? {} : { keyId: key }),
     ...(call === undefined ? {} : { call }),
   };
-  const wanted = options.limit ?? (printer.terminal && !printer.json ? SCREENFUL : Number.POSITIVE_INFINITY);
-  await withStore(options, context, async (store) => {
-    await requireAccount(store, account, options);
-    if (key !== undefined) await requireUsedKey(store, key, options);
-    const list = new List(COLUMNS, printer);
-    await printPages(list, wanted, context, (limit, last) => {
-      const from = last?.id ?? (before === undefined ? undefined : BigInt(before));
-      return store.entries({ ...query, limit, ...(from === undefined ? {} : { before: from }) });
-    });
+  if (key !== undefined) await requireUsedKey(store, key, options);
+  await printPages(desk, COLUMNS, (limit, last) => {
+    const from = last?.id ?? (before === undefined ? undefined : BigInt(before));
+    return store.entries({ ...query, limit, ...(from === undefined ? {} : { before: from }) });
   });
-}
-
-/** Page after page, however many rows there are; CSV as they come. */
-export async function printPages<Row>(
-  list: List<Row>,
-  wanted: number,
-  context: Context,
-  next: (limit: number, last: Row | undefined) => Promise<readonly Row[]>,
-): Promise<void> {
-  const kept: Row[] = [];
-  let last: Row | undefined;
-  for (let left = wanted; ; ) {
-    const size = Math.min(PAGE, left);
-    const page = await next(size, last);
-    last = page.at(-1);
-    left -= page.length;
-    if (list.streams) await list.print(page, context, "");
-    else kept.push(...page);
-    if (page.length < size || left <= 0) break;
-  }
-  if (!list.streams) await list.print(kept, context, "Nothing to list.");
 }
 
 const COLUMNS: readonly Listed<LedgerEntry>[] = [

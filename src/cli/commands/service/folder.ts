@@ -7,7 +7,9 @@ import type { Context } from "../../../shared/context.ts";
 import { shellWord } from "../../../shared/contract/command-line.ts";
 import { echo, harmless, withoutPassword } from "../../../shared/contract/text.ts";
 import { CliError, type ErrorCategory, missingPackage, usageError } from "../../../shared/errors.ts";
-import type { Command, GlobalOptions } from "../../options.ts";
+import { type Command, type GlobalOptions, Option } from "../../options.ts";
+import { Printer } from "../../terminal/printer.ts";
+import { List, type Listed } from "./list.ts";
 
 /** Options of every command that works on a data folder. */
 export interface FolderOptions extends GlobalOptions {
@@ -29,6 +31,13 @@ export const addFolderOptions = (command: Command): Command =>
 
 export const addAccountOptions = (command: Command): Command =>
   addFolderOptions(command).option("--account <id>", "which account", "default");
+
+export const addMode = (command: Command): Command =>
+  addAccountOptions(command).addOption(
+    new Option("--mode <mode>", "live credits, or the simulated ones of test keys")
+      .choices(["live", "test"])
+      .default("live"),
+  );
 
 /** The options again, for a command that is named to somebody: without them it would mean another folder. */
 export const placeFlags = ({ data, store }: FolderOptions): string =>
@@ -64,6 +73,61 @@ export async function withStore<Result>(
   } catch (error) {
     throw serviceError(error, dir);
   }
+}
+
+/** What a command works with that works on the accounts. */
+export interface Desk<Options> {
+  readonly store: Store;
+  readonly options: Options;
+  readonly printer: Printer;
+  readonly context: Context;
+}
+
+/** What such a command does: with the accounts open, and the account of its options looked up. */
+export const atDesk =
+  <Options extends FolderOptions & { readonly account?: string }, Args extends unknown[]>(
+    context: Context,
+    work: (desk: Desk<Options>, ...args: Args) => Promise<void>,
+  ) =>
+  async (options: Options, ...args: Args): Promise<void> => {
+    const printer = new Printer(context, options);
+    await withStore(options, context, async (store) => {
+      if (options.account !== undefined) await requireAccount(store, options.account, options);
+      await work({ store, options, printer, context }, ...args);
+    });
+  };
+
+/** Prints a list whole. @param none said on a terminal where there is nothing in it */
+export const printList = <Row>(
+  { context, printer }: Pick<Desk<unknown>, "context" | "printer">,
+  columns: readonly Listed<Row>[],
+  rows: readonly Row[],
+  none: string,
+): Promise<void> => new List(columns, printer).print(rows, context, none);
+
+const PAGE = 500;
+/** What a terminal shows of a long list where nobody says how much. */
+const SCREENFUL = 30;
+
+/** Prints a list page after page, however many rows there are; CSV as they come. */
+export async function printPages<Row>(
+  { context, options, printer }: Desk<{ readonly limit?: number }>,
+  columns: readonly Listed<Row>[],
+  next: (limit: number, last: Row | undefined) => Promise<readonly Row[]>,
+): Promise<void> {
+  const list = new List(columns, printer);
+  const rows: Row[] = [];
+  let last: Row | undefined;
+  for (let left = options.limit ?? (printer.terminal && !printer.json ? SCREENFUL : Number.POSITIVE_INFINITY); ; ) {
+    const size = Math.min(PAGE, left);
+    const page = await next(size, last);
+    last = page.at(-1);
+    left -= page.length;
+    if (list.streams) await list.print(page, context, "");
+    else rows.push(...page);
+    if (page.length < size || left <= 0) break;
+  }
+  if (!list.streams) await list.print(rows, context, "Nothing to list.");
 }
 
 /** Who runs this, for the audit. */

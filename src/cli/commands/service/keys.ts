@@ -1,3 +1,4 @@
+import type { MadeKey } from "../../../service/admin/keys.ts";
 import type { KeyDetail, Store } from "../../../service/ledger/ledger.ts";
 import { type Context, written } from "../../../shared/context.ts";
 import { creditsOrNull } from "../../../shared/contract/money.ts";
@@ -5,10 +6,10 @@ import { echo } from "../../../shared/contract/text.ts";
 import { CliError, systemFailure, usageError } from "../../../shared/errors.ts";
 import { ago } from "../../../shared/numbers.ts";
 import { type Command, Option } from "../../options.ts";
-import { Printer } from "../../terminal/printer.ts";
+import type { Printer } from "../../terminal/printer.ts";
 import { addBoundOptions, type BoundOptions, boundsOf, overlapOf } from "./bounds.ts";
-import { type AccountOptions, addAccountOptions, nameOf, placeFlags, requireAccount, withStore } from "./folder.ts";
-import { creditsColumn, iso, List, type Listed, timeColumn } from "./list.ts";
+import { type AccountOptions, addAccountOptions, atDesk, type Desk, nameOf, placeFlags, printList } from "./folder.ts";
+import { creditsColumn, iso, type Listed, timeColumn } from "./list.ts";
 
 interface CreateOptions extends AccountOptions, BoundOptions {
   readonly name: string;
@@ -34,7 +35,7 @@ export function register(service: Command, context: Context): void {
       "List the keys of an account, revoked ones too: what they may do, spent, and when each was last used. Secrets are not kept, so they cannot be shown. A pipe gets CSV.",
     )
     .examples("\n  $ headcount service keys\n  $ headcount service keys list --json")
-    .does((options: AccountOptions) => list(options, context));
+    .does(atDesk(context, list));
   addBoundOptions(addAccountOptions(keys.command("set").argument(...KEY_ID)))
     .summary("change what a key may do")
     .description(
@@ -44,14 +45,14 @@ export function register(service: Command, context: Context): void {
     .examples(
       "\n  $ headcount service keys set k_0a1b2c3d4e5f --max-credits 1000\n  $ headcount service keys set k_0a1b2c3d4e5f --expires never --scope all",
     )
-    .does((options: SetOptions, id: string) => set(id, options, context));
+    .does(atDesk(context, set));
   addAccountOptions(keys.command("revoke").argument(...KEY_ID))
     .summary("revoke a key")
     .description(
       "Revoke a key; it cannot be brought back. Calls with it are refused from then on; by services on PostgreSQL within 10 seconds, or 60 where the database does not answer, and nothing is sold to it from then on.",
     )
     .examples("\n  $ headcount service keys revoke k_0a1b2c3d4e5f")
-    .does((options: AccountOptions, id: string) => revoke(id, options, context));
+    .does(atDesk(context, revoke));
 }
 
 function registerMaking(keys: Command, context: Context): void {
@@ -70,7 +71,7 @@ function registerMaking(keys: Command, context: Context): void {
   $ headcount service keys create --name nightly
   $ headcount service keys create --name agent --max-credits 500 --expires 7d --scope count,search
   $ headcount service keys create --mode test --json`)
-    .does((options: CreateOptions) => create(options, context));
+    .does(atDesk(context, create));
   addAccountOptions(keys.command("rotate").argument(...KEY_ID))
     .summary("make the key that follows another, and end that one later")
     .description(
@@ -80,109 +81,66 @@ function registerMaking(keys: Command, context: Context): void {
     .examples(
       "\n  $ headcount service keys rotate k_0a1b2c3d4e5f\n  $ headcount service keys rotate k_0a1b2c3d4e5f --overlap 7d --json",
     )
-    .does((options: RotateOptions, id: string) => rotate(id, options, context));
+    .does(atDesk(context, rotate));
 }
 
-async function create(options: CreateOptions, context: Context): Promise<void> {
+async function create({ context, options, printer, store }: Desk<CreateOptions>): Promise<void> {
   const { account: accountId, mode } = options;
-  const name = nameOf(options.name);
   const { now } = context;
-  const bounds = boundsOf(options, now());
-  const printer = new Printer(context, options);
-  await withStore(options, context, async (store) => {
-    await requireAccount(store, accountId, options);
-    const { createKey } = await import("../../../service/admin/data-folder.ts");
-    const made = await createKey(store, { ...bounds, accountId, name, mode, now });
-    await show(made, made, { store, printer, context });
-    if (!printer.json) printer.note(`Key ${made.id} (${mode}). It is shown this once: keep it now.`);
-  });
+  const init = { ...boundsOf(options, now()), accountId, name: nameOf(options.name), mode, now };
+  const { shownKey } = await import("../../../service/admin/keys.ts");
+  const { id } = await shownKey(store, init, (made) => show(made, made, printer, context));
+  if (!printer.json) printer.note(`Key ${id} (${mode}). It is shown this once: keep it now.`);
 }
 
-interface Showing {
-  readonly store: Store;
-  readonly printer: Printer;
-  readonly context: Context;
-}
-
-/** Prints a new key. One that nobody saw is of no use to anybody, and is revoked. */
-async function show(
-  made: { readonly id: string; readonly key: string },
-  document: object,
-  { context, printer, store }: Showing,
-): Promise<void> {
+async function show({ id, key }: MadeKey, document: object, printer: Printer, context: Context): Promise<void> {
   try {
     if (printer.json) printer.document(document);
-    else printer.text(`${made.key}\n`);
+    else printer.text(`${key}\n`);
     await written(context.stdout);
   } catch (error) {
-    await store.revokeKey(made.id);
-    throw systemFailure(error)?.with({ hint: `nobody saw key ${made.id}, so it was revoked; make another` }) ?? error;
+    throw systemFailure(error)?.with({ hint: `nobody saw key ${id}, so it was revoked; make another` }) ?? error;
   }
 }
 
-async function rotate(id: string, options: RotateOptions, context: Context): Promise<void> {
-  const overlap = overlapOf(options.overlap);
-  const printer = new Printer(context, options);
-  const { now } = context;
-  await withStore(options, context, async (store) => {
-    const old = await requireKey(store, id, options);
-    const { accountId, expiresAt, mode, name, scopes } = old;
-    if (old.revokedAt !== null || (expiresAt !== null && expiresAt <= now())) {
-      const is = old.revokedAt === null ? "has expired" : "is revoked";
-      throw usageError(
-        `key ${id} ${is}: there is nothing to rotate`,
-        `headcount service keys create${forAccount(options)}${placeFlags(options)}`,
-      );
-    }
-    const { createKey } = await import("../../../service/admin/data-folder.ts");
-    const made = await createKey(store, { accountId, name, mode, now, expiresAt, scopes, rotatedFrom: id });
-    const end = Math.min(expiresAt ?? Number.POSITIVE_INFINITY, now() + overlap);
-    // The old one ends last: whatever breaks off on the way, somebody has a key that works.
-    await show(made, { ...made, rotated_from: id, old_expires_at: iso(end) }, { store, printer, context });
-    await store.updateKey(id, { expiresAt: end });
-    if (!printer.json) {
-      printer.note(
-        `Key ${made.id} (${mode}) follows ${id}, which works until ${iso(end)}. It is shown this once: keep it now.`,
-      );
-    }
+async function rotate({ context, options, printer, store }: Desk<RotateOptions>, id: string): Promise<void> {
+  const overlapMs = overlapOf(options.overlap);
+  const old = await requireKey(store, id, options);
+  const { rotateKey } = await import("../../../service/admin/keys.ts");
+  const told = async (made: MadeKey, ends: number): Promise<void> => {
+    await show(made, { ...made, rotated_from: id, old_expires_at: iso(ends) }, printer, context);
+    const follows = `Key ${made.id} (${old.mode}) follows ${id}, which works until ${iso(ends)}.`;
+    if (!printer.json) printer.note(`${follows} It is shown this once: keep it now.`);
+  };
+  await rotateKey(store, old, { now: context.now, overlapMs }, told).catch((error: Error) => {
+    if (error.name !== "StoreConflictError") throw error;
+    throw usageError(error.message, `headcount service keys create${forAccount(options)}${placeFlags(options)}`);
   });
 }
 
-async function set(id: string, options: SetOptions, context: Context): Promise<void> {
+async function set(desk: Desk<SetOptions>, id: string): Promise<void> {
+  const { context, options, store } = desk;
   const { name } = options;
   const changes = { ...boundsOf(options, context.now()), ...(name === undefined ? {} : { name: nameOf(name) }) };
   if (Object.keys(changes).length === 0) {
     throw usageError("nothing to set", "give --max-credits, --expires, --scope or --name");
   }
-  const printer = new Printer(context, options);
-  await withStore(options, context, async (store) => {
-    await requireKey(store, id, options);
-    await store.updateKey(id, changes);
-    await new List(columns(context.now()), printer).print([await requireKey(store, id, options)], context, "");
-  });
+  await requireKey(store, id, options);
+  await store.updateKey(id, changes);
+  await printList(desk, columns(context.now()), [await requireKey(store, id, options)], "");
 }
 
-async function list(options: AccountOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
-  await withStore(options, context, async (store) => {
-    await requireAccount(store, options.account, options);
-    const keys = await store.listKeys(options.account);
-    await new List(columns(context.now()), printer).print(
-      keys,
-      context,
-      `No keys yet: headcount service keys create${forAccount(options)}${placeFlags(options)} makes one.`,
-    );
-  });
+async function list(desk: Desk<AccountOptions>): Promise<void> {
+  const { context, options, store } = desk;
+  const none = `No keys yet: headcount service keys create${forAccount(options)}${placeFlags(options)} makes one.`;
+  await printList(desk, columns(context.now()), await store.listKeys(options.account), none);
 }
 
-async function revoke(id: string, options: AccountOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
-  await withStore(options, context, async (store) => {
-    const key = await requireKey(store, id, options);
-    const revoked = key.revokedAt === null && (await store.revokeKey(id));
-    if (printer.json) printer.document({ id, revoked: true });
-    else printer.note(revoked ? `Revoked ${id}.` : `Key ${id} was revoked before.`);
-  });
+async function revoke({ options, printer, store }: Desk<AccountOptions>, id: string): Promise<void> {
+  const key = await requireKey(store, id, options);
+  const revoked = key.revokedAt === null && (await store.revokeKey(id));
+  if (printer.json) printer.document({ id, revoked: true });
+  else printer.note(revoked ? `Revoked ${id}.` : `Key ${id} was revoked before.`);
 }
 
 const forAccount = ({ account }: AccountOptions): string => (account === "default" ? "" : ` --account ${account}`);

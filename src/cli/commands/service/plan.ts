@@ -6,8 +6,8 @@ import { nearest } from "../../../shared/contract/suggest.ts";
 import { echo, grouped, harmless } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { type Command, wholeNumber } from "../../options.ts";
-import { Printer } from "../../terminal/printer.ts";
-import { type AccountOptions, addAccountOptions, nameOf, requireAccount, withStore } from "./folder.ts";
+import type { Printer } from "../../terminal/printer.ts";
+import { type AccountOptions, addAccountOptions, atDesk, type Desk, nameOf, requireAccount } from "./folder.ts";
 
 interface SetOptions extends AccountOptions {
   readonly name?: string;
@@ -40,15 +40,15 @@ export function register(service: Command, context: Context): void {
   $ headcount service plan set --per-minute 60 --per-day 5000
   $ headcount service plan set --cost person_search=0.25 company_enrich=2
   $ headcount service plan set --small-counts 5`)
-    .does((options: SetOptions) => set(options, context));
+    .does(atDesk(context, set));
   addAccountOptions(plan.command("show", { isDefault: true }))
     .summary("show limits and prices")
     .description("Show the rate limits and the prices of an account.")
     .examples("\n  $ headcount service plan\n  $ headcount service plan show --json")
-    .does((options: AccountOptions) => show(options, context));
+    .does(atDesk(context, show));
 }
 
-async function set(options: SetOptions, context: Context): Promise<void> {
+async function set({ options, printer, store }: Desk<SetOptions>): Promise<void> {
   const { name, perDay, perMinute } = options;
   const costs = Object.fromEntries((options.cost ?? []).map(readCost)) as PlanChanges["costs"] & object;
   const changes: PlanChanges = {
@@ -61,10 +61,7 @@ async function set(options: SetOptions, context: Context): Promise<void> {
   if (Object.keys(changes).length === 0) {
     throw usageError("nothing to set", "give --per-minute, --per-day, --cost, --small-counts or --name");
   }
-  await withStore(options, context, async (store) => {
-    await requireAccount(store, options.account, options);
-    print(await store.setPlan(options.account, changes), options, new Printer(context, options));
-  });
+  print(await store.setPlan(options.account, changes), options, printer);
 }
 
 /** Counts of fewer people than that are small. */
@@ -85,11 +82,8 @@ function readCost(text: string): [CostedCall, Credits] {
   );
 }
 
-async function show(options: AccountOptions, context: Context): Promise<void> {
-  await withStore(options, context, async (store) => {
-    print((await requireAccount(store, options.account, options)).plan, options, new Printer(context, options));
-  });
-}
+const show = async ({ options, printer, store }: Desk<AccountOptions>): Promise<void> =>
+  print((await requireAccount(store, options.account, options)).plan, options, printer);
 
 function print(plan: Plan, { account }: AccountOptions, printer: Printer): void {
   if (printer.json) {

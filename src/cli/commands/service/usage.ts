@@ -4,11 +4,9 @@ import { echo } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { sinceMs } from "../../arguments/since.ts";
 import { type Command, Option, offering } from "../../options.ts";
-import { Printer } from "../../terminal/printer.ts";
-import { addMode } from "./credits.ts";
-import { type AccountOptions, requireAccount, withStore } from "./folder.ts";
+import { type AccountOptions, addMode, atDesk, type Desk, printList } from "./folder.ts";
 import { requireUsedKey } from "./keys.ts";
-import { countColumn, creditsColumn, List, type Listed } from "./list.ts";
+import { countColumn, creditsColumn, type Listed } from "./list.ts";
 
 interface UsageOptions extends AccountOptions {
   readonly mode: "live" | "test";
@@ -37,27 +35,18 @@ export function register(service: Command, context: Context): void {
   $ headcount service usage
   $ headcount service usage --by key --since all
   $ headcount service usage --by day,call --json`)
-    .does((options: UsageOptions) => usage(options, context));
+    .does(atDesk(context, usage));
 }
 
-async function usage(options: UsageOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
+async function usage(desk: Desk<UsageOptions>): Promise<void> {
+  const { context, options, store } = desk;
   const { account, key, mode } = options;
   const by = groupsOf(options.by);
   const since = new Date(sinceMs(options.since, context.now())).toISOString().slice(0, 10);
-  await withStore(options, context, async (store) => {
-    await requireAccount(store, account, options);
-    if (key !== undefined) await requireUsedKey(store, key, options);
-    const rows = await store.usage({
-      accountId: account,
-      mode,
-      by,
-      since,
-      ...(key === undefined ? {} : { keyId: key }),
-    });
-    const shown = [...by.map((group) => GROUP_COLUMNS[group]), ...SUMS];
-    await new List(shown, printer).print(rows, context, "Nothing was charged.");
-  });
+  if (key !== undefined) await requireUsedKey(store, key, options);
+  const query = { accountId: account, mode, by, since, ...(key === undefined ? {} : { keyId: key }) };
+  const columns = [...by.map((group) => GROUP_COLUMNS[group]), ...SUMS];
+  await printList(desk, columns, await store.usage(query), "Nothing was charged.");
 }
 
 function groupsOf(text: string): readonly UsageGroup[] {

@@ -1,0 +1,59 @@
+import { randomBytes } from "node:crypto";
+import { StoreConflictError } from "../ledger/errors.ts";
+import type { Act, KeyDetail, NewKey, Store } from "../ledger/ledger.ts";
+import { makeApiKey } from "../money/keys.ts";
+import { DEFAULT_ACCOUNT } from "./new-account.ts";
+
+export interface KeyInit extends Pick<NewKey, "name" | "mode" | "expiresAt" | "scopes" | "maxCredits" | "rotatedFrom"> {
+  readonly accountId?: string;
+  readonly now: () => number;
+}
+
+/** The key itself is in the answer and nowhere else. */
+export interface MadeKey {
+  readonly id: string;
+  readonly key: string;
+}
+
+/** Makes a key and stores what may be known of it. */
+export async function createKey(
+  store: Store,
+  { accountId = DEFAULT_ACCOUNT, now, ...init }: KeyInit,
+  act?: Act,
+): Promise<MadeKey> {
+  const { hash, key, prefix } = makeApiKey(init.mode);
+  const id = `k_${randomBytes(6).toString("hex")}`;
+  await store.createKey({ ...init, accountId, id, prefix, hash, createdAt: now() }, act);
+  return { id, key };
+}
+
+/** Makes a key that somebody sees. One that nobody saw is of no use to anybody, and is revoked. */
+export async function shownKey(store: Store, init: KeyInit, show: (made: MadeKey) => Promise<void>): Promise<MadeKey> {
+  const made = await createKey(store, init);
+  try {
+    await show(made);
+  } catch (error) {
+    await store.revokeKey(made.id);
+    throw error;
+  }
+  return made;
+}
+
+/** Makes the key that follows another, which goes on for a while: both share one cap. @throws StoreConflictError where that one has ended */
+export async function rotateKey(
+  store: Store,
+  old: KeyDetail,
+  { now, overlapMs }: { readonly now: () => number; readonly overlapMs: number },
+  show: (made: MadeKey, oldEnds: number) => Promise<void>,
+): Promise<void> {
+  const { accountId, expiresAt, id, mode, name, revokedAt, scopes } = old;
+  if (revokedAt !== null || (expiresAt !== null && expiresAt <= now())) {
+    const is = revokedAt === null ? "has expired" : "is revoked";
+    throw new StoreConflictError(`key ${id} ${is}: there is nothing to rotate`);
+  }
+  const ends = Math.min(expiresAt ?? Number.POSITIVE_INFINITY, now() + overlapMs);
+  const init = { accountId, name, mode, now, expiresAt, scopes, rotatedFrom: id };
+  await shownKey(store, init, (made) => show(made, ends));
+  // The old one ends last: whatever breaks off on the way, somebody has a key that works.
+  await store.updateKey(id, { expiresAt: ends });
+}
