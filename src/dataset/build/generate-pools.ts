@@ -1,17 +1,21 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { COUNTRIES, CULTURES, NAMES, type NameWords, REAL_PLACES } from "./generate-names.ts";
 import {
   COMPANY_HEADS,
   COMPANY_TAILS,
   COMPANY_TYPES,
+  COUNTRIES,
+  CULTURES,
   DEPARTMENT_WEIGHTS,
   INDUSTRIES,
   INTERESTS,
   LEVELS,
+  NAMES,
+  type NameWords,
+  REAL_PLACES,
   ROLES,
   SLOGANS,
   SPECIALTIES,
-} from "./generate-words.ts";
+} from "./words.ts";
 
 const PLACE_SLOTS = 2 ** 18;
 const TITLE_SLOTS = 2 ** 16;

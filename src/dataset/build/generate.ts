@@ -8,8 +8,8 @@ import {
   SMALL_SLOTS,
   TAIL_SLOTS,
 } from "./generate-pools.ts";
-import { COMPANY_ENDS, COMPANY_HEADS, COMPANY_TAILS } from "./generate-words.ts";
 import { PERSON_FORMS } from "./normal-sql.ts";
+import { COMPANY_ENDS, COMPANY_HEADS, COMPANY_TAILS } from "./words.ts";
 
 export interface GenerateOptions {
   /** 1..4,000,000,000. */
