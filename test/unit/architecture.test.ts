@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 
@@ -68,7 +68,7 @@ const storeyOf = (file: string): string => file.slice(0, file.indexOf("/"));
 
 describe("who may import whom", () => {
   test("every relative import names a file that exists", () => {
-    expect(imports.filter(({ target }) => !files.includes(target))).toEqual([]);
+    expect(imports.filter(({ target }) => !files.includes(target) && !existsSync(join(SRC, target)))).toEqual([]);
     expect(imports.length).toBeGreaterThan(100);
   });
 
