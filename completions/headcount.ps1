@@ -285,7 +285,7 @@ $headcountTree = @{
       '--log' = @{ Text = 'append one JSON line about how it went'; Value = @{ Kind = 'file' } }
       '--notify' = @{ Text = 'shell command for a failure or a changed file; gets that line on its stdin'; Value = @{ Kind = 'text' } }
       '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
-      '--fresh' = @{ Text = 'begin anew instead of continuing an unfinished run'; Value = $null }
+      '--again' = @{ Text = 'begin anew, and pay again for what you own already'; Value = $null }
       '--on-new-dataset' = @{ Text = 'where an unfinished run''s dataset is gone: begin anew, or end with 10'; Value = @{ Kind = 'list'; Values = @('fresh', 'fail') } }
       '--receipt' = @{ Text = 'write the receipt (counts, credits, SHA-256) as JSON'; Value = @{ Kind = 'file' } }
       '--sample' = @{ Text = 'buy so many people by chance instead of the first ones'; Value = @{ Kind = 'text' } }
@@ -342,7 +342,7 @@ $headcountTree = @{
       '--log' = @{ Text = 'append one JSON line about how it went'; Value = @{ Kind = 'file' } }
       '--notify' = @{ Text = 'shell command for a failure or a changed file; gets that line on its stdin'; Value = @{ Kind = 'text' } }
       '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
-      '--fresh' = @{ Text = 'begin anew instead of continuing an unfinished run'; Value = $null }
+      '--again' = @{ Text = 'begin anew, and pay again for what you own already'; Value = $null }
       '--on-new-dataset' = @{ Text = 'where an unfinished run''s dataset is gone: begin anew, or end with 10'; Value = @{ Kind = 'list'; Values = @('fresh', 'fail') } }
       '--receipt' = @{ Text = 'write the receipt (counts, credits, SHA-256) as JSON'; Value = @{ Kind = 'file' } }
       '-h' = @{ Text = 'show help'; Value = $null }
@@ -386,7 +386,7 @@ $headcountTree = @{
       '--log' = @{ Text = 'append one JSON line about how it went'; Value = @{ Kind = 'file' } }
       '--notify' = @{ Text = 'shell command for a failure or a changed file; gets that line on its stdin'; Value = @{ Kind = 'text' } }
       '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
-      '--fresh' = @{ Text = 'begin anew instead of continuing an unfinished run'; Value = $null }
+      '--again' = @{ Text = 'begin anew, and pay again for what you own already'; Value = $null }
       '--on-new-dataset' = @{ Text = 'where an unfinished run''s dataset is gone: begin anew, or end with 10'; Value = @{ Kind = 'list'; Values = @('fresh', 'fail') } }
       '--receipt' = @{ Text = 'write the receipt (counts, credits, SHA-256) as JSON'; Value = @{ Kind = 'file' } }
       '--new-only' = @{ Text = 'buy only whom you do not own: finds them by free counts, after you agreed'; Value = $null }

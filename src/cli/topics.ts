@@ -180,7 +180,7 @@ for: the same command again, or headcount resume, buys only what is missing.
 Where the dataset of such a run is gone, going on would mix two of them: the
 same command says so, leaves what it bought to headcount runs export, and begins
 anew within its --max-credits. With --on-new-dataset fail it ends with 10 and
-spends nothing, until a person says --fresh.
+spends nothing, until a person says --again.
 Several exports, a schedule, a budget a month, units of systemd and lines of a
 crontab: headcount help jobs. --log FILE appends one JSON line a run, --notify
 COMMAND tells of a failure or a change, --if-older-than 6d leaves a young file

@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 const DAY = 86_400_000;
-const buying = ["search", "--department", "Sales", "--yes", "--fresh"];
+const buying = ["search", "--department", "Sales", "--yes", "--again"];
 
 const ok = (me: User, argv: readonly string[], clock = fakeClock()): Promise<string> => endsWell(me, argv, { clock });
 

@@ -263,8 +263,38 @@ describe("one company that costs more than a shrug", () => {
     expect(u.read("old.csv")).toBe("name\nAnn\n");
     expect(await charged(dear, 100)).toBe(0);
     expect(await u.run(["enrich", domain], { env: { HEADCOUNT_ASK_ABOVE: "7" } })).toMatchObject({ code: 0 });
-    expect(await u.run(["enrich", domain, "--max-credits", "7"])).toMatchObject({ code: 0 });
-    expect((await u.run(["enrich", domain], { env: { HEADCOUNT_ASK_ABOVE: "much" } })).code).toBe(2);
+    expect(await u.run(["enrich", domain, "--again", "--max-credits", "7"])).toMatchObject({ code: 0 });
+    expect((await u.run(["enrich", domain, "--again"], { env: { HEADCOUNT_ASK_ABOVE: "much" } })).code).toBe(2);
     expect(await charged(dear, 100)).toBe(14);
+  });
+});
+
+describe("what is owned", () => {
+  test("is not paid for again, however it was named, and said before; --again pays", async () => {
+    const u = someone();
+    const [a = "", b = "", c = ""] = domains;
+    writeFileSync(u.file("crm.csv"), `Website\n${a}\n${b}\n`);
+    expect(await cost(() => u.run(["enrich", "crm.csv", "--keep-input", "--yes", "-o", "crm-out.csv"]))).toBe(2);
+    // As arguments, from a list, by the profile address of the record, alone.
+    const args = ["enrich", a, b, c, "-o", "args.csv"];
+    const quote = await u.run([...args, "--dry-run", "--json"]);
+    expect(JSON.parse(quote.stdout)).toMatchObject({ rows: 3, kept: 2, credits: 1 });
+    expect((await u.run([...args, "--dry-run"])).stdout).toMatch(/owned already +2\n/);
+    expect(await cost(() => u.run([...args, "--yes", "--receipt", "r.json"]))).toBe(1);
+    expect(readCsv(u.read("args.csv")).map(({ domain }) => domain)).toEqual([a, b, c]);
+    expect(JSON.parse(u.read("r.json"))).toMatchObject({ received: 3, reused: 2, credits: 1 });
+    const slug = readCsv(u.read("args.csv"))[0]?.company_network_url ?? "";
+    const free = await cost(async () => {
+      // Nothing is spent, so nobody is asked.
+      const listed = await u.run(["enrich", "--input", "-", "-o", "list.csv"], { stdin: `${b}\n${a}\n` });
+      expect(listed.code, listed.stderr).toBe(0);
+      expect(readCsv(u.read("list.csv")).map(({ domain }) => domain)).toEqual([b, a]);
+      const one = await u.run(["enrich", slug]);
+      expect(one.code, one.stderr).toBe(0);
+      expect(JSON.parse(one.stdout)).toMatchObject({ domain: a });
+      expect(one.stderr).toContain("1 company bought before, and not paid for again");
+    });
+    expect(free).toBe(0);
+    expect(await cost(() => u.run(["enrich", a, b, "--again", "--yes", "-o", "again.csv"]))).toBe(2);
   });
 });

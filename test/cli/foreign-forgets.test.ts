@@ -116,10 +116,10 @@ test("a company of which nobody says how many people it has: one free count tell
     const ran = await wrong.u.run([...argv, "--per-page", String(perPage)]);
     expect({ people, code: ran.code, charged: wrong.service.charged() }).toEqual({ people, code: 5, charged: paid });
     expect(ran.stderr).toContain(`gave ${paid} of the ${people} profiles that it counted`);
-    expect(ran.stderr).toContain("--fresh --paging page0 gets the first page too");
+    expect(ran.stderr).toContain("--again --paging page0 gets the first page too");
     expect(existsSync(wrong.u.file("o.csv"))).toBe(false);
 
-    const fresh = await wrong.u.run([...argv, "--per-page", String(perPage), "--fresh", "--paging", "page0"]);
+    const fresh = await wrong.u.run([...argv, "--per-page", String(perPage), "--again", "--paging", "page0"]);
     expect({ code: fresh.code, charged: wrong.service.charged() }).toEqual({ code: 0, charged: paid + people });
 
     const right = await scene(service);

@@ -62,8 +62,8 @@ async function holding({ dir }: User, names: readonly string[]): Promise<string[
   return found.sort();
 }
 
-const SALES = ["search", "--department", "Sales", "--yes", "--fresh"];
-const STOPPED = [...SALES.slice(0, 3), "--fresh", "--per-page", "10", "--max-credits", "30", "--require-complete"];
+const SALES = ["search", "--department", "Sales", "--yes", "--again"];
+const STOPPED = [...SALES.slice(0, 3), "--again", "--per-page", "10", "--max-credits", "30", "--require-complete"];
 
 /** The first whose names are nobody else's, and stand in every format as they are. */
 function canaryOf(all: readonly Row[]): Row {

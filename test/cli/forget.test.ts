@@ -37,7 +37,7 @@ function holding(folder: string, { id, network_url }: Row): string[] {
   });
 }
 
-const search = ["search", "--department", "Sales", "--yes", "--fresh"];
+const search = ["search", "--department", "Sales", "--yes", "--again"];
 
 /** Somebody with runs, a library, files in several forms and a list that is followed. */
 async function history(): Promise<{ me: User; all: Row[]; canary: Row }> {

@@ -110,7 +110,7 @@ describe("a table with companies beside it", () => {
     writeFileSync(u.file("crm.csv"), `Website\n${domainOf(2)}\n${domainOf(0)}\n`);
     expect(await cost(() => u.run([...KEEP, "--receipt", "r.json"]))).toBe(1);
     expect(JSON.parse(u.read("r.json"))).toMatchObject({ received: 2, reused: 1, credits: 1, complete: true });
-    expect(await cost(() => u.run([...KEEP, "--fresh"]))).toBe(2);
+    expect(await cost(() => u.run([...KEEP, "--again"]))).toBe(2);
     const spend = JSON.parse((await u.run(["spend", "--json"])).stdout) as { total: object };
     expect(spend.total).toMatchObject({ profiles: 4, settled: 4 });
   });

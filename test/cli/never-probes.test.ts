@@ -39,7 +39,7 @@ test("a service sees no address of somebody who was not bought, nor named by the
     ["count", "--department", "Sales", "--by", "country"],
     ["search", "--department", "Sales", "--limit", "40", "--yes"],
     ["search", "--department", "Sales", "--yes", "--new-only"],
-    ["search", "--department", "Sales", "--sample", "10", "--seed", "1", "--yes", "--fresh"],
+    ["search", "--department", "Sales", "--sample", "10", "--seed", "1", "--yes", "--again"],
     ["refresh", "--department", "Sales", "-o", "list.ndjson", "--yes"],
     ["refresh", "list.ndjson", "--yes", "--verify-fields", "title"],
     ["search", "--network-url", given, "--yes", "--allow-empty"],

@@ -184,7 +184,7 @@ describe("a service that moves, rounds or remembers", () => {
     const second = await me.run(argv("-o", "none.csv", "--allow-empty"));
     expect([0, 5, 8]).toContain(second.code);
     time += 300_001;
-    const third = await me.run(argv("-o", "late.csv", "--fresh"));
+    const third = await me.run(argv("-o", "late.csv", "--again"));
     expect(third.code, third.stderr).toBe(0);
     expect(ids(me, "late.csv")).toEqual(["late"]);
     expect(service.sold.get("late")).toBe(1);

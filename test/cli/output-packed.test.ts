@@ -60,7 +60,7 @@ describe("compressed", () => {
   test("the rows of the old file are counted inside", async () => {
     for (const file of ["a.csv.gz", "a.tsv.zst", "a.json.gz", "a.ndjson.zst", "a.xlsx"]) {
       service.options.people = 300;
-      expect((await search("-o", file, "--fresh", "--overwrite")).code).toBe(0);
+      expect((await search("-o", file, "--again", "--overwrite")).code).toBe(0);
       const before = bytes(file);
       const spent = service.charged();
       service.options.people = 149;

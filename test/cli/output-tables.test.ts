@@ -34,7 +34,7 @@ function gives(...rows: readonly object[]): void {
   service.options.shape = () => rows;
 }
 const search = (output: string, ...more: string[]): Promise<Ran> =>
-  u.run(["search", "--country", "x", "--yes", "--quiet", "--fresh", "--json", "-o", output, ...more]);
+  u.run(["search", "--country", "x", "--yes", "--quiet", "--again", "--json", "-o", output, ...more]);
 const added = ({ stdout, stderr }: Ran): unknown => {
   if (stdout === "") throw new Error(stderr);
   return (JSON.parse(stdout) as { output: { added: number } }).output.added;

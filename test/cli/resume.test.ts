@@ -66,8 +66,8 @@ test.each([
   expect(ran).toMatchObject({ code: 5, stdout: "" });
   expect(ran.stderr).toMatch(reason);
   expect(ran.stderr).toContain(`headcount runs export ${id}`);
-  // `resume` has no --fresh: a hint that names it says of which command.
-  expect(ran.stderr).not.toMatch(/(?<!the same command with )--fresh/);
+  // `resume` has no --again: a hint that names it says of which command.
+  expect(ran.stderr).not.toMatch(/(?<!the same command with )--again/);
   expect(await charged(service, CREDITS)).toBe(before);
 });
 

@@ -310,7 +310,7 @@ describe("the output", () => {
 
   test("two runs for one output at once: the second is exit 9; with --wait it waits", async () => {
     const u = someone();
-    const argv = [...SALES, "--yes", "--per-page", "20", "-o", "p.csv", "--overwrite", "--fresh"];
+    const argv = [...SALES, "--yes", "--per-page", "20", "-o", "p.csv", "--overwrite", "--again"];
     const [first, second] = await Promise.all([u.run(argv), u.run(argv)]);
     expect([first.code, second.code].sort()).toEqual([0, 9]);
     const [third, fourth] = await Promise.all([u.run(argv), u.run([...argv, "--wait"])]);

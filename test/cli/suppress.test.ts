@@ -40,7 +40,7 @@ describe("headcount suppress", () => {
     const left = all.filter((row) => row !== one && row !== other && row.company_domain !== third.company_domain);
     const gone = all.filter((row) => !left.includes(row));
     expect(gone.length).toBeGreaterThanOrEqual(3);
-    const searched = ["search", "--department", "Sales", "--yes", "--fresh"];
+    const searched = ["search", "--department", "Sales", "--yes", "--again"];
     const offline = [
       ["runs", "export", "last", "--format", "ndjson"],
       ["runs", "export", "last", "--format", "csv"],
@@ -105,7 +105,7 @@ describe("headcount suppress", () => {
     writeFileSync(me.file("only.json"), JSON.stringify({ network_url: one.network_url }));
     writeFileSync(me.file("not.json"), JSON.stringify({ seniority_level: "nobody has this" }));
     const bought = async (...argv: string[]) => {
-      const { stdout, stderr } = await ok(me, ["search", ...argv, "--yes", "--fresh", "--format", "ndjson"]);
+      const { stdout, stderr } = await ok(me, ["search", ...argv, "--yes", "--again", "--format", "ndjson"]);
       expect(stderr).toContain("1 person on the suppression list: named, and neither asked for nor paid");
       const receipt = JSON.parse((await ok(me, ["runs", "show", "last", "--json"])).stdout) as { settled: number };
       return [
@@ -151,7 +151,7 @@ describe("headcount suppress", () => {
 
   test("a list that is refreshed keeps them in its history and out of its files, and pays for nobody twice", async () => {
     const { me, all, one } = await buyer();
-    await ok(me, ["search", "--department", "Sales", "--yes", "--fresh", "-o", "sales.ndjson"]);
+    await ok(me, ["search", "--department", "Sales", "--yes", "--again", "-o", "sales.ndjson"]);
     await ok(me, ["suppress", "add", one.id]);
     for (const _ of [1, 2]) {
       const { stdout } = await ok(me, ["refresh", "sales.ndjson", "--yes", "--json"]);

@@ -302,7 +302,7 @@ describe("what the built program prints with --json fits its schema", () => {
 
   test("lines of NDJSON", async () => {
     for (const argv of [
-      ["search", ...LEGAL, "--limit", "3", "--yes", "--fresh"],
+      ["search", ...LEGAL, "--limit", "3", "--yes", "--again"],
       ["owned", "export", ...LEGAL],
     ]) {
       const { stdout } = await spawnUser(u, [...argv, "--format", "ndjson"]);

@@ -208,7 +208,7 @@ export class OwnedSegment implements Ownership {
     const { others, total } = await this.#again();
     // Whoever was forgotten between two sessions of the run is still in the segment, and was bought by it.
     if (others === 0 || this.#forgottenOf(others).leftOut) return undefined;
-    return `${counted(others, "person", "people")} of the ${grouped(total)} who are in the segment now ${others === 1 ? "is" : "are"} not owned: the dataset moved meanwhile; the same command with --fresh buys them, and nobody twice`;
+    return `${counted(others, "person", "people")} of the ${grouped(total)} who are in the segment now ${others === 1 ? "is" : "are"} not owned: the dataset moved meanwhile; the same command with --again buys them, and nobody twice`;
   }
 
   /** Who is in the segment now that everything is bought. */

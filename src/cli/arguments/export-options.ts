@@ -37,7 +37,7 @@ export interface ExportFlags extends ViewFlags, GuardFlags {
   readonly concurrency: number;
   readonly yes?: boolean;
   readonly dryRun?: boolean;
-  readonly fresh?: boolean;
+  readonly again?: boolean;
   readonly onNewDataset?: "fresh" | "fail";
   readonly requireComplete?: boolean;
   readonly receipt?: string;
@@ -147,7 +147,7 @@ export const addExportOptions = (command: Command, kind: RecordKind): Command =>
     ),
   )
     .option("--dry-run", "show the quote and buy nothing")
-    .option("--fresh", "begin anew instead of continuing an unfinished run")
+    .option("--again", "begin anew, and pay again for what you own already")
     .addOption(
       new Option("--on-new-dataset <how>", "where an unfinished run's dataset is gone: begin anew, or end with 10")
         .choices(["fresh", "fail"])
@@ -222,7 +222,7 @@ export function readExportOptions(
     ...view,
     fields: all ? [...publishedFields(kind)] : view.fields,
     ...readBuyingOptions(flags),
-    fresh: flags.fresh === true,
+    fresh: flags.again === true,
     onNewDataset: flags.onNewDataset ?? "fresh",
     receipt: file(flags.receipt),
     misses: file(flags.misses),

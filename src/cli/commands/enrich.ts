@@ -74,7 +74,7 @@ async function parse(names: readonly string[], flags: EnrichOptions, context: Co
   // One company for a person or as one JSON document, rather than an export with a file or a format of its own.
   const lookUp = small && flags.output === undefined && flags.format === undefined;
   if (!lookUp) return { order: { ...options, target }, flags, small };
-  return { order: { ...options, format: "ndjson", fresh: true, target }, flags, small, show: printCompany };
+  return { order: { ...options, format: "ndjson", target }, flags, small, show: printCompany };
 }
 
 const FILE = /\.(csv|tsv|txt|ndjson|jsonl)$/i;

@@ -69,7 +69,7 @@ const OF_BUYING = [
   "maxCredits",
   "yes",
   "dryRun",
-  "fresh",
+  "again",
   "receipt",
   "requireComplete",
   "strict",

@@ -33,7 +33,7 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
   return [
     target.kind === "search" ? ["matches", found] : [many, target.kind === "enrich" ? found : `${most}${found}`],
     ...ownedEntries(quote, target),
-    ["kept already", quote.kept === 0 ? undefined : grouped(quote.kept)],
+    [target.kind === "enrich" ? "owned already" : "kept already", quote.kept === 0 ? undefined : grouped(quote.kept)],
     ["to buy", `${most}${grouped(rowsToBuy(quote))}${BOUNDS[quote.bound]}${againText(quote, target)}`],
     ["kept in a run", whole ? quote.reuse?.text : undefined],
     ["drawn", quote.sample === undefined ? undefined : drawnText(quote.sample)],

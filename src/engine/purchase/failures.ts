@@ -63,7 +63,7 @@ export const runMismatch = (run: string, differences: readonly string[], hint?: 
   incomplete("run_mismatch", `run ${run} cannot be continued: ${differences.join("; ")}; nothing was spent`, {
     hint:
       hint ??
-      `headcount runs export ${run} writes what it holds at 0 credits; the same command with --fresh buys everything anew`,
+      `headcount runs export ${run} writes what it holds at 0 credits; the same command with --again buys everything anew`,
   });
 
 /** @param moved how the dataset moved, in words; @param anew how to begin anew */
@@ -116,8 +116,8 @@ export const drawnShort = (rows: number, wanted: number): CliError =>
     {
       hint:
         rows > 0
-          ? `the same command with --fresh --per-page ${rows} draws anew`
-          : "the same command with --fresh draws anew",
+          ? `the same command with --again --per-page ${rows} draws anew`
+          : "the same command with --again draws anew",
     },
   );
 

@@ -155,7 +155,7 @@ export async function checkSame(plan: Plan, account: AccountView, deps: ExportDe
     throw runMismatch(
       plan.id,
       differences,
-      known === 0 ? `--paging ${pages} goes on with it; the same command with --fresh buys everything anew` : undefined,
+      known === 0 ? `--paging ${pages} goes on with it; the same command with --again buys everything anew` : undefined,
     );
   let version = account.datasetVersion ?? null;
   if (version === null && plan.dataset_version !== null && plan.target.kind === "search") {

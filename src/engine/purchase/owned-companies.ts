@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { Page } from "../../shared/rows/page.ts";
+import type { CompanyQuery } from "../client/types.ts";
 import type { IntentRecord, Unit } from "../runs/journal.ts";
 import { companyKey, type RunIdentity } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
@@ -19,18 +20,18 @@ export interface OwnedReply {
 }
 
 /**
- * What was bought before of the companies that a run asks for, by their index: of the same service, kind of key and dataset.
- * @returns none where all is to be bought anew
+ * What was bought before of the companies that a run asks for, by their index: of the same service, kind of key and dataset, whatever
+ * they were named by. @returns none where all is to be bought anew
  */
 export async function ownedCompanies(
   store: RunStore,
   { base_url, key_mode, target }: RunIdentity,
   datasetVersion: string | null,
-  { fresh }: Pick<ExportOptions, "fresh">,
+  { fresh, limit = Number.POSITIVE_INFINITY }: Pick<ExportOptions, "fresh" | "limit">,
   { now }: Pick<ExportDeps, "now">,
 ): Promise<ReadonlyMap<number, OwnedReply>> {
   const found = new Map<number, OwnedReply>();
-  if (fresh || target.kind !== "enrich" || target.keep === undefined) return found;
+  if (fresh || target.kind !== "enrich") return found;
   const wanted = new Map(target.companies.map((company, index) => [companyKey(company), index]));
   for (const id of (await store.ids()).slice(0, LOOKS)) {
     if (found.size === target.companies.length) break;
@@ -42,28 +43,37 @@ export async function ownedCompanies(
     const { companies } = plan.target;
     const run = await store.open(id).catch(() => undefined);
     if (run === undefined) continue;
-    const indexOf = ({ intent }: Unit): number | undefined => {
+    const indexesOf = ({ intent }: Unit, page = Page.empty): number[] => {
       const company = companies[intent.target];
-      const index = company === undefined ? undefined : wanted.get(companyKey(company));
-      return index === undefined || found.has(index) ? undefined : index;
+      const keys = [...(company === undefined ? [] : [companyKey(company)]), ...(page.length === 1 ? keysOf(page) : [])];
+      return [...new Set(keys.flatMap((key) => wanted.get(key) ?? []))].filter((index) => !found.has(index));
     };
     // Whom this dataset does not have it will not have tomorrow; of one without a name nobody knows.
     for (const unit of datasetVersion === null ? [] : run.state.units.values()) {
       const { miss, refused } = unit.settled ?? {};
-      const index = miss === true && refused === undefined ? indexOf(unit) : undefined;
-      if (index !== undefined) found.set(index, { run: id, body: undefined });
+      if (miss !== true || refused !== undefined) continue;
+      for (const index of indexesOf(unit)) found.set(index, { run: id, body: undefined });
     }
     try {
       for await (const { unit, settled, body } of run.pages()) {
-        const index = indexOf(unit);
-        if (index === undefined || settled.rows !== 1) continue;
-        if (Page.read(body, "company").length === 1) found.set(index, { run: id, body });
+        if (settled.rows !== 1) continue;
+        const page = Page.read(body, "company");
+        for (const index of page.length === 1 ? indexesOf(unit, page) : []) found.set(index, { run: id, body });
       }
     } catch {
       // What was read before the damage is good.
     }
   }
-  return found;
+  return new Map([...found].filter(([, { body }]) => body !== undefined || target.keep !== undefined).slice(0, limit));
+}
+
+/** What a company may be asked for by, by its record: a name may be that of several. */
+function keysOf(page: Page): string[] {
+  const keys = { id: "id", domain: "domain", company_network_url: "company_network_url" } as const;
+  return Object.entries(keys).flatMap(([by, field]) => {
+    const value = page.identity(0, [field]);
+    return value === undefined ? [] : [companyKey({ by: by as CompanyQuery["by"], value })];
+  });
 }
 
 /** Puts what was bought before into a run, at no price. */

@@ -132,7 +132,7 @@ function filtersOf(target: Target): unknown {
 
 /** As many rows are missing as the first page has: it may be that the service counts pages from 0. */
 const FIRST_PAGE =
-  " (where it counts pages from 0, the same command with --fresh --paging page0 gets the first page too)";
+  " (where it counts pages from 0, the same command with --again --paging page0 gets the first page too)";
 
 /** Rows that were wanted and did not come, or came twice: in a plain sentence. */
 function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): string | null {

@@ -48,7 +48,7 @@ export async function stillOpen(
   const open = options.fresh ? undefined : await store.findOpen(identity);
   const moved = open === undefined ? undefined : await checkSame(open, account, deps);
   if (open === undefined || moved === undefined) return open;
-  if (options.onNewDataset === "fail") throw staleRun(open.id, moved, "declined", "--fresh begins anew");
+  if (options.onNewDataset === "fail") throw staleRun(open.id, moved, "declined", "--again begins anew");
   if (!buys) return undefined;
   const run = await openRun(open.id, trade);
   const { rows } = run.state;

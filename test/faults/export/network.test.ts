@@ -57,7 +57,7 @@ describe("one fault in the middle of an export changes nothing", () => {
   ])("%s", async (_, fault) => {
     for (const at of [1, 3]) {
       proxy.decide = once(proxy.seen.length === 0 ? at : at + 7, fault);
-      const ran = await u.run([...SALES, "--per-page", "40", "--fresh", "--overwrite"], {
+      const ran = await u.run([...SALES, "--per-page", "40", "--again", "--overwrite"], {
         clock: fakeClock(Date.now()),
       });
       expect(ran).toMatchObject({ code: 0 });
@@ -277,7 +277,7 @@ describe("complete or said", () => {
         const ran = await u.run([...same, "--on-new-dataset", "fail"]);
         expect(ran.code).toBe(10);
         expect(ran.stderr).toMatch(/the dataset version was \S+ and is v2; nothing was spent/);
-        expect(ran.stderr).toContain("--fresh begins anew");
+        expect(ran.stderr).toContain("--again begins anew");
       }
       const resumed = await u.run(["resume"]);
       expect(resumed.code).toBe(5);
