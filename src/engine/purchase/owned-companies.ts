@@ -45,7 +45,10 @@ export async function ownedCompanies(
     if (run === undefined) continue;
     const indexesOf = ({ intent }: Unit, page = Page.empty): number[] => {
       const company = companies[intent.target];
-      const keys = [...(company === undefined ? [] : [companyKey(company)]), ...(page.length === 1 ? keysOf(page) : [])];
+      const keys = [
+        ...(company === undefined ? [] : [companyKey(company)]),
+        ...(page.length === 1 ? keysOf(page) : []),
+      ];
       return [...new Set(keys.flatMap((key) => wanted.get(key) ?? []))].filter((index) => !found.has(index));
     };
     // Whom this dataset does not have it will not have tomorrow; of one without a name nobody knows.
