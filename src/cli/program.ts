@@ -12,7 +12,7 @@ interface CommandEntry {
 }
 
 /** Every command in the order of the help. A command's file is loaded only where it is the one that runs. */
-export const COMMANDS: readonly CommandEntry[] = [
+const COMMANDS: readonly CommandEntry[] = [
   entry("Look", "count", "count the people in a segment (free)", () => import("./commands/count/count.ts")),
   entry("Look", "account", "show balance, plan, limits and prices (free)", () => import("./commands/account.ts")),
   entry("Look", "whoami", "show the key in use and what it may do (free)", () => import("./commands/whoami.ts")),

@@ -10,7 +10,7 @@ export const TOPICS = [
   { name: "cron", summary: "unattended exports: keys, caps, resuming" },
 ] as const;
 
-export type Topic = (typeof TOPICS)[number]["name"];
+type Topic = (typeof TOPICS)[number]["name"];
 
 const EXIT_MEANING: Readonly<Record<keyof typeof EXIT, string>> = {
   ok: "done; a cap that you set and that was reached is done too, and is said",

@@ -17,7 +17,7 @@ export interface Timer {
   later(ms: number, act: () => void): () => void;
 }
 
-export const BROWSER: Timer = {
+const BROWSER: Timer = {
   now: () => Date.now(),
   later(ms, act) {
     const timer = setTimeout(act, ms);

@@ -37,7 +37,7 @@ export interface Me {
   readonly origin: string;
 }
 
-export interface CountReply {
+interface CountReply {
   readonly count: number;
   readonly cached: boolean;
   readonly as_of: string;

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { execPath } from "node:process";
 
 /** What a person's own program may take: a query or an expression that asks for more is wrong, or belongs elsewhere. */
-export interface ChildBounds {
+interface ChildBounds {
   /** Milliseconds for one answer. */
   readonly deadlineMs: number;
   /** Megabytes of JavaScript's memory. */

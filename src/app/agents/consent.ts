@@ -37,7 +37,7 @@ export const questionCodec = (sdk: Sdk): QuestionCodec =>
   });
 
 /** Whether the client can show a person a form: it says so with each request, or said so when it connected. */
-export function canAsk(ctx: ServerContext, server: Server): boolean {
+function canAsk(ctx: ServerContext, server: Server): boolean {
   const envelope: Readonly<Record<string, unknown>> | undefined = ctx.mcpReq.envelope;
   const told = envelope?.[CAPABILITIES] as ClientCapabilities | undefined;
   const elicitation = (told ?? server.getClientCapabilities())?.elicitation;

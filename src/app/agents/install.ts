@@ -4,7 +4,7 @@ import { type Credits, formatCredits } from "../../shared/contract/money.ts";
 import { packageRoot } from "../../shared/paths.ts";
 import type { Period } from "./world.ts";
 
-export interface Wanted {
+interface Wanted {
   readonly connection?: string | undefined;
   readonly baseUrl?: string | undefined;
   readonly paging?: string | undefined;

@@ -24,7 +24,7 @@ const DEFAULT_FIELDS: Readonly<Record<RecordKind, readonly string[]>> = {
   company: ["name", "domain", "industry", "employee_count", "location", "company_network_url"],
 };
 
-export type InertRow = Readonly<Record<string, string | number | boolean | null>>;
+type InertRow = Readonly<Record<string, string | number | boolean | null>>;
 
 export interface RowsWanted {
   readonly fields: readonly string[] | undefined;
@@ -138,7 +138,7 @@ async function* recordsFrom(
   }
 }
 
-export function inertRow(record: JsonRecord, fields: readonly string[], cut: Set<string> = new Set()): InertRow {
+function inertRow(record: JsonRecord, fields: readonly string[], cut: Set<string> = new Set()): InertRow {
   const cells = fields.map((field) => {
     const cell = cellOf(fieldValue(record, field) ?? null);
     if (typeof cell === "bigint") return [field, String(cell)] as const;

@@ -2,9 +2,9 @@ import type { JsonSchema } from "../../shared/schema/build.ts";
 import { briefFiltersSchema } from "../../shared/schema/filters.ts";
 
 export const ROWS_MOST = 50;
-export const FIELDS_MOST = 12;
+const FIELDS_MOST = 12;
 export const RUNS_MOST = 20;
-export const EXPORT_FORMATS = ["csv", "tsv", "ndjson", "json", "xlsx", "parquet"] as const;
+const EXPORT_FORMATS = ["csv", "tsv", "ndjson", "json", "xlsx", "parquet"] as const;
 
 const text: JsonSchema = { type: "string", minLength: 1 };
 const number: JsonSchema = { type: "number" };

@@ -40,7 +40,7 @@ export async function valuesIn(
 }
 
 /** What the service lists of a key; undefined where it does not, or not in time, which is said. */
-export async function listedValues(
+async function listedValues(
   session: Session,
   key: FilterKey,
   filters: Filters,

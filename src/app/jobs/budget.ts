@@ -11,7 +11,7 @@ export function readBudget(text: string): Credits | string {
 }
 
 /** The first moment of a calendar month in UTC, as `headcount spend` counts its days. Epoch milliseconds. */
-export function monthStart(now: number): number {
+function monthStart(now: number): number {
   const date = new Date(now);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
 }

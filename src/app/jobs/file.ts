@@ -58,7 +58,7 @@ const OF_THE_RUNNER = new Set(["log", "notify", "if_older_than"]);
 /** Its name is a folder, a unit of systemd and a word of a command line. */
 const JOB_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
-export const defaultPath = (context: Context): string => join(configDir(context), "jobs.jsonc");
+const defaultPath = (context: Context): string => join(configDir(context), "jobs.jsonc");
 
 interface Shared {
   readonly folder: string;

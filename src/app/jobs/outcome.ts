@@ -183,7 +183,7 @@ export async function appendLine(path: string, line: string): Promise<void> {
   }
 }
 
-export const NOTIFY_MS = 60_000;
+const NOTIFY_MS = 60_000;
 
 const SECRETS = new Set(["HEADCOUNT_API_KEY", "HEADCOUNT_MCP_TOKEN", "HEADCOUNT_CLICKHOUSE_PASSWORD", "PGPASSWORD"]);
 

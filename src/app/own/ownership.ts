@@ -39,7 +39,7 @@ const LOOK_SHARE = 0.1;
 const EVERYBODY = { exact: {}, prefix: {}, range: {} };
 
 /** What the library and free counts say of a segment (docs/new-only.md). */
-export class OwnedSegment implements Ownership {
+class OwnedSegment implements Ownership {
   readonly #segment: Filters;
   readonly #narrowed: "without" | "with" | undefined;
   readonly #bounds: Bounds;

@@ -24,7 +24,7 @@ export const addCompanyOptions = (command: Command): Command =>
     .option("--misses <file>", "list the companies that are not known in a file");
 
 /** Columns that hold what a company is looked up by, best first; in any case, with spaces or hyphens for the underscores. */
-export const COLUMNS = [
+const COLUMNS = [
   "company_network_url",
   "company_linkedin_url",
   "linkedin_company_url",

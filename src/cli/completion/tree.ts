@@ -10,7 +10,7 @@ export interface FlagSpec {
   readonly value?: { readonly label: string; readonly values: Values; readonly many: boolean };
 }
 
-export interface ArgumentSpec {
+interface ArgumentSpec {
   readonly label: string;
   readonly many: boolean;
   readonly values: Values;

@@ -25,7 +25,7 @@ import {
   whole,
 } from "./json.ts";
 
-export const written: JsonSchema = object<Written>({
+const written: JsonSchema = object<Written>({
   file: said(text, "an absolute path, or the address of a table"),
   format: text,
   bytes: said(maybe(whole), "null of a table"),

@@ -45,7 +45,7 @@ export interface BuildOptions {
 }
 
 /** Versions kept beside the one that is served: a bad import can be taken back. */
-export const KEPT = 1;
+const KEPT = 1;
 
 /** What a build starts from: fills `staged_people` (and `place`, a row's own number) and `staged_companies`. */
 export interface BuildSource {

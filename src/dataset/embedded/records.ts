@@ -61,7 +61,7 @@ let desk = viewOf(Buffer.allocUnsafeSlow(DESK_BYTES));
 let taken = 0;
 
 /** The form of the records of one kind. */
-export class RecordForm {
+class RecordForm {
   readonly #fields: number;
   readonly #places: ReadonlyMap<string, number>;
   /** What stands before each value, in rows of as many words: its length, its words, and these. */

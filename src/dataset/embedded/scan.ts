@@ -91,7 +91,7 @@ export function onesIn(word: number): number {
 }
 
 /** Leaves the bits of those of a block who pass all tests. @param span the first that may reach into the block. @returns false where nobody does */
-export function narrowTests({ people, spans, tests }: Scan, start: number, words: Uint32Array, span: number): boolean {
+function narrowTests({ people, spans, tests }: Scan, start: number, words: Uint32Array, span: number): boolean {
   const length = Math.min(1_024, people - start);
   words.fill(0);
   let isWhole = true;
@@ -121,7 +121,7 @@ export function narrowTests({ people, spans, tests }: Scan, start: number, words
   return true;
 }
 
-export function setBits(words: Uint32Array, from: number, to: number): void {
+function setBits(words: Uint32Array, from: number, to: number): void {
   for (let index = from >>> 5; index * 32 < to; index++) {
     const first = Math.max(0, from - index * 32);
     const end = Math.min(32, to - index * 32);
@@ -145,7 +145,7 @@ export function wantedOf({ least, most, ranges }: CodeTest, block: number): "non
 }
 
 /** The bits of a whole block, without a branch for each person. @returns 0 where none is set */
-export function marked({ codes, mask, ranges }: CodeTest, start: number, length: number, words: Uint32Array): number {
+function marked({ codes, mask, ranges }: CodeTest, start: number, length: number, words: Uint32Array): number {
   const first = ranges[0] ?? 0;
   const last = (ranges[1] ?? 0) - 1;
   let any = 0;
@@ -168,7 +168,7 @@ export function marked({ codes, mask, ranges }: CodeTest, start: number, length:
 }
 
 /** Takes out of the bits of a block who fails. @returns 0 where none is left */
-export function sifted(test: CodeTest, start: number, words: Uint32Array): number {
+function sifted(test: CodeTest, start: number, words: Uint32Array): number {
   let any = 0;
   for (let index = 0; index < 32; index++) {
     let word = words[index] ?? 0;

@@ -2,7 +2,7 @@ import { saysUnknown, sizeRefusal, speaksOf } from "./refusal.ts";
 import type { Dialect } from "./types.ts";
 
 /** What became of a probe: refused in words, a free miss, a success that cost nothing or something, or nothing usable. */
-export interface Told {
+interface Told {
   readonly kind: "refused" | "miss" | "taken" | "charged" | "nothing";
   readonly text: string;
   readonly count?: number | undefined;

@@ -15,7 +15,7 @@ export interface Connection {
 }
 
 /** How long is kept what may go by itself: spans such as `90d`. */
-export interface Retention {
+interface Retention {
   readonly runs?: string;
 }
 

@@ -2,14 +2,7 @@ import { setTimeout as after } from "node:timers/promises";
 import { CliError } from "../../shared/errors.ts";
 
 /** Why a keychain cannot be used. "No such entry" is no failure: it is `undefined`. */
-export type KeychainProblem =
-  | "missing_package"
-  | "no_bus"
-  | "no_provider"
-  | "locked"
-  | "hung"
-  | "no_collection"
-  | "failed";
+type KeychainProblem = "missing_package" | "no_bus" | "no_provider" | "locked" | "hung" | "no_collection" | "failed";
 
 export interface Keychain {
   get(name: string): Promise<string | undefined>;

@@ -82,7 +82,7 @@ function read(name: string): { readonly packing: Packing | undefined; readonly e
 }
 
 /** @returns undefined for a name that is none */
-export function formOf(name: string): Form | undefined {
+function formOf(name: string): Form | undefined {
   const { packing, ending } = read(name);
   const format = FORMATS.find((known) => known === ending);
   const whole = format !== undefined && name.toLowerCase() === formName({ format, packing });

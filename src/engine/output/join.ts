@@ -18,7 +18,7 @@ type CompanyQuery = Exclude<Target, { kind: "search" }>["companies"][number];
 /** Formats that rows of the caller's with ours beside them are written in. */
 export const JOINED: readonly Format[] = ["csv", "tsv", "ndjson", "json", "xlsx", "parquet", "table"];
 
-export const MATCHES = ["found", "not found", "ambiguous", "not asked", "suppressed"] as const;
+const MATCHES = ["found", "not found", "ambiguous", "not asked", "suppressed"] as const;
 export type Match = (typeof MATCHES)[number];
 
 /** A row of the caller's, and which company of the run it names. */

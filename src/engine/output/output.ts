@@ -233,7 +233,7 @@ export class FileOutput implements Output {
 }
 
 /** The reader of stdout is gone: exit 141, quietly. */
-export const pipeClosed = (): CliError =>
+const pipeClosed = (): CliError =>
   new CliError({
     code: "pipe_closed",
     category: "pipe_closed",

@@ -78,7 +78,7 @@ export function isWithin(a: Segment, b: Segment): boolean {
 }
 
 /** One segment that is both, where they differ in the values of one key only or one holds the other; else undefined. */
-export function joinOne(a: Segment, b: Segment): Segment | undefined {
+function joinOne(a: Segment, b: Segment): Segment | undefined {
   if (isWithin(a, b)) return b;
   if (isWithin(b, a)) return a;
   const differing = FILTER_SPECS.filter(({ key }) => JSON.stringify(a[key]) !== JSON.stringify(b[key]));

@@ -30,7 +30,7 @@ export interface Leaf {
 }
 
 /** A part that is not bought because too many of its people are owned. */
-export interface Within {
+interface Within {
   readonly filters: Filters;
   /** What buying it takes. */
   readonly rows: number;

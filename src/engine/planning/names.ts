@@ -14,7 +14,7 @@ const GENERAL = 4;
  * What a name goes on with after its beginning: one character, and more where an end of that kind would not stay as it is in normal form (a
  * space is trimmed, so the character after it is part of the step).
  */
-export function stepAfter(name: string, beginning: string): string {
+function stepAfter(name: string, beginning: string): string {
   let step = "";
   for (const character of name.slice(beginning.length)) {
     step += character;

@@ -60,7 +60,7 @@ export function rest(node: Node, part: Node, { filters, holds }: Piece): Node {
   };
 }
 
-export const addressesOf = (members: readonly Member[]): OwnedAddress[] =>
+const addressesOf = (members: readonly Member[]): OwnedAddress[] =>
   members.flatMap(({ address }) => (address === undefined ? [] : [address]));
 
 export const unsound = (message: string): UnsoundCountsError =>

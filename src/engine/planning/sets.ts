@@ -4,7 +4,7 @@ import { isWithin, joined, meet, minus, type Segment, sameText, type ValuesOf } 
 
 export type CountOf = (segment: Segment) => Promise<number>;
 
-export interface SetPart {
+interface SetPart {
   readonly segment: Segment;
   readonly count: number;
 }

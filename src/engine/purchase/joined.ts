@@ -73,7 +73,7 @@ export const isSet = (target: Target): boolean =>
 type ListOf = (filters: Filters, key: FilterKey) => Promise<readonly string[] | undefined>;
 
 /** Values of a key as a service lists them: of the segment, or where it keeps rare ones back of its whole dataset. */
-export function valuesFrom(client: Pick<ServiceClient, "facets">, signal: AbortSignal): ListOf {
+function valuesFrom(client: Pick<ServiceClient, "facets">, signal: AbortSignal): ListOf {
   const known = new Map<FilterKey, Promise<readonly string[] | undefined>>();
   const listed = async (filters: Filters, key: FacetKey, whole: boolean): Promise<readonly string[] | undefined> => {
     const found = await client.facets(filters, key, { limit: FACET_VALUES_MAX, signal });

@@ -21,7 +21,7 @@ export const mostRows = (known: Known | undefined): number => known?.estimate?.r
 export const newIn = (known: Known | undefined): number | undefined =>
   known === undefined ? undefined : known.total - known.owned;
 
-export const rowsOf = (counts: readonly number[] = []): number => counts.reduce((sum, count) => sum + count, 0);
+const rowsOf = (counts: readonly number[] = []): number => counts.reduce((sum, count) => sum + count, 0);
 
 /** The most rows that can be written: what is bought, and where they are wanted those that are owned. */
 export const rowsWritten = (target: Target, { rows, known }: Quote): number =>

@@ -55,7 +55,7 @@ export interface SettledRecord extends LogRecord {
 }
 
 /** An intent that cost nothing and will not be repeated: its rows are to be asked for in another way. */
-export interface VoidRecord extends LogRecord {
+interface VoidRecord extends LogRecord {
   readonly t: "void";
   readonly n: number;
   readonly why: string;
@@ -63,7 +63,7 @@ export interface VoidRecord extends LogRecord {
 }
 
 /** Credits that may have been charged for a lost reply of this unit; counts against the cap. */
-export interface UncertainRecord extends LogRecord {
+interface UncertainRecord extends LogRecord {
   readonly t: "uncertain";
   readonly n: number;
   readonly amount: CreditText;
@@ -71,13 +71,13 @@ export interface UncertainRecord extends LogRecord {
   readonly at: number;
 }
 
-export interface ForeignRecord extends LogRecord {
+interface ForeignRecord extends LogRecord {
   readonly t: "foreign";
   readonly amount: CreditText;
   readonly at: number;
 }
 
-export interface SessionRecord extends LogRecord {
+interface SessionRecord extends LogRecord {
   readonly t: "session";
   readonly maxCredits: CreditText | null;
   readonly limit: number | null;
@@ -91,7 +91,7 @@ export interface SessionRecord extends LogRecord {
   readonly at: number;
 }
 
-export interface LearnedRecord extends LogRecord {
+interface LearnedRecord extends LogRecord {
   readonly t: "learned";
   readonly perPageMax: number;
 }
@@ -127,7 +127,7 @@ export interface Sums {
   readonly days: readonly DaySpend[];
 }
 
-export interface DoneRecord extends LogRecord {
+interface DoneRecord extends LogRecord {
   readonly t: "done";
   /** With the run's id, which no service knows: so that a list of many runs can believe this line without those before it. */
   readonly run?: string;

@@ -28,7 +28,7 @@ import {
 import { keepSpend } from "./spend.ts";
 import { readSuppression, suppressionFolder } from "./suppression.ts";
 
-export type { RunStatus, RunSummary } from "./run.ts";
+export type { RunSummary } from "./run.ts";
 
 export type NewPlan = Omit<Plan, "version" | "id" | "created_at">;
 

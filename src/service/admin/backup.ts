@@ -21,7 +21,7 @@ export const MANIFEST = "backup.json";
 const LEDGER = "ledger.db";
 const FORMAT = 1;
 
-export interface BackedFile {
+interface BackedFile {
   readonly path: string;
   readonly bytes: number;
   readonly sha256: string;
@@ -50,7 +50,7 @@ export class BackupError extends Error {
 }
 
 /** The folder that is to be made has something in it, or another process is making it. */
-export class TakenError extends Error {
+class TakenError extends Error {
   override readonly name = "TakenError";
 }
 

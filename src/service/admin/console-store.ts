@@ -54,7 +54,7 @@ export interface ConsoleExport {
   readonly seenAt: number;
 }
 
-export interface SavedSegment {
+interface SavedSegment {
   readonly name: string;
   readonly filters: string;
   readonly count: number;

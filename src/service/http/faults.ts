@@ -1,5 +1,5 @@
 /** The five calls of the contract and our own, as faults, logs and metrics name them. */
-export const CALL_NAMES = ["account", "count", "search", "enrich", "employees", "facets"] as const;
+const CALL_NAMES = ["account", "count", "search", "enrich", "employees", "facets"] as const;
 export type CallName = (typeof CALL_NAMES)[number];
 
 /** What an injected fault does to a call. `drop` and `cut` happen after the charge: the reply is lost, wholly or in part. */

@@ -81,7 +81,7 @@ export function jsonBody({ body, headers }: FastifyRequest): Buffer {
   return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
 }
 
-export const bodyTooLarge = (): Problem => new Problem(413, [`the body is larger than ${MAX_BODY_BYTES} bytes`]);
+const bodyTooLarge = (): Problem => new Problem(413, [`the body is larger than ${MAX_BODY_BYTES} bytes`]);
 export const unsupportedMediaType = (): Problem =>
   new Problem(415, ["send the body as Content-Type: application/json (in UTF-8)"]);
 

@@ -1,5 +1,5 @@
 /** A package of the service's stack is not installed: they are optional, since the client works without them. */
-export class MissingPackageError extends Error {
+class MissingPackageError extends Error {
   override readonly name = "MissingPackageError";
   readonly packageName: string;
 

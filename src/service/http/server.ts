@@ -23,7 +23,7 @@ import { openTelemetry, type Telemetry } from "./telemetry.ts";
 import { followTls, readTls } from "./tls.ts";
 import { Turns } from "./turns.ts";
 
-export type { ObservedAnswer, ServiceOptions, Timeouts } from "./options.ts";
+export type { ObservedAnswer, ServiceOptions } from "./options.ts";
 
 const FLUSH_MS = 1_000;
 

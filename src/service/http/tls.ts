@@ -14,7 +14,7 @@ export interface TlsPair {
 }
 
 /** A certificate or key that cannot be served, before anything listens. */
-export class TlsError extends Error {
+class TlsError extends Error {
   override readonly name = "TlsError";
 }
 

@@ -181,7 +181,7 @@ export interface EntryQuery {
   readonly limit: number;
 }
 
-export const USAGE_GROUPS = ["day", "key", "call"] as const;
+const USAGE_GROUPS = ["day", "key", "call"] as const;
 export type UsageGroup = (typeof USAGE_GROUPS)[number];
 
 export interface UsageQuery {

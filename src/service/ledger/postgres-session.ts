@@ -210,7 +210,7 @@ function timed(client: PoolClient, text: string, values: unknown[], left: Left):
 }
 
 /** One statement. @param left ms that its answer may take */
-export async function ask(client: PoolClient, statement: Statement, left: Left): Promise<Result> {
+async function ask(client: PoolClient, statement: Statement, left: Left): Promise<Result> {
   const { text, values } = numbered(statement);
   const { rows, rowCount } = await timed(client, text, values, left);
   return { rows: rows as Row[], changed: rowCount ?? 0 };

@@ -17,7 +17,7 @@ export const LEFT_OUT = "x-suppressed-count";
 const textOf = (value: JsonValue | undefined): string | undefined => (typeof value === "string" ? value : undefined);
 
 /** Who a record is of; undefined where it is of nobody. */
-export function namedIn(record: JsonValue): Named | undefined {
+function namedIn(record: JsonValue): Named | undefined {
   if (!isNested(record)) return undefined;
   const { company_domain: domain, id, network_url: address } = record;
   if (!Object.hasOwn(record, "network_url")) return undefined;

@@ -93,7 +93,7 @@ export interface SqlDialect {
   readonly addressColumns: (column: string) => { readonly slug: string; readonly address: string };
 }
 
-export function conditionSql(condition: Condition, dialect: SqlDialect): Sql {
+function conditionSql(condition: Condition, dialect: SqlDialect): Sql {
   const text = dialect.placeholder("text");
   switch (condition.kind) {
     case "in": {
@@ -145,7 +145,7 @@ export function conditionSql(condition: Condition, dialect: SqlDialect): Sql {
   }
 }
 
-export const joinSql = (parts: readonly Sql[], separator: string): Sql => ({
+const joinSql = (parts: readonly Sql[], separator: string): Sql => ({
   text: parts.map((part) => part.text).join(separator),
   values: parts.flatMap((part) => part.values),
 });

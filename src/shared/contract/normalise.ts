@@ -15,7 +15,7 @@ const ASCII_WHITE = /[\t-\r ]+/g;
 const WHITE = /[\p{White_Space}\ufeff]+/gu;
 
 /** Whether {@link normalForm} of an ASCII text is just lower case with collapsed spaces, which SQL can do by itself. */
-export const isAscii = (text: string): boolean => /^[\x00-\x7f]*$/.test(text);
+const isAscii = (text: string): boolean => /^[\x00-\x7f]*$/.test(text);
 
 // JavaScript has lower and upper case but no case folding. Folding maps the German sharp s to ss, both sigmas to one, the Greek iota
 // below a letter (which stands alone in NFKD) to a plain one, and nine other shapes of Cyrillic letters to these.

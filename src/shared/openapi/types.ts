@@ -79,7 +79,7 @@ export interface Operation {
 }
 
 export type HttpMethod = "get" | "post";
-export type PathItem = { readonly [method in HttpMethod]?: Operation };
+type PathItem = { readonly [method in HttpMethod]?: Operation };
 
 export interface OpenApiDocument {
   readonly openapi: "3.0.3";

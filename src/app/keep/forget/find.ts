@@ -25,7 +25,7 @@ export interface RunFound {
 }
 
 /** What is read of a run's receipt, and what forgetting writes into it. */
-export interface Receipt {
+interface Receipt {
   readonly output?: { readonly file: string; readonly sha256: string | null } | null;
   readonly forgotten?: number;
   /** The rows that are being forgotten, while that is under way. */

@@ -22,7 +22,7 @@ const NOT_IN_A_JOB = new Set(["yes", "dry_run", "owned", "test", "fresh", "job",
 /** Of the program's own flags those that choose the service. */
 const OF_THE_PROGRAM = new Set(["connection", "base_url", "paging", "max_wait"]);
 
-export const keyOf = ({ long }: Option): string => (long ?? "").slice(2).replaceAll("-", "_");
+const keyOf = ({ long }: Option): string => (long ?? "").slice(2).replaceAll("-", "_");
 
 /** What the keys of a job are: the flags of its command by their names, so that nothing is declared twice; and its argument. */
 export function jobKeys(command: Command): readonly JobKey[] {

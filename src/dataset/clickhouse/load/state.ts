@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { ImportKind } from "../../build/import-map.ts";
 import type { FileReport, TableReport } from "../../build/import-stage.ts";
 import type { ClearedReport, DepartmentReport } from "../../build/import-values.ts";
 import { MOST_EXAMPLES } from "../../build/rejects.ts";
@@ -175,6 +174,3 @@ export function clearedReports(parts: readonly PartReport[]): Record<string, Cle
   }
   return cleared;
 }
-
-export const partsOf = (kind: ImportKind, people: number, all: number): readonly number[] =>
-  Array.from({ length: all }, (_, part) => part).filter((part) => part < people === (kind === "people"));

@@ -76,7 +76,7 @@ export async function survey(
   return { columns: typed, rows };
 }
 
-export function typeOf(value: NonNullable<JsonValue>): ColumnType {
+function typeOf(value: NonNullable<JsonValue>): ColumnType {
   switch (typeof value) {
     case "boolean":
       return "boolean";

@@ -29,7 +29,7 @@ export const THINGS = {
   cap: "SELECT key_id AS id, cap FROM budgets",
   session: `SELECT id, hash, proof_hash, account_id, role, key_hash, created_at, expires_at, ended_at FROM console_sessions`,
 } as const;
-export type ThingKind = keyof typeof THINGS;
+type ThingKind = keyof typeof THINGS;
 
 export const stateOf = (row: Readonly<Record<string, unknown>>): string =>
   digestOf("state", ...(Object.values(row) as Part[]));
