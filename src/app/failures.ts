@@ -116,10 +116,11 @@ function answerFailure(error: ServiceError, site: CallSite): CliError {
     ADDRESS: site.baseUrl,
     KEY: site.key === undefined ? "" : ` ${site.key.shown} from ${PLACES[site.key.source]}`,
   };
+  const isCharged = (error.creditsUsed ?? 0n) > 0n;
   const said = message.replace(/STATUS|DETAIL|ADDRESS|KEY/g, (word) => words[word] ?? word);
   return new CliError({
     ...row,
-    message: said.includes("nothing was charged") ? said : `${said}; nothing was charged`,
+    message: isCharged || said.includes("nothing was charged") ? said : `${said}; nothing was charged`,
     hint: typeof hint === "function" ? hint(site) : hint,
     status: error.status,
     requestId: error.requestId,

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 // that a mistake that our client and our service share cannot hide. Money is kept as whole thousandths of a credit.
 
 /** What goes wrong with one paid call. A dropped or cut reply was charged before it was lost. */
-export type Mishap = "drop" | "cut" | "503" | "500" | "429-date" | "429-ms" | "402" | undefined;
+export type Mishap = "drop" | "cut" | "500-charged" | "503" | "500" | "429-date" | "429-ms" | "402" | undefined;
 
 export interface ForeignOptions {
   people: number;
@@ -63,6 +63,11 @@ export interface ForeignOptions {
   countedTooMany: number;
   /** What befalls the n-th paid call, from 1. */
   mishap: (call: number) => Mishap;
+  /** What an answer that is no success costs, against the contract: a miss, and a "500-charged". */
+  missCosts: number;
+  faultCosts: number;
+  /** What such an answer says of it. */
+  faultTells: "used" | "balance" | "nothing";
   /** Remembers Idempotency-Key, as the contract does not ask it to. */
   idempotent: boolean;
   delayMs: number;
@@ -137,6 +142,9 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     rowsNameCompany: false,
     countedTooMany: 0,
     mishap: () => undefined,
+    missCosts: 0,
+    faultCosts: 0,
+    faultTells: "used",
     idempotent: false,
     delayMs: 0,
     random: Math.random,
@@ -196,6 +204,14 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     credits_used: 0,
     credits_remaining: left / 1_000,
   });
+
+  /** A refusal that takes credits all the same. */
+  const dearRefusal = (detail: string, cost: number): unknown => {
+    left -= Math.round(cost * 1_000);
+    const { credits_used, credits_remaining, ...plain } = refusal(detail) as Record<string, unknown>;
+    if (options.faultTells === "nothing") return plain;
+    return { ...plain, credits_used: options.faultTells === "used" ? cost : 0, credits_remaining: left / 1_000 };
+  };
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<undefined> {
     const chunks: Buffer[] = [];
@@ -266,7 +282,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     const query = url.searchParams;
     if (!url.pathname.includes("person") && (query.get("domain") ?? "").startsWith("missing")) {
       if (options.missing !== undefined) return answer(response, 200, envelope(options.missing.result));
-      return answer(response, 404, refusal("No such company."));
+      return answer(response, 404, dearRefusal("No such company.", options.missCosts));
     }
     const wanted = (name: string): unknown => body[name] ?? query.get(name) ?? undefined;
     const asked = isEnrich ? 1 : Number(wanted("per_page") ?? 20);
@@ -284,6 +300,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
       );
       return;
     }
+    if (mishap === "500-charged") return answer(response, 500, dearRefusal("Oops.", options.faultCosts));
     if (mishap === "500") return answer(response, 500, { message: "Server Error" });
     if (mishap === "429-date") {
       return answer(response, 429, refusal("Slow down."), {

@@ -54,6 +54,7 @@ function metaOf(reply: RawReply, fields: Fields, now: number, elapsedMs: number)
   return {
     status: reply.status,
     requestId: requestIdOf(reply),
+    at: now,
     elapsedMs,
     creditsUsed: fields.used,
     creditsRemaining: fields.remaining,
@@ -168,6 +169,7 @@ function errorOf(reply: RawReply, now: number, envelope: Readonly<Record<string,
     retryAfterMs: retryAfterOf(reply.headers, now),
     rateLimit: rateLimitOf(reply.headers, now),
     // A 401 is not about an account, so its balance means nothing (docs/contract.md, Errors).
+    creditsUsed: creditsOf(envelope?.credits_used),
     creditsRemaining: reply.status === 401 ? undefined : creditsOf(envelope?.credits_remaining),
   });
 }

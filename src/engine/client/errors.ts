@@ -1,7 +1,7 @@
 import type { Credits } from "../../shared/contract/money.ts";
 import type { RateLimit } from "./types.ts";
 
-/** A service's answer that is no success. Never charged (docs/contract.md, Errors). */
+/** A service's answer that is no success. Not charged, unless its words or the balance say so (docs/contract.md, Credits). */
 export class ServiceError extends Error {
   override readonly name = "ServiceError";
   readonly status: number;
@@ -12,11 +12,12 @@ export class ServiceError extends Error {
   readonly envelope: boolean;
   readonly retryAfterMs: number | undefined;
   readonly rateLimit: RateLimit | undefined;
+  readonly creditsUsed: Credits | undefined;
   readonly creditsRemaining: Credits | undefined;
 
   constructor(
     init: Pick<ServiceError, "status" | "detail" | "envelope"> &
-      Partial<Pick<ServiceError, "requestId" | "retryAfterMs" | "rateLimit" | "creditsRemaining">>,
+      Partial<Pick<ServiceError, "requestId" | "retryAfterMs" | "rateLimit" | "creditsUsed" | "creditsRemaining">>,
   ) {
     super(`the service answered ${init.status}: ${init.detail.join("; ")}`);
     this.status = init.status;
@@ -25,6 +26,7 @@ export class ServiceError extends Error {
     this.envelope = init.envelope;
     this.retryAfterMs = init.retryAfterMs;
     this.rateLimit = init.rateLimit;
+    this.creditsUsed = init.creditsUsed;
     this.creditsRemaining = init.creditsRemaining;
   }
 }

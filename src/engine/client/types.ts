@@ -32,6 +32,8 @@ export const pagingName = ({ paging, firstPage }: Pick<Dialect, "paging" | "firs
 export interface ReplyMeta {
   readonly status: number;
   readonly requestId: string | undefined;
+  /** When it came: epoch milliseconds. */
+  readonly at: number;
   readonly elapsedMs: number;
   readonly creditsUsed: Credits | undefined;
   readonly creditsRemaining: Credits | undefined;

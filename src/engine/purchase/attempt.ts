@@ -1,4 +1,4 @@
-import { affordableRows, type Credits, credits, minCredits, ZERO } from "../../shared/contract/money.ts";
+import { affordableRows, type Credits, credits, maxCredits, minCredits, ZERO } from "../../shared/contract/money.ts";
 import { grouped, whole } from "../../shared/contract/text.ts";
 import type { CliError } from "../../shared/errors.ts";
 import { ServiceError } from "../client/errors.ts";
@@ -8,7 +8,7 @@ import { CallAttempts } from "../client/retry.ts";
 import type { PageReply, ServiceClient } from "../client/types.ts";
 import { hasOutlivedKey, OUTLIVED, type Unit } from "../runs/journal.ts";
 import type { Budget } from "./budget.ts";
-import { drawnSize, drawnTooDeep, otherPaging } from "./failures.ts";
+import { chargedForError, drawnSize, drawnTooDeep, otherPaging } from "./failures.ts";
 import type { Flight, Flown } from "./flight.ts";
 import type { Remaining } from "./remaining.ts";
 import type { Settlement } from "./settle.ts";
@@ -76,7 +76,7 @@ export class Attempts {
       try {
         await this.#takeTurn();
         // A machine that slept for a day wakes in the middle of a wait.
-        if (flown.sent && hasOutlivedKey(flown.unit, this.#options.now())) return await this.#startAnew(flown);
+        if (this.#hasOutlived(flown) && !(await this.#settleDoubt(flown, OUTLIVED))) return;
         reply = await source.call(target, position, { idempotencyKey: key });
       } catch (error) {
         if (this.#flight.stopped && error === this.#flight.halt.reason) return this.#abandon(flown);
@@ -92,10 +92,12 @@ export class Attempts {
   /** Waits where another attempt may help. @returns whether to try again; false: the unit is over. @throws the error otherwise */
   async #mayTryAgain(flown: Flown, error: unknown, attempts: CallAttempts): Promise<boolean> {
     const lost = asLost(error);
+    if (lost?.sent === true) this.#flight.markSent(flown);
+    if (error instanceof ServiceError) await this.#bookRefusal(flown, error);
     if (lost === undefined && (await this.#refused(flown, error))) return false;
-    if (lost?.sent === true) {
-      this.#flight.markSent(flown);
-      if (!this.#settlement.honoursKeys && !(await this.#settleDoubt(flown, lost.message))) return false;
+    const isKnown = this.#settlement.honoursKeys && !hasOutlivedKey(flown.unit, this.#options.now());
+    if (lost?.sent === true && !isKnown && !(await this.#settleDoubt(flown, `a reply was lost (${lost.message})`))) {
+      return false;
     }
     const wait = attempts.after(lost ?? error);
     if (wait === undefined) throw error;
@@ -105,9 +107,27 @@ export class Attempts {
     return false;
   }
 
-  /** Its reply can be had no more: what it may have cost is booked, and its rows are asked for under a key of their own. */
-  async #startAnew(flown: Flown): Promise<void> {
-    if (await this.#settleDoubt(flown, OUTLIVED)) await this.#settlement.giveUp(flown.unit, OUTLIVED);
+  /** Books what an answer that is no success cost. @throws where it was charged: it is not asked again */
+  async #bookRefusal(flown: Flown, error: ServiceError): Promise<void> {
+    const { unit } = flown;
+    const { status, creditsUsed = ZERO } = error;
+    const before = unit.uncertain;
+    await this.#settlement.refusal(flown, error);
+    if (this.#isMiss(error)) return;
+    const isFault = error.envelope && (status >= 500 || status < 300) && !this.#settlement.honoursKeys;
+    if (isFault && this.#budget.unproven > 0n) await this.#look(flown, `the answer ${status}`);
+    const charged = credits(unit.uncertain - before);
+    if (creditsUsed <= 0n && !(isFault && charged > 0n)) return;
+    this.#flight.markSent(flown);
+    throw chargedForError(error, charged);
+  }
+
+  #hasOutlived({ unit, sent }: Flown): boolean {
+    return sent && this.#settlement.honoursKeys && unit.uncertain === 0n && hasOutlivedKey(unit, this.#options.now());
+  }
+
+  #isMiss({ status, envelope }: ServiceError): boolean {
+    return status === 404 && this.#options.source.missing && envelope;
   }
 
   async #abandon({ unit, sent }: Flown): Promise<void> {
@@ -144,7 +164,7 @@ export class Attempts {
     const { unit } = flown;
     const { target, offset, perPage } = unit.intent;
     const { status, detail } = error;
-    if (status === 404 && this.#options.source.missing && error.envelope) {
+    if (this.#isMiss(error)) {
       await this.#settlement.miss(flown);
       return true;
     }
@@ -232,31 +252,37 @@ export class Attempts {
     this.#options.onNotice?.(`refused (402): ${error.detail[0] ?? "no reason"}; going on with smaller pages`);
   }
 
-  /** A reply was lost where keys may not be honoured, or no more: the free balance tells what is uncertain. @returns whether to try again */
+  /** A call that may have been charged is asked for again where the cap has room for another charge. @returns whether it is */
   async #settleDoubt(flown: Flown, why: string): Promise<boolean> {
+    await this.#look(flown, why);
+    const room = this.#budget.room();
+    // This unit's own hold is in the sum already.
+    if (room === undefined || room >= 0n) return true;
+    this.#flight.shelve(flown.unit);
+    this.#flight.remove(flown.unit);
+    return false;
+  }
+
+  /** What a call cost is not known: the free balance tells what is uncertain. */
+  async #look(flown: Flown, why: string): Promise<void> {
     const flight = this.#flight;
     const budget = this.#budget;
+    const settlement = this.#settlement;
     const { unit, hold } = flown;
     flight.turn(flown, "doubt");
     while (flight.mustWait(flown)) await flight.change();
     const after = await this.#balanceAfter();
     const before = budget.balance;
-    const gone = before === undefined || after === undefined ? hold : credits(before - after);
+    const isKnown = before !== undefined && after !== undefined;
+    const { gone, most: unproven } = budget.look(after);
     // Where nobody told the price the hold is a guess.
-    const uncertain = budget.priceKnown ? minCredits(gone, hold) : gone;
+    const most = budget.priceKnown ? maxCredits(hold, unproven) : gone;
     // What is gone beyond it may be what others in doubt were charged: it is left for their own looks to find.
-    const theirs = minCredits(credits(gone - uncertain), credits(flight.held("doubt") - hold));
-    if (after !== undefined) budget.setBalance(credits(after + (theirs > 0n ? theirs : ZERO)), budget.sure);
-    if (uncertain > 0n) await this.#settlement.bookUncertain(unit, uncertain, why);
-    if (before !== undefined && after !== undefined && gone > uncertain + theirs) {
-      await this.#settlement.bookForeign(credits(gone - uncertain - theirs));
-    }
+    const theirs = maxCredits(ZERO, minCredits(credits(gone - most), credits(flight.held("doubt") - hold)));
+    if (after !== undefined) budget.setBalance(credits(after + theirs), budget.sure);
+    if (isKnown) await settlement.explain(unit, { gone: credits(gone - theirs), most }, why);
+    else await settlement.bookUncertain(unit, hold, why);
     flight.turn(flown, "flying");
-    const room = budget.room();
-    // This unit's own hold is in the sum already.
-    if (room === undefined || room >= 0n) return true;
-    await this.#settlement.giveUp(unit, "the cap leaves no room for another attempt");
-    return false;
   }
 
   /** The balance once the service is no longer at work on a call whose reply was lost: its hold is not yet a charge. */

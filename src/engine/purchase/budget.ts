@@ -22,11 +22,22 @@ export interface BudgetOptions {
   readonly cap: Credits | undefined;
   readonly maxRows: number | undefined;
   readonly balance: Credits | undefined;
+  /** When it was told: epoch milliseconds. */
+  readonly since: number;
 }
 
 export interface Charge {
   readonly used: Credits;
+  /** The balance that came with the answer. */
   readonly told: Credits | undefined;
+  /** What the call may have cost beyond what its answer says. */
+  readonly most: Credits;
+}
+
+/** A balance that shows what is gone beyond the charges told, and the most of it that answers may have cost that told less. */
+export interface Fall {
+  readonly gone: Credits;
+  readonly most: Credits;
 }
 
 /** What may still be spent: by the cap, by the rows allowed, by the balance as far as it is known. */
@@ -38,6 +49,7 @@ export class Budget {
   #keeping: Credits = ZERO;
   #balance: Credits | undefined;
   #sure = false;
+  #unproven: Credits = ZERO;
   #price: Credits;
   #priceKnown: boolean;
 
@@ -70,7 +82,7 @@ export class Budget {
   }
 
   get sure(): boolean {
-    return this.#sure;
+    return this.#sure && this.#unproven === 0n;
   }
 
   setBalance(balance: Credits | undefined, sure: boolean): void {
@@ -127,14 +139,36 @@ export class Budget {
     this.#keeping = credits(this.#keeping - used);
   }
 
-  /** Takes a charge off, and believes the balance told where no other call was in flight. @returns what others spent */
-  charge({ used, told }: Charge, alone: boolean): Credits {
+  /** What answers that say that they were free, or cheaper than their rows, may have cost: no balance has shown it yet. */
+  get unproven(): Credits {
+    return this.#unproven;
+  }
+
+  /** Whether the cap holds with this hold, too, should all of that turn out to be charged. */
+  fitsUnproven(hold: Credits): boolean {
+    return this.#unproven === 0n || this.fits(credits(hold + this.#unproven));
+  }
+
+  /** Takes a charge off, and believes the balance told where no other call was in flight. */
+  charge({ alone }: Flown, { used, told, most }: Charge): Fall | undefined {
     if (this.#balance !== undefined) this.#balance = credits(this.#balance - used);
+    this.doubt(most);
     this.#sure = alone && told !== undefined;
-    if (!this.#sure || told === undefined) return ZERO;
-    const gone = this.#balance === undefined ? ZERO : credits(this.#balance - told);
-    this.#balance = told;
-    return gone > 0n ? gone : ZERO;
+    return alone && told !== undefined ? this.look(told) : undefined;
+  }
+
+  doubt(amount: Credits): void {
+    this.#unproven = credits(this.#unproven + amount);
+  }
+
+  /** The balance while nothing moves it: no answer that came before is in doubt any more. */
+  look(balance: Credits | undefined): Fall {
+    const before = this.#balance;
+    const gone = before === undefined || balance === undefined ? ZERO : credits(before - balance);
+    const fall = { gone, most: this.#unproven };
+    this.#balance = balance ?? this.#balance;
+    this.#unproven = ZERO;
+    return fall;
   }
 
   /** What a call cost by the balance that came with its reply; undefined where that cannot be known. Before {@link charge}. */

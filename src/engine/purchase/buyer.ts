@@ -18,7 +18,7 @@ import { restore } from "./recovery.ts";
 import { Remaining } from "./remaining.ts";
 import { Repeats } from "./repeats.ts";
 import type { BuyResult } from "./result.ts";
-import { Settlement } from "./settle.ts";
+import { Settlement, UNTOLD } from "./settle.ts";
 import type { Source } from "./source.ts";
 import type { Clock, Progress } from "./world.ts";
 
@@ -114,11 +114,18 @@ export class Buyer {
       while (!flight.isEmpty) await flight.change();
       this.#buffer.finish();
       await committing;
-      await settlement.idle();
     } finally {
       interrupted.removeEventListener("abort", onInterrupt);
     }
-    if (!flight.stopped && !this.#budget.sure) await this.#lookAtBalance();
+    try {
+      if (!flight.stopped && !this.#budget.sure) await this.#lookAtBalance();
+      await settlement.bookOthers();
+    } catch (error) {
+      // Everything is bought and kept: no reason to fail for a number in the last line. A disk that fails is one.
+      if (!(error instanceof ServiceError || error instanceof LostReplyError || error instanceof WaitTooLongError)) {
+        flight.stop(error);
+      }
+    }
     if (flight.stopped) throw flight.failure;
     return {
       repeated: this.#repeats.repeated,
@@ -144,20 +151,13 @@ export class Buyer {
     this.#options.onProgress?.({ rows, settled, uncertain, wait });
   }
 
-  /** With several pages in flight only the account tells, at the end, what others spent meanwhile. */
+  /** With several pages in flight only the account tells what answers cost that say they were free, and what others spent meanwhile. */
   async #lookAtBalance(): Promise<void> {
-    const known = this.#budget.balance;
-    try {
-      const { balance } = await this.#options.client.account(this.#flight.halt);
-      const gone = known === undefined || balance === undefined ? ZERO : credits(known - balance);
-      this.#budget.setBalance(balance, true);
-      if (gone > 0n) await this.#settlement.bookForeign(gone);
-    } catch (error) {
-      // Everything is bought and kept: no reason to fail for a number in the last line. A disk that fails is one.
-      if (!(error instanceof ServiceError || error instanceof LostReplyError || error instanceof WaitTooLongError)) {
-        this.#flight.stop(error);
-      }
-    }
+    const { balance } = await this.#options.client.account(this.#flight.halt);
+    const fall = this.#budget.look(balance);
+    this.#budget.setBalance(balance, true);
+    const last = [...this.#options.run.state.units.values()].at(-1);
+    if (last !== undefined) await this.#settlement.explain(last, fall, UNTOLD);
   }
 
   async #feed(): Promise<void> {
@@ -187,6 +187,11 @@ export class Buyer {
       }
       const next = enough?.() === true ? (this.#flight.isEmpty ? "end" : "wait") : this.#next();
       if (typeof next === "string") return next;
+      if (!this.#budget.fitsUnproven(this.#budget.priceOf(next.most))) {
+        if (!this.#flight.isEmpty) return "wait";
+        await this.#lookAtBalance();
+        continue;
+      }
       await this.#intend(next);
     }
     return "enough";

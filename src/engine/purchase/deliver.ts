@@ -42,7 +42,7 @@ export async function deliver(
   { disk, now, onNotice }: Pick<ExportDeps, "disk" | "now" | "onNotice">,
 ): Promise<Pick<Finished, "receipt" | "misses">> {
   const missed = theOneMissed(run);
-  if (missed !== undefined) throw companyNotFound(missed);
+  if (missed !== undefined) throw companyNotFound(missed, run.state.uncertain);
   const refused = allRefused(run);
   if (refused !== undefined) throw nothingLookedUp(refused);
   const receipt = buildReceipt({

@@ -1,6 +1,7 @@
-import { type Credits, formatCreditsGrouped } from "../../shared/contract/money.ts";
+import { type Credits, creditsText, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { counted, echo, grouped } from "../../shared/contract/text.ts";
 import { CliError, type CliErrorInit, EXIT, systemFailure, usageError } from "../../shared/errors.ts";
+import type { ServiceError } from "../client/errors.ts";
 import { type SizeRefusal, speaksOf } from "../client/refusal.ts";
 import type { CompanyQuery } from "../client/types.ts";
 import { TOO_FEW } from "../output/publish.ts";
@@ -31,6 +32,16 @@ export const impossibleCharge = (used: Credits): CliError =>
     "impossible_charge",
     `the service says that it charged ${formatCreditsGrouped(used)} credits, which cannot be; booked as 0, and nothing more is bought`,
   );
+
+export const chargedForError = (cause: ServiceError, amount: Credits): CliError =>
+  new CliError({
+    code: "charged_for_error",
+    category: "service",
+    message: `the service answered ${cause.status}: ${cause.detail[0] ?? "no detail"}; its answer cost ${creditsText(amount)}, by its own words or by the balance, though errors are free; they count against the cap, and it is not asked again`,
+    status: cause.status,
+    requestId: cause.requestId,
+    cause,
+  });
 
 export const cursorTooLong = (length: number): CliError =>
   incomplete(
@@ -129,13 +140,13 @@ export const diskFull = (path: string): CliError =>
     message: `the disk with ${path} is almost full: stopped before buying what could not be kept`,
   });
 
-/** A single look-up's 404: exit 6, free of charge (docs/contract.md, "Enrich"). */
-export const companyNotFound = ({ by, value }: CompanyQuery): CliError =>
+/** A single look-up's 404: exit 6 (docs/contract.md, "Enrich"). */
+export const companyNotFound = ({ by, value }: CompanyQuery, uncertain: Credits): CliError =>
   new CliError({
     code: "not_found",
     category: "not_found",
     status: 404,
-    message: `no company has the ${by === "company_network_url" ? "profile address" : by} "${echo(value)}"; nothing was charged`,
+    message: `no company has the ${by === "company_network_url" ? "profile address" : by} "${echo(value)}"; ${uncertain > 0n ? `${creditsText(uncertain)} may have been charged, though a miss is free` : "nothing was charged"}`,
     hint: "a domain looks like acme.com, a profile address like network.example/company/acme; --name looks up by name",
   });
 
@@ -155,9 +166,9 @@ export const fileExists = (path: string): CliError =>
 
 /** What ended a run before its end, with where things are and how to go on. @param error as the command line reports it */
 export function ending(error: unknown, run: Run, interrupted: boolean): unknown {
-  const { rows, session, settled } = run.state;
+  const { rows, session, settled, uncertain } = run.state;
   const pending = pendingUnits(run.state).length;
-  const nothing = rows === 0 && pending === 0 && settled === 0n;
+  const nothing = rows === 0 && pending === 0 && settled === 0n && uncertain === 0n;
   const wanted = session?.rows ?? run.plan.matches;
   const kept = `${grouped(rows)} of ${wanted === null ? "?" : grouped(wanted)} rows are paid for and kept in run ${run.id}`;
   const pages = pending === 1 ? "one page" : `${pending} pages`;

@@ -1,4 +1,4 @@
-import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
+import { type Credits, credits, minCredits, ZERO } from "../../shared/contract/money.ts";
 import { byPosition, creditsOf, type Unit } from "../runs/journal.ts";
 
 /** `ready`: its intent is written; `flying`: asked for; `keeping`: its reply is being written; `doubt`: it may be charged. */
@@ -21,7 +21,7 @@ export class Flight {
   readonly #units = new Map<number, { -readonly [Key in keyof Flown]: Flown[Key] }>();
   /** Units of an earlier session whose reply is not known; they go first, under their own keys. */
   #pending: Unit[] = [];
-  /** Of those, the ones that a cap lowered since leaves no room for: they stay at risk, and are not repeated. */
+  /** Units whose reply was lost and that the cap leaves no room to ask for once more: a higher one does, under their own keys. */
   readonly #shelved: Unit[] = [];
   readonly #halt = new AbortController();
   #failure: unknown;
@@ -176,6 +176,8 @@ export class Flight {
       hold += creditsOf(intent.hold);
       rows += intent.perPage;
     }
+    // What is booked of one that is not asked for again is no risk beside that.
+    for (const { intent, uncertain } of this.#shelved) hold -= minCredits(uncertain, creditsOf(intent.hold));
     return { hold: credits(hold), rows };
   }
 }

@@ -126,6 +126,7 @@ async function buyPages(
     // A gateway that leaves out the headers it does not know leaves out the keys as well, whatever the account behind it promises.
     honoursKeys: (account.idempotencyMs ?? 0) > KEY_LIFE_MS && datasetVersion !== null,
     balance: account.balance,
+    since: account.meta.at,
     commit: async (page, { intent }) => {
       if (target.kind === "employees") {
         if (intent.target !== company) within = new Distinct(kindOf(run), 1_000);

@@ -1,12 +1,4 @@
-import {
-  byPosition,
-  creditsOf,
-  hasOutlivedKey,
-  OUTLIVED,
-  pendingUnits,
-  type RunState,
-  type Unit,
-} from "../runs/journal.ts";
+import { byPosition, hasOutlivedKey, OUTLIVED, pendingUnits, type RunState, type Unit } from "../runs/journal.ts";
 import type { Budget } from "./budget.ts";
 import type { Flight } from "./flight.ts";
 import type { Remaining } from "./remaining.ts";
@@ -34,13 +26,11 @@ export async function restore(state: RunState, parts: RecoveryParts, now: number
 async function recover(unit: Unit, { flight, budget, settlement }: RecoveryParts, now: number): Promise<void> {
   if (unit.intent.owned === true) return settlement.giveUp(unit, "the reply of another run was not written");
   const tooOld = hasOutlivedKey(unit, now);
-  if (!tooOld && settlement.honoursKeys) {
-    flight.wait(unit);
-    return;
+  if (tooOld || !settlement.honoursKeys) {
+    const charged = budget.explain(unit);
+    const why = tooOld ? OUTLIVED : "the service is not known to honour keys";
+    if (charged > 0n) await settlement.bookUncertain(unit, charged, `the process ended before the reply came; ${why}`);
   }
-  const charged = budget.explain(unit);
-  const why = tooOld ? OUTLIVED : "the service is not known to honour keys";
-  if (charged > 0n) await settlement.bookUncertain(unit, charged, `the process ended before the reply came; ${why}`);
-  if (tooOld || !budget.fits(creditsOf(unit.intent.hold))) await settlement.giveUp(unit, why);
-  else flight.wait(unit);
+  // A service that keeps keys without saying so answers for nothing; at another it costs what a new key would.
+  flight.wait(unit);
 }

@@ -1,12 +1,22 @@
 import { setImmediate as turn } from "node:timers/promises";
-import { type Credits, credits, creditsText, minCredits, priceOf, ZERO } from "../../shared/contract/money.ts";
+import {
+  type Credits,
+  credits,
+  creditsText,
+  maxCredits,
+  minCredits,
+  priceOf,
+  ZERO,
+} from "../../shared/contract/money.ts";
 import { Page } from "../../shared/rows/page.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
+import type { ServiceError } from "../client/errors.ts";
 import type { PageReply } from "../client/types.ts";
 import { kindOf } from "../output/distinct.ts";
 import { creditsOf, creditText, type SettledRecord, type Unit } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
-import type { Budget } from "./budget.ts";
+import { spentBeside } from "../runs/spend.ts";
+import type { Budget, Fall } from "./budget.ts";
 import {
   cursorTooLong,
   datasetMoved,
@@ -24,6 +34,8 @@ import type { Repeats } from "./repeats.ts";
 export interface SettlementOptions {
   readonly run: Run;
   readonly now: () => number;
+  /** When the balance was told that the buying began with: epoch milliseconds. */
+  readonly since: number;
   readonly datasetVersion: string | null;
   readonly honoursKeys: boolean;
   readonly source: Targets;
@@ -39,6 +51,8 @@ export interface SettlementParts {
   readonly repeats: Repeats;
 }
 
+export const UNTOLD = "the balance fell with an answer that says it is free";
+
 /** Puts on the disk what happened, before anything is built on it: replies and what settles them, amounts, refusals. */
 export class Settlement {
   readonly #options: SettlementOptions;
@@ -48,7 +62,9 @@ export class Settlement {
   readonly #buffer: ReorderBuffer;
   readonly #repeats: Repeats;
   readonly #kind: RecordKind;
-  readonly #side = new Set<Promise<void>>();
+  /** Falls of the balance that are not ours, and how much of them our other runs were found to explain. */
+  #others: Credits = ZERO;
+  #siblings: Credits = ZERO;
   #hasLooked = false;
   #movedTo: string | undefined;
   #rowBytes = 1_200;
@@ -81,11 +97,6 @@ export class Settlement {
 
   get written(): number {
     return this.#written;
-  }
-
-  /** Resolves once nothing is being written that nobody waits for. */
-  async idle(): Promise<void> {
-    await Promise.all(this.#side);
   }
 
   restore(unit: Unit, settled: SettledRecord): void {
@@ -123,19 +134,22 @@ export class Settlement {
     }
     // The slot is free: the next request goes out before this page is converted. It is on the wire two turns later.
     this.#flight.turn(flown, "keeping");
-    this.#budget.keeping(atMost);
     // With others in flight, or for a stored reply, the balance told is not the one of now.
     // What a look at the balance found gone for this unit is off it already.
     const off = replayed ? minCredits(unit.uncertain, atMost) : ZERO;
-    const charge = { used: credits(atMost - off), told: remaining };
-    const foreign = this.#budget.charge(charge, flown.alone && !replayed);
-    if (foreign > 0n) this.#aside(this.bookForeign(foreign));
+    const most = charged === undefined || isSame ? ZERO : maxCredits(ZERO, credits(flown.hold - charged));
+    const charge = { used: credits(atMost - off), told: replayed ? undefined : remaining, most };
+    const fall = this.#budget.charge(flown, charge);
+    const atRisk = credits(atMost + most + (fall?.most ?? ZERO));
+    this.#budget.keeping(atRisk);
     await turn();
     await turn();
     const { page, problem } = read(reply.body, this.#kind);
     const rows = page?.length ?? 0;
     const withheld = Math.min(reply.withheld, Math.max(0, unit.intent.perPage - rows));
     const used = charged ?? (page === undefined ? flown.hold : this.#budget.priceOf(rows));
+    // Rows at the price of the quote leave no doubt: what is gone beyond them others spent.
+    const suspect = rows === 0 ? most : minCredits(most, maxCredits(ZERO, credits(this.#budget.priceOf(rows) - used)));
     try {
       // Some services answer a look-up that found nothing with a success: free, as a 404 is.
       const miss = this.#kind === "company" && page !== undefined && rows === 0 && used === 0n;
@@ -156,8 +170,10 @@ export class Settlement {
         },
         reply.body,
       );
+      if (fall === undefined) this.#budget.doubt(credits(suspect - most));
+      else await this.explain(unit, { ...fall, most: credits(fall.most + suspect - most) }, UNTOLD);
     } finally {
-      this.#budget.kept(atMost);
+      this.#budget.kept(atRisk);
     }
     if (charged === undefined) this.#sayGuess();
     else this.#budget.learnPrice(charged, rows + withheld);
@@ -170,11 +186,48 @@ export class Settlement {
     this.#flight.signal();
   }
 
-  /** A target that the service does not know, or refuses to look up: free. @param refused in its words */
+  /** A target that the service does not know, or refuses to look up. @param refused in its words */
   async miss(flown: Flown, refused?: string): Promise<void> {
     const why = refused === undefined ? {} : { refused: refused.slice(0, 500) };
     await this.#settle(flown.unit, { rows: 0, used: creditText(ZERO), miss: true, ...why }, undefined);
     this.#finish(flown, undefined);
+  }
+
+  /** What an answer that is no success cost, by its own words and by the balance: uncertain, inside the cap. */
+  async refusal(flown: Flown, answer: ServiceError): Promise<void> {
+    const { unit, hold, alone } = flown;
+    const { status, envelope, creditsRemaining: told } = answer;
+    const used = maxCredits(ZERO, answer.creditsUsed ?? ZERO);
+    // A balance in an error may be anything, such as 0: a fall is looked at in the account before it is believed.
+    const isFree = alone && told !== undefined && told >= (this.#budget.balance ?? told);
+    // Where keys are honoured an attempt that failed is never charged beside the one that answers.
+    const isSafe = isFree || !envelope || (this.honoursKeys && status !== 404);
+    const most = isSafe ? ZERO : maxCredits(ZERO, credits(hold - used));
+    if (most > 0n) this.#budget.doubt(most);
+    if (used <= 0n) return;
+    this.#budget.charge(flown, { used, told: undefined, most: ZERO });
+    await this.bookUncertain(unit, used, `the service says that its answer ${status} was not free`);
+  }
+
+  /** A fall of the balance that no charge explains: of our other runs, then of calls that may have cost so much, then of others. */
+  async explain(unit: Unit, { gone, most }: Fall, why: string): Promise<void> {
+    if (gone <= 0n) return;
+    const { run, since } = this.#options;
+    const spent = most > 0n ? await spentBeside(run, since) : ZERO;
+    const siblings = minCredits(gone, maxCredits(ZERO, credits(spent - this.#siblings)));
+    const ours = minCredits(credits(gone - siblings), most);
+    this.#siblings = credits(this.#siblings + siblings);
+    this.#others = credits(this.#others + gone - siblings - ours);
+    if (ours > 0n) await this.bookUncertain(unit, ours, why);
+  }
+
+  /** What is left of the falls once our other runs' spending is off: others spent it. */
+  async bookOthers(): Promise<void> {
+    if (this.#others <= 0n) return;
+    const { run, since, now } = this.#options;
+    const amount = credits(this.#others + this.#siblings - (await spentBeside(run, since)));
+    this.#others = ZERO;
+    if (amount > 0n) await run.append({ t: "foreign", amount: creditText(amount), at: now() });
   }
 
   /** Voids a unit that cost nothing; its rows are to be bought in another way (`again`). */
@@ -191,12 +244,7 @@ export class Settlement {
   async bookUncertain({ intent }: Unit, amount: Credits, why: string): Promise<void> {
     const { run, now, onNotice } = this.#options;
     await run.append({ t: "uncertain", n: intent.n, amount: creditText(amount), why, at: now() });
-    onNotice?.(`a reply was lost: ${creditsText(amount)} may have been charged for it and count against the cap`);
-  }
-
-  async bookForeign(amount: Credits): Promise<void> {
-    const { run, now } = this.#options;
-    await run.append({ t: "foreign", amount: creditText(amount), at: now() });
+    onNotice?.(`${why}: ${creditsText(amount)} may have been charged for it and count against the cap`);
   }
 
   /** The service gives smaller pages than was asked for. */
@@ -232,15 +280,6 @@ export class Settlement {
   #sayGuess(): void {
     if (this.#guesses++ > 0) return;
     this.#options.onNotice?.("warning: the service does not say what a call cost; booked at the price of the quote");
-  }
-
-  #aside(work: Promise<void>): void {
-    const watched = work
-      .catch((error: unknown) => this.#flight.stop(error))
-      .finally(() => {
-        this.#side.delete(watched);
-      });
-    this.#side.add(watched);
   }
 
   /** What a paid reply must be. What was not so in an earlier session is not so now: nothing more is bought on it. */

@@ -50,7 +50,7 @@ export interface SpooledPage {
 
 export const LAYOUT = 2;
 
-const journalOf = (path: string): string => join(path, "journal.ndjson");
+export const journalOf = (path: string): string => join(path, "journal.ndjson");
 
 /** What the journal of a run's folder adds up to. @throws CliError where it is damaged */
 export const stateOf = (path: string): RunState => replay(undamaged(readLog<JournalRecord>(journalOf(path))).entries);

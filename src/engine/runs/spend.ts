@@ -1,10 +1,10 @@
-import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
-import { credits } from "../../shared/contract/money.ts";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { addCredits, type Credits, credits, ZERO } from "../../shared/contract/money.ts";
 import { type Disk, errorCode } from "./disk.ts";
 import { type CreditText, creditsOf, creditText, type DaySpend, daysOf, pendingUnits, type Sums } from "./journal.ts";
 import type { Plan, RunIdentity } from "./plan.ts";
-import { finishedSums, knownPlan, readableState, runIds } from "./run.ts";
+import { finishedSums, journalOf, knownPlan, type Run, readableState, runIds } from "./run.ts";
 
 /** What one run spent, and where: folded from its journal, and kept in its place when the run is removed. */
 export interface RunSpend extends Omit<RunIdentity, "target" | "output"> {
@@ -55,6 +55,24 @@ export async function readSpend(folder: string, since = 0): Promise<Spend> {
     }
   }
   return { runs, damaged };
+}
+
+/** What other runs of the same account spent since a time, or may be spending now: by their journals. @param since epoch milliseconds */
+export async function spentBeside({ path: own, plan }: Pick<Run, "path" | "plan">, since: number): Promise<Credits> {
+  const folder = dirname(own);
+  let sum: Credits = ZERO;
+  for (const id of await runIds(folder)) {
+    const path = join(folder, id);
+    const written = await stat(journalOf(path)).catch(() => undefined);
+    const other = path === own || (written?.mtimeMs ?? 0) < since ? undefined : knownPlan(path, id).plan;
+    if (other?.base_url !== plan.base_url || other.account_id !== plan.account_id) continue;
+    const { pending, days } = spendOf(path, other, since).spend;
+    sum = addCredits(sum, creditsOf(pending));
+    for (const day of days) {
+      sum = credits(sum + creditsOf(day.settled) + creditsOf(day.uncertain) - creditsOf(day.refunded));
+    }
+  }
+  return sum;
 }
 
 /** What a run spent from a time on: by the last line of its journal where that is enough. */

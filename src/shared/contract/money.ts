@@ -17,6 +17,7 @@ export const addCredits = (a: Credits, b: Credits): Credits => credits(a + b);
 export const subtractCredits = (a: Credits, b: Credits): Credits => credits(a - b);
 export const priceOf = (rows: number, unit: Credits): Credits => credits(unit * BigInt(rows));
 export const minCredits = (a: Credits, b: Credits): Credits => (a < b ? a : b);
+export const maxCredits = (a: Credits, b: Credits): Credits => (a > b ? a : b);
 
 /** How many rows at `unit` credits fit into `amount`; infinite where a row is free. */
 export function affordableRows(amount: Credits, unit: Credits): number {

@@ -1,0 +1,221 @@
+import { writeFileSync } from "node:fs";
+import { afterEach, describe, expect, test } from "vitest";
+import { startAgent, YES } from "../support/agent.ts";
+import { type Ran, type User, user } from "../support/export.ts";
+import { type ForeignOptions, type ForeignService, startForeignService } from "../support/foreign-service.ts";
+
+// What a service takes without saying so, or against the contract, is inside every cap: its books and ours.
+
+const open: ForeignService[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((service) => service.close()));
+});
+
+interface Scene {
+  readonly service: ForeignService;
+  readonly u: User;
+  run(...argv: string[]): Promise<Ran>;
+}
+
+async function scene(change: Partial<ForeignOptions>): Promise<Scene> {
+  const service = await startForeignService(change);
+  open.push(service);
+  const u = user(service.url, service.key);
+  return { service, u, run: (...argv) => u.run(argv) };
+}
+
+interface Spent {
+  readonly settled: number;
+  readonly uncertain: number;
+  readonly refunded: number;
+  readonly foreign: number;
+}
+
+async function spent({ u }: Scene): Promise<Spent> {
+  return (JSON.parse((await u.run(["spend", "--json"])).stdout) as { total: Spent }).total;
+}
+
+const TELLS = ["used", "balance", "nothing"] as const;
+const SEARCH = ["search", "--country", "x", "--per-page", "10", "-o", "o.csv", "--yes"];
+const EMPLOYEES = ["employees", "acme.example", "--limit", "60", "--per-page", "10", "-o", "o.csv", "--yes"];
+const ENRICH = ["enrich", "a.example", "b.example", "c.example", "-o", "o.csv", "--yes"];
+
+describe("an error that costs credits", () => {
+  for (const faultTells of TELLS) {
+    test.each([SEARCH, EMPLOYEES, ENRICH])(
+      `told by ${faultTells}: asked once, and booked inside the cap: %s`,
+      async (...argv) => {
+        // Beyond its hold only the service's own words tell whose it is.
+        const faultCosts = faultTells === "used" ? 50 : argv[0] === "enrich" ? 1 : 10;
+        const s = await scene({ people: 60, faultTells, faultCosts, mishap: () => "500-charged" });
+        const ran = await s.run(...argv, "--max-credits", "10");
+        expect(ran, ran.stderr).toMatchObject({ code: 8, stdout: "" });
+        expect(ran.stderr).toContain("not asked again");
+        expect(ran.stderr).not.toContain("nothing was charged");
+        expect(s.service.paidCalls()).toBe(1);
+        expect(await spent(s)).toMatchObject({ settled: 0, uncertain: faultCosts, foreign: 0 });
+        expect(s.service.charged()).toBe(faultCosts);
+        // Going on is inside the same cap, and under the same key.
+        const [, id = ""] = /resume (\S+)/.exec(ran.stderr) ?? [];
+        await s.run("resume", id, "--yes");
+        expect(s.service.charged()).toBeLessThanOrEqual(Math.max(10, faultCosts));
+        expect(new Set(s.service.seen.flatMap(({ key }) => key ?? [])).size).toBe(1);
+      },
+    );
+  }
+
+  test("beside others that are under way it is told from what they cost", async () => {
+    for (const concurrency of ["1", "4"]) {
+      const s = await scene({
+        people: 200,
+        jitterMs: 20,
+        faultTells: "balance",
+        faultCosts: 10,
+        mishap: (call) => (call === 5 ? "500-charged" : undefined),
+      });
+      const ran = await s.run(...SEARCH, "--max-credits", "200", "--concurrency", concurrency);
+      expect(ran, ran.stderr).toMatchObject({ code: 8 });
+      const { settled, uncertain, foreign } = await spent(s);
+      expect({ settled, uncertain, foreign }).toEqual({ settled: s.service.charged() - 10, uncertain: 10, foreign: 0 });
+    }
+  });
+
+  test("an honest error beside others that are under way is no charge", async () => {
+    const s = await scene({
+      people: 200,
+      jitterMs: 20,
+      mishap: (call) => (call % 3 === 0 ? "500-charged" : undefined),
+    });
+    const ran = await s.run(...SEARCH, "--concurrency", "4");
+    expect(ran, ran.stderr).toMatchObject({ code: 0 });
+    expect(await spent(s)).toMatchObject({ settled: 200, uncertain: 0, foreign: 0 });
+  });
+});
+
+describe("a service that charges for misses", () => {
+  const names = Array.from({ length: 80 }, (_, at) => `${at % 4 === 3 ? "here" : "missing"}${at}.example`);
+  for (const faultTells of TELLS) {
+    test.each([
+      ["enrich", "1"],
+      ["enrich", "8"],
+      ["employees", "1"],
+      ["employees", "8"],
+    ])(`told by ${faultTells}: the cap of %s holds with %s under way`, async (command, concurrency) => {
+      const s = await scene({ people: 1, missCosts: 1, faultTells, jitterMs: 5 });
+      const limit = command === "enrich" ? [] : ["--limit", "1000", "--per-page", "1"];
+      const ran = await s.run(
+        command,
+        ...names,
+        ...limit,
+        "-o",
+        "o.csv",
+        "--yes",
+        "--max-credits",
+        "30",
+        "--concurrency",
+        concurrency,
+      );
+      expect(ran, ran.stderr).toMatchObject({ code: 5 });
+      expect(ran.stderr).not.toContain("others spent");
+      expect(s.service.charged()).toBeLessThanOrEqual(30);
+      const { settled, uncertain, foreign } = await spent(s);
+      expect({ sum: settled + uncertain, foreign }).toEqual({ sum: s.service.charged(), foreign: 0 });
+    });
+  }
+
+  test("one that does not is asked as fast as ever, and nothing is in doubt", async () => {
+    const s = await scene({ people: 1, jitterMs: 5 });
+    const ran = await s.run("enrich", ...names, "-o", "o.csv", "--yes", "--max-credits", "30", "--concurrency", "8");
+    expect(ran, ran.stderr).toMatchObject({ code: 0 });
+    expect(await spent(s)).toMatchObject({ settled: 20, uncertain: 0, foreign: 0 });
+    expect(s.service.seen.filter(({ path }) => path === "/v1/account").length).toBeLessThanOrEqual(8);
+  });
+
+  test("one company alone: not found, and not said that it was free", async () => {
+    const s = await scene({ missCosts: 1, faultTells: "balance" });
+    const ran = await s.run("enrich", "missing.example", "--yes");
+    expect(ran).toMatchObject({ code: 6, stdout: "" });
+    expect(ran.stderr).not.toContain("nothing was charged");
+    expect(await spent(s)).toMatchObject({ uncertain: 1, foreign: 0 });
+  });
+});
+
+describe("a lost page", () => {
+  test.each([SEARCH, EMPLOYEES])("is asked for again under its own key, after resume too: %s", async (...argv) => {
+    for (const idempotent of [true, false]) {
+      const s = await scene({ people: 60, idempotent, mishap: (call) => (call === 6 ? "drop" : undefined) });
+      const ran = await s.run(...argv, "--max-credits", "60", "--concurrency", "1");
+      expect(ran, ran.stderr).toMatchObject({ code: 5 });
+      const [, goesOn = ""] = /headcount (resume \S+ --max-credits 70) buys the other 10\n/.exec(ran.stderr) ?? [];
+      expect(await s.run(...goesOn.split(" "), "--yes")).toMatchObject({ code: 0 });
+      expect(s.service.charged()).toBe(idempotent ? 60 : 70);
+      const keys = s.service.seen.flatMap(({ key }) => key ?? []);
+      expect({ calls: keys.length, keys: new Set(keys).size }).toEqual({ calls: 7, keys: 6 });
+      const { settled, uncertain, refunded, foreign } = await spent(s);
+      expect({ settled, uncertain: uncertain - refunded, foreign }).toEqual({
+        settled: 60,
+        uncertain: idempotent ? 0 : 10,
+        foreign: 0,
+      });
+    }
+  });
+});
+
+describe("runs of one state folder side by side", () => {
+  test.each([
+    ["search", "1"],
+    ["search", "3"],
+    ["enrich", "3"],
+  ])("what our own runs spent is nobody else's: %s with %s pages under way", async (command, concurrency) => {
+    const s = await scene({ people: 60, jitterMs: 15 });
+    const names = Array.from({ length: 30 }, (_, at) => `${at % 3 === 2 ? "missing" : "here"}${at}.example`);
+    const rans = await Promise.all(
+      Array.from({ length: 6 }, (_, at) => {
+        const argv =
+          command === "enrich" ? ["enrich", ...names] : ["search", "--country", `c${at}`, "--per-page", "10"];
+        return s.run(...argv, "--fresh", "--yes", "-o", `o${at}.csv`, "--concurrency", concurrency);
+      }),
+    );
+    for (const ran of rans) expect(ran, ran.stderr).toMatchObject({ code: 0 });
+    expect(rans.map(({ stderr }) => stderr).join("")).not.toContain("others spent");
+    expect(await spent(s)).toMatchObject({ settled: s.service.charged(), uncertain: 0, foreign: 0 });
+  });
+});
+
+describe("the caps of other doors", () => {
+  test("a budget of jobs counts what an error cost, and the next job is refused", async () => {
+    const s = await scene({ people: 60, faultTells: "used", faultCosts: 50, mishap: () => "500-charged" });
+    const job = { filters: { country: "x" }, limit: 5, max_credits: 5 };
+    const document = { budget: "50/month", jobs: { a: { ...job, output: "a.csv" }, b: { ...job, output: "b.csv" } } };
+    writeFileSync(s.u.file("jobs.jsonc"), JSON.stringify(document));
+    for (const name of ["a", "b"]) {
+      const ran = await s.run("jobs", "run", name, "--file", "jobs.jsonc");
+      expect(ran.code, ran.stderr).not.toBe(0);
+    }
+    expect({ calls: s.service.paidCalls(), charged: s.service.charged() }).toEqual({ calls: 1, charged: 50 });
+    expect(await spent(s)).toMatchObject({ uncertain: 50, foreign: 0 });
+  });
+
+  test("the cap of an agent counts what errors and misses cost", async () => {
+    const s = await scene({
+      people: 60,
+      faultTells: "balance",
+      missCosts: 1,
+      faultCosts: 3,
+      mishap: () => "500-charged",
+    });
+    const agent = await startAgent(s.u, ["--max-credits", "5"], { answer: YES });
+    try {
+      const filters = { country: "france" };
+      for (let at = 0; at < 4; at++) {
+        const quote = await agent.call("quote", { kind: "people", filters, profiles: 3 });
+        expect(await agent.call("buy", { quote_id: String(quote.data.quote_id) })).toMatchObject({ failed: true });
+      }
+      for (let at = 0; at < 8; at++) await agent.call("enrich_company", { domain: `missing${at}.example` });
+    } finally {
+      await agent.close();
+    }
+    expect(s.service.charged()).toBeLessThanOrEqual(5);
+    expect(await spent(s)).toMatchObject({ settled: 0, uncertain: s.service.charged(), foreign: 0 });
+  });
+});
