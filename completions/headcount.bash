@@ -26,8 +26,8 @@ __headcount_tree() {
     many='' ;;
   'filters')
     commands=''
-    flags='--like --top --schema -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--like --top -c --connection --base-url --paging --jq --max-wait'
+    flags='--prefix --top --schema -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--prefix --top -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'segment')
     commands='list save show remove'
@@ -710,7 +710,7 @@ _headcount() {
     source="${values[0]}" values=() typed="${cur#[\'\"]}"
     while IFS=$'\t' read -r word _; do
       [ -z "$word" ] || values+=("$word")
-    done < <(__headcount_ask "${COMP_WORDS[0]}" "$source" --like "${typed//\\/}") ;;
+    done < <(__headcount_ask "${COMP_WORDS[0]}" "$source" --prefix "${typed//\\/}") ;;
   esac
   # Without this bash would offer files where a name or a number is wanted.
   compopt +o bashdefault +o default 2>/dev/null

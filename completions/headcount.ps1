@@ -131,7 +131,7 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '--like' = @{ Text = 'values of the key that begin with this, in any case, with their people'; Value = @{ Kind = 'text' } }
+      '--prefix' = @{ Text = 'values of the key that begin with this, in any case, with their people'; Value = @{ Kind = 'text' } }
       '--top' = @{ Text = 'so many values, the most frequent first (20)'; Value = @{ Kind = 'text' } }
       '--schema' = @{ Text = 'print a JSON Schema for filter files, for editors'; Value = $null }
       '-h' = @{ Text = 'show help'; Value = $null }
@@ -1902,7 +1902,7 @@ Register-ArgumentCompleter -Native -CommandName headcount -ScriptBlock {
       }
       'listed' {
         $program = $commandAst.CommandElements[0].Extent.Text
-        foreach ($line in @(& $program completion --list $value.Values[0] --like "$typed" 2> $null)) {
+        foreach ($line in @(& $program completion --list $value.Values[0] --prefix "$typed" 2> $null)) {
           $parts = "$line".Split([char]9)
           $offers += , @($parts[0], $parts[-1])
         }

@@ -156,9 +156,9 @@ describe("values that the service lists", () => {
     expect((await someone().run(argv)).stderr).toMatch(/^[\d,]+ of 2,000 have another country, [\d,]+ none\n$/);
   });
 
-  test("filters KEY --like: those that begin so, in any case; the nearest where none does; both keys of a matrix", async () => {
+  test("filters KEY --prefix: those that begin so, in any case; the nearest where none does; both keys of a matrix", async () => {
     const u = someone();
-    const { stdout } = await u.run(["filters", "country", "--like", "UNI"]);
+    const { stdout } = await u.run(["filters", "country", "--prefix", "UNI"]);
     const rows = stdout
       .trim()
       .split("\n")
@@ -168,7 +168,7 @@ describe("values that the service lists", () => {
       expect(value.startsWith("uni")).toBe(true);
       expect(Number(count)).toBe(having({ country: value }));
     }
-    const none = await u.run(["filters", "country", "--like", "germny"]);
+    const none = await u.run(["filters", "country", "--prefix", "germny"]);
     expect(none).toMatchObject({
       code: 0,
       stdout: "",
@@ -176,7 +176,7 @@ describe("values that the service lists", () => {
     });
     expect(JSON.parse((await u.run(["filters", "industry", "--top", "2", "--json"])).stdout)).toMatchObject({
       key: "industry",
-      like: null,
+      prefix: null,
       from: "service",
       values: [{}, {}],
     });
@@ -197,7 +197,7 @@ describe("values that the service lists", () => {
   });
 
   test("the shells are told them, from the service or what is owned, and nothing where neither tells", async () => {
-    const complete = ["completion", "--list", "country", "--like", "ger"];
+    const complete = ["completion", "--list", "country", "--prefix", "ger"];
     expect((await someone().run(complete)).stdout).toBe(`germany\t${having({ country: "germany" })}\n`);
     const u = stranger();
     expect(await u.run(complete)).toEqual({ code: 0, stdout: "", stderr: "" });

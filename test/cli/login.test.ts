@@ -72,6 +72,18 @@ describe("login", () => {
     expect((await run(["account", "-q", "--json"])).stdout).toContain('"mode":"test"');
   });
 
+  test("who tries the sample and names an address makes a connection of their own", async () => {
+    const { run, config } = shell();
+    const env = { HEADCOUNT_CONNECTION: "sample" };
+    const argv = ["login", "--key-stdin", "--insecure-storage", "--base-url", service.url];
+    const login = await run(argv, { stdin: service.key, env });
+    expect(login.code, login.stderr).toBe(0);
+    expect(JSON.parse(readFileSync(join(config, "config.json"), "utf8"))).toMatchObject({
+      connections: { default: { baseUrl: service.url } },
+    });
+    expect((await run(["login"], { env, tty: true, answers: [] })).stderr).toContain("built in");
+  });
+
   test("the hint after an address where nothing listens names no connection that is not there", async () => {
     const { run } = shell();
     const login = await run([...fromFile("work"), "--base-url", "http://127.0.0.1:1"], { stdin: service.key });

@@ -162,6 +162,7 @@ describe.runIf(available || mustRun)("commands on a real keyring", () => {
     const refused = await run(argv, { stdin: KEY });
     expect(refused.code).toBe(3);
     expect(refused.stderr).toMatch(/no D-Bus session[\s\S]*--insecure-storage/);
+    expect(refused.stderr).toContain(`headcount login work --base-url ${server.url} --insecure-storage`);
     expect(existsSync(configDir)).toBe(false);
     const chosen = await run([...argv, "--insecure-storage"], { stdin: KEY });
     expect(chosen.code).toBe(0);

@@ -31,7 +31,7 @@ export async function withListedValues(
   if (facet.values.length === MOST_VALUES && (facet.others ?? 0) > 0) {
     throw usageError(
       `--spread takes at most ${MOST_VALUES} values, and the segment has more of ${key}`,
-      `--values chooses: headcount filters ${key} --like '' lists the most frequent ones`,
+      `--values chooses: headcount filters ${key} --prefix '' lists the most frequent ones`,
     );
   }
   const values = facet.values.map(({ value }) => value).sort();

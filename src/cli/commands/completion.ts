@@ -35,14 +35,14 @@ export function register(program: Command, context: Context): void {
     .addOption(
       new Option("--list <what>", "names for the scripts, one a line").choices([...LISTS, ...FACET_KEYS]).hideHelp(),
     )
-    .addOption(new Option("--like <text>", "with --list of a key: values that begin with this").hideHelp())
+    .addOption(new Option("--prefix <text>", "with --list of a key: values that begin with this").hideHelp())
     .examples(`
   $ headcount completion bash >> ~/.bashrc
   $ headcount completion zsh > _headcount              put it into a folder of your $fpath
   $ headcount completion fish > headcount.fish         put it into ~/.config/fish/completions
   $ headcount completion powershell > headcount.ps1    and dot-source it in your $PROFILE`)
-    .action(async (shell: Shell | undefined, options: { readonly list?: List; readonly like?: string }) => {
-      if (options.list !== undefined) await printList(options.list, options.like ?? "", context);
+    .action(async (shell: Shell | undefined, options: { readonly list?: List; readonly prefix?: string }) => {
+      if (options.list !== undefined) await printList(options.list, options.prefix ?? "", context);
       else await printScript(shell, context);
     });
 }
@@ -67,9 +67,9 @@ async function printScript(shell: Shell | undefined, context: Context): Promise<
 }
 
 /** `name TAB description` a line. What cannot be read in time offers nothing: a tab key is no place for an error. */
-async function printList(what: List, like: string, context: Context): Promise<void> {
+async function printList(what: List, prefix: string, context: Context): Promise<void> {
   const read = isFacetKey(what)
-    ? valueLines(what, like, context)
+    ? valueLines(what, prefix, context)
     : { connections: connectionLines, runs: runLines, segments: segmentLines }[what](context);
   const late = context.sleep(DEADLINE_MS).then(() => []);
   const lines = await Promise.race([read.catch(() => []), late]);
@@ -77,7 +77,7 @@ async function printList(what: List, like: string, context: Context): Promise<vo
 }
 
 /** Values of a key: from the service where its key is at hand without asking a keychain, else from who is owned. */
-async function valueLines(key: FacetKey, like: string, context: Context): Promise<readonly string[]> {
+async function valueLines(key: FacetKey, prefix: string, context: Context): Promise<readonly string[]> {
   const [{ readConfig, findConnection }, { findFolder }, { withSession }, { valuesIn, ownedValues }, { filterSpec }] =
     await Promise.all([
       import("../../engine/connections/config.ts"),
@@ -88,7 +88,7 @@ async function valueLines(key: FacetKey, like: string, context: Context): Promis
     ]);
   const spec = filterSpec(key);
   if (spec === undefined) return [];
-  const wanted = { limit: MAX_VALUES, ...(like === "" ? {} : { prefix: like }) };
+  const wanted = { limit: MAX_VALUES, ...(prefix === "" ? {} : { prefix }) };
   const config = readConfig(findFolder("config", context));
   const connection = context.env.HEADCOUNT_CONNECTION ?? config.default;
   const isLocked = !context.env.HEADCOUNT_API_KEY && findConnection(config, connection ?? "")?.keyStore === "keychain";

@@ -17,7 +17,7 @@ import { Printer, type TsvValue } from "../terminal/printer.ts";
 
 interface FiltersOptions extends GlobalOptions {
   readonly schema?: boolean;
-  readonly like?: string;
+  readonly prefix?: string;
   readonly top?: number;
 }
 
@@ -26,7 +26,7 @@ export function register(program: Command, context: Context, run = runFilters): 
     .command("filters")
     .summary("list filter keys and their values (offline)")
     .description(
-      "List the filter keys, how each of them matches, and the departments: offline. With --like or --top the values that people have of one key, from the service or what you own. Free.",
+      "List the filter keys, how each of them matches, and the departments: offline. With --prefix or --top the values that people have of one key, from the service or what you own. Free.",
     )
     .addArgument(
       offering(new Argument("[key]", "one key, such as department or title_prefix"), {
@@ -34,13 +34,13 @@ export function register(program: Command, context: Context, run = runFilters): 
         values: FILTER_KEYS,
       }),
     )
-    .option("--like <text>", "values of the key that begin with this, in any case, with their people")
+    .option("--prefix <text>", "values of the key that begin with this, in any case, with their people")
     .option("--top <n>", "so many values, the most frequent first (20)", wholeNumber("--top", 1, 1_000))
     .option("--schema", "print a JSON Schema for filter files, for editors")
     .examples(`
   $ headcount filters                               every key, with an example
   $ headcount filters department                    the 20 departments
-  $ headcount -c sample filters country --like uni  values of a key, with their people
+  $ headcount -c sample filters country --prefix uni  values of a key, with their people
   $ headcount -c sample filters industry --top 5
   $ headcount filters --json                        the same for programs
   $ headcount filters --schema > filters.schema.json
@@ -56,9 +56,9 @@ async function runFilters(key: string | undefined, options: FiltersOptions, cont
     const { filterFileSchema } = await import("../../shared/schema/filters.ts");
     return printer.document(filterFileSchema());
   }
-  if (options.like !== undefined || options.top !== undefined) {
+  if (options.prefix !== undefined || options.top !== undefined) {
     if (key === undefined)
-      throw usageError("--like and --top are about one key", "for example headcount filters country --like uni");
+      throw usageError("--prefix and --top are about one key", "for example headcount filters country --prefix uni");
     return printValues(parseKey(key), options, printer, context);
   }
   if (key === undefined) await printAll(FILTER_SPECS.map(describe), printer);
@@ -96,13 +96,13 @@ async function printValues(
   printer: Printer,
   context: Context,
 ): Promise<void> {
-  const { like, top = TOP } = options;
+  const { prefix, top = TOP } = options;
   const [{ withSession }, { valuesIn }] = await Promise.all([
     import("../../app/session.ts"),
     import("../../app/count/values.ts"),
   ]);
   await withSession(context, options, async (session) => {
-    const found = await valuesIn(session, context, spec, {}, { limit: top, prefix: like });
+    const found = await valuesIn(session, context, spec, {}, { limit: top, prefix });
     if (found === undefined) {
       throw usageError(
         `nobody lists the values of ${spec.key}: not the service, and nothing is owned of it`,
@@ -113,7 +113,7 @@ async function printValues(
       );
     }
     const { values, from, others = null, missing = null } = found;
-    if (printer.json) printer.document({ key: spec.key, like: like ?? null, from, values, others, missing });
+    if (printer.json) printer.document({ key: spec.key, prefix: prefix ?? null, from, values, others, missing });
     else {
       const people = (count: TsvValue): string => grouped(Number(count));
       await printer.rows(
@@ -125,11 +125,11 @@ async function printValues(
       );
       if (from === "owned") printer.note("the service lists no values: these are among who you own");
     }
-    if (values.length > 0 || like === undefined) return;
+    if (values.length > 0 || prefix === undefined) return;
     const all = await valuesIn(session, context, spec, {}, { limit: 1_000 });
-    const near = nearest(normalForm(like), all?.values.map(({ value }) => value) ?? []);
+    const near = nearest(normalForm(prefix), all?.values.map(({ value }) => value) ?? []);
     printer.note(
-      `no ${spec.key.replaceAll("_", " ")} begins with "${echo(like)}"${near === undefined ? "" : `: did you mean "${near}"?`}`,
+      `no ${spec.key.replaceAll("_", " ")} begins with "${echo(prefix)}"${near === undefined ? "" : `: did you mean "${near}"?`}`,
     );
   });
 }

@@ -16,6 +16,7 @@ import {
 import { configDir } from "../../engine/connections/paths.ts";
 import { checkKey, FROM_ENVIRONMENT } from "../../engine/connections/resolve.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
+import { shellWord } from "../../shared/contract/command-line.ts";
 import { formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { harmless } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
@@ -80,9 +81,11 @@ async function run(nameGiven: string | undefined, options: LoginOptions, context
   }
   const dir = configDir(context);
   const config = readConfig(dir);
-  const name = checkName(
-    nameGiven ?? (options.connection || context.env.HEADCOUNT_CONNECTION || config.default) ?? "default",
-  );
+  const address = options.baseUrl || context.env.HEADCOUNT_BASE_URL;
+  const selected = options.connection || context.env.HEADCOUNT_CONNECTION || config.default;
+  // Who tries the sample and names an address means a connection of their own.
+  const own = selected === SAMPLE && address ? undefined : selected;
+  const name = checkName(nameGiven ?? own ?? "default");
   if (name === SAMPLE) {
     throw usageError('"sample" is built in and needs no login', "headcount -c sample account", "reserved_name");
   }
@@ -94,7 +97,8 @@ async function run(nameGiven: string | undefined, options: LoginOptions, context
     );
   }
   const before = findConnection(config, name);
-  const baseUrl = await baseUrlFor(before, options.baseUrl || context.env.HEADCOUNT_BASE_URL, options, context);
+  const baseUrl = await baseUrlFor(before, address, options, context);
+  if (options.insecureStorage !== true) await checkKeychain(name, baseUrl, context);
   const key = checkKey(await readKey(options, context), options.keyStdin ? "stdin" : "the prompt");
   const account = await checkWithService({ baseUrl, apiKey: key, name }, options, context);
 
@@ -116,6 +120,18 @@ async function run(nameGiven: string | undefined, options: LoginOptions, context
   };
   if (options.json) print.document(login);
   else printSummary(login, account, print);
+}
+
+/** Before anybody types a key: where it could not be kept. @throws CliError (exit 3), with the command that keeps it in a file */
+async function checkKeychain(name: string, baseUrl: string, context: Context): Promise<void> {
+  const { openKeychain } = await import("../../engine/connections/keychain.ts");
+  const whole = `headcount login ${shellWord(name)} --base-url ${shellWord(baseUrl)} --insecure-storage`;
+  await openKeychain(context)
+    .get(name)
+    .catch((error: unknown) => {
+      if (!(error instanceof CliError)) throw error;
+      throw error.with({ hint: error.hint?.replace("headcount login --insecure-storage", whole) });
+    });
 }
 
 async function baseUrlFor(

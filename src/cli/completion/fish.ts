@@ -16,7 +16,7 @@ function valueWords(values: Values): string {
     case "segments":
       return `-x -k -a ${quote(`(__headcount_list ${values.kind})`)}`;
     case "listed":
-      return `-x -k -a ${quote(`(__headcount_list ${values.values[0]} --like (commandline -ct | string replace -r '^(--[^=]*=)?[\\'"]?' ''))`)}`;
+      return `-x -k -a ${quote(`(__headcount_list ${values.values[0]} --prefix (commandline -ct | string replace -r '^(--[^=]*=)?[\\'"]?' ''))`)}`;
     case "file":
       return "-r -F";
     case "directory":

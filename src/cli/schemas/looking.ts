@@ -128,10 +128,10 @@ const filterKeys: Described = {
     titled("all keys", object({ filters: list(key) })),
     titled("one key", key),
     titled(
-      "--like, --top",
+      "--prefix, --top",
       object({
         key: text,
-        like: maybe(text),
+        prefix: maybe(text),
         from: one("service", "owned"),
         values: list(part),
         others: maybe(whole),

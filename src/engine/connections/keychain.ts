@@ -30,7 +30,8 @@ interface KeyringPackage {
 }
 
 const SERVICE = "headcount";
-const DEADLINE_MS = 3_000;
+/** Of a daemon on D-Bus. Elsewhere the system asks the person, in a window of its own. */
+const DEADLINE_MS = { daemon: 3_000, person: 120_000 };
 
 /** A keychain that is locked, hung or not there is never "no key". @throws CliError (exit 3), `keychain_<problem>`, from every method */
 export function openKeychain(options: KeychainOptions): Keychain {
@@ -47,7 +48,8 @@ export function openKeychain(options: KeychainOptions): Keychain {
     // Unpinned, the package falls back to the kernel's keyring, which is gone at reboot, and answers "no entry" for failures.
     const pinned = options.platform === "linux" ? ({ linux: { store: "secret-service" } } as const) : null;
     const stop = new AbortController();
-    const deadline = after(options.deadlineMs ?? DEADLINE_MS, undefined, { signal: stop.signal }).then(() => {
+    const ms = options.deadlineMs ?? (options.platform === "linux" ? DEADLINE_MS.daemon : DEADLINE_MS.person);
+    const deadline = after(ms, undefined, { signal: stop.signal }).then(() => {
       throw keychainError("hung", options);
     });
     // Once the operation has answered, the timer's own end is nobody's business.
@@ -113,11 +115,12 @@ const TEXTS: Readonly<Record<KeychainProblem, { readonly message: string; readon
 function keychainError(problem: KeychainProblem, { platform }: KeychainOptions, cause?: unknown): CliError {
   const { message, hint } = TEXTS[problem];
   const told = cause instanceof Error ? cause.message.split("\n", 1)[0] : undefined;
-  const elsewhere = platform !== "linux" && problem !== "missing_package" && problem !== "hung";
+  const elsewhere = platform !== "linux" && problem !== "missing_package";
+  const silent = "the system's keychain did not answer";
   return new CliError({
     code: `keychain_${problem}`,
     category: "auth",
-    message: elsewhere ? "the system's keychain refused" : message,
+    message: elsewhere ? (problem === "hung" ? silent : "the system's keychain refused") : message,
     hint: elsewhere ? `unlock it or allow headcount to use it; ${WAY_ROUND}` : hint,
     ...(told === undefined || problem === "missing_package" ? {} : { details: [`it said: ${told}`] }),
     cause,

@@ -107,7 +107,7 @@ _headcount() {
     source="${values[0]}" values=() typed="${cur#[\'\"]}"
     while IFS=$'\t' read -r word _; do
       [ -z "$word" ] || values+=("$word")
-    done < <(__headcount_ask "${COMP_WORDS[0]}" "$source" --like "${typed//\\/}") ;;
+    done < <(__headcount_ask "${COMP_WORDS[0]}" "$source" --prefix "${typed//\\/}") ;;
   esac
   # Without this bash would offer files where a name or a number is wanted.
   compopt +o bashdefault +o default 2>/dev/null

@@ -71,7 +71,7 @@ Register-ArgumentCompleter -Native -CommandName headcount -ScriptBlock {
       }
       'listed' {
         $program = $commandAst.CommandElements[0].Extent.Text
-        foreach ($line in @(& $program completion --list $value.Values[0] --like "$typed" 2> $null)) {
+        foreach ($line in @(& $program completion --list $value.Values[0] --prefix "$typed" 2> $null)) {
           $parts = "$line".Split([char]9)
           $offers += , @($parts[0], $parts[-1])
         }
