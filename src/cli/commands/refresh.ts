@@ -1,15 +1,42 @@
-import { bringUpToDate } from "../../app/own/refresh/bring.ts";
+import { planRefresh, refresh } from "../../app/own/refresh/bring.ts";
 import { readVerified, VERIFIABLE } from "../../app/own/refresh/verify.ts";
-import type { RefreshFlags, RefreshOrder } from "../../app/own/refresh/work.ts";
+import type { RefreshEvents, RefreshOrder } from "../../app/own/refresh/work.ts";
+import { type Session, withSession } from "../../app/session.ts";
 import { engineOf } from "../../engine/output/tables/target.ts";
 import type { Context } from "../../shared/context.ts";
 import { isUnfiltered } from "../../shared/contract/filters.ts";
+import type { Credits } from "../../shared/contract/money.ts";
 import { PERSON_FIELDS } from "../../shared/contract/records.ts";
 import { usageError } from "../../shared/errors.ts";
 import { checkFields } from "../../shared/rows/columns.ts";
-import { addGuardOptions, addJobOptions, addViewOptions, creditAmount, readView } from "../arguments/export-options.ts";
+import {
+  addGuardOptions,
+  addJobOptions,
+  addViewOptions,
+  creditAmount,
+  type GuardFlags,
+  readGuard,
+  readView,
+  type ViewFlags,
+} from "../arguments/export-options.ts";
 import { addFilterOptions, type FilterOptions, readFilters } from "../arguments/filter-options.ts";
 import { Argument, type Command, Option, offering, wholeNumber } from "../options.ts";
+import { agree, printPlan, printRefreshed } from "../purchase/refresh-card.ts";
+import { Printer } from "../terminal/printer.ts";
+
+export interface RefreshFlags extends ViewFlags, GuardFlags {
+  readonly maxCredits?: Credits;
+  readonly maxCalls: number;
+  readonly callsPerCredit: number;
+  readonly verifyFields?: string;
+  readonly buyChanged?: boolean;
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+  readonly perPage?: number;
+  readonly wait?: boolean;
+  readonly job?: string;
+  readonly budgetLeft?: Credits;
+}
 
 /** @param run what is done with the command line: tests of parsing hand in another */
 export function register(program: Command, context: Context, run = bringUpToDate): void {
@@ -51,8 +78,42 @@ export function register(program: Command, context: Context, run = bringUpToDate
 A file knows its segment from the run that wrote it. legal.csv is written anew, and beside it legal.added.csv,
 legal.removed.csv and legal.changed.csv: all of them or none.`)
     .does(async (options: RefreshFlags & FilterOptions, word: string | undefined) =>
-      run(await parse(word, options, context), context),
+      run(await parse(word, options, context), options, context),
     );
+}
+
+async function bringUpToDate(order: RefreshOrder, flags: RefreshFlags, context: Context): Promise<void> {
+  const printer = new Printer(context, flags);
+  await withSession(context, flags, async (session) => {
+    const events = await eventsOf(order, flags, session, printer, context);
+    if (flags.dryRun === true) {
+      await printPlan(await planRefresh(order, session, context, events), order, printer);
+      return;
+    }
+    const { output = "" } = order;
+    const receipt = await refresh({ ...order, output }, session, context, events);
+    printRefreshed(receipt, flags.output ?? order.word ?? output, printer);
+  });
+}
+
+async function eventsOf(
+  order: RefreshOrder,
+  flags: RefreshFlags,
+  session: Session,
+  printer: Printer,
+  context: Context,
+): Promise<RefreshEvents> {
+  const { openProgress } = await import("../terminal/progress.ts");
+  const { stderr, now } = context;
+  const enabled = !printer.quiet && stderr.isTTY === true;
+  const { noteStyle: style, unicode } = printer;
+  const progress = openProgress({ stream: stderr, enabled, now, style, unicode, unit: "free call" });
+  session.pauses.show = enabled ? progress.wait : undefined;
+  return {
+    agree: (plan) => agree(plan, order, flags.yes === true, printer, context),
+    warning: (text) => printer.say(text),
+    progress: (calls) => (calls === undefined ? progress.stop() : progress.update({ done: calls })),
+  };
 }
 
 async function parse(
@@ -92,5 +153,7 @@ async function parse(
     throw usageError(`a list is kept as rows (csv, ndjson, json, xlsx, parquet and so on), not as a ${view.format}`);
   }
   if (view.fields !== undefined) checkFields(view.fields, "person");
-  return { word, given, output: view.output, view, verify, flags };
+  const { maxCredits, maxCalls, callsPerCredit, buyChanged, perPage, wait, excel, raw, job, budgetLeft } = flags;
+  const bounds = { maxCredits, maxCalls, callsPerCredit, buyChanged, perPage, wait, excel, raw, job, budgetLeft };
+  return { word, given, output: view.output, view, verify, terms: { ...readGuard(flags), ...bounds } };
 }

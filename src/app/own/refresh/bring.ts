@@ -1,6 +1,3 @@
-import { readGuard } from "../../../cli/arguments/export-options.ts";
-import { Printer } from "../../../cli/terminal/printer.ts";
-import type { Progress } from "../../../cli/terminal/progress.ts";
 import { stateDir } from "../../../engine/connections/paths.ts";
 import { Library, libraryPath } from "../../../engine/library/library.ts";
 import type { OwnedPerson } from "../../../engine/library/members.ts";
@@ -39,56 +36,66 @@ import { counted, grouped } from "../../../shared/contract/text.ts";
 import { CliError, usageError } from "../../../shared/errors.ts";
 import { mapError } from "../../failures.ts";
 import { forgottenIn } from "../../keep/forgotten.ts";
-import { type Session, withSession } from "../../session.ts";
+import type { Session } from "../../session.ts";
 import { memberOf } from "../ownership.ts";
 import { buyParts } from "./buy-parts.ts";
 import { checkFiles } from "./files.ts";
 import { afterwards, finishParts, withFinished } from "./finish.ts";
-import { keep, printKept } from "./keep.ts";
+import { keep, type RefreshReceipt } from "./keep.ts";
 import { type Followed, followed, pathOf } from "./list.ts";
-import { agree, type Plan, planOf, printPlan, requireBudgetFor } from "./plan.ts";
-import type { Brought, Finished, RefreshOrder, Work } from "./work.ts";
+import { planOf, requireBudgetFor } from "./plan.ts";
+import type { Brought, Finished, Plan, RefreshEvents, RefreshOrder, Work } from "./work.ts";
 
-/** `headcount refresh`. Whatever happens, what was bought is owned from then on, and the same command pays for nobody twice. */
-export async function bringUpToDate(given: RefreshOrder, context: Context): Promise<void> {
-  // What could not be written is not bought.
-  const output = given.output === undefined ? undefined : await checkOutput(given.output);
-  await checkSink({ ...given.view, ...readGuard(given.flags), output }, "person", new Disk());
-  const order = { ...given, output };
-  const printer = new Printer(context, order.flags);
-  await withSession(context, order.flags, async (session) => {
-    const deps = depsOf(session, printer, context);
-    const account = await session.client.account(context.interrupted);
-    const mode = account.keyMode ?? "live";
-    const shelf: Shelf = {
-      path: libraryPath(deps.stateDir, session.serviceId, mode),
-      serviceId: session.serviceId,
-      mode,
-    };
-    const store = new RunStore(deps.stateDir, deps.disk);
-    const work: Work = { order, session, account, printer, context, deps, store, shelf };
-    const buys = output !== undefined && order.flags.dryRun !== true;
-    const lock = buys ? await lockOutput(output, order.flags.wait === true, deps) : undefined;
-    let newPeople: Lock | undefined;
-    try {
-      // Lists of one schedule are refreshed one after the other: none is left out because another one is at work.
-      newPeople = buys ? await lockNewPeople(true, deps) : undefined;
-      await refresh(work).catch((error: unknown) => {
-        if (!(error instanceof UnsoundCountsError)) throw error;
-        throw unsound(
-          error,
-          "the list stays as it was, and nothing was bought by these counts",
-          "run it again later; where the counts stay like that, headcount search buys the segment anew",
-        );
-      });
-    } finally {
-      await newPeople?.release();
-      await lock?.release();
-    }
-  });
+/** Brings a list up to date. Whatever happens, what was bought is owned from then on, and the same order pays for nobody twice. @throws CliError */
+export async function refresh(
+  order: RefreshOrder & { readonly output: string },
+  session: Session,
+  context: Context,
+  events: RefreshEvents,
+): Promise<RefreshReceipt> {
+  const work = await workOf(order, session, context, events);
+  const lock = await lockOutput(work.order.output ?? "", order.terms.wait === true, work.deps);
+  let newPeople: Lock | undefined;
+  try {
+    // Lists of one schedule are refreshed one after the other: none is left out because another one is at work.
+    newPeople = await lockNewPeople(true, work.deps);
+    return await looked(work, order.output, async (begun, now) => {
+      requireBudgetFor(begun.plan, now.order.terms);
+      if (begun.plan.others > 0) await events.agree(begun.plan);
+      events.progress?.(begun.counts.calls);
+      const brought = await bring(begun, now);
+      return await keep({ ...withFinished(brought, begun.finished), ...begun, library: begun.held.library }, now);
+    });
+  } finally {
+    await newPeople?.release();
+    await lock.release();
+  }
 }
 
-function depsOf(session: Session, printer: Printer, context: Context): ExportDeps {
+/** What a refresh would do, found out by free calls. @throws CliError as {@link refresh} does before it buys */
+export async function planRefresh(
+  order: RefreshOrder,
+  session: Session,
+  context: Context,
+  events: RefreshEvents,
+): Promise<Plan> {
+  return await looked(await workOf(order, session, context, events), undefined, async ({ plan }) => plan);
+}
+
+async function workOf(given: RefreshOrder, session: Session, context: Context, events: RefreshEvents): Promise<Work> {
+  // What could not be written is not bought.
+  const output = given.output === undefined ? undefined : await checkOutput(given.output);
+  await checkSink({ ...given.terms, ...given.view, output }, "person", new Disk());
+  const deps = depsOf(session, context, events);
+  const account = await session.client.account(context.interrupted);
+  const mode = account.keyMode ?? "live";
+  const path = libraryPath(deps.stateDir, session.serviceId, mode);
+  const shelf: Shelf = { path, serviceId: session.serviceId, mode };
+  const store = new RunStore(deps.stateDir, deps.disk);
+  return { order: { ...given, output }, session, account, events, context, deps, store, shelf };
+}
+
+function depsOf(session: Session, context: Context, { start, warning }: RefreshEvents): ExportDeps {
   const { now, sleep, random, pid, stdout, interrupted } = context;
   return {
     ...{ now, sleep, random, pid, stdout, interrupted },
@@ -98,7 +105,8 @@ function depsOf(session: Session, printer: Printer, context: Context): ExportDep
     consent: async () => undefined,
     mapError: (error) => mapError(error, session.site),
     onNotice: (text) => session.notice(text),
-    onWarning: (text) => printer.say(text),
+    onWarning: warning,
+    onStart: start,
   };
 }
 
@@ -124,27 +132,27 @@ const targetOf = ({ filters, canonical }: Followed, list: string): Target => ({
   list,
 });
 
-async function refresh(given: Work): Promise<void> {
-  const { order, context } = given;
+/** Looks who of a list is there and who is new, and does the rest with that. @param writes the file, where one is written */
+async function looked<T>(
+  given: Work,
+  writes: string | undefined,
+  rest: (begun: Begun, work: Work) => Promise<T>,
+): Promise<T> {
+  const { order, context, events } = given;
   const { output } = order;
   let work = given;
   const held = { library: await libraryOf(work) };
-  let stop = (): void => undefined;
   try {
     let list = await followed(order.word, output, { ...work, ...held, given: order.given }, context);
     refuseAddresses(list.filters);
     let finished: Finished | undefined;
-    if (output !== undefined && order.flags.dryRun !== true) {
+    if (writes !== undefined && output !== undefined) {
       // A list of another segment is somebody's, too.
       const known = held.library.lists.at(output)?.canonical === canonicalJson(list.canonical);
       const own = known || (order.word !== undefined && output === (await pathOf(order.word, context)));
-      await checkFiles(output, own, known, order.flags.overwrite === true);
-      finished = await finishParts(
-        targetOf(list, output),
-        { ...buyingOf(work, undefined), maxCredits: order.flags.maxCredits },
-        work.account,
-        work.deps,
-      );
+      await checkFiles(output, own, known, order.terms.overwrite);
+      const options = { ...buyingOf(work, undefined), maxCredits: order.terms.maxCredits };
+      finished = await finishParts(targetOf(list, output), options, work.account, work.deps);
       if (finished !== undefined) {
         work = afterwards(work, finished);
         held.library.close();
@@ -152,54 +160,39 @@ async function refresh(given: Work): Promise<void> {
         list = await followed(order.word, output, { ...work, ...held, given: order.given }, context);
       }
     }
-    const { flags } = work.order;
-    const progress = await countProgress(work);
-    stop = progress.stop;
+    const { terms } = work.order;
     const counts = new FreeCounts({
       client: work.session.client,
-      maxCalls: flags.maxCalls,
+      maxCalls: terms.maxCalls,
       now: context.now,
       sleep: context.sleep,
       signal: context.interrupted,
       perMinute: work.account.perMinute,
-      onCall: (calls) => progress.update({ done: calls }),
+      onCall: (calls) => events.progress?.(calls),
     });
     const { people, renamed } = candidates(list, held.library);
-    const members = new Map(people.map((person) => [person.identity, memberOf(person, work.account.datasetVersion)]));
-    const seen = await lookFor(list.filters, [...members.values()], counts);
+    const members = people.map((person) => memberOf(person, work.account.datasetVersion));
+    const seen = await lookFor(list.filters, members, counts);
     const forgotten = forgottenIn(list.canonical, seen.others, counts.datasetVersion, held.library);
     const look = forgotten.leftOut ? leaveOut(seen, forgotten.people) : seen;
     refuseUnknown(look);
-    await checkRows(look.total, output, readGuard(flags), "; nothing was spent");
+    await checkRows(look.total, output, terms, "; nothing was spent");
     await checkRoom(order.view, look.total);
-    const own = [...members.values()];
-    progress.stop();
-    const plan = await planOf(
-      { look, members: own, bought: textsIn(own, held.library), counts, forgotten, finished },
-      work,
+    events.progress?.(undefined);
+    const bought = textsIn(members, held.library);
+    const plan = await planOf({ look, members, bought, counts, forgotten, finished }, work);
+    return await rest({ list, look, plan, people, renamed, counts, held, finished }, work);
+  } catch (error) {
+    if (!(error instanceof UnsoundCountsError)) throw error;
+    throw unsound(
+      error,
+      "the list stays as it was, and nothing was bought by these counts",
+      "run it again later; where the counts stay like that, headcount search buys the segment anew",
     );
-    if (flags.dryRun === true) return await printPlan(plan, work);
-    requireBudgetFor(plan, flags);
-    await agree(plan, work);
-    progress.update({ done: counts.calls });
-    const found = await bring({ list, look, plan, people, renamed, counts, held }, work);
-    const kept = await keep({ ...withFinished(found, finished), list, counts, plan, library: held.library }, work);
-    progress.stop();
-    await printKept(kept, work);
   } finally {
-    stop();
+    events.progress?.(undefined);
     held.library.close();
   }
-}
-
-async function countProgress({ printer, context, session }: Work): Promise<Progress> {
-  const { openProgress } = await import("../../../cli/terminal/progress.ts");
-  const { stderr, now } = context;
-  const enabled = !printer.quiet && stderr.isTTY === true;
-  const { noteStyle: style, unicode } = printer;
-  const progress = openProgress({ stream: stderr, enabled, now, style, unicode, unit: "free call" });
-  session.pauses.show = enabled ? progress.wait : undefined;
-  return progress;
 }
 
 /** The library that is open: another one after each purchase. */
@@ -213,21 +206,22 @@ interface Begun extends Merged {
   readonly plan: Plan;
   readonly counts: FreeCounts;
   readonly held: Held;
+  readonly finished: Finished | undefined;
 }
 
 /** Finds who is gone and who changed, buys who is new, and proves that nobody is missing. */
 async function bring({ list, look, plan, people, renamed, counts, held }: Begun, work: Work): Promise<Brought> {
-  const { flags, verify } = work.order;
+  const { terms, verify } = work.order;
   const { kept } = await tellApart(look, counts);
   const there = new Set(kept.map(({ identity }) => identity));
   const verified = await verifyFields(list.filters, verify, kept, textsIn(kept, held.library), counts);
   // What is left of the calls must do for the proof.
   const proof = look.chunks.length + Math.ceil(look.others / counts.listSize) + 3 * look.groups.length + 3;
-  const allowed = { ...flags, maxCalls: flags.maxCalls - proof, maxRows: plan.rows };
+  const allowed = { ...terms, maxCalls: terms.maxCalls - proof, maxRows: plan.rows };
   const leaves = await leavesOf(look, kept, allowed, counts);
   const purchase: Purchase = { list, counts, plan, held, bought: new Map(), runs: [], spent: ZERO, rows: 0 };
   await buy(leaves, purchase, work);
-  if (flags.buyChanged === true) {
+  if (terms.buyChanged === true) {
     const missing = kept.filter(({ identity }) => verified.changed.has(identity) && !purchase.bought.has(identity));
     await buy(byAddress(list.filters, missing, counts.listSize), purchase, work);
   }
@@ -312,12 +306,12 @@ async function proved(
   );
 }
 
-const buyingOf = ({ order: { flags } }: Work, maxCredits: Credits | undefined) => ({
-  job: flags.job,
-  budgetLeft: maxCredits === undefined ? flags.budgetLeft : undefined,
-  perPage: flags.perPage,
+const buyingOf = ({ order: { terms } }: Work, maxCredits: Credits | undefined) => ({
+  job: terms.job,
+  budgetLeft: maxCredits === undefined ? terms.budgetLeft : undefined,
+  perPage: terms.perPage,
   concurrency: 4,
-  wait: flags.wait === true,
+  wait: terms.wait === true,
   maxCredits,
 });
 

@@ -68,9 +68,9 @@ function requireMost(run: string, left: Credits, most: Credits): void {
 export function afterwards(work: Work, { spent }: Finished): Work {
   const left = (amount: Credits | undefined): Credits | undefined =>
     amount === undefined ? undefined : credits(amount > spent ? amount - spent : ZERO);
-  const { flags } = work.order;
-  const rest = { maxCredits: left(flags.maxCredits), budgetLeft: left(flags.budgetLeft) };
-  return { ...work, order: { ...work.order, flags: { ...flags, ...rest } } };
+  const { terms } = work.order;
+  const rest = { maxCredits: left(terms.maxCredits), budgetLeft: left(terms.budgetLeft) };
+  return { ...work, order: { ...work.order, terms: { ...terms, ...rest } } };
 }
 
 /** The same command bought it: it is among what that cost. */

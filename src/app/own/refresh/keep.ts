@@ -1,4 +1,3 @@
-import { readGuard } from "../../../cli/arguments/export-options.ts";
 import { pagesOf } from "../../../cli/commands/owned/export.ts";
 import type { Library } from "../../../engine/library/library.ts";
 import type { Refreshed } from "../../../engine/library/lists.ts";
@@ -7,14 +6,12 @@ import type { Facts } from "../../../engine/output/output.ts";
 import { savedView, templateOf } from "../../../engine/output/sinks/sink.ts";
 import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
 import { canonicalJson } from "../../../shared/contract/filters.ts";
-import { creditsToNumber, formatCreditsGrouped, parseCredits, ZERO } from "../../../shared/contract/money.ts";
-import { counted, grouped } from "../../../shared/contract/text.ts";
+import { creditsToNumber } from "../../../shared/contract/money.ts";
 import { collectColumns } from "../../../shared/rows/columns.ts";
 import type { Page } from "../../../shared/rows/page.ts";
 import { BESIDE, type Beside, besideName, type FileToWrite, writeTogether } from "./files.ts";
 import type { Followed } from "./list.ts";
-import type { Plan } from "./plan.ts";
-import type { Brought, RefreshOrder, Work } from "./work.ts";
+import type { Brought, Plan, RefreshOrder, Work } from "./work.ts";
 
 interface Found extends Brought {
   readonly library: Library;
@@ -82,10 +79,7 @@ export async function keep(found: Found, work: Work): Promise<RefreshReceipt> {
   const kept = { output, filters: list.filters, canonical: canonicalJson(list.canonical), view: savedView(view) };
   library.lists.begin({ ...kept, at: list.at }, before);
   const facts = await writeTogether(
-    [
-      { path: output, pages: pages(people.list), guard: { ...readGuard(order.flags), overwrite: true } },
-      ...BESIDE.map(file),
-    ],
+    [{ path: output, pages: pages(people.list), guard: { ...order.terms, overwrite: true } }, ...BESIDE.map(file)],
     { ...view, kind: "person", fields: view.fields ?? columns, template: await templateOf(view) },
     context,
   );
@@ -150,31 +144,12 @@ const AS_THEY_CAME: readonly string[] = ["ndjson", "json", "template"];
 
 /** As asked, else as the list was written, where it has the same format. */
 function viewOf({ view: saved }: Followed, { order }: Work): RefreshOrder["view"] {
-  const { view, flags } = order;
+  const { view, terms } = order;
   if (saved === undefined || saved.format !== formName(view)) return view;
   return {
     ...view,
     fields: view.fields ?? saved.fields ?? undefined,
-    excel: flags.excel ?? saved.excel,
-    raw: flags.raw ?? saved.raw,
+    excel: terms.excel ?? saved.excel,
+    raw: terms.raw ?? saved.raw,
   };
-}
-
-/** What a person does not see in the files. */
-function unseenText({ bought_suppressed: bought, forgotten, suppressed }: RefreshReceipt): string {
-  const parts = [
-    forgotten === 0 ? "" : `${grouped(forgotten)} whom you forgot: not bought`,
-    suppressed === 0
-      ? ""
-      : `${grouped(suppressed)} suppressed: in no file${bought === 0 ? "" : `, ${grouped(bought)} of them bought now`}`,
-  ].filter((part) => part !== "");
-  return parts.map((part) => `; ${part}`).join("");
-}
-
-export async function printKept(receipt: RefreshReceipt, { printer, order }: Work): Promise<void> {
-  if (printer.json) printer.document(receipt);
-  const credits = (amount: number): string => formatCreditsGrouped(parseCredits(amount) ?? ZERO);
-  printer.say(
-    `${order.flags.output ?? order.word}: ${counted(receipt.count, "person", "people")}, ${grouped(receipt.added)} added, ${grouped(receipt.removed)} removed, ${grouped(receipt.changed)} changed; ${credits(receipt.credits)} ${receipt.credits === 1 ? "credit" : "credits"} (${credits(receipt.rebuy_credits)} to buy it again), ${counted(receipt.free_calls, "free call")}${unseenText(receipt)}`,
-  );
 }

@@ -1,28 +1,30 @@
-import type { GuardFlags, readView, ViewFlags } from "../../../cli/arguments/export-options.ts";
-import type { Printer } from "../../../cli/terminal/printer.ts";
 import type { AccountView } from "../../../engine/client/types.ts";
 import type { OwnedPerson } from "../../../engine/library/members.ts";
 import type { Shelf } from "../../../engine/library/take-in.ts";
+import type { Guard } from "../../../engine/output/publish.ts";
+import type { AskedView } from "../../../engine/output/sinks/sink.ts";
 import type { Presence } from "../../../engine/planning/presence.ts";
 import type { ExportDeps } from "../../../engine/purchase/order.ts";
 import type { VerifiedField } from "../../../engine/purchase/refresh.ts";
+import type { Start } from "../../../engine/purchase/world.ts";
 import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import type { Credits } from "../../../shared/contract/money.ts";
 import type { Session } from "../../session.ts";
 import type { Segment } from "./list.ts";
 
-export interface RefreshFlags extends ViewFlags, GuardFlags {
+/** What bounds a refresh, and how its files are guarded. */
+export interface RefreshTerms extends Guard {
   readonly maxCredits?: Credits | undefined;
   readonly maxCalls: number;
   readonly callsPerCredit: number;
-  readonly verifyFields?: string;
-  readonly buyChanged?: boolean;
-  readonly yes?: boolean;
-  readonly dryRun?: boolean;
-  readonly perPage?: number;
-  readonly wait?: boolean;
-  readonly job?: string;
+  readonly buyChanged?: boolean | undefined;
+  readonly perPage?: number | undefined;
+  readonly wait?: boolean | undefined;
+  /** Said of CSV; undefined: as the list was written. */
+  readonly excel?: boolean | undefined;
+  readonly raw?: boolean | undefined;
+  readonly job?: string | undefined;
   readonly budgetLeft?: Credits | undefined;
 }
 
@@ -30,10 +32,45 @@ export interface RefreshOrder {
   /** A file or a run; undefined: the filters say what it is. */
   readonly word: string | undefined;
   readonly given: Segment | undefined;
+  /** Absolute; undefined where only the plan is wanted. */
   readonly output: string | undefined;
-  readonly view: ReturnType<typeof readView>;
+  readonly view: AskedView;
   readonly verify: readonly VerifiedField[];
-  readonly flags: RefreshFlags;
+  readonly terms: RefreshTerms;
+}
+
+/** What a refresh will do at most, told before anything finer than the segment itself is counted. */
+export interface Plan {
+  readonly total: number;
+  /** People in the segment who are owned. */
+  readonly owned: number;
+  /** People who are owned and no longer in the segment. */
+  readonly gone: number;
+  readonly others: number;
+  /** People whom you forgot: beside the others where `leftOut`, else perhaps among them, at most so many. */
+  readonly forgotten: number;
+  readonly leftOut: boolean;
+  /** Rows to buy for the new people, at most. */
+  readonly rows: number;
+  /** Credits, at most. */
+  readonly most: Credits;
+  /** Free calls in all, about. */
+  readonly calls: number;
+  /** What they take at the share of the rate limit that is used. */
+  readonly ms: number;
+  /** What buying the whole segment again costs. */
+  readonly again: Credits;
+}
+
+/** What a refresh asks and tells. */
+export interface RefreshEvents {
+  /** Agrees to what is bought, or throws. Not asked where nobody is new. */
+  readonly agree: (plan: Plan) => Promise<void>;
+  readonly warning: (text: string) => void;
+  /** Free calls so far; undefined: something else is said now. */
+  readonly progress?: ((calls: number | undefined) => void) | undefined;
+  /** The run of a purchase, before anything is paid for. */
+  readonly start?: ((start: Start) => void) | undefined;
 }
 
 /** Everything that one refresh works with. */
@@ -41,7 +78,7 @@ export interface Work {
   readonly order: RefreshOrder;
   readonly session: Session;
   readonly account: AccountView;
-  readonly printer: Printer;
+  readonly events: RefreshEvents;
   readonly context: Context;
   readonly deps: ExportDeps;
   readonly store: RunStore;

@@ -1,0 +1,103 @@
+import type { RefreshReceipt } from "../../app/own/refresh/keep.ts";
+import { spoken } from "../../app/own/refresh/plan.ts";
+import type { Plan, RefreshOrder } from "../../app/own/refresh/work.ts";
+import { type Context, canPrompt } from "../../shared/context.ts";
+import {
+  creditsText,
+  creditsToNumber,
+  formatCredits,
+  formatCreditsGrouped,
+  parseCredits,
+  priceOf,
+  ZERO,
+} from "../../shared/contract/money.ts";
+import { counted, grouped } from "../../shared/contract/text.ts";
+import { declined, usageError } from "../../shared/errors.ts";
+import { sameCommand } from "../arguments/export-options.ts";
+import type { Printer } from "../terminal/printer.ts";
+
+/** Whoever is forgotten is bought where somebody else is new: no filter leaves a person out. */
+function forgottenText({ forgotten, leftOut }: Plan): string {
+  if (forgotten === 0) return "";
+  if (leftOut) return `, and ${grouped(forgotten)} whom you forgot: not bought`;
+  return `, up to ${grouped(forgotten)} of them whom you forgot: paid for, and in no file`;
+}
+
+function entriesOf(plan: Plan, { terms }: RefreshOrder): [string, string][] {
+  const also = terms.buyChanged === true ? ", the changed ones included" : "";
+  return [
+    ["segment", counted(plan.total, "person", "people")],
+    ["owned", grouped(plan.owned)],
+    ["gone", grouped(plan.gone)],
+    ["new", `${grouped(plan.others)}${forgottenText(plan)}`],
+    ["cost", plan.others === 0 && also === "" ? "nothing" : `at most ${creditsText(plan.most)}${also}`],
+    ["to buy it again", creditsText(plan.again)],
+    ["free calls", `about ${grouped(plan.calls)}${spoken(plan).replace(/,$/, "")}`],
+  ];
+}
+
+/** `--dry-run`. */
+export async function printPlan(plan: Plan, order: RefreshOrder, printer: Printer): Promise<void> {
+  if (printer.json) printer.document(planJson(plan, order));
+  else await printer.card(entriesOf(plan, order), 2);
+}
+
+export function planJson(plan: Plan, { terms }: RefreshOrder): Record<string, unknown> {
+  return {
+    count: plan.total,
+    owned: plan.owned,
+    gone: plan.gone,
+    new: plan.others,
+    forgotten: plan.forgotten,
+    credits_at_most: creditsToNumber(
+      plan.others === 0 && terms.buyChanged !== true ? priceOf(0, plan.most) : plan.most,
+    ),
+    rebuy_credits: creditsToNumber(plan.again),
+    free_calls: plan.calls,
+    rate_limited_seconds: plan.ms / 1_000,
+  };
+}
+
+/** Consent to the purchase, before anything is looked at more closely. @throws CliError exit 2 where nobody can be asked, 10 where declined */
+export async function agree(
+  plan: Plan,
+  order: RefreshOrder,
+  yes: boolean,
+  printer: Printer,
+  context: Context,
+): Promise<void> {
+  const { maxCredits } = order.terms;
+  const asks = canPrompt(context);
+  if (yes || (!asks && maxCredits !== undefined)) return;
+  const what = `about ${counted(plan.others, "new person", "new people")}${forgottenText(plan)} for at most ${creditsText(plan.most)}`;
+  if (!asks) {
+    throw usageError(
+      `this buys ${what}, and there is no terminal to ask at; nothing was spent`,
+      sameCommand(context, "--max-credits", formatCredits(plan.most)),
+      "consent_needed",
+    );
+  }
+  await printer.noteCard(entriesOf(plan, order));
+  printer.note("It counts beginnings of names and values within this segment to find them, and buys what it finds.");
+  if (await context.confirm(`Buy ${what}? [y/N]`)) return;
+  throw declined("declined; nothing was spent");
+}
+
+/** What a person does not see in the files. */
+function unseenText({ bought_suppressed: bought, forgotten, suppressed }: RefreshReceipt): string {
+  const parts = [
+    forgotten === 0 ? "" : `${grouped(forgotten)} whom you forgot: not bought`,
+    suppressed === 0
+      ? ""
+      : `${grouped(suppressed)} suppressed: in no file${bought === 0 ? "" : `, ${grouped(bought)} of them bought now`}`,
+  ].filter((part) => part !== "");
+  return parts.map((part) => `; ${part}`).join("");
+}
+
+export function printRefreshed(receipt: RefreshReceipt, name: string, printer: Printer): void {
+  if (printer.json) printer.document(receipt);
+  const credits = (amount: number): string => formatCreditsGrouped(parseCredits(amount) ?? ZERO);
+  printer.say(
+    `${name}: ${counted(receipt.count, "person", "people")}, ${grouped(receipt.added)} added, ${grouped(receipt.removed)} removed, ${grouped(receipt.changed)} changed; ${credits(receipt.credits)} ${receipt.credits === 1 ? "credit" : "credits"} (${credits(receipt.rebuy_credits)} to buy it again), ${counted(receipt.free_calls, "free call")}${unseenText(receipt)}`,
+  );
+}
