@@ -1,5 +1,4 @@
-import type { Context } from "../../shared/context.ts";
-import { buildProgram } from "../program.ts";
+import type { Command } from "commander";
 import { bashScript } from "./bash.ts";
 import { fishScript } from "./fish.ts";
 import { manPage } from "./man.ts";
@@ -7,9 +6,8 @@ import { powershellScript } from "./powershell.ts";
 import { programTree } from "./tree.ts";
 import { zshScript } from "./zsh.ts";
 
-/** Every generated file by its path below the package: the completion scripts and the man page. */
-export async function generatedFiles(context: Context): Promise<ReadonlyMap<string, string>> {
-  const program = await buildProgram(context, [], "all");
+/** Every generated file by its path below the package: the completion scripts and the man page of a program with all its commands. */
+export function generatedFiles(program: Command): ReadonlyMap<string, string> {
   const tree = programTree(program);
   return new Map([
     ["completions/headcount.bash", bashScript(tree)],

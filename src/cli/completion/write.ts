@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import type { Context } from "../../shared/context.ts";
 import { packageRoot } from "../../shared/paths.ts";
+import { buildProgram } from "../program.ts";
 import { generatedFiles } from "./files.ts";
 
 // npm run completions: writes the completion scripts and the man page into the package. No command is run, so that a context
@@ -16,7 +17,7 @@ const context = {
 } as unknown as Context;
 
 const root = packageRoot();
-for (const [path, text] of await generatedFiles(context)) {
+for (const [path, text] of generatedFiles(await buildProgram(context, [], "all"))) {
   const file = new URL(path, root);
   mkdirSync(new URL("./", file), { recursive: true });
   writeFileSync(file, text);
