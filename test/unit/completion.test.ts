@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { generatedFiles } from "../../src/cli/completion/files.ts";
 import { allCommands, programTree } from "../../src/cli/completion/tree.ts";
 import { main } from "../../src/cli/main.ts";
-import { buildProgram, buildProgram } from "../../src/cli/program.ts";
+import { buildProgram } from "../../src/cli/program.ts";
 import { EXIT_CODES, TOPICS } from "../../src/cli/topics.ts";
 import { DEPARTMENTS } from "../../src/shared/contract/departments.ts";
 import { FILTER_KEYS } from "../../src/shared/contract/filters.ts";
