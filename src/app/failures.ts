@@ -1,8 +1,6 @@
-import type { Command } from "../cli/options.ts";
-import { pathOf } from "../cli/usage.ts";
 import { LostReplyError, ServiceError, WaitTooLongError } from "../engine/client/errors.ts";
 import { shellWord } from "../shared/contract/command-line.ts";
-import { CliError, type CliErrorInit, missingPackage, systemFailure, usageError } from "../shared/errors.ts";
+import { CliError, type CliErrorInit, missingPackage, systemFailure } from "../shared/errors.ts";
 
 export interface CallSite {
   readonly connectionName: string;
@@ -188,41 +186,11 @@ const ENDINGS: Readonly<Record<string, Omit<CliErrorInit, "cause">>> = {
   EPIPE: { code: "pipe_closed", category: "pipe_closed", message: "closed pipe" },
 };
 
-/** What commander throws; `command` is the one that was being read (program.ts). */
-interface CommanderFailure {
-  readonly code: string;
-  readonly message: string;
-  readonly command?: Command;
-}
-
-function commanderFailure({ code, message, command }: CommanderFailure): CliError {
-  const path = command === undefined ? "" : pathOf(command);
-  const help = path === "" ? "headcount --help" : `headcount help ${path}`;
-  if (code === "commander.help") return usageError("no command given", `${help} lists the commands`);
-  const [first = "", ...more] = message.replace(/^error: /, "").split("\n");
-  const suggestion = more
-    .join(" ")
-    .trim()
-    .replace(/^\(|\)$/g, "");
-  const shows =
-    code === "commander.unknownCommand"
-      ? `${help} lists the commands`
-      : code === "commander.unknownOption"
-        ? `${help} lists the options`
-        : `${help} shows how it is called`;
-  return usageError(
-    first,
-    suggestion || shows,
-    code.replace(/^commander\./, "").replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-  );
-}
-
 /** Whatever a command threw as the one error that is reported. What nothing else explains is a bug: exit 1. */
 export function failureOf(error: unknown): CliError {
   if (error instanceof CliError) return error;
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const message = error instanceof Error ? error.message : String(error);
-  if (code.startsWith("commander.")) return commanderFailure(error as CommanderFailure & Error);
   const ending = ENDINGS[code];
   if (ending !== undefined) return new CliError({ ...ending, cause: error });
   // Data of a service that is nested so deep cannot be gone through; our own code never is.

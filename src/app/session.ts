@@ -1,5 +1,3 @@
-import type { GlobalOptions } from "../cli/options.ts";
-import { hasColor, styleFor } from "../cli/terminal/style.ts";
 import { createClient, type RequestLog } from "../engine/client/http-client.ts";
 import { paced } from "../engine/client/paced.ts";
 import { keyFingerprint, openPacer, type Pacer } from "../engine/client/pacing.ts";
@@ -37,7 +35,24 @@ export interface Session {
   close(): Promise<void>;
 }
 
-type SessionGlobals = Pick<GlobalOptions, "connection" | "baseUrl" | "paging" | "quiet" | "verbose" | "maxWait">;
+/** Which connection, and how long a rate limit may hold it up. */
+export interface Connecting {
+  readonly connection?: string;
+  readonly baseUrl?: string;
+  readonly paging?: string;
+  /** Longest single wait for a rate limit, in seconds. */
+  readonly maxWait: number;
+}
+
+/** What a session tells. Nobody needs to listen. */
+export interface SessionEvents {
+  readonly notice?: ((text: string) => void) | undefined;
+  /** A free call waits, for a moment that is worth a word. */
+  readonly pause?: ((until: number, reason: string) => void) | undefined;
+  /** What the service says in passing. */
+  readonly aside?: ((text: string) => void) | undefined;
+  readonly log?: ((entry: RequestLog) => void) | undefined;
+}
 
 interface Opened extends Omit<Destination, "keySource"> {
   readonly keySource: KeySource | "sample";
@@ -47,29 +62,24 @@ interface Opened extends Omit<Destination, "keySource"> {
 }
 
 /**
- * Opens the connection that flags, environment and config name.
+ * Opens the connection that is named here, in the environment or the config, runs with it, closes it whatever happens, and turns
+ * errors of calls into {@link CliError}s.
  * @throws CliError exit 3 without a key, exit 2 for a wrong name or address
  */
-async function openSession(context: Context, globals: SessionGlobals): Promise<Session> {
-  const notice = (text: string): void => {
-    if (!globals.quiet) context.stderr.write(`${text}\n`);
-  };
-  const target = await openTarget(context, globals, notice);
+export async function withSession<T>(
+  context: Context,
+  connecting: Connecting,
+  events: SessionEvents,
+  run: (session: Session) => Promise<T>,
+): Promise<T> {
+  const target = await openTarget(context, connecting, events.notice ?? silent);
+  let session: Session;
   try {
-    return sessionFor(target, context, globals, notice);
+    session = sessionFor(target, context, connecting, events);
   } catch (error) {
     await target.close?.();
     throw error;
   }
-}
-
-/** Opens a session, runs with it, closes it whatever happens, and turns errors of calls into {@link CliError}s. */
-export async function withSession<T>(
-  context: Context,
-  globals: SessionGlobals,
-  run: (session: Session) => Promise<T>,
-): Promise<T> {
-  const session = await openSession(context, globals);
   try {
     return await run(session);
   } catch (error) {
@@ -80,8 +90,10 @@ export async function withSession<T>(
   }
 }
 
-async function openTarget(context: Context, globals: SessionGlobals, notice: (text: string) => void): Promise<Opened> {
-  if (selectionOf(globals, context).connection === "sample") {
+const silent = (): void => undefined;
+
+async function openTarget(context: Context, connecting: Connecting, notice: (text: string) => void): Promise<Opened> {
+  if (selectionOf(connecting, context).connection === "sample") {
     const { sampleId, startSample } = await import("./sample.ts");
     const sample = await startSample(context, notice);
     return {
@@ -95,7 +107,7 @@ async function openTarget(context: Context, globals: SessionGlobals, notice: (te
       close: sample.close,
     };
   }
-  const target = await resolveTarget(globals, context);
+  const target = await resolveTarget(connecting, context);
   if (target.movedFrom !== undefined) {
     notice(
       `notice: the key stored for ${target.movedFrom} is sent to ${target.baseUrl}, as --base-url or HEADCOUNT_BASE_URL says`,
@@ -110,29 +122,21 @@ const SAID_FROM_MS = 2_000;
 function sessionFor(
   target: Opened,
   context: Context,
-  globals: SessionGlobals,
-  notice: (text: string) => void,
+  { maxWait }: Connecting,
+  { notice = silent, pause, aside, log }: SessionEvents,
 ): Session {
-  const { now, env, sleep, random } = context;
+  const { now, env, sleep, random, interrupted } = context;
   const { apiKey, dialect, serviceId } = target;
-  const maxWaitMs = globals.maxWait * 1000;
+  const maxWaitMs = maxWait * 1000;
   const keyMode = keyModeOf(apiKey);
   if (keyMode === "test") notice("TEST key: synthetic people and simulated credits");
   const pacer = openPacer({ stateDir: findFolder("state", context), baseUrl: serviceId, apiKey, now });
-  const client = createClient({
-    baseUrl: target.baseUrl,
-    apiKey,
-    dialect,
-    now,
-    env,
-    log: requestLog(globals, context),
-  });
+  const client = createClient({ baseUrl: target.baseUrl, apiKey, dialect, now, env, log });
   const pauses: Session["pauses"] = {};
   const pausing = (ms: number, reason: string): void => {
     const until = now() + ms;
     if (pauses.show !== undefined) pauses.show(until, reason);
-    else if (ms >= SAID_FROM_MS && context.stderr.isTTY === true && !globals.quiet)
-      void countDown(context, until, reason);
+    else if (ms >= SAID_FROM_MS && pause !== undefined) pause(until, reason);
     else notice(`${reason} ${ms < 10_000 ? (ms / 1000).toFixed(1) : Math.ceil(ms / 1000)} s`);
   };
   const said = new Set<string>();
@@ -148,7 +152,7 @@ function sessionFor(
       random,
       maxWaitMs,
       pacer,
-      signal: context.interrupted,
+      signal: interrupted,
       onWait: ({ ms, reason, error }) =>
         pausing(ms, reason === "rate_limit" ? "rate limit reached: waiting" : `${error.message}: trying again in`),
       onTurn: (ms) => {
@@ -156,7 +160,7 @@ function sessionFor(
       },
       onReply: ({ deprecation, notices }) => {
         if (deprecation !== undefined) once(`warning: this part of the API is ${deprecation}`);
-        if (globals.verbose) for (const text of notices) once(`notice from the service: ${text}`);
+        for (const text of aside === undefined ? [] : notices) once(`notice from the service: ${text}`);
       },
     }),
     connectionName: target.name,
@@ -181,28 +185,4 @@ function sessionFor(
       await target.close?.();
     },
   };
-}
-
-/** `--verbose`: method, path, status, time, credits, request id. Never a key or a filter value. */
-export const requestLog = (
-  { verbose }: { readonly verbose?: boolean },
-  { stderr }: Pick<Context, "stderr">,
-): ((entry: RequestLog) => void) | undefined =>
-  verbose
-    ? ({ method, path, outcome, elapsedMs, creditsUsed, requestId }) => {
-        const cost = creditsUsed === undefined ? [] : [`${creditsUsed} credits`];
-        const line = [method, path, outcome, Math.round(elapsedMs), "ms", ...cost, ...(requestId ? [requestId] : [])];
-        stderr.write(`${line.join(" ")}\n`);
-      }
-    : undefined;
-
-/** A line on the terminal that says how long it still takes, and goes when it is over. */
-async function countDown(context: Context, until: number, reason: string): Promise<void> {
-  const { openProgress } = await import("../cli/terminal/progress.ts");
-  const { stderr, now, env } = context;
-  const style = styleFor(hasColor(stderr, env));
-  const progress = openProgress({ stream: stderr, enabled: true, now, style, unit: "call" });
-  progress.wait(until, reason);
-  await context.sleep(until - now(), context.interrupted).catch(() => undefined);
-  progress.stop();
 }

@@ -8,8 +8,8 @@ import type { Context, OutputStream } from "../shared/context.ts";
 import { harmless, harmlessJson } from "../shared/contract/text.ts";
 import { CliError, EXIT, usageError } from "../shared/errors.ts";
 import type { GlobalOptions } from "./options.ts";
+import { pathOf } from "./reading.ts";
 import { describedPath } from "./schemas/all.ts";
-import { pathOf } from "./usage.ts";
 
 /** The largest JSON value that jq is given: its memory ends a little above. */
 const MOST = 32 << 20;

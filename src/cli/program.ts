@@ -3,6 +3,7 @@ import { usageError } from "../shared/errors.ts";
 import { packageVersion } from "../shared/version.ts";
 import { examplesFirst } from "./help.ts";
 import { Command, type CommandModule, type GlobalOptions, Option, offering } from "./options.ts";
+import { pathOf, readingFailure } from "./reading.ts";
 
 interface CommandEntry {
   readonly name: string;
@@ -98,7 +99,7 @@ export async function printHelp(argv: readonly string[], context: Context): Prom
   if (topic !== undefined) return void context.stdout.write(topic);
   const found = find(await buildProgram(context, argv), words);
   if (found !== undefined) return found.outputHelp();
-  const [{ nearest }, { pathOf }] = await Promise.all([import("../shared/contract/suggest.ts"), import("./usage.ts")]);
+  const { nearest } = await import("../shared/contract/suggest.ts");
   const asked = words.join(" ");
   const paths = every(await buildProgram(context, [], "all")).map(pathOf);
   const topics = TOPICS.map(({ name }) => name);
@@ -188,7 +189,7 @@ function settle(command: Command, context: Context): void {
     // Refused in words of our own: see the hook.
     .allowExcessArguments()
     .exitOverride((error) => {
-      throw Object.assign(error, { command });
+      throw error.exitCode === 0 ? error : readingFailure(error, command);
     })
     .configureOutput({
       writeOut: (text) => context.stdout.write(text),

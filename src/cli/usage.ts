@@ -3,10 +3,7 @@ import { shellWord } from "../shared/contract/command-line.ts";
 import { nearest } from "../shared/contract/suggest.ts";
 import { echo } from "../shared/contract/text.ts";
 import { type CliError, usageError } from "../shared/errors.ts";
-
-/** `runs export`: the words after `headcount`. */
-export const pathOf = (command: Command): string =>
-  command.parent === null ? "" : `${pathOf(command.parent)} ${command.name()}`.trim();
+import { pathOf } from "./reading.ts";
 
 /** Flags that name the file which a command is about. */
 const INPUTS = /^--(filters|input|people|companies|suggest)$/;

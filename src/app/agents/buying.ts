@@ -41,7 +41,7 @@ export async function buyQuoted(held: HeldQuote, world: World, signal: AbortSign
       begun = run;
     };
     try {
-      const { receipt, run } = await withSession(inner, world.flags, (session) =>
+      const { receipt, run } = await withSession(inner, world.flags, world.events, (session) =>
         buy({ ...quotation, order }, worldOf(session, inner), { start }),
       );
       return { receipt, run, left: await leftOf(world, held.isTest) };

@@ -24,7 +24,7 @@ import { readFilters } from "./targets.ts";
 import { budgetDocument, quietContext, storeOf, type World } from "./world.ts";
 
 export async function accountTool(world: World, signal: AbortSignal) {
-  return await withSession(quietContext(world, signal), world.flags, async ({ client, keyMode }) => {
+  return await withSession(quietContext(world, signal), world.flags, world.events, async ({ client, keyMode }) => {
     const account = await client.account(signal);
     const mode = account.keyMode ?? keyMode ?? null;
     return {
@@ -57,34 +57,39 @@ export async function countTool({ filters: input, by, top = 10 }: CountArguments
       `"${echo(by)}" is no key to count by; one of ${FACET_KEYS.join(", ")}`,
       near(by, FACET_KEYS) ?? "leave by out to count the segment as a whole",
     );
-  return await withSession(quietContext(world, signal), world.flags, async ({ client, keyMode, serviceId }) => {
-    const { count, cached, asOf } = await client.count(filters, signal);
-    const { costs, keyMode: told } = await client.account(signal);
-    const owned = await ownedOf(canonical, { serviceId, mode: told ?? keyMode ?? "live" }, world);
-    const questions = new Questions(client, signal, ARGUMENTS);
-    const { hints } = await hintsFor(filters, count, questions);
-    const whole = {
-      count,
-      as_of: asOf ?? null,
-      cached: cached ?? null,
-      unit_cost: creditsToNumber(costs.personSearch),
-      max_cost: creditsToNumber(priceOf(count, costs.personSearch)),
-      owned: owned === null ? null : Math.min(owned, count),
-      ...(hints.length === 0 ? {} : { hints }),
-    };
-    if (by === undefined) return whole;
-    const facet = await client.facets(filters, by as (typeof FACET_KEYS)[number], { limit: top, signal });
-    if (facet === undefined || !facet.exact) {
-      throw new CliError({
-        code: "no_values",
-        category: "service",
-        message: `the service did not list the values of ${by}`,
-        hint: "count each value by itself: a filter a call",
-      });
-    }
-    const parts = facet.values.map(({ value, count: people }) => ({ value: harmlessLine(value), count: people }));
-    return { ...whole, parts, others: facet.others ?? null, missing: facet.missing ?? null };
-  });
+  return await withSession(
+    quietContext(world, signal),
+    world.flags,
+    world.events,
+    async ({ client, keyMode, serviceId }) => {
+      const { count, cached, asOf } = await client.count(filters, signal);
+      const { costs, keyMode: told } = await client.account(signal);
+      const owned = await ownedOf(canonical, { serviceId, mode: told ?? keyMode ?? "live" }, world);
+      const questions = new Questions(client, signal, ARGUMENTS);
+      const { hints } = await hintsFor(filters, count, questions);
+      const whole = {
+        count,
+        as_of: asOf ?? null,
+        cached: cached ?? null,
+        unit_cost: creditsToNumber(costs.personSearch),
+        max_cost: creditsToNumber(priceOf(count, costs.personSearch)),
+        owned: owned === null ? null : Math.min(owned, count),
+        ...(hints.length === 0 ? {} : { hints }),
+      };
+      if (by === undefined) return whole;
+      const facet = await client.facets(filters, by as (typeof FACET_KEYS)[number], { limit: top, signal });
+      if (facet === undefined || !facet.exact) {
+        throw new CliError({
+          code: "no_values",
+          category: "service",
+          message: `the service did not list the values of ${by}`,
+          hint: "count each value by itself: a filter a call",
+        });
+      }
+      const parts = facet.values.map(({ value, count: people }) => ({ value: harmlessLine(value), count: people }));
+      return { ...whole, parts, others: facet.others ?? null, missing: facet.missing ?? null };
+    },
+  );
 }
 
 /** How many are owned as the records have it, at no call; null where nobody can tell. */
@@ -140,7 +145,7 @@ export async function describeTool(
   }
   const name = spec.key;
   if (!isFacetKey(name)) return { keys };
-  return await withSession(quietContext(world, signal), world.flags, async ({ client }) => {
+  return await withSession(quietContext(world, signal), world.flags, world.events, async ({ client }) => {
     const facet = await client.facets({}, name, { limit: VALUES_MOST, prefix, signal });
     if (facet === undefined || !facet.exact) return { keys };
     const values = facet.values.map(({ value, count }) => ({ value: harmlessLine(value), count }));

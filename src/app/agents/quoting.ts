@@ -17,7 +17,7 @@ export async function makeQuote(
   signal: AbortSignal,
 ): Promise<HeldQuote> {
   const inner = quietContext(world, signal);
-  const { quotation, connection } = await withSession(inner, world.flags, async (session) => ({
+  const { quotation, connection } = await withSession(inner, world.flags, world.events, async (session) => ({
     quotation: await quote({ target, limit }, worldOf(session, inner)),
     connection: session.connectionName,
   })).catch((error: unknown) => {

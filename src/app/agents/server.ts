@@ -146,6 +146,7 @@ const isTestKey = (world: World): Promise<boolean> =>
   withSession(
     quietContext(world, world.context.interrupted),
     world.flags,
+    world.events,
     async ({ keyMode }) => keyMode === "test",
   ).catch(() => false);
 

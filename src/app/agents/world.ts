@@ -7,6 +7,7 @@ import type { RunSpend } from "../../engine/runs/spend.ts";
 import type { Context, OutputStream } from "../../shared/context.ts";
 import { type Credits, creditsToNumber, ZERO } from "../../shared/contract/money.ts";
 import { type Budget, type BudgetUse, budgetUse } from "../jobs/named-budget.ts";
+import type { SessionEvents } from "../session.ts";
 import type { QuoteBook } from "./quotes.ts";
 import type { RowPositions } from "./rows.ts";
 
@@ -24,6 +25,7 @@ export interface NamedBudget {
 export interface World {
   readonly context: Context;
   readonly flags: GlobalOptions;
+  readonly events: SessionEvents;
   /** Undefined: nothing can be bought. */
   readonly budget: NamedBudget | undefined;
   /** Up to so many credits nobody is asked. */

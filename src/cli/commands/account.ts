@@ -1,9 +1,10 @@
-import { type Session, withSession } from "../../app/session.ts";
+import type { Session } from "../../app/session.ts";
 import type { AccountView } from "../../engine/client/types.ts";
 import type { Context } from "../../shared/context.ts";
 import { type Credits, creditsOrNull, creditsToNumber, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
 import type { Command, GlobalOptions } from "../options.ts";
+import { withSession } from "../session.ts";
 import { Printer } from "../terminal/printer.ts";
 
 export function register(program: Command, context: Context, run = runAccount): void {

@@ -82,7 +82,7 @@ async function valueLines(key: FacetKey, prefix: string, context: Context): Prom
     await Promise.all([
       import("../../engine/connections/config.ts"),
       import("../../engine/connections/paths.ts"),
-      import("../../app/session.ts"),
+      import("../session.ts"),
       import("../../app/count/values.ts"),
       import("../../shared/contract/filters.ts"),
     ]);

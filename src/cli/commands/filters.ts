@@ -98,7 +98,7 @@ async function printValues(
 ): Promise<void> {
   const { prefix, top = TOP } = options;
   const [{ withSession }, { valuesIn }] = await Promise.all([
-    import("../../app/session.ts"),
+    import("../session.ts"),
     import("../../app/count/values.ts"),
   ]);
   await withSession(context, options, async (session) => {

@@ -1,5 +1,4 @@
 import { mapError } from "../../app/failures.ts";
-import { requestLog } from "../../app/session.ts";
 import { baseUrlText, parseBaseUrl } from "../../engine/client/addresses.ts";
 import { createClient } from "../../engine/client/http-client.ts";
 import { retryCall } from "../../engine/client/retry.ts";
@@ -21,6 +20,7 @@ import { formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { harmless } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { type Command, type GlobalOptions, Option } from "../options.ts";
+import { requestLog } from "../session.ts";
 import { Printer } from "../terminal/printer.ts";
 
 interface LoginOptions extends GlobalOptions {

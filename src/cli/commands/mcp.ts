@@ -12,6 +12,7 @@ import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { creditAmount } from "../arguments/export-options.ts";
 import { type Command, type GlobalOptions, Option, offering, wholeNumber } from "../options.ts";
+import { requestLog } from "../session.ts";
 import { Printer } from "../terminal/printer.ts";
 import { handedOn } from "./jobs/units.ts";
 
@@ -146,6 +147,7 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
   const world: World = {
     ...{ context: inner, budget, out, askOver: options.askOver ?? ZERO },
     flags: { ...globalsOf(globals), quiet: true },
+    events: { log: requestLog(options, context) },
     startedAt: context.now(),
     quotes: new QuoteBook(context.now),
     positions: new RowPositions(),

@@ -1,7 +1,7 @@
 import { planRefresh, refresh } from "../../app/own/refresh/bring.ts";
 import { readVerified, VERIFIABLE } from "../../app/own/refresh/verify.ts";
 import type { RefreshEvents, RefreshOrder } from "../../app/own/refresh/work.ts";
-import { type Session, withSession } from "../../app/session.ts";
+import type { Session } from "../../app/session.ts";
 import { engineOf } from "../../engine/output/tables/target.ts";
 import type { Context } from "../../shared/context.ts";
 import { isUnfiltered } from "../../shared/contract/filters.ts";
@@ -22,6 +22,7 @@ import {
 import { addFilterOptions, type FilterOptions, readFilters } from "../arguments/filter-options.ts";
 import { Argument, type Command, Option, offering, wholeNumber } from "../options.ts";
 import { agree, printPlan, printRefreshed } from "../purchase/refresh-card.ts";
+import { withSession } from "../session.ts";
 import { Printer } from "../terminal/printer.ts";
 
 export interface RefreshFlags extends ViewFlags, GuardFlags {

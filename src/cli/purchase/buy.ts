@@ -1,7 +1,7 @@
 import { Writable } from "node:stream";
 import { type Purchase as Bought, buy as buyOrder, quote, resume } from "../../app/buy/buy.ts";
 import { type Events, worldOf } from "../../app/buy/order.ts";
-import { type Session, withSession } from "../../app/session.ts";
+import type { Session } from "../../app/session.ts";
 import { formName } from "../../engine/output/formats.ts";
 import { type Quote, quoteJson } from "../../engine/purchase/quote.ts";
 import { errorCode } from "../../engine/runs/disk.ts";
@@ -10,6 +10,7 @@ import { type Context, canPrompt, written } from "../../shared/context.ts";
 import { formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { EXIT, systemFailure } from "../../shared/errors.ts";
+import { withSession } from "../session.ts";
 import { Printer } from "../terminal/printer.ts";
 import type { Progress } from "../terminal/progress.ts";
 import { askConsent } from "./consent.ts";

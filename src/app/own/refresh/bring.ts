@@ -1,4 +1,3 @@
-import { stateDir } from "../../../engine/connections/paths.ts";
 import { Library, libraryPath } from "../../../engine/library/library.ts";
 import type { OwnedPerson } from "../../../engine/library/members.ts";
 import { openLibrary, type Shelf } from "../../../engine/library/take-in.ts";
@@ -16,7 +15,6 @@ import { lockNewPeople, lockOutput } from "../../../engine/purchase/locks.ts";
 import type { ExportDeps } from "../../../engine/purchase/order.ts";
 import { type Bought, leavesOf, verifyFields } from "../../../engine/purchase/refresh.ts";
 import { Disk } from "../../../engine/runs/disk.ts";
-import { failpoint } from "../../../engine/runs/failpoint.ts";
 import type { Lock } from "../../../engine/runs/lock.ts";
 import type { Target } from "../../../engine/runs/plan.ts";
 import { RunStore } from "../../../engine/runs/run-store.ts";
@@ -34,6 +32,7 @@ import {
 import { canonicalAddress } from "../../../shared/contract/normalise.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import { CliError, usageError } from "../../../shared/errors.ts";
+import { worldOf } from "../../buy/order.ts";
 import { mapError } from "../../failures.ts";
 import { forgottenIn } from "../../keep/forgotten.ts";
 import type { Session } from "../../session.ts";
@@ -96,12 +95,9 @@ async function workOf(given: RefreshOrder, session: Session, context: Context, e
 }
 
 function depsOf(session: Session, context: Context, { start, warning }: RefreshEvents): ExportDeps {
-  const { now, sleep, random, pid, stdout, interrupted } = context;
   return {
-    ...{ now, sleep, random, pid, stdout, interrupted },
-    seller: session,
-    stateDir: stateDir(context),
-    disk: new Disk(failpoint(context.env)),
+    ...worldOf(session, context),
+    stdout: context.stdout,
     consent: async () => undefined,
     mapError: (error) => mapError(error, session.site),
     onNotice: (text) => session.notice(text),

@@ -1,6 +1,6 @@
 import type { Counted } from "../../../app/count/tell.ts";
 import type { NamedFilters } from "../../../app/segments/segment-set.ts";
-import { type Session, withSession } from "../../../app/session.ts";
+import type { Session } from "../../../app/session.ts";
 import type { Context } from "../../../shared/context.ts";
 import { FILTER_KEYS } from "../../../shared/contract/filters.ts";
 import { usageError } from "../../../shared/errors.ts";
@@ -11,6 +11,7 @@ import {
   readSegmentSet,
 } from "../../arguments/filter-options.ts";
 import { type Command, collect, Option, offering, wholeNumber } from "../../options.ts";
+import { withSession } from "../../session.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { countOne, countSet } from "./one.ts";
 import { COUNT_FORMATS, type CountOptions, type CountRequest } from "./options.ts";

@@ -1,0 +1,50 @@
+import { type Session, type SessionEvents, withSession as withEvents } from "../app/session.ts";
+import type { RequestLog } from "../engine/client/http-client.ts";
+import type { Context } from "../shared/context.ts";
+import type { GlobalOptions } from "./options.ts";
+import { hasColor, styleFor } from "./terminal/style.ts";
+
+export type SessionFlags = Pick<GlobalOptions, "connection" | "baseUrl" | "paging" | "quiet" | "verbose" | "maxWait">;
+
+/** A session that tells on stderr what it waits for and what was called. */
+export const withSession = <T>(
+  context: Context,
+  flags: SessionFlags,
+  run: (session: Session) => Promise<T>,
+): Promise<T> => withEvents(context, flags, sessionEvents(context, flags), run);
+
+export function sessionEvents(context: Context, flags: Pick<SessionFlags, "quiet" | "verbose">): SessionEvents {
+  const { stderr } = context;
+  const { quiet, verbose } = flags;
+  const notice = quiet ? undefined : (text: string): void => void stderr.write(`${text}\n`);
+  return {
+    notice,
+    pause: stderr.isTTY === true && !quiet ? (until, reason) => void countDown(context, until, reason) : undefined,
+    aside: verbose ? notice : undefined,
+    log: requestLog(flags, context),
+  };
+}
+
+/** `--verbose`: method, path, status, time, credits, request id. Never a key or a filter value. */
+export const requestLog = (
+  { verbose }: Pick<GlobalOptions, "verbose">,
+  { stderr }: Pick<Context, "stderr">,
+): ((entry: RequestLog) => void) | undefined =>
+  verbose
+    ? ({ method, path, outcome, elapsedMs, creditsUsed, requestId }) => {
+        const cost = creditsUsed === undefined ? [] : [`${creditsUsed} credits`];
+        const line = [method, path, outcome, Math.round(elapsedMs), "ms", ...cost, ...(requestId ? [requestId] : [])];
+        stderr.write(`${line.join(" ")}\n`);
+      }
+    : undefined;
+
+/** A line on the terminal that says how long it still takes, and goes when it is over. */
+async function countDown(context: Context, until: number, reason: string): Promise<void> {
+  const { openProgress } = await import("./terminal/progress.ts");
+  const { stderr, now, env } = context;
+  const style = styleFor(hasColor(stderr, env));
+  const progress = openProgress({ stream: stderr, enabled: true, now, style, unit: "call" });
+  progress.wait(until, reason);
+  await context.sleep(until - now(), context.interrupted).catch(() => undefined);
+  progress.stop();
+}
