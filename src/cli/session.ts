@@ -13,7 +13,7 @@ export const withSession = <T>(
   run: (session: Session) => Promise<T>,
 ): Promise<T> => withEvents(context, flags, sessionEvents(context, flags), run);
 
-export function sessionEvents(context: Context, flags: Pick<SessionFlags, "quiet" | "verbose">): SessionEvents {
+function sessionEvents(context: Context, flags: Pick<SessionFlags, "quiet" | "verbose">): SessionEvents {
   const { stderr } = context;
   const { quiet, verbose } = flags;
   const notice = quiet ? undefined : (text: string): void => void stderr.write(`${text}\n`);
