@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { parseCsv, queryOf } from "../../src/cli/arguments/companies.ts";
+import { parseCsv, queryOf } from "../../src/app/buy/companies.ts";
 import type { Company, Person } from "../../src/shared/contract/records.ts";
 import { charged, readCsv, runIds, user, visibleFiles } from "../support/export.ts";
 import { startTestService, type TestService } from "../support/service.ts";

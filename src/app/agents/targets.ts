@@ -1,4 +1,3 @@
-import { queryOf } from "../../cli/arguments/companies.ts";
 import type { GlobalOptions } from "../../cli/options.ts";
 import type { CompanyQuery } from "../../engine/client/types.ts";
 import { searchTarget } from "../../engine/purchase/joined.ts";
@@ -8,6 +7,7 @@ import { checkFilters, isUnfiltered } from "../../shared/contract/filters.ts";
 import { type Credits, formatCredits } from "../../shared/contract/money.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
+import { queryOf } from "../buy/companies.ts";
 import { invalidFilter } from "../segments/segment-set.ts";
 
 export interface QuoteArguments {

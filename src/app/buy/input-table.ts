@@ -1,19 +1,11 @@
 import { createHash } from "node:crypto";
-import {
-  chooseColumn,
-  columnName,
-  HEADINGS,
-  isWord,
-  jsonLines,
-  parseCsv,
-  queryOf,
-} from "../../cli/arguments/companies.ts";
 import type { CompanyQuery } from "../../engine/client/types.ts";
 import type { Join, JoinRow } from "../../engine/output/join.ts";
 import { companyKey, type Keep } from "../../engine/runs/plan.ts";
 import { canonicalDomain } from "../../shared/contract/normalise.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
+import { chooseColumn, columnName, HEADINGS, isWord, jsonLines, parseCsv, queryOf } from "./companies.ts";
 
 export const DEFAULT_PREFIX = "hc_";
 const PREFIX = /^[\p{L}_][\p{L}\p{N}_ .-]{0,39}$/u;

@@ -1,8 +1,8 @@
+import { entriesOf, queryOf } from "../../app/buy/companies.ts";
 import type { CompanyQuery } from "../../engine/client/types.ts";
 import { companyKey } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
-import { canonicalAddress, canonicalDomain } from "../../shared/contract/normalise.ts";
-import { echo, isObject } from "../../shared/contract/text.ts";
+import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { inputName, readInput } from "../../shared/input.ts";
 import type { Command } from "../options.ts";
@@ -23,57 +23,7 @@ export const addCompanyOptions = (command: Command): Command =>
     .option("--id", "the arguments are ids of companies")
     .option("--misses <file>", "list the companies that are not known in a file");
 
-/** Columns that hold what a company is looked up by, best first; in any case, with spaces or hyphens for the underscores. */
-const COLUMNS = [
-  "company_network_url",
-  "company_linkedin_url",
-  "linkedin_company_url",
-  "linkedin_company_page",
-  "domain",
-  "company_domain",
-  "company_domain_name",
-  "primary_domain",
-  "email_domain",
-  "website",
-  "company_website",
-  "account_website",
-  "organization_website",
-  "website_url",
-  "company_website_url",
-  "web_site",
-  "homepage",
-  "company_url",
-  "url",
-  "company",
-];
-/** First lines that are no companies, of a list with one column. */
-export const HEADINGS = new Set([
-  ...COLUMNS,
-  "name",
-  "company_name",
-  "account",
-  "account_name",
-  "id",
-  "companies",
-  "domains",
-]);
 export const MAX_INPUT_BYTES = 64 * 1024 * 1024;
-
-export const columnName = (text: string): string =>
-  text
-    .trim()
-    .toLowerCase()
-    .replace(/[\s-]+/g, "_");
-
-/** The column as it was named, else in any spelling of {@link columnName}; without a name the best of those that name companies. */
-export function chooseColumn(names: readonly string[], wanted: string | undefined): string | undefined {
-  if (wanted !== undefined && names.includes(wanted)) return wanted;
-  for (const known of wanted === undefined ? COLUMNS : [columnName(wanted)]) {
-    const found = names.find((name) => columnName(name) === known);
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
 
 /**
  * The companies that arguments and `--input` name, each once, in their order.
@@ -108,124 +58,4 @@ export async function readCompanies(
     found.set(companyKey(query), found.get(companyKey(query)) ?? query);
   }
   return [...found.values()];
-}
-
-const PROFILE_PATH = /^[^/]+\/(company|companies|school|showcase|organi[sz]ations?|org)\/[^/]+/;
-
-/**
- * What a text is, told by its look: an address of a profile (host/company/slug), the domain of any other address, whatever page
- * of the company's site it names, or else a slug.
- */
-export function queryOf(text: string, flags: Pick<CompanyFlags, "name" | "id"> = {}): CompanyQuery | undefined {
-  const value = text.trim();
-  if (value === "") return undefined;
-  if (flags.name === true) return { by: "name", value };
-  if (flags.id === true) return { by: "id", value };
-  const address = canonicalAddress(value);
-  if (address === undefined) return undefined;
-  if (PROFILE_PATH.test(address)) return { by: "company_network_url", value };
-  const domain = canonicalDomain(value);
-  if (domain !== undefined) return { by: "domain", value: domain };
-  return { by: "company_network_url", value };
-}
-
-type Entry = [line: number, value: string];
-
-/** Values with their line numbers: from NDJSON, from a column of CSV, or from plain lines. */
-async function entriesOf(text: string, input: string, column: string | undefined): Promise<Entry[]> {
-  if (/^\s*\{/.test(text)) return fromNdjson(text, inputName(input), column);
-  const rows = await parseCsv(text);
-  const [header] = rows;
-  if (header === undefined) return [];
-  const names = header.cells.map((cell) => cell.trim());
-  if (column === undefined && names.length === 1) {
-    return values(HEADINGS.has(columnName(names[0] ?? "")) ? rows.slice(1) : rows, 0);
-  }
-  const wanted = chooseColumn(names, column);
-  if (wanted === undefined) {
-    const isData = column === undefined && names.some((name) => canonicalDomain(name) !== undefined);
-    const what = isData
-      ? "no line with the names of its columns: the first one is data"
-      : column === undefined
-        ? "no column that names a company"
-        : `no column "${echo(column)}"`;
-    throw usageError(
-      `${inputName(input)} has ${what}; ${isData ? "it begins with" : "its columns"}: ${names.map(echo).join(", ")}`,
-      isData ? "add a first line such as id,website" : "choose one with --column NAME",
-    );
-  }
-  return values(rows.slice(1), names.indexOf(wanted));
-}
-
-const values = (rows: readonly CsvRow[], index: number): Entry[] =>
-  rows.flatMap(({ line, cells }) => {
-    const value = cells[index]?.trim() ?? "";
-    return value === "" ? [] : [[line, value] as Entry];
-  });
-
-/** What may name a company: ids may be numbers, as long as they are exact. */
-export const isWord = (value: unknown): value is string | number =>
-  typeof value === "string" || Number.isSafeInteger(value);
-
-/** The objects of NDJSON, with the numbers and texts of their lines. @throws CliError exit 2 for a line that is none */
-export function* jsonLines(text: string, name: string) {
-  for (const [index, raw] of text.split("\n").entries()) {
-    const line = raw.trim();
-    if (line === "") continue;
-    let fields: unknown;
-    try {
-      fields = JSON.parse(line);
-    } catch {}
-    if (!isObject(fields)) throw usageError(`line ${index + 1} of ${name} is not a JSON object`);
-    yield { line: index + 1, text: line, fields };
-  }
-}
-
-function fromNdjson(text: string, name: string, column: string | undefined): Entry[] {
-  return [...jsonLines(text, name)].map(({ line, fields }): Entry => {
-    const words = Object.keys(fields).filter((each) => isWord(fields[each]));
-    const key = chooseColumn(words, column) ?? column;
-    const found = String((key === undefined ? undefined : fields[key]) ?? "").trim();
-    if (found !== "" && key !== undefined && isWord(fields[key])) return [line, found];
-    throw usageError(
-      `line ${line} has no ${key === undefined ? `text under ${COLUMNS.join(", ")}` : `text under "${echo(key)}"`}`,
-      "choose the member with --column NAME",
-    );
-  });
-}
-
-interface CsvRow {
-  readonly line: number;
-  readonly cells: readonly string[];
-}
-
-/** The rows of a list: comma, semicolon or tab, whichever the first line has or names. Rows without any text are left out. */
-export async function parseCsv(list: string): Promise<CsvRow[]> {
-  const { parse } = await import("csv-parse/sync");
-  // Excel's word for the separator; the line stays one, so that the others keep their numbers.
-  const [, separator, rest] = /^\ufeff?sep=(.)(\r?\n[\s\S]*)$/i.exec(list) ?? [];
-  const text = rest ?? list;
-  const firstLine = text.slice(0, text.search(/\r?\n|$/));
-  const rows: CsvRow[] = [];
-  const options = {
-    bom: true,
-    delimiter: separator ?? [",", ";", "\t"].find((mark) => firstLine.includes(mark)) ?? ",",
-    record_delimiter: ["\r\n", "\n"],
-    ...{ relax_column_count: true, relax_quotes: true, skip_empty_lines: true },
-    on_record: (cells: readonly string[], { lines }: { readonly lines: number }) => {
-      // A row ends on this line; it began before the line breaks inside its cells.
-      const line = lines - (cells.join("").match(/\n/g)?.length ?? 0);
-      if (cells.length > 1 || cells[0]?.trim()) rows.push({ line, cells });
-      return null;
-    },
-  };
-  try {
-    parse(text, options);
-  } catch (error) {
-    throw usageError(
-      `the list is no CSV: ${(error as Error).message}`,
-      "close the quote, or double the quotes inside a cell",
-    );
-  }
-  return rows;
 }

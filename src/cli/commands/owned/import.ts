@@ -1,5 +1,6 @@
 import { stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
+import { parseCsv } from "../../../app/buy/companies.ts";
 import { importRecords } from "../../../engine/library/take-in.ts";
 import type { Context } from "../../../shared/context.ts";
 import { NUMBER_COLUMNS } from "../../../shared/contract/conditions.ts";
@@ -7,7 +8,6 @@ import { counted, echo, grouped, whole } from "../../../shared/contract/text.ts"
 import { usageError } from "../../../shared/errors.ts";
 import { readInput } from "../../../shared/input.ts";
 import { isNested, type JsonRecord, parseExact } from "../../../shared/rows/values.ts";
-import { parseCsv } from "../../arguments/companies.ts";
 import type { Command } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { addShelfOption, type ShelfOptions, withLibrary } from "./shelf.ts";
