@@ -222,6 +222,14 @@ describe("bad input", () => {
     expect((await service.store.balance("twice", "live")).balance).toBe(5_000_000n);
     expect((await client.call(session, "POST", "/accounts/twice/link", { role: "operator" })).status).toBe(422);
     expect((await client.call(session, "POST", "/accounts/twice/suspend", { suspended: "no" })).status).toBe(422);
+    for (const confirm of [undefined, "Twice", "default"]) {
+      const asked = await client.call(session, "POST", "/accounts/twice/suspend", { suspended: true, confirm });
+      expect([asked.status, asked.json.code]).toEqual([409, "confirm"]);
+    }
+    const suspended = { suspended: true, confirm: "twice" };
+    expect((await client.call(session, "POST", "/accounts/twice/suspend", suspended)).json).toEqual({ changed: true });
+    const resumed = await client.call(session, "POST", "/accounts/twice/suspend", { suspended: false });
+    expect(resumed.json).toEqual({ changed: true });
   });
 
   test("the cap of a key cannot go below what it spent, and the answer says so", async () => {

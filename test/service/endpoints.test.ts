@@ -223,6 +223,13 @@ describe("outside /v1", () => {
   test("/healthz, /openapi.json and /docs answer without a key", async () => {
     const health = await fetch(`${service.url}/healthz`);
     expect(await health.json()).toEqual({ status: "ok", dataset_version: service.engine.info().version });
+    for (const path of ["/readyz", "/livez"]) {
+      expect(await (await fetch(`${service.url}${path}`)).json()).toMatchObject({ status: "ok" });
+    }
+    const front = await fetch(service.url, { headers: { accept: "text/html,*/*" } });
+    expect([front.status, front.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+    expect(await front.text()).toMatch(/"\/console".*"\/docs"/s);
+    expect((await fetch(service.url, { headers: { accept: "*/*" } })).status).toBe(404);
     const document = (await (await fetch(`${service.url}/openapi.json`)).json()) as { openapi: string };
     expect(document.openapi).toMatch(/^3\.0\./);
     const docs = await fetch(`${service.url}/docs`);

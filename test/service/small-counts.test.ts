@@ -67,6 +67,21 @@ test("with it a key gets 100 small counts a day, whatever asks for them, and lar
   expect((await count(service, nobody)).status).toBe(200);
 });
 
+test("what a search or a list of employees says of few people behind its last page is a small count", async () => {
+  const service = await serve({ plan: { ...PLAN, smallCounts: 400 } });
+  const behind = (n: number) =>
+    service.call("/v1/person/search", { method: "POST", body: { filters: { connections_min: n }, page: 900 } });
+  expect((await behind(0)).headers.get("x-total-count")).toBe("260");
+  for (let n = 1; n < SMALL_COUNTS_A_DAY - 1; n++) expect((await behind(n)).status).toBe(200);
+  const { json } = await service.call("/v1/person/search", { method: "POST", body: { filters: {}, per_page: 5 } });
+  const { company_domain: domain } = json.result.find((person: { company_domain: unknown }) => person.company_domain);
+  const employees = () => service.call(`/v1/company/employees?domain=${domain}&page=900`);
+  expect((await employees()).status).toBe(200);
+  const refused = [await behind(0), await employees()];
+  expect(refused.map(({ status }) => status)).toEqual([429, 429]);
+  expect(refused.map(({ headers }) => headers.get("x-total-count"))).toEqual([null, null]);
+});
+
 test("the client says which limit it is, in the words of the service", async () => {
   const service = await serve({ plan: { ...PLAN, smallCounts: 5 } });
   await askSmall(service, SMALL_COUNTS_A_DAY);

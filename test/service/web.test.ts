@@ -278,7 +278,7 @@ describe("connections", () => {
     return socket;
   };
   const ask = async (socket: Socket): Promise<string> => {
-    socket.write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    socket.write("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n");
     const [data] = (await once(socket, "data")) as [Buffer];
     return data.toString().slice(9, 12);
   };
@@ -299,7 +299,7 @@ describe("connections", () => {
     const body = '{"filters":{}}';
     // Two at once, of which the first is soon done.
     busy.write(
-      `GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nPOST /v1/person/count HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${small.key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      `GET /livez HTTP/1.1\r\nHost: x\r\n\r\nPOST /v1/person/count HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${small.key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     );
     await once(busy, "data");
     const answered = once(busy, "data") as Promise<[Buffer]>;

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { api, reasonOf } from "../api.ts";
 import { amount } from "../segment.ts";
 import { fail } from "../state.ts";
-import { Alert, DatasetFacts, isWholeNumber, Shown, Text, useLoaded } from "./parts.tsx";
+import { Alert, DatasetFacts, Dialog, isWholeNumber, Shown, Text, useLoaded } from "./parts.tsx";
 
 interface Account {
   readonly id: string;
@@ -54,6 +54,7 @@ function AccountCard({ account, onChange }: { readonly account: Account; readonl
   const [credits, note, link, problem] = [useSignal(""), useSignal(""), useSignal(""), useSignal("")];
   // One reference for each form that is filled in: pressed twice, it adds once.
   const reference = useSignal(crypto.randomUUID());
+  const isAsking = useSignal(false);
   const act = (work: Promise<unknown>): void => {
     work
       .then(() => {
@@ -103,14 +104,54 @@ function AccountCard({ account, onChange }: { readonly account: Account; readonl
         <button
           type="button"
           class="quiet"
-          onClick={() => act(api("POST", `/accounts/${id}/suspend`, { suspended: suspended === null }))}
+          onClick={() => {
+            if (suspended === null) isAsking.value = true;
+            else act(api("POST", `/accounts/${id}/suspend`, { suspended: false }));
+          }}
         >
           {suspended === null ? "Suspend" : "Resume"}
         </button>
       </div>
+      {isAsking.value ? <Suspend id={id} onClose={() => (isAsking.value = false)} onDone={onChange} /> : null}
       {link.value === "" ? null : <Shown>{link.value}</Shown>}
       <Alert text={problem.value} />
     </section>
+  );
+}
+
+interface SuspendProps {
+  readonly id: string;
+  readonly onClose: () => void;
+  readonly onDone: () => void;
+}
+
+/** Ends the buying of a whole account, perhaps one's own: only once its id is typed. */
+function Suspend({ id, onClose, onDone }: SuspendProps) {
+  const [typed, problem] = [useSignal(""), useSignal("")];
+  const suspend = (): void => {
+    api("POST", `/accounts/${id}/suspend`, { suspended: true, confirm: typed.value.trim() })
+      .then(() => {
+        onClose();
+        onDone();
+      })
+      .catch((error: unknown) => (problem.value = reasonOf(error)));
+  };
+  return (
+    <Dialog title={`Suspend ${id}?`} onClose={onClose}>
+      <p>
+        Its keys and sessions count and buy nothing from now on; exports stop. Nothing is lost, and Resume undoes it.
+      </p>
+      <Text label={`Type ${id} to confirm`} text={typed} />
+      <Alert text={problem.value} />
+      <div class="head">
+        <button type="button" class="quiet" onClick={onClose}>
+          Cancel
+        </button>
+        <button type="button" class="danger" onClick={suspend}>
+          Suspend
+        </button>
+      </div>
+    </Dialog>
   );
 }
 

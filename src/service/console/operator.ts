@@ -105,7 +105,11 @@ async function link(call: ConsoleCall) {
 async function suspend(call: ConsoleCall) {
   const { body, parts, visitor } = call;
   if (typeof body.suspended !== "boolean") throw bad("suspended is true or false");
-  return { changed: await parts.store.suspendAccount(await accountId(call), body.suspended, { by: byOf(visitor) }) };
+  const id = await accountId(call);
+  if (body.suspended && body.confirm !== id) {
+    throw new ConsoleRefusal(409, "confirm", "all keys and sessions of the account stop buying: confirm with its id");
+  }
+  return { changed: await parts.store.suspendAccount(id, body.suspended, { by: byOf(visitor) }) };
 }
 
 async function sessions({ parts, visitor }: ConsoleCall) {

@@ -61,7 +61,10 @@ async function countNow(call: ConsoleCall, mode: KeyMode, key: StoredKey) {
   const { monotonic } = call.parts;
   const start = monotonic();
   const { counts } = await call.parts.dataset(mode);
-  const found = (await counts.known(text)) ?? (await inTurn(call, key, canonical, () => counts.count(canonical, text)));
+  const whose = call.visitor.account.id;
+  const found =
+    (await counts.known(text, whose)) ??
+    (await inTurn(call, key, canonical, () => counts.count(canonical, text, whose)));
   call.parts.smallCounts.tell(key, call.visitor.account.plan, found.count);
   return { ...found, filters, ms: Math.round((monotonic() - start) * 10) / 10 };
 }

@@ -77,11 +77,11 @@ export class Sessions {
 
   /** @throws ConsoleRefusal 401, in the same words whatever is wrong with the link */
   async byLink(token: string, address: string): Promise<SignedIn> {
-    this.#count(address);
     const made = this.#make();
     const { accountId: _, role: __, ...session } = made.session;
     const found = await this.#store.console.redeemLink(hashOf(token), session);
     if (found === undefined) {
+      this.#countFailure(address);
       throw new ConsoleRefusal(
         401,
         "bad_link",
@@ -93,10 +93,10 @@ export class Sessions {
 
   /** @throws ConsoleRefusal 401 */
   async byKey(text: string, address: string): Promise<SignedIn> {
-    this.#count(address);
     const parsed = parseApiKey(text.trim());
     const key = parsed === undefined ? undefined : await this.#store.findKey(parsed.hash);
     if (!isGood(key, this.#now())) {
+      this.#countFailure(address);
       throw new ConsoleRefusal(
         401,
         "bad_key",
@@ -183,8 +183,8 @@ export class Sessions {
     return { cookie: `${this.#cookie}=${secret}${this.#attributes}; Max-Age=${SESSION_MS / 1_000}`, proof, session };
   }
 
-  /** @throws ConsoleRefusal 429 */
-  #count(address: string): void {
+  /** What signs in is never refused for the failures of others behind the same address. @throws ConsoleRefusal 429 */
+  #countFailure(address: string): void {
     const minute = Math.floor(this.#now() / 60_000);
     if (this.#tries.size >= MAX_ADDRESSES) this.#tries.clear();
     const window = this.#tries.get(address);

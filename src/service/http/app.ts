@@ -234,7 +234,15 @@ export class App {
       const advice = `${echo(request.method)} is not allowed on ${path}; use ${known.method}`;
       return this.#sendProblem(request, reply, new Problem(405, [advice], { allow: known.method }));
     }
-    const routes = [...Object.keys(API_ROUTES), KEY_PATH, "/docs", "/openapi.json", "/healthz"].join(", ");
+    const routes = [
+      ...Object.keys(API_ROUTES),
+      KEY_PATH,
+      "/docs",
+      "/openapi.json",
+      "/healthz",
+      "/readyz",
+      "/livez",
+    ].join(", ");
     return this.#sendProblem(request, reply, new Problem(404, [`no such route: ${echo(path)}; routes: ${routes}`]));
   }
 

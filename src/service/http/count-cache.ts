@@ -7,9 +7,14 @@ import { needed } from "./missing-package.ts";
 export interface Counted {
   readonly count: number;
   readonly cached: boolean;
-  /** ISO-8601: when the number was computed. */
+  /** ISO-8601: when it was asked for first, by this account. */
   readonly asOf: string;
   readonly version: string;
+}
+
+interface Known extends Pick<Counted, "count" | "version"> {
+  /** When each account asked first. */
+  readonly asked: Map<string, string>;
 }
 
 export interface Clocks {
@@ -25,11 +30,11 @@ const MAX_KEY_LENGTH = 4_096;
 export class CountCache {
   readonly #engine: Engine;
   readonly #clocks: Clocks;
-  readonly #entries: LRUCache<string, Counted>;
-  readonly #running = new Map<string, Promise<Counted>>();
+  readonly #entries: LRUCache<string, Known>;
+  readonly #running = new Map<string, Promise<Known>>();
   #version = "";
 
-  private constructor(engine: Engine, clocks: Clocks, entries: LRUCache<string, Counted>) {
+  private constructor(engine: Engine, clocks: Clocks, entries: LRUCache<string, Known>) {
     this.#engine = engine;
     this.#clocks = clocks;
     this.#entries = entries;
@@ -39,7 +44,7 @@ export class CountCache {
   static async over(engine: Engine, clocks: Clocks): Promise<CountCache> {
     const { LRUCache } = await needed("lru-cache", import("lru-cache"));
     const ttl = COUNT_CACHE_SECONDS * 1_000;
-    const entries = new LRUCache<string, Counted>({
+    const entries = new LRUCache<string, Known>({
       max: MAX_ENTRIES,
       ttl,
       ttlResolution: 0,
@@ -48,8 +53,8 @@ export class CountCache {
     return new CountCache(engine, clocks, entries);
   }
 
-  /** @param key canonical JSON of the filters. @returns what is known of the version that is served now */
-  async known(key: string): Promise<Counted | undefined> {
+  /** @param key canonical JSON of the filters @param whose the account that asks @returns what is known of the version served now */
+  async known(key: string, whose: string): Promise<Counted | undefined> {
     await this.#engine.current?.();
     const { version } = this.#engine.info();
     if (version !== this.#version) {
@@ -57,32 +62,44 @@ export class CountCache {
       this.#running.clear();
       this.#version = version;
     }
-    return this.#entries.get(key);
+    const known = this.#entries.get(key);
+    return known === undefined ? undefined : told(known, whose, this.#time());
   }
 
-  /** @param key canonical JSON of the filters */
-  async count(filters: CanonicalFilters, key: string): Promise<Counted> {
-    const known = (await this.known(key)) ?? this.#running.get(key);
+  readonly #time = (): string => new Date(this.#clocks.now()).toISOString();
+
+  /** @param key canonical JSON of the filters @param whose the account that asks */
+  async count(filters: CanonicalFilters, key: string, whose: string): Promise<Counted> {
+    const known = await this.known(key, whose);
     if (known !== undefined) return known;
+    const at = this.#time();
+    const running = this.#running.get(key);
+    if (running !== undefined) return { ...told(await running, whose, at), cached: false };
     const { version } = this.#engine.info();
     const computing = this.#compute(filters, key, version).finally(() => {
       if (this.#running.get(key) === computing) this.#running.delete(key);
     });
     this.#running.set(key, computing);
-    return computing;
+    return told(await computing, whose, at);
   }
 
-  async #compute(filters: CanonicalFilters, key: string, version: string): Promise<Counted> {
+  async #compute(filters: CanonicalFilters, key: string, version: string): Promise<Known> {
     const start = this.#clocks.monotonic();
-    const asOf = new Date(this.#clocks.now()).toISOString();
     const count = await this.#engine.count(filters);
     const after = this.#engine.info().version;
     // The dataset was replaced meanwhile: which one was counted is not known, so count again.
     if (after !== version) return this.#compute(filters, key, after);
-    const counted = { count, asOf, version };
+    const counted = { count, version, asked: new Map<string, string>() };
     if (version === this.#version && key.length <= MAX_KEY_LENGTH) {
-      this.#entries.set(key, { ...counted, cached: true }, { start: 1 + start });
+      this.#entries.set(key, counted, { start: 1 + start });
     }
-    return { ...counted, cached: false };
+    return counted;
   }
+}
+
+/** An account learns when it asked itself, and not that another one did. */
+function told({ asked, count, version }: Known, whose: string, at: string): Counted {
+  const before = asked.get(whose);
+  asked.set(whose, before ?? at);
+  return { count, version, asOf: before ?? at, cached: before !== undefined };
 }

@@ -7,7 +7,7 @@ import { within } from "./deadline.ts";
 
 export interface PublicPageOptions {
   readonly engine: Engine;
-  readonly store: Pick<Store, "balance">;
+  readonly store: Pick<Store, "balance" | "probe">;
   readonly notFound: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 }
 
@@ -23,8 +23,10 @@ const SECURITY = {
   "x-frame-options": "DENY",
 } as const;
 const JSON_TYPE = "application/json; charset=utf-8";
-/** How long the accounts may take to answer before the service calls itself unwell. */
+/** How long accounts and dataset may take to answer before the service calls itself unwell. */
 const HEALTH_MS = 2_000;
+/** So long it is believed to be well: whoever asks without end does not write as often. */
+const WELL_MS = 1_000;
 const METHODS = "GET, HEAD, OPTIONS";
 
 /** The routes outside `/v1`: open to all, without records and without accounts. HEAD is answered as GET is, without the body. */
@@ -39,17 +41,20 @@ export function addPublicPages(app: FastifyInstance, { engine, notFound, store }
     );
   };
 
-  add("/healthz", async (_request, reply) => {
-    const { version } = engine.info();
-    // Asked for anew, not from memory, and with a time of its own: a database that hangs is not well.
-    const answers = await within(store.balance("default", "live"), HEALTH_MS).then(
-      () => true,
-      () => false,
-    );
-    return reply
-      .code(answers ? 200 : 503)
+  const says = (reply: FastifyReply, status: string): FastifyReply =>
+    reply
+      .code(status === "ok" ? 200 : 503)
       .headers({ ...SECURITY, "content-type": JSON_TYPE, "cache-control": "no-store" })
-      .send(JSON.stringify({ status: answers ? "ok" : "the accounts do not answer", dataset_version: version }));
+      .send(JSON.stringify({ status, dataset_version: engine.info().version }));
+  add("/livez", async (_request, reply) => says(reply, "ok"));
+  const isUnwell = illness(engine, store);
+  for (const url of ["/healthz", "/readyz"]) {
+    add(url, async (_request, reply) => says(reply, (await isUnwell()) ?? "ok"));
+  }
+  app.get("/", async (request, reply) => {
+    if (!/\btext\/html\b/.test(request.headers.accept ?? "")) return notFound(request, reply);
+    const headers = { "content-security-policy": "default-src 'none'", vary: "accept, accept-encoding" };
+    return sendPage(request, reply, { body: FRONT, contentType: "text/html; charset=utf-8", headers });
   });
 
   let documentText: Promise<string> | undefined;
@@ -70,6 +75,33 @@ export function addPublicPages(app: FastifyInstance, { engine, notFound, store }
   };
   add("/docs", sendReference);
   add("/docs/*", sendReference);
+}
+
+const FRONT = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>headcount</title><h1>headcount</h1><p>This is the API of a headcount service.</p>
+<ul><li><a href="/console">Console</a></li><li><a href="/docs">Reference of the API</a></li></ul></html>
+`;
+
+/** What keeps the service from selling a page, in a few words; undefined where nothing does. What fails is asked anew each time. */
+function illness(engine: Engine, store: PublicPageOptions["store"]): () => Promise<string | undefined> {
+  let well = Number.NEGATIVE_INFINITY;
+  const asks = async (work: () => Promise<unknown>, what: string): Promise<string | undefined> =>
+    within(work(), HEALTH_MS).then(
+      () => undefined,
+      () => what,
+    );
+  return async () => {
+    const accounts = asks(() => store.balance("default", "live"), "the accounts do not answer");
+    if (performance.now() - well < WELL_MS) return accounts;
+    const told = await Promise.all([
+      accounts,
+      asks(() => store.probe(), "the accounts take no changes"),
+      asks(() => engine.count({ exact: {}, prefix: {}, range: {} }), "the dataset does not answer"),
+    ]);
+    const ill = told.find((each) => each !== undefined);
+    if (ill === undefined) well = performance.now();
+    return ill;
+  };
 }
 
 /** The address that the request was sent to, to be shown in examples. A Host that is none is not repeated. */

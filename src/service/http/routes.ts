@@ -86,7 +86,8 @@ async function count(request: FastifyRequest, options: RouteOptions): Promise<An
   if (magic === "slow") await options.sleep(MAGIC_SLOW_MS);
   const { counts } = await options.dataset(key.mode);
   const counted =
-    (await counts.known(canonical)) ?? (await free(request, options, filters, () => counts.count(filters, canonical)));
+    (await counts.known(canonical, account.id)) ??
+    (await free(request, options, filters, () => counts.count(filters, canonical, account.id)));
   options.smallCounts.tell(key, account.plan, counted.count);
   const result = `{"count":${counted.count},"cached":${counted.cached},"as_of":"${counted.asOf}"}`;
   const body = envelopeJson(result, ZERO, await options.admission.remaining(request.call));
@@ -124,9 +125,9 @@ async function search(request: FastifyRequest, options: RouteOptions): Promise<A
     onOneVersion(engine, async (version) => {
       checkCursorVersion(paging, version);
       const page = await engine.people(filters, { offset: paging.offset, limit: paging.perPage });
-      // Nothing is charged for it, and it says and costs as much as a count does.
-      if (page.total === 0) {
-        options.smallCounts.tell(key, account.plan, 0);
+      // Nothing is charged for it, and it says and costs as much as a count does: also behind the last page.
+      if (page.records.length === 0) {
+        options.smallCounts.tell(key, account.plan, page.total);
         options.admission.weigh(request.call, filters);
       }
       return boughtPage(page, paging, version, canonical, "/v1/person/search");
@@ -150,7 +151,7 @@ async function enrich(request: FastifyRequest, options: RouteOptions): Promise<A
 }
 
 async function employees(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
-  const { key } = admitted(request);
+  const { account, key } = admitted(request);
   const { lookup, paging } = readEmployees(queryOf(request), options.maxDepth);
   const segment = companyKey(lookup);
   const idempotency = idempotencyOf(request, `${segment}\n${pagingIdentity(paging)}`);
@@ -167,6 +168,7 @@ async function employees(request: FastifyRequest, options: RouteOptions): Promis
       const page = await (lookup.by === "company_network_url"
         ? engine.people({ exact: {}, prefix: {}, range: {}, company_network_url: lookup.value }, slice)
         : engine.employees(company.id, slice));
+      if (page.records.length === 0) options.smallCounts.tell(key, account.plan, page.total);
       const target = `/v1/company/employees?${lookup.by}=${encodeURIComponent(lookup.value)}`;
       return boughtPage(page, paging, version, segment, target);
     });

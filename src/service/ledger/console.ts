@@ -46,7 +46,11 @@ function sessionsOf(database: ConsoleDatabase, now: () => number): Sessions {
   const { one, write } = toolsOf(database);
   return {
     addLink: (link, by) => database.change("durable", () => addLink(link, by)),
-    redeemLink: (hash, session) => database.change("durable", () => redeem(hash, session)),
+    async redeemLink(hash, session) {
+      // Guesses cost a look, and no transaction.
+      const [link] = await database.read("SELECT 1 FROM console_links WHERE hash = $1", hash);
+      return link === undefined ? undefined : database.change("durable", () => redeem(hash, session));
+    },
     addSession: (session) => database.change("durable", () => addSession(session)),
     session: (hash) =>
       one(

@@ -1,4 +1,3 @@
-import { verifyChain } from "./chain/check.ts";
 import { rowsOf, type Steps } from "./database.ts";
 
 const SUMS = `SELECT e.account_id, e.mode, e.day, h.key_id, h.call, SUM(CASE WHEN e.kind = 'charge' THEN 1 ELSE 0 END) AS calls,
@@ -86,9 +85,9 @@ const INVARIANTS: readonly string[] = [
    FROM (${SUMS}) s LEFT JOIN usage u ON ${SAME} WHERE u.day IS NULL`,
 ];
 
-/** Recomputes all of it, from one snapshot. @returns one sentence for each breach */
-export function* verifyAll(): Steps<readonly string[]> {
+/** Recomputes them, from one snapshot. @returns one sentence for each breach */
+export function* verifySums(): Steps<readonly string[]> {
   const breaches: string[] = [];
   for (const sql of INVARIANTS) for (const row of yield* rowsOf(sql)) breaches.push(String(Object.values(row)[0]));
-  return [...breaches, ...(yield* verifyChain())];
+  return breaches;
 }

@@ -321,6 +321,8 @@ export interface Store extends Administration {
   /** Gives all back, also the charge of a `settle` that was rejected in doubt, unless a retry can have its reply. @returns the balance */
   release(holdId: string): Promise<Credits>;
 
+  /** Commits nothing of note: rejects where no commit goes through, on a full disk or a read-only server. */
+  probe(): Promise<void>;
   /** Adds each `count` to its key's counter of that day (a difference, not a total), and notes that the key was used now. */
   recordCalls(counts: readonly DayCount[]): Promise<void>;
   callsOfDay(day: string): Promise<readonly DayCount[]>;

@@ -1,13 +1,13 @@
 import type { Pool } from "pg";
 import { needed } from "../http/missing-package.ts";
-import { headOf } from "./chain/check.ts";
+import { headOf, verifyChain } from "./chain/check.ts";
 import { anchoredClock } from "./clock.ts";
-import { type Durability, type Row, rowsOf, run, type Steps } from "./database.ts";
+import { change, type Durability, type Row, rowsOf, run, type Steps } from "./database.ts";
 import { HoldResolvedError, StoreUnavailableError } from "./errors.ts";
 import { type MoneyRequest, type Outcome, type Place, placeKey } from "./facts.ts";
 import { readGroup } from "./group.ts";
 import { Instances } from "./instances.ts";
-import { verifyAll } from "./invariants.ts";
+import { verifySums } from "./invariants.ts";
 import { GROUP_SIZE, type KeyMode, type LedgerOptions, PATIENCE_MS, type Store } from "./ledger.ts";
 import type { LedgerDatabase } from "./ledger-database.ts";
 import { CommitInDoubt, type Execute, isTransient, PostgresSession, unavailable } from "./postgres-session.ts";
@@ -252,8 +252,20 @@ export const verifyPostgres = async (execute: Execute): Promise<Verified> => ({
 /** @returns one sentence for each breach */
 const findBreaches = async (execute: Execute): Promise<readonly string[]> => [
   ...(await run(missingTriggers(), execute)),
-  ...(await run(verifyAll(), execute)),
+  ...(await run(planned(verifySums(), "nestloop"), execute)),
+  ...(await run(planned(verifyChain(), "hashjoin", "mergejoin"), execute)),
 ];
+
+/**
+ * Keeps the planner from what only its statistics could defend: right after a restore it has none. Sums of all rows are joined
+ * as a whole, and pages of five hundred row by row.
+ */
+function* planned<Value>(steps: Steps<Value>, ...without: readonly string[]): Steps<Value> {
+  for (const join of without) yield* change(`SET LOCAL enable_${join} = off`);
+  const value = yield* steps;
+  for (const join of without) yield* change(`SET LOCAL enable_${join} = on`);
+  return value;
+}
 
 const TRIGGERS = `SELECT t.tgname AS name FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
   WHERE c.relnamespace = CAST(current_schema() AS regnamespace) AND NOT t.tgisinternal AND t.tgenabled IN ('O', 'A')`;

@@ -169,13 +169,13 @@ export const TWINS: Readonly<Record<string, readonly string[]>> = Object.fromEnt
 export const twinOf = (columns: readonly string[]): string =>
   columns.map((column) => `COALESCE(CAST(${column} AS text), '-')`).join(" || '|' || ");
 
-const twinned = ({ int, keyed }: Dialect): string =>
-  Object.entries(beside(int))
-    .map(([table, columns]) => {
-      const twin = `twin text GENERATED ALWAYS AS (${twinOf(TWINS[table] ?? [])}) STORED`;
-      return `CREATE TABLE ${table} (\n  ${[twin, ...columns].join(",\n  ")}${MORE[table] ?? ""}\n) ${keyed};\n`;
-    })
-    .join("") + "CREATE INDEX console_exports_account ON console_exports (account_id, mode, created_at);\n";
+function twinned({ int, keyed }: Dialect): string {
+  const tables = Object.entries(beside(int)).map(([table, columns]) => {
+    const twin = `twin text GENERATED ALWAYS AS (${twinOf(TWINS[table] ?? [])}) STORED`;
+    return `CREATE TABLE ${table} (\n  ${[twin, ...columns].join(",\n  ")}${MORE[table] ?? ""}\n) ${keyed};\n`;
+  });
+  return `${tables.join("")}CREATE INDEX console_exports_account ON console_exports (account_id, mode, created_at);\n`;
+}
 
 const HOLD_CHANGED = `OLD.state <> 'pending' OR NEW.id <> OLD.id OR NEW.amount <> OLD.amount OR NEW.account_id <> OLD.account_id
   OR NEW.mode <> OLD.mode OR NEW.key_id <> OLD.key_id OR NEW.call <> OLD.call OR NEW.request_id <> OLD.request_id

@@ -5,12 +5,12 @@ import { pathToFileURL } from "node:url";
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { needed } from "../http/missing-package.ts";
 import type { Ask } from "./chain/against.ts";
-import { headOf } from "./chain/check.ts";
+import { headOf, verifyChain } from "./chain/check.ts";
 import { type Row, runNow } from "./database.ts";
 import { NoLedgerError, StoreUnavailableError } from "./errors.ts";
 import { lostLedger } from "./files.ts";
 import { resultCode, SQLITE_CORRUPT, translateError } from "./group-commit.ts";
-import { verifyAll } from "./invariants.ts";
+import { verifySums } from "./invariants.ts";
 import { logBreach } from "./log-check.ts";
 import { assertLedger, checkSqliteVersion, makeTables } from "./schemas.ts";
 import { type BrokenPages, brokenPages } from "./seal.ts";
@@ -162,7 +162,7 @@ export function verifySnapshot(database: DatabaseSyncInstance, statements: State
       breaches.push(`file: a row of ${String(row.table)} points to a missing row of ${String(row.parent)}`);
     }
     breaches.push(...schemaBreaches(database));
-    breaches.push(...runNow(verifyAll(), statements.execute));
+    breaches.push(...runNow(verifySums(), statements.execute), ...runNow(verifyChain(), statements.execute));
   } catch (error) {
     if (resultCode(error) !== SQLITE_CORRUPT) throw translateError(error);
     breaches.push(`file: ${(error as Error).message}`);

@@ -166,6 +166,11 @@ export class LedgerStore extends Administrator implements Store {
     }
   }
 
+  async probe(): Promise<void> {
+    if (this.#registered) await this.#beat();
+    else await this.#register();
+  }
+
   recordCalls(counts: readonly DayCount[]): Promise<void> {
     const now = this.now();
     return this.database.change("volatile", () => recordCalls(counts, now));
