@@ -173,7 +173,7 @@ describe("runs of one state folder side by side", () => {
       Array.from({ length: 6 }, (_, at) => {
         const argv =
           command === "enrich" ? ["enrich", ...names] : ["search", "--country", `c${at}`, "--per-page", "10"];
-        return s.run(...argv, "--fresh", "--yes", "-o", `o${at}.csv`, "--concurrency", concurrency);
+        return s.run(...argv, "--again", "--yes", "-o", `o${at}.csv`, "--concurrency", concurrency);
       }),
     );
     for (const ran of rans) expect(ran, ran.stderr).toMatchObject({ code: 0 });

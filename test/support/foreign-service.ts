@@ -5,7 +5,18 @@ import type { AddressInfo } from "node:net";
 // that a mistake that our client and our service share cannot hide. Money is kept as whole thousandths of a credit.
 
 /** What goes wrong with one paid call. A dropped or cut reply was charged before it was lost. */
-export type Mishap = "drop" | "cut" | "500-charged" | "503" | "500" | "429-date" | "429-ms" | "402" | undefined;
+export type Mishap =
+  | "drop"
+  | "cut"
+  | "500-charged"
+  | "empty"
+  | `null-${number}`
+  | "503"
+  | "500"
+  | "429-date"
+  | "429-ms"
+  | "402"
+  | undefined;
 
 export interface ForeignOptions {
   people: number;
@@ -63,6 +74,8 @@ export interface ForeignOptions {
   countedTooMany: number;
   /** What befalls the n-th paid call, from 1. */
   mishap: (call: number) => Mishap;
+  /** How many rows a page says that there are in all, in place of what it was. */
+  totalIs: number | undefined;
   /** What an answer that is no success costs, against the contract: a miss, and a "500-charged". */
   missCosts: number;
   faultCosts: number;
@@ -142,6 +155,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     rowsNameCompany: false,
     countedTooMany: 0,
     mishap: () => undefined,
+    totalIs: undefined,
     missCosts: 0,
     faultCosts: 0,
     faultTells: "used",
@@ -300,6 +314,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
       );
       return;
     }
+    if (mishap?.startsWith("null-") === true) return answer(response, Number(mishap.slice(5)), envelope(null));
     if (mishap === "500-charged") return answer(response, 500, dearRefusal("Oops.", options.faultCosts));
     if (mishap === "500") return answer(response, 500, { message: "Server Error" });
     if (mishap === "429-date") {
@@ -330,7 +345,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
               ? Number(String(wanted("cursor") ?? "c0").replace("c", ""))
               : (Number(wanted("page") ?? options.firstPage) - options.firstPage) * perPage;
       const people = peopleOf(query.get("domain"));
-      const size = isEnrich ? 1 : Math.max(0, Math.min(perPage, people - offset));
+      const size = mishap === "empty" ? 0 : isEnrich ? 1 : Math.max(0, Math.min(perPage, people - offset));
       const rows = Array.from({ length: size }, (_, at) => rowAt(firstOf(query.get("domain")) + offset + at));
       const cost = Math.round(rows.length * options.price * 1_000);
       left -= cost;
@@ -371,7 +386,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     const whole = text;
     const send = (): void => {
       const totals: Record<string, string> =
-        options.total === "header" ? { "x-total-count": `${peopleOf(query.get("domain"))}` } : {};
+        options.total === "header" ? { "x-total-count": `${options.totalIs ?? peopleOf(query.get("domain"))}` } : {};
       const length = Buffer.byteLength(whole);
       response.writeHead(200, {
         "content-type": "application/json",

@@ -102,7 +102,8 @@ export function unwrap(reply: RawReply, now: number, elapsedMs: number): Unwrapp
     throw errorOf(reply, now, undefined);
   }
   const envelope = parsed as Readonly<Record<string, unknown>>;
-  if (status < 200 || status >= 300 || envelope.status === false) throw errorOf(reply, now, envelope);
+  // Another success than 200 is no answer of the contract: it may come yet.
+  if (status !== 200 || envelope.status === false) throw errorOf(reply, now, envelope);
   const fields: Fields = {
     used: creditsOf(envelope.credits_used),
     remaining: creditsOf(envelope.credits_remaining),
@@ -136,6 +137,16 @@ export function unwrapPage(reply: RawReply, now: number, elapsedMs: number): Unw
     }
   }
   return unwrap(reply, now, elapsedMs);
+}
+
+/** As {@link unwrapPage}, where nobody and nothing are two answers: null is no page, but one that may come yet. @throws ServiceError for it */
+export function unwrapRows(reply: RawReply, now: number, elapsedMs: number): Unwrapped {
+  const unwrapped = unwrapPage(reply, now, elapsedMs);
+  if (unwrapped.result !== null) return unwrapped;
+  throw errorOf(reply, now, {
+    ...(JSON.parse(reply.body.toString("utf8")) as object),
+    detail: ["no page: its result is null"],
+  });
 }
 
 function refuseRedirect(reply: RawReply): void {

@@ -4,7 +4,7 @@ import { type Credits, formatCredits } from "../../shared/contract/money.ts";
 import { isObject, whole } from "../../shared/contract/text.ts";
 import { accountView, countView, facetView } from "./account-view.ts";
 import { baseUrlText, isLoopbackHost, parseBaseUrl } from "./addresses.ts";
-import { type Unwrapped, unwrap, unwrapPage, withoutMark } from "./envelope.ts";
+import { type Unwrapped, unwrap, unwrapPage, unwrapRows, withoutMark } from "./envelope.ts";
 import { LostReplyError, ServiceError } from "./errors.ts";
 import { keyView } from "./key-view.ts";
 import { header } from "./rate-limit.ts";
@@ -136,15 +136,15 @@ class HttpClient implements ServiceClient {
 
   enrich(company: CompanyQuery, options: PaidCallOptions): Promise<PageReply> {
     const query = new URLSearchParams({ [company.by]: company.value });
-    return this.#page({ method: "GET", path: "/v1/company/enrich", query, ...options });
+    return this.#page({ method: "GET", path: "/v1/company/enrich", query, ...options }, false);
   }
 
   close(): Promise<void> {
     return this.#transport.close();
   }
 
-  async #page(call: Call): Promise<PageReply> {
-    const { reply, meta, result } = await this.#call(call, unwrapPage);
+  async #page(call: Call, isPage = true): Promise<PageReply> {
+    const { reply, meta, result } = await this.#call(call, isPage ? unwrapRows : unwrapPage);
     const { headers, body } = reply;
     const next = cursorOf(toldOf(result, ["next_cursor", "nextCursor", "cursor"]));
     const total = toldOf(result, ["total", "total_count", "total_results"]);

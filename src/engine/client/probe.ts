@@ -57,6 +57,7 @@ export async function probeService(options: ProbeOptions): Promise<ProbeReport> 
       if (error instanceof LostReplyError && error.code !== "ABORTED") return { kind: "nothing", text: "" };
       if (!(error instanceof ServiceError)) throw error;
       const text = error.detail.join("; ");
+      if ((error.creditsUsed ?? 0n) > 0n) return { kind: "charged", text: error.requestId ?? "without id" };
       if (error.status === 422 || error.status === 400) return { kind: "refused", text };
       return { kind: error.status === 404 && error.envelope ? "miss" : "nothing", text };
     }

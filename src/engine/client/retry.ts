@@ -37,14 +37,24 @@ export function isTransient(error: unknown): error is ServiceError | LostReplyEr
   if (error instanceof LostReplyError) return !NEVER.test(error.code);
   if (!(error instanceof ServiceError)) return false;
   const { status, retryAfterMs } = error;
-  return status >= 500 || status === 429 || status === 408 || (status === 409 && retryAfterMs !== undefined);
+  return (
+    isNotYet(error) ||
+    status >= 500 ||
+    status === 429 ||
+    status === 408 ||
+    (status === 409 && retryAfterMs !== undefined)
+  );
 }
+
+/** A success that is no answer: it is asked for again as long as may be waited. */
+const isNotYet = (error: unknown): boolean => error instanceof ServiceError && error.envelope && error.status < 300;
 
 /** The attempts at one call: how often, and by `Retry-After`, the reset or full jitter (250 ms x 2^n, at most 15 s) after how long. */
 export class CallAttempts {
   readonly #options: RetryOptions;
   #faults = 0;
   #limited = 0;
+  #laterMs = 0;
   #heldUpSince: number | undefined;
 
   constructor(options: RetryOptions) {
@@ -75,10 +85,18 @@ export class CallAttempts {
     const { random, maxWaitMs, attempts } = this.#options;
     const attempt = ++this.#faults;
     const unreachable = error instanceof LostReplyError && /^(ECONNREFUSED|ENOTFOUND)$/.test(error.code);
+    if (isNotYet(error)) return this.#later(error, attempt);
     if (attempt >= (attempts ?? (unreachable ? UNREACHABLE_ATTEMPTS : ATTEMPTS))) return undefined;
     const asked = error instanceof ServiceError ? error.retryAfterMs : undefined;
     if (asked !== undefined && this.#heldUp() + asked > maxWaitMs) return undefined;
     return { ms: Math.max(asked ?? 0, backoff(attempt, random)), reason: "retry", attempt, error };
+  }
+
+  #later(error: ServiceError | LostReplyError, attempt: number): Wait | undefined {
+    const asked = error instanceof ServiceError ? error.retryAfterMs : undefined;
+    const ms = Math.max(asked ?? 0, Math.min(LEAST_MS * 2 ** Math.min(attempt, 20), CAP_MS));
+    this.#laterMs += ms;
+    return this.#laterMs > this.#options.maxWaitMs ? undefined : { ms, reason: "retry", attempt, error };
   }
 
   #heldUp(): number {

@@ -10,6 +10,7 @@ import { ownedCompanies, takeOver } from "./owned-companies.ts";
 import { requireFree } from "./places.ts";
 import { consentedCap, type Quote, requireBalance, requireBudget, requireSame } from "./quote.ts";
 import type { Receipt } from "./receipt.ts";
+import { matchesOf } from "./remaining.ts";
 import { drawnOf } from "./sampling.ts";
 
 /**
@@ -25,7 +26,7 @@ export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Pro
     const overwrite = await mayReplace(run, trade.options);
     const options = { ...trade.options, ...boundsOf(run, trade.options, isNamed), overwrite };
     const spent = spentOf(state);
-    const priced = quoteFor(plan.target, plan.matches, { account, options, deps }, { spent, drawn: drawnOf(plan) });
+    const priced = quoteFor(plan.target, matchesOf(run), { account, options, deps }, { spent, drawn: drawnOf(plan) });
     const quote = { ...priced, datasetVersion: plan.dataset_version };
     if (options.agreed !== undefined) requireSame(options.agreed, quote);
     requireBalance(quote, plan.target);

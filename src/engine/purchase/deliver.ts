@@ -6,6 +6,7 @@ import { naming } from "../output/publish.ts";
 import { writtenAs } from "../output/sinks/sink.ts";
 import type { Run } from "../runs/run.ts";
 import { companyNotFound, incomplete, newUnreached, notComplete, nothingLookedUp } from "./failures.ts";
+import { cameNobody, NOBODY_CAME } from "./first-page.ts";
 import type { ExportDeps, ExportOptions } from "./order.ts";
 import type { Narrowed } from "./ownership.ts";
 import type { Quote } from "./quote.ts";
@@ -64,6 +65,7 @@ export async function deliver(
   if (shortfall !== null || (options.requireComplete && !receipt.complete)) {
     await run.writeReceipt(receipt);
     await copyReceipt(receipt);
+    if (shortfall === null && cameNobody(run, bought.missing.untold)) throw incomplete("incomplete", NOBODY_CAME);
     if (shortfall === null) throw notComplete(received, count, bound);
     const { others = [] } = narrowed ?? {};
     throw others.length > 0 && shortfall === narrowed?.shortfall

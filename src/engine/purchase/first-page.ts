@@ -13,6 +13,16 @@ export interface Untold {
   readonly onWarning: (text: string) => void;
 }
 
+export const NOBODY_CAME =
+  "no profile came, and the service did not say how many there are: where it counts pages from 0, --paging page0 gets the first one; headcount doctor finds out for free";
+
+const mayCountFromZero = ({ plan }: Pick<Run, "plan">): boolean =>
+  plan.target.kind === "employees" && plan.paging === "page" && plan.first_page !== 0;
+
+/** Nothing came that a count could be asked by, and asking for page 0 might be charged: whether that is all, nobody knows. */
+export const cameNobody = (run: Pick<Run, "plan" | "state">, untold: readonly number[]): boolean =>
+  untold.length > 0 && run.state.rows === 0 && mayCountFromZero(run);
+
 /** Whether so many rows are what a service leaves out that counts pages from 0 where 1 was taken for the first. @param unit the first that was settled */
 export const isFirstPage = (unit: Unit | undefined, rows: number): boolean =>
   rows > 0 && (rows === unit?.intent.perPage || rows === unit?.settled?.rows);
@@ -23,23 +33,10 @@ export const isFirstPage = (unit: Unit | undefined, rows: number): boolean =>
  * free count tells. Only a lack of exactly one page is believed: a count that is another for another reason says nothing of paging.
  * @returns 0 where nothing is known to be missing
  */
-export async function missingFirstPage({
-  run: { plan, state },
-  untold,
-  addresses,
-  client,
-  signal,
-  onWarning,
-}: Untold): Promise<number> {
-  const isAsked = plan.target.kind === "employees" && plan.paging === "page" && plan.first_page !== 0;
-  if (untold.length === 0 || !isAsked) return 0;
-  const settled = [...state.units.values()].filter((unit) => unit.settled !== undefined);
-  // Nothing came that a count could be asked by, and asking for page 0 might be charged.
-  if (rowsOf(settled) === 0) {
-    onWarning(
-      "warning: no profile came, and the service did not say how many there are: where it counts pages from 0, --paging page0 gets the first one; headcount doctor finds out for free",
-    );
-  }
+export async function missingFirstPage({ run, untold, addresses, client, signal, onWarning }: Untold): Promise<number> {
+  if (untold.length === 0 || !mayCountFromZero(run)) return 0;
+  if (cameNobody(run, untold)) onWarning(`warning: ${NOBODY_CAME}`);
+  const settled = [...run.state.units.values()].filter((unit) => unit.settled !== undefined);
   const target = untold.find((each) => addresses.get(each) !== undefined) ?? -1;
   const address = addresses.get(target);
   if (address === undefined) return 0;

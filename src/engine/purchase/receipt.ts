@@ -13,7 +13,7 @@ import type { Distinct } from "../output/distinct.ts";
 import type { Written } from "../output/sinks/sink.ts";
 import type { Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
-import { isFirstPage } from "./first-page.ts";
+import { cameNobody, isFirstPage } from "./first-page.ts";
 import type { Narrowed } from "./ownership.ts";
 import type { Bound, Quote, SampleQuote } from "./quote.ts";
 import type { Doubled } from "./result.ts";
@@ -111,6 +111,7 @@ export function buildReceipt(input: ReceiptInput): Receipt {
     balance: creditsOrNull(balance),
     complete:
       shortfall === null &&
+      !cameNobody(run, bought.missing.untold) &&
       narrowed?.whole !== null &&
       (bought.ended === "all" || (isWhole && state.rows + withheldOf(run) >= quote.rows)),
     shortfall,
@@ -161,6 +162,9 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
   }
   if (missing.unsure > 0) {
     return `the service gave a whole page, no cursor to the next one, and no total: whether there are more than the ${grouped(rows)} profiles that came, nobody knows`;
+  }
+  if (quote.bound === "matches" && missing.newer > 0) {
+    return `the count said ${grouped(quote.rows)} profiles, and since then the pages say ${grouped(quote.rows + missing.newer)}: ${came}; headcount resume ${run.id} prices the other ${grouped(missing.newer)}`;
   }
   const fewer = Math.max(missing.rows, run.plan.target.kind === "search" ? quote.rows - rows - withheldOf(run) : 0);
   if (fewer <= 0) return null;

@@ -15,7 +15,7 @@ export interface RecoveryParts {
 export async function restore(state: RunState, parts: RecoveryParts, now: number): Promise<void> {
   const { remaining, settlement } = parts;
   for (const unit of [...state.units.values()].sort(byPosition)) {
-    if (unit.voided && unit.settled === undefined) continue;
+    if ((unit.voided && unit.settled === undefined) || remaining.isHole(unit)) continue;
     remaining.take(unit.intent);
     if (unit.settled !== undefined) settlement.restore(unit, unit.settled);
   }

@@ -1,5 +1,6 @@
 import type { Dialect } from "../client/types.ts";
-import type { IntentRecord, SettledRecord } from "../runs/journal.ts";
+import { creditsOf, type IntentRecord, type SettledRecord, type Unit } from "../runs/journal.ts";
+import type { Run } from "../runs/run.ts";
 import { below, joined, type Range, without } from "./paging.ts";
 
 export interface Targets {
@@ -39,6 +40,9 @@ interface TargetState {
   readonly told?: number;
   /** Rows of its first page where those were fewer than asked for and nothing says whether they are all. */
   readonly short?: number;
+  /** Where rows were told of behind an empty page, and how far rows came: the next empty page behind both is the end. */
+  readonly gap?: number;
+  readonly reached?: number;
   /** Its last page was whole, and nothing leads on or says that it was the last. */
   readonly unsure?: boolean;
 }
@@ -52,6 +56,8 @@ export interface Sizes {
 export interface Missing {
   /** Rows that a count or a reply told of, and that did not come. */
   readonly rows: number;
+  /** Rows that a reply told of beyond those that were counted, and that are wanted. */
+  readonly newer: number;
   /** Targets of which nobody said whether they have more. */
   readonly unsure: number;
   /** Targets that ended with an empty or a short page, and of which nobody said how many rows they have. */
@@ -146,7 +152,11 @@ export class Remaining {
     if (rows > 0) this.#accepted.add(perPage);
     const larger = this.#largest > rows;
     this.#largest = Math.max(this.#largest, rows);
-    this.#change(target, (state) => ({ ...state, rows: state.rows + rows }));
+    this.#change(target, (state) => ({
+      ...state,
+      rows: state.rows + rows,
+      reached: Math.max(state.reached ?? 0, rows > 0 ? end : 0),
+    }));
     if (miss === true) this.#tell(target, 0);
     else if (total !== undefined && (this.#source.trusted || total > end || (total === end && offset > 0))) {
       this.#tell(target, total);
@@ -160,7 +170,8 @@ export class Remaining {
       const wanted = end < (this.#source.size(target) ?? Number.POSITIVE_INFINITY);
       this.#change(target, (state) => ({ ...state, unsure: more === undefined && !isShort && wanted }));
       this.cut(target, end);
-    } else if (rows === 0 || more === false) this.cut(target, end);
+    } else if (rows === 0 && more === true && this.#isGap(target, offset)) return;
+    else if (rows === 0 || more === false) this.cut(target, end);
     else if (!isShort) this.#clampedAt(target, offset, perPage);
     // With page numbers only the first page can be put right: later ones would begin at other rows than was thought.
     else if (this.paging === "page" && offset > 0) {
@@ -177,18 +188,28 @@ export class Remaining {
   /** What of the targets did not come although it was told of; what is still open, or not wanted, is not missing. */
   get missing(): Missing {
     let rows = 0;
+    let newer = 0;
     let unsure = 0;
     const untold: number[] = [];
     for (const [target, state] of this.#states) {
       const expected = Math.min(this.#expected(target) ?? 0, this.#source.size(target) ?? Number.MAX_SAFE_INTEGER);
       const open = below(state.left, expected).reduce((sum, { from, to }) => sum + to - from, 0);
       rows += Math.max(0, expected - state.rows - open);
+      const counted = this.#source.count(target);
+      if (counted !== undefined && counted === this.#source.size(target))
+        newer += Math.max(0, (state.told ?? 0) - counted);
       if (state.unsure === true) unsure++;
       if (this.#expected(target) === undefined && state.end < (this.#source.size(target) ?? Number.MAX_SAFE_INTEGER)) {
         untold.push(target);
       }
     }
-    return { rows, unsure, untold };
+    return { rows, newer, unsure, untold };
+  }
+
+  /** Whether an empty page lies before rows that were told of: it is asked for once more by whoever goes on. */
+  isHole({ intent: { target, offset }, settled }: Unit): boolean {
+    const isEmpty = settled?.rows === 0 && settled.withheld === undefined && settled.miss !== true;
+    return isEmpty && creditsOf(settled.used) === 0n && offset < (this.#expected(target) ?? 0);
   }
 
   hasBefore({ target, offset }: Pick<Position, "target" | "offset">): boolean {
@@ -220,6 +241,14 @@ export class Remaining {
     });
   }
 
+  /** An empty page before rows that were told of may be a fault of its own. Two with nothing behind them are the end. */
+  #isGap(target: number, offset: number): boolean {
+    const { gap, reached = 0 } = this.#stateOf(target);
+    if (gap !== undefined && gap >= reached) return false;
+    this.#change(target, (state) => ({ ...state, gap: offset }));
+    return true;
+  }
+
   /** A page after a short one had rows: so the short one was all that the service gives at once. */
   #clampedAt(target: number, offset: number, perPage: number): void {
     const { short } = this.#stateOf(target);
@@ -248,3 +277,9 @@ export class Remaining {
     return this.#nextTarget < targets ? this.#nextTarget : undefined;
   }
 }
+
+/** Rows that a run's one segment has: as counted, or as its pages told since, which are newer. */
+export const matchesOf = ({ plan, state }: Pick<Run, "plan" | "state">): number | null =>
+  plan.matches === null || plan.target.kind !== "search" || plan.parts !== undefined
+    ? plan.matches
+    : [...state.units.values()].reduce((most, { settled }) => Math.max(most, settled?.total ?? 0), plan.matches);

@@ -1,0 +1,109 @@
+import { existsSync } from "node:fs";
+import { afterEach, describe, expect, test } from "vitest";
+import { type Ran, readCsv, type User, user } from "../support/export.ts";
+import { type ForeignOptions, type ForeignService, startForeignService } from "../support/foreign-service.ts";
+
+// Only a 200 with what the contract says, and a 404, are answers: what is neither is asked for again, and never taken for nothing.
+
+const open: ForeignService[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((service) => service.close()));
+});
+
+interface Scene {
+  readonly service: ForeignService;
+  readonly u: User;
+  run(...argv: string[]): Promise<Ran>;
+  ids(): string[];
+}
+
+async function scene(change: Partial<ForeignOptions>): Promise<Scene> {
+  const service = await startForeignService(change);
+  open.push(service);
+  const u = user(service.url, service.key);
+  const ids = (): string[] => readCsv(u.read("o.csv")).map(({ id }) => id ?? "");
+  return { service, u, run: (...argv) => u.run(argv), ids };
+}
+
+const SEARCH = ["search", "--country", "x", "--per-page", "10", "-o", "o.csv", "--yes"];
+const EMPLOYEES = ["employees", "acme.example", "--limit", "60", "--per-page", "10", "-o", "o.csv", "--yes"];
+const ENRICH = ["enrich", "a.example", "b.example", "c.example", "-o", "o.csv", "--misses", "m.txt", "--yes"];
+
+describe("a success that is no answer", () => {
+  test.each([202, 203, 206, 299])("%i and null is asked for again", async (status) => {
+    for (const argv of [SEARCH, EMPLOYEES, ENRICH]) {
+      const s = await scene({
+        people: 60,
+        mishap: (call) => (call === 1 || call === 3 ? `null-${status}` : undefined),
+      });
+      const ran = await s.run(...argv);
+      expect(ran, ran.stderr).toMatchObject({ code: 0 });
+      expect(s.ids()).toHaveLength(argv === ENRICH ? 1 : 60);
+      if (argv === ENRICH) expect(s.u.read("m.txt")).toBe("");
+    }
+  });
+
+  test.each([202, 206])(
+    "%i for ever ends after --max-wait: exit 8, and nobody is taken for missing",
+    async (status) => {
+      for (const argv of [SEARCH, EMPLOYEES, ENRICH, ["enrich", "a.example", "--yes"]]) {
+        const s = await scene({ people: 60, mishap: () => `null-${status}` });
+        const ran = await s.run(...argv, "--max-wait", "3");
+        expect(ran, ran.stderr).toMatchObject({ code: 8, stdout: "" });
+        expect({ o: existsSync(s.u.file("o.csv")), m: existsSync(s.u.file("m.txt")) }).toEqual({ o: false, m: false });
+        expect(s.service.paidCalls()).toBeGreaterThan(2);
+      }
+    },
+  );
+
+  test.each([SEARCH, EMPLOYEES])("null is no page: it is asked for again: %s", async (...argv) => {
+    const s = await scene({ people: 60, mishap: (call) => (call === 2 || call === 4 ? "null-200" : undefined) });
+    expect(await s.run(...argv)).toMatchObject({ code: 0 });
+    expect(s.ids()).toEqual(s.service.ids());
+  });
+});
+
+describe("how many there are", () => {
+  test("an empty page before rows that were counted is not the end, and a resume asks for it again", async () => {
+    for (const concurrency of ["1", "4"]) {
+      const s = await scene({ people: 60, mishap: (call) => (call === 3 ? "empty" : undefined) });
+      const ran = await s.run(...SEARCH, "--concurrency", concurrency);
+      expect(ran, ran.stderr).toMatchObject({ code: 5 });
+      expect(s.service.charged()).toBe(50);
+      const [, id = ""] = /(?:resume|export) (\S+)/.exec(ran.stderr) ?? [];
+      expect(await s.run("resume", id, "--yes")).toMatchObject({ code: 0 });
+      expect(s.ids()).toEqual(s.service.ids());
+      expect(s.service.charged()).toBe(60);
+    }
+  });
+
+  test("a newer total than the count is believed: exit 5, and a resume prices the rest", async () => {
+    const s = await scene({ people: 60, countedTooMany: -3, total: "header" });
+    const ran = await s.run(...SEARCH);
+    expect(ran, ran.stderr).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining("57 profiles, and since then the pages say 60"),
+    });
+    expect(s.service.charged()).toBe(57);
+    const [, id = ""] = /headcount resume (\S+) prices/.exec(ran.stderr) ?? [];
+    const rest = await s.run("resume", id, "--yes");
+    expect(rest, rest.stderr).toMatchObject({ code: 0 });
+    expect(s.ids()).toEqual(s.service.ids());
+    expect(s.service.charged()).toBe(60);
+    // Who asked for fewer has what was asked for.
+    const few = await scene({ people: 60, countedTooMany: -3, total: "header" });
+    expect(await few.run(...SEARCH, "--limit", "20")).toMatchObject({ code: 0 });
+  });
+
+  test("nobody came and nobody said how many there are: not complete where that is required", async () => {
+    const s = await scene({ people: 6, firstPage: 0 });
+    const argv = ["employees", "acme.example", "--limit", "1000", "-o", "o.csv", "--yes"];
+    const ran = await s.run(...argv, "--require-complete");
+    expect(ran).toMatchObject({ code: 5, stderr: expect.stringContaining("--paging page0") });
+    expect(existsSync(s.u.file("o.csv"))).toBe(false);
+    expect(s.service.charged()).toBe(0);
+    const zero = await s.run(...argv, "--require-complete", "--paging", "page0", "--again");
+    expect(zero, zero.stderr).toMatchObject({ code: 0 });
+    expect(s.ids()).toHaveLength(6);
+  });
+});
