@@ -348,6 +348,14 @@ test("interrupted while it buys: resume names the list, and the same command pay
   }
   expect(resumed.code, resumed.stderr).toBe(2);
   expect(resumed.stderr).toContain(`headcount refresh ${me.file("sales.ndjson")} goes on with it`);
+  // What the first call agreed to is no yes of another one.
+  const sold = service.sold.size;
+  const asked = await me.run(["refresh", "sales.ndjson"]);
+  expect(asked.stderr).toMatch(
+    /this buys the rest of run \S+, which was begun for this list, for at most \d+ credits?,/,
+  );
+  const declined = await me.run(["refresh", "sales.ndjson"], { tty: true, answers: ["n"], env: { NO_COLOR: "1" } });
+  expect([asked.code, declined.code, service.sold.size]).toEqual([2, 10, sold]);
   const { code, stderr } = await me.run(argv);
   expect(code, stderr).toBe(0);
   expectFiles(me, before, service.matching({ department: "Sales" }));

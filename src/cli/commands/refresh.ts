@@ -5,7 +5,7 @@ import type { Session } from "../../app/session.ts";
 import { engineOf } from "../../engine/output/tables/target.ts";
 import type { Context } from "../../shared/context.ts";
 import { isUnfiltered } from "../../shared/contract/filters.ts";
-import type { Credits } from "../../shared/contract/money.ts";
+import { type Credits, creditsText } from "../../shared/contract/money.ts";
 import { PERSON_FIELDS } from "../../shared/contract/records.ts";
 import { usageError } from "../../shared/errors.ts";
 import { checkFields } from "../../shared/rows/columns.ts";
@@ -21,7 +21,7 @@ import {
 } from "../arguments/export-options.ts";
 import { addFilterOptions, type FilterOptions, readFilters } from "../arguments/filter-options.ts";
 import { Argument, type Command, Option, offering, wholeNumber } from "../options.ts";
-import { agree, printPlan, printRefreshed } from "../purchase/refresh-card.ts";
+import { agree, askFor, printPlan, printRefreshed } from "../purchase/refresh-card.ts";
 import { withSession } from "../session.ts";
 import { Printer } from "../terminal/printer.ts";
 
@@ -112,6 +112,15 @@ async function eventsOf(
   session.pauses.show = enabled ? progress.wait : undefined;
   return {
     agree: (plan) => agree(plan, order, flags.yes === true, printer, context),
+    agreeToRest: async (run, most) => {
+      if (flags.yes === true) return;
+      await askFor(
+        `the rest of run ${run}, which was begun for this list, for at most ${creditsText(most)}`,
+        most,
+        order,
+        context,
+      );
+    },
     warning: (text) => printer.say(text),
     progress: (calls) => (calls === undefined ? progress.stop() : progress.update({ done: calls })),
   };

@@ -3,6 +3,7 @@ import { spoken } from "../../app/own/refresh/plan.ts";
 import type { Plan, RefreshOrder } from "../../app/own/refresh/work.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
 import {
+  type Credits,
   creditsText,
   creditsToNumber,
   formatCredits,
@@ -66,21 +67,33 @@ export async function agree(
   printer: Printer,
   context: Context,
 ): Promise<void> {
-  const { maxCredits } = order.terms;
-  const asks = canPrompt(context);
-  if (yes || (!asks && maxCredits !== undefined)) return;
+  if (yes) return;
   const what = `about ${counted(plan.others, "new person", "new people")}${forgottenText(plan)} for at most ${creditsText(plan.most)}`;
+  await askFor(what, plan.most, order, context, async () => {
+    await printer.noteCard(entriesOf(plan, order));
+    printer.note("It counts beginnings of names and values within this segment to find them, and buys what it finds.");
+  });
+}
+
+/** @param show what a person sees before the question @throws CliError as {@link agree} */
+export async function askFor(
+  what: string,
+  most: Credits,
+  order: RefreshOrder,
+  context: Context,
+  show: () => Promise<void> = async () => undefined,
+): Promise<void> {
+  const asks = canPrompt(context);
+  if (!asks && order.terms.maxCredits !== undefined) return;
   if (!asks) {
     throw usageError(
       `this buys ${what}, and there is no terminal to ask at; nothing was spent`,
-      sameCommand(context, "--max-credits", formatCredits(plan.most)),
+      sameCommand(context, "--max-credits", formatCredits(most)),
       "consent_needed",
     );
   }
-  await printer.noteCard(entriesOf(plan, order));
-  printer.note("It counts beginnings of names and values within this segment to find them, and buys what it finds.");
-  if (await context.confirm(`Buy ${what}? [y/N]`)) return;
-  throw declined("declined; nothing was spent");
+  await show();
+  if (!(await context.confirm(`Buy ${what}? [y/N]`))) throw declined("declined; nothing was spent");
 }
 
 /** What a person does not see in the files. */

@@ -148,7 +148,7 @@ async function looked<T>(
       const own = known || (order.word !== undefined && output === (await pathOf(order.word, context)));
       await checkFiles(output, own, known, order.terms.overwrite);
       const options = { ...buyingOf(work, undefined), maxCredits: order.terms.maxCredits };
-      finished = await finishParts(targetOf(list, output), options, work.account, work.deps);
+      finished = await finishParts(targetOf(list, output), options, work.account, work.deps, events.agreeToRest);
       if (finished !== undefined) {
         work = afterwards(work, finished);
         held.library.close();

@@ -1,4 +1,3 @@
-import { Writable } from "node:stream";
 import type { ExportDeps, ExportOptions } from "../../../engine/purchase/order.ts";
 import type { Receipt } from "../../../engine/purchase/receipt.ts";
 import type { Target } from "../../../engine/runs/plan.ts";
@@ -6,6 +5,7 @@ import type { Filters } from "../../../shared/contract/filters.ts";
 import { type Credits, formatCredits, parseCredits, priceOf, ZERO } from "../../../shared/contract/money.ts";
 import { grouped } from "../../../shared/contract/text.ts";
 import { CliError } from "../../../shared/errors.ts";
+import { nowhere, optionsOf } from "../../buy/order.ts";
 import { buyExport } from "../../buy/purchase.ts";
 
 /** Parts of a segment that are bought for a list: nobody is in two of them. */
@@ -21,28 +21,11 @@ export type PartsOptions = Pick<ExportOptions, "perPage" | "concurrency" | "wait
 
 /** Rows go nowhere but into the run: whoever buys parts writes what they are for from there. */
 export function withoutRows(deps: ExportDeps): ExportDeps {
-  const stdout = new Writable({ write: (_chunk, _encoding, done) => done() });
-  return { ...deps, stdout, consent: async () => undefined };
+  return { ...deps, stdout: nowhere(), consent: async () => undefined };
 }
 
-export const optionsOf = (options: PartsOptions): ExportOptions => ({
-  ...options,
-  output: undefined,
-  format: "ndjson",
-  fields: undefined,
-  excel: false,
-  raw: false,
-  overwrite: false,
-  allowEmpty: true,
-  minRows: undefined,
-  maxShrink: undefined,
-  limit: undefined,
-  fresh: false,
-  onNewDataset: "fresh",
-  requireComplete: false,
-  receipt: undefined,
-  misses: undefined,
-});
+export const partsOptions = (target: Target, options: PartsOptions): ExportOptions =>
+  optionsOf({ ...options, target, allowEmpty: true });
 
 /** Buys parts into a run, without asking: that was done. @throws CliError as an export does; what was paid is kept */
 export async function buyParts(
@@ -53,7 +36,7 @@ export async function buyParts(
 ): Promise<Receipt> {
   const matches = counts.reduce((sum, count) => sum + count, 0);
   const offer = { matches, counts, parts, datasetVersion };
-  const { receipt } = await buyExport(target, { ...optionsOf(options), offer }, withoutRows(deps));
+  const { receipt } = await buyExport(target, { ...partsOptions(target, options), offer }, withoutRows(deps));
   if (receipt.complete) return receipt;
   const { received, unit_cost: price } = receipt;
   throw new CliError({

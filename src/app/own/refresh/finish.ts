@@ -9,8 +9,8 @@ import { RunStore } from "../../../engine/runs/run-store.ts";
 import { type Credits, credits, creditsText, formatCredits, minCredits, ZERO } from "../../../shared/contract/money.ts";
 import { CliError } from "../../../shared/errors.ts";
 import { continueRun } from "../../buy/purchase.ts";
-import { optionsOf, type PartsOptions, withoutRows } from "./buy-parts.ts";
-import type { Brought, Finished, Work } from "./work.ts";
+import { type PartsOptions, partsOptions, withoutRows } from "./buy-parts.ts";
+import type { Brought, Finished, RefreshEvents, Work } from "./work.ts";
 
 /** The people are no longer those that were counted. */
 const FEWER = ["incomplete", "dataset_moved"];
@@ -26,17 +26,20 @@ export async function finishParts(
   { maxCredits: most, ...options }: PartsOptions,
   account: AccountView,
   deps: ExportDeps,
+  agree: RefreshEvents["agreeToRest"],
 ): Promise<Finished | undefined> {
   const store = new RunStore(deps.stateDir, deps.disk);
   const identity = identityOf(target, null, account, deps.seller);
   const found = await store.findOpen(identity);
-  const all = optionsOf({ ...options, maxCredits: undefined });
+  const all = partsOptions(target, { ...options, maxCredits: undefined });
   const trade = { store, account, options: all, deps: withoutRows(deps) };
   const open = await stillOpen({ ...trade, identity }, true);
   if (open === undefined) return found === undefined ? undefined : { run: found.id, spent: ZERO, rows: 0 };
   const { state: before } = await store.open(open.id);
   const spent = ({ settled, uncertain }: RunState): bigint => settled + uncertain;
-  if (most !== undefined) requireMost(open.id, credits(creditsOf(before.session?.cap) - spent(before)), most);
+  const rest = credits(creditsOf(before.session?.cap) - spent(before));
+  if (most !== undefined) requireMost(open.id, rest, most);
+  if (rest > 0n) await agree(open.id, rest);
   const cap = most === undefined ? undefined : lowerOf(credits(spent(before) + most), before.session?.maxCredits);
   try {
     await continueRun(await openRun(open.id, trade), { ...trade, options: { ...all, maxCredits: cap } }, true);

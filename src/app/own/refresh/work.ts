@@ -66,6 +66,8 @@ export interface Plan {
 export interface RefreshEvents {
   /** Agrees to what is bought, or throws. Not asked where nobody is new. */
   readonly agree: (plan: Plan) => Promise<void>;
+  /** Agrees to at most so much for the rest of a run that was begun for the list, or throws. */
+  readonly agreeToRest: (run: string, most: Credits) => Promise<void>;
   readonly warning: (text: string) => void;
   /** Free calls so far; undefined: something else is said now. */
   readonly progress?: ((calls: number | undefined) => void) | undefined;
