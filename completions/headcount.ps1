@@ -801,6 +801,7 @@ $headcountTree = @{
       'add' = 'leave people out: by profile address, id or domain'
       'import' = 'leave out everybody in a file (- for stdin): an address, id or domain a line'
       'list' = 'show when, as what and why; nobody''s name is kept'
+      'check' = 'say who is on the list, since when and why; exit 6 where somebody is not'
       'remove' = 'take people off the list: as they were added, or by a mark of the list'
     }
     Flags = [ordered]@{
@@ -846,6 +847,18 @@ $headcountTree = @{
     }
     Arguments = @()
     Many = $false
+  }
+  'suppress check' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--kind' = @{ Text = 'what the words are (default: as they look)'; Value = @{ Kind = 'list'; Values = @('address', 'id', 'domain') } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
+    Many = $true
   }
   'suppress remove' = @{
     Commands = [ordered]@{
@@ -1667,6 +1680,7 @@ $headcountTree = @{
       'add' = 'leave people out: by profile address, id or domain'
       'import' = 'leave out everybody in a file (- for stdin): an address, id or domain a line'
       'list' = 'show when, as what and why; nobody''s name is kept'
+      'check' = 'say who is on the list, since when and why; exit 6 where somebody is not'
       'remove' = 'take people off the list: as they were added, or by a mark of the list'
     }
     Flags = [ordered]@{
@@ -1717,6 +1731,19 @@ $headcountTree = @{
     }
     Arguments = @()
     Many = $false
+  }
+  'service suppress check' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--kind' = @{ Text = 'what the words are (default: as they look)'; Value = @{ Kind = 'list'; Values = @('address', 'id', 'domain') } }
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
+    Many = $true
   }
   'service suppress remove' = @{
     Commands = [ordered]@{
@@ -1809,7 +1836,7 @@ $headcountTree = @{
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
-    Arguments = @(@{ Kind = 'list'; Values = @('account', 'connections', 'list', 'remove', 'set', 'use', 'count', 'data', 'show', 'doctor', 'employees', 'enrich', 'filters', 'forget', 'jobs', 'run', 'schema', 'status', 'login', 'logout', 'owned', 'diff', 'export', 'import', 'rebuild', 'refresh', 'resume', 'runs', 'prune', 'search', 'segment', 'save', 'serve', 'service', 'accounts', 'create', 'suspend', 'audit', 'backup', 'credits', 'add', 'refund', 'dataset', 'rollback', 'entries', 'generate', 'keys', 'revoke', 'rotate', 'link', 'map', 'plan', 'restore', 'sessions', 'end', 'suppress', 'usage', 'verify', 'spend', 'sql', 'whoami', 'errors') })
+    Arguments = @(@{ Kind = 'list'; Values = @('account', 'connections', 'list', 'remove', 'set', 'use', 'count', 'data', 'show', 'doctor', 'employees', 'enrich', 'filters', 'forget', 'jobs', 'run', 'schema', 'status', 'login', 'logout', 'owned', 'diff', 'export', 'import', 'rebuild', 'refresh', 'resume', 'runs', 'prune', 'search', 'segment', 'save', 'serve', 'service', 'accounts', 'create', 'suspend', 'audit', 'backup', 'credits', 'add', 'refund', 'dataset', 'rollback', 'entries', 'generate', 'keys', 'revoke', 'rotate', 'link', 'map', 'plan', 'restore', 'sessions', 'end', 'suppress', 'check', 'usage', 'verify', 'spend', 'sql', 'whoami', 'errors') })
     Many = $true
   }
   'completion' = @{

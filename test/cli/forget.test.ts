@@ -3,7 +3,7 @@ import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeF
 import { join, resolve } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Person } from "../../src/app/keep/forget/person.ts";
+import { Person } from "../../src/shared/person.ts";
 import { everyNth } from "../support/campaign.ts";
 import { seeded, spentBy, type User, user } from "../support/export.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
@@ -96,6 +96,27 @@ describe("headcount forget", () => {
     await ok(me, ["owned", "rebuild"]);
     expect(JSON.parse(await ok(me, ["owned", "--json"]))).toMatchObject({ people: all.length - 1 });
     expect(await me.run(["forget", "nobody-at-all", "--yes"])).toMatchObject({ code: 6 });
+  });
+
+  test("a whole name is a person where one has it, and several are listed", async () => {
+    const crowd = new Crowd(seeded(8));
+    const twins = [1, 2].map(() => crowd.born({ department: "Sales", name: "Michael Müller" }));
+    const alone = crowd.born({ department: "Sales", name: "Zoë Quill" });
+    const here = await startPeopleService({ people: [...twins, alone, crowd.born({ department: "Sales" })] });
+    try {
+      const me = user(here.url, here.key);
+      await ok(me, ["search", "--department", "Sales", "--yes", "-o", "sales.ndjson"]);
+      const several = await me.run(["forget", "michael müller", "--yes"]);
+      expect([several.code, several.stderr]).toEqual([2, expect.stringContaining("names 2 people")]);
+      for (const { network_url } of twins) expect(several.stderr).toContain(String(network_url).replace("https://www.", ""));
+      expect(JSON.parse(await ok(me, ["suppress", "list", "--json"]))).toEqual({ entries: [] });
+      await ok(me, ["forget", "zoë  quill", "--yes"]);
+      expect(rows(me.read("sales.ndjson")).map(({ name }) => name)).not.toContain("Zoë Quill");
+      expect(holding(me.dir, alone as unknown as Row)).toEqual([]);
+      expect((await me.run(["forget", "zoë quill", "--yes"])).code).toBe(6);
+    } finally {
+      await here.close();
+    }
   });
 
   test("asks first, names what it leaves, and says so with exit 5", async () => {

@@ -82,6 +82,35 @@ describe("headcount suppress", () => {
     expect((await ok(me, ["count", "--owned"])).stdout).toBe(`${all.length - 2}\n`);
   });
 
+  test("a whole name is looked up among the people who are there, never taken for an id; check says who is on the list", async () => {
+    const { me, all, one, other } = await buyer();
+    const once = (row: Row): boolean => all.filter(({ name }) => name === row.name).length === 1;
+    const alone = all.find(once) as Row;
+    await ok(me, ["suppress", "add", alone.name.toUpperCase(), "--note", "objected"]);
+    expect((await me.run(["owned", "show", alone.id])).code).toBe(6);
+    const checked = await ok(me, ["suppress", "check", alone.network_url, alone.id, alone.name, "--json"]);
+    const { checked: seen } = JSON.parse(checked.stdout) as { checked: { suppressed: boolean; note: string }[] };
+    expect(seen.map(({ suppressed, note }) => [suppressed, note])).toEqual([1, 2, 3].map(() => [true, "objected"]));
+    const unlisted = await me.run(["suppress", "check", alone.id, other === alone ? one.id : other.id]);
+    expect([unlisted.code, unlisted.stdout.split("\n").map((line) => line.split("\t")[1])]).toEqual([
+      6,
+      ["yes", "no", undefined],
+    ]);
+    const before = (await ok(me, ["suppress", "list"])).stdout;
+    for (const [who, code] of [
+      ["Nobody Whosoever", 6],
+      ["ada@northwind.example", 2],
+    ] as const) {
+      expect([who, (await me.run(["suppress", "add", who])).code]).toEqual([who, code]);
+      expect([who, (await me.run(["forget", who, "--yes"])).code]).toEqual([who, code]);
+    }
+    // On the list is not forgotten: nothing is said to be gone that nobody ever kept.
+    await ok(me, ["suppress", "add", "somebody-unheard-of"]);
+    expect((await me.run(["forget", "somebody-unheard-of", "--yes"])).code).toBe(6);
+    await ok(me, ["suppress", "remove", "somebody-unheard-of"]);
+    expect((await ok(me, ["suppress", "list"])).stdout).toBe(before);
+  });
+
   test("who is named is neither asked for nor paid", async () => {
     const { me, one, other } = await buyer();
     await ok(me, ["suppress", "add", one.network_url]);

@@ -94,6 +94,8 @@ async function history(dir: string): Promise<ServedFolder> {
   await expect.poll(async () => (await page.call(session, "GET", `/exports/${id}`)).json.state).toBe("ready");
   const filters = JSON.stringify({ network_url: CANARY.network_url });
   await service.store.console.putSegment("default", { name: "mine", filters, count: 1, countedAt: 1 });
+  const byName = JSON.stringify({ name: CANARY.name.toUpperCase() });
+  await service.store.console.putSegment("default", { name: "by name", filters: byName, count: 1, countedAt: 1 });
   await service.store.console.putSegment("default", { name: "others", filters: "{}", count: 1, countedAt: 1 });
   return service;
 }
@@ -116,7 +118,7 @@ describe("headcount service forget", () => {
     expect(JSON.parse(planned.out)).toEqual({
       would_forget: {
         ...{ records: 1, test_records: 0, replies: 3, exports: 1 },
-        filters: [{ kind: "segment", account: "default", id: "mine" }],
+        filters: ["by name", "mine"].map((id) => ({ kind: "segment", account: "default", id })),
       },
     });
     expect((await forget(dir, CANARY.id)).code).toBe(2);
@@ -154,7 +156,7 @@ describe("headcount service forget", () => {
     expect((await service.store.console.segments("default")).map(({ name }) => name)).toEqual(["others"]);
     expect((await verify(dir)).out).toContain("ledger\tsound\ndataset\tsound\n");
     const [noted] = await service.store.audit({ limit: 1 });
-    expect(noted).toMatchObject({ action: "people.forget", detail: { records: 1, replies: 3, filters: 1 } });
+    expect(noted).toMatchObject({ action: "people.forget", detail: { records: 1, replies: 3, filters: 2 } });
     // Again: known to be gone. Somebody else: not known.
     expect((await forget(dir, CANARY.network_url, "--yes")).code).toBe(0);
     expect((await forget(dir, "nobody-at-all", "--yes")).code).toBe(6);

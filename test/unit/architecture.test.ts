@@ -31,9 +31,6 @@ const MAY_LOAD_SERVICE = /^(cli\/commands\/(serve|service\/[a-z-]+)|app\/sample)
 const UPWARDS: Readonly<Record<string, number>> = {
   "app -> cli": 24,
   "cli -> service": 2,
-  "service -> app": 3,
-  "service -> cli": 2,
-  "service -> engine": 3,
 };
 
 interface Import {

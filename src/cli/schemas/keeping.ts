@@ -157,6 +157,11 @@ export const suppression = (command: string): Readonly<Record<string, Described>
   return {
     [`${command} add`]: added,
     [`${command} import`]: added,
+    [`${command} check`]: {
+      document: object({
+        checked: list(object({ who: text, suppressed: flag, kind: maybe(text), at: maybe(time), note: maybe(text) })),
+      }),
+    },
     [`${command} list`]: { document: object({ entries: list(entry) }) },
     [`${command} remove`]: { document: object({ removed: whole, entries: whole }) },
   };

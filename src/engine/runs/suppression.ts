@@ -64,6 +64,13 @@ export class SuppressionList {
     return (await readList(this.#folder)).entries;
   }
 
+  /** The entries that somebody who is named like this is left out for. */
+  async find(name: SuppressedName): Promise<readonly SuppressedEntry[]> {
+    const { key, entries } = await readList(this.#folder);
+    const marks = key === undefined ? [] : marksOf(key, name);
+    return entries.filter((entry) => entry.marks.some((mark) => marks.includes(mark)));
+  }
+
   /** @returns how many were not on it before */
   async add(names: readonly SuppressedName[], note: string | null): Promise<number> {
     return this.#change((entries, key) => {

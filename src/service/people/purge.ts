@@ -1,21 +1,17 @@
+import { createReadStream } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join, relative } from "node:path";
-import { requireOne } from "../../app/keep/forget/find.ts";
-import { mentions } from "../../app/keep/forget/outputs.ts";
-import { type Identity, identityIn, Person } from "../../app/keep/forget/person.ts";
-import type { BuildSetup } from "../../cli/commands/service/build.ts";
-import { actor, type FolderOptions, storeOf } from "../../cli/commands/service/folder.ts";
+import type { rebuildDataset } from "../../dataset/build/rebuild.ts";
 import type { ServedPeople } from "../../dataset/clickhouse/left-out.ts";
 import type { PeopleFolders } from "../../dataset/suppression.ts";
-import { Disk } from "../../engine/runs/disk.ts";
-import { failpoint } from "../../engine/runs/failpoint.ts";
-import { SuppressionList } from "../../engine/runs/suppression.ts";
-import type { Context } from "../../shared/context.ts";
 import { canonicalAddress } from "../../shared/contract/normalise.ts";
 import { type Named, type SuppressedName, suppressedName } from "../../shared/contract/suppression.ts";
+import { type Identity, identityIn, Person, requireOne } from "../../shared/person.ts";
 import { parseExact } from "../../shared/rows/values.ts";
 import type { Store } from "../ledger/ledger.ts";
 import type { KeptFilters } from "./people-store.ts";
+
+type BuildSetup = Parameters<typeof rebuildDataset>[0];
 
 /** A data folder that somebody is looked for in. */
 export interface KeptPeople {
@@ -44,19 +40,14 @@ export interface InFolder {
 /** @throws NoLedgerError never: a folder without accounts is one */
 export async function openKept(
   dir: string,
-  options: FolderOptions,
-  context: Context,
+  place: { readonly now: () => number; readonly actor: string; readonly store?: string },
   servers?: ServedPeople,
 ): Promise<KeptPeople> {
   const { openStore, peopleFolders } = await import("../admin/data-folder.ts");
-  const place = await storeOf(options, context);
-  const shared = { now: context.now, create: false, actor: actor(context) };
-  const store = await openStore(dir, { ...shared, ...(place === undefined ? {} : { store: place }) }).catch(
-    (error: Error) => {
-      if (error.name === "NoLedgerError" && place === undefined) return undefined;
-      throw error;
-    },
-  );
+  const store = await openStore(dir, { ...place, create: false }).catch((error: Error) => {
+    if (error.name === "NoLedgerError" && place.store === undefined) return undefined;
+    throw error;
+  });
   const folders = peopleFolders(dir);
   return {
     dir,
@@ -64,8 +55,8 @@ export async function openKept(
     store,
     servers,
     hides: async (name) => {
-      const { readHiddenPeople: readSuppression } = await import("../../dataset/suppression.ts");
-      return (await readSuppression(folders.suppression)).hidesName(name);
+      const { readHiddenPeople } = await import("../../dataset/suppression.ts");
+      return (await readHiddenPeople(folders.suppression)).hidesName(name);
     },
     close: async () => {
       await store?.close();
@@ -143,10 +134,20 @@ export async function findInFolder(word: string, kept: KeptPeople, setup: BuildS
 }
 
 const namedBy = async (person: Person, { store }: KeptPeople): Promise<readonly KeptFilters[]> =>
-  ((await store?.people.filters()) ?? []).filter(({ filters }) => person.isIn(filters));
+  ((await store?.people.filters()) ?? []).filter(({ filters }) => person.isNamedIn(filters));
 
 /** How long a running service is waited for that still reads the version before. */
 const PATIENCE_MS = 60_000;
+
+/** What deleting needs of whoever asks for it. */
+export interface Eraser {
+  readonly setup: BuildSetup;
+  readonly actor: string;
+  /** Puts the person onto the list of the folder. */
+  suppress(names: readonly SuppressedName[]): Promise<unknown>;
+  /** Told after each step. */
+  step?(what: string): void;
+}
 
 /**
  * Deletes it all. First the person goes onto the list, so that no answer has the person from there on; last the dataset, which knows every
@@ -155,38 +156,34 @@ const PATIENCE_MS = 60_000;
 export async function purge(
   { exports, person, records, replies }: InFolder,
   kept: KeptPeople,
-  setup: BuildSetup,
-  context: Context,
+  { setup, actor, suppress, step }: Eraser,
 ): Promise<{ readonly files: readonly string[]; readonly inUse: readonly string[] }> {
   const [{ rebuildDataset }, { purgeOldVersions }] = await Promise.all([
     import("../../dataset/build/rebuild.ts"),
     import("../../dataset/layout.ts"),
   ]);
-  const step = failpoint(context.env);
   const { folders, store } = kept;
-  const { now, sleep, interrupted: signal } = context;
-  const list = new SuppressionList(folders.suppression, new Disk(step), { now, sleep, signal });
   const names = namesOf(person);
-  await list.add(names, "forgotten");
-  step?.("listed", "written");
+  await suppress(names);
+  step?.("listed");
   const removed = await purgeLedger(person, kept);
-  step?.("replies", "written");
+  step?.("replies");
   for (const datasetDir of [folders.dataset, folders.testDataset]) {
     await rebuildDataset({ ...setup, datasetDir, suppression: folders.suppression });
-    step?.("dataset", "written");
+    step?.("dataset");
   }
   await kept.servers?.leaveOut(names);
   await kept.servers?.erase(names);
   // A call that had read its rows before the list was written may have been charged since.
   await purgeLedger(person, kept);
-  if (records + replies > 0) await store?.people.note({ records, replies, exports, filters: removed }, actor(context));
-  step?.("replies again", "written");
+  if (records + replies > 0) await store?.people.note({ records, replies, exports, filters: removed }, actor);
+  step?.("replies again");
   const inUse = (await store?.people.wipe()) === false ? ["the ledger"] : [];
-  step?.("wiped", "written");
+  step?.("wiped");
   for (const datasetDir of [folders.dataset, folders.testDataset]) {
-    const left = await purgeOldVersions(datasetDir, sleep, PATIENCE_MS);
+    const left = await purgeOldVersions(datasetDir, setup.sleep, PATIENCE_MS);
     inUse.push(...left.map((name) => join(datasetDir, name)));
-    step?.("versions", "written");
+    step?.("versions");
   }
   return { inUse, files: await strangers(person, kept) };
 }
@@ -211,7 +208,7 @@ async function strangers(person: Person, { dir }: KeptPeople): Promise<readonly 
   for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
     const own = /^(?:test-)?dataset[\\/](?:v-|build-|suppression)|^ledger\.db/.test(relative(dir, path));
-    if (entry.isFile() && !own && (await mentions(path, person))) found.push(path);
+    if (entry.isFile() && !own && (await person.isNamedInAll(createReadStream(path)))) found.push(path);
   }
   return found;
 }

@@ -35,7 +35,8 @@ export interface SuppressedName {
  */
 export function suppressedName(text: string, kind?: SuppressedKind): SuppressedName | undefined {
   const word = text.trim();
-  if (word === "") return undefined;
+  // A name with a space is nobody's id, and an address of mail is neither.
+  if (word === "" || (kind === undefined && !word.includes("/") && /[\s@]/.test(word))) return undefined;
   const told = kind ?? (word.includes("/") ? "address" : /^[^\s@]+\.[^\s@]+$/.test(word) ? "domain" : "id");
   const address = canonicalAddress(word);
   if (told === "address") return address === undefined ? undefined : { kind: told, names: [addressName(address)] };

@@ -1,16 +1,21 @@
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { stateDir } from "../../../engine/connections/paths.ts";
 import { Library } from "../../../engine/library/library.ts";
 import { openLibrary, shelfOfPlan } from "../../../engine/library/take-in.ts";
 import { kindOf } from "../../../engine/output/distinct.ts";
 import type { Plan } from "../../../engine/runs/plan.ts";
 import type { RunStore } from "../../../engine/runs/run-store.ts";
+import type { Context } from "../../../shared/context.ts";
+import { normalForm } from "../../../shared/contract/normalise.ts";
+import { type SuppressedName, suppressedName } from "../../../shared/contract/suppression.ts";
 import { echo } from "../../../shared/contract/text.ts";
-import { usageError } from "../../../shared/errors.ts";
+import { CliError, usageError } from "../../../shared/errors.ts";
+import { identityIn, isName, Person, requireOne, type Sighting } from "../../../shared/person.ts";
 import { Page } from "../../../shared/rows/page.ts";
 import { parseExact } from "../../../shared/rows/values.ts";
-import { type Identity, identityIn, type Person } from "./person.ts";
+import { openStore } from "../store.ts";
 
 /** A run that has something of the person. */
 export interface RunFound {
@@ -72,61 +77,75 @@ export async function keptOf(stateDir: string, store: RunStore): Promise<{ runs:
   return { runs, libraries: files.filter((name) => name.endsWith(".db")).map((name) => join(folder, name)) };
 }
 
-/** Learns every name of the person from everything that is kept, until nothing new is found. @throws CliError exit 2 where a word names several */
-export async function learn(
-  person: Person,
-  word: string,
-  { runs, libraries }: Awaited<ReturnType<typeof keptOf>>,
-  store: RunStore,
-): Promise<void> {
-  for (let pass = 0, fresh = true; fresh; pass++) {
-    const found: Met[] = [];
-    for (const path of libraries) {
-      const library = await Library.open(path, await store.suppression());
-      try {
-        for (const { body } of library.bodies()) {
-          const who = identityIn(parseExact(body));
-          if (who !== undefined && person.is(who, path)) found.push({ who, service: path });
-        }
-      } finally {
-        library.close();
+type Everything = Awaited<ReturnType<typeof keptOf>>;
+
+/** Every record of a person that is kept, in libraries and runs, and which service it is of. */
+async function* sightings({ runs, libraries }: Everything, store: RunStore): AsyncGenerator<Sighting> {
+  for (const path of libraries) {
+    const library = await Library.open(path, await store.suppression());
+    try {
+      for (const { body } of library.bodies()) {
+        const who = identityIn(parseExact(body));
+        if (who !== undefined) yield { who, service: path };
       }
+    } finally {
+      library.close();
     }
-    for (const run of runs) found.push(...(await rowsOf(run, store)).filter(({ who }) => person.is(who, run.service)));
-    if (pass === 0 && !word.includes("/")) requireOne(word, found);
+  }
+  for (const run of runs) yield* await rowsOf(run, store);
+}
+
+/**
+ * Who is meant by a profile address, its last part, an id, or a whole name that one person has, by every name that anything kept tells.
+ * @throws CliError exit 2 where a word names several, or is an address of mail, exit 6 for a name that nobody has
+ */
+export async function learn(word: string, everything: Everything, store: RunStore): Promise<Person> {
+  const named = isName(word);
+  if (!named && suppressedName(word)?.kind !== "id" && suppressedName(word)?.kind !== "address") throw notOne(word);
+  const person = new Person(named ? undefined : word);
+  const wanted = normalForm(word);
+  for (let pass = 0, fresh = true; fresh; pass++) {
+    const seen: Sighting[] = [];
+    for await (const sighting of sightings(everything, store)) {
+      const { who, service } = sighting;
+      const byName = named && pass === 0 && normalForm(who.name ?? "") === wanted;
+      if (byName || person.is(who, service)) seen.push(sighting);
+    }
+    if (pass === 0 && !word.includes("/")) requireOne(word, seen);
+    if (named && seen.length === 0) throw nobody(word);
     fresh = false;
-    for (const { who, service } of found) fresh = person.add(who, service) || fresh;
+    for (const { who, service } of seen) fresh = person.add(who, service) || fresh;
   }
+  return person;
 }
 
-export interface Met {
-  readonly who: Identity;
-  readonly service: string;
+/** How the suppression list names the one person who has a whole name. @throws CliError as {@link learn} */
+export async function namesOfName(name: string, context: Context): Promise<SuppressedName[]> {
+  const store = openStore(context);
+  const { words } = await learn(name, await keptOf(stateDir(context), store), store);
+  return words.flatMap(({ word, kind }) => suppressedName(word, kind) ?? []);
 }
 
-/** Records are of one person where they share an address, or an id of the same service. */
-export function requireOne(word: string, found: readonly Met[]): void {
-  const people: Set<string>[] = [];
-  for (const { who, service } of found) {
-    const names = [who.address, who.id === undefined ? undefined : `${service} ${who.id}`].filter(
-      (one) => one !== undefined,
-    );
-    const same = people.filter((known) => names.some((one) => known.has(one)));
-    const merged = new Set([...names, ...same.flatMap((known) => [...known])]);
-    people.splice(0, people.length, ...people.filter((known) => !same.includes(known)), merged);
-  }
-  if (people.length < 2) return;
-  const said = people.slice(0, 5).map(([first = ""]) => echo(first));
-  throw usageError(
-    `"${echo(word)}" names ${people.length} people: ${said.join(", ")}; nothing was forgotten`,
-    "name one by the whole profile address",
-    "ambiguous_person",
+const notOne = (word: string): CliError =>
+  usageError(
+    `"${echo(word)}" is no profile address, last part of one, id or name of a person`,
+    word.includes("@")
+      ? "an address of mail is in no record that names somebody: use the profile address"
+      : "for example network.example/in/ada-lovelace, p_0000000042 or 'Ada Lovelace'",
+    "bad_name",
   );
-}
 
-async function rowsOf({ plan, service }: Kept, store: RunStore): Promise<Met[]> {
+export const nobody = (word: string): CliError =>
+  new CliError({
+    code: "nobody_kept",
+    category: "not_found",
+    message: `nobody who is kept is "${echo(word)}"`,
+    hint: "a person is named by profile address, its last part, id or name; headcount suppress add leaves somebody out who is not here yet",
+  });
+
+async function rowsOf({ plan, service }: Kept, store: RunStore): Promise<Sighting[]> {
   if (kindOf({ plan }) !== "person") return [];
-  const rows: Met[] = [];
+  const rows: Sighting[] = [];
   for await (const { body } of (await store.open(plan.id)).pages()) {
     for (const row of Page.read(body, "person").rows()) {
       const who = identityIn(row);
@@ -143,7 +162,7 @@ export async function runsWith(person: Person, runs: readonly Kept[], store: Run
     const { plan, service } = run;
     const rows = (await rowsOf(run, store)).filter(({ who }) => person.is(who, service)).length;
     const input = await store.input(plan.id).catch(() => "");
-    const named = person.isNamedIn(JSON.stringify(plan.target)) || person.isIn(input);
+    const named = person.isNamedIn(JSON.stringify(plan.target)) || person.isNamedIn(input);
     const receipt = (await store.receipt(plan.id)) as Receipt | undefined;
     found.push({ plan, service, rows, named, receipt });
   }

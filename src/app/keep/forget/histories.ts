@@ -4,9 +4,9 @@ import type { Disk } from "../../../engine/runs/disk.ts";
 import { acquireLock } from "../../../engine/runs/lock.ts";
 import { removeDrafts } from "../../../engine/runs/rewrite.ts";
 import type { Context } from "../../../shared/context.ts";
+import type { Person } from "../../../shared/person.ts";
 import { historyFile, jobsFolder, lockOf } from "../../jobs/history.ts";
 import type { Outcome } from "../../jobs/outcome.ts";
-import type { Person } from "./person.ts";
 
 /** A job in whose history the person is named: by what it bought, or by an error. */
 export interface HistoryFound {

@@ -1,8 +1,8 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Context } from "../../../shared/context.ts";
+import type { Person } from "../../../shared/person.ts";
 import { usersFiles } from "../places.ts";
-import type { Person } from "./person.ts";
 
 /** A file of the user's own that names the person: it is not ours to change. */
 export interface MentionFound {

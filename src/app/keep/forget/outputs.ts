@@ -10,9 +10,9 @@ import { type Disk, remove } from "../../../engine/runs/disk.ts";
 import type { Plan } from "../../../engine/runs/plan.ts";
 import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
+import type { Person } from "../../../shared/person.ts";
 import type { Page } from "../../../shared/rows/page.ts";
 import type { RunFound } from "./find.ts";
-import type { Person } from "./person.ts";
 
 /** A file, or a table, that was written from what is kept. */
 export interface OutputFound {
@@ -25,23 +25,12 @@ export interface OutputFound {
 /** What can be read as text, once it is unpacked. Whatever else a run with the person wrote holds the person for all that anybody knows. */
 const isText = ({ format }: Form): boolean => !["xlsx", "parquet", "duckdb", "postgres"].includes(format);
 
-/** Whether a file, unpacked, has one of the person's names. */
-export async function mentions(path: string, person: Person, packing?: Packing): Promise<boolean> {
-  const decoder = new TextDecoder();
-  // Pieces overlap, so that a name at a border is found.
-  let tail = "";
-  try {
-    for await (const chunk of unpacked(path, packing)) {
-      const text = tail + decoder.decode(chunk, { stream: true });
-      if (person.isIn(text)) return true;
-      tail = text.slice(-4_096);
-    }
-    return false;
-  } catch (error) {
-    // What cannot be unpacked may hold anybody.
+/** Whether a file, unpacked, names the person. What cannot be unpacked may hold anybody. */
+async function mentions(path: string, person: Person, packing?: Packing): Promise<boolean> {
+  return person.isNamedInAll(unpacked(path, packing)).catch((error: unknown) => {
     if (packing === undefined) throw error;
     return true;
-  }
+  });
 }
 
 /** The outputs of a run that have the person. */

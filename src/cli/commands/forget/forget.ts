@@ -1,4 +1,4 @@
-import { keptOf, learn, type RunFound, runsWith } from "../../../app/keep/forget/find.ts";
+import { keptOf, learn, nobody, type RunFound, runsWith } from "../../../app/keep/forget/find.ts";
 import { forgetHistory, type HistoryFound, historiesWith } from "../../../app/keep/forget/histories.ts";
 import { type MentionFound, mentionLines, mentionsOf } from "../../../app/keep/forget/mentions.ts";
 import {
@@ -9,7 +9,6 @@ import {
   replaceOutput,
   writeAgain,
 } from "../../../app/keep/forget/outputs.ts";
-import { Person } from "../../../app/keep/forget/person.ts";
 import { forgetPlaces } from "../../../app/keep/places.ts";
 import { BESIDE, besideName } from "../../../app/own/refresh/files.ts";
 import { stateDir } from "../../../engine/connections/paths.ts";
@@ -20,9 +19,10 @@ import { failpoint } from "../../../engine/runs/failpoint.ts";
 import { RunStore } from "../../../engine/runs/run-store.ts";
 import { SuppressionList, suppressionFolder } from "../../../engine/runs/suppression.ts";
 import type { Context } from "../../../shared/context.ts";
-import { type SuppressedName, suppressedName } from "../../../shared/contract/suppression.ts";
-import { counted, echo } from "../../../shared/contract/text.ts";
-import { CliError, usageError } from "../../../shared/errors.ts";
+import { suppressedName } from "../../../shared/contract/suppression.ts";
+import { counted } from "../../../shared/contract/text.ts";
+import { CliError } from "../../../shared/errors.ts";
+import type { Person } from "../../../shared/person.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { agreeToForget, reportForgotten } from "./consent.ts";
@@ -37,7 +37,7 @@ export function register(program: Command, context: Context): void {
     .command("forget <person>")
     .summary("delete a person from all that is kept (offline)")
     .description(
-      "Delete a person, named by profile address, its last part or id, from runs, the library and the files that were written from them, and leave the person out from now on. What was spent stays known. Lists what it finds, and asks first.",
+      "Delete a person, named by profile address, its last part, id or name, from runs, the library and the files that were written from them, and leave the person out from now on. What was spent stays known. Lists what it finds, and asks first.",
     )
     .option("--dry-run", "only list what would be deleted")
     .option("-y, --yes", "do not ask")
@@ -67,17 +67,14 @@ interface Found {
 async function forget(word: string, options: ForgetOptions, context: Context): Promise<void> {
   const disk = new Disk(failpoint(context.env));
   const store = new RunStore(stateDir(context), disk);
-  const name = suppressedName(word);
-  if (name === undefined) throw usageError(`"${echo(word)}" is no profile address or id`, undefined, "bad_name");
-  const found = await find(word, name, store, context);
+  const found = await find(word, store, context);
   const printer = new Printer(context, options);
   if (options.dryRun === true) return report(found, "would_forget", printer);
   if (options.yes !== true) await agreeToForget(linesOf(found), printer, context);
-  const { now, sleep, interrupted: signal } = context;
-  const list = new SuppressionList(suppressionFolder(stateDir(context)), disk, { now, sleep, signal });
+  const list = listOf(context);
   const names = found.person.words.flatMap(({ word: one, kind }) => suppressedName(one, kind) ?? []);
   // First: from here on nobody sees the person, whatever happens. Then the runs, and last the library, which knows every name.
-  await list.add([name, ...names], "forgotten");
+  await list.add(names, FORGOTTEN);
   for (const run of found.runs) await forgetRun(run, found, store, disk, context);
   for (const { job } of found.histories) await forgetHistory(job, found.person, disk, context);
   await forgetPlaces(context, (text) => found.person.isNamedIn(text));
@@ -102,10 +99,29 @@ async function forget(word: string, options: ForgetOptions, context: Context): P
   });
 }
 
-async function find(word: string, name: SuppressedName, store: RunStore, context: Context): Promise<Found> {
+/** What stands beside those on the suppression list who were forgotten. */
+const FORGOTTEN = "forgotten";
+
+/** Whether an earlier attempt put the person onto the list: what it deleted is wiped again. Whoever was only suppressed was not forgotten. */
+async function wasForgotten(word: string, context: Context): Promise<boolean> {
+  const name = suppressedName(word);
+  if (name === undefined) return false;
+  const list = listOf(context);
+  return (await list.find(name)).some(({ note }) => note === FORGOTTEN);
+}
+
+function listOf(context: Context): SuppressionList {
+  const { now, sleep, interrupted: signal } = context;
+  return new SuppressionList(suppressionFolder(stateDir(context)), new Disk(failpoint(context.env)), {
+    now,
+    sleep,
+    signal,
+  });
+}
+
+async function find(word: string, store: RunStore, context: Context): Promise<Found> {
   const kept = await keptOf(stateDir(context), store);
-  const person = new Person(word);
-  await learn(person, word, kept, store);
+  const person = await learn(word, kept, store);
   const all = await runsWith(person, kept.runs, store);
   const outputs: OutputFound[] = [];
   for (const run of all) outputs.push(...(await outputsOf(run, person)));
@@ -133,14 +149,7 @@ async function find(word: string, name: SuppressedName, store: RunStore, context
   const histories = await historiesWith(person, context);
   const mentions = await mentionsOf(person, context);
   const nothing = runs.length === 0 && owned === 0 && histories.length === 0 && mentions.length === 0;
-  if (nothing && !(await store.suppression()).hidesName(name)) {
-    throw new CliError({
-      code: "nobody_kept",
-      category: "not_found",
-      message: `nobody who is kept is "${echo(word)}"`,
-      hint: "a person is named by profile address, its last part, or id; headcount suppress add leaves somebody out who is not here yet",
-    });
-  }
+  if (nothing && !(await wasForgotten(word, context))) throw nobody(word);
   return { person, runs, libraries: kept.libraries, owned, outputs: once, histories, mentions };
 }
 

@@ -7,7 +7,7 @@ import { grouped } from "../../../shared/contract/text.ts";
 import { bytesText } from "../../../shared/numbers.ts";
 import type { Command } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
-import { addFolderOptions, type FolderOptions, folderOf, serviceError } from "./folder.ts";
+import { addFolderOptions, type FolderOptions, folderOf, ledgerOf, serviceError } from "./folder.ts";
 import { documentsOf, List } from "./list.ts";
 
 export function register(service: Command, context: Context): void {
@@ -27,7 +27,7 @@ See also: headcount service forget`)
 async function show(options: FolderOptions, context: Context): Promise<void> {
   const dir = await folderOf(options, context);
   const printer = new Printer(context, options);
-  const kept = await openKept(dir, options, context);
+  const kept = await openKept(dir, await ledgerOf(options, context));
   let found: readonly Kept[];
   try {
     found = [...(await datasets(kept)), ...(await inLedger(kept)), ...(await beside(kept))];

@@ -61,10 +61,9 @@ export async function withStore<Result>(
   const dir = await folderOf(options, context);
   try {
     const { datasetDir, openStore } = await import("../../../service/admin/data-folder.ts");
-    const place = await storeOf(options, context);
-    const create = place === undefined && existsSync(join(datasetDir(dir), "CURRENT"));
-    const shared = { now: context.now, create, actor: actor(context) };
-    const store = await openStore(dir, { ...shared, ...(place === undefined ? {} : { store: place }) });
+    const ledger = await ledgerOf(options, context);
+    const create = ledger.store === undefined && existsSync(join(datasetDir(dir), "CURRENT"));
+    const store = await openStore(dir, { ...ledger, create });
     try {
       return await work(store);
     } finally {
@@ -143,6 +142,12 @@ export function actor({ env }: Context): string {
 /** `--store` as a URL or an absolute path. */
 export const storeOf = async ({ store }: FolderOptions, context: Context): Promise<string | undefined> =>
   store === undefined ? undefined : placeOf("--store", store, "a SQLite file", context);
+
+/** How the ledger of the options is opened, and by whom. */
+export async function ledgerOf(options: FolderOptions, context: Context) {
+  const store = await storeOf(options, context);
+  return { now: context.now, actor: actor(context), ...(store === undefined ? {} : { store }) };
+}
 
 /** What an option names, as a URL or an absolute path. @param files what it takes besides addresses */
 export function placeOf(option: string, store: string, files: string, context: Context): string {

@@ -1,3 +1,6 @@
+import { Disk } from "../../../engine/runs/disk.ts";
+import { failpoint } from "../../../engine/runs/failpoint.ts";
+import { SuppressionList } from "../../../engine/runs/suppression.ts";
 import { findInFolder, type InFolder, openKept, purge } from "../../../service/people/purge.ts";
 import type { Context } from "../../../shared/context.ts";
 import { suppressedName } from "../../../shared/contract/suppression.ts";
@@ -7,7 +10,7 @@ import type { Command } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { agreeToForget, reportForgotten } from "../forget/consent.ts";
 import { withBuild } from "./build.ts";
-import { addFolderOptions, type FolderOptions, folderOf, placeFlags } from "./folder.ts";
+import { actor, addFolderOptions, type FolderOptions, folderOf, ledgerOf, placeFlags } from "./folder.ts";
 import { addServersOption, type ServersOptions, servedPeople, serversFlag } from "./servers.ts";
 
 interface ForgetOptions extends FolderOptions, ServersOptions {
@@ -44,10 +47,12 @@ async function forget(word: string, options: ForgetOptions, context: Context): P
     );
   }
   const dir = await folderOf(options, context);
+  const step = failpoint(context.env);
+  const [disk, lock] = [new Disk(step), { now: context.now, sleep: context.sleep, signal: context.interrupted }];
   const printer = new Printer(context, options);
   await withBuild(options, context, async (setup) => {
     const servers = await servedPeople(options, context);
-    const kept = await openKept(dir, options, context, servers).catch(async (error: unknown) => {
+    const kept = await openKept(dir, await ledgerOf(options, context), servers).catch(async (error: unknown) => {
       await servers?.close();
       throw error;
     });
@@ -56,7 +61,12 @@ async function forget(word: string, options: ForgetOptions, context: Context): P
       if (!found.anything && !(await kept.hides(name))) throw nobody(word, options);
       if (options.dryRun === true) return report(found, "would_forget", printer);
       if (options.yes !== true) await agreeToForget(linesOf(found), printer, context);
-      const left = await purge(found, kept, setup, context);
+      const left = await purge(found, kept, {
+        setup,
+        actor: actor(context),
+        suppress: (names) => new SuppressionList(kept.folders.suppression, disk, lock).add(names, "forgotten"),
+        step: (what) => step?.(what, "written"),
+      });
       report(found, "forgot", printer);
       complain(left);
     } finally {

@@ -10,8 +10,9 @@ import {
   suppressedName,
 } from "../../../shared/contract/suppression.ts";
 import { counted, echo } from "../../../shared/contract/text.ts";
-import { usageError } from "../../../shared/errors.ts";
+import { CliError, usageError } from "../../../shared/errors.ts";
 import { inputName, readInput } from "../../../shared/input.ts";
+import { isName } from "../../../shared/person.ts";
 import { type Command, type GlobalOptions, Option } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 
@@ -25,6 +26,8 @@ export interface ListPlace<Options extends SuppressOptions> {
   /** `headcount suppress`. */
   readonly name: string;
   readonly folder: (options: Options, context: Context) => Promise<string>;
+  /** How the one person of a whole name is named. */
+  readonly byName?: (name: string, context: Context) => Promise<readonly SuppressedName[]>;
   /** What is done for those who were added before it is reported. */
   readonly added?: (names: readonly SuppressedName[], options: Options, context: Context) => Promise<void>;
   readonly options?: (command: Command) => Command;
@@ -53,14 +56,11 @@ export function addListCommands<Options extends SuppressOptions>(
   const adding = (command: Command): Command => (place.addOptions ?? ((it) => it))(own(note(kind(command))));
   adding(parent.command("add <who...>"))
     .description("leave people out: by profile address, id or domain")
-    .does((options: Options, words: readonly string[]) =>
-      add(
-        words.map((word) => nameOf(word, options.kind)),
-        options,
-        context,
-        place,
-      ),
-    );
+    .does(async (options: Options, words: readonly string[]) => {
+      const names: SuppressedName[] = [];
+      for (const word of words) names.push(...(await namesOf(word, options, context, place)));
+      await add(names, options, context, place);
+    });
   adding(parent.command("import <file>"))
     .description("leave out everybody in a file (- for stdin): an address, id or domain a line")
     .does(async (options: Options, file: string) => {
@@ -70,9 +70,59 @@ export function addListCommands<Options extends SuppressOptions>(
   own(parent.command("list", { isDefault: true }))
     .description("show when, as what and why; nobody's name is kept")
     .does((options: Options) => list(options, context, place));
+  own(kind(parent.command("check <who...>")))
+    .description("say who is on the list, since when and why; exit 6 where somebody is not")
+    .does((options: Options, words: readonly string[]) => check(words, options, context, place));
   own(kind(parent.command("remove <who...>")))
     .description("take people off the list: as they were added, or by a mark of the list")
     .does((options: Options, words: readonly string[]) => remove(words, options, context, place));
+}
+
+/** How somebody is named on the list; by a whole name where the one person who has it is known. */
+async function namesOf<Options extends SuppressOptions>(
+  word: string,
+  { kind }: Options,
+  context: Context,
+  { byName }: ListPlace<Options>,
+): Promise<readonly SuppressedName[]> {
+  return kind === undefined && byName !== undefined && isName(word) ? byName(word, context) : [nameOf(word, kind)];
+}
+
+async function check<Options extends SuppressOptions>(
+  words: readonly string[],
+  options: Options,
+  context: Context,
+  place: ListPlace<Options>,
+): Promise<void> {
+  const suppression = await open(options, context, place);
+  const checked: { readonly who: string; readonly suppressed: boolean; readonly entry: SuppressedEntry | null }[] = [];
+  for (const who of words) {
+    const names = await namesOf(who, options, context, place);
+    const entries = await Promise.all(names.map((name) => suppression.find(name)));
+    const [entry = null] = entries.flat();
+    checked.push({ who, suppressed: entry !== null, entry });
+  }
+  const printer = new Printer(context, options);
+  if (printer.json) {
+    printer.document({
+      checked: checked.map(({ who, suppressed, entry }) => ({
+        ...{ who, suppressed, kind: entry?.kind ?? null, at: entry?.at ?? null, note: entry?.note ?? null },
+      })),
+    });
+  } else {
+    await printer.rows(
+      [{ title: "who" }, { title: "suppressed", fixed: true }, { title: "at", fixed: true }, { title: "note" }],
+      checked.map(({ who, suppressed, entry }) => [who, suppressed ? "yes" : "no", entry?.at ?? "", entry?.note ?? ""]),
+    );
+  }
+  const absent = checked.filter(({ suppressed }) => !suppressed);
+  if (absent.length === 0) return;
+  throw new CliError({
+    code: "not_suppressed",
+    category: "not_found",
+    message: `not on the list: ${absent.map(({ who }) => echo(who)).join(", ")}`,
+    hint: `${place.name} add leaves somebody out; a name on the list by address alone is not found by id, nor the other way round`,
+  });
 }
 
 function nameOf(word: string, kind: SuppressedKind | undefined): SuppressedName {
@@ -80,7 +130,9 @@ function nameOf(word: string, kind: SuppressedKind | undefined): SuppressedName 
   if (name !== undefined) return name;
   throw usageError(
     `"${echo(word)}" is ${kind === undefined ? "no profile address, id or domain" : `no ${kind}`}`,
-    "for example network.example/in/ada-lovelace, p_0000000042 or northwind.example",
+    isName(word)
+      ? "several people may have a name: for example network.example/in/ada-lovelace, or p_0000000042"
+      : "for example network.example/in/ada-lovelace, p_0000000042 or northwind.example",
     "bad_name",
   );
 }

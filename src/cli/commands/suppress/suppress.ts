@@ -1,3 +1,4 @@
+import { namesOfName } from "../../../app/keep/forget/find.ts";
 import { stateDir } from "../../../engine/connections/paths.ts";
 import { suppressionFolder } from "../../../engine/runs/suppression.ts";
 import type { Context } from "../../../shared/context.ts";
@@ -16,13 +17,16 @@ export function register(program: Command, context: Context): void {
   $ headcount suppress add northwind.example
   $ printf 'network.example/in/ada-lovelace\\n' | headcount suppress import -
   $ headcount suppress list
+  $ headcount suppress check network.example/in/ada-lovelace
   $ headcount suppress remove northwind.example
 
-An address has a slash, a domain a dot and no slash; any other word is an id or the last part of an address. A domain stands for
+An address has a slash, a domain a dot and no slash; any other word is an id or the last part of an address. A whole
+name is looked up among the people you have, and refused where nobody or several have it. A domain stands for
 everybody who works there. People who are named in a search are not bought; people who merely match are paid for, and left out.
 See also: headcount forget`);
   addListCommands(suppress, context, {
     name: "headcount suppress",
     folder: async () => suppressionFolder(stateDir(context)),
+    byName: namesOfName,
   });
 }

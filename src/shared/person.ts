@@ -1,5 +1,7 @@
-import { canonicalAddress, isSlug, normalForm, slugOf } from "../../../shared/contract/normalise.ts";
-import { isNested, type JsonValue, parseExact, stringifyExact, WRAPPERS } from "../../../shared/rows/values.ts";
+import { canonicalAddress, isSlug, normalForm, slugOf } from "./contract/normalise.ts";
+import { echo } from "./contract/text.ts";
+import { type CliError, usageError } from "./errors.ts";
+import { isNested, type JsonValue, parseExact, stringifyExact, WRAPPERS } from "./rows/values.ts";
 
 /** What a record says of who it is. */
 export interface Identity {
@@ -28,6 +30,15 @@ export function identityIn(value: JsonValue): Identity | undefined {
 
 /** Ids that are shorter are in a text by chance. */
 const TELLING = 6;
+const OVERLAP = 4_096;
+
+/** Whether a text has a name that neither begins nor ends within a longer one. */
+function hasWord(text: string, name: string): boolean {
+  const isPart = (at: number): boolean => /^[\p{L}\p{N}_-]$/u.test(text.charAt(at));
+  for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + 1))
+    if (!isPart(at - 1) && !isPart(at + name.length)) return true;
+  return false;
+}
 
 /** Somebody by every name that is known: grows with each record of theirs that is found. */
 export class Person {
@@ -39,8 +50,9 @@ export class Person {
   /** Whole ones, in normal form. */
   readonly #called = new Set<string>();
 
-  /** @param word a profile address, its last part, or an id */
-  constructor(word: string) {
+  /** @param word a profile address, its last part, or an id; undefined: nobody yet, until a record is added */
+  constructor(word?: string) {
+    if (word === undefined) return;
     const address = canonicalAddress(word);
     if (address !== undefined && isSlug(address)) this.#slugs.add(address);
     else if (address !== undefined) this.#addresses.add(address);
@@ -89,30 +101,39 @@ export class Person {
     ];
   }
 
-  /** Whether a text has one of the addresses, their last parts or the ids. */
-  isIn(text: string): boolean {
-    const lower = text.toLowerCase();
+  /** Whether a text (a file, a segment, an error) has an address, its last part, an id or the whole name, as words of their own. */
+  isNamedIn(text: string): boolean {
     const ids = [...this.#ids.values()].flatMap((some) => [...some]);
     const names = [...this.#addresses, ...[...this.#addresses].map(slugOf), ...this.#slugs, ...ids];
-    return names.some((name) => name.length >= TELLING && lower.includes(name.toLowerCase()));
+    const lower = text.toLowerCase();
+    if (names.some((name) => name.length >= TELLING && hasWord(lower, name.toLowerCase()))) return true;
+    if (this.#called.size === 0) return false;
+    const normal = normalForm(text);
+    return [...this.#called].some((name) => hasWord(normal, name));
   }
 
-  /** Whether what was asked for has one of those, or the person's whole name: filters ask for people by it. */
-  isNamedIn(question: string): boolean {
-    if (this.isIn(question)) return true;
-    const text = normalForm(question);
-    return [...this.#called].some((name) => text.includes(name));
+  /** {@link isNamedIn} for a text that comes in pieces. */
+  async isNamedInAll(pieces: AsyncIterable<Uint8Array>): Promise<boolean> {
+    const decoder = new TextDecoder();
+    // Pieces overlap, so that a name at a border is there whole.
+    let tail = "";
+    for await (const piece of pieces) {
+      const text = tail + decoder.decode(piece, { stream: true });
+      if (this.isNamedIn(text)) return true;
+      tail = text.slice(-OVERLAP);
+    }
+    return false;
   }
 
   /** A reply without the person's records. @returns undefined where it has none */
   without(body: Buffer, service: string): Buffer | undefined {
-    let found = 0;
+    let count = 0;
     const left = (value: JsonValue): JsonValue => {
       if (Array.isArray(value)) {
         return value.flatMap((one: JsonValue) => {
           const who = identityIn(one);
           if (who === undefined || !this.is(who, service)) return [left(one)];
-          found++;
+          count++;
           return [];
         });
       }
@@ -120,6 +141,47 @@ export class Person {
       return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, left(one)]));
     };
     const after = left(parseExact(body.toString("utf8")));
-    return found === 0 ? undefined : Buffer.from(stringifyExact(after));
+    return count === 0 ? undefined : Buffer.from(stringifyExact(after));
   }
 }
+
+/** Somebody as a record of a service says. */
+export interface Sighting {
+  readonly who: Identity;
+  readonly service: string;
+}
+
+/** The different people among these: records are of one person where they share an address, or an id of the same service. */
+export function peopleAmong(sightings: readonly Sighting[]): readonly ReadonlySet<string>[] {
+  const people: Set<string>[] = [];
+  for (const { who, service } of sightings) {
+    const names = [who.address, who.id === undefined ? undefined : `${service} ${who.id}`].filter(
+      (one) => one !== undefined,
+    );
+    const same = people.filter((known) => names.some((one) => known.has(one)));
+    const merged = new Set([...names, ...same.flatMap((known) => [...known])]);
+    people.splice(0, people.length, ...people.filter((known) => !same.includes(known)), merged);
+  }
+  return people;
+}
+
+/** @throws CliError exit 2 where a word names several people */
+export function requireOne(word: string, sightings: readonly Sighting[]): void {
+  const people = peopleAmong(sightings);
+  if (people.length > 1) throw ambiguous(word, people);
+}
+
+const NAMES_SHOWN = 5;
+
+function ambiguous(word: string, people: readonly ReadonlySet<string>[]): CliError {
+  const said = people.slice(0, NAMES_SHOWN).map(([first = ""]) => echo(first));
+  const more = people.length > NAMES_SHOWN ? ` and ${people.length - NAMES_SHOWN} more` : "";
+  return usageError(
+    `"${echo(word)}" names ${people.length} people: ${said.join(", ")}${more}; nothing was changed`,
+    "name one by the whole profile address",
+    "ambiguous_person",
+  );
+}
+
+/** A name as people write it: neither an address nor an id, and several may have it. */
+export const isName = (word: string): boolean => /\S\s+\S/.test(word.trim()) && !word.includes("/");
