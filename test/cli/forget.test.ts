@@ -108,7 +108,8 @@ describe("headcount forget", () => {
       await ok(me, ["search", "--department", "Sales", "--yes", "-o", "sales.ndjson"]);
       const several = await me.run(["forget", "michael müller", "--yes"]);
       expect([several.code, several.stderr]).toEqual([2, expect.stringContaining("names 2 people")]);
-      for (const { network_url } of twins) expect(several.stderr).toContain(String(network_url).replace("https://www.", ""));
+      for (const { network_url } of twins)
+        expect(several.stderr).toContain(String(network_url).replace("https://www.", ""));
       expect(JSON.parse(await ok(me, ["suppress", "list", "--json"]))).toEqual({ entries: [] });
       await ok(me, ["forget", "zoë  quill", "--yes"]);
       expect(rows(me.read("sales.ndjson")).map(({ name }) => name)).not.toContain("Zoë Quill");
