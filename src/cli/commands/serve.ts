@@ -106,7 +106,6 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
       announce(service, first?.key, link, options, context);
       await written(context.stdout);
     } catch (error) {
-      // Nobody has seen it, and nobody ever will.
       if (first !== undefined) await folder.store.revokeKey(first.id);
       throw error;
     }
@@ -159,7 +158,6 @@ async function readSettings(options: ServeOptions, context: Context): Promise<Pa
   };
 }
 
-/** The files of --tls-cert and --tls-key, looked at before anything is made or listens. */
 async function tlsSetting(options: ServeOptions, context: Context): Promise<Pick<ServiceOptions, "tls">> {
   const { tlsCert, tlsKey } = options;
   if (tlsCert === undefined && tlsKey === undefined) return {};
@@ -181,7 +179,6 @@ async function tlsSetting(options: ServeOptions, context: Context): Promise<Pick
   return { tls: { ...tls, failed } };
 }
 
-/** `https://app.example` as a browser sends it, or `*`. */
 function originOf(text: string): string {
   if (text === "*" || (URL.canParse(text) && new URL(text).origin === text.toLowerCase())) return text.toLowerCase();
   throw usageError(`--cors-origin takes an origin such as https://app.example, or *, not "${text}"`);

@@ -6,16 +6,14 @@ import { BackupError, MANIFEST, readManifest } from "./backup.ts";
 import { isUrl, ledgerFile, readLedger, verifyLedger } from "./data-folder.ts";
 
 export interface AgainstOptions {
-  /** The data folder of today's ledger. */
   readonly dir: string;
-  /** Where it is elsewhere. */
   readonly store?: string;
-  /** A folder that `service backup` has made, another file of accounts, or `postgres://` of a dump that was restored. */
+  /** A folder of `service backup`, a file of accounts, or `postgres://` of a restored dump. */
   readonly backup: string;
   readonly now: () => number;
 }
 
-/** Holds a ledger against a backup of it: all that is there must be the beginning of today's. Writes nothing. @returns a sentence for each breach @throws BackupError, NoLedgerError */
+/** All that is in the backup must be the beginning of today's ledger. @returns a sentence for each breach */
 export async function verifyAgainst({ backup, dir, now, store }: AgainstOptions): Promise<readonly string[]> {
   const earlier = await ledgerIn(backup);
   const { breaches } = await verifyLedger(earlier);
@@ -23,7 +21,6 @@ export async function verifyAgainst({ backup, dir, now, store }: AgainstOptions)
   return readLedger(earlier, (was) => readLedger(ledgerFile(dir, store), (is) => historyBreaches(was, is, now())));
 }
 
-/** The place of a backup's ledger, once it is what was backed up. */
 async function ledgerIn(backup: string): Promise<string> {
   if (isUrl(backup)) return backup;
   const found = await stat(backup).catch(() => undefined);

@@ -12,8 +12,8 @@ import { verifySqliteFile } from "../ledger/sqlite-file.ts";
 import { datasetDir } from "./data-folder.ts";
 
 /*
- * A backup is a folder: ledger.db (one state of it), dataset/ (the version that was served, and who is taken out), and backup.json,
- * written last, with the SHA-256 of every file. It and what is restored from it are made in DIR.part and renamed once they are whole,
+ * A backup is a folder: ledger.db (one state of it), dataset/ (what is served, and who is taken out), and backup.json,
+ * written last, with the SHA-256 of every file. It and what is restored are made in DIR.part, and renamed once whole,
  * synced and verified.
  */
 
@@ -29,11 +29,9 @@ interface BackedFile {
 
 export interface Manifest {
   readonly format: number;
-  /** ISO 8601. */
   readonly made_at: string;
   /** The end of the ledger's chain; null where the accounts are in another place. */
   readonly head: string | null;
-  /** The dataset's version; null where the folder has none. */
   readonly dataset: string | null;
   readonly files: readonly BackedFile[];
 }
@@ -55,16 +53,13 @@ class TakenError extends Error {
 }
 
 export interface BackupOptions {
-  /** The data folder. */
   readonly dir: string;
   /** The ledger's file; undefined where the accounts are in PostgreSQL. */
   readonly ledger: string | undefined;
-  /** Missing or empty. */
   readonly to: string;
   readonly now: () => number;
 }
 
-/** @throws BackupError where what was copied is not sound; TakenError; NoLedgerError where there is nothing to copy */
 export async function backUp({ dir, ledger, now, to }: BackupOptions): Promise<Manifest> {
   return inDraft(to, async (draft) => {
     const madeAt = new Date(now()).toISOString();
@@ -89,14 +84,11 @@ async function copyLedger(ledger: string | undefined, draft: string, optional: b
 
 export interface RestoreOptions {
   readonly from: string;
-  /** Missing or empty. */
   readonly dir: string;
   readonly now: () => number;
-  /** Who restores, for the audit. */
   readonly actor: string;
 }
 
-/** @throws BackupError where a file is not what was backed up; TakenError */
 export async function restore({ actor, dir, from, now }: RestoreOptions): Promise<Manifest> {
   const manifest = await readManifest(from);
   return inDraft(dir, async (draft) => {
@@ -124,7 +116,6 @@ export async function restore({ actor, dir, from, now }: RestoreOptions): Promis
   });
 }
 
-/** @throws BackupError */
 export async function readManifest(from: string): Promise<Manifest> {
   const path = join(from, MANIFEST);
   let manifest: Partial<Manifest> = {};
@@ -154,7 +145,7 @@ export function manifestText({ dataset, files, format, head, made_at }: Manifest
   return `${JSON.stringify({ ...said, sha256: hash("sha256", JSON.stringify(said)) }, null, 2)}\n`;
 }
 
-/** Holds a backup's files against what was written. @returns a sentence for each that is hurt; none where the folder is no backup */
+/** @returns a sentence for each file that is not as it was written; none where the folder is no backup */
 export async function checkBackup(folder: string): Promise<readonly string[]> {
   if ((await stat(join(folder, MANIFEST)).catch(ifMissing(undefined))) === undefined) return [];
   try {
@@ -286,7 +277,6 @@ async function assertSound(folder: string): Promise<void> {
   if (breaches.length > 0) throw new BackupError("what was copied is not sound: nothing was kept of it", breaches);
 }
 
-/** Below a folder, sorted, with slashes. */
 async function filesOf(folder: string): Promise<readonly string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile() && !entry.name.startsWith(LOCK));

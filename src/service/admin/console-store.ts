@@ -2,10 +2,9 @@ import type { Credits } from "../../shared/contract/money.ts";
 import type { CostedCall } from "../../shared/contract/records.ts";
 import type { KeyMode, StoredReply } from "../http/basics.ts";
 
-/** What the console may do with an account: `operator` all, `owner` all of one account, `viewer` looks, `key` what the key may. */
+/** `operator`: all; `owner`: all of one account; `viewer` looks; `key`: what the key may. */
 export type ConsoleRole = "operator" | "owner" | "viewer" | "key";
 
-/** A link that signs in once. Kept by its SHA-256 only. */
 export interface ConsoleLink {
   readonly hash: string;
   readonly accountId: string;
@@ -30,23 +29,19 @@ export interface ConsoleSession {
 
 export type ExportState = "buying" | "ready" | "stopped";
 
-/** A purchase by way of the console. Its rows are the stored replies of its pages, each under an Idempotency-Key of its own. */
+/** A purchase of the console. Its rows are the stored replies of its pages, each with an Idempotency-Key of its own. */
 export interface ConsoleExport {
   readonly id: string;
   readonly accountId: string;
   readonly mode: KeyMode;
   readonly keyId: string;
-  /** The filters as they were given, JSON. */
   readonly filters: string;
   readonly version: string;
-  /** How many people were agreed to, and how many a page. */
   readonly profiles: number;
   readonly perPage: number;
-  /** What a person cost when it was agreed to. */
   readonly price: Credits;
   readonly createdAt: number;
   readonly state: ExportState;
-  /** Why it stopped; empty while it did not. */
   readonly why: string;
   readonly pages: number;
   readonly rows: number;
@@ -63,36 +58,30 @@ interface SavedSegment {
 
 /** What the console keeps beside the ledger: nobody's money, and no record of a person. */
 export interface ConsoleStore {
-  /** @param by who makes it, for the audit */
   addLink(link: ConsoleLink, by: string): Promise<void>;
-  /** Takes the link and makes the session in one step. @returns its account and role; undefined where it is unknown, used or expired */
+  /** Takes the link and makes the session in one step. @returns undefined where it is unknown, used or expired */
   redeemLink(
     hash: string,
     session: Omit<ConsoleSession, "accountId" | "role">,
   ): Promise<Pick<ConsoleSession, "accountId" | "role"> | undefined>;
   addSession(session: ConsoleSession): Promise<void>;
   session(hash: string): Promise<ConsoleSession | undefined>;
-  /** Those that have not ended, newest first. */
   sessions(): Promise<readonly ConsoleSession[]>;
   seeSession(id: string, seenAt: number): Promise<void>;
-  /** @param by who ends it, for the audit @returns false where no such session goes on */
   endSession(id: string, by: string): Promise<boolean>;
-  /** @returns false where it exists already */
   addExport(item: ConsoleExport): Promise<boolean>;
   export(accountId: string, id: string): Promise<ConsoleExport | undefined>;
-  /** Newest first. */
   exports(accountId: string, mode: KeyMode): Promise<readonly ConsoleExport[]>;
   /** Begins it, or ends it. What another process got further with is not taken back. */
   updateExport(item: ConsoleExport): Promise<void>;
-  /** One page more. @returns false where somebody ended it meanwhile; the page is noted all the same */
+  /** One page more, noted in any case. @returns false where somebody ended it meanwhile */
   advanceExport(item: ConsoleExport): Promise<boolean>;
-  /** Tells whoever is buying it, in any process, to end with the page in flight. @returns false where nobody is */
+  /** Tells whoever is buying it, in any process, to end with the page in flight. */
   stopExport(accountId: string, id: string): Promise<boolean>;
   /** The stored reply of a paid call of the last 24 hours. Never buys. */
   storedReply(accountId: string, mode: KeyMode, call: CostedCall, key: string): Promise<StoredReply | undefined>;
   segments(accountId: string): Promise<readonly SavedSegment[]>;
   putSegment(accountId: string, segment: SavedSegment): Promise<void>;
-  /** @returns false where there is none of that name */
   removeSegment(accountId: string, name: string): Promise<boolean>;
   /** Notes where browsers find a console of this ledger. */
   served(origin: string): Promise<void>;

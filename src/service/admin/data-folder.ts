@@ -12,7 +12,6 @@ import type { Verified } from "../ledger/sqlite-file.ts";
 import { createKey } from "./keys.ts";
 import { DEFAULT_ACCOUNT } from "./new-account.ts";
 
-/** What the first account of a new folder gets, live and (simulated) test. */
 export const FIRST_CREDITS: Credits = credits(10_000n * 1_000_000n);
 
 export interface StoreOptions {
@@ -20,7 +19,6 @@ export interface StoreOptions {
   readonly store?: string;
   readonly now?: () => number;
   readonly monotonic?: () => number;
-  /** Who administers, for the audit: `service`. */
   readonly actor?: string;
   /** Whether accounts are made where there are none: true. Without it that is a NoLedgerError. */
   readonly create?: boolean;
@@ -29,11 +27,8 @@ export interface StoreOptions {
 export interface DataFolderOptions extends StoreOptions {
   /** A dataset elsewhere: another folder, or `clickhouse://...`. Default: the folder `dataset` in the data folder. */
   readonly dataset?: string;
-  /** For a ClickHouse address that names none. */
   readonly clickHousePassword?: string;
-  /** Called before the sample dataset is generated, which takes a few seconds. */
   readonly onSample?: () => void;
-  /** Ends the making of the sample dataset. */
   readonly signal?: AbortSignal;
   /** Told when another dataset version took over, after an import or generate. */
   readonly onReload?: (version: string) => void;
@@ -41,7 +36,6 @@ export interface DataFolderOptions extends StoreOptions {
   readonly onReloadError?: (error: Error) => void;
 }
 
-/** What a service runs on: dataset and accounts of one data folder. */
 export interface DataFolder {
   readonly dir: string;
   readonly engine: Engine;
@@ -51,9 +45,7 @@ export interface DataFolder {
   close(): Promise<void>;
 }
 
-/** Where a data folder keeps its dataset versions. */
 export const datasetDir = (dir: string): string => join(dir, "dataset");
-/** The dataset of test keys. */
 export const testDatasetDir = (dir: string): string => join(dir, "test-dataset");
 
 export const peopleFolders = (dir: string): PeopleFolders => ({
@@ -62,10 +54,9 @@ export const peopleFolders = (dir: string): PeopleFolders => ({
   testDataset: testDatasetDir(dir),
 });
 
-/** Whether a text names a place on the network rather than a file. */
 export const isUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
 
-/** The accounts alone. A new folder gets the account `default` with 10,000 credits. Several processes may do so at once. */
+/** The accounts alone. A new folder gets the account `default`. Several processes may do so at once. */
 export async function openStore(dir: string, options: StoreOptions = {}): Promise<Store> {
   const { create = true } = options;
   const now = options.now ?? Date.now;
@@ -100,10 +91,8 @@ export async function readLedger<Value>(place: string, read: (ask: Ask) => Promi
   return (await import("../ledger/sqlite-file.ts")).readSqliteFile(place, read);
 }
 
-/** The file of the accounts. @param store where they are not in the data folder */
 export const ledgerFile = (dir: string, store?: string): string => store ?? join(dir, "ledger.db");
 
-/** Opens (or makes) the data folder of a service. */
 export async function openDataFolder(dir: string, options: DataFolderOptions = {}): Promise<DataFolder> {
   const store = await openStore(dir, options);
   try {
@@ -165,13 +154,11 @@ function reloadOptions({ monotonic, onReload, onReloadError }: DataFolderOptions
   };
 }
 
-/** A live key for an account that never had a key; undefined where it had one. */
 export async function createFirstKey(store: Store, now: () => number) {
   if ((await store.listKeys(DEFAULT_ACCOUNT)).length > 0) return undefined;
   return createKey(store, { name: "first", mode: "live", now });
 }
 
-/** Account, plan and first credits of a new folder. */
 async function setUp(store: Store): Promise<void> {
   if ((await store.account(DEFAULT_ACCOUNT)) === undefined) {
     try {
@@ -179,7 +166,6 @@ async function setUp(store: Store): Promise<void> {
       await endow(store);
       return;
     } catch (error) {
-      // Another process was quicker.
       if (!(error instanceof StoreConflictError)) throw error;
     }
   }

@@ -11,7 +11,7 @@ export interface ServedDataset {
   readonly suppressed: SuppressedPeople;
 }
 
-/** The datasets by the mode of a key. That of test keys is opened at the first call with one; without it they see the live one. */
+/** The datasets by the mode of a key. That of test keys is opened at the first call with one. */
 export async function serveDatasets(
   live: Engine,
   openTest: (() => Promise<Engine>) | undefined,
@@ -41,7 +41,6 @@ export async function serveDatasets(
     /** Goes over to newer versions, where there are some, although nobody asks. */
     look(): void {
       const looked = [served.engine.current?.(), test?.then(({ engine }) => engine.current?.())];
-      // What fails is told by whoever asks next.
       for (const each of looked) each?.catch(() => undefined);
     },
   };

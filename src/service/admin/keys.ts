@@ -15,7 +15,6 @@ export interface MadeKey {
   readonly key: string;
 }
 
-/** Makes a key and stores what may be known of it. */
 export async function createKey(
   store: Store,
   { accountId = DEFAULT_ACCOUNT, now, ...init }: KeyInit,
@@ -39,7 +38,7 @@ export async function shownKey(store: Store, init: KeyInit, show: (made: MadeKey
   return made;
 }
 
-/** Makes the key that follows another, which goes on for a while: both share one cap. @throws StoreConflictError where that one has ended */
+/** Makes the key that follows another, which goes on for a while. @throws StoreConflictError where it has ended */
 export async function rotateKey(
   store: Store,
   old: KeyDetail,

@@ -13,11 +13,9 @@ const TEST_CREDITS: Credits = credits(10_000n * 1_000_000n);
 interface NewAccount {
   readonly id: string;
   readonly name: string;
-  /** Live credits to begin with. */
   readonly live?: Credits;
 }
 
-/** Makes an account with what every one begins with. @param by who does, for the audit */
 export async function newAccount(store: Store, { id, name, live = ZERO }: NewAccount, by?: string): Promise<void> {
   const act = by === undefined ? {} : { by };
   await store.createAccount(id, name, act);

@@ -26,7 +26,6 @@ export interface VerifyOptions {
   readonly dir: string;
   /** Where the accounts are, where not in the folder. */
   readonly store: string | undefined;
-  /** What the ledger is held against. */
   readonly backup: string | undefined;
   readonly now: () => number;
 }

@@ -69,7 +69,6 @@ async function me(call: ConsoleCall) {
   };
 }
 
-/** A session of a key sees the key's own use. */
 const ownKey = ({ visitor }: ConsoleCall): { readonly keyId?: string } =>
   visitor.key === undefined ? {} : { keyId: visitor.key.id };
 
@@ -214,7 +213,6 @@ function capOf(value: unknown): Credits {
 function scopesOf(value: unknown): readonly Scope[] {
   const given: readonly unknown[] = Array.isArray(value) ? value : [];
   if (given.length > 0 && given.every((each) => SCOPES.some((scope) => scope === each))) {
-    // A key may always learn about itself, as keys of `service keys create` may.
     return SCOPES.filter((scope) => scope === "account" || given.includes(scope));
   }
   throw bad(`scopes is a list of ${SCOPES.join(", ")}; null for all of them`);

@@ -15,7 +15,7 @@ const TYPES: Readonly<Record<string, string>> = {
 
 const kept = new Map<string, Promise<Buffer | undefined>>();
 
-/** A file of the built console by its name, in brotli where it is taken. @returns undefined where there is none of that name */
+/** A file of the built console, in brotli where it is taken. @returns undefined where there is none of that name */
 export async function assetFrom(name: string, accepted: string | string[] | undefined): Promise<Asset | undefined> {
   const type = TYPES[/^[\w-]+\.(\w+)$/.exec(name)?.[1] ?? ""];
   if (type === undefined) return undefined;
@@ -27,7 +27,6 @@ export async function assetFrom(name: string, accepted: string | string[] | unde
   return { body, headers: { "content-type": type, ...(brotli === undefined ? {} : { "content-encoding": "br" }) } };
 }
 
-/** Whether the console was built into this package. */
 export const isConsoleBuilt = async (): Promise<boolean> => (await read("index.html")) !== undefined;
 
 function read(name: string): Promise<Buffer | undefined> {

@@ -15,7 +15,6 @@ import { ConsoleRefusal } from "./guard.ts";
 import type { RecentRequests } from "./recent.ts";
 import type { Sessions, Visitor } from "./sessions.ts";
 
-/** What the endpoints of the console work with. */
 export interface ConsoleParts {
   readonly store: Store;
   readonly engine: Engine;
@@ -54,9 +53,7 @@ export interface ConsoleEndpoint {
 export const EVERYBODY: readonly ConsoleRole[] = ["operator", "owner", "viewer", "key"];
 /** Who is of the account, and not a key alone. */
 export const MEMBERS: readonly ConsoleRole[] = ["operator", "owner", "viewer"];
-/** Who may spend. */
 export const BUYERS: readonly ConsoleRole[] = ["operator", "owner", "key"];
-/** Who may make and end keys of the account. */
 export const OWNERS: readonly ConsoleRole[] = ["operator", "owner"];
 export const OPERATORS: readonly ConsoleRole[] = ["operator"];
 
@@ -67,7 +64,6 @@ export function modeOf({ body, query, visitor }: Pick<ConsoleCall, "body" | "que
   return chosen(body.mode ?? query.get("mode") ?? visitor.key?.mode ?? "live", "mode", ["live", "test"]);
 }
 
-/** One of a few words. @throws ConsoleRefusal 422 for all else */
 export function chosen<Word extends string>(value: unknown, name: string, words: readonly Word[]): Word {
   const found = words.find((word) => word === value);
   if (found === undefined) throw bad(`${name} is ${words.map((word) => `"${word}"`).join(" or ")}`);
@@ -96,7 +92,6 @@ export function counted(call: ConsoleCall, mode: KeyMode, scope: Scope): Spender
   });
 }
 
-/** Asks the dataset what costs no credits, in the turn of the key. */
 export function inTurn<Result>(
   { parts, visitor }: ConsoleCall,
   { id }: StoredKey,
@@ -107,7 +102,6 @@ export function inTurn<Result>(
   return parts.turns.run("free", id, work);
 }
 
-/** @throws ConsoleRefusal 422 with what is wrong under each key */
 export function filtersOf({ body }: Pick<ConsoleCall, "body">) {
   const check = checkFilters(body.filters ?? {});
   if (check.ok) return { filters: check.filters, canonical: check.canonical, text: canonicalJson(check.canonical) };
@@ -135,7 +129,6 @@ export function wholeOf(value: unknown, name: string, min: number, max: number):
   throw bad(`${name} is a whole number from ${min} to ${max}`);
 }
 
-/** Who acts, for the audit. */
 export const byOf = ({ session }: ConsoleCall["visitor"]): string => `console:${session.id} (${session.role})`;
 
 export const planOf = ({ costs, name, perDay, perMinute, smallCounts }: Plan) => ({

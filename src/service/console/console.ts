@@ -30,13 +30,10 @@ export type ConsoleSetting = Omit<ConsoleParts, "sessions" | "exports" | "origin
   };
 
 export interface ServedConsole {
-  /** Known once the service listens. */
   origin(): string;
-  /** Ends purchases with the page in flight. */
   close(): Promise<void>;
 }
 
-/** Adds the console to a service that does not listen yet. */
 export function serveConsole(app: FastifyInstance, setting: ConsoleSetting): ServedConsole {
   let opened: OpenConsole | undefined;
   const open = (): OpenConsole => {
@@ -59,7 +56,7 @@ function openConsole(setting: ConsoleSetting, port: number): OpenConsole {
 
 type Open = () => OpenConsole;
 
-/** Adds the console below `/console`: its page, its files and its own API (docs/console.md). Nothing of it is below `/v1`. */
+/** Adds the console below `/console`: page, files and its own API (docs/console.md). Nothing of it is below `/v1`. */
 function addConsole(app: FastifyInstance, opened: Open, onFault: ConsoleSetting["onFault"]): void {
   app.register(
     async (scope) => {

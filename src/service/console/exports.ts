@@ -36,11 +36,10 @@ export interface ExportsOptions {
   readonly monotonic: () => number;
   readonly limiter: Pick<RateLimiter, "take">;
   readonly sleep: (ms: number) => Promise<unknown>;
-  /** Told of a fault of the service while nobody waits for an answer. */
   readonly onFault: (id: string, error: unknown) => void;
 }
 
-/** Purchases that go on without their tab, page by page; each page under a key of its own, so that none is paid twice. */
+/** Purchases that go on without their tab; each page under a key of its own, so that none is paid twice. */
 export class Exports {
   readonly #options: ExportsOptions;
   readonly #working = new Map<string, Turn>();
@@ -50,12 +49,10 @@ export class Exports {
     this.#options = options;
   }
 
-  /** Goes on with an export, or begins it. Returns at once. */
   work(item: ConsoleExport, key: Spender): void {
     if (this.#closed) return;
     const before = this.#working.get(item.id);
     if (before !== undefined) {
-      // Stopped and continued within one page: it simply goes on.
       before.stop = false;
       return;
     }
@@ -73,7 +70,7 @@ export class Exports {
     else await this.#options.store.console.stopExport(accountId, id);
   }
 
-  /** @returns the export as a person should see it: one whose service is gone is stopped, one that waits says for what */
+  /** @returns it as a person should see it: stopped where its service is gone, with what it waits for */
   seen(item: ConsoleExport): ConsoleExport {
     if (item.state !== "buying") return item;
     const turn = this.#working.get(item.id);
@@ -120,7 +117,6 @@ export class Exports {
     }
   }
 
-  /** @throws ConsoleRefusal 409 where a person costs more than was agreed to */
   assertPrice({ price }: ConsoleExport, { plan }: Account): void {
     if (plan.costs.person_search <= price) return;
     throw new ConsoleRefusal(
@@ -169,7 +165,7 @@ export class Exports {
     throw new ConsoleRefusal(429, "rate_limited", `${used}: continue it after midnight (UTC)`);
   }
 
-  /** Waits, and is heard of meanwhile as far as the accounts can be reached. @returns false where the purchase was stopped */
+  /** Waits, and is heard of meanwhile where the accounts can be reached. @returns false where it was stopped */
   async #pause(ms: number, turn: Turn, isWanted: () => Promise<boolean>): Promise<boolean> {
     for (let left = ms; left > 0 && !turn.stop; left -= WAIT_MS) {
       await this.#options.sleep(Math.min(left, WAIT_MS));
@@ -183,10 +179,8 @@ export class Exports {
   }
 }
 
-/** The calls of the minute are used up: it waits for others. */
 class PlanWait extends ConsoleRefusal {}
 
-/** The next page of an export, under a key of its own. */
 function orderOf(item: ConsoleExport, account: Account, key: Spender): PageOrder {
   const check = checkFilters(JSON.parse(item.filters));
   if (!check.ok) throw new Error("an export was kept with filters that are none");
@@ -212,7 +206,7 @@ function told(error: unknown): string {
 }
 
 /**
- * How long to wait, in milliseconds, before a page is asked for again; undefined: that would not help. Under its key it is never paid for twice.
+ * How long to wait before a page is asked for again, in milliseconds; undefined: that would not help.
  * A 409 is another process at this very page: what it gets is ours too.
  */
 function waitAfter(error: unknown, tries: number): number | undefined {
@@ -229,7 +223,7 @@ const pageKey = ({ id }: ConsoleExport, page: number): string => `console-${id}-
 /** Epoch milliseconds: so long the replies of its first pages can be had again. */
 export const keptUntil = ({ createdAt }: ConsoleExport): number => createdAt + IDEMPOTENCY_TTL_MS;
 
-/** The bodies of its pages in order, from the stored replies, without the suppressed. @throws ConsoleRefusal 410 where one is no longer kept: never short */
+/** The bodies of its pages from the stored replies, without the suppressed. @throws ConsoleRefusal 410: never short */
 export async function* storedPages(
   { dataset, store }: Pick<ExportsOptions, "dataset" | "store">,
   item: ConsoleExport,

@@ -20,7 +20,7 @@ interface Ticket {
   readonly made: number;
 }
 
-/** Streams a bought export from its stored replies, as `headcount search` writes it. A ticket serves once and within a minute. */
+/** Streams an export from its stored replies, as `headcount search` writes it. A ticket serves once, for a minute. */
 export async function sendFile(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -71,7 +71,6 @@ async function* rendered(
       const isAll = (await collectColumns([page], "person")).join() === columns.join();
       view = format === "csv" ? new CsvView({ kind: "person", ...(isAll ? {} : { columns }) }) : new NdjsonView();
     }
-    // Copied: the view uses its buffer again.
     yield Buffer.from(view.page(page));
   }
   yield Buffer.from(view?.end() ?? "");

@@ -6,7 +6,6 @@ export class ConsoleRefusal extends Error {
   readonly status: number;
   readonly code: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** What belongs to which field of a form. */
   readonly issues: readonly { readonly key: string; readonly message: string }[];
 
   constructor(
@@ -38,7 +37,6 @@ export interface GuardOptions {
   readonly host: string;
   readonly port: number;
   readonly scheme: "http" | "https";
-  /** How browsers reach the service where that is not `SCHEME://HOST:PORT`. */
   readonly publicUrl?: string | undefined;
 }
 
@@ -65,7 +63,7 @@ export class Guard {
     this.#origins = new Set(origins);
   }
 
-  /** A page of another name that was pointed at this address (DNS rebinding) is not this service's. @throws ConsoleRefusal 421 */
+  /** A name of another page that was pointed at this address (DNS rebinding). @throws ConsoleRefusal 421 */
   checkHost({ host }: IncomingHttpHeaders): void {
     if (host !== undefined && this.#hosts.has(host.toLowerCase())) return;
     const known = [...this.#hosts].join(", ");

@@ -55,7 +55,6 @@ async function makeAccount({ body, parts, visitor }: ConsoleCall) {
   return { id };
 }
 
-/** @throws ConsoleRefusal 404 */
 async function accountId({ params, parts }: ConsoleCall): Promise<string> {
   const found = await parts.store.account(params.id ?? "");
   if (found === undefined) throw new ConsoleRefusal(404, "no_account", "there is no such account");
@@ -87,7 +86,6 @@ async function setPlan(call: ConsoleCall) {
   return { plan: planOf(await parts.store.setPlan(await accountId(call), changes, { by: byOf(visitor) })) };
 }
 
-/** Null: counts of few people are not bounded. */
 const smallOf = (value: unknown): number | null => (value === null ? null : wholeOf(value, "small_counts", 1, 1e9));
 
 async function link(call: ConsoleCall) {

@@ -14,7 +14,6 @@ export interface PageOrder {
   readonly account: Account;
   readonly key: Spender;
   readonly filters: CanonicalFilters;
-  /** Canonical JSON of the filters. */
   readonly canonical: string;
   readonly version: string;
   readonly offset: number;
@@ -32,10 +31,9 @@ export interface PageOptions {
 
 const ROWS = "x-rows";
 
-/** How many rows of the segment a page is. */
 export const rowsOf = ({ answer }: Sale): number => Number(answer.headers[ROWS] ?? 0);
 
-/** Buys one page by the rules of every paid call: hold, work, settle. @throws Problem; ConsoleRefusal where the dataset moved */
+/** Buys one page as every paid call is. @throws Problem; ConsoleRefusal where the dataset moved */
 export async function buyPage(order: PageOrder, options: PageOptions): Promise<Sale> {
   const { account, canonical, filters, idempotencyKey, key, offset, rows, version } = order;
   const { engine, suppressed } = options.served;
@@ -65,7 +63,6 @@ export async function buyPage(order: PageOrder, options: PageOptions): Promise<S
   });
 }
 
-/** What a segment costs now. */
 export const quoteOf = (account: Account, profiles: number) => {
   const credits = priceOf(profiles, account.plan.costs.person_search);
   return { credits, creditsNumber: creditsToNumber(credits), requests: Math.ceil(profiles / PER_PAGE_MAX) };

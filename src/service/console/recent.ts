@@ -7,7 +7,6 @@ export interface RecentRequest {
   readonly method: string;
   readonly route: string | null;
   readonly status: number;
-  /** Milliseconds. */
   readonly ms: number;
   readonly credits: number;
   readonly key: string | null;
@@ -20,7 +19,6 @@ const KEPT = 1_000;
 /** As it is known when it is answered: texts are made of it when somebody looks. */
 type Kept = Omit<RecentRequest, "at" | "credits"> & { readonly at: number; readonly credits: Credits };
 
-/** The last requests of this process, newest first. */
 export class RecentRequests {
   readonly #ring: Kept[] = [];
   readonly #now: () => number;

@@ -69,7 +69,6 @@ async function countNow(call: ConsoleCall, mode: KeyMode, key: StoredKey) {
   return { ...found, filters, ms: Math.round((monotonic() - start) * 10) / 10 };
 }
 
-/** What a key that is capped has left; undefined where nothing caps it. */
 async function leftOf({ parts }: ConsoleCall, key: StoredKey): Promise<bigint | undefined> {
   const budget = (await parts.store.key(key.id))?.budget ?? undefined;
   return budget === undefined ? undefined : budget.cap - budget.spent - budget.held;
@@ -162,7 +161,7 @@ async function quote(call: ConsoleCall) {
   };
 }
 
-/** Exports that have people of this very segment, the same version of the dataset and still to be had for nothing, newest first. */
+/** Exports of this very segment and version of the dataset that are still to be had for nothing, newest first. */
 async function boughtOf(call: ConsoleCall, mode: KeyMode, { filters, version }: Pick<Quote, "filters" | "version">) {
   const { parts, visitor } = call;
   const segmentOf = (text: string) => filtersOf({ body: { filters: JSON.parse(text) } }).text;
@@ -177,11 +176,10 @@ async function boughtOf(call: ConsoleCall, mode: KeyMode, { filters, version }: 
 interface Quoted {
   readonly quote: Quote;
   readonly id: string;
-  /** Who buys. */
   readonly key: Spender;
 }
 
-/** The quote that the page sends back, still good. @throws ConsoleRefusal 409 where it binds no more: nothing is bought */
+/** The quote that the page sends back. @throws ConsoleRefusal 409 where it binds no more: nothing is bought */
 function quoted({ body, parts, visitor }: ConsoleCall): Quoted {
   // Who may not buy is told that first, whatever they sent.
   parts.sessions.acting(visitor, visitor.key?.mode ?? "live", "search");
@@ -273,7 +271,6 @@ async function exportOf({ params, parts, visitor }: ConsoleCall): Promise<Consol
   throw new ConsoleRefusal(404, "no_export", "there is no such export");
 }
 
-/** A key sees what it bought, and nothing of others. */
 const maySee =
   (key: StoredKey | undefined) =>
   (item: ConsoleExport): boolean =>

@@ -19,7 +19,6 @@ export interface SessionOptions {
   readonly store: Store;
   readonly now: () => number;
   readonly port: number;
-  /** Whether browsers come over TLS. */
   readonly secure: boolean;
 }
 
@@ -28,7 +27,6 @@ export interface Visitor {
   readonly session: ConsoleSession;
   readonly secret: string;
   readonly account: Account;
-  /** The key that signed in, where one did. */
   readonly key: StoredKey | undefined;
 }
 
@@ -50,7 +48,6 @@ export async function makeLink(
     readonly accountId: string;
     readonly role: Exclude<ConsoleRole, "key">;
     readonly now: number;
-    /** Who makes it, for the audit. */
     readonly by: string;
   },
 ): Promise<string> {
@@ -91,7 +88,6 @@ export class Sessions {
     return made;
   }
 
-  /** @throws ConsoleRefusal 401 */
   async byKey(text: string, address: string): Promise<SignedIn> {
     const parsed = parseApiKey(text.trim());
     const key = parsed === undefined ? undefined : await this.#store.findKey(parsed.hash);
@@ -116,7 +112,7 @@ export class Sessions {
     throw signedOut();
   }
 
-  /** The cookie alone: enough for a download, whose ticket was given to the whole session. @throws ConsoleRefusal 401 */
+  /** The cookie alone: enough for a download, whose ticket the whole session has. @throws ConsoleRefusal 401 */
   async visitorByCookie(headers: IncomingHttpHeaders): Promise<Visitor> {
     const secret = cookieOf(headers.cookie, this.#cookie);
     const session = secret === undefined ? undefined : await this.#store.console.session(hashOf(secret));
@@ -142,7 +138,7 @@ export class Sessions {
 
   /**
    * Who counts and buys: the session with its own key, or with one that nobody can have.
-   * @throws Problem 403 where the account is suspended or the key has not the scope; ConsoleRefusal 403 for another mode
+   * @throws Problem 403 for a suspended account or a key without the scope; ConsoleRefusal 403 for another mode
    */
   acting({ account, key, session }: Visitor, mode: KeyMode, scope: Scope): Spender {
     if (account.suspendedAt !== null) throw suspended();
@@ -156,13 +152,11 @@ export class Sessions {
     throw new ConsoleRefusal(403, "other_mode", `you signed in with a ${key.mode} key: it has no ${mode} mode`);
   }
 
-  /** @param by who ends it: the service itself, where it is over */
   async end(id: string, by = "service"): Promise<boolean> {
     this.#seen.delete(id);
     return await this.#store.console.endSession(id, by);
   }
 
-  /** Also away from the browser that still has the cookie. */
   get farewell(): string {
     return `${this.#cookie}=${this.#attributes}; Max-Age=0`;
   }

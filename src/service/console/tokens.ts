@@ -1,6 +1,5 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 
-/** A secret of 32 random bytes, as text for a URL, a cookie or a header. */
 export const newSecret = (): string => randomBytes(32).toString("base64url");
 
 /** SHA-256, hex: what is kept of a secret. One round is right for 256 random bits. */
@@ -8,7 +7,7 @@ export const hashOf = (secret: string): string => createHash("sha256").update(se
 
 const macOf = (text: string, secret: string): string => createHmac("sha256", secret).update(text).digest("base64url");
 
-/** A text that says `value` and that only who has the secret can make: a quote or a ticket needs no place in a store. */
+/** A text that says `value`, and that only who has the secret can make: quotes and tickets are kept nowhere. */
 export function seal(value: unknown, secret: string): string {
   const text = Buffer.from(JSON.stringify(value)).toString("base64url");
   return `${text}.${macOf(text, secret)}`;

@@ -20,7 +20,6 @@ export class Admission {
     this.#limiter = limiter;
   }
 
-  /** Sets key, account and rate of the call. Throws a Problem. */
   async admit({ call, raw }: FastifyRequest): Promise<void> {
     const { headers, httpVersion, rawHeaders } = raw;
     if (httpVersion !== "1.1" && httpVersion !== "1.0") throw new Problem(400, ["send HTTP/1.1"]);
@@ -64,7 +63,6 @@ export class Admission {
 const keyIn = (authorization: string): ReturnType<typeof parseApiKey> =>
   parseApiKey(/^bearer +(\S+)$/i.exec(authorization)?.[1] ?? "");
 
-/** Throws a Problem where the key may not make such a call. */
 export function assertScope({ scopes }: Pick<StoredKey, "scopes">, scope: Scope): void {
   if (scopes === null || scope === "account" || scopes.includes(scope)) return;
   throw new Problem(403, [`this key may not call ${scope}; its scopes: ${scopes.join(", ")}`]);
@@ -75,7 +73,7 @@ const tooMany = ({ limit, retryAfter, window }: RateState): Problem =>
     "retry-after": String(retryAfter),
   });
 
-/** A 401 beyond those of a minute that an address gets is a 429. Whether the key is valid is looked at first, so nobody with one is refused. */
+/** A 401 beyond those of a minute of an address is a 429. Nobody with a valid key gets here. */
 export const boundGuesses = (problem: Problem, { allowed, limit, retryAfter }: RateState): Problem =>
   allowed || problem.status !== 401
     ? problem

@@ -43,16 +43,14 @@ export interface AppParts {
   readonly metrics: Metrics | undefined;
   readonly telemetry: Telemetry | undefined;
   readonly cors: Cors;
-  /** Serves HTTPS with it. */
   readonly tls: TlsPair | undefined;
-  /** The last requests, for the console. */
   readonly recent: RecentRequests | undefined;
   readonly observe: ServiceOptions["observe"];
 }
 
 const REQUESTS_A_CONNECTION = 10_000;
 
-/** HTTP around the endpoints: limits of bytes and time, 401 and 429, unknown routes, and every failure in the envelope. */
+/** HTTP around the endpoints: limits of bytes and time, 401, 429, unknown routes, and failures in the envelope. */
 export class App {
   readonly http: FastifyInstance;
   readonly lifecycle: Lifecycle;
@@ -132,9 +130,9 @@ export class App {
         );
       },
     });
-    // An idle connection ends by `connectionTimeout` all the same: two timers less for each call than with Node's second timeout.
+    // An idle connection ends by `connectionTimeout` all the same: two timers less for each call.
     app.server.keepAliveTimeout = 0;
-    // Bounded by their bytes. With a bound of their number Node hides those behind it, a second key among them.
+    // Bounded by their bytes. With a bound of their number Node hides those behind it.
     app.server.maxHeadersCount = 0;
     app.server.on("connect", (_request, socket: Socket) => refuseBytes({ code: "CONNECT" }, socket, limiter));
     app.server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
@@ -174,7 +172,7 @@ export class App {
     http.setNotFoundHandler((request, reply) => this.answerUnrouted(request, reply));
   }
 
-  /** What is known of the call from its start, and its line in the log: at its end, or when its client is gone and it is answered. */
+  /** What is known of the call from its start; its line in the log comes at its end, or when its client is gone. */
   #begin(request: FastifyRequest, reply: FastifyReply): void {
     const route = request.is404 ? null : (request.routeOptions.url ?? null);
     const call = newCall(request.id, this.#parts.monotonic(), route);
@@ -212,7 +210,6 @@ export class App {
     return this.#isDisturbed ? entered.then(() => this.#disturb(request.call)) : entered;
   }
 
-  /** Latency and faults, where somebody asked for them. */
   async #disturb(call: Call): Promise<void> {
     const { faults, latencyMs, sleep } = this.#parts;
     if (latencyMs > 0) await sleep(latencyMs);
@@ -261,7 +258,7 @@ export class App {
     return reply;
   }
 
-  /** The balance for an error's envelope: 0 where nobody is known, or where the store does not answer (the error says that). */
+  /** The balance for an error's envelope: 0 where nobody is known, or the store does not answer. */
   async #remaining(request: FastifyRequest): Promise<Credits> {
     try {
       return await this.#parts.admission.remaining(request.call);

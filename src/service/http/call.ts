@@ -4,9 +4,7 @@ import type { Account, StoredKey, StoredReply } from "../ledger/ledger.ts";
 import type { CallName, FaultAction } from "./faults.ts";
 import type { RateState } from "./limits.ts";
 
-/** One call as a trace: a server span, and one below it for each step. */
 export interface Trace {
-  /** 32 hex digits, for the log. */
   readonly id: string;
   step<Result>(name: string, work: () => Promise<Result>): Promise<Result>;
   end(request: FastifyRequest, status: number, ms: number): void;
@@ -27,11 +25,8 @@ export interface Call {
   charged: Credits;
   /** The client waits to be asked for its body (Expect: 100-continue), and was not. */
   withheld: boolean;
-  /** The answer is made, whether or not somebody is there to take it. */
   isAnswered: boolean;
-  /** Nobody is there any more. */
   isClosed: boolean;
-  /** Of this call, where traces are asked for. */
   trace: Trace | undefined;
 }
 

@@ -14,7 +14,7 @@ export interface Encoded {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A large body in the encoding that the client takes, brotli before gzip (RFC 9110, 12.5.3). Done beside the event loop. */
+/** A large body in the encoding that the client takes (RFC 9110, 12.5.3). Done beside the event loop. */
 export function encodeBody(accepted: string | undefined, body: string | Buffer): Encoded | Promise<Encoded> {
   // Three bytes a character at most: that many are not counted in an answer that is far too small.
   const isSmall = body.length * 3 < LEAST_BYTES || Buffer.byteLength(body) < LEAST_BYTES;

@@ -3,14 +3,12 @@ import { Server as TlsServer } from "node:https";
 import type { Socket } from "node:net";
 import { networkOf } from "./address.ts";
 
-/** The open connections of one address. */
 interface Holder {
   open: number;
   /** Those without a request, in the order in which they became idle. */
   readonly idle: Set<Socket>;
 }
 
-/** What a connection is at. */
 interface Use {
   holder: Holder | undefined;
   /** Requests that wait for their answer: a client may send several without waiting. */
@@ -18,7 +16,7 @@ interface Use {
 }
 
 /**
- * Where all are taken, of the addresses that have connections without a request the one that holds most gives up its longest idle. Whoever holds
+ * Where all are taken, of the addresses with idle ones the one that holds most gives up its longest idle. Whoever holds
  * more than that one gets none: the new connection is closed. A call at work is never cut.
  */
 export class Connections {

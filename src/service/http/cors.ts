@@ -21,7 +21,7 @@ const REQUEST_HEADERS = "Authorization, Content-Type, Idempotency-Key, X-Request
 const PREFLIGHT_SECONDS = "600";
 const API_PATH = /^\/(?:v1|facets|key)(?:[/?#]|$)/;
 
-/** Lets pages of the named origins (`*`: of any) read what the API answers. A browser sends no key by itself: the page must have one. */
+/** Lets pages of the named origins (`*`: of any) read what the API answers. The page must have a key. */
 export class Cors {
   readonly #origins: ReadonlySet<string>;
 

@@ -13,7 +13,6 @@ export interface Counted {
 }
 
 interface Known extends Pick<Counted, "count" | "version"> {
-  /** When each account asked first. */
   readonly asked: Map<string, string>;
 }
 
@@ -26,7 +25,7 @@ const MAX_ENTRIES = 10_000;
 /** A key longer than this is not kept: a list of a thousand values is hardly counted twice in five minutes. */
 const MAX_KEY_LENGTH = 4_096;
 
-/** Counts of one dataset version (docs/contract.md, Count). Who asks for the same at the same time shares one computation. */
+/** Counts of one dataset version (docs/contract.md, Count). Who asks at the same time shares one computation. */
 export class CountCache {
   readonly #engine: Engine;
   readonly #clocks: Clocks;
@@ -40,7 +39,6 @@ export class CountCache {
     this.#entries = entries;
   }
 
-  /** @throws MissingPackageError where lru-cache is not installed */
   static async over(engine: Engine, clocks: Clocks): Promise<CountCache> {
     const { LRUCache } = await needed("lru-cache", import("lru-cache"));
     const ttl = COUNT_CACHE_SECONDS * 1_000;
@@ -53,7 +51,7 @@ export class CountCache {
     return new CountCache(engine, clocks, entries);
   }
 
-  /** @param key canonical JSON of the filters @param whose the account that asks @returns what is known of the version served now */
+  /** @param key canonical JSON of the filters @param whose the account that asks */
   async known(key: string, whose: string): Promise<Counted | undefined> {
     await this.#engine.current?.();
     const { version } = this.#engine.info();
@@ -68,7 +66,6 @@ export class CountCache {
 
   readonly #time = (): string => new Date(this.#clocks.now()).toISOString();
 
-  /** @param key canonical JSON of the filters @param whose the account that asks */
   async count(filters: CanonicalFilters, key: string, whose: string): Promise<Counted> {
     const known = await this.known(key, whose);
     if (known !== undefined) return known;

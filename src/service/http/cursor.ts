@@ -12,13 +12,12 @@ const digest = (text: string): string => createHash("sha256").update(text).diges
 /** A short name for a segment (the canonical filters or the company), so that a cursor serves no other one. */
 export const segmentHash = (segment: string): string => digest(segment).slice(0, 12);
 
-/** An opaque text. The checksum is against mutilation, not against forgery: a cursor gives nobody more than `page` does. */
+/** An opaque text. The checksum is against mutilation: a cursor gives nobody more than `page` does. */
 export function writeCursor(cursor: Cursor): string {
   const body = Buffer.from(JSON.stringify([cursor.version, cursor.segment, cursor.offset])).toString("base64url");
   return `${body}.${digest(body).slice(0, 8)}`;
 }
 
-/** @returns undefined where the text is no cursor of ours */
 export function readCursor(text: string): Cursor | undefined {
   const match = /^([A-Za-z0-9_-]{1,400})\.([A-Za-z0-9_-]{8})$/.exec(text);
   const [, body = "", sum] = match ?? [];

@@ -4,13 +4,12 @@ import type { CanonicalFilters } from "../../shared/contract/filters.ts";
 import { within } from "./deadline.ts";
 
 export interface FacetLimits {
-  /** Milliseconds after which it is answered without values, and after which the dataset is taken for away. */
   readonly facet: number;
   readonly work: number;
   readonly now: () => number;
 }
 
-/** Values of a key inside a segment. What takes too long is answered without them, and says so: nobody takes a part for the whole. */
+/** Values of a key inside a segment. What takes too long is answered without them, and says so. */
 export async function facetsOf(
   engine: Engine,
   { filters, question }: { readonly filters: CanonicalFilters; readonly question: FacetQuestion },

@@ -2,7 +2,7 @@
 const CALL_NAMES = ["account", "count", "search", "enrich", "employees", "facets"] as const;
 export type CallName = (typeof CALL_NAMES)[number];
 
-/** What an injected fault does to a call. `drop` and `cut` happen after the charge: the reply is lost, wholly or in part. */
+/** What an injected fault does. `drop` and `cut` happen after the charge: the reply is lost, wholly or in part. */
 export type FaultAction =
   | { readonly kind: "status"; readonly status: 429 | 500 }
   | { readonly kind: "drop" }
@@ -12,7 +12,6 @@ export type FaultAction =
 export interface Fault {
   readonly call: CallName | "all";
   readonly probability: number;
-  /** How often it strikes before it is used up. */
   readonly times: number;
   readonly action: FaultAction;
 }

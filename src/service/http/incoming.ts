@@ -5,7 +5,6 @@ import { MAX_BODY_BYTES } from "../../shared/contract/records.ts";
 import type { HoldRequest } from "../ledger/ledger.ts";
 import { invalid, Problem } from "./problem.ts";
 
-/** How often a header is among the raw ones, which alternate with their values. */
 export function countOf(name: string, rawHeaders: readonly string[]): number {
   let count = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -15,7 +14,6 @@ export function countOf(name: string, rawHeaders: readonly string[]): number {
   return count;
 }
 
-/** The query of a request as it came, without its question mark. */
 export function queryOf({ raw }: FastifyRequest): string {
   const url = raw.url ?? "";
   const cut = url.indexOf("?");
@@ -28,7 +26,6 @@ const LARGE_BODY_BYTES = 8_192;
 export const isLarge = (headers: IncomingHttpHeaders): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > LARGE_BODY_BYTES;
 
-/** Refuses by its headers a body that would not be read. Throws a 413 or 415 Problem. */
 export function checkBodyHeaders(headers: IncomingHttpHeaders): void {
   if (Number(headers["content-length"]) > MAX_BODY_BYTES) throw bodyTooLarge();
   // Without a body there is no content type to complain about: the body's own check says that it is missing.
@@ -75,7 +72,6 @@ export function readBody(payload: IncomingMessage, done: (error: Error | null, b
 
 const notAsLong = (): Problem => invalid("the body is not as long as its Content-Length");
 
-/** The bytes of a body that was sent as JSON in UTF-8. Throws a 415 Problem. */
 export function jsonBody({ body, headers }: FastifyRequest): Buffer {
   checkBodyHeaders(headers);
   return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
@@ -85,7 +81,7 @@ const bodyTooLarge = (): Problem => new Problem(413, [`the body is larger than $
 export const unsupportedMediaType = (): Problem =>
   new Problem(415, ["send the body as Content-Type: application/json (in UTF-8)"]);
 
-/** The `Idempotency-Key` with a SHA-256 over what it stands for (docs/contract.md, Idempotency). Throws a 422 Problem. */
+/** The `Idempotency-Key` with a SHA-256 over what it stands for (docs/contract.md). Throws a 422 Problem. */
 export function idempotencyOf({ call, headers, method, raw }: FastifyRequest, identity: string) {
   const key = headers["idempotency-key"];
   if (key === undefined) return undefined;

@@ -11,7 +11,7 @@ import { refuseQuery } from "./requests.ts";
 
 export const KEY_PATH = "/key";
 
-/** `GET /key`: what a key may know of itself (docs/contract.md, Keys). Outside `/v1`, in its envelope, free, and counted as a call. */
+/** `GET /key` (docs/contract.md, Keys): outside `/v1`, in its envelope, free, and counted as a call. */
 export function addKeyPage(app: FastifyInstance, admission: Admission, store: Store): void {
   app.route({
     url: KEY_PATH,

@@ -20,7 +20,6 @@ export interface RateState {
   readonly remaining: number;
   /** When the window ends, in epoch seconds on the wall clock. */
   readonly reset: number;
-  /** Whole seconds until then, at least 1. */
   readonly retryAfter: number;
 }
 
@@ -39,7 +38,7 @@ export interface RateLimiterOptions {
 }
 
 /**
- * Fixed minute and day windows per key (docs/contract.md, Limits; docs/service.md, Limits and clocks). Time is the wall clock at the
+ * Fixed minute and day windows per key (docs/service.md, Limits and clocks). Time is the wall clock at the
  * start plus what the monotonic clock counted since, so a jump of the wall clock opens no second window.
  */
 export class RateLimiter {
@@ -81,7 +80,7 @@ export class RateLimiter {
     return this.#stateOf(windows, plan, time, allowed);
   }
 
-  /** Takes more of the minute for a call that was let in, as far as there is more: it is never refused for its weight. */
+  /** Takes more of the minute for a call that was let in, as far as there is more. */
   weigh(keyId: string, plan: Pick<Plan, "perMinute" | "perDay">, more: number): RateState {
     const time = this.now();
     const windows = this.#windows(keyId, time);
@@ -97,7 +96,7 @@ export class RateLimiter {
       : this.#state(allowed, "minute", plan.perMinute, minuteLeft, (windows.minute + 1) * MINUTE_MS, time);
   }
 
-  /** Counts one call without a valid key, of an address or a site. Calls with one are counted by their key, wherever they come from. */
+  /** Counts one call without a valid key, of an address or a site. */
   takeAnonymous(network: string): RateState {
     const time = this.now();
     const minute = Math.floor(time / MINUTE_MS);
@@ -116,7 +115,7 @@ export class RateLimiter {
     return this.#state(allowed, "minute", ANONYMOUS_PER_MINUTE, left, (minute + 1) * MINUTE_MS, time);
   }
 
-  /** Writes the calls counted since the last flush and reads what other processes counted. What fails is tried again next time. */
+  /** Writes the calls since the last flush and reads what others counted. What fails is tried again next time. */
   flush(): Promise<void> {
     this.#flushing ??= this.#flushOnce().finally(() => {
       this.#flushing = undefined;
@@ -182,7 +181,6 @@ export class RateLimiter {
     return windows;
   }
 
-  /** Epoch ms that a set clock neither stops nor moves. */
   now(): number {
     return this.#wallAtStart + (this.#monotonic() - this.#monotonicAtStart);
   }
@@ -204,7 +202,7 @@ export class RateLimiter {
 
 const dayText = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10);
 
-/** How much of the minute a free call takes: one for each hundred values begun. Addresses are looked up, and weigh nothing. */
+/** How much of the minute a free call takes: one for each hundred values begun, addresses aside. */
 export function weightOf({ department = [], exact }: CanonicalFilters): number {
   let values = department.length;
   for (const [key, texts] of Object.entries(exact)) if (key !== "network_url") values += texts.length;

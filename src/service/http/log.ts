@@ -12,7 +12,7 @@ export interface ServiceLog {
 export const SILENT: ServiceLog = { request: () => undefined, fault: () => undefined, event: () => undefined };
 
 /**
- * Structured logs (one JSON object a line). What is logged is an allow-list: method, route, status, milliseconds, request id,
+ * Structured logs (one JSON object a line). What is logged is an allow-list: method, route, status, milliseconds, ids,
  * key id, credits. Never a key, a URL with its query, a filter value or a record.
  * @throws MissingPackageError where pino is not installed
  */

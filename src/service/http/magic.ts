@@ -2,17 +2,15 @@ import type { CompanyLookup } from "../../dataset/engine.ts";
 import type { CanonicalFilters } from "../../shared/contract/filters.ts";
 import { Problem } from "./problem.ts";
 
-/** What a magic value makes of a call with a test key. */
 export type Magic = "402" | "404" | "429" | "500" | "slow";
 
-/** How long `magic-slow` waits before it answers. */
 export const MAGIC_SLOW_MS = 3_000;
 
 const PATTERN = /^magic-(402|404|429|500|slow)(?:\.example)?$/;
 
 const magicOf = (value: string): Magic | undefined => PATTERN.exec(value)?.[1] as Magic | undefined;
 
-/** With a test key: `{"name": "magic-500"}` in the filters of count and search. There is no 404 on these, and no 402 on a count. */
+/** With a test key: `{"name": "magic-500"}` in the filters. There is no 404 on these, and no 402 on a count. */
 export function magicOfFilters(filters: CanonicalFilters, paid: boolean): Magic | undefined {
   for (const name of filters.exact.name ?? []) {
     const magic = magicOf(name);

@@ -9,13 +9,12 @@ export interface Metrics {
   readonly host: string;
   readonly port: number;
   observe(request: FastifyRequest, status: number, ms: number): void;
-  /** @param key only to tell how many they are */
   readonly smallCount: (key: string, isAnswered: boolean) => void;
   close(): Promise<void>;
 }
 
 /**
- * Prometheus metrics on a port of their own: by call and status alone, never by key, account or filter. Where it listens on
+ * Prometheus metrics on a port of their own: by call and status alone. Where it listens on
  * loopback, a Host of another name is refused: a page in a browser can make its own name point here.
  * @throws MissingPackageError where prom-client is not installed
  */

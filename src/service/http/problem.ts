@@ -2,7 +2,6 @@
 export class Problem extends Error {
   override readonly name = "Problem";
   readonly status: number;
-  /** The envelope's `detail`. */
   readonly detail: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
 
@@ -14,10 +13,8 @@ export class Problem extends Error {
   }
 }
 
-/** An invalid filter, body or parameter. */
 export const invalid = (...detail: readonly string[]): Problem => new Problem(422, detail);
 
-/** A key that came to its end. */
 export const ended = (what: string): Problem => new Problem(401, [what], { "www-authenticate": "Bearer" });
 
 export const suspended = (): Problem =>

@@ -29,7 +29,7 @@ const HEALTH_MS = 2_000;
 const WELL_MS = 1_000;
 const METHODS = "GET, HEAD, OPTIONS";
 
-/** The routes outside `/v1`: open to all, without records and without accounts. HEAD is answered as GET is, without the body. */
+/** The routes outside `/v1`: open to all, without records and accounts. HEAD is answered as GET, without the body. */
 export function addPublicPages(app: FastifyInstance, { engine, notFound, store }: PublicPageOptions): void {
   const add = (url: string, handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>) => {
     app.route({ method: ["GET", "HEAD"], url, handler });
@@ -82,7 +82,7 @@ const FRONT = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="
 <ul><li><a href="/console">Console</a></li><li><a href="/docs">Reference of the API</a></li></ul></html>
 `;
 
-/** What keeps the service from selling a page, in a few words; undefined where nothing does. What fails is asked anew each time. */
+/** What keeps the service from selling a page; undefined where nothing does. What fails is asked anew each time. */
 function illness(engine: Engine, store: PublicPageOptions["store"]): () => Promise<string | undefined> {
   let well = Number.NEGATIVE_INFINITY;
   const asks = async (work: () => Promise<unknown>, what: string): Promise<string | undefined> =>

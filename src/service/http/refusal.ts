@@ -13,14 +13,14 @@ const REFUSALS: Readonly<Record<string, readonly [number, string, string]>> = {
   CONNECT: [405, "Method Not Allowed", "CONNECT is not allowed: this is no proxy"],
 };
 
-/** Answers what is no HTTP request, or late, in the envelope too. What is late only because this process was held up is read first. */
+/** Answers what is no HTTP request, or late, in the envelope too. What this process held up is read first. */
 export function refuseBytes(error: { readonly code?: string }, socket: Socket, limiter: RateLimiter): void {
   if (error.code !== "ERR_HTTP_REQUEST_TIMEOUT") {
     refuse(error, socket, limiter);
     return;
   }
   const { bytesRead, bytesWritten } = socket;
-  // The clock of a request runs from its first byte, or from the connection, and Node looks at it before it reads. One turn reads
+  // The clock of a request runs from its first byte, and Node looks at it before it reads. One turn reads
   // all that has arrived, the second is for what was only then accepted.
   setImmediate(() =>
     setImmediate(() => {

@@ -4,10 +4,8 @@ import { type Answer, standardHeaders } from "./call.ts";
 import { type Encoded, encodeBody } from "./compression.ts";
 import type { RateState } from "./limits.ts";
 
-/** What every answer needs to know of the service. */
 export interface Lifecycle {
   draining: boolean;
-  /** A call that has come to its end, for log and metrics. */
   readonly report: ((request: FastifyRequest, reply: FastifyReply) => void) | undefined;
   readonly observe:
     | ((request: FastifyRequest, answer: Answer, headers: Readonly<Record<string, string>>) => void)
@@ -23,7 +21,7 @@ declare module "fastify" {
 /** The most bytes of a body that are read past after it was refused; the request's timeout holds all the same. */
 const MAX_SKIPPED_BYTES = 64 * 1_024 * 1_024;
 
-/** Sends an answer in the envelope, or loses it where a fault says so. @returns a promise where a large body is packed first */
+/** Sends an answer, or loses it where a fault says so. @returns a promise where a large body is packed first */
 export function send(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -72,7 +70,7 @@ function sendEncoded(
 const asksToClose = ({ headers }: FastifyRequest): boolean => /\bclose\b/i.test(headers.connection ?? "");
 
 /**
- * Whether the client must not use the connection again: its body was not asked for, or refused and will not be read to its end.
+ * Whether the client must not use the connection again: its body was not asked for, or will not be read to its end.
  * Where that end is near, it is read past, since many clients look for an answer only when all is sent.
  */
 const isCutOff = (request: FastifyRequest, reply: FastifyReply, status: number): boolean =>

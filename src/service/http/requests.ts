@@ -21,7 +21,6 @@ import { echo } from "../../shared/contract/text.ts";
 import { type Cursor, readCursor, segmentHash } from "./cursor.ts";
 import { invalid } from "./problem.ts";
 
-/** Which rows of a segment a call asks for. */
 export interface Paging {
   readonly offset: number;
   readonly perPage: number;
@@ -67,7 +66,6 @@ const knownCounts = new Map<string, SegmentRequest>();
 const MAX_KNOWN = 1_000;
 const MAX_KNOWN_BYTES = 1_024;
 
-// Each of the readers throws a 422 Problem.
 export function readCount(body: Buffer): SegmentRequest {
   if (body.length > MAX_KNOWN_BYTES) return segment(bodyFields(body, COUNT_KEYS));
   const bytes = body.toString("latin1");
@@ -130,7 +128,6 @@ export function refuseQuery(query: string): void {
   if (query !== "") queryFields(query, []);
 }
 
-/** What a company's cursors are bound to. */
 export const companyKey = (company: CompanyLookup): string => `${company.by}=${company.value}`;
 
 function bodyFields(body: Uint8Array, valid: readonly string[]): Map<string, unknown> {

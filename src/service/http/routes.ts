@@ -182,7 +182,6 @@ async function employees(request: FastifyRequest, options: RouteOptions): Promis
   });
 }
 
-/** Asks the dataset something that costs no credits, in the turn of the key. */
 function free<Result>(
   request: FastifyRequest,
   { admission, turns }: RouteOptions,
@@ -228,7 +227,7 @@ function admitted(request: FastifyRequest) {
 const pagingIdentity = (paging: Paging): string =>
   `${paging.offset} ${paging.perPage} ${paging.cursorVersion === undefined ? "page" : `cursor ${paging.cursorVersion}`}`;
 
-// With an Idempotency-Key only after the stored reply: a lost one can still be fetched when the dataset was replaced meanwhile.
+// With an Idempotency-Key only after the stored reply: a lost one can still be fetched from an older dataset.
 function checkCursorVersion({ cursorVersion }: Paging, version: string): void {
   if (cursorVersion === undefined || cursorVersion === version) return;
   throw invalid("cursor belongs to an earlier version of the dataset; begin again at page 1");
@@ -250,7 +249,7 @@ function boughtPage(found: RecordPage, paging: Paging, version: string, segment:
     headers["x-next-cursor"] = cursor;
     // After a cursor no page of this size may begin where this one ends.
     const [name, value] = next === paging.page * paging.perPage ? ["page", paging.page + 1] : ["cursor", cursor];
-    // A GET can be followed as it stands. A POST has no address for its next page: the attributes say what to put into the body.
+    // A GET can be followed as it stands. Of a POST the attributes say what to put into the body.
     headers.link = target.includes("?")
       ? `<${target}&${name}=${value}&per_page=${paging.perPage}>; rel="next"`
       : `<${target}>; rel="next"; ${name}="${value}"; per_page="${paging.perPage}"`;

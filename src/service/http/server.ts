@@ -34,7 +34,6 @@ export interface RunningService {
   /** Where browsers find the console; undefined where it is left out, or was not built. */
   readonly consoleUrl: string | undefined;
   readonly inject: FastifyInstance["inject"];
-  /** Writes the day counters now; otherwise once a second. */
   flush(): Promise<void>;
   /** No new connections; calls in flight are answered (or cut after `timeouts.drain`), counters are written. */
   close(): Promise<void>;
@@ -110,7 +109,6 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   return running(app, addressOf(host, portOf(app), scheme), { ...closing, look });
 }
 
-/** Who is told of every call. */
 interface Watchers {
   readonly log: ServiceLog;
   readonly metrics: Metrics | undefined;
@@ -127,7 +125,6 @@ interface Closing extends Watchers {
   readonly limiter: RateLimiter;
   readonly smallCounts: SmallCounts;
   readonly browser: ServedConsole | undefined;
-  /** Looks at renewed TLS files no more. */
   readonly unfollow: (() => void) | undefined;
   readonly drainMs: number;
   readonly look: () => void;
@@ -184,7 +181,7 @@ async function drain({ http, lifecycle }: App, closing: Closing): Promise<void> 
   }
 }
 
-/** What clients sent before the signal may still be in the kernel: a turn of the loop takes one connection, the next its request. */
+/** What came before the signal may still be in the kernel: a turn takes one connection, the next its request. */
 async function takeWhatCame(server: FastifyInstance["server"]): Promise<void> {
   let arrived = 0;
   const count = (): void => {

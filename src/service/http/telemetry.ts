@@ -6,9 +6,7 @@ import { CLIENT_GONE, type Trace } from "./call.ts";
 import { needed } from "./missing-package.ts";
 
 export interface Telemetry {
-  /** Goes on with the trace of the caller's `traceparent`, where there is one. */
   begin(request: FastifyRequest): Trace;
-  /** Sends what is left. */
   close(): Promise<void>;
 }
 
@@ -33,8 +31,8 @@ const PACKAGES = ["api@1", "core@2", "resources@2", "sdk-trace-base@2", "sdk-met
 const LAST_MS = 2_000;
 
 /**
- * Traces and metrics over OTLP, set by OpenTelemetry's own variables (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS,
- * OTEL_TRACES_SAMPLER, OTEL_SERVICE_NAME, OTEL_METRIC_EXPORT_INTERVAL in milliseconds). What is sent is the allow-list of the log:
+ * Traces and metrics over OTLP, set by OpenTelemetry's own variables (docs/service.md).
+ * What is sent is the allow-list of the log:
  * never a key, a filter value or a record. A collector that cannot be reached holds no call up.
  * @throws MissingPackageError where the packages are not installed
  */

@@ -21,7 +21,7 @@ class TlsError extends Error {
 /** How often the files are looked at, in milliseconds: whoever renews certificates does it weeks ahead. */
 const LOOK_MS = 5_000;
 
-/** @throws TlsError where a file cannot be read or is no PEM, the two do not belong together, or the certificate has ended */
+/** @throws TlsError where a file is none, the two do not belong together, or the certificate has ended */
 export async function readTls({ cert, key }: TlsFiles, now: number): Promise<TlsPair> {
   const [certPem, keyPem] = await Promise.all([readPem(cert), readPem(key)]);
   const pair = { cert: certPem, key: keyPem, minVersion: "TLSv1.2" } as const;
@@ -55,7 +55,7 @@ function parsed<Value>(what: string, parse: () => Value): Value {
 }
 
 /**
- * Serves renewed files from the next connection on. Files that do not fit (the one is there, the other not yet) change nothing and
+ * Serves renewed files from the next connection on. Files that do not fit change nothing and
  * are looked at again when they change again.
  * @returns ends it
  */

@@ -1,17 +1,14 @@
 import { within } from "./deadline.ts";
 import { Problem, VanishedError } from "./problem.ts";
 
-/** Calls that are charged by what they bring, and those that never are, at the dataset; and large bodies, at the event loop. */
+/** Calls that are charged, and those that never are, at the dataset; and large bodies, at the event loop. */
 export type TurnKind = "paid" | "free" | "large";
 
 export interface TurnBounds {
-  /** Calls that the dataset works at, at once: 16. */
   readonly dataset: number;
-  /** Of one kind, of all keys: 16 paid, 3 free (one less than the least that the embedded dataset answers side by side), 2 large. */
+  /** Of one kind, of all keys: 16 paid, 3 free (one less than the dataset answers side by side), 2 large. */
   readonly all: Readonly<Record<TurnKind, number>>;
-  /** Of one kind and key: 8 paid, 2 free, 1 large. */
   readonly ofKey: Readonly<Record<TurnKind, number>>;
-  /** Calls of one key and kind that wait: 1,000. */
   readonly waiting: number;
 }
 
@@ -38,17 +35,15 @@ export function boundsOf(said: {
   };
 }
 
-/** After a large body the event loop is the others' for twice as long as it took, but no longer than this: the dataset may have been what took long. */
+/** After a large body the event loop is the others' for twice as long as it took, but no longer than this. */
 const MOST_REST_MS = 20;
 /** Somebody else is there who took a turn within this time. */
 const COMPANY_MS = 1_000;
 
-/** The calls of one key and kind. */
 interface Lane {
   readonly id: string;
   readonly kind: TurnKind;
   running: number;
-  /** What begins each of them, in the order in which they came. */
   readonly waiting: Set<() => void>;
 }
 
@@ -57,11 +52,9 @@ export class Turns {
   readonly #bounds: TurnBounds;
   readonly #patienceMs: number;
   readonly #workMs: number;
-  /** The first of them has waited longest for its turn. */
   readonly #lanes = new Map<string, Lane>();
   readonly #running: Record<TurnKind, number> = { paid: 0, free: 0, large: 0 };
   readonly #now: () => number;
-  /** Who took the last turn, and who the last one before of somebody else. */
   #last = { who: "", at: Number.NEGATIVE_INFINITY };
   #other = this.#last;
 

@@ -104,7 +104,6 @@ function toldOf({ costs = {}, ...rest }: PlanChanges): Readonly<Record<string, u
 /** A million credits: far above any price, and far below where sums of prices leave 64 bits. */
 const MAX_PRICE: Credits = credits(1_000_000n * 1_000_000n);
 
-/** @throws RangeError naming the figure that no plan may have */
 function checkPlan(plan: Plan): void {
   for (const [name, value] of [
     ["per minute", plan.perMinute],

@@ -30,7 +30,6 @@ import type {
 import type { LedgerDatabase } from "./ledger-database.ts";
 import { auditQuery, auditRow, entriesQuery, ledgerEntry, type Query, usageQuery, usageRow } from "./listing.ts";
 
-/** What operators do and look up. */
 export abstract class Administrator implements Administration {
   protected readonly database: LedgerDatabase;
   protected readonly now: () => number;

@@ -7,7 +7,6 @@ export function anchoredClock(wall: () => number, monotonic: () => number): () =
 const DAY_MS = 86_400_000;
 let lastDay = { number: Number.NaN, text: "" };
 
-/** The UTC day of an instant as `YYYY-MM-DD`. Asked for with every charge, hence remembered. */
 export function utcDay(epochMs: number): string {
   const number = Math.floor(epochMs / DAY_MS);
   if (number !== lastDay.number) lastDay = { number, text: new Date(epochMs).toISOString().slice(0, 10) };

@@ -2,7 +2,7 @@
 export type Row = Record<string, unknown>;
 
 /**
- * `id` is the number of a hold: a text in the code and on PostgreSQL, a whole number on SQLite. `utf8` is a text that may be given as its
+ * `id` is the number of a hold: a text, and a whole number on SQLite. `utf8` is a text that may be given as its
  * bytes, so that they are not made a text first.
  */
 export type ColumnType = "text" | "utf8" | "bigint" | "integer" | "id";
@@ -58,5 +58,5 @@ export async function run<Value>(
   return step.value;
 }
 
-/** A *durable* change is synced before it is acknowledged; a *volatile* one survives every process, and not a power failure. */
+/** A *durable* change is synced before it is acknowledged; a *volatile* one survives no power failure. */
 export type Durability = "durable" | "volatile";

@@ -54,7 +54,6 @@ export class NoLedgerError extends Error {
   }
 }
 
-/** What is there is no ledger that this version can keep. */
 export class LedgerFormatError extends Error {
   override readonly name = "LedgerFormatError";
 }

@@ -15,7 +15,7 @@ export type MoneyRequest =
       readonly kind: "release";
       readonly holdId: string;
       readonly state: "voided" | "expired";
-      /** The settlement of this hold was reported as failed although its commit may stand: then the charge goes back. */
+      /** The settlement was reported as failed although its commit may stand: then the charge goes back. */
       readonly refund: boolean;
     }
   | Adjust
@@ -23,7 +23,6 @@ export type MoneyRequest =
       readonly kind: "refund";
       readonly holdId: string;
       readonly operation: string;
-      /** Undefined: what is left of the charge. */
       readonly amount: Credits | undefined;
       readonly note: string;
       readonly actor: string;
@@ -56,7 +55,6 @@ export interface Money extends Place {
 export interface Principal {
   readonly revokedAt: number | null;
   readonly expiresAt: number | null;
-  /** Of its account. */
   readonly suspendedAt: number | null;
 }
 
@@ -73,7 +71,6 @@ export interface Capped extends Budget {
 export interface Operation {
   readonly kind: EntryKind;
   readonly amount: Credits;
-  /** The hold whose charge came back. */
   readonly refundOf: string | null;
 }
 
@@ -95,7 +92,6 @@ export interface ReplyRecord {
   /** Of the key that asked for it. */
   readonly origin: string;
   readonly charged: Credits;
-  /** Undefined: in flight. */
   readonly reply: StoredReply | undefined;
   readonly damaged: boolean;
 }
@@ -109,22 +105,16 @@ export interface Facts {
   readonly operations: ReadonlyMap<string, Operation>;
   /** By id: of a key that is no row there is nothing to know. */
   readonly keys: ReadonlyMap<string, KeyFacts>;
-  /** By id: the sessions of the console that want to spend. */
   readonly sessions: ReadonlyMap<string, Principal>;
-  /** By origin, of keys that have a cap. */
   readonly budgets: ReadonlyMap<string, Capped>;
-  /** What came back of a hold's charge so far. */
   readonly refunded: ReadonlyMap<string, Credits>;
   readonly nextHoldId: bigint;
 }
 
 /** What a group's changes are chained to (chain.ts). */
 export interface Links {
-  /** The last link of each place's entries; "" where there is none. */
   readonly heads: ReadonlyMap<string, string>;
-  /** Digests of holds. */
   readonly holds: ReadonlyMap<string, string>;
-  /** Request hashes of holds with an idempotency record. */
   readonly requests: ReadonlyMap<string, string>;
 }
 

@@ -6,7 +6,7 @@ import { StoreUnavailableError } from "./errors.ts";
 import { resultCode, SQLITE_BUSY } from "./group-commit.ts";
 import { sealOf } from "./seal.ts";
 
-/** What is wrong where a ledger's file is gone or empty, and what lies beside it says that there was one; undefined where all is as it may be. */
+/** What is wrong where a ledger's file is gone or empty, and what lies beside it says that there was one. */
 export function lostLedger(path: string): string | undefined {
   const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   if (sizeOf(path) > 0) return undefined;
@@ -28,7 +28,6 @@ export class LedgerFiles {
     this.#opened = new Map(["", "-wal", "-shm"].map((end) => [path + end, statSync(path + end).ino]));
   }
 
-  /** The inode of the ledger itself. */
   get ledger(): number {
     return this.#opened.get(this.path) ?? 0;
   }
@@ -51,9 +50,9 @@ export class LedgerFiles {
 }
 
 /**
- * Called before a ledger is opened to write. SQLite would make a missing index of the log anew, beside a process that still works on the removed
+ * Before a ledger is opened to write: SQLite would make a missing index anew, beside a process at work on the removed
  * one: two writers that do not see each other damage the file.
- * @throws StoreUnavailableError where another process has it open without its files, or where only its log or its seal is there
+ * @throws StoreUnavailableError where another process has it open without its files, or only its log or seal is there
  */
 export async function assertFilesBeside(path: string, patienceMs: number): Promise<void> {
   const lost = lostLedger(path);

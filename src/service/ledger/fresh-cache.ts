@@ -23,7 +23,6 @@ export class FreshCache<T> implements Remembered<T> {
     readonly staleMs: number;
     readonly now: () => number;
     readonly size: number;
-    /** Whether an error means that the store is away, so that an older value may stand in. */
     readonly isOutage: (error: unknown) => boolean;
   }) {
     this.#freshMs = options.freshMs;

@@ -9,10 +9,8 @@ export interface GroupCommitOptions<Request> {
   readonly apply: (group: readonly Request[]) => readonly Outcome[];
   /** Called after each commit: what it throws is what the callers get instead of their outcomes. */
   readonly confirm: () => void;
-  /** In ms. */
   readonly waitMs: number;
   readonly size: number;
-  /** In ms. */
   readonly patienceMs: number;
   /** How many more durable changes can come soon: the group does not wait once all of them are in. */
   readonly expected: () => number;
@@ -32,7 +30,7 @@ export const SQLITE_BUSY = 5;
 export const SQLITE_CORRUPT = 11;
 const SQLITE_CONSTRAINT = 19;
 
-/** SQLite's primary result code of an error; undefined for errors of others. The driver leaves the code out of some of its errors. */
+/** SQLite's primary result code of an error. The driver leaves it out of some of its errors. */
 export function resultCode(error: unknown): number | undefined {
   const { code, errcode, message } = (error ?? {}) as { code?: unknown; errcode?: unknown; message?: unknown };
   if (typeof errcode === "number") return errcode & 0xff;
@@ -55,7 +53,7 @@ function isOfOneChange(error: unknown): boolean {
   return code === SQLITE_CONSTRAINT || (code === undefined && !(error instanceof StoreUnavailableError));
 }
 
-/** The one writer of a process. Volatile changes are committed at once and unsynced; durable ones wait for company and sync all. */
+/** The one writer of a process. Volatile changes are committed at once; durable ones wait for company and sync all. */
 export class GroupCommit<Request> {
   readonly #database: DatabaseSyncInstance;
   readonly #options: GroupCommitOptions<Request>;
@@ -194,7 +192,7 @@ export class GroupCommit<Request> {
     }
   }
 
-  /** A refused commit may stand whole in the log: one is written over it at once, so that a crash cannot bring it back. */
+  /** A refused commit may stand whole in the log: one is written over it, so that a crash cannot bring it back. */
   #rollback(committing: boolean): void {
     const database = this.#database;
     try {

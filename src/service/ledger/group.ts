@@ -31,7 +31,6 @@ export interface GroupOptions {
   readonly lock?: Place;
 }
 
-/** The keys of what a group asks for. */
 function wanted(group: readonly Asked[]) {
   const places = new Map<string, Place>();
   const [holds, operations] = [new Set<string>(), new Set<string>()];

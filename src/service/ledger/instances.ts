@@ -45,10 +45,10 @@ export function thisProcess(): ProcessIdentity {
   return { pid, started: processStat(pid)?.started ?? "", machine };
 }
 
-/** The process-number space of a whole machine. A container has one of its own, and often the machine id of its image. */
+/** The process-number space of a whole machine. A container has its own, and often the machine id of its image. */
 const WHOLE_MACHINE = "pid:[4026531836]";
 
-/** Whether `owner` ran on this very machine before it was started anew. Host names are no proof: many machines are called `app`. */
+/** Whether `owner` ran on this very machine before it was started anew. Many machines share a host name. */
 function wasRebooted(owner: string, self: string): boolean {
   const [ownerId, ownerHost, ownerBoot, ownerSpace] = owner.split("|");
   const [id, host, boot, space] = self.split("|");
@@ -59,7 +59,7 @@ function wasRebooted(owner: string, self: string): boolean {
 /**
  * The process table decides; from elsewhere only the heartbeat. A stopped process lives.
  * @param silentMs since its heartbeat
- * @param local whether all processes of the ledger are on one machine: then one that ran before its last start is gone */
+ * @param local whether all its processes are on one machine: then one that ran before its last start is gone */
 export function isAlive(owner: ProcessIdentity, self: ProcessIdentity, silentMs: number, local: boolean): boolean {
   if (owner.machine !== self.machine) {
     return !(local && wasRebooted(owner.machine, self.machine)) && silentMs <= SILENCE_MS;
@@ -85,7 +85,7 @@ export class Instances {
   readonly #self = thisProcess();
   readonly #clock: string;
 
-  /** @param clock SQL for the database's own time in ms, where processes with other clocks meet; else `NULL`: heartbeats are in ours */
+  /** @param clock SQL for the database's own time in ms, where processes with other clocks meet; else `NULL` */
   constructor(clock: string) {
     this.#clock = clock;
     this.columns = `h.owner, i.pid, i.started, i.machine, i.heartbeat_at, ${clock} AS clock`;

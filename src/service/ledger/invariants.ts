@@ -85,7 +85,6 @@ const INVARIANTS: readonly string[] = [
    FROM (${SUMS}) s LEFT JOIN usage u ON ${SAME} WHERE u.day IS NULL`,
 ];
 
-/** Recomputes them, from one snapshot. @returns one sentence for each breach */
 export function* verifySums(): Steps<readonly string[]> {
   const breaches: string[] = [];
   for (const sql of INVARIANTS) for (const row of yield* rowsOf(sql)) breaches.push(String(Object.values(row)[0]));

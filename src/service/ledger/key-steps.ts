@@ -82,7 +82,6 @@ function* originOf(id: string, { accountId, mode }: NewKey): Steps<string> {
 
 const scopesText = (scopes: readonly Scope[] | null | undefined): string | null => scopes?.join(",") ?? null;
 
-/** What changes or is made, for the audit. */
 const toldOf = ({ expiresAt, maxCredits, name, scopes }: KeyChanges): Readonly<Record<string, unknown>> => ({
   ...(name === undefined ? {} : { name }),
   ...(expiresAt == null ? {} : { expires_at: new Date(expiresAt).toISOString() }),

@@ -45,7 +45,6 @@ export interface StoredKey {
   readonly id: string;
   readonly name: string;
   readonly mode: KeyMode;
-  /** What may be shown of the key: prefix, first and last characters. */
   readonly prefix: string;
   readonly hash: string;
   readonly accountId: string;
@@ -65,10 +64,9 @@ export interface Spender extends StoredKey {
   readonly session?: string;
 }
 
-/** What a key, with those it was rotated from and to, may be charged in all. `0 <= spent + held <= cap` at all times. */
+/** What a key, with those it was rotated from and to, may be charged in all. `0 <= spent + held <= cap`. */
 export interface Budget {
   readonly cap: Credits;
-  /** Charged, less what was refunded. */
   readonly spent: Credits;
   readonly held: Credits;
 }
@@ -77,7 +75,6 @@ export interface KeyDetail extends StoredKey {
   /** Of the last call, written within a second of it; null: never used. */
   readonly lastUsedAt: number | null;
   readonly budget: Budget | null;
-  /** What this very key was charged, less what was refunded. */
   readonly spent: Credits;
 }
 
@@ -118,7 +115,6 @@ export interface Adjusted extends Balance {
 export interface Balance {
   readonly balance: Credits;
   readonly held: Credits;
-  /** Charged since midnight UTC. */
   readonly usedToday: Credits;
 }
 
@@ -126,7 +122,6 @@ export interface Account {
   readonly id: string;
   readonly name: string;
   readonly plan: Plan;
-  /** Since when its keys are refused; null: they are not. */
   readonly suspendedAt: number | null;
 }
 
@@ -134,7 +129,6 @@ export interface AccountSummary extends Account {
   readonly createdAt: number;
   readonly live: Pick<Balance, "balance" | "held">;
   readonly test: Pick<Balance, "balance" | "held">;
-  /** Keys that are neither revoked nor expired. */
   readonly keys: number;
 }
 
@@ -142,7 +136,6 @@ export interface AccountSummary extends Account {
 export type EntryKind = "grant" | "charge" | "refund" | "correction";
 
 export interface LedgerEntry {
-  /** Grows within account and mode. */
   readonly id: bigint;
   readonly accountId: string;
   readonly mode: KeyMode;
@@ -151,16 +144,13 @@ export interface LedgerEntry {
   readonly amount: Credits;
   readonly balanceAfter: Credits;
   readonly at: number;
-  /** The id of the key that was charged, or who administered. */
   readonly actor: string | null;
   /** What was charged or refunded: the call and the key. Null for the other kinds. */
   readonly call: string | null;
   readonly keyId: string | null;
   readonly requestId: string | null;
-  /** Of a charge: credits a row, and rows. */
   readonly price: Credits | null;
   readonly rows: number | null;
-  /** Of a refund: the entry of the charge. */
   readonly refundOf: bigint | null;
   readonly reference: string | null;
   readonly note: string;
@@ -172,12 +162,10 @@ export interface EntryQuery {
   readonly kind?: EntryKind;
   readonly keyId?: string;
   readonly call?: string;
-  /** Epoch ms: from `since` on, before `until`. */
   readonly since?: number;
   readonly until?: number;
   /** Only entries with a smaller id: the last one of the page before. */
   readonly before?: bigint;
-  /** 1 to 1,000. */
   readonly limit: number;
 }
 
@@ -199,12 +187,10 @@ export interface UsageRow {
   readonly day: string | null;
   readonly keyId: string | null;
   readonly call: string | null;
-  /** Calls that were charged. */
   readonly calls: number;
   /** Null where some were charged without saying how many. */
   readonly rows: number | null;
   readonly charged: Credits;
-  /** Given back on that day, whenever it was charged. */
   readonly refunded: Credits;
 }
 
@@ -216,7 +202,6 @@ export interface AuditRow {
   /** `accounts.create`, `keys.revoke`, `credits.add` ... */
   readonly action: string;
   readonly accountId: string | null;
-  /** The id of what was acted upon. */
   readonly target: string;
   readonly detail: Readonly<Record<string, unknown>>;
 }
@@ -225,7 +210,6 @@ export interface AuditQuery {
   readonly accountId?: string;
   readonly since?: number;
   readonly before?: bigint;
-  /** 1 to 1,000. */
   readonly limit: number;
 }
 
@@ -238,27 +222,23 @@ export interface HoldRequest {
   readonly call: CostedCall;
   readonly amount: Credits;
   readonly requestId: string;
-  /** Where the client sent one: the key and a SHA-256 over method, path, query and body. Scoped to account, mode and call. */
+  /** The key that the client sent, and a SHA-256 over the request. Scoped to account, mode and call. */
   readonly idempotency?: { readonly key: string; readonly requestHash: string };
 }
 
 export type HoldOutcome =
   | { readonly kind: "held"; readonly holdId: string; readonly balance: Credits; readonly held: Credits }
   | { readonly kind: "insufficient"; readonly balance: Credits; readonly held: Credits }
-  /** The cap of the key does not cover it (402). */
   | ({ readonly kind: "over_cap" } & Budget)
   /** Key or session came to its end after it was let in: 401, or 403 where its account is suspended. */
   | { readonly kind: "key_ended"; readonly why: "revoked" | "expired" | "suspended" | "signed_out" }
   /** With what was charged for the reply when it was answered first. */
   | { readonly kind: "replay"; readonly reply: StoredReply; readonly charged: Credits }
-  /** The same idempotency key is still being answered (409). */
   | { readonly kind: "in_flight" }
-  /** The idempotency key was used for another request (422). */
   | { readonly kind: "mismatch" };
 
 export interface Settlement {
   readonly holdId: string;
-  /** At most the amount held; the rest is refunded in the same transaction. */
   readonly amount: Credits;
   /** What the amount is made of: credits a row x rows. */
   readonly sold?: { readonly price: Credits; readonly rows: number };
@@ -283,9 +263,8 @@ export interface Administration {
   /** By the time they were made, revoked ones too. */
   listKeys(accountId: string): Promise<readonly KeyDetail[]>;
   key(id: string): Promise<KeyDetail | undefined>;
-  /** @throws RangeError for a cap below what is spent and held; StoreConflictError for a key that is revoked or unknown */
+  /** @throws RangeError for a cap below what is spent and held; StoreConflictError for a key that is none */
   updateKey(id: string, changes: KeyChanges, act?: Act): Promise<KeyDetail>;
-  /** @returns false where there is no such live key */
   revokeKey(keyId: string, act?: Act): Promise<boolean>;
   /** What is not named stays as it is, also where somebody else changes it at the same time. @returns the whole plan */
   setPlan(accountId: string, changes: PlanChanges, act?: Act): Promise<Plan>;
@@ -302,12 +281,12 @@ export interface Administration {
   audit(query: AuditQuery): Promise<readonly AuditRow[]>;
 }
 
-/** Accounts, keys, money and idempotency. Amounts are in credits; answers come after the commit, or StoreUnavailableError. */
+/** Accounts, keys, money and idempotency. Answers come after the commit, or StoreUnavailableError. */
 export interface Store extends Administration {
   readonly console: ConsoleStore;
   readonly people: PeopleStore;
 
-  /** @param hash from `hashApiKey`. @returns undefined where no such key exists or it was revoked; one that has expired is found */
+  /** @param hash from `hashApiKey`. @returns undefined where there is none, or it was revoked; not where it expired */
   findKey(hash: string): Promise<StoredKey | undefined>;
   account(accountId: string): Promise<Account | undefined>;
   balance(accountId: string, mode: KeyMode): Promise<Balance>;
@@ -316,21 +295,20 @@ export interface Store extends Administration {
 
   /** Reserves credits until the hold resolves. An idempotency key is looked up first, so a replay needs no balance. */
   hold(request: HoldRequest): Promise<HoldOutcome>;
-  /** Charges, refunds the difference, stores the reply. Rejects with HoldResolvedError where the hold was resolved before. */
+  /** Charges, refunds the difference, stores the reply. Rejects with HoldResolvedError where it was resolved before. */
   settle(settlement: Settlement): Promise<{ readonly reply: StoredReply; readonly balance: Credits }>;
-  /** Gives all back, also the charge of a `settle` that was rejected in doubt, unless a retry can have its reply. @returns the balance */
+  /** Gives all back, also the charge of a `settle` that was rejected in doubt. @returns the balance */
   release(holdId: string): Promise<Credits>;
 
   /** Commits nothing of note: rejects where no commit goes through, on a full disk or a read-only server. */
   probe(): Promise<void>;
-  /** Adds each `count` to its key's counter of that day (a difference, not a total), and notes that the key was used now. */
+  /** Adds each `count` to its key's counter of that day, and notes that the key was used now. */
   recordCalls(counts: readonly DayCount[]): Promise<void>;
   callsOfDay(day: string): Promise<readonly DayCount[]>;
-  /** The same of counts of few people, where a plan bounds them. */
   recordSmallCounts(counts: readonly DayCount[]): Promise<void>;
   smallCountsOfDay(day: string): Promise<readonly DayCount[]>;
 
-  /** Expires what dead processes left pending, as far as it is older; from then on by itself. Called with 0 at the start. @returns how many */
+  /** Expires what dead processes left pending; from then on by itself. Called with 0 at the start. @returns how many */
   recover(olderThanMs: number): Promise<number>;
   /** @returns one sentence for each breach of an invariant (docs/reliability.md) */
   verify(): Promise<readonly string[]>;
@@ -340,7 +318,6 @@ export interface Store extends Administration {
 }
 
 export interface LedgerOptions {
-  /** Wall clock, ms. */
   readonly now: () => number;
   /** Milliseconds that never go back (I12); without it `now` is believed as it is. */
   readonly monotonic?: () => number;

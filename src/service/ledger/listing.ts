@@ -19,7 +19,6 @@ export interface Query {
 
 const MOST_ROWS = 1_000;
 
-/** Conditions that hold together; `?` stands for the value, where there is one. */
 function where(conditions: readonly (readonly [sql: string, value: unknown])[]): Query {
   const given = conditions.filter(([, value]) => value !== undefined);
   const texts = given.map(([sql], index) => sql.replace("?", `$${index + 1}`));

@@ -2,7 +2,7 @@ import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 import { endianness } from "node:os";
 
 /*
- * SQLite takes what comes after a damaged frame of a write-ahead log for a commit that was cut, and says nothing. How far the log
+ * SQLite takes what comes after a damaged frame of a write-ahead log for a commit that was cut. How far the log
  * went is in its index (-shm) too: formats at https://sqlite.org/walformat.html.
  */
 
@@ -11,7 +11,7 @@ const LOG_HEAD = 32;
 const INDEX_HEAD = 48;
 const LITTLE = 0x377f0682;
 
-/** One sentence where the log of a ledger does not reach as far as its index says; undefined where it does, or nothing can be said. */
+/** One sentence where the log of a ledger does not reach as far as its index says. */
 export function logBreach(path: string): string | undefined {
   const index = firstBytes(`${path}-shm`, 2 * INDEX_HEAD);
   // Two copies: where they differ somebody is writing.

@@ -5,7 +5,7 @@ import type { Durability, Result, Row, Statement } from "./database.ts";
 import { StoreUnavailableError } from "./errors.ts";
 import { assertSchema } from "./schemas.ts";
 
-/** Serialisation, deadlock, lock timeout, too many connections, shutting down, starting up: the same request may succeed soon. */
+/** Serialisation, deadlock, lock timeout, too many connections, shutting down, starting up: it may succeed soon. */
 const TRANSIENT = /^(40001|40P01|55P03|53300|57P0\d|08...)$/;
 const CONNECTION =
   /ECONN|EPIPE|ETIMEDOUT|ENOENT|EHOSTUNREACH|terminat|timeout|Client has encountered a connection error|closed/i;
@@ -74,7 +74,7 @@ export class PostgresSession {
     await this.#pool.end();
   }
 
-  /** Tries again what may succeed soon: one deadline over attempts, pauses and answers, from `since` (`performance.now()`) on. */
+  /** Tries again what may succeed soon: one deadline over attempts, pauses and answers, from `since` on. */
   async retried<Value>(
     work: (repeated: boolean, left: Left) => Promise<Value>,
     since = performance.now(),

@@ -21,9 +21,7 @@ import { writeGroup } from "./writes.ts";
 export interface PostgresStoreOptions extends LedgerOptions {
   /** `postgres://user:password@host:port/database`. The password is in no message. */
   readonly url: string;
-  /** `headcount`. */
   readonly schema?: string;
-  /** 10. */
   readonly connections?: number;
   /** How long a key is believed without asking again: 10,000 ms; revocation is seen by other processes after that. */
   readonly keyFreshMs?: number;
@@ -31,7 +29,6 @@ export interface PostgresStoreOptions extends LedgerOptions {
 
 const INT8 = 20;
 
-/** @throws StoreUnavailableError where it cannot be reached; Error where its schema is newer or it does not sync */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
   const { ledger, now } = await openLedger(options);
   return new LedgerStore(ledger, {
@@ -249,7 +246,6 @@ export const verifyPostgres = async (execute: Execute): Promise<Verified> => ({
   head: await run(headOf(), execute),
 });
 
-/** @returns one sentence for each breach */
 const findBreaches = async (execute: Execute): Promise<readonly string[]> => [
   ...(await run(missingTriggers(), execute)),
   ...(await run(planned(verifySums(), "nestloop"), execute)),
@@ -257,7 +253,7 @@ const findBreaches = async (execute: Execute): Promise<readonly string[]> => [
 ];
 
 /**
- * Keeps the planner from what only its statistics could defend: right after a restore it has none. Sums of all rows are joined
+ * Keeps the planner from what only its statistics could defend: after a restore it has none. Sums of all are joined
  * as a whole, and pages of five hundred row by row.
  */
 function* planned<Value>(steps: Steps<Value>, ...without: readonly string[]): Steps<Value> {

@@ -37,7 +37,6 @@ const MAX_BALANCE: Credits = credits(9_000_000_000n * 1_000_000n);
 
 type Mutable<Lists> = { -readonly [Name in keyof Lists]: Lists[Name] extends readonly (infer Each)[] ? Each[] : never };
 
-/** The facts as the requests so far have left them. */
 interface Draft {
   readonly now: number;
   readonly money: Map<string, Money>;
@@ -52,7 +51,7 @@ interface Draft {
   readonly writes: Mutable<Omit<Writes, "money" | "budgets">>;
 }
 
-/** The one place where money moves. Each request sees what those before it left; one that fails changes nothing. Pure but for `reply`. */
+/** The one place where money moves. Each request sees what those before it left; one that fails changes nothing. */
 export function decide(facts: Facts, group: readonly Asked[]): { writes: Writes; outcomes: readonly Outcome[] } {
   const draft: Draft = {
     ...facts,
@@ -241,7 +240,7 @@ function giveBack(draft: Draft, held: Hold, state: "voided" | "expired"): void {
   if (held.idempotencyKey !== null) forget(draft, recordKey(held, held.call, held.idempotencyKey), held.id);
 }
 
-/** Once per hold, by the name of the operation. With an idempotency key there is no need: the retry gets the stored reply. */
+/** Once per hold, by the name of the operation. With an idempotency key the retry gets the stored reply. */
 function refundLost(draft: Draft, held: Hold): void {
   const operation = refundOf(held.id);
   const left = unrefunded(draft, held);
@@ -252,7 +251,7 @@ function refundLost(draft: Draft, held: Hold): void {
 
 type Adjustable = Extract<MoneyRequest, { readonly kind: "adjust" | "refund" }>;
 
-/** What an operator asks for. The name of the operation makes a second one nothing, and another one under it an error. */
+/** What an operator asks for. Its name makes a second one nothing, and another one under it an error. */
 function adjustOnce(draft: Draft, request: Adjustable, earlier: unknown): unknown {
   const place = request.kind === "adjust" ? request.place : holdOf(draft, request.holdId);
   const done = draft.operations.get(request.operation);

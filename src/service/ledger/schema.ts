@@ -1,8 +1,7 @@
-/** What the two databases write differently. */
 interface Dialect {
   readonly int: string;
   readonly status: string;
-  /** Ids of holds: numbers on SQLite, made by the process on PostgreSQL, so that it can ask for one after a lost reply. */
+  /** Ids of holds: numbers on SQLite; on PostgreSQL made by the process, which can ask for one after a lost reply. */
   readonly holdId: string;
   readonly entryId: string;
   readonly keyed: string;
@@ -161,7 +160,7 @@ const MORE: Readonly<Record<string, string>> = {
   console_segments: ", PRIMARY KEY (account_id, name)",
 };
 
-/** The columns of {@link beside}: each row repeats them in one more, kept by the database, and verify compares the two. */
+/** The columns of {@link beside}: each row repeats them in one more, kept by the database; verify compares the two. */
 export const TWINS: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
   Object.entries(beside("")).map(([table, columns]) => [table, columns.map((column) => column.split(" ", 1)[0] ?? "")]),
 );

@@ -15,7 +15,6 @@ export function assertSchema(found: unknown): void {
   );
 }
 
-/** @returns whether there is one @throws LedgerFormatError where this version of the program cannot use it */
 function isThere(found: number, place: string): boolean {
   if (found === 0 || found === SCHEMA_VERSION) return found > 0;
   const what = `${place} has ledger schema ${found}; this version of headcount knows ${SCHEMA_VERSION}`;
@@ -34,7 +33,6 @@ function assertOurs(database: DatabaseSyncInstance, path: string): void {
   throw new LedgerFormatError(`${path} is a database of another program, not a headcount ledger`);
 }
 
-/** @throws LedgerFormatError where the file is no ledger of this version */
 export function assertLedger(database: DatabaseSyncInstance, path: string): void {
   assertOurs(database, path);
   isThere(pragma(database, "user_version"), path);
@@ -52,14 +50,13 @@ export function checkSqliteVersion(database: DatabaseSyncInstance): void {
   }
 }
 
-/** Nothing is written. @returns whether there is a ledger @throws LedgerFormatError where the file is of another program or version */
+/** Nothing is written. @returns whether there is a ledger @throws LedgerFormatError for one of another version */
 export function assertKnown(database: DatabaseSyncInstance, path: string): boolean {
   const found = pragma(database, "user_version");
   if (found !== 0 || pragma(database, "application_id") !== 0) assertOurs(database, path);
   return isThere(found, path);
 }
 
-/** Several processes may do it at once. @throws Error where the file is of another program or version */
 export function makeTables(database: DatabaseSyncInstance, path: string): void {
   if (assertKnown(database, path)) return;
   database.exec("BEGIN IMMEDIATE");
@@ -75,7 +72,7 @@ export function makeTables(database: DatabaseSyncInstance, path: string): void {
   }
 }
 
-/** As {@link makeTables}, in the search path. @param create else NoLedgerError where there is none @throws Error on a server without syncs */
+/** As {@link makeTables}, in the search path. @param create else NoLedgerError where there is none */
 export async function makePostgresTables(client: PoolClient, schema: string, create: boolean): Promise<void> {
   const { rows } = await client.query<{ fsync: string; pages: string }>(
     "SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS pages",

@@ -14,8 +14,8 @@ import {
 import { dirname } from "node:path";
 
 /*
- * A ledger's file is sealed when its last process closes it: a digest of every page, beside it. Rows have chains and sums of their
- * own; the seal sees the bytes that mean nothing too, and says which page is hurt. Whoever opens the file to write breaks it first.
+ * A ledger's file is sealed when its last process closes it: a digest of every page. Rows have chains of their
+ * own; the seal says which page is hurt. Whoever opens the file to write breaks it first.
  */
 
 const PAGE = 4_096;
@@ -63,7 +63,7 @@ export function seal(path: string, file: number): void {
   syncFolder(path);
 }
 
-/** Durable before anything is written to the file: a seal that came back after a power failure would accuse a sound file. */
+/** Durable before anything is written: a seal that came back after a power failure would accuse a sound file. */
 export function breakSeal(path: string): void {
   if (!existsSync(sealOf(path))) return;
   rmSync(sealOf(path), { force: true });
@@ -84,9 +84,7 @@ function syncFolder(path: string): void {
 }
 
 export interface BrokenPages {
-  /** From 1. */
   readonly pages: readonly number[];
-  /** What is wrong with the seal itself. */
   readonly seal: string | undefined;
 }
 

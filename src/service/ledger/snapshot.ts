@@ -13,7 +13,7 @@ import { seal } from "./seal.ts";
 import { isFile } from "./sqlite-file.ts";
 import { Statements } from "./statements.ts";
 
-/** One state of a ledger, in a file of its own, while services go on charging. @returns its head @throws NoLedgerError */
+/** One state of a ledger, in a file of its own, while services go on charging. @returns its head */
 export async function snapshotLedger(path: string, to: string): Promise<string> {
   await assertFilesBeside(path, PATIENCE_MS);
   if (!isFile(path)) throw new NoLedgerError(path);
@@ -24,17 +24,15 @@ export async function snapshotLedger(path: string, to: string): Promise<string> 
     database.prepare("VACUUM INTO ?").run(to);
   });
   return withFile(to, (copy) => {
-    // None of the processes at work on the ledger will ever answer from the copy: what they hold goes back when it is opened.
+    // None of the processes at work will ever answer from the copy: what they hold goes back when it is opened.
     copy.exec("DELETE FROM instances");
     return runNow(headOf(), new Statements(copy).execute);
   });
 }
 
 export interface Restored {
-  /** Epoch ms. */
   readonly at: number;
   readonly by: string;
-  /** When the copy was made, ISO 8601. */
   readonly madeAt: string;
 }
 

@@ -22,11 +22,10 @@ export interface Verified {
   readonly breaches: readonly string[];
   /** What cannot be seen from the file alone. */
   readonly notes: readonly string[];
-  /** {@link headOf}; null where it cannot be read. */
   readonly head: string | null;
 }
 
-/** Verifies a file and writes nothing, not even beside it; at need a copy in the folder for temporary files. @throws NoLedgerError */
+/** Verifies a file and writes nothing, not even beside it; at need a copy among the temporary files. */
 export async function verifySqliteFile(path: string): Promise<Verified> {
   const lost = lostLedger(path);
   if (lost !== undefined) return { breaches: [`file: ${lost}`], notes: [], head: null };
@@ -54,7 +53,7 @@ interface Looked<Value> {
   readonly logged: boolean;
 }
 
-/** Reads a file at a place (a path or an address of SQLite). @param sealed what its seal says @param cut what is wrong with its log */
+/** Reads a file at a place. @param sealed what its seal says @param cut what is wrong with its log */
 type Look<Value> = (place: string, sealed?: BrokenPages, cut?: string) => Promise<Value>;
 
 async function lookAt<Value>(path: string, look: Look<Value>): Promise<Looked<Value>> {
@@ -127,7 +126,7 @@ async function withReader<Value>(
   }
 }
 
-/** One sentence for each page that is not as it was when the last process closed the file. @param database knows what is on it */
+/** One sentence for each page that is not as it was sealed. @param database knows what is on it */
 function pageBreaches(sealed: BrokenPages | undefined, database: DatabaseSyncInstance | undefined): readonly string[] {
   if (sealed === undefined) return [];
   const pages = sealed.pages.slice(0, MOST_PAGES).map((page) => {

@@ -29,7 +29,7 @@ export interface SqliteStoreOptions extends LedgerOptions {
   readonly synchronous?: "FULL" | "NORMAL";
 }
 
-/** @throws StoreUnavailableError where the file cannot be opened or locked; Error where it is no ledger, or a newer one */
+/** @throws StoreUnavailableError where the file cannot be opened or locked; Error where it is no ledger of ours */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const { DatabaseSync } = await needed("@photostructure/sqlite", import("@photostructure/sqlite"));
   const patienceMs = options.patienceMs ?? PATIENCE_MS;
@@ -37,7 +37,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   await assertFilesBeside(options.path, patienceMs);
   if (options.create === false && !isFile(options.path)) throw new NoLedgerError(options.path);
   try {
-    // Made here and not by SQLite, so that no moment passes in which others may read it; the log files inherit the mode.
+    // Made here and not by SQLite, so that no moment passes in which others may read it.
     closeSync(openSync(options.path, "a", 0o600));
     chmodSync(options.path, 0o600);
     database = new DatabaseSync(options.path, { timeout: 20, enableForeignKeyConstraints: true });
@@ -151,7 +151,7 @@ class SqliteLedger implements LedgerDatabase {
     return reading(() => this.#statements.execute({ sql, values }).rows);
   }
 
-  /** Asked once for all that came in this turn of the event loop, after the last of them; and believed while nothing but promises is waited for. */
+  /** Asked once for all that came in this turn of the event loop, and believed while only promises are waited for. */
   readonly generation = (): number | Promise<number> => {
     if (this.#believed && this.#commits === commits && !this.#closed) return this.#generation;
     this.#asking ??= new Promise((resolve, reject) => {
@@ -249,7 +249,7 @@ class SqliteLedger implements LedgerDatabase {
   async close(): Promise<void> {
     await this.#writer.drain();
     this.#closed = true;
-    // What our index says of the log is no longer so: folded back by it, the log would overwrite what others wrote. So would SQLite at the close.
+    // What our index says of the log is no longer so: folded back by it, the log would overwrite what others wrote.
     if (this.#files.areReplaced) {
       abandoned.push(this.#database);
       return;
@@ -269,7 +269,7 @@ class SqliteLedger implements LedgerDatabase {
   #sealAlone(): void {
     this.#files.assertInPlace();
     this.#statements.clear();
-    // The last commit may have been one that needs no sync; a rollback journal that is not synced in order can put back a torn page.
+    // The last commit may have been unsynced; a rollback journal that is not synced in order can put back a torn page.
     this.#database.exec("PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
     try {
       seal(this.#path, this.#files.ledger);

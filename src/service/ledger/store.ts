@@ -30,7 +30,7 @@ import { peopleStore } from "./people.ts";
 import { VersionCache } from "./version-cache.ts";
 
 const HEARTBEAT_MS = 10_000;
-/** The most idempotency records that one transaction and one heartbeat remove: 500 each second keep up with the busiest service. */
+/** The most idempotency records that one transaction removes: 500 each second keep up with the busiest service. */
 const PRUNE_ROWS = 500;
 const PRUNE_ROUNDS = 10;
 const KEEP_COUNTS_MS = 3 * 24 * 60 * 60 * 1000;
@@ -43,7 +43,7 @@ export interface LedgerStoreOptions {
   readonly heartbeatMs: number | undefined;
   /** Who administers where an act does not say: `service`. */
   readonly actor: string | undefined;
-  /** How long keys and plans are believed without asking again, where asking is slow; undefined: they are always asked for. */
+  /** How long keys and plans are believed without asking again; undefined: they are always asked for. */
   readonly freshMs?: number;
 }
 

@@ -7,7 +7,7 @@ interface Kept<Value> {
 }
 
 /**
- * Values from memory as long as nothing was committed, by this process or any other. Kept as the promises that brought them: whoever
+ * Values from memory as long as nothing was committed. Kept as the promises that brought them: whoever
  * asks again gets the same one, and nothing is made for it.
  */
 export class VersionCache<Value> implements Remembered<Value> {

@@ -78,7 +78,6 @@ export function* writeGroup(writes: Writes, links: Links, { instances, now }: Gr
   }
 }
 
-/** @returns the heads as they are after it */
 function* writeEntries(
   entries: readonly Entry[],
   links: Links,
@@ -125,7 +124,6 @@ function* writeEntries(
   return heads;
 }
 
-/** What the audit says of an entry. */
 const actOf = ({ accountId, actor, amount, kind, mode, note, operation, refundOf }: Entry): Acted => ({
   actor,
   action: ACTIONS[kind] ?? kind,
@@ -147,7 +145,6 @@ const ACTIONS: Readonly<Record<string, string>> = {
 
 type Tuples = readonly (readonly unknown[])[];
 
-/** @returns how many rows changed */
 function* put(sql: string, types: readonly ColumnType[], rows: Tuples): Steps<number> {
   return rows.length === 0 ? 0 : (yield { sql, types, rows }).changed;
 }

@@ -30,7 +30,6 @@ interface Told {
 /** By the key as the ledger remembers it: after any commit it is another object. So are account and money. */
 const told = new WeakMap<StoredKey, Told>();
 
-/** The answer to `GET /v1/account`: an envelope with the members of {@link AccountResult}. */
 export function accountBody(
   account: Account,
   key: StoredKey,
@@ -81,7 +80,7 @@ function lastingText(account: Account, key: StoredKey, maxDepth: number | undefi
   };
 }
 
-/** JSON in characters that V8 keeps in one byte each: a single one beyond them makes an answer twice as dear to send. */
+/** JSON in characters that V8 keeps in one byte each: one beyond them makes an answer twice as dear to send. */
 function latin1Json(value: unknown): string {
   const escaped = JSON.stringify(value).replace(
     /[\u0100-\uffff]/g,

@@ -15,7 +15,6 @@ import { ended, invalid, Problem, suspended, VanishedError } from "../http/probl
 import type { Account, Budget, HoldRequest, Settlement, Spender, Store } from "../ledger/ledger.ts";
 import type { SuppressedPeople } from "../people/suppressed.ts";
 
-/** What the work of a paid call brought. */
 export interface Bought {
   /** Rows really returned: what is charged. */
   readonly rows: number;
@@ -51,10 +50,10 @@ export class OutcomeUnknownError extends Error {
   override readonly name = "OutcomeUnknownError";
 }
 
-/** How long giving back is waited for once the charge has had its time. It goes on by itself, at the latest with the next heartbeat. */
+/** How long giving back is waited for. It goes on by itself, at the latest with the next heartbeat. */
 const UNDO_MS = 500;
 
-/** Hold, work, settle (docs/contract.md, Credits). What fails after the hold gives all back; the answer exists once it is committed. */
+/** Hold, work, settle (docs/contract.md, Credits). What fails after the hold gives all back. */
 export async function purchase(store: Store, order: Purchase): Promise<Sale> {
   const { account, call, costed, key, rows } = order;
   const step: Trace["step"] = (name, work) => call.trace?.step(name, work) ?? work();
@@ -151,6 +150,5 @@ function aboveCap(rows: number, unit: Credits, amount: Credits, { cap, held, spe
 const inFlight = (held: Credits): string =>
   held > ZERO ? ` (${formatCredits(held)} more are held by calls in flight)` : "";
 
-/** What to do where only so many rows fit. */
 const lowered = (rows: number, fit: number, otherwise: string): string =>
   rows === 1 || fit < 1 ? otherwise : `lower per_page to ${Math.min(rows, fit)} or ${otherwise}`;

@@ -1,7 +1,7 @@
 import { hash as digest, randomBytes, timingSafeEqual } from "node:crypto";
 import type { KeyMode } from "../ledger/ledger.ts";
 
-/** `hc_live_` or `hc_test_`, 32 random bytes in base62, a checksum: errors and guesses need no look-up (docs/contract.md, Keys). */
+/** `hc_live_` or `hc_test_`, 32 random bytes in base62, a checksum: errors and guesses need no look-up. */
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const SECRET_BYTES = 32;
 /** 62^43 > 2^256. */
@@ -11,10 +11,8 @@ const CHECKSUM_LENGTH = 6;
 const PATTERN = new RegExp(`^hc_(live|test)_([0-9A-Za-z]{${SECRET_LENGTH}})([0-9A-Za-z]{${CHECKSUM_LENGTH}})$`);
 
 export interface ApiKey {
-  /** The whole key, shown once and never stored. */
   readonly key: string;
   readonly mode: KeyMode;
-  /** SHA-256 of the whole key, hex: what is stored. */
   readonly hash: string;
   /** What may be shown afterwards: `hc_live_Ab3d…9xYz`. */
   readonly prefix: string;
@@ -30,7 +28,6 @@ function base62(value: bigint, length: number): string {
   return text;
 }
 
-/** The first 32 bits of a SHA-256 in base62. */
 function checksum(mode: KeyMode, secret: string): string {
   let rest = Number.parseInt(digest("sha256", `hc_${mode}_${secret}`, "hex").slice(0, 8), 16);
   let text = "";
@@ -50,10 +47,9 @@ export function makeApiKey(mode: KeyMode, random: (n: number) => Uint8Array = ra
   return { key, mode, hash: hashApiKey(key), prefix: displayPrefix(key) };
 }
 
-/** Keys whose form and checksum were found right, by their SHA-256: whoever comes again is hashed once, and no key is kept for it. */
+/** Keys whose form and checksum were right, by their SHA-256: whoever comes again is hashed once. */
 const sound = new Map<string, Pick<ApiKey, "mode" | "hash">>();
 const MAX_SOUND = 10_000;
-/** Longer than any key. */
 const MAX_HASHED = 100;
 
 /** Exactly as it was sent. @returns undefined where form or checksum are wrong */
@@ -72,7 +68,6 @@ export function parseApiKey(text: string): Pick<ApiKey, "mode" | "hash"> | undef
   return key;
 }
 
-/** SHA-256, hex. One round is right for 256 random bits: there is nothing to guess. */
 export const hashApiKey = (key: string): string => digest("sha256", key, "hex");
 
 /** Whether two hashes are the same, in a time that does not tell where they differ. */

@@ -5,9 +5,7 @@ export interface KeptReply {
   readonly accountId: string;
   readonly mode: KeyMode;
   readonly call: string;
-  /** Its Idempotency-Key. */
   readonly key: string;
-  /** Epoch ms. */
   readonly createdAt: number;
   readonly reply: StoredReply;
 }
@@ -16,9 +14,7 @@ export interface KeptReply {
 export interface KeptFilters {
   readonly kind: "export" | "segment";
   readonly accountId: string;
-  /** Its id, or its name. */
   readonly id: string;
-  /** JSON. */
   readonly filters: string;
 }
 
@@ -32,6 +28,6 @@ export interface PeopleStore {
   removeFilters(these: readonly KeptFilters[]): Promise<void>;
   /** One row of the audit, which says how much and not who. */
   note(detail: Readonly<Record<string, number>>, by: string): Promise<void>;
-  /** Overwrites what was deleted before: the file is built again. @returns false where another process kept that from being done whole */
+  /** Overwrites what was deleted before. @returns false where another process kept that from being done whole */
   wipe(): Promise<boolean>;
 }

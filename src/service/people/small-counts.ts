@@ -7,11 +7,10 @@ export const SMALL_COUNTS_A_DAY = 100;
 
 interface SmallCountsOptions extends Omit<RateLimiterOptions, "store"> {
   readonly store: Pick<Store, "recordSmallCounts" | "smallCountsOfDay">;
-  /** Told of each, and whether it was answered. */
   readonly onAsked?: ((key: string, isAnswered: boolean) => void) | undefined;
 }
 
-/** Exact free counts of few people spell out what is in the record of somebody whom nobody bought: so many a day, where the plan says so. */
+/** Exact free counts of few people spell out what is in a record that nobody bought: so many a day. */
 export class SmallCounts {
   readonly #limiter: RateLimiter;
   readonly #onAsked: SmallCountsOptions["onAsked"];
@@ -28,7 +27,7 @@ export class SmallCounts {
   load = (): Promise<void> => this.#limiter.load();
   flush = (): Promise<void> => this.#limiter.flush();
 
-  /** @param count that is about to be told; null: none is @throws Problem 429 where the key has asked for too many small ones today */
+  /** @param count that is about to be told; null: none is @throws Problem 429 where there were too many today */
   tell({ origin }: Pick<StoredKey, "origin">, { smallCounts }: Pick<Plan, "smallCounts">, count: number | null): void {
     if (smallCounts === null || count === null || count >= smallCounts) return;
     // Keys that follow one another share what they may ask.

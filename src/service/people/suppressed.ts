@@ -16,7 +16,6 @@ export const LEFT_OUT = "x-suppressed-count";
 
 const textOf = (value: JsonValue | undefined): string | undefined => (typeof value === "string" ? value : undefined);
 
-/** Who a record is of; undefined where it is of nobody. */
 function namedIn(record: JsonValue): Named | undefined {
   if (!isNested(record)) return undefined;
   const { company_domain: domain, id, network_url: address } = record;
@@ -24,14 +23,13 @@ function namedIn(record: JsonValue): Named | undefined {
   return { id: textOf(id), address: textOf(address), domain: textOf(domain) };
 }
 
-/** The people of a page's reply. */
 export function peopleIn({ body }: StoredReply): Named[] {
   const envelope = parseExact(body.toString());
   if (!isNested(envelope) || !Array.isArray(envelope.result)) return [];
   return envelope.result.flatMap((record: JsonValue) => namedIn(record) ?? []);
 }
 
-/** A page's reply without whom `hides` names, and how many that were; the same one where it has none of them. What was charged stays. */
+/** A page's reply without whom `hides` names, and how many that were. What was charged stays. */
 export function leaveOut(reply: StoredReply, hides: (who: Named) => boolean): StoredReply {
   const envelope = parseExact(reply.body.toString());
   if (!isNested(envelope) || !Array.isArray(envelope.result)) return reply;
@@ -84,7 +82,7 @@ export class SuppressedPeople {
     return list.isEmpty ? reply : leaveOut(reply, (who) => list.hides(who));
   }
 
-  /** The engine with pages that have nobody of the list, also before the dataset in `datasetDir` is built again without them. */
+  /** The engine with pages that have nobody of the list, also before the dataset is built again without them. */
   over(engine: Engine, datasetDir: string): Engine {
     if (this.#folder === undefined) return engine;
     let known: { readonly stamp: string; readonly version: string; readonly whole: boolean } | undefined;

@@ -1,6 +1,5 @@
 import { escapeHtml, type Html, raw } from "./html.ts";
 
-/** `code`, **strong**, *emphasis* within a line. */
 function inline(text: string): string {
   return escapeHtml(text)
     .split(/(`[^`]+`)/)
@@ -40,7 +39,7 @@ function block(text: string): string {
   return `<p>${inline(lines.join(" "))}</p>`;
 }
 
-/** The Markdown that the document's own descriptions use, as HTML. Everything is escaped; blocks are parted by an empty line. */
+/** The Markdown of the document's own descriptions, as HTML. Everything is escaped. */
 export const markdown = (text: string): Html =>
   raw(
     text

@@ -45,7 +45,6 @@ async function run(to: string, options: FolderOptions, context: Context): Promis
   }
 }
 
-/** For `--json`, of both commands. */
 export const told = ({ dataset, files, head, made_at }: Manifest, more: Readonly<Record<string, string>>) => ({
   ...more,
   made_at,
@@ -64,7 +63,6 @@ export const linesOf = ({ dataset, files, head, made_at }: Manifest): readonly (
 
 const bytesOf = (files: Manifest["files"]): number => files.reduce((sum, { bytes }) => sum + bytes, 0);
 
-/** What went wrong with a copy, as an error of the command line. */
 export function backupError(error: unknown, dir: string): unknown {
   if (!(error instanceof Error)) return error;
   if (error.name === "TakenError") {

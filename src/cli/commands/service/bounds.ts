@@ -5,7 +5,6 @@ import { echo, spanMs } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { type Command, Option, offering } from "../../options.ts";
 
-/** What a key may be bound to, as it is typed. */
 export interface BoundOptions {
   readonly maxCredits?: string;
   readonly expires?: string;
@@ -26,7 +25,6 @@ export const addBoundOptions = (command: Command): Command =>
       }),
     );
 
-/** @throws CliError exit 2 naming what cannot be read */
 export function boundsOf({ expires, maxCredits, scope }: BoundOptions, now: number): KeyChanges {
   return {
     ...(maxCredits === undefined ? {} : { maxCredits: capOf(maxCredits) }),
@@ -60,7 +58,6 @@ function momentOf(flag: string, text: string, now: number): number {
   throw usageError(`${flag} ${echo(text)} lies in the past`, "headcount service keys revoke KEY ends a key now");
 }
 
-/** How long the key before goes on, in ms. */
 export function overlapOf(text: string): number {
   const span = text === "0" ? 0 : spanMs(text);
   if (span !== undefined) return span;

@@ -10,7 +10,6 @@ interface Progress {
   readonly total: number;
 }
 
-/** How text files are to be read. */
 export interface TextFlags {
   readonly encoding?: string;
   readonly skipLines?: string;
@@ -21,7 +20,6 @@ export const addTextFlags = (command: Command): Command =>
     .option("--encoding <name>", "what CSV and NDJSON are written in, such as windows-1252 (default: told by the file)")
     .option("--skip-lines <n>", "lines of CSV before the header (default: told by the file)");
 
-/** @throws CliError where they are none */
 export function textOptions({ encoding, skipLines }: TextFlags): { encoding?: string; skipLines?: number } {
   let label: string | undefined;
   try {
@@ -35,7 +33,6 @@ export function textOptions({ encoding, skipLines }: TextFlags): { encoding?: st
   };
 }
 
-/** What a command hands to a build of a dataset. */
 export interface BuildSetup {
   readonly datasetDir: string;
   readonly now: () => number;
@@ -49,7 +46,6 @@ export async function withBuild<Result>(
   options: FolderOptions,
   context: Context,
   work: (setup: BuildSetup) => Promise<Result>,
-  /** What somebody who interrupts it may want to know. */
   whenInterrupted?: string,
 ): Promise<Result> {
   const dir = await folderOf(options, context);

@@ -82,7 +82,6 @@ function amountOf(command: string, text: string): Credits {
   );
 }
 
-/** @throws CliError exit 2 for a text that could not be shown in a list */
 function adjustmentOf({ note, reference }: AdjustOptions, otherwise: string): Adjustment {
   for (const [flag, text, most] of [["--note", note, 500] as const, ["--reference", reference, 200] as const]) {
     if (text === undefined || (text.trim() !== "" && text.length <= most && harmless(text) === text)) continue;

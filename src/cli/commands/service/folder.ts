@@ -11,7 +11,6 @@ import { type Command, type GlobalOptions, Option } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { List, type Listed } from "./list.ts";
 
-/** Options of every command that works on a data folder. */
 export interface FolderOptions extends GlobalOptions {
   readonly data?: string;
   readonly store?: string;
@@ -43,15 +42,14 @@ export const addMode = (command: Command): Command =>
 export const placeFlags = ({ data, store }: FolderOptions): string =>
   `${data === undefined ? "" : ` --data ${shellWord(data)}`}${store === undefined ? "" : ` --store ${shellWord(withoutPassword(store))}`}`;
 
-/** The data folder that the options name. @throws CliError where there is no home to find the default in */
 export async function folderOf(options: FolderOptions, context: Context): Promise<string> {
   if (options.data === "") throw usageError("--data takes a folder, not an empty text");
   return options.data === undefined ? join(dataDir(context), "default") : resolve(context.cwd, options.data);
 }
 
 /**
- * Opens the accounts of the options' data folder, does the work, and closes them. Only in a folder with a dataset are accounts
- * made, so that a mistyped folder is not a new one. Errors become those of the command line.
+ * Opens the accounts of the options' data folder, does the work, closes them. Accounts are made only beside a dataset,
+ * so that a mistyped folder is not a new one. Errors become those of the command line.
  */
 export async function withStore<Result>(
   options: FolderOptions,
@@ -96,7 +94,6 @@ export const atDesk =
     });
   };
 
-/** Prints a list whole. @param none said on a terminal where there is nothing in it */
 export const printList = <Row>(
   { context, printer }: Pick<Desk<unknown>, "context" | "printer">,
   columns: readonly Listed<Row>[],
@@ -105,7 +102,6 @@ export const printList = <Row>(
 ): Promise<void> => new List(columns, printer).print(rows, context, none);
 
 const PAGE = 500;
-/** What a terminal shows of a long list where nobody says how much. */
 const SCREENFUL = 30;
 
 /** Prints a list page after page, however many rows there are; CSV as they come. */
@@ -221,7 +217,6 @@ export function nameOf(text: string): string {
   );
 }
 
-/** The account, or the error that names it. */
 export async function requireAccount(store: Store, id: string, options: FolderOptions) {
   const account = await store.account(id);
   if (account !== undefined) return account;

@@ -52,7 +52,6 @@ export function register(service: Command, context: Context): void {
     .does((options: ImportOptions) => run(options, context));
 }
 
-/** `1%` as a share, `100` as rows. */
 function refusedLimit(text: string): { readonly rows: number } | { readonly share: number } {
   const percent = /^(\d{1,3}(?:\.\d{1,6})?)%$/.exec(text)?.[1];
   if (percent !== undefined && Number(percent) <= 100) return { share: Number(percent) / 100 };
@@ -140,7 +139,6 @@ function summary(report: ImportReport, seconds: number, isDryRun: boolean): stri
 
 const DELIMITERS: Readonly<Record<string, string>> = { "\t": "tabs", ";": "semicolons", "|": "bars" };
 
-/** What a file was read as, where that is not plain. */
 function assumptions({ file, encoding, delimiter, skipped_lines, repaired }: FileReport): string[] {
   const found: string[] = [];
   if (encoding !== undefined && encoding !== "utf-8") found.push(encoding);

@@ -145,7 +145,6 @@ async function revoke({ options, printer, store }: Desk<AccountOptions>, id: str
 
 const forAccount = ({ account }: AccountOptions): string => (account === "default" ? "" : ` --account ${account}`);
 
-/** A key that lists are to be of: what was charged may name one that is no key of its own. @throws CliError exit 6 for a mistyped one */
 export async function requireUsedKey(store: Store, id: string, options: AccountOptions): Promise<void> {
   const [used] = await store.entries({ accountId: options.account, keyId: id, limit: 1 });
   if (used === undefined) await requireKey(store, id, options);

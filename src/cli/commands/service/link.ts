@@ -3,7 +3,6 @@ import { usageError } from "../../../shared/errors.ts";
 import { type Command, Option } from "../../options.ts";
 import { type AccountOptions, addAccountOptions, withStore } from "./folder.ts";
 
-/** Of `headcount serve` where nothing says otherwise. */
 const DEFAULT_ORIGIN = "http://127.0.0.1:8787";
 const ROLES = ["operator", "owner", "viewer"] as const;
 

@@ -6,21 +6,19 @@ import type { Printer } from "../../terminal/printer.ts";
 
 type Json = string | number | boolean | null;
 
-/** One column of a list: a key of its JSON documents, a column of its CSV, and where it has a title, one of the table. */
+/** One column of a list: of its JSON, of its CSV, and where it has a title, of the table. */
 export interface Listed<Row> {
   readonly name: string;
   readonly value: (row: Row) => Json;
-  /** As JSON has it; default: the value. */
   readonly json?: (row: Row) => unknown;
   readonly title?: string;
-  /** As a terminal shows it; default: the value. */
   readonly show?: (row: Row) => string;
   readonly align?: "right";
   /** Shortened first where the terminal is narrow. */
   readonly long?: true;
 }
 
-/** A list as every command of the service prints one: a table on a terminal, CSV in a pipe, one JSON array with `--json`. */
+/** A list of the service: a table on a terminal, CSV in a pipe, one JSON array with `--json`. */
 export class List<Row> {
   readonly #columns: readonly Listed<Row>[];
   readonly #printer: Printer;
@@ -36,7 +34,6 @@ export class List<Row> {
     return !this.#printer.json && !this.#printer.terminal;
   }
 
-  /** @param none said on a terminal where there is nothing to list */
   async print(rows: readonly Row[], context: Context, none: string): Promise<void> {
     const columns = this.#columns;
     if (this.#printer.json) {
@@ -64,16 +61,13 @@ export class List<Row> {
   }
 }
 
-/** Rows as `--json` has them. */
 export const documentsOf = <Row>(columns: readonly Listed<Row>[], rows: readonly Row[]): Record<string, unknown>[] =>
   rows.map((row) => Object.fromEntries(columns.map(({ json, name, value }) => [name, (json ?? value)(row)])));
 
-/** One line a row, whatever a name holds that was made otherwise. */
 const cleaned = (value: Json): Json => (typeof value === "string" ? harmless(value) : value);
 
 export const iso = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
 
-/** A column of credits, of counts, or of times (epoch milliseconds). */
 export const creditsColumn = <Row>(name: string, title: string, of: (row: Row) => Credits | null): Listed<Row> => ({
   ...{ name, title, align: "right", value: (row) => creditsOrNull(of(row)), show: (row) => money(of(row)) },
 });

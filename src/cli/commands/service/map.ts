@@ -56,7 +56,6 @@ async function run(options: MapOptions, context: Context): Promise<void> {
   if (!options.quiet) context.stderr.write(preview(suggestion));
 }
 
-/** The first rows as they would be read, a block each. */
 function preview({ file, kind, rows, unused }: Suggestion): string {
   const lines = [`${harmless(file)}: rows of ${kind}. The first ${rows.length} as they would be read:`];
   for (const [index, row] of rows.entries()) {

@@ -64,7 +64,6 @@ async function set({ options, printer, store }: Desk<SetOptions>): Promise<void>
   print(await store.setPlan(options.account, changes), options, printer);
 }
 
-/** Counts of fewer people than that are small. */
 const smallOf = (text: string): number | null =>
   text === "off" ? null : wholeNumber("--small-counts", 1, MAX_CALLS)(text);
 

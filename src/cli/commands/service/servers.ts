@@ -4,7 +4,6 @@ import { shellWord } from "../../../shared/contract/command-line.ts";
 import { withoutPassword } from "../../../shared/contract/text.ts";
 import type { Command } from "../../options.ts";
 
-/** Servers that hold a dataset, for commands that work on its people there. */
 export interface ServersOptions {
   readonly dataset?: string;
 }
@@ -16,7 +15,6 @@ export const addServersOption = (command: Command): Command =>
 export const serversFlag = ({ dataset }: ServersOptions): string =>
   dataset === undefined ? "" : ` --dataset ${shellWord(withoutPassword(dataset))}`;
 
-/** @returns undefined where the options name no servers. @throws InputError, DatasetUnavailableError */
 export async function servedPeople(
   { dataset }: ServersOptions,
   { env, interrupted, sleep }: Context,

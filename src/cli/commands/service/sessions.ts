@@ -5,7 +5,6 @@ import type { Command } from "../../options.ts";
 import { actor, addFolderOptions, atDesk, type Desk, type FolderOptions, printList } from "./folder.ts";
 import { iso, type Listed, timeColumn } from "./list.ts";
 
-/** `service sessions`: who is signed in to the console, and the end of it. */
 export function register(service: Command, context: Context): void {
   const sessions = addFolderOptions(service.command("sessions"))
     .summary("list and end sessions of the console")

@@ -2,7 +2,6 @@ import type { ServiceOptions } from "../../../service/http/options.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { type Command, wholeNumber } from "../../options.ts";
 
-/** How `serve` divides the dataset among keys. */
 export interface TurnFlags {
   readonly maxConcurrent?: number;
   readonly maxConcurrentPerKey?: number;
@@ -33,7 +32,6 @@ export const addTurnOptions = (command: Command): Command =>
       wholeNumber("--queue-wait", 1, 600),
     );
 
-/** @throws CliError exit 2 for a key that would have more than all keys together */
 export async function turnSettings(flags: TurnFlags): Promise<Pick<ServiceOptions, "timeouts" | "turns">> {
   const { maxConcurrent, maxConcurrentPerKey, maxQueued, queueWait } = flags;
   const { boundsOf, TURNS } = await import("../../../service/http/turns.ts");

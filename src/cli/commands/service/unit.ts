@@ -3,7 +3,6 @@ import { execWords, percent, program, quoted } from "../../../app/jobs/systemd.t
 import type { Context } from "../../../shared/context.ts";
 
 export interface ServedBy {
-  /** The data folder, absolute. */
   readonly dir: string;
   readonly data: string | undefined;
   readonly store: string | undefined;
@@ -13,7 +12,6 @@ export interface ServedBy {
 /** A unit of systemd that runs this very `serve`, as a user that may write to its data folder and nowhere else. */
 export function serveUnit({ data, dir, port, store }: ServedBy, { argv, cwd }: Context): string {
   const words = argv.filter((word) => word !== "--print-unit");
-  // The default depends on who runs it.
   const place = data === undefined ? ["--data", dir] : [];
   const ledger = store === undefined || store.includes("://") ? [] : [dirname(resolve(cwd, store))];
   const writable = [dir, ...ledger].map((path) => percent(quoted(path))).join(" ");

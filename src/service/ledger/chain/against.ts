@@ -6,16 +6,15 @@ import { isRewritten, statesOf } from "./check.ts";
 import { HOLD_COLUMNS, RESOLVED_COLUMNS, valuesOf } from "./links.ts";
 
 /*
- * Whoever can write a ledger can write a whole new history that is sound in itself. An earlier state of it, kept where they cannot
- * write, tells: all of it is the beginning of what there is today. Both are sound by themselves, so that a link stands for what it is over.
+ * Whoever can write a ledger can write a whole new history. An earlier state, kept where they cannot
+ * write, tells: all of it is the beginning of today's. Both are sound themselves, so a link stands for what it is over.
  */
 
-/** One state of a ledger. */
 export type Ask = (statement: Statement) => Result | Promise<Result>;
 
 const PAGE_ROWS = 500;
 
-/** I18. @param earlier of the backup @param at now, epoch ms @returns a sentence for each thing that is not as the backup has it */
+/** I18. @param earlier of the backup @param at now, epoch ms @returns a sentence for each breach */
 export async function historyBreaches(earlier: Ask, today: Ask, at: number): Promise<readonly string[]> {
   const breaches: string[] = [];
   for (const { account_id, mode } of await rows(earlier, "SELECT account_id, mode FROM balances ORDER BY 1, 2")) {
@@ -37,7 +36,6 @@ const AUDIT = "SELECT id, digest AS link, action FROM audit WHERE 1 = 1";
 const rows = async (ask: Ask, sql: string, ...values: readonly unknown[]): Promise<readonly Row[]> =>
   (await ask({ sql, values })).rows;
 
-/** The rows of a list that share one of these ids. */
 async function rowsById(ask: Ask, sql: string, ids: readonly unknown[], type: "id" | "text") {
   if (ids.length === 0) return new Map<string, Row>();
   const listed = {
@@ -63,7 +61,6 @@ interface Difference {
   readonly is: Row | undefined;
 }
 
-/** Two chains, link by link. */
 async function firstDifference(
   earlier: Ask,
   today: Ask,

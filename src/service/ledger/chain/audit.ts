@@ -16,7 +16,6 @@ export interface Acted {
 /** Who acts, when, and whether an earlier attempt, whose outcome is unknown, came before: what it left is then ours. */
 export interface Acting {
   readonly by: string;
-  /** Epoch ms. */
   readonly at: number;
   readonly repeated: boolean;
 }
@@ -34,7 +33,7 @@ type ThingKind = keyof typeof THINGS;
 export const stateOf = (row: Readonly<Record<string, unknown>>): string =>
   digestOf("state", ...(Object.values(row) as Part[]));
 
-/** One act of administration, in the transaction of the act itself, and its last part: acts wait here for each other. @param at epoch ms */
+/** One act, in the transaction of the act itself, and its last part: acts wait here for each other. @param at ms */
 export function* audit(acted: Acted, at: number): Steps<void> {
   const { accountId, action, actor, changed = [], detail, target } = acted;
   const states: Record<string, string | null> = {};
@@ -60,6 +59,5 @@ const REFERENCE = "reference";
 export const operationNamed = (accountId: string, mode: string, reference: string): string =>
   `${REFERENCE} ${mode} ${accountId} ${reference}`;
 
-/** What the asker named it; null for an operation that was not named. Ids of accounts have no spaces. */
 export const referenceOf = (operation: string | null): string | null =>
   /^reference \S+ \S+ (.*)$/s.exec(operation ?? "")?.[1] ?? null;

@@ -17,7 +17,7 @@ import {
 
 type Breaches = string[];
 
-/** I14, I17: follows every chain from its first link, and holds every row against what it says. @returns a sentence for each breach */
+/** I14, I17: follows every chain, and holds every row against it. @returns a sentence for each breach */
 export function* verifyChain(): Steps<readonly string[]> {
   const breaches: Breaches = [];
   yield* checkHolds(breaches);
@@ -32,7 +32,7 @@ export function* verifyChain(): Steps<readonly string[]> {
   return breaches;
 }
 
-/** One digest for all that the ledger says now: it changes with every charge and act, and no two histories have the same. */
+/** One digest for all that the ledger says now: no two histories have the same. */
 export function* headOf(): Steps<string> {
   const rows = yield* rowsOf("SELECT account_id, mode, head FROM balances");
   const heads = rows.map((row) => `${String(row.account_id)} ${String(row.mode)} ${String(row.head)}`).sort();

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 
 export type Part = string | number | bigint | null;
 
-/** SHA-256 over the parts, base64url; each with its length, so that no part can pass for the end of another. Null is a part of its own. */
+/** SHA-256 over the parts, base64url; each with its length, so that no part can pass for the end of another. */
 export function digestOf(...parts: readonly Part[]): string {
   let text = "";
   for (const part of parts) {

@@ -5,9 +5,9 @@ import { digestOf, type Part } from "./digest.ts";
 /*
  * What was written is chained, so that nothing of it can change, go or come between unseen:
  *   a hold's digest      over what it was made with; where it ends without a charge over that again with how it ended
- *   an entry's chain     over the entry before it of the same account and mode, its own columns, and of a charge its hold's digest
- *                        and the digest of its reply; the last one is `balances.head`, under the lock under which the balance moves
- *   a digest of audit    over the row before it, its own columns, and `states`: the digests of the keys, plans, accounts and caps
+ *   an entry's chain     over the entry before it of the same place, its own columns, and of a charge its hold's digest
+ *                        and the digest of its reply; the last one is `balances.head`
+ *   a digest of audit    over the row before it, its own columns, and `states`: the digests of the things
  *                        that it has changed; the last one is in `chains`
  * A stored reply is in it by its digest, which stays with the hold when the reply goes.
  */
@@ -48,16 +48,15 @@ export const ENTRY_ROWS = `SELECT e.id, ${ENTRY_COLUMNS.map((column) => `e.${col
 export const AUDIT_COLUMNS = ["at", "actor", "action", "account_id", "target", "detail", "states"] as const;
 export const REPLY_COLUMNS = ["request_hash", "status", "headers", "body"] as const;
 
-/** @param values of {@link HOLD_COLUMNS} */
 export const heldDigest = (values: readonly unknown[]): string => digestOf("hold", ...(values as readonly Part[]));
 
-/** Of a hold that ends. A charge is told by its entry: I3 holds the two together. @param values of {@link RESOLVED_COLUMNS} */
+/** Of a hold that ends. A charge is told by its entry. @param values of {@link RESOLVED_COLUMNS} */
 export const resolvedDigest = (held: string, values: readonly unknown[]): string =>
   isCharged(values[1]) ? held : digestOf("resolved", held, ...(values as readonly Part[]));
 
 const isCharged = (posted: unknown): boolean => posted !== null && (posted as bigint) > 0n;
 
-/** @param before the link before it, "" for the first @param values of {@link ENTRY_COLUMNS} @param hold digest and reply of a charge's hold */
+/** @param before the link before it, "" for the first @param hold digest and reply of a charge's hold */
 export const entryLink = (
   before: string,
   values: readonly unknown[],
@@ -65,16 +64,14 @@ export const entryLink = (
   reply: string | null,
 ): string => digestOf("entry", before, ...(values as readonly Part[]), hold, reply);
 
-/** The link that an entry as it is read, of {@link ENTRY_ROWS}, must have. */
 export const linkOf = (before: string, row: Row): string =>
   entryLink(before, valuesOf(row, ENTRY_COLUMNS), row.hold_digest as string | null, row.reply as string | null);
 
-/** @param values of {@link AUDIT_COLUMNS} */
 export const auditLink = (before: string, values: readonly unknown[]): string =>
   digestOf("audit", before, ...(values as readonly Part[]));
 
 /**
- * @param values of {@link REPLY_COLUMNS}: the headers as JSON, the body (told by its own SHA-256) as text or as its bytes; all but the
+ * @param values of {@link REPLY_COLUMNS}: the headers as JSON, the body as text or as its bytes; all but the
  * first null while the call is in flight
  */
 export function replyDigest([requestHash, status, headers, body]: readonly unknown[]): string {
@@ -85,7 +82,6 @@ export function replyDigest([requestHash, status, headers, body]: readonly unkno
 export const valuesOf = (row: Row, columns: readonly string[]): readonly unknown[] =>
   columns.map((column) => row[column]);
 
-/** The digest that a hold as it is read must have. */
 export function holdDigest(row: Row): string {
   const held = heldDigest(valuesOf(row, HOLD_COLUMNS));
   return row.state === "pending" ? held : resolvedDigest(held, valuesOf(row, RESOLVED_COLUMNS));
