@@ -8,9 +8,8 @@ import { buy } from "../buy/buy.ts";
 import { worldOf } from "../buy/order.ts";
 import { failureOf } from "../failures.ts";
 import { withinBudget } from "../jobs/named-budget.ts";
-import { withSession } from "../session.ts";
 import type { HeldQuote } from "./quotes.ts";
-import { budgetOf, leftOf, quietContext, storeOf, type World } from "./world.ts";
+import { budgetOf, leftOf, storeOf, type World, within, withService } from "./world.ts";
 
 export interface Purchased {
   readonly receipt: Receipt;
@@ -23,7 +22,7 @@ export interface Purchased {
 export async function buyQuoted(held: HeldQuote, world: World, signal: AbortSignal): Promise<Purchased> {
   const { budget, context } = world;
   if (budget === undefined) throw usageError("nothing can be bought: no --max-credits was given at the start");
-  const inner = quietContext(world, signal);
+  const inner = within(world, signal);
   const turn = {
     ...{ folder: join(stateDir(context), "budgets"), name: `${budget.name}.lock`, what: `the budget "${budget.name}"` },
     onWait: () => undefined,
@@ -41,8 +40,8 @@ export async function buyQuoted(held: HeldQuote, world: World, signal: AbortSign
       begun = run;
     };
     try {
-      const { receipt, run } = await withSession(inner, world.flags, world.events, (session) =>
-        buy({ ...quotation, order }, worldOf(session, inner), { start }),
+      const { receipt, run } = await withService(world, signal, (session, context) =>
+        buy({ ...quotation, order }, worldOf(session, context), { start }),
       );
       return { receipt, run, left: await leftOf(world, held.isTest) };
     } catch (error) {

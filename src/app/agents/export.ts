@@ -1,24 +1,20 @@
 import { lstat, realpath } from "node:fs/promises";
 import { join } from "node:path";
-import { readView } from "../../cli/arguments/export-options.ts";
-import { renderingOf, writePages } from "../../cli/purchase/write-pages.ts";
-import { Printer } from "../../cli/terminal/printer.ts";
 import { distinctPages, kindOf } from "../../engine/output/distinct.ts";
+import { chooseForm } from "../../engine/output/formats.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
-import { quietContext, storeOf, type World } from "./world.ts";
+import { parseFields } from "../../shared/rows/columns.ts";
+import { nowhere } from "../buy/order.ts";
+import { renderingOf, writePages } from "../keep/write-pages.ts";
+import type { Given } from "./schemas.ts";
+import { storeOf, type World, within } from "./world.ts";
 
-export interface ExportArguments {
-  readonly run: string;
-  readonly format: string;
-  readonly fields?: readonly string[];
-  /** A bare name: the folder is the one that a person gave. */
-  readonly file?: string;
-}
+const NEW = { overwrite: false, allowEmpty: true, minRows: undefined, maxShrink: undefined };
 
 /** Writes a run to the one folder that a person gave, and never over something. @throws CliError exit 2 */
 export async function exportTool(
-  { run: name, format, fields, file }: ExportArguments,
+  { run: name, format, fields, file }: Given<"export_run">,
   world: World,
   signal: AbortSignal,
 ) {
@@ -26,16 +22,14 @@ export async function exportTool(
   if (out === undefined) throw usageError("nothing can be written: the server was started without --out");
   const run = await storeOf(world).open(await storeOf(world).resolve(name));
   const path = await pathIn(out, file ?? `${run.id}.${format}`);
-  const inner = quietContext(world, signal);
-  const flags = {
-    ...world.flags,
-    ...{ output: path, format },
-    ...(fields === undefined ? {} : { fields: fields.join(",") }),
+  const view = {
+    ...chooseForm(format, path, false),
+    ...{ fields: fields && parseFields(fields.join(",")), excel: false, raw: false },
   };
-  const view = readView(inner, flags);
   const pages = () => distinctPages(run);
-  const rendering = await renderingOf(pages, kindOf(run), view, flags, new Printer(inner, flags));
-  const written = await writePages(pages, path, rendering, {}, `${run.id}-mcp`, inner);
+  const rendering = await renderingOf(pages, kindOf(run), view);
+  const writing = { output: path, stream: nowhere(), rendering, guard: NEW, name: `${run.id}-mcp` };
+  const written = await writePages(pages, writing, within(world, signal));
   return { path, rows: written.rows, sha256: written.file?.sha256 ?? "" };
 }
 

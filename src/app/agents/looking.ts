@@ -1,4 +1,4 @@
-import { costsOf } from "../../cli/commands/account.ts";
+import { costsOf } from "../../engine/client/types.ts";
 import { stateDir } from "../../engine/connections/paths.ts";
 import { libraryPath } from "../../engine/library/library.ts";
 import { openLibrary, type Shelf } from "../../engine/library/take-in.ts";
@@ -17,14 +17,13 @@ import { nearest } from "../../shared/contract/suggest.ts";
 import { echo, harmlessLine } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { ARGUMENTS, hintsFor, Questions } from "../count/hints.ts";
-import { withSession } from "../session.ts";
 import { inert } from "./rows.ts";
-import { RUNS_MOST } from "./schemas.ts";
+import { type Given, RUNS_MOST } from "./schemas.ts";
 import { readFilters } from "./targets.ts";
-import { budgetDocument, quietContext, storeOf, type World } from "./world.ts";
+import { budgetDocument, storeOf, type World, withService } from "./world.ts";
 
 export async function accountTool(world: World, signal: AbortSignal) {
-  return await withSession(quietContext(world, signal), world.flags, world.events, async ({ client, keyMode }) => {
+  return await withService(world, signal, async ({ client, keyMode }) => {
     const account = await client.account(signal);
     const mode = account.keyMode ?? keyMode ?? null;
     return {
@@ -44,52 +43,45 @@ export async function accountTool(world: World, signal: AbortSignal) {
   });
 }
 
-export interface CountArguments {
-  readonly filters: unknown;
-  readonly by?: string;
-  readonly top?: number;
-}
-
-export async function countTool({ filters: input, by, top = 10 }: CountArguments, world: World, signal: AbortSignal) {
+export async function countTool(
+  { filters: input, by, top = 10 }: Given<"count_people">,
+  world: World,
+  signal: AbortSignal,
+) {
   const { canonical, filters } = readFilters(input);
   if (by !== undefined && !isFacetKey(by))
     throw usageError(
       `"${echo(by)}" is no key to count by; one of ${FACET_KEYS.join(", ")}`,
       near(by, FACET_KEYS) ?? "leave by out to count the segment as a whole",
     );
-  return await withSession(
-    quietContext(world, signal),
-    world.flags,
-    world.events,
-    async ({ client, keyMode, serviceId }) => {
-      const { count, cached, asOf } = await client.count(filters, signal);
-      const { costs, keyMode: told } = await client.account(signal);
-      const owned = await ownedOf(canonical, { serviceId, mode: told ?? keyMode ?? "live" }, world);
-      const questions = new Questions(client, signal, ARGUMENTS);
-      const { hints } = await hintsFor(filters, count, questions);
-      const whole = {
-        count,
-        as_of: asOf ?? null,
-        cached: cached ?? null,
-        unit_cost: creditsToNumber(costs.personSearch),
-        max_cost: creditsToNumber(priceOf(count, costs.personSearch)),
-        owned: owned === null ? null : Math.min(owned, count),
-        ...(hints.length === 0 ? {} : { hints }),
-      };
-      if (by === undefined) return whole;
-      const facet = await client.facets(filters, by as (typeof FACET_KEYS)[number], { limit: top, signal });
-      if (facet === undefined || !facet.exact) {
-        throw new CliError({
-          code: "no_values",
-          category: "service",
-          message: `the service did not list the values of ${by}`,
-          hint: "count each value by itself: a filter a call",
-        });
-      }
-      const parts = facet.values.map(({ value, count: people }) => ({ value: harmlessLine(value), count: people }));
-      return { ...whole, parts, others: facet.others ?? null, missing: facet.missing ?? null };
-    },
-  );
+  return await withService(world, signal, async ({ client, keyMode, serviceId }) => {
+    const { count, cached, asOf } = await client.count(filters, signal);
+    const { costs, keyMode: told } = await client.account(signal);
+    const owned = await ownedOf(canonical, { serviceId, mode: told ?? keyMode ?? "live" }, world);
+    const questions = new Questions(client, signal, ARGUMENTS);
+    const { hints } = await hintsFor(filters, count, questions);
+    const whole = {
+      count,
+      as_of: asOf ?? null,
+      cached: cached ?? null,
+      unit_cost: creditsToNumber(costs.personSearch),
+      max_cost: creditsToNumber(priceOf(count, costs.personSearch)),
+      owned: owned === null ? null : Math.min(owned, count),
+      ...(hints.length === 0 ? {} : { hints }),
+    };
+    if (by === undefined) return whole;
+    const facet = await client.facets(filters, by as (typeof FACET_KEYS)[number], { limit: top, signal });
+    if (facet === undefined || !facet.exact) {
+      throw new CliError({
+        code: "no_values",
+        category: "service",
+        message: `the service did not list the values of ${by}`,
+        hint: "count each value by itself: a filter a call",
+      });
+    }
+    const parts = facet.values.map(({ value, count: people }) => ({ value: harmlessLine(value), count: people }));
+    return { ...whole, parts, others: facet.others ?? null, missing: facet.missing ?? null };
+  });
 }
 
 /** How many are owned as the records have it, at no call; null where nobody can tell. */
@@ -145,18 +137,12 @@ export async function describeTool(
   }
   const name = spec.key;
   if (!isFacetKey(name)) return { keys };
-  return await withSession(quietContext(world, signal), world.flags, world.events, async ({ client }) => {
+  return await withService(world, signal, async ({ client }) => {
     const facet = await client.facets({}, name, { limit: VALUES_MOST, prefix, signal });
     if (facet === undefined || !facet.exact) return { keys };
     const values = facet.values.map(({ value, count }) => ({ value: harmlessLine(value), count }));
     return { keys: [{ ...only, values }] };
   });
-}
-
-export interface RunsArguments {
-  readonly state?: string;
-  readonly limit?: number;
-  readonly after?: string;
 }
 
 const runDocument = (run: RunSummary) => ({
@@ -170,7 +156,7 @@ const runDocument = (run: RunSummary) => ({
 });
 
 /** Runs of this user, the newest first: `next` is where the following call goes on. */
-export async function runsTool({ state, limit = RUNS_MOST, after }: RunsArguments, world: World) {
+export async function runsTool({ state, limit = RUNS_MOST, after }: Given<"runs">, world: World) {
   const store = storeOf(world);
   const ids = await store.ids();
   const from = after === undefined ? 0 : ids.indexOf(await store.resolve(after)) + 1;

@@ -18,6 +18,8 @@ export interface Offered {
   readonly continues: string | undefined;
   /** How a person buys the same. */
   readonly command: string;
+  /** Why nobody matches, or nobody one of several values. */
+  readonly hints: readonly string[];
 }
 
 export interface HeldQuote extends Offered {

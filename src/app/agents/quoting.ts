@@ -1,13 +1,16 @@
 import { rowsToBuy } from "../../engine/purchase/quote.ts";
 import type { Target } from "../../engine/runs/plan.ts";
+import type { Context } from "../../shared/context.ts";
 import { type Credits, creditsOrNull, creditsToNumber, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { CliError } from "../../shared/errors.ts";
 import { quote } from "../buy/buy.ts";
 import { worldOf } from "../buy/order.ts";
-import { withSession } from "../session.ts";
+import { ARGUMENTS, hintsFor, Questions } from "../count/hints.ts";
+import type { Session } from "../session.ts";
 import type { HeldQuote } from "./quotes.ts";
-import { personsCommand, type QuoteArguments, targetOf } from "./targets.ts";
-import { leftOf, quietContext, type World } from "./world.ts";
+import type { Given } from "./schemas.ts";
+import { personsCommand, targetOf } from "./targets.ts";
+import { leftOf, type World, withService } from "./world.ts";
 
 /** Prices a target as a purchase of it would, and keeps that for ten minutes. Free. @throws CliError */
 export async function makeQuote(
@@ -16,22 +19,25 @@ export async function makeQuote(
   world: World,
   signal: AbortSignal,
 ): Promise<HeldQuote> {
-  const inner = quietContext(world, signal);
-  const { quotation, connection } = await withSession(inner, world.flags, world.events, async (session) => ({
-    quotation: await quote({ target, limit }, worldOf(session, inner)),
-    connection: session.connectionName,
-  })).catch((error: unknown) => {
+  const look = async (session: Session, context: Context) => {
+    const quotation = await quote({ target, limit }, worldOf(session, context));
+    const questions = new Questions(session.client, context.interrupted, ARGUMENTS);
+    const matches = quotation.quote.matches ?? Number.POSITIVE_INFINITY;
+    const { hints } = target.kind === "search" ? await hintsFor(target.filters, matches, questions) : { hints: [] };
+    return { quotation, hints, connection: session.connectionName };
+  };
+  const { quotation, hints, connection } = await withService(world, signal, look).catch((error: unknown) => {
     if (!(error instanceof CliError) || error.code !== "unbounded_purchase") throw error;
     throw error.with({ hint: "give profiles, or per_company" });
   });
   const { account, continues, quote: offered } = quotation;
   const isTest = account.keyMode === "test";
-  const command = personsCommand(target, connection, world.flags, { limit, credits: offered.total });
-  return world.quotes.keep({ target, quote: offered, quotation, isTest, continues, command });
+  const command = personsCommand(target, connection, world.connecting, { limit, credits: offered.total });
+  return world.quotes.keep({ target, quote: offered, quotation, isTest, continues, command, hints });
 }
 
 /** The tool `quote`. */
-export async function quoteTool(given: QuoteArguments, world: World, signal: AbortSignal) {
+export async function quoteTool(given: Given<"quote">, world: World, signal: AbortSignal) {
   const held = await makeQuote(targetOf(given), given.profiles, world, signal);
   const { quote, isTest } = held;
   const left = world.budget === undefined ? undefined : await leftOf(world, isTest);
@@ -44,6 +50,7 @@ export async function quoteTool(given: QuoteArguments, world: World, signal: Abo
     budget_left: creditsOrNull(left),
     allowed: why === undefined,
     ...(why === undefined ? {} : { why_not: why }),
+    ...(held.hints.length === 0 ? {} : { hints: held.hints }),
     command: held.command,
     expires: new Date(held.expiresAt).toISOString(),
   };

@@ -11,13 +11,12 @@ import { CliError, EXIT } from "../../shared/errors.ts";
 import { filterFileSchema } from "../../shared/schema/filters.ts";
 import { packageVersion } from "../../shared/version.ts";
 import { failureOf } from "../failures.ts";
-import { withSession } from "../session.ts";
 import { argumentProblem } from "./arguments.ts";
 import { type QuestionCodec, questionCodec } from "./consent.ts";
 import { readRows } from "./rows.ts";
 import { ROWS_MOST, toolSchema } from "./schemas.ts";
-import { type Arguments, budgetText, resultOf, type Told, type Tool, toolsOf } from "./tools.ts";
-import { budgetDocument, quietContext, storeOf, type World } from "./world.ts";
+import { budgetText, resultOf, type Told, type Tool, toolsOf } from "./tools.ts";
+import { budgetDocument, storeOf, type World, withService } from "./world.ts";
 
 export type Sdk = typeof import("@modelcontextprotocol/server");
 export type Validators = typeof import("@modelcontextprotocol/server/validators/ajv");
@@ -83,7 +82,7 @@ function addTool(tool: Tool, { sdk, server, codec, world, work, validator }: Par
   const call = async (given: unknown, ctx: ServerContext): Promise<CallToolResult | InputRequiredResult> => {
     try {
       const told = await work.watch(
-        tool.call((given ?? {}) as Arguments, { sdk, codec, server: server.server, ctx, world }),
+        tool.call((given ?? {}) as never, { sdk, codec, server: server.server, ctx, world }),
       );
       return isTold(told) ? resultOf(told) : told;
     } catch (error) {
@@ -143,12 +142,7 @@ function offsetOf(text: string, { ProtocolError }: Sdk): number {
 
 /** Whether the key in use is a test key, by what it looks like: nobody is asked. Where there is no key, it is none. */
 const isTestKey = (world: World): Promise<boolean> =>
-  withSession(
-    quietContext(world, world.context.interrupted),
-    world.flags,
-    world.events,
-    async ({ keyMode }) => keyMode === "test",
-  ).catch(() => false);
+  withService(world, world.context.interrupted, async ({ keyMode }) => keyMode === "test").catch(() => false);
 
 function addResources(sdk: Sdk, server: McpServer, world: World): void {
   const of = (uri: URL, text: string, mimeType = JSON_TYPE) => ({ contents: [{ uri: uri.href, mimeType, text }] });

@@ -1,4 +1,3 @@
-import type { GlobalOptions } from "../../cli/options.ts";
 import type { CompanyQuery } from "../../engine/client/types.ts";
 import { searchTarget } from "../../engine/purchase/joined.ts";
 import { companyKey, type Target } from "../../engine/runs/plan.ts";
@@ -9,27 +8,20 @@ import { echo } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
 import { queryOf } from "../buy/companies.ts";
 import { invalidFilter } from "../segments/segment-set.ts";
-
-export interface QuoteArguments {
-  readonly kind: "people" | "employees" | "enrich";
-  readonly filters?: unknown;
-  readonly companies?: readonly string[];
-  readonly profiles?: number;
-  readonly per_company?: number;
-}
+import type { Connecting } from "../session.ts";
+import type { Given } from "./schemas.ts";
 
 /** Filters as a tool got them. @throws CliError exit 2 with every issue */
 export function readFilters(input: unknown) {
   const checked = checkFilters(input ?? {});
-  if (!checked.ok)
-    throw invalidFilter(checked.issues).with({ hint: "describe_filters tells the keys and what they take" });
-  return checked;
+  if (checked.ok) return checked;
+  throw invalidFilter(checked.issues).with({ hint: "describe_filters tells the keys and what they take" });
 }
 
 const wrong = (message: string, hint: string): CliError => usageError(message, hint);
 
 /** What a quote is about. @throws CliError exit 2 where it says nothing that can be bought */
-export function targetOf({ kind, filters, companies = [], per_company: each, profiles }: QuoteArguments): Target {
+export function targetOf({ kind, filters, companies = [], per_company: each, profiles }: Given<"quote">): Target {
   if (kind === "people") {
     if (companies.length > 0 || each !== undefined)
       throw wrong('companies and per_company go with the kinds "employees" and "enrich"', 'give filters for "people"');
@@ -67,7 +59,7 @@ export function companyOf(given: Partial<Readonly<Record<CompanyQuery["by"], str
 export function personsCommand(
   target: Target,
   connection: string,
-  { baseUrl, paging }: Pick<GlobalOptions, "baseUrl" | "paging">,
+  { baseUrl, paging }: Pick<Connecting, "baseUrl" | "paging">,
   bounds: { readonly limit: number | undefined; readonly credits: Credits },
 ): string {
   const service = [

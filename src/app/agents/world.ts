@@ -1,13 +1,11 @@
-import { Writable } from "node:stream";
-import type { GlobalOptions } from "../../cli/options.ts";
 import { stateDir } from "../../engine/connections/paths.ts";
 import { Disk } from "../../engine/runs/disk.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
 import type { RunSpend } from "../../engine/runs/spend.ts";
-import type { Context, OutputStream } from "../../shared/context.ts";
+import type { Context } from "../../shared/context.ts";
 import { type Credits, creditsToNumber, ZERO } from "../../shared/contract/money.ts";
 import { type Budget, type BudgetUse, budgetUse } from "../jobs/named-budget.ts";
-import type { SessionEvents } from "../session.ts";
+import { type Connecting, type Session, type SessionEvents, withSession } from "../session.ts";
 import type { QuoteBook } from "./quotes.ts";
 import type { RowPositions } from "./rows.ts";
 
@@ -24,7 +22,7 @@ export interface NamedBudget {
 /** What every tool works with. Nothing in it can be changed by a tool. */
 export interface World {
   readonly context: Context;
-  readonly flags: GlobalOptions;
+  readonly connecting: Connecting;
   readonly events: SessionEvents;
   /** Undefined: nothing can be bought. */
   readonly budget: NamedBudget | undefined;
@@ -72,16 +70,19 @@ export async function budgetDocument(world: World, isTest: boolean) {
   };
 }
 
-const nowhere = (): OutputStream => new Writable({ write: (_chunk, _encoding, done) => done() });
+/** The world of one call: it ends with the server, and with the call. */
+export const within = ({ context }: Pick<World, "context">, signal: AbortSignal): Context =>
+  Object.create(context, { interrupted: { value: AbortSignal.any([context.interrupted, signal]) } }) as Context;
 
-/** A command's world inside the server: stdout is the protocol's alone, and what a command would print is not part of it. */
-export function quietContext({ context, flags }: Pick<World, "context" | "flags">, signal: AbortSignal): Context {
-  return Object.create(context, {
-    stdout: { value: nowhere() },
-    stderr: { value: flags.verbose === true ? context.stderr : nowhere() },
-    interrupted: { value: AbortSignal.any([context.interrupted, signal]) },
-  }) as Context;
-}
+/** Runs a call with a session of its own. */
+export const withService = <T>(
+  world: World,
+  signal: AbortSignal,
+  run: (session: Session, context: Context) => Promise<T>,
+): Promise<T> => {
+  const context = within(world, signal);
+  return withSession(context, world.connecting, world.events, (session) => run(session, context));
+};
 
 export const leftOf = async (world: World, isTest: boolean): Promise<Credits> =>
   (await useOf(world, isTest))?.left ?? ZERO;

@@ -1,7 +1,7 @@
 import type { Session } from "../../app/session.ts";
-import type { AccountView } from "../../engine/client/types.ts";
+import { type AccountView, costsOf } from "../../engine/client/types.ts";
 import type { Context } from "../../shared/context.ts";
-import { type Credits, creditsOrNull, creditsToNumber, formatCreditsGrouped } from "../../shared/contract/money.ts";
+import { type Credits, creditsOrNull, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
 import type { Command, GlobalOptions } from "../options.ts";
 import { withSession } from "../session.ts";
@@ -33,13 +33,6 @@ async function runAccount(options: GlobalOptions, context: Context): Promise<voi
     }
   });
 }
-
-/** What a profile or a match costs, by call. */
-export const costsOf = ({ costs }: AccountView) => ({
-  person_search: creditsToNumber(costs.personSearch),
-  company_enrich: creditsToNumber(costs.companyEnrich),
-  company_employees: creditsToNumber(costs.companyEmployees),
-});
 
 /** `account --json`. Every key is always there; what the service does not tell is null. Credits are JSON numbers. */
 function accountDocument(

@@ -146,7 +146,7 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
   const { json: _, ...globals } = options;
   const world: World = {
     ...{ context: inner, budget, out, askOver: options.askOver ?? ZERO },
-    flags: { ...globalsOf(globals), quiet: true },
+    connecting: globalsOf(globals),
     events: { log: requestLog(options, context) },
     startedAt: context.now(),
     quotes: new QuoteBook(context.now),

@@ -1,6 +1,6 @@
 import type { FacetKey, FacetValue } from "../../shared/contract/facets.ts";
 import type { Filters } from "../../shared/contract/filters.ts";
-import type { Credits } from "../../shared/contract/money.ts";
+import { type Credits, creditsToNumber } from "../../shared/contract/money.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 
@@ -173,3 +173,10 @@ export interface ServiceClient {
   enrich(company: CompanyQuery, options: PaidCallOptions): Promise<PageReply>;
   close(): Promise<void>;
 }
+
+/** What a profile or a match costs, by call. */
+export const costsOf = ({ costs }: Pick<AccountView, "costs">) => ({
+  person_search: creditsToNumber(costs.personSearch),
+  company_enrich: creditsToNumber(costs.companyEnrich),
+  company_employees: creditsToNumber(costs.companyEmployees),
+});

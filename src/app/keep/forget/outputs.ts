@@ -1,5 +1,4 @@
 import { basename, dirname, join } from "node:path";
-import { writePages } from "../../../cli/purchase/write-pages.ts";
 import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
 import { chooseForm, type Form, savedForm } from "../../../engine/output/formats.ts";
 import { exists, sha256Of } from "../../../engine/output/output.ts";
@@ -12,6 +11,8 @@ import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import type { Person } from "../../../shared/person.ts";
 import type { Page } from "../../../shared/rows/page.ts";
+import { nowhere } from "../../buy/order.ts";
+import { REPLACING, writePages } from "../write-pages.ts";
 import type { RunFound } from "./find.ts";
 
 /** A file, or a table, that was written from what is kept. */
@@ -84,8 +85,8 @@ export async function writeAgain(plan: Plan, store: RunStore, context: Context):
   const fields = template?.fields ?? plan.view.fields ?? undefined;
   const { excel, raw } = plan.view;
   const rendering = { ...form, kind: kindOf(run), fields, excel, raw, template, table: undefined };
-  const guard = { overwrite: true, allowEmpty: true };
-  const { file } = await writePages(pages, draftOf(plan), rendering, guard, `${plan.id}-forget`, context);
+  const writing = { output: draftOf(plan), stream: nowhere(), rendering, guard: REPLACING, name: `${plan.id}-forget` };
+  const { file } = await writePages(pages, writing, context);
   return file === undefined ? undefined : { ...writtenAs(file, form), file: plan.output ?? "" };
 }
 

@@ -1,3 +1,4 @@
+import { writePages } from "../../../app/keep/write-pages.ts";
 import { writtenAs } from "../../../engine/output/sinks/sink.ts";
 import type { Context } from "../../../shared/context.ts";
 import type { CanonicalFilters } from "../../../shared/contract/filters.ts";
@@ -13,7 +14,7 @@ import {
 } from "../../arguments/export-options.ts";
 import { addFilterOptions, type FilterOptions, readFilters } from "../../arguments/filter-options.ts";
 import type { Command } from "../../options.ts";
-import { renderingOf, writePages } from "../../purchase/write-pages.ts";
+import { writingOf } from "../../purchase/writing.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { addShelfOption, type ShelfOptions, withLibrary } from "./shelf.ts";
 
@@ -61,8 +62,8 @@ export async function exportOwned(
       if (library !== undefined) yield* pagesOf(library.records(filters), limit);
     }
     const view = readView(context, options);
-    const rendering = await renderingOf(pages, "person", view, options, printer);
-    const { rows, file, notices } = await writePages(pages, view.output, rendering, options, "owned", context);
+    const writing = await writingOf(pages, "person", view, options, printer);
+    const { rows, file, notices } = await writePages(pages, { ...writing, name: "owned" }, context);
     for (const notice of notices) printer.note(notice);
     if (file === undefined) return;
     if (printer.json) printer.document({ rows, credits: 0, output: writtenAs(file, view) });

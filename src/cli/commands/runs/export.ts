@@ -1,4 +1,5 @@
 import { openStore } from "../../../app/keep/store.ts";
+import { writePages } from "../../../app/keep/write-pages.ts";
 import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
 import { writtenAs } from "../../../engine/output/sinks/sink.ts";
 import type { RunReader } from "../../../engine/runs/run.ts";
@@ -15,7 +16,7 @@ import {
   type ViewFlags,
 } from "../../arguments/export-options.ts";
 import type { Command } from "../../options.ts";
-import { renderingOf, writePages } from "../../purchase/write-pages.ts";
+import { writingOf } from "../../purchase/writing.ts";
 import { Printer } from "../../terminal/printer.ts";
 
 interface ExportRunOptions extends ViewFlags, GuardFlags {
@@ -53,11 +54,9 @@ async function exportRun(name: string, options: ExportRunOptions, context: Conte
   if (!finished && options.requireComplete === true) throw notFinished(run);
   const kind = kindOf(run);
   const pages = (): AsyncIterable<Page> => distinctPages(run);
-  const rendering = await renderingOf(pages, kind, view, options, printer);
-  const written = await writePages(pages, view.output, rendering, options, `${id}-export`, context).catch(
-    orSalvage(id),
-  );
-  const { rows, file, notices } = written;
+  const writing = await writingOf(pages, kind, view, options, printer);
+  const written = writePages(pages, { ...writing, name: `${id}-export` }, context);
+  const { rows, file, notices } = await written.catch(orSalvage(id));
   for (const what of run.lost ?? []) printer.say(`warning: ${what}`);
   for (const notice of notices) printer.note(notice);
   if (!finished) {

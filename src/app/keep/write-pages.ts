@@ -1,52 +1,55 @@
-import { formName, type Rendering } from "../../engine/output/formats.ts";
+import type { Writable } from "node:stream";
+import type { Rendering } from "../../engine/output/formats.ts";
 import { exists, type Facts } from "../../engine/output/output.ts";
-import { checkSink, openSink, placeOf, templateOf } from "../../engine/output/sinks/sink.ts";
+import type { Guard } from "../../engine/output/publish.ts";
+import { type AskedView, checkSink, openSink, placeOf, templateOf } from "../../engine/output/sinks/sink.ts";
+import type { DrawTable } from "../../engine/output/table.ts";
 import { Disk } from "../../engine/runs/disk.ts";
 import type { Context } from "../../shared/context.ts";
 import { usageError } from "../../shared/errors.ts";
 import { checkFields, collectColumns, publishedFields } from "../../shared/rows/columns.ts";
 import type { Page } from "../../shared/rows/page.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
-import { type GuardFlags, readGuard, type readView, type ViewFlags } from "../arguments/export-options.ts";
-import { Printer } from "../terminal/printer.ts";
+
+/** All pages; asked for again where a file has to be written again. */
+export type Pages = () => AsyncIterable<Page>;
+
+export interface Writing {
+  /** Absolute path; undefined: `stream`. */
+  readonly output: string | undefined;
+  readonly stream: Writable;
+  readonly rendering: Rendering;
+  readonly guard: Guard;
+  /** Keeps two unfinished files apart. */
+  readonly name: string;
+}
+
+export const REPLACING: Guard = { overwrite: true, allowEmpty: true, minRows: undefined, maxShrink: undefined };
 
 /**
- * Writes rows that are owned already to a file, which appears once it is whole, or to stdout.
- * @param pages all of them; asked for again where a file has to be written again
- * @param target absolute path; undefined: stdout
- * @param name keeps two unfinished files apart
+ * Writes rows that are owned already to a file, which appears once it is whole, or to a stream.
  * @returns `notices`: what is to be said of it
  * @throws CliError exit 2 where the file exists and is not to be replaced
  */
 export async function writePages(
-  pages: () => AsyncIterable<Page>,
-  target: string | undefined,
-  rendering: Rendering,
-  flags: GuardFlags,
-  name: string,
-  context: Context,
+  pages: Pages,
+  { output: target, stream, rendering, guard, name }: Writing,
+  { pid, interrupted }: Pick<Context, "pid" | "interrupted">,
 ): Promise<{ readonly rows: number; readonly file: Facts | undefined; readonly notices: readonly string[] }> {
-  const guard = readGuard(flags);
   const path = await placeOf(target);
-  if (path !== undefined && flags.overwrite !== true && (await exists(path))) {
+  if (path !== undefined && !guard.overwrite && (await exists(path))) {
     throw usageError(`${target} exists`, "add --overwrite, or choose another name with -o", "file_exists");
   }
   const disk = new Disk();
   const { kind, format, packing, fields } = rendering;
   await checkSink({ ...guard, format, packing, fields, output: path, excel: false, raw: false }, kind, disk);
   const output = await openSink({
-    output: path,
-    stream: new Printer(context, {}).dataStream(formName(rendering)),
-    name: `${name}-${context.pid}`,
-    rendering,
-    guard,
-    disk,
-    interrupted: context.interrupted,
+    ...{ output: path, stream, name: `${name}-${pid}`, rendering, guard, disk, interrupted },
   });
   let rows = 0;
   try {
     for await (const page of pages()) {
-      context.interrupted.throwIfAborted();
+      interrupted.throwIfAborted();
       rows += page.length;
       await output.write(page);
     }
@@ -61,24 +64,24 @@ export async function writePages(
 
 /**
  * How rows that are owned already are to be written. Fields that no published record has are checked against the rows.
+ * @param table draws `format: "table"`, with all columns where that is asked for
  * @throws CliError exit 2 for a field that no row has
  */
 export async function renderingOf(
-  pages: () => AsyncIterable<Page>,
+  pages: Pages,
   kind: RecordKind,
-  view: ReturnType<typeof readView>,
-  flags: ViewFlags,
-  printer: Printer,
+  view: AskedView,
+  table?: { readonly isWhole: boolean; readonly draw: () => Promise<DrawTable> },
 ): Promise<Rendering> {
-  const table = view.format === "table";
+  const drawn = view.format === "table" ? table : undefined;
   const columns = (): Promise<string[]> => collectColumns(pages(), kind);
   let { fields } = view;
   const template = await templateOf(view);
   if (template !== undefined) fields = [...template.fields];
-  if (fields === undefined) fields = table && flags.allFields === true ? await columns() : undefined;
+  if (fields === undefined) fields = drawn?.isWhole === true ? await columns() : undefined;
   else {
     const published = new Set(publishedFields(kind));
     checkFields(fields, kind, fields.every((field) => published.has(field)) ? published : new Set(await columns()));
   }
-  return { ...view, kind, fields, template, table: table ? await printer.rowsTable() : undefined };
+  return { ...view, kind, fields, template, table: await drawn?.draw() };
 }

@@ -1,0 +1,18 @@
+import { type Pages, renderingOf, type Writing } from "../../app/keep/write-pages.ts";
+import { formName } from "../../engine/output/formats.ts";
+import type { RecordKind } from "../../shared/rows/values.ts";
+import { type GuardFlags, readGuard, type readView, type ViewFlags } from "../arguments/export-options.ts";
+import type { Printer } from "../terminal/printer.ts";
+
+/** How rows that are owned already are written, as the options of a command line say it. @throws CliError exit 2 for a field that no row has */
+export async function writingOf(
+  pages: Pages,
+  kind: RecordKind,
+  view: ReturnType<typeof readView>,
+  flags: ViewFlags & GuardFlags,
+  printer: Printer,
+): Promise<Omit<Writing, "name">> {
+  const table = { isWhole: flags.allFields === true, draw: () => printer.rowsTable() };
+  const rendering = await renderingOf(pages, kind, view, table);
+  return { output: view.output, stream: printer.dataStream(formName(rendering)), rendering, guard: readGuard(flags) };
+}
