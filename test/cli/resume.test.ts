@@ -9,7 +9,7 @@ const STOPPED = ["--max-credits", "60", "--require-complete"];
 let { service, u } = {} as Serving;
 serveUsers((now) => ({ service, u } = now));
 
-const stopped = (output: string): Promise<unknown> => u.run([...SALES, ...STOPPED, "-o", output]);
+const stopped = (output: string): Promise<unknown> => u.run([...SALES, ...STOPPED, "--again", "-o", output]);
 
 test("nothing to resume is said, and is no error", async () => {
   expect(await u.run(["resume"])).toEqual({

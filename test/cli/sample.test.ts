@@ -135,7 +135,7 @@ describe("a sample", () => {
       expect(other.stderr).toContain(`(--seed ${0.75 * 2 ** 31})`);
       expect(other.stderr).not.toContain("holds");
       const known = await u.run([...SAMPLE, "--sample", "20", "--seed", `${0.75 * 2 ** 31}`, "--overwrite"]);
-      expect(known.stderr).toMatch(/notice: run \S+ of .* holds these 20 rows already: headcount runs export/);
+      expect(known.stderr).toMatch(/notice: run \S+ of .* holds these 20 rows already: not paid for again/);
     } finally {
       await proxy.close();
     }

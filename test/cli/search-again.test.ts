@@ -34,23 +34,42 @@ test("a limit that was reached does so too", async () => {
   expect(readCsv(u.read("a.csv")).length).toBe((await charged(service, CREDITS)) - before);
 });
 
-test("a finished run that holds the same rows is named before anything is bought", async () => {
+test("a finished run that holds the same rows is written, and nothing is bought; --again buys", async () => {
   expect(await u.run([...SALES, "--max-credits", "18", "-o", "a.csv"])).toMatchObject({ code: 0 });
   const [id = ""] = runIds(u);
   const before = await charged(service, CREDITS);
-  const again = await u.run([...SALES, "--limit", "18", "-o", "b.csv"]);
-  expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining(`notice: run ${id} of `) });
-  const writes = hinted(again.stderr, /rows already: /);
-  expect(writes).toEqual(["runs", "export", id]);
-  expect(await u.run([...writes, "-o", "c.csv"])).toMatchObject({ code: 0 });
-  expect(readCsv(u.read("c.csv")).length).toBe(18);
+  const quote = await u.run([...SALES, "--limit", "18", "--dry-run", "--json"]);
+  expect(JSON.parse(quote.stdout)).toMatchObject({ rows: 18, kept: 18, credits: 0, reuse: { run: id, rows: 18 } });
+  // Nothing is spent, so nobody is asked.
+  const again = await u.run([...SALES, "--limit", "18", "-o", "b.csv", "--receipt", "r.json"]);
+  expect(again.code, again.stderr).toBe(0);
+  expect(again.stderr).toContain(`notice: run ${id} of `);
+  expect(u.read("b.csv")).toBe(u.read("a.csv"));
+  expect(JSON.parse(u.read("r.json"))).toMatchObject({ received: 18, reused: 18, credits: 0, complete: false });
+  // What it wrote is a run of its own.
+  expect(await u.run(["runs", "export", "last", "-o", "c.csv"])).toMatchObject({ code: 0 });
+  expect(u.read("c.csv")).toBe(u.read("a.csv"));
+  // Fewer of them: the first ones.
+  expect(await u.run([...SALES, "--limit", "7", "-o", "few.csv"])).toMatchObject({ code: 0 });
+  expect(readCsv(u.read("few.csv"))).toEqual(readCsv(u.read("a.csv")).slice(0, 7));
   expect(await charged(service, CREDITS)).toBe(before);
-  // More of the same into the same file: only the rest has to be bought.
-  const more = await u.run([...SALES, "--limit", "25", "-o", "a.csv", "--overwrite"]);
-  expect(more.stderr).toContain("holds 18 of these 25 rows");
-  expect(await u.run(hinted(more.stderr, /of these 25 rows: /))).toMatchObject({ code: 0 });
-  expect(readCsv(u.read("a.csv")).length).toBe(25);
+  // In the middle of a page, and more than that of it afterwards.
+  const paged = [...SALES, "--per-page", "5", "--limit", "13", "-o", "cut.csv"];
+  expect(await u.run(paged)).toMatchObject({ code: 0 });
+  expect(readCsv(u.read("cut.csv"))).toEqual(readCsv(u.read("a.csv")).slice(0, 13));
+  expect(await charged(service, CREDITS)).toBe(before);
+  // More of the same: only the rest has to be bought.
+  const more = [...SALES, "--limit", "25", "-o", "more.csv"];
+  expect((await u.run(more)).stderr).toContain("this buys up to 7 profiles for 7 credits");
+  const rest = await u.run([...more, "--yes"]);
+  expect(rest.code, rest.stderr).toBe(0);
+  expect(new Set(readCsv(u.read("more.csv")).map(({ id }) => id)).size).toBe(25);
   expect(await charged(service, CREDITS)).toBe(before + 7);
+  // What was paid for once is not counted as bought again.
+  expect((await u.run(["owned", "--json"])).stdout).toContain('"credits_for_repeated":0');
+  const all = await u.run([...SALES, "--limit", "25", "--again", "--yes", "-o", "anew.csv"]);
+  expect(all.code, all.stderr).toBe(0);
+  expect(await charged(service, CREDITS)).toBe(before + 7 + 25);
 });
 
 test("going on says what is kept and what is to be bought; the hint for consent counts as the flag does", async () => {
@@ -61,7 +80,7 @@ test("going on says what is kept and what is to be bought; the hint for consent 
   expect(asked.stderr).toMatch(/continuing run \S+: 60 rows are kept and not bought again, 40 to buy for 40 credits/);
   expect(await u.run(hinted(asked.stderr, /hint: /))).toMatchObject({ code: 0 });
   expect(readCsv(u.read("a.csv")).length).toBe(100);
-  await u.run([...SALES, "--max-credits", "60", "--require-complete", "-o", "b.csv"]);
+  await u.run([...SALES, "--again", "--max-credits", "60", "--require-complete", "-o", "b.csv"]);
   const resumed = await u.run(["resume", "--limit", "70"]);
   // Its own cap of 60 still holds, and no more than that was wanted.
   expect(resumed.code).toBe(0);

@@ -21,7 +21,9 @@ export function totalsOf(database: DatabaseSyncInstance): LibraryTotals {
   const row = database
     .prepare(
       `SELECT (SELECT count(*) FROM shown) AS people, (SELECT count(*) FROM suppressed) AS suppressed,
-        (SELECT count(DISTINCT person) FROM purchase WHERE person < 0) AS forgotten, count(*) AS purchases, coalesce(sum(price), 0) AS credits, min(at) AS firstAt, max(at) AS lastAt,
+        (SELECT count(DISTINCT person) FROM purchase WHERE person < 0) AS forgotten, 
+        count(*) FILTER (WHERE price > 0 OR NOT EXISTS (SELECT 1 FROM purchase AS o WHERE o.person = purchase.person
+           AND (o.at, o.run, o.unit, o.position) < (purchase.at, purchase.run, purchase.unit, purchase.position))) AS purchases, coalesce(sum(price), 0) AS credits, min(at) AS firstAt, max(at) AS lastAt,
          (SELECT count(*) FROM run) AS runs,
          coalesce(sum(price) FILTER (WHERE EXISTS (SELECT 1 FROM purchase AS o WHERE o.person = purchase.person
            AND (o.at, o.run, o.unit, o.position) < (purchase.at, purchase.run, purchase.unit, purchase.position))), 0) AS repeatCredits

@@ -1,52 +1,94 @@
-import { type Credits, credits, formatCredits, priceOf } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
+import { Page } from "../../shared/rows/page.ts";
+import type { RecordKind } from "../../shared/rows/values.ts";
+import { pagingName } from "../client/types.ts";
+import { kindOf } from "../output/distinct.ts";
 import { type Plan, type RunIdentity, targetText } from "../runs/plan.ts";
 import type { RunReader } from "../runs/run.ts";
 import type { RunStore } from "../runs/run-store.ts";
+import type { ExportDeps, Inquiry } from "./order.ts";
 import type { Quote } from "./quote.ts";
+import type { OwnedPage } from "./take-over.ts";
 
 const LOOKS = 300;
 
-/** A finished run with the same people of the same dataset: what it holds costs nothing. */
+/** A finished run with the same people of the same dataset: what it holds is written, and not paid for again. */
 export interface Reuse {
   readonly run: string;
+  /** Rows that are taken from it. */
   readonly rows: number;
-  /** In a sentence, with the command that gets them for less. */
+  /** In a sentence. */
   readonly text: string;
+  /** What it was divided into, as offsets are within its parts. */
+  readonly plan: Plan;
+  readonly pages: () => AsyncIterable<OwnedPage>;
 }
 
+/** What an earlier run holds of what is asked for; undefined where it holds nothing that can be relied on. */
 export async function earlierRun(
-  store: RunStore,
-  identity: RunIdentity,
+  { store, identity, options, deps }: Pick<Inquiry, "store" | "identity" | "options" | "deps">,
   datasetVersion: string | null,
-  { rows, unitPrice }: Quote,
+  { rows }: Pick<Quote, "rows">,
 ): Promise<Reuse | undefined> {
-  const run = await newest(store, identity, datasetVersion);
-  const kept = run?.state.rows ?? 0;
-  if (run === undefined || kept === 0) return undefined;
-  const { id, plan, state } = run;
+  const { target } = identity;
+  const isList = target.kind === "search" && (target.list ?? target.owned) !== undefined;
+  // Where nobody names the dataset, other people may be there by now.
+  if (options.fresh || isList || target.kind === "enrich" || datasetVersion === null) return undefined;
+  const run = await earlier(store, identity, datasetVersion, rows);
+  const held = run?.state.rows ?? 0;
+  if (run === undefined || held === 0) return undefined;
+  const { id, plan } = run;
+  const isWhole = held >= rows;
+  if (!isWhole && !goesOn(run, deps)) return undefined;
   const when = `run ${id} of ${plan.created_at.slice(0, 16).replace("T", " ")} UTC`;
-  if (kept >= rows) {
-    const text = `${when} holds ${kept === rows ? "" : "all of "}${rows === 1 ? "this row" : `these ${grouped(rows)} rows`} already: headcount runs export ${id} writes what it holds at 0 credits`;
-    return { run: id, rows, text };
-  }
-  if (plan.output !== identity.output) return undefined;
-  const total = credits(state.settled + state.uncertain + priceOf(rows - kept, unitPrice));
-  const text = `${when} holds ${grouped(kept)} of these ${grouped(rows)} rows: ${resumeFor(id, rows, total)} buys the other ${grouped(rows - kept)}`;
-  return { run: id, rows: kept, text };
+  const these = rows === 1 ? "this row" : `these ${grouped(rows)} rows`;
+  const what = isWhole ? `${held === rows ? "" : "all of "}${these} already` : `${grouped(held)} of ${these}`;
+  const text = `${when} holds ${what}: not paid for again (--again pays for all)`;
+  const taken = Math.min(held, rows);
+  return { run: id, rows: taken, text, plan, pages: () => pagesOf(run, taken) };
 }
 
-const resumeFor = (id: string, rows: number, total: Credits): string =>
-  `headcount resume ${id} --limit ${rows} --max-credits ${formatCredits(total)}`;
+/** Whether the rows that it lacks can be asked for beside those that it holds. */
+function goesOn({ plan, state }: RunReader, { seller }: Pick<ExportDeps, "seller">): boolean {
+  const { target } = plan;
+  if (target.kind !== "search" || target.sample !== undefined) return false;
+  const units = [...state.units.values()];
+  const asBefore =
+    pagingName({ paging: plan.paging, firstPage: plan.first_page ?? 1 }) === pagingName(seller.client.dialect);
+  return asBefore && units.every(({ intent, settled }) => intent.cursor === undefined && settled?.next == null);
+}
 
-async function newest(
+async function* pagesOf(run: RunReader, most: number): AsyncIterable<OwnedPage> {
+  let left = most;
+  for await (const { unit, settled, body } of run.pages()) {
+    if (left <= 0) return;
+    const { target, offset, perPage } = unit.intent;
+    const rows = Math.min(left, settled.rows);
+    left -= rows;
+    const own = { target, offset, perPage, run: run.id, rows };
+    // A page that is cut is whole as it is: a short one would say that nobody follows.
+    yield rows === settled.rows ? { ...own, body } : { ...own, perPage: rows, body: begun(body, rows, kindOf(run)) };
+  }
+}
+
+/** The first rows of a reply. */
+function begun(body: Buffer, rows: number, kind: RecordKind): Buffer {
+  const page = Page.read(body, kind);
+  const texts = Array.from({ length: Math.min(rows, page.length) }, (_, index) => page.text(index));
+  return Buffer.from(`{"result":[${texts.join(",")}]}`);
+}
+
+/** The newest run that holds so many rows, else the one that holds most. */
+async function earlier(
   store: RunStore,
   identity: RunIdentity,
   datasetVersion: string | null,
+  rows: number,
 ): Promise<RunReader | undefined> {
   // Of a sample without a seed another one is wanted each time.
   if (identity.target.kind === "search" && identity.target.sample?.seed === null) return undefined;
   const wanted = targetText(identity.target);
+  let most: RunReader | undefined;
   for (const id of (await store.ids()).slice(0, LOOKS)) {
     // One that is damaged hides nothing of the others.
     const plan = await store.readPlan(id).catch(() => undefined);
@@ -54,9 +96,11 @@ async function newest(
     const { base_url, account_id, key_mode } = identity;
     if (plan.base_url !== base_url || plan.account_id !== account_id || plan.key_mode !== key_mode) continue;
     const run = await store.open(id).catch(() => undefined);
-    if (run?.state.done !== undefined) return run;
+    if (run?.state.done === undefined || run.state.rows <= (most?.state.rows ?? 0)) continue;
+    most = run;
+    if (run.state.rows >= rows) break;
   }
-  return undefined;
+  return most;
 }
 
 /** What a run bought as one line of text, a sample with the seed that it was drawn by. */

@@ -1,23 +1,15 @@
-import { randomUUID } from "node:crypto";
 import { Page } from "../../shared/rows/page.ts";
 import type { CompanyQuery } from "../client/types.ts";
-import type { IntentRecord, Unit } from "../runs/journal.ts";
+import type { Unit } from "../runs/journal.ts";
 import { companyKey, type RunIdentity } from "../runs/plan.ts";
-import type { Run } from "../runs/run.ts";
 import type { RunStore } from "../runs/run-store.ts";
 import type { ExportDeps, ExportOptions } from "./order.ts";
+import type { OwnedPage } from "./take-over.ts";
 
 /** Runs that are looked through, newest first. */
 const LOOKS = 300;
 /** How long a company counts as known where the service does not say which dataset it answers from. */
 const FRESH_MS = 30 * 86_400_000;
-
-/** A reply of an earlier run, to the same question. */
-export interface OwnedReply {
-  readonly run: string;
-  /** undefined: the service did not know the company. */
-  readonly body: Buffer | undefined;
-}
 
 /**
  * What was bought before of the companies that a run asks for, by their index: of the same service, kind of key and dataset, whatever
@@ -29,9 +21,9 @@ export async function ownedCompanies(
   datasetVersion: string | null,
   { fresh, limit = Number.POSITIVE_INFINITY }: Pick<ExportOptions, "fresh" | "limit">,
   { now }: Pick<ExportDeps, "now">,
-): Promise<ReadonlyMap<number, OwnedReply>> {
-  const found = new Map<number, OwnedReply>();
-  if (fresh || target.kind !== "enrich") return found;
+): Promise<readonly OwnedPage[]> {
+  const found = new Map<number, Pick<OwnedPage, "run" | "body">>();
+  if (fresh || target.kind !== "enrich") return [];
   const wanted = new Map(target.companies.map((company, index) => [companyKey(company), index]));
   for (const id of (await store.ids()).slice(0, LOOKS)) {
     if (found.size === target.companies.length) break;
@@ -67,7 +59,16 @@ export async function ownedCompanies(
       // What was read before the damage is good.
     }
   }
-  return new Map([...found].filter(([, { body }]) => body !== undefined || target.keep !== undefined).slice(0, limit));
+  return [...found]
+    .filter(([, { body }]) => body !== undefined || target.keep !== undefined)
+    .slice(0, limit)
+    .map(([index, reply]) => ({
+      target: index,
+      offset: 0,
+      perPage: 1,
+      rows: reply.body === undefined ? 0 : 1,
+      ...reply,
+    }));
 }
 
 /** What a company may be asked for by, by its record: a name may be that of several. */
@@ -77,22 +78,4 @@ function keysOf(page: Page): string[] {
     const value = page.identity(0, [field]);
     return value === undefined ? [] : [companyKey({ by: by as CompanyQuery["by"], value })];
   });
-}
-
-/** Puts what was bought before into a run, at no price. */
-export async function takeOver(run: Run, owned: ReadonlyMap<number, OwnedReply>, now: () => number): Promise<void> {
-  const units = [...run.state.units.values()].filter(({ settled, voided }) => settled !== undefined || !voided);
-  const asked = new Set(units.map(({ intent }) => intent.target));
-  const taken = [...owned].flatMap(([target, reply]) =>
-    asked.has(target) ? [] : [{ target, reply, n: run.nextNumber() }],
-  );
-  const intents = taken.map(({ target, n }): IntentRecord => {
-    const position = { target, offset: 0, perPage: 1 };
-    return { t: "intent", n, ...position, key: randomUUID(), hold: "0", owned: true, at: now() };
-  });
-  if (intents.length > 0) await run.append(...intents);
-  for (const { n, reply } of taken) {
-    const told = reply.body === undefined ? { rows: 0, miss: true } : { rows: 1 };
-    await run.settle({ t: "settled", n, used: "0", owned: reply.run, ...told, at: now() }, reply.body);
-  }
 }

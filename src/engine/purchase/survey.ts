@@ -1,3 +1,4 @@
+import { ZERO } from "../../shared/contract/money.ts";
 import { counted } from "../../shared/contract/text.ts";
 import { kindOf } from "../output/distinct.ts";
 import { checkRows } from "../output/publish.ts";
@@ -6,16 +7,17 @@ import { emptyState } from "../runs/journal.ts";
 import type { Plan, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { RunStore } from "../runs/run-store.ts";
-import { earlierRun } from "./earlier.ts";
+import { earlierRun, type Reuse } from "./earlier.ts";
 import { staleRun } from "./failures.ts";
 import { lockOptions, openRun } from "./locks.ts";
 import { planOf } from "./new-plan.ts";
 import { checkSame, identityOf, offerOf, quoteFor, spentOf, termsOf } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Inquiry, Trade } from "./order.ts";
 import { isNarrowed, mostRows, partsToBuy, rowsWritten } from "./owned.ts";
-import { type OwnedReply, ownedCompanies, takeOver } from "./owned-companies.ts";
+import { ownedCompanies } from "./owned-companies.ts";
 import { type Offer, overlapWarning, type Quote, requireBalance, requireBudget, requireSame } from "./quote.ts";
 import { type Drawn, drawn, drawnOf, isSampled } from "./sampling.ts";
+import { type OwnedPage, takeOver } from "./take-over.ts";
 import { withoutSuppressed } from "./unnamed.ts";
 
 /** What free calls and the runs that are there say of an inquiry. */
@@ -23,7 +25,11 @@ interface Survey {
   readonly offer: Offer;
   readonly quote: Quote;
   readonly sample: Drawn | undefined;
-  readonly owned: ReadonlyMap<number, OwnedReply>;
+  /** What earlier runs paid for, and what it is part of. */
+  readonly owned: {
+    readonly pages: () => Iterable<OwnedPage> | AsyncIterable<OwnedPage>;
+    readonly reuse?: Reuse | undefined;
+  };
 }
 
 /** Whether it can be written, and who asks: before anything is counted. @throws CliError */
@@ -75,19 +81,23 @@ export async function survey(inquiry: Inquiry, open: string | undefined): Promis
   const known = await (await deps.ownership?.(account))?.look(offer.matches ?? 0);
   const matches = isNarrowed(target) ? mostRows(known) : offer.matches;
   const run = open === undefined ? undefined : await store.open(open);
-  const owned =
-    run === undefined ? await ownedCompanies(store, identity, datasetVersion, options, deps) : new Map<number, never>();
-  const spent = spentOf(run?.state ?? { ...emptyState(), rows: owned.size, owned: owned.size });
+  const companies = run === undefined ? await ownedCompanies(store, identity, datasetVersion, options, deps) : [];
   const sample =
     run === undefined && isSampled(target)
       ? await drawn(target, offer, termsOf(target, options, account, deps), deps)
       : undefined;
-  const priced = quoteFor(target, matches, inquiry, { spent, drawn: drawnOf(run?.plan ?? sample ?? {}) });
-  const isAnew = priced.credits > 0n && options.offer === undefined;
-  const reuse = isAnew ? await earlierRun(store, identity, datasetVersion, priced) : undefined;
+  const pricedWith = (rows: number): Quote => {
+    const spent = spentOf(run?.state ?? { ...emptyState(), rows, owned: rows });
+    return quoteFor(target, matches, inquiry, { spent, drawn: drawnOf(run?.plan ?? sample ?? {}) });
+  };
+  const anew = pricedWith(companies.length);
+  const isAnew = run === undefined && anew.credits > 0n;
+  const reuse = isAnew ? await earlierRun(inquiry, datasetVersion, anew) : undefined;
+  const isWhole = (reuse?.rows ?? 0) >= anew.rows;
+  const priced = reuse === undefined ? anew : isWhole ? withoutCost(anew) : pricedWith(reuse.rows);
   const quote = { ...priced, overlap: offer.overlap ?? 0, known, reuse, datasetVersion };
   await checkRoom(options, rowsOf(inquiry, quote));
-  return { offer, quote, sample, owned };
+  return { offer, quote, sample, owned: { pages: reuse?.pages ?? (() => companies), reuse } };
 }
 
 /** Refuses what cannot be paid or written, and asks for consent. @throws CliError */
@@ -112,12 +122,27 @@ export async function begin(
 ): Promise<{ run: Run; quote: Quote }> {
   const { target, identity, options, account, deps, store } = inquiry;
   const { datasetVersion } = offer;
-  const parts = sample ?? (await partsToBuy(target, offer, quote, account, deps));
+  const parts = divisionIn(owned.reuse?.plan) ?? sample ?? (await partsToBuy(target, offer, quote, account, deps));
   const division = { matches: isNarrowed(target) ? mostRows(quote.known) : offer.matches, ...parts };
   const plan = planOf(identity, division, { quote, datasetVersion, options, deps });
   const run = await store.create(plan, deps.now(), lockOptions("the new run", options.wait, deps));
   if (options.join !== undefined) await run.keepInput(options.join.text);
-  await takeOver(run, owned, deps.now);
+  await takeOver(run, owned.pages(), deps.now);
   if (!isNarrowed(target)) return { run, quote };
   return { run, quote: { ...quoteFor(target, division.matches, inquiry), known: quote.known } };
+}
+
+/** Where an earlier run holds all of it. */
+const withoutCost = (quote: Quote): Quote => ({
+  ...quote,
+  ...{ kept: quote.rows, credits: ZERO, total: ZERO, balanceAfter: quote.balance, requests: 0, durationMs: 0 },
+});
+
+/** Of which parts a run is: offsets are within them. */
+function divisionIn(
+  plan: Plan | undefined,
+): Pick<Plan, "parts" | "counts" | "unreached" | "overlap" | "draw"> | undefined {
+  if (plan === undefined) return undefined;
+  const keys = ["parts", "counts", "unreached", "overlap", "draw"] as const;
+  return Object.fromEntries(keys.flatMap((key) => (plan[key] === undefined ? [] : [[key, plan[key]]])));
 }
