@@ -47,7 +47,7 @@ test("without a cap the paid tools do not exist", async () => {
   expect(await spent()).toBe(0);
 });
 
-test("a quote and its purchase come to three calls: what the quote asked is not asked again", async () => {
+test("a quote and its purchase come to four calls: nothing is counted again", async () => {
   const proxy = await faultProxy({ target: service.url });
   u = user(proxy.url, service.key);
   const agent = await start(["--max-credits", "10"], { answer: YES });
@@ -56,7 +56,7 @@ test("a quote and its purchase come to three calls: what the quote asked is not 
   expect(bought.data).toMatchObject({ profiles: 3, credits: 3 });
   const calls = proxy.seen.map(({ url }) => url.replace("/v1/", "").replace(/\?.*/, ""));
   await proxy.close();
-  expect(calls).toEqual(["account", "person/count", "person/search"]);
+  expect(calls).toEqual(["account", "person/count", "account", "person/search"]);
 });
 
 test.each(["modern", "legacy"] as const)("a quote is bought once, after a person agreed (%s)", async (era) => {

@@ -19,7 +19,7 @@ export interface Quotation extends Priced {
   readonly madeAt: number;
 }
 
-/** Younger than this a quotation is bought without asking account and counts again: what pages tell is held against it all the same. */
+/** Younger than this a quotation is bought without counting again: the account alone tells whether price and dataset are still the same. */
 const YOUNG_MS = 60_000;
 
 /** Prices an order by free calls alone. @throws CliError */
@@ -46,9 +46,9 @@ export async function buy(what: Order | Quotation, world: World, events: Events 
   });
 }
 
-function agreedTo({ order, quote: agreed, account, offer, madeAt }: Quotation, { now }: World): Partial<ExportOptions> {
+function agreedTo({ order, quote: agreed, offer, madeAt }: Quotation, { now }: World): Partial<ExportOptions> {
   const bound = { agreed, maxCredits: order.maxCredits ?? agreed.total };
-  return now() - madeAt < YOUNG_MS ? { ...bound, account, offer } : bound;
+  return now() - madeAt < YOUNG_MS ? { ...bound, offer } : bound;
 }
 
 /**

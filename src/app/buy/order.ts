@@ -12,7 +12,7 @@ import type { Bounds } from "../own/ownership.ts";
 import type { Session } from "../session.ts";
 
 /** What is bought, how it is delivered and what bounds it: whatever is not named is as {@link DEFAULTS} says, or unbounded. */
-export interface Order extends Partial<Omit<ExportOptions, "agreed" | "account">> {
+export interface Order extends Partial<Omit<ExportOptions, "agreed">> {
   readonly target: Target;
   /** What rows go to where `output` names no file: nowhere by default, they are in the run. */
   readonly rows?: Writable | undefined;

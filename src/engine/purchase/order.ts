@@ -32,8 +32,6 @@ export interface ExportOptions extends Guard, Form {
   readonly misses: string | undefined;
   /** What is bought, where that was found out before. */
   readonly offer?: Offer | undefined;
-  /** The account, where it was told a moment ago. */
-  readonly account?: AccountView | undefined;
   /** What was agreed to already: this is bought, or nothing. */
   readonly agreed?: Quote | undefined;
   /** The job that buys, where one does. */

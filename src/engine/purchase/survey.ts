@@ -37,7 +37,7 @@ export async function inquire(asked: Target, options: ExportOptions, deps: Expor
   await checkSink(options, kindOf({ plan: { command: asked.kind } }), deps.disk);
   const store = new RunStore(deps.stateDir, deps.disk);
   const target = withoutSuppressed(asked, await store.suppression(), deps.onNotice);
-  const account = options.account ?? (await deps.seller.client.account(deps.interrupted));
+  const account = await deps.seller.client.account(deps.interrupted);
   const identity = identityOf(target, options.output ?? null, account, deps.seller);
   return { store, account, options, deps, target, identity };
 }
@@ -102,8 +102,10 @@ export async function survey(inquiry: Inquiry, open: string | undefined): Promis
 
 /** Refuses what cannot be paid or written, and asks for consent. @throws CliError */
 export async function agree({ quote }: Survey, inquiry: Inquiry): Promise<void> {
-  const { target, options, deps } = inquiry;
-  if (options.agreed !== undefined) requireSame(options.agreed, quote);
+  const { target, account, options, deps } = inquiry;
+  if (options.agreed !== undefined) {
+    requireSame(options.agreed, { ...quote, datasetVersion: account.datasetVersion ?? quote.datasetVersion ?? null });
+  }
   requireBalance(quote, target);
   requireBudget(quote, options);
   await checkRows(rowsOf(inquiry, quote), options.output, options, "; nothing was spent");
