@@ -1,5 +1,5 @@
-// node bench/readme.mjs [--check]: writes the figures of the newest results file into README.md, between its two markers.
-// --check changes nothing and fails where the README says something else (for CI).
+// node bench/readme.mjs [--check]: writes the figures of the newest results file into docs/performance.md, between its two markers.
+// --check changes nothing and fails where the page says something else (for CI).
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { worst } from "./arithmetic.mjs";
@@ -8,7 +8,7 @@ import { earlierResults, machineText, newestResults } from "./results.mjs";
 const BEGIN = "<!-- bench:begin -->";
 const END = "<!-- bench:end -->";
 
-/** What the README tells, in its order: a sentence for each figure, from the rows of the results. */
+/** What the page tells, in its order: a sentence for each figure, from the rows of the results. */
 const LINES = [
   ["S1", "`headcount --version` against `node -e 0`"],
   ["S2", "`headcount --help` against `node -e 0`"],
@@ -44,7 +44,7 @@ const LINES = [
 export function figuresBlock(results, earlier = []) {
   const lines = [
     `Measured on ${results.date}, where no other day is said, by \`npm run bench\`: ${machineText(results.machine)}. Ratios of medians`,
-    "taken in turn in the same run; every part of a row has to meet its target. Details and reasons: [docs/performance.md](docs/performance.md).",
+    "taken in turn in the same run; every part of a row has to meet its target. Details and reasons stand below.",
     "",
     "| # | figure | target | measured | |",
     "|---|---|---|---|---|",
@@ -81,16 +81,16 @@ function measuredOf(rows) {
   return texts.length === 0 ? "-" : texts.join("; ");
 }
 
-/** README's text with the block renewed. @throws where the markers are missing */
+/** The page's text with the block renewed. @throws where the markers are missing */
 export function withFigures(readme, block) {
   const begin = readme.indexOf(BEGIN);
   const end = readme.indexOf(END);
-  if (begin < 0 || end < begin) throw new Error(`README.md has no ${BEGIN} ... ${END}`);
+  if (begin < 0 || end < begin) throw new Error(`docs/performance.md has no ${BEGIN} ... ${END}`);
   return `${readme.slice(0, begin + BEGIN.length)}\n${block}\n${readme.slice(end)}`;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const path = fileURLToPath(new URL("../README.md", import.meta.url));
+  const path = fileURLToPath(new URL("../docs/performance.md", import.meta.url));
   const results = newestResults();
   if (results === undefined) {
     process.stderr.write("no results under bench/results/: run npm run bench first\n");
@@ -100,11 +100,11 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const after = withFigures(before, figuresBlock(results, earlierResults(results)));
   if (process.argv.includes("--check")) {
     if (before !== after) {
-      process.stderr.write(`README.md does not tell the figures of ${results.date}: run node bench/readme.mjs\n`);
+      process.stderr.write(`docs/performance.md does not tell the figures of ${results.date}: run node bench/readme.mjs\n`);
       process.exitCode = 1;
     }
   } else if (before !== after) {
     writeFileSync(path, after);
-    process.stderr.write(`README.md tells the figures of ${results.date}\n`);
+    process.stderr.write(`docs/performance.md tells the figures of ${results.date}\n`);
   }
 }

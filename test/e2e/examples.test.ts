@@ -136,7 +136,9 @@ async function serves(line: string): Promise<void> {
 
 describe("README", () => {
   const readme = readFileSync(join(ROOT, "README.md"), "utf8");
-  const blocks = [...readme.matchAll(/```sh\n([\s\S]*?)```/g)].map((match) => match[1] ?? "");
+  const blocksOf = (page: string): string[] =>
+    [...page.matchAll(/```sh\n([\s\S]*?)```/g)].map((match) => match[1] ?? "");
+  const blocks = blocksOf(readme);
 
   test("opens with the two blocks that a stranger runs", () => {
     expect(blocks[0]).toContain("npm install");
@@ -144,12 +146,14 @@ describe("README", () => {
     expect(blocks.length).toBeGreaterThan(4);
   });
 
-  // One shell for all of them, in order, as somebody who reads along would have it.
-  test("every later block runs as written", () => {
-    const script = blocks.slice(2).join("\n");
-    const own = join(folder, "readme");
+  // One shell for all of a page, in order, as somebody who reads along would have it.
+  test.each([
+    ["README.md", blocks.slice(2)],
+    ["docs/tour.md", blocksOf(readFileSync(join(ROOT, "docs/tour.md"), "utf8"))],
+  ])("every block of %s runs as written", (page, script) => {
+    const own = join(folder, page.replace("/", "-"));
     mkdirSync(own);
-    const result = bash(script, own);
+    const result = bash(script.join("\n"), own);
     expect(result, `${result.stdout}\n${result.stderr}`).toMatchObject({ status: 0 });
   });
 });
