@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createKey } from "../../src/service/admin/keys.ts";
+import { createKey, type KeyInit } from "../../src/service/admin/keys.ts";
 import { type Answer, as, ConsoleClient, type Sent, type Session } from "../support/console.ts";
 import { startTestService, type TestService } from "../support/service.ts";
+import { c } from "../support/store.ts";
 
 let service: TestService;
 let client: ConsoleClient;
@@ -200,6 +201,40 @@ describe("buying", () => {
     expect(before - (await balance())).toBe(25_000_000n);
     const [entry] = (await call(session, "GET", "/entries")).json.entries;
     expect(entry).toMatchObject({ kind: "charge", amount: -25, rows: 25 });
+  });
+
+  test("an export is a file for keys of the account too, for nothing; a capped one has only what it bought", async () => {
+    const session = await signIn({ link: await link() });
+    const { quote_id } = (await call(session, "POST", "/quote", { filters, profiles: 7 })).json;
+    const { id } = (await call(session, "POST", "/exports", { quote_id })).json;
+    await waitFor(session, id);
+    const before = await balance();
+    const file = (key: string, name = `${id}.csv`) =>
+      send("GET", `/exports/${name}`, { headers: { authorization: `Bearer ${key}`, "sec-fetch-site": undefined } });
+    const csv = await file(service.key);
+    expect([csv.status, csv.text]).toEqual([200, (await download(session, id, "csv")).text]);
+    expect((await file(service.key, `${id}.ndjson`)).text).toBe((await download(session, id, "ndjson")).text);
+    const of = async (more: Partial<KeyInit>) =>
+      (await createKey(service.store, { name: "k", mode: "live", now: () => clock.now, ...more })).key;
+    const capped = await of({ maxCredits: c(100) });
+    const theirs = await signIn({ key: capped });
+    const own = (await call(theirs, "POST", "/quote", { filters, profiles: 2 })).json.quote_id;
+    const { id: bought } = (await call(theirs, "POST", "/exports", { quote_id: own })).json;
+    await waitFor(theirs, bought);
+    expect((await file(capped, `${bought}.csv`)).text.trim().split("\n")).toHaveLength(3);
+    await service.store.createAccount("elsewhere", "Elsewhere");
+    for (const [key, status] of [
+      [capped, 404],
+      [await of({ mode: "test" }), 404],
+      [await of({ accountId: "elsewhere" }), 404],
+      [await of({ scopes: ["account", "count"] }), 403],
+      ["hc_live_no", 401],
+    ] as const)
+      expect((await file(key)).status).toBe(status);
+    expect((await file(service.key, `..%2f${id}`)).status).toBe(404);
+    expect(before - (await balance())).toBe(2_000_000n);
+    clock.now += 24 * 60 * 60_000;
+    expect((await file(service.key)).status).toBe(410);
   });
 
   test("a quote tells who was bought of this very segment already, to those who may have them", async () => {

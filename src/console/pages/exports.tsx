@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Filters } from "../../shared/contract/filters.ts";
 import { api } from "../api.ts";
-import { amount, figure, inWords, searchCommand } from "../segment.ts";
+import { amount, exportCommand, figure, inWords, searchCommand } from "../segment.ts";
 import { fail, may, me, mode, notice, refreshMe } from "../state.ts";
 import { download, Shown } from "./parts.tsx";
 
@@ -130,12 +130,13 @@ function ExportCard({ act, item }: { readonly act: (id: string, what: string) =>
       </div>
       <details>
         <summary>As a command</summary>
-        {isShort ? (
-          <p class="soft">
-            It buys all of them anew{rows === 0 ? "" : `, the ${figure(rows)} that are here too`}; Continue buys the
-            rest alone.
-          </p>
+        {kept && rows > 0 && state !== "buying" ? (
+          <>
+            <p class="soft">The same rows for nothing, with a key of this account that has no cap:</p>
+            <Shown>{exportCommand(id, me.value?.origin ?? location.origin)}</Shown>
+          </>
         ) : null}
+        <p class="soft">All of them bought anew{isShort && kept ? "; Continue buys the rest alone" : ""}:</p>
         <Shown>{searchCommand(filters, Math.ceil(credits + item.credits_left), profiles)}</Shown>
       </details>
     </section>

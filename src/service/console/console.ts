@@ -2,13 +2,14 @@ import type { AddressInfo } from "node:net";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { parseStrictJson } from "../../shared/contract/strict-json.ts";
 import { addressOf } from "../http/address.ts";
+import type { Admission } from "../http/admission.ts";
 import { problemOf } from "../http/failures.ts";
 import { Problem } from "../http/problem.ts";
 import { ACCOUNT_ENDPOINTS } from "./account.ts";
 import { type Asset, assetFrom } from "./assets.ts";
 import { bad, byOf, type ConsoleEndpoint, type ConsoleParts } from "./call.ts";
 import { Exports } from "./exports.ts";
-import { sendFile } from "./file.ts";
+import { addExportFiles, sendFile } from "./file.ts";
 import { CONSOLE_HEADERS, ConsoleRefusal, Guard } from "./guard.ts";
 import { OPERATOR_ENDPOINTS } from "./operator.ts";
 import { SEGMENT_ENDPOINTS } from "./segment.ts";
@@ -24,6 +25,7 @@ interface OpenConsole {
 
 export type ConsoleSetting = Omit<ConsoleParts, "sessions" | "exports" | "origin"> &
   Pick<ConstructorParameters<typeof Exports>[0], "sleep" | "onFault"> & {
+    readonly admission: Admission;
     readonly host: string;
     readonly publicUrl: string | undefined;
     readonly scheme: "http" | "https";
@@ -41,6 +43,7 @@ export function serveConsole(app: FastifyInstance, setting: ConsoleSetting): Ser
     return opened;
   };
   addConsole(app, open, setting.onFault);
+  addExportFiles(app, setting.admission, () => open().parts);
   return { origin: () => open().parts.origin, close: async () => opened?.parts.exports.close() };
 }
 

@@ -1,10 +1,12 @@
 import { Readable } from "node:stream";
-import type { FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { collectColumns } from "../../shared/rows/columns.ts";
 import { CsvView } from "../../shared/rows/csv.ts";
 import { NdjsonView } from "../../shared/rows/json.ts";
 import { Page, type View } from "../../shared/rows/page.ts";
 import type { ConsoleExport } from "../admin/console-store.ts";
+import { type Admission, assertScope } from "../http/admission.ts";
+import { Problem } from "../http/problem.ts";
 import type { ConsoleParts } from "./call.ts";
 import { storedPages } from "./exports.ts";
 import { ConsoleRefusal } from "./guard.ts";
@@ -39,10 +41,39 @@ export async function sendFile(
   }
   const item = await parts.store.console.export(visitor.account.id, ticket.id ?? "");
   if (item === undefined) throw new ConsoleRefusal(404, "no_export", "there is no such export");
+  return sendRows(reply, parts, item, ticket.format ?? "csv");
+}
+
+/** `GET /exports/ID.csv`: the same file for a program with a key of the account, at no cost. */
+export function addExportFiles(app: FastifyInstance, admission: Admission, opened: () => ConsoleParts): void {
+  app.get("/exports/:file", async (request, reply) => {
+    await admission.admit(request);
+    const { key } = request.call;
+    if (key === undefined) throw new Error("a key was let in that is not there");
+    assertScope(key, "search");
+    const parts = opened();
+    const { file } = request.params as { readonly file: string };
+    const [, id = "", format] = /^([0-9a-f]{16})\.(csv|ndjson)$/.exec(file) ?? [];
+    const item = await parts.store.console.export(key.accountId, id);
+    // A capped key has what it bought itself: its cap is a wall for what others paid for too.
+    const isOwn = item?.keyId === key.id || (await parts.store.key(key.id))?.budget === null;
+    if (item?.mode !== key.mode || !isOwn)
+      throw new Problem(404, ["this key has no such export; /exports/ID.csv or .ndjson"]);
+    return sendRows(reply, parts, item, format as Ticket["format"]).catch((error: unknown) => {
+      throw error instanceof ConsoleRefusal ? new Problem(error.status, [error.message]) : error;
+    });
+  });
+}
+
+async function sendRows(
+  reply: FastifyReply,
+  parts: ConsoleParts,
+  item: ConsoleExport,
+  format: Ticket["format"],
+): Promise<FastifyReply> {
   const pages = () => pagesOf(parts, item);
   // Reads all of them once before a byte is sent: a file that cannot be whole is not begun.
   const columns = await collectColumns(pages(), "person");
-  const format = ticket.format ?? "csv";
   return reply
     .headers({
       "content-type": format === "csv" ? "text/csv; charset=utf-8" : "application/x-ndjson; charset=utf-8",

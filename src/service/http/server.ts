@@ -88,7 +88,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       ? undefined
       : await import("../console/console.ts").then(({ serveConsole }) =>
           serveConsole(app.http, {
-            ...{ ...parts, engine, recent, host, scheme },
+            ...{ ...parts, admission, engine, recent, host, scheme },
             publicUrl: options.console?.publicUrl,
             facetTimeouts: timeouts,
             onFault: (id, error) => watchers.log.fault(id, error),
