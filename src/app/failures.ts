@@ -27,7 +27,6 @@ const REFUSED: Row = {
   code: "request_refused",
   category: "usage",
   message: "the service refused the request (STATUS): DETAIL",
-  hint: "headcount filters lists what a filter may be",
 };
 
 const KEY: Row = {
@@ -36,8 +35,8 @@ const KEY: Row = {
   message: "the service refused the keyKEY (STATUS): DETAIL",
   hint: ({ key, connectionName }) =>
     key?.source === "environment"
-      ? "put another key into HEADCOUNT_API_KEY; it goes before whatever headcount login stores"
-      : `headcount login ${connectionName} stores another key`,
+      ? "put another key into HEADCOUNT_API_KEY; it goes before whatever headcount login stores; it was sent as Authorization: Bearer"
+      : `headcount login ${connectionName} stores another key; this one was sent as Authorization: Bearer`,
 };
 
 /** What a service's answer means, by its status. No error is ever charged (docs/contract.md, "Errors"). */
@@ -105,6 +104,14 @@ function rowOf({ status, envelope }: ServiceError): Row {
   return ANSWERS[status] ?? FAILED;
 }
 
+const hintFor = ({ status, detail }: ServiceError): string | undefined => {
+  if (![400, 409, 413, 415, 422].includes(status)) return undefined;
+  const said = detail.join(" ");
+  if (/idempotency/i.test(said))
+    return "the service refuses the header Idempotency-Key, which every paid call carries: its operator may let it pass";
+  return /filter|\bkeys?\b|field|value/i.test(said) ? "headcount filters lists what a filter may be" : undefined;
+};
+
 function answerFailure(error: ServiceError, site: CallSite): CliError {
   const [detail = "no detail", ...details] = error.detail;
   const { message, hint, ...row } = rowOf(error);
@@ -119,7 +126,7 @@ function answerFailure(error: ServiceError, site: CallSite): CliError {
   return new CliError({
     ...row,
     message: isCharged || said.includes("nothing was charged") ? said : `${said}; nothing was charged`,
-    hint: typeof hint === "function" ? hint(site) : hint,
+    hint: typeof hint === "function" ? hint(site) : (hint ?? hintFor(error)),
     status: error.status,
     requestId: error.requestId,
     details,

@@ -107,3 +107,68 @@ describe("how many there are", () => {
     expect(s.ids()).toHaveLength(6);
   });
 });
+
+describe("what a service writes otherwise", () => {
+  const named = (rows: readonly object[]): unknown =>
+    rows.map((row) => ({ ...row, name: "Zo\u00eb", email: "z@x.example" }));
+
+  test("letters in another charset are read where it is declared, and said where it is not", async () => {
+    for (const declares of ["; charset=iso-8859-1", '; charset="windows-1252"']) {
+      const s = await scene({ people: 20, shape: named, encoding: "latin1", declares });
+      for (const argv of [SEARCH, [...EMPLOYEES, "--overwrite"]]) {
+        const ran = await s.run(...argv);
+        expect(ran, ran.stderr).toMatchObject({ code: 0, stderr: expect.not.stringContaining("UTF-8") });
+        expect(new Set(readCsv(s.u.read("o.csv")).map(({ name }) => name))).toEqual(new Set(["Zo\u00eb"]));
+      }
+    }
+    const s = await scene({ people: 20, shape: named, encoding: "latin1" });
+    const ran = await s.run(...SEARCH);
+    expect(ran.stderr.match(/warning: a reply is not in UTF-8/g)).toHaveLength(1);
+  });
+
+  test("fields of its own can be asked for; a slip of the pen is refused still", async () => {
+    for (const argv of [SEARCH, EMPLOYEES]) {
+      const s = await scene({ people: 20, shape: named });
+      const ran = await s.run(...argv, "--fields", "id,email,twitter_handle");
+      expect(ran, ran.stderr).toMatchObject({ code: 0, stderr: expect.stringContaining("no row has twitter_handle") });
+      expect(readCsv(s.u.read("o.csv"))[0]).toMatchObject({ email: "z@x.example", twitter_handle: "" });
+      expect(await s.run(...argv, "--fields", "titel", "--overwrite")).toMatchObject({ code: 2 });
+    }
+  });
+
+  test("a field without a name has one in a table", async () => {
+    const s = await scene({ people: 5, shape: (rows) => rows.map((row) => ({ ...row, "": "x" })) });
+    const ran = await s.run("search", "--country", "x", "-o", "o.parquet", "--yes");
+    expect(ran, ran.stderr).toMatchObject({ code: 0 });
+    const read = await s.run("runs", "export", "last", "-o", "p.xlsx");
+    expect(read, read.stderr).toMatchObject({ code: 0 });
+  });
+
+  test("where nobody tells a price, neither before nor after, pages are as large as ever", async () => {
+    const s = await scene({ people: 60, tellsCosts: false, usedIs: "missing" });
+    const ran = await s.run(...SEARCH);
+    expect(ran, ran.stderr).toMatchObject({ code: 0 });
+    expect(s.service.paidCalls()).toBeLessThan(20);
+  });
+
+  test("where no cursor is found, it says where it was looked for", async () => {
+    const s = await scene({ people: 60, paging: "cursor", nextUnder: "after" });
+    const ran = await s.run(...EMPLOYEES.slice(0, 4), "--per-page", "10", "-o", "o.csv", "--yes", "--paging", "cursor");
+    expect(ran).toMatchObject({ code: 5, stderr: expect.stringContaining("in X-Next-Cursor, or as next_cursor") });
+  });
+
+  test("where page 0 was not told, the advice is to buy the missing people alone", async () => {
+    const s = await scene({ people: 60, firstPage: 0 });
+    const ran = await s.run(...SEARCH.filter((word) => word !== "10" && word !== "--per-page"), "--per-page", "20");
+    expect(ran).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining("--paging page0 --with-owned buys the missing"),
+    });
+  });
+
+  test("a key that is refused: said how it was sent", async () => {
+    const s = await scene({});
+    const ran = await s.u.run(["count", "--country", "x"], { env: { HEADCOUNT_API_KEY: "acme_live_wrong" } });
+    expect(ran).toMatchObject({ code: 3, stderr: expect.stringContaining("sent as Authorization: Bearer") });
+  });
+});

@@ -74,6 +74,9 @@ export interface ForeignOptions {
   countedTooMany: number;
   /** What befalls the n-th paid call, from 1. */
   mishap: (call: number) => Mishap;
+  /** How the bytes of a page are written, and what its content type says of that. */
+  encoding: "utf8" | "latin1";
+  declares: string;
   /** How many rows a page says that there are in all, in place of what it was. */
   totalIs: number | undefined;
   /** What an answer that is no success costs, against the contract: a miss, and a "500-charged". */
@@ -155,6 +158,8 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     rowsNameCompany: false,
     countedTooMany: 0,
     mishap: () => undefined,
+    encoding: "utf8",
+    declares: "",
     totalIs: undefined,
     missCosts: 0,
     faultCosts: 0,
@@ -387,9 +392,10 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     const send = (): void => {
       const totals: Record<string, string> =
         options.total === "header" ? { "x-total-count": `${options.totalIs ?? peopleOf(query.get("domain"))}` } : {};
-      const length = Buffer.byteLength(whole);
+      const bytes = Buffer.from(whole, options.encoding);
+      const length = bytes.length;
       response.writeHead(200, {
-        "content-type": "application/json",
+        "content-type": `application/json${options.declares}`,
         "content-length": length,
         ...versionHeader(),
         ...totals,
@@ -397,7 +403,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
       if (mishap === "cut") {
         response.write(whole.slice(0, Math.floor(whole.length / 2)));
         setImmediate(() => response.destroy());
-      } else response.end(whole);
+      } else response.end(bytes);
     };
     if (options.jitterMs > 0) setTimeout(send, options.random() * options.jitterMs);
     else send();

@@ -27,6 +27,17 @@ function service(clock: FakeClock, limit: number) {
 }
 
 describe("the bucket", () => {
+  test("a 429 that tells a reset and no limit holds up until then, and no call after it", () => {
+    const clock = fakeClock();
+    for (const stateDir of [tempDir(), undefined]) {
+      const pacer = openPacer({ ...BASE, stateDir, now: clock.now });
+      pacer.observe({ limit: 0, remaining: 0, resetAt: clock.now() + 2_000, window: undefined });
+      for (const wait of Array.from({ length: 4 }, () => pacer.take())) expect(wait).toBeLessThanOrEqual(2_000);
+      clock.advance(2_001);
+      expect(Array.from({ length: 4 }, () => pacer.take())).toEqual([0, 0, 0, 0]);
+    }
+  });
+
   test("nothing is held up, and nothing written, before a service has told a limit", () => {
     const stateDir = tempDir();
     const pacer = openPacer({ ...BASE, stateDir, now: fakeClock().now });

@@ -128,7 +128,14 @@ const COUNT_NAMES = ["count", "total", "total_results", "total_count", "results_
 /** `result` of a count: a bare integer, or an object that holds it under one of the usual names. Undefined where it is neither. */
 export function countView(result: unknown, meta: ReplyMeta): CountView | undefined {
   const fields = isObject(result) ? result : {};
-  const count = whole(isObject(result) ? find(result, COUNT_NAMES) : result);
+  const count = whole(
+    isObject(result)
+      ? find(
+          result,
+          COUNT_NAMES.flatMap((name) => [`${name}.value`, name]),
+        )
+      : result,
+  );
   if (count === undefined) return undefined;
   return {
     count,
@@ -167,5 +174,6 @@ export function facetView(result: unknown, key: FacetKey, meta: ReplyMeta): Face
 
 export function countShape(result: unknown): string | undefined {
   if (whole(result) !== undefined) return "bare number";
-  return isObject(result) ? COUNT_NAMES.find((name) => whole(result[name]) !== undefined) : undefined;
+  const paths = COUNT_NAMES.flatMap((name) => [name, `${name}.value`]);
+  return isObject(result) ? paths.find((path) => whole(find(result, [path])) !== undefined) : undefined;
 }

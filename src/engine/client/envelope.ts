@@ -162,7 +162,8 @@ function refuseRedirect(reply: RawReply): void {
 }
 
 function errorOf(reply: RawReply, now: number, envelope: Readonly<Record<string, unknown>> | undefined): ServiceError {
-  const detail = envelope === undefined ? [] : detailOf(envelope.detail ?? envelope.message ?? envelope.error);
+  const detail =
+    envelope === undefined ? [] : detailOf(envelope.detail ?? envelope.message ?? envelope.error ?? envelope.title);
   if (detail.length === 0) {
     const line = envelope === undefined ? firstLine(reply.body) : "";
     const type = harmlessLine(header(reply.headers, "content-type") ?? "no content type", 60);

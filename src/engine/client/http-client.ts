@@ -197,11 +197,20 @@ class HttpClient implements ServiceClient {
       paid,
       signal,
     });
-    if (reply.body.length === 0 || header(reply.headers, "content-encoding") === undefined)
-      return { ...reply, body: withoutMark(reply.body) };
-    const { decompressed } = await import("./decompress.ts");
-    const whole = await decompressed(reply, paid);
-    return { ...whole, body: withoutMark(whole.body) };
+    const isPacked = reply.body.length > 0 && header(reply.headers, "content-encoding") !== undefined;
+    const { body: bytes } = isPacked ? await (await import("./decompress.ts")).decompressed(reply, paid) : reply;
+    return { ...reply, body: inUtf8(withoutMark(bytes), header(reply.headers, "content-type")) };
+  }
+}
+
+/** The bytes of a reply that declares another charset, in UTF-8. One that nobody knows is left as it is. */
+function inUtf8(body: Buffer, contentType = ""): Buffer {
+  const label = /;\s*charset\s*=\s*"?([\w.:-]+)/i.exec(contentType)?.[1];
+  if (label === undefined || /^(utf-?8|us-ascii)$/i.test(label)) return body;
+  try {
+    return Buffer.from(new TextDecoder(label).decode(body));
+  } catch {
+    return body;
   }
 }
 

@@ -133,6 +133,8 @@ function roomOf(bucket: Bucket): number {
 }
 
 function refill(shared: Shared, at: number): void {
+  // Nobody told how many calls the next window has: it is free until somebody does.
+  if (shared.minute !== undefined && at >= shared.minute.resetAt && shared.minute.limit <= 0) delete shared.minute;
   if (shared.minute !== undefined && at >= shared.minute.resetAt) {
     const windows = Math.floor((at - shared.minute.resetAt) / MINUTE) + 1;
     const resetAt = shared.minute.resetAt + windows * MINUTE;
@@ -154,7 +156,7 @@ function spend(bucket: Bucket, calls: number, at: number): number {
   if (bucket.remaining <= 0 || slot >= bucket.resetAt - GUARD_MS) {
     // Used up: the next window, one after the other, so that waiting processes do not all begin in its first moment.
     const first = Math.max(bucket.resetAt, bucket.nextAt);
-    bucket.nextAt = first + Math.ceil(MINUTE / Math.max(1, bucket.limit));
+    bucket.nextAt = bucket.limit > 0 ? first + Math.ceil(MINUTE / bucket.limit) : first;
     bucket.remaining = Math.min(0, bucket.remaining) - calls;
     return first - at;
   }

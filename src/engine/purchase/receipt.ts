@@ -11,7 +11,7 @@ import {
 import { counted, grouped } from "../../shared/contract/text.ts";
 import type { Distinct } from "../output/distinct.ts";
 import type { Written } from "../output/sinks/sink.ts";
-import type { Target } from "../runs/plan.ts";
+import type { Plan, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { cameNobody, isFirstPage } from "./first-page.ts";
 import type { Narrowed } from "./ownership.ts";
@@ -132,8 +132,8 @@ function filtersOf(target: Target): unknown {
 }
 
 /** As many rows are missing as the first page has: it may be that the service counts pages from 0. */
-const FIRST_PAGE =
-  " (where it counts pages from 0, the same command with --again --paging page0 gets the first page too)";
+const firstPage = ({ target }: Plan): string =>
+  ` (where it counts pages from 0, the same command with ${target.kind === "search" ? "--paging page0 --with-owned buys the missing ones alone" : "--again --paging page0 gets the first page too"})`;
 
 /** Rows that were wanted and did not come, or came twice: in a plain sentence. */
 function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): string | null {
@@ -161,7 +161,7 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
     return `a row costs ${formatCreditsGrouped(price)} credits, which the account did not tell, and not the ${formatCreditsGrouped(quote.unitPrice)} that were agreed to: ${came}; headcount resume ${run.id} --max-credits ${formatCredits(credits(spent + priceOf(quote.rows - rows, price)))} buys the rest`;
   }
   if (missing.unsure > 0) {
-    return `the service gave a whole page, no cursor to the next one, and no total: whether there are more than the ${grouped(rows)} profiles that came, nobody knows`;
+    return `the service gave a whole page, no cursor to the next one (in X-Next-Cursor, or as next_cursor, nextCursor or cursor in result, its meta, pagination, paging or page_info), and no total: whether there are more than the ${grouped(rows)} profiles that came, nobody knows`;
   }
   if (quote.bound === "matches" && missing.newer > 0) {
     return `the count said ${grouped(quote.rows)} profiles, and since then the pages say ${grouped(quote.rows + missing.newer)}: ${came}; headcount resume ${run.id} prices the other ${grouped(missing.newer)}`;
@@ -176,7 +176,8 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
     return `${came}; the service gives only a part of a large segment, and no filter divides ${grouped(behind)} of its people further: ${who.join(", ")}${others}`;
   }
   const first = [...run.state.units.values()].find(({ settled }) => settled !== undefined);
-  const page0 = quote.sample === undefined && run.plan.paging === "page" && isFirstPage(first, fewer) ? FIRST_PAGE : "";
+  const page0 =
+    quote.sample === undefined && run.plan.paging === "page" && isFirstPage(first, fewer) ? firstPage(run.plan) : "";
   return `the service gave ${grouped(rows)} of the ${grouped(rows + fewer)} profiles that it counted; nothing was charged for the missing ${grouped(fewer)}${page0}`;
 }
 

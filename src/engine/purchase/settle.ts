@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { setImmediate as turn } from "node:timers/promises";
 import {
   type Credits,
@@ -69,7 +70,7 @@ export class Settlement {
   #movedTo: string | undefined;
   #rowBytes = 1_200;
   #written = 0;
-  #guesses = 0;
+  readonly #said = new Set<string>();
 
   constructor(options: SettlementOptions, { flight, budget, remaining, buffer, repeats }: SettlementParts) {
     this.#options = options;
@@ -175,8 +176,11 @@ export class Settlement {
     } finally {
       this.#budget.kept(atRisk);
     }
-    if (charged === undefined) this.#sayGuess();
-    else this.#budget.learnPrice(charged, rows + withheld);
+    if (charged === undefined)
+      this.#sayOnce("the service does not say what a call cost; booked at the price of the quote");
+    if (!isUtf8(reply.body))
+      this.#sayOnce("a reply is not in UTF-8 and does not say in what: letters in it cannot be read");
+    this.#budget.learnPrice(used, rows + withheld);
     this.#written += reply.body.length;
     if (rows > 0) this.#rowBytes = Math.max(this.#rowBytes, reply.body.length / rows);
     if (page !== undefined) this.#repeats.see(unit, page);
@@ -277,9 +281,10 @@ export class Settlement {
     this.#flight.remove(unit);
   }
 
-  #sayGuess(): void {
-    if (this.#guesses++ > 0) return;
-    this.#options.onNotice?.("warning: the service does not say what a call cost; booked at the price of the quote");
+  #sayOnce(what: string): void {
+    if (this.#said.has(what)) return;
+    this.#said.add(what);
+    this.#options.onNotice?.(`warning: ${what}`);
   }
 
   /** What a paid reply must be. What was not so in an earlier session is not so now: nothing more is bought on it. */

@@ -108,8 +108,10 @@ function common(a: ColumnType | undefined, b: ColumnType): ColumnType {
 function distinctNames(columns: readonly string[], taken: readonly string[]): string[] {
   const used = new Set(taken);
   return columns.map((column) => {
-    let name = column;
-    for (let number = 2; used.has(name.toLowerCase()); number++) name = `${column}_${number}`;
+    // No table has a column without a name.
+    const own = column === "" ? "unnamed" : column;
+    let name = own;
+    for (let number = 2; used.has(name.toLowerCase()); number++) name = `${own}_${number}`;
     used.add(name.toLowerCase());
     return name;
   });
