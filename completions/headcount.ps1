@@ -39,8 +39,8 @@ $headcountTree = @{
       '--paging' = @{ Text = 'how the service pages, where it is not known (env: HEADCOUNT_PAGING)'; Value = @{ Kind = 'list'; Values = @('page', 'page0', 'offset', 'cursor') } }
       '--json' = @{ Text = 'one JSON document on stdout; errors as JSON on stderr'; Value = $null }
       '--jq' = @{ Text = 'with --json: print what a jq expression finds in it'; Value = @{ Kind = 'text' } }
-      '-q' = @{ Text = 'no notices and no progress'; Value = $null }
-      '--quiet' = @{ Text = 'no notices and no progress'; Value = $null }
+      '-q' = @{ Text = 'no notices and no progress; what was bought is still a line'; Value = $null }
+      '--quiet' = @{ Text = 'no notices and no progress; what was bought is still a line'; Value = $null }
       '-v' = @{ Text = 'one line per request on stderr'; Value = $null }
       '--verbose' = @{ Text = 'one line per request on stderr'; Value = $null }
       '--no-color' = @{ Text = 'no colour (also NO_COLOR, TERM=dumb)'; Value = $null }
@@ -1131,7 +1131,7 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '--host' = @{ Text = 'address to listen on; anything but loopback needs TLS'; Value = @{ Kind = 'text' } }
+      '--host' = @{ Text = 'address to listen on; beyond loopback keys travel in clear without --tls-cert'; Value = @{ Kind = 'text' } }
       '--port' = @{ Text = '0 picks a free one'; Value = @{ Kind = 'text' } }
       '--tls-cert' = @{ Text = 'serve HTTPS with this certificate and its chain (PEM); renewed files are taken over'; Value = @{ Kind = 'file' } }
       '--tls-key' = @{ Text = 'the key of --tls-cert (PEM, without a passphrase)'; Value = @{ Kind = 'file' } }

@@ -143,7 +143,7 @@ export async function buildProgram(
     )
     .option("--json", "one JSON document on stdout; errors as JSON on stderr")
     .option("--jq <expr>", "with --json: print what a jq expression finds in it")
-    .option("-q, --quiet", "no notices and no progress")
+    .option("-q, --quiet", "no notices and no progress; what was bought is still a line")
     .option("-v, --verbose", "one line per request on stderr")
     .option("--no-color", "no colour (also NO_COLOR, TERM=dumb)")
     .addOption(

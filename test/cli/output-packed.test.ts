@@ -163,6 +163,8 @@ describe("templates", () => {
       [["--template", "{{name}}", "--format", "csv"], "not csv"],
       [["--template", "{{name}}", "--fields", "id"], "--fields"],
       [["--format", "template"], "needs a template"],
+      [["--template", "{{name}}", "-o", "x.xlsx"], "says xlsx"],
+      [["--template", "{{name}}", "-o", "x.csv"], "says csv"],
     ] as const) {
       const ran = await search(...more);
       expect(ran, ran.stderr).toMatchObject({ code: 2, stdout: "" });

@@ -36,7 +36,11 @@ export function register(program: Command, context: Context): void {
     .description(
       "Run the API. A new data folder starts with a synthetic sample of 50,000 people, and its first key is printed once. SIGTERM or Ctrl-C lets calls in flight finish and exits 0.",
     )
-    .option("--host <address>", "address to listen on; anything but loopback needs TLS", "127.0.0.1")
+    .option(
+      "--host <address>",
+      "address to listen on; beyond loopback keys travel in clear without --tls-cert",
+      "127.0.0.1",
+    )
     .option("--port <n>", "0 picks a free one", "8787")
     .option("--tls-cert <file>", "serve HTTPS with this certificate and its chain (PEM); renewed files are taken over")
     .option("--tls-key <file>", "the key of --tls-cert (PEM, without a passphrase)")

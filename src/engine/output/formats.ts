@@ -111,6 +111,13 @@ export function chooseForm(named: string | undefined, file: string | undefined, 
         `unknown format: ${named}${near === undefined ? "" : ` (did you mean ${near}?)`}; formats: ${FORMATS.join(", ")}; csv.gz and the like are compressed`,
       );
     }
+    const ending = FORMAT_OF_ENDING[path?.ending ?? ""];
+    if (own.format === "template" && ending !== undefined && ending !== own.format) {
+      throw usageError(
+        `--template writes text of its own, and the name ${file} says ${ending}`,
+        "name it .txt, or leave --template out",
+      );
+    }
     form = { format: own.format, packing: own.packing ?? path?.packing };
   } else if (path === undefined) {
     form = { format: terminal ? "table" : "ndjson" };

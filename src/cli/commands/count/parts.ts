@@ -35,6 +35,8 @@ interface Explained extends Breakdown {
 }
 
 const BAR_WIDTH = 24;
+const OTHERS =
+  "(another): values beyond --top, and those of so few people that a service does not tell them one by one";
 
 export const words = ({ key }: FilterKeySpec): string => key.replaceAll("_", " ");
 
@@ -113,4 +115,5 @@ async function printTable(found: Explained, printer: Printer): Promise<void> {
   );
   printer.text(`${printer.style.strong(grouped(whole))} ${whole === 1 ? "person" : "people"} in all\n`);
   if (unexplained < 0) printer.text(`${remainderText(found)}\n`);
+  else if ((found.rest?.others ?? 0) > 0) printer.note(OTHERS);
 }
