@@ -284,6 +284,7 @@ $headcountTree = @{
       '--if-older-than' = @{ Text = 'do nothing where the file is younger than 12h, 6d, 8w'; Value = @{ Kind = 'text' } }
       '--log' = @{ Text = 'append one JSON line about how it went'; Value = @{ Kind = 'file' } }
       '--notify' = @{ Text = 'shell command for a failure or a changed file; gets that line on its stdin'; Value = @{ Kind = 'text' } }
+      '--notify-failure' = @{ Text = 'the same for a failure alone'; Value = @{ Kind = 'text' } }
       '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
       '--again' = @{ Text = 'begin anew, and pay again for what you own already'; Value = $null }
       '--on-new-dataset' = @{ Text = 'where an unfinished run''s dataset is gone: begin anew, or end with 10'; Value = @{ Kind = 'list'; Values = @('fresh', 'fail') } }
@@ -341,6 +342,7 @@ $headcountTree = @{
       '--if-older-than' = @{ Text = 'do nothing where the file is younger than 12h, 6d, 8w'; Value = @{ Kind = 'text' } }
       '--log' = @{ Text = 'append one JSON line about how it went'; Value = @{ Kind = 'file' } }
       '--notify' = @{ Text = 'shell command for a failure or a changed file; gets that line on its stdin'; Value = @{ Kind = 'text' } }
+      '--notify-failure' = @{ Text = 'the same for a failure alone'; Value = @{ Kind = 'text' } }
       '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
       '--again' = @{ Text = 'begin anew, and pay again for what you own already'; Value = $null }
       '--on-new-dataset' = @{ Text = 'where an unfinished run''s dataset is gone: begin anew, or end with 10'; Value = @{ Kind = 'list'; Values = @('fresh', 'fail') } }
@@ -385,6 +387,7 @@ $headcountTree = @{
       '--if-older-than' = @{ Text = 'do nothing where the file is younger than 12h, 6d, 8w'; Value = @{ Kind = 'text' } }
       '--log' = @{ Text = 'append one JSON line about how it went'; Value = @{ Kind = 'file' } }
       '--notify' = @{ Text = 'shell command for a failure or a changed file; gets that line on its stdin'; Value = @{ Kind = 'text' } }
+      '--notify-failure' = @{ Text = 'the same for a failure alone'; Value = @{ Kind = 'text' } }
       '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
       '--again' = @{ Text = 'begin anew, and pay again for what you own already'; Value = $null }
       '--on-new-dataset' = @{ Text = 'where an unfinished run''s dataset is gone: begin anew, or end with 10'; Value = @{ Kind = 'list'; Values = @('fresh', 'fail') } }
@@ -801,7 +804,6 @@ $headcountTree = @{
       'add' = 'leave people out: by profile address, id or domain'
       'import' = 'leave out everybody in a file (- for stdin): an address, id or domain a line'
       'list' = 'show when, as what and why; nobody''s name is kept'
-      'check' = 'say who is on the list, since when and why; exit 6 where somebody is not'
       'remove' = 'take people off the list: as they were added, or by a mark of the list'
     }
     Flags = [ordered]@{
@@ -847,18 +849,6 @@ $headcountTree = @{
     }
     Arguments = @()
     Many = $false
-  }
-  'suppress check' = @{
-    Commands = [ordered]@{
-
-    }
-    Flags = [ordered]@{
-      '--kind' = @{ Text = 'what the words are (default: as they look)'; Value = @{ Kind = 'list'; Values = @('address', 'id', 'domain') } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
-    }
-    Arguments = @(@{ Kind = 'text' })
-    Many = $true
   }
   'suppress remove' = @{
     Commands = [ordered]@{
@@ -923,9 +913,10 @@ $headcountTree = @{
   'jobs' = @{
     Commands = [ordered]@{
       'run' = 'Run jobs one after another; the failure of one does not stop the others. The exit code is the first failure''s. A job that is at work already ends with 9; under a budget jobs wait for each other.'
-      'status' = 'How each job went, what it changed and cost, when it comes next, and what the month has cost.'
+      'status' = 'How each job went, what it changed and cost, when it comes next, and what the month has cost. Exit 0 whatever they say: `jobs check` tells by its exit code.'
+      'check' = 'Say which jobs break a rule, failed last, were killed, or should have run by now. Exit 2 where one breaks a rule, 5 where another one needs a look, else 0: for a monitor. Offline.'
       'list' = 'List the jobs of the file, and what is wrong with it.'
-      'show' = 'The command line that a job stands for, and its schedule.'
+      'show' = 'What a job does, with its filters, and its schedule.'
       'systemd' = 'Print a service and a timer of systemd for each job: absolute paths, no key in them.'
       'cron' = 'Print a line of a crontab for each job: absolute paths, no key in them.'
       'schema' = 'Print a JSON Schema for files of jobs: an editor completes and checks by it.'
@@ -943,11 +934,12 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--file' = @{ Text = 'the file of jobs (default: jobs.jsonc in the config folder)'; Value = @{ Kind = 'file' } }
-      '--dry-run' = @{ Text = 'show the quotes and buy nothing'; Value = $null }
+      '--dry-run' = @{ Text = 'show what each would do and cost, and buy nothing'; Value = $null }
       '--budget' = @{ Text = 'instead of the file''s: most credits of a month (UTC), over all jobs'; Value = @{ Kind = 'text' } }
       '--if-older-than' = @{ Text = 'do nothing where the file is younger than 12h, 6d, 8w'; Value = @{ Kind = 'text' } }
       '--log' = @{ Text = 'append one JSON line about how it went'; Value = @{ Kind = 'file' } }
       '--notify' = @{ Text = 'shell command for a failure or a changed file; gets that line on its stdin'; Value = @{ Kind = 'text' } }
+      '--notify-failure' = @{ Text = 'the same for a failure alone'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
@@ -966,6 +958,17 @@ $headcountTree = @{
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $true
+  }
+  'jobs check' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'file' })
+    Many = $false
   }
   'jobs list' = @{
     Commands = [ordered]@{
@@ -1680,7 +1683,6 @@ $headcountTree = @{
       'add' = 'leave people out: by profile address, id or domain'
       'import' = 'leave out everybody in a file (- for stdin): an address, id or domain a line'
       'list' = 'show when, as what and why; nobody''s name is kept'
-      'check' = 'say who is on the list, since when and why; exit 6 where somebody is not'
       'remove' = 'take people off the list: as they were added, or by a mark of the list'
     }
     Flags = [ordered]@{
@@ -1731,19 +1733,6 @@ $headcountTree = @{
     }
     Arguments = @()
     Many = $false
-  }
-  'service suppress check' = @{
-    Commands = [ordered]@{
-
-    }
-    Flags = [ordered]@{
-      '--kind' = @{ Text = 'what the words are (default: as they look)'; Value = @{ Kind = 'list'; Values = @('address', 'id', 'domain') } }
-      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
-    }
-    Arguments = @(@{ Kind = 'text' })
-    Many = $true
   }
   'service suppress remove' = @{
     Commands = [ordered]@{
@@ -1836,7 +1825,7 @@ $headcountTree = @{
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
-    Arguments = @(@{ Kind = 'list'; Values = @('account', 'connections', 'list', 'remove', 'set', 'use', 'count', 'data', 'show', 'doctor', 'employees', 'enrich', 'filters', 'forget', 'jobs', 'run', 'schema', 'status', 'login', 'logout', 'owned', 'diff', 'export', 'import', 'rebuild', 'refresh', 'resume', 'runs', 'prune', 'search', 'segment', 'save', 'serve', 'service', 'accounts', 'create', 'suspend', 'audit', 'backup', 'credits', 'add', 'refund', 'dataset', 'rollback', 'entries', 'generate', 'keys', 'revoke', 'rotate', 'link', 'map', 'plan', 'restore', 'sessions', 'end', 'suppress', 'check', 'usage', 'verify', 'spend', 'sql', 'whoami', 'errors') })
+    Arguments = @(@{ Kind = 'list'; Values = @('account', 'connections', 'list', 'remove', 'set', 'use', 'count', 'data', 'show', 'doctor', 'employees', 'enrich', 'filters', 'forget', 'jobs', 'check', 'run', 'schema', 'status', 'login', 'logout', 'owned', 'diff', 'export', 'import', 'rebuild', 'refresh', 'resume', 'runs', 'prune', 'search', 'segment', 'save', 'serve', 'service', 'accounts', 'create', 'suspend', 'audit', 'backup', 'credits', 'add', 'refund', 'dataset', 'rollback', 'entries', 'generate', 'keys', 'revoke', 'rotate', 'link', 'map', 'plan', 'restore', 'sessions', 'end', 'suppress', 'usage', 'verify', 'spend', 'sql', 'whoami', 'errors') })
     Many = $true
   }
   'completion' = @{

@@ -47,10 +47,7 @@ const COMMANDS: readonly CommandEntry[] = [
     () => import("./commands/forget/forget.ts"),
   ),
   entry("Keep", "data", "what is kept of people, and for how long (offline)", () => import("./commands/data.ts")),
-  entry("Keep", "jobs", "run exports on a schedule, within a budget", async () => {
-    const { register } = await import("./commands/jobs/jobs.ts");
-    return { register: (program, context) => register(program, context, buildProgram) };
-  }),
+  entry("Keep", "jobs", "run exports on a schedule, within a budget", () => import("./commands/jobs/jobs.ts")),
   entry("Connect", "login", "store a key for a connection", () => import("./commands/login.ts")),
   entry("Connect", "logout", "remove a connection's key", () => import("./commands/logout.ts")),
   entry("Connect", "connections", "list, use or remove connections", () => import("./commands/connections.ts")),

@@ -71,7 +71,7 @@ test("runs go by the policy: prune without --older-than, and jobs", async () => 
       would_remove: [expect.any(String)],
     },
   );
-  const job = { max_credits: 5, limit: 2, output: "legal.csv", filters: { department: "Legal" } };
+  const job = { command: "search", max_credits: 5, limit: 2, output: "legal.csv", filters: { department: "Legal" } };
   writeFileSync(me.file("jobs.jsonc"), JSON.stringify({ jobs: { legal: job } }));
   await ok(me, ["jobs", "run", "legal", "--file", "jobs.jsonc", "--dry-run"], clock);
   expect(await runs()).toBe(1);

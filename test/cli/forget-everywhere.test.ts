@@ -4,6 +4,7 @@ import { join, relative } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { decompress } from "fzstd";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { keyOf } from "../../src/app/jobs/history.ts";
 import { startDuckDb } from "../../src/dataset/duckdb.ts";
 import { startAgent, YES } from "../support/agent.ts";
 import { charged, readCsv, runIds, seeded, spawnUser, spentBy, type User, user } from "../support/export.ts";
@@ -77,9 +78,15 @@ function canaryOf(all: readonly Row[]): Row {
 const jobsFor = (canary: Row) => ({
   log: "jobs.log",
   jobs: {
-    sales: { filters: { department: "Sales" }, max_credits: 900, output: "job.csv" },
-    one: { filters: { network_url: canary.network_url }, max_credits: 5, output: "job-one.csv" },
-    capped: { filters: { network_url: [canary.network_url] }, max_credits: 1, min_rows: 9, output: "job-short.csv" },
+    sales: { command: "search", filters: { department: "Sales" }, max_credits: 900, output: "job.csv" },
+    one: { command: "search", filters: { network_url: canary.network_url }, max_credits: 5, output: "job-one.csv" },
+    capped: {
+      command: "search",
+      filters: { network_url: [canary.network_url] },
+      max_credits: 1,
+      min_rows: 9,
+      output: "job-short.csv",
+    },
   },
 });
 
@@ -126,6 +133,7 @@ test("bought through every door, a person is in no file afterwards, packed ones 
     const ran = await me.run(["jobs", "run", job, "--file", "jobs.jsonc"]);
     expect([job, ran.code, ran.stderr]).toEqual([job, code, expect.anything()]);
   }
+  const one = keyOf({ path: me.file("jobs.jsonc") }, "one");
   await buyByAgent(me, canary);
   await ok(me, ["refresh", "--department", "Sales", "-o", "list.csv.gz", "--yes"]);
   expect((await me.run([...STOPPED, "-o", "stopped.ndjson"])).code).not.toBe(0);
@@ -137,7 +145,7 @@ test("bought through every door, a person is in no file afterwards, packed ones 
     expect.arrayContaining([...packed, "one.csv", "one.json", "job.csv", "job-one.csv", "list.csv.gz"]),
   );
   expect(before).toEqual(
-    expect.arrayContaining(["state/jobs/one/history.ndjson", `state/runs/${stopped}/journal.ndjson`]),
+    expect.arrayContaining([`state/jobs/${one}/history.ndjson`, `state/runs/${stopped}/journal.ndjson`]),
   );
   expect(before.filter((path) => path.startsWith("state/library/"))).not.toEqual([]);
   const whole = runIds(me);
@@ -178,7 +186,7 @@ test("bought through every door, a person is in no file afterwards, packed ones 
     expect([file, others.filter(({ id }) => !text.includes(id ?? ""))]).toEqual([file, []]);
   }
   expect(await spentBy(me)).toEqual(spend);
-  const last = JSON.parse(me.read("state/jobs/one/history.ndjson")) as Record<string, unknown>;
+  const last = JSON.parse(me.read(`state/jobs/${one}/history.ndjson`)) as Record<string, unknown>;
   expect(last).toMatchObject({ job: "one", status: "done", rows: 1, credits: 1, receipt: null });
   await ok(me, ["jobs", "status", "--file", "jobs.jsonc"]);
 

@@ -37,7 +37,7 @@ test("a week of jobs: a dataset that moves, a service that is down, a typo, a re
   const u = user(proxy.url, service.key);
   const clock = fakeClock(Date.UTC(2026, 10, 2, 12));
   const write = (legal: object, budget = "1000/month"): void => {
-    const daily = { schedule: "0 0 * * *", max_shrink: "60%" };
+    const daily = { command: "search", schedule: "0 0 * * *", max_shrink: "60%" };
     const document = {
       ...{ budget, log: "log.ndjson", notify: "cat >> told.ndjson" },
       jobs: {

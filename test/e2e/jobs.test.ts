@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { tempDir } from "../support/client.ts";
@@ -12,12 +12,17 @@ serveThroughProxy((now) => ({ service, proxy, u } = now));
 
 const SLOW = { per_page: 10, concurrency: 1 };
 const job = (department: string, max_credits: number, more: object = {}) => ({
-  ...{ schedule: "@daily", filters: { department }, max_credits, output: `${department}.csv` },
+  ...{ command: "search", schedule: "@daily", filters: { department }, max_credits, output: `${department}.csv` },
   ...more,
 });
 const write = (document: object): void => writeFileSync(u.file("jobs.jsonc"), `// jobs\n${JSON.stringify(document)}`);
 const jobs = (...argv: readonly string[]) => [...argv.slice(0, 1), ...argv.slice(1), "--file", "jobs.jsonc"];
 const run = (...names: readonly string[]) => spawnUser(u, ["jobs", ...jobs("run", ...names)]);
+const historyOf = (name: string): string => {
+  const folder = join(u.dir, "state/jobs");
+  const [own = ""] = readdirSync(folder).filter((file) => file.startsWith(`${name}@`));
+  return join(folder, own, "history.ndjson");
+};
 const status = async () =>
   (
     JSON.parse((await spawnUser(u, ["jobs", ...jobs("status", "--json")])).stdout) as {
@@ -76,10 +81,7 @@ test("kill -9 in the middle of a job, then jobs run again: it goes on and pays o
   expect(runIds(u).length).toBe(1);
   expect((await spawnUser(u, ["spend", "--by", "job"])).stdout).toContain("\nsales,40,40,0,0,0\n");
   expect(await status()).toMatchObject([{ status: "done", due: false }]);
-  expect([modeOf(u.file("log.ndjson")), modeOf(join(u.dir, "state/jobs/sales/history.ndjson"))]).toEqual([
-    "600",
-    "600",
-  ]);
+  expect([modeOf(u.file("log.ndjson")), modeOf(historyOf("sales"))]).toEqual(["600", "600"]);
 });
 
 test("the same job twice at once: the second says so with 9, and touches nothing", async () => {

@@ -202,6 +202,7 @@ describe("what the built program prints with --json fits its schema", () => {
     const line = ajv.compile(DESCRIBED.get("jobs run")?.line ?? false);
     expect(line(JSON.parse(u.read("log.ndjson"))), ajv.errorsText(line.errors)).toBe(true);
     for (const what of ["status", "list"]) await run(`jobs ${what}`, ...file);
+    await run("jobs check", "jobs.jsonc");
     await run("jobs show", "legal", ...file);
     await run("jobs schema");
   }, 60_000);

@@ -1,3 +1,4 @@
+import type { RunSpend } from "../../engine/runs/spend.ts";
 import { type Credits, parseCredits } from "../../shared/contract/money.ts";
 import { echo } from "../../shared/contract/text.ts";
 import type { Budget } from "./named-budget.ts";
@@ -11,14 +12,25 @@ export function readBudget(text: string): Credits | string {
 }
 
 /** The first moment of a calendar month in UTC, as `headcount spend` counts its days. Epoch milliseconds. */
-function monthStart(now: number): number {
+export function monthStart(now: number): number {
   const date = new Date(now);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
 }
 
-/** What all jobs of this user may spend in this calendar month (UTC); test keys spend nothing of it. */
-export const monthlyBudget = (cap: Credits, now: number): Budget => ({
+/** Credits are of a service and a kind of key: what jobs spend elsewhere is no part of a budget. */
+export interface Till {
+  readonly serviceId: string;
+  readonly keyMode: "live" | "test";
+}
+
+export const tillOf = ({ base_url, key_mode }: RunSpend): Till => ({
+  serviceId: base_url,
+  keyMode: key_mode === "test" ? "test" : "live",
+});
+
+/** What all jobs of this user may spend at one service in this calendar month (UTC). */
+export const monthlyBudget = (cap: Credits, { serviceId, keyMode }: Till, now: number): Budget => ({
   cap,
   since: monthStart(now),
-  counts: ({ job, key_mode }) => job !== null && key_mode !== "test",
+  counts: (run) => run.job !== null && run.base_url === serviceId && tillOf(run).keyMode === keyMode,
 });

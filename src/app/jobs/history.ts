@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
@@ -21,22 +22,25 @@ export interface History {
 /** So much of the end of a history is read: some hundred lines. */
 const TAIL_BYTES = 1 << 18;
 
-export const jobsFolder = (context: Context): string => join(stateDir(context), "jobs");
-export const lockOf = (context: Context, name: string): string => join(jobsFolder(context), name, "lock");
-export const historyFile = (context: Context, name: string): string =>
-  join(jobsFolder(context), name, "history.ndjson");
+/** A job is known by its file and its name: another file may have one of the same name. */
+export const keyOf = ({ path }: { readonly path: string }, name: string): string =>
+  `${name}@${createHash("sha256").update(path).digest("hex").slice(0, 8)}`;
 
-export async function makeJobFolder(context: Context, name: string): Promise<void> {
-  makeFolder(join(jobsFolder(context), name));
+export const jobsFolder = (context: Context): string => join(stateDir(context), "jobs");
+export const lockOf = (context: Context, key: string): string => join(jobsFolder(context), key, "lock");
+export const historyFile = (context: Context, key: string): string => join(jobsFolder(context), key, "history.ndjson");
+
+export async function makeJobFolder(context: Context, key: string): Promise<void> {
+  makeFolder(join(jobsFolder(context), key));
 }
 
-export const remember = (context: Context, name: string, outcome: Outcome): Promise<void> =>
-  appendLine(historyFile(context, name), `${JSON.stringify(outcome)}\n`);
+export const remember = (context: Context, key: string, outcome: Outcome): Promise<void> =>
+  appendLine(historyFile(context, key), `${JSON.stringify(outcome)}\n`);
 
 /** How a job went before. What cannot be read (half a line, a file that is gone) is no history. */
-export async function historyOf(context: Context, name: string): Promise<History> {
-  const outcomes = await readTail(historyFile(context, name));
-  const lock = lockOf(context, name);
+export async function historyOf(context: Context, key: string): Promise<History> {
+  const outcomes = await readTail(historyFile(context, key));
+  const lock = lockOf(context, key);
   return {
     last: outcomes.at(-1),
     done: outcomes.findLast(({ status }) => status === "done"),

@@ -29,12 +29,12 @@ export interface BudgetUse {
 export async function budgetUse(
   { cap, since, counts }: Budget,
   context: Context,
-  continues: (run: RunSpend) => boolean = () => false,
+  continues: (run: RunSpend) => boolean | Promise<boolean> = () => false,
 ): Promise<BudgetUse> {
   const { runs } = await readSpend(join(stateDir(context), "runs"), since);
   const mine = runs.filter(counts);
-  const open = mine.filter((run) => !continues(run));
-  const spent = open.reduce((sum, run) => addCredits(sum, creditsOf(run.pending)), netOf(mine));
+  let spent = netOf(mine);
+  for (const run of mine) if (!(await continues(run))) spent = addCredits(spent, creditsOf(run.pending));
   return { spent, left: credits(cap > spent ? cap - spent : ZERO) };
 }
 
@@ -44,7 +44,7 @@ export interface Turn {
   readonly name: string;
   readonly what: string;
   readonly onWait: () => void;
-  readonly continues?: (run: RunSpend) => boolean;
+  readonly continues?: (run: RunSpend) => boolean | Promise<boolean>;
   /** What else is said of a purchase that does not fit. */
   readonly refusal: { readonly period: string; readonly hint: string };
 }

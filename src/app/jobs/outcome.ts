@@ -66,8 +66,11 @@ export interface Telling {
   readonly rowsBefore?: number | undefined;
   /** Absolute path. */
   readonly log?: string | undefined;
+  /** Told of a failure and of a change. */
   readonly notify?: string | undefined;
-  readonly isMine: (spend: RunSpend) => boolean;
+  /** Told of a failure alone. */
+  readonly notifyFailure?: string | undefined;
+  readonly isMine: (spend: RunSpend) => boolean | Promise<boolean>;
 }
 
 /** Does an export and tells how it went. @returns the failure too, which is the caller's to report */
@@ -133,7 +136,8 @@ async function spentSince(
   context: Context,
 ): Promise<{ readonly credits: Credits; readonly run: string | undefined }> {
   const { runs } = await readSpend(join(stateDir(context), "runs"), since);
-  const mine = runs.filter((run) => run.days.length > 0 && isMine(run));
+  const mine: RunSpend[] = [];
+  for (const run of runs) if (run.days.length > 0 && (await isMine(run))) mine.push(run);
   return { credits: netOf(mine), run: mine.at(0)?.run };
 }
 
@@ -148,16 +152,19 @@ export const netOf = (runs: readonly RunSpend[]): Credits =>
     );
 
 /** Log and notice come last: what fails here is said, and changes nothing of what was bought and written. */
-async function tell(outcome: Outcome, { log, notify }: Telling, context: Context): Promise<void> {
+async function tell(outcome: Outcome, { log, notify, notifyFailure }: Telling, context: Context): Promise<void> {
   const line = `${JSON.stringify(outcome)}\n`;
   const warn = (text: string): void => void context.stderr.write(`warning: ${text}\n`);
   if (log !== undefined) {
     await appendLine(log, line).catch((error: Error) => warn(`no line was added to ${log}: ${error.message}`));
   }
   const failed = outcome.status === "failed" && outcome.exit_code !== EXIT.interrupted;
-  if (notify === undefined || !(failed || outcome.changed === true)) return;
-  const problem = await notified(notify, line, context);
-  if (problem !== undefined) warn(`--notify ${problem}: ${harmlessLine(notify, 80)}`);
+  const commands = [failed || outcome.changed === true ? notify : undefined, failed ? notifyFailure : undefined];
+  for (const [index, command] of commands.entries()) {
+    const problem = command === undefined ? undefined : await notified(command, line, context);
+    const flag = index === 0 ? "--notify" : "--notify-failure";
+    if (problem !== undefined) warn(`${flag} ${problem}: ${harmlessLine(command ?? "", 80)}`);
+  }
 }
 
 async function openLog(path: string) {

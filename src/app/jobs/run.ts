@@ -1,167 +1,244 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { Writable } from "node:stream";
-import { applyRetention } from "../../cli/commands/runs/remove.ts";
-import type { Command, GlobalOptions } from "../../cli/options.ts";
-import { Printer } from "../../cli/terminal/printer.ts";
-import type { Receipt } from "../../engine/purchase/receipt.ts";
-import { acquireLock, type Lock, type LockOptions } from "../../engine/runs/lock.ts";
-import type { RunSpend } from "../../engine/runs/spend.ts";
-import type { Context, OutputStream } from "../../shared/context.ts";
-import { type Credits, formatCredits } from "../../shared/contract/money.ts";
-import { counted, harmless } from "../../shared/contract/text.ts";
-import { type CliError, EXIT } from "../../shared/errors.ts";
-import { timeText } from "../../shared/numbers.ts";
+import { stateDir } from "../../engine/connections/paths.ts";
+import { placeOf } from "../../engine/output/sinks/sink.ts";
+import { engineOf } from "../../engine/output/tables/target.ts";
+import type { Quote } from "../../engine/purchase/quote.ts";
+import { Disk } from "../../engine/runs/disk.ts";
+import { acquireLock, type Lock } from "../../engine/runs/lock.ts";
+import { RunStore } from "../../engine/runs/run-store.ts";
+import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
+import type { Context } from "../../shared/context.ts";
+import type { Credits } from "../../shared/contract/money.ts";
+import { type CliError, EXIT, usageError } from "../../shared/errors.ts";
+import { buy, type Purchase, quote } from "../buy/buy.ts";
+import { type Order, worldOf } from "../buy/order.ts";
 import { failureOf } from "../failures.ts";
-import { notePlace } from "../keep/places.ts";
+import { planRefresh, refresh } from "../own/refresh/bring.ts";
 import type { RefreshReceipt } from "../own/refresh/keep.ts";
+import type { Plan, RefreshOrder } from "../own/refresh/work.ts";
+import { type Session, withSession } from "../session.ts";
 import { monthlyBudget } from "./budget.ts";
-import { type Job, type JobsFile, jobsNamed } from "./file.ts";
-import { historyOf, isDue, jobsFolder, lockOf, makeJobFolder, remember } from "./history.ts";
+import type { Job, JobsFile } from "./file.ts";
+import { type History, historyOf, jobsFolder, keyOf, lockOf, makeJobFolder, remember } from "./history.ts";
 import { withinBudget } from "./named-budget.ts";
+import { refreshOf, searchOf } from "./order.ts";
 import { type Ended, endedWith, freshness, leftAlone, type Outcome, told } from "./outcome.ts";
-import { nextTime } from "./schedule.ts";
 
-/** The program for a command line, with another world around it than the one that runs the jobs. */
-export type BuildProgram = (context: Context, argv: readonly string[]) => Promise<Command>;
-
-export interface RunJobsOptions extends GlobalOptions {
-  readonly file?: string;
-  readonly budget?: Credits;
+/** What is said for all jobs, and holds where a job says nothing itself; the budget and `dryRun` hold for all. */
+export interface Terms {
+  readonly connection?: string;
+  readonly baseUrl?: string;
+  readonly paging?: string;
+  readonly maxWait: number;
+  readonly verbose?: boolean;
+  readonly budget?: Credits | undefined;
   /** Milliseconds. */
-  readonly ifOlderThan?: number;
+  readonly ifOlderThan?: number | undefined;
   /** Absolute path. */
-  readonly log?: string;
-  readonly notify?: string;
-  readonly dryRun?: boolean;
+  readonly log?: string | undefined;
+  readonly notify?: string | undefined;
+  readonly notifyFailure?: string | undefined;
 }
 
-interface World {
-  readonly file: JobsFile;
-  readonly options: RunJobsOptions;
-  readonly context: Context;
-  readonly build: BuildProgram;
-  readonly printer: Printer;
-}
+/** What a job did. */
+export type Done =
+  | { readonly kind: "search"; readonly order: Order; readonly purchase: Purchase }
+  | { readonly kind: "refresh"; readonly receipt: RefreshReceipt };
 
-interface Failed {
-  readonly job: string;
-  readonly failure: CliError;
-}
+/** What a job would do, by the same functions and checks. */
+export type Quoted =
+  | { readonly kind: "search"; readonly order: Order; readonly quote: Quote }
+  | { readonly kind: "refresh"; readonly order: RefreshOrder; readonly plan: Plan };
 
-/** Runs jobs one after another; the failure of one does not stop the others. @throws CliError with the first failure's exit code */
-export async function runJobs(
-  names: readonly string[],
-  file: JobsFile,
-  options: RunJobsOptions,
-  context: Context,
-  build: BuildProgram,
-): Promise<void> {
-  const printer = new Printer(context, options);
-  const world: World = { file, options, context, build, printer };
-  await notePlace(context, { what: "jobs", path: file.path });
-  const chosen = names.length > 0 ? await jobsNamed(file, names) : await dueJobs(world);
-  const documents: unknown[] = [];
-  const failures: Failed[] = [];
-  let ran = 0;
-  for (const job of chosen) {
-    if (context.interrupted.aborted) break;
-    ran++;
-    const { document, failure } = await (options.dryRun === true ? quoteJob : runJob)(job, world);
-    documents.push(document);
-    if (failure === undefined) continue;
-    failures.push({ job: job.name, failure });
-    // The only one is told by what is thrown.
-    if (chosen.length > 1) sayFailure(job.name, failure, printer);
-  }
-  if (printer.json) printer.document(documents);
-  if (options.dryRun !== true && !context.interrupted.aborted) await applyRetention(context, printer);
-  const [first] = failures;
-  const interrupted = failures.find(({ failure }) => failure.exitCode === EXIT.interrupted);
-  if (interrupted !== undefined && chosen.length > 1) {
-    const left = chosen.length - ran;
-    const rest = left === 0 ? "" : `; ${counted(left, "job was", "jobs were")} not begun`;
-    throw interrupted.failure.with({ message: `interrupted${rest}`, details: [], hint: undefined });
-  }
-  if (first === undefined) return context.interrupted.throwIfAborted();
-  if (chosen.length === 1) throw first.failure.with({ message: `${first.job}: ${first.failure.message}` });
-  const list = failures.map(({ job, failure }) => `${job} (exit ${failure.exitCode})`).join(", ");
-  throw first.failure.with({
-    code: "jobs_failed",
-    message: `${failures.length} of ${counted(chosen.length, "job")} failed: ${list}`,
-    details: [],
-    hint: undefined,
-  });
-}
-
-function sayFailure(job: string, { message, details, hint }: CliError, printer: Printer): void {
-  const lines = [`error: ${message}`, ...details, ...(hint === undefined ? [] : [`hint: ${hint}`])];
-  for (const line of lines) printer.say(`${job}: ${harmless(line)}`);
-}
-
-/** Jobs whose time has come, and those of which nobody can tell because they break a rule. */
-async function dueJobs({ file, context, printer }: World): Promise<readonly Job[]> {
-  const due: Job[] = [];
-  const later: number[] = [];
-  for (const job of file.jobs) {
-    const isBroken = job.problem !== undefined;
-    if (isBroken || (await isDue(job.schedule, await historyOf(context, job.name), context.now()))) due.push(job);
-    const next = job.schedule === undefined ? undefined : await nextTime(job.schedule, context.now());
-    if (next !== undefined) later.push(next);
-  }
-  if (due.length === 0) {
-    const next = later.length === 0 ? "" : `; the next is at ${timeText(Math.min(...later))}`;
-    printer.note(`No job is due${next}. headcount jobs run NAME runs one all the same.`);
-  }
-  return due;
-}
-
-interface Ran {
-  readonly document: unknown;
+export interface Ran {
+  readonly outcome: Outcome;
   readonly failure: CliError | undefined;
 }
 
-async function runJob(job: Job, { file, options, context, build }: World): Promise<Ran> {
-  const { name, command, output } = job;
-  if (!job.problem) await makeJobFolder(context, name);
-  const { done } = await historyOf(context, name);
+/** One job, where it is and what it is told. */
+interface Work {
+  readonly job: Job;
+  readonly file: JobsFile;
+  readonly terms: Terms;
+  /** Of the job: its folder, and a stderr whose lines begin with its name. */
+  readonly context: Context;
+  readonly history: History;
+}
+
+/** The world of a job: relative to the folder of its file, and what it says begins with its name. */
+export function contextOf({ name }: Job, { folder }: JobsFile, context: Context): Context {
+  const stream = (take: (text: string) => void): Writable =>
+    new Writable({
+      write: (chunk: Buffer, _encoding, done) => {
+        take(chunk.toString("utf8"));
+        done();
+      },
+    });
+  return Object.create(context, {
+    cwd: { value: folder },
+    stdout: { value: stream(() => undefined) },
+    stderr: { value: stream((text) => void context.stderr.write(text.replace(/^(?=.)/gm, `${name}: `))) },
+  }) as Context;
+}
+
+/** Runs one job, and tells how it went. @param say hears what it did, before log and notice do */
+export async function runJob(
+  job: Job,
+  file: JobsFile,
+  terms: Terms,
+  outside: Context,
+  say: (done: Done, context: Context) => void,
+): Promise<Ran> {
+  const key = keyOf(file, job.name);
+  if (job.problem === undefined) await makeJobFolder(outside, key);
+  const history = await historyOf(outside, key);
+  const context = contextOf(job, file, outside);
+  const work: Work = { job, file, terms, context, history };
   let locked = false;
   const telling = {
-    command,
-    job: name,
-    output,
-    rowsBefore: done?.rows ?? undefined,
-    log: options.log ?? job.log,
-    notify: options.notify ?? job.notify,
-    isMine: (spend: { readonly job: string | null }) => spend.job === name,
+    ...{ command: job.command, job: job.name, output: job.output },
+    rowsBefore: history.done?.rows ?? undefined,
+    log: terms.log ?? job.log,
+    notify: terms.notify ?? job.notify,
+    notifyFailure: terms.notifyFailure ?? job.notifyFailure,
+    isMine: (run: RunSpend) => isOf(job, run, outside),
   };
-  const work = async (): Promise<Ended> => {
+  const { outcome, failure } = await told(telling, outside, async () => {
     if (job.problem !== undefined) throw job.problem;
-    const span = job.ifOlderThan ?? options.ifOlderThan;
-    const young = span === undefined ? undefined : await freshness(output, span, context);
+    const span = job.values.if_older_than ?? terms.ifOlderThan;
+    const young = span === undefined ? undefined : await freshness(job.output, span, context);
     if (young !== undefined) {
-      context.stderr.write(`${name}: ${leftAlone(young, context.now())}\n`);
+      context.stderr.write(`${leftAlone(young, context.now())}\n`);
       return { skipped: true };
     }
-    const lock = await lockJob(name, context).catch((error) => {
-      locked = true;
+    const lock = await lockJob(job.name, key, outside).catch((error: unknown) => {
+      locked = failureOf(error).exitCode === EXIT.locked;
       throw error;
     });
     try {
-      return await underBudget(options.budget ?? file.budget, name, context, async (left) =>
-        endedOf(command, await execute([...argvOf(job, options), "--yes", ...left], job, { file, context, build })),
-      );
+      const done = await atService(work, (session) => purchase(work, session));
+      say(done, context);
+      return endedOf(done);
+    } catch (error) {
+      throw inTheWay(failureOf(error));
     } finally {
       await lock.release();
     }
-  };
-  const { outcome, failure } = await told(telling, context, work);
+  });
   // One that found the job at work has no part in its history; a job that breaks a rule may have no name for a folder.
-  if (!locked && job.problem === undefined) await remember(context, name, outcome);
-  return { document: outcome satisfies Outcome, failure };
+  if (!locked && job.problem === undefined) await remember(outside, key, outcome);
+  return { outcome, failure };
 }
 
-async function lockJob(name: string, context: Context): Promise<Lock> {
+/** What a job would do and cost, by free calls. @throws CliError as the job itself would before it buys */
+export async function quoteJob(job: Job, file: JobsFile, terms: Terms, outside: Context): Promise<Quoted> {
+  if (job.problem !== undefined) throw job.problem;
+  const context = contextOf(job, file, outside);
+  const work: Work = { job, file, terms, context, history: await historyOf(outside, keyOf(file, job.name)) };
+  return await atService(work, async (session): Promise<Quoted> => {
+    if (job.command === "refresh") {
+      const order = await refreshOrder(work);
+      return { kind: "refresh", order, plan: await planRefresh(order, session, context, eventsOf(context)) };
+    }
+    const order = await searchOrder(work);
+    return { kind: "search", order, quote: (await quote(order, worldOf(session, context), eventsOf(context))).quote };
+  }).catch((error: unknown) => {
+    throw inTheWay(failureOf(error));
+  });
+}
+
+async function purchase(work: Work, session: Session): Promise<Done> {
+  const { job, context } = work;
+  const events = eventsOf(context);
+  // Read before the budget is: what cannot be read costs nobody a turn.
+  if (job.command === "refresh") {
+    const { terms, ...order } = await refreshOrder(work);
+    const receipt = await underBudget(work, session, (budgetLeft) =>
+      refresh({ ...order, output: order.output ?? "", terms: { ...terms, budgetLeft } }, session, context, events),
+    );
+    return { kind: "refresh", receipt };
+  }
+  const order = await searchOrder(work);
+  const bought = await underBudget(work, session, (budgetLeft) =>
+    buy({ ...order, budgetLeft }, worldOf(session, context), events),
+  );
+  return { kind: "search", order, purchase: bought };
+}
+
+const searchOrder = async (work: Work): Promise<Order> => {
+  const overwrite = await mayReplace(work);
+  return { ...(await searchOf(work.job, work.context)), overwrite };
+};
+
+async function refreshOrder(work: Work): Promise<RefreshOrder> {
+  const order = await refreshOf(work.job, work.context);
+  return { ...order, terms: { ...order.terms, overwrite: await mayReplace(work) } };
+}
+
+/** The cap of a job is the consent to it: nobody is there to be asked. */
+const eventsOf = ({ stderr }: Context) => ({
+  agree: async (): Promise<void> => undefined,
+  warning: (text: string): void => void stderr.write(`${text}\n`),
+});
+
+async function atService<T>({ job, terms, context }: Work, work: (session: Session) => Promise<T>): Promise<T> {
+  const { connection, base_url, paging, max_wait } = job.values;
+  const own = { connection, baseUrl: base_url, paging, maxWait: max_wait };
+  const said = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
+  return await withSession(context, { ...terms, ...said, quiet: true }, work);
+}
+
+/** Whether the file may be replaced: the job wrote it last, or says that it may. @throws CliError exit 2 where somebody else wrote it */
+async function mayReplace({ job, context, history }: Work): Promise<boolean> {
+  const { output, values } = job;
+  if (values.overwrite !== undefined) return values.overwrite;
+  const isFile = output !== undefined && engineOf(output) === undefined;
+  // Who names a file as the list means that file.
+  if (!isFile || values.list !== undefined || !existsSync(output)) return false;
+  const mine = history.done?.output === output ? history.done : undefined;
+  // A refresh knows the lists that are kept of its segment, whoever kept them.
+  if (mine === undefined && job.command === "refresh") return false;
+  const { runs } = await readSpend(join(stateDir(context), "runs"), Date.parse(mine?.finished ?? ""));
+  const since = mine === undefined ? [] : runs.filter((run) => run.days.length > 0 && run.job !== job.name);
+  for (const run of since) if (await wrote(run.run, output, context)) throw foreign(output, run);
+  if (mine === undefined) throw foreign(output, undefined);
+  return true;
+}
+
+const WORD = '"overwrite": true in the job lets it be replaced; another "output" keeps both';
+
+const foreign = (output: string, run: RunSpend | undefined): CliError => {
+  const who = run === undefined ? "this job did not write it" : `run ${run.run} wrote it, ${run.job ?? "by hand"}`;
+  return usageError(`${output} exists, and ${who}; nothing was spent`, WORD, "file_exists");
+};
+
+/** A refusal of files in the words of a job. */
+const inTheWay = (failure: CliError): CliError =>
+  failure.code === "file_exists" ? failure.with({ hint: WORD }) : failure;
+
+/** Whether a run writes to an output; undefined where nothing tells any more. */
+async function writes(run: string, output: string, context: Context): Promise<boolean | undefined> {
+  const plan = await new RunStore(stateDir(context), new Disk()).readPlan(run).catch(() => undefined);
+  const to = plan?.output ?? (plan?.target.kind === "search" ? plan.target.list : undefined);
+  if (to === undefined) return undefined;
+  return to === output || to === (await placeOf(output).catch(() => output));
+}
+
+async function wrote(run: string, output: string, context: Context): Promise<boolean> {
+  if ((await writes(run, output, context)) !== true) return false;
+  const { state } = await new RunStore(stateDir(context), new Disk()).open(run);
+  return state.done !== undefined;
+}
+
+const isOf = async ({ name, output = "" }: Job, run: RunSpend, context: Context): Promise<boolean> =>
+  run.job === name && (await writes(run.run, output, context)) !== false;
+
+async function lockJob(name: string, key: string, context: Context): Promise<Lock> {
+  const { now, sleep, interrupted: signal } = context;
   try {
-    return await acquireLock(lockOf(context, name), lockOptions(`job ${name}`, context));
+    return await acquireLock(lockOf(context, key), { now, sleep, signal, what: `job ${name}` });
   } catch (error) {
     const failure = failureOf(error);
     if (failure.exitCode !== EXIT.locked || failure.hint?.startsWith("wait") !== true) throw failure;
@@ -169,93 +246,30 @@ async function lockJob(name: string, context: Context): Promise<Lock> {
   }
 }
 
-const lockOptions = (what: string, { now, sleep, interrupted }: Context): LockOptions => ({
-  ...{ now, sleep, what },
-  signal: interrupted,
-});
-
 /** Under a budget one job at a time counts and buys. */
-async function underBudget(
-  cap: Credits | undefined,
-  name: string,
-  context: Context,
-  work: (flags: readonly string[]) => Promise<Ended>,
-): Promise<Ended> {
-  if (cap === undefined) return await work([]);
+async function underBudget<T>(
+  { job, file, terms, context }: Work,
+  session: Session,
+  work: (left: Credits | undefined) => Promise<T>,
+): Promise<T> {
+  const cap = terms.budget ?? file.budget;
+  if (cap === undefined) return await work(undefined);
+  const keyMode = session.keyMode ?? (await session.client.account(context.interrupted)).keyMode ?? "live";
   const turn = {
     ...{ folder: jobsFolder(context), name: ".budget.lock", what: "the budget of the jobs" },
-    onWait: () =>
-      void context.stderr.write(`${name}: waiting for another job: a budget is counted one job at a time\n`),
-    continues: (run: RunSpend) => run.job === name,
+    onWait: () => void context.stderr.write("waiting for another job: a budget is counted one job at a time\n"),
+    continues: (run: RunSpend) => isOf(job, run, context),
     refusal: {
       period: `${new Date(context.now()).toISOString().slice(0, 7)} (UTC)`,
       hint: "headcount spend --by job shows on what; --budget N/month, or the file, allows more",
     },
   };
-  return await withinBudget(monthlyBudget(cap, context.now()), turn, context, (left) =>
-    work([`--budget-left=${formatCredits(left)}`]),
-  );
+  const budget = monthlyBudget(cap, { serviceId: session.serviceId, keyMode }, context.now());
+  return await withinBudget(budget, turn, context, work);
 }
 
-async function quoteJob(job: Job, { file, options, context, build, printer }: World): Promise<Ran> {
-  try {
-    if (job.problem !== undefined) throw job.problem;
-    const text = await execute([...argvOf(job, options), "--dry-run"], job, { file, context, build }, printer.json);
-    if (!printer.json) printer.text(`${job.name}\n${text}`);
-    return { document: { job: job.name, quote: printer.json ? JSON.parse(text) : null }, failure: undefined };
-  } catch (error) {
-    const failure = failureOf(error);
-    return { document: { job: job.name, quote: null }, failure };
-  }
-}
-
-/** The command line of a job, with what is said for all of them where the job says nothing. */
-function argvOf({ argv, name }: Job, options: RunJobsOptions): readonly string[] {
-  const has = (flag: string): boolean => argv.some((word) => word === flag || word.startsWith(`${flag}=`));
-  const all: readonly (readonly [string, string | number | undefined])[] = [
-    ["--connection", options.connection],
-    ["--base-url", options.baseUrl],
-    ["--paging", options.paging],
-    ["--max-wait", options.maxWait],
-  ];
-  const more = all.flatMap(([flag, value]) => (value === undefined || has(flag) ? [] : [`${flag}=${value}`]));
-  return [...argv, ...more, ...(options.verbose === true ? ["--verbose"] : []), `--job=${name}`];
-}
-
-/** What the command would do from the folder of the file, in this process. @returns what it printed to stdout */
-async function execute(
-  argv: readonly string[],
-  { name }: Job,
-  { file, context, build }: Pick<World, "file" | "context" | "build">,
-  json = true,
-): Promise<string> {
-  const chunks: Buffer[] = [];
-  const stdout = lines((chunk) => chunks.push(chunk));
-  const stderr = lines((chunk) => context.stderr.write(chunk.toString("utf8").replace(/^(?=.)/gm, `${name}: `)));
-  const whole = [...argv, "--quiet", ...(json ? ["--json"] : [])];
-  const inner = Object.create(context, {
-    argv: { value: whole },
-    cwd: { value: file.folder },
-    stdout: { value: stdout },
-    stderr: { value: stderr },
-  }) as Context;
-  const program = await build(inner, whole);
-  await program.parseAsync(whole, { from: "user" });
-  return Buffer.concat(chunks).toString("utf8");
-}
-
-const lines = (take: (chunk: Buffer) => void): OutputStream =>
-  new Writable({
-    write: (chunk: Buffer, _encoding, done) => {
-      take(Buffer.from(chunk));
-      done();
-    },
-  });
-
-function endedOf(command: Job["command"], text: string): Ended {
-  const document: unknown = JSON.parse(text);
-  if (command === "search") return endedWith(document as Receipt);
-  const receipt = document as RefreshReceipt;
-  const { rows, sha256 } = receipt.files.list;
-  return { rows, run: receipt.runs[0], written: { sha256, added: null }, receipt };
+function endedOf(done: Done): Ended {
+  if (done.kind === "search") return endedWith(done.purchase.receipt);
+  const { rows, sha256 } = done.receipt.files.list;
+  return { rows, run: done.receipt.runs[0], written: { sha256, added: null }, receipt: done.receipt };
 }

@@ -46,8 +46,7 @@ export interface ExportFlags extends ViewFlags, GuardFlags {
   readonly ifOlderThan?: number;
   readonly log?: string;
   readonly notify?: string;
-  readonly job?: string;
-  readonly budgetLeft?: Credits;
+  readonly notifyFailure?: string;
 }
 
 /** A span of time as an option takes it, in milliseconds. */
@@ -134,17 +133,9 @@ export const addViewOptions = (
     .option("--excel", "CSV for spreadsheets: byte order mark and CRLF")
     .option("--raw", "CSV without the guard against formulas");
 
-/** What `jobs run` hands on: whose purchase it is, and what the budget leaves it. */
-export const addJobOptions = (command: Command): Command =>
-  command
-    .addOption(new Option("--job <name>").hideHelp())
-    .addOption(new Option("--budget-left <n>").argParser(creditAmount).hideHelp());
-
 export const addExportOptions = (command: Command, kind: RecordKind): Command =>
   addUnattendedOptions(
-    addJobOptions(
-      addBuyingOptions(addViewOptions(command, publishedFields(kind)), kind === "person" ? "profiles" : "companies"),
-    ),
+    addBuyingOptions(addViewOptions(command, publishedFields(kind)), kind === "person" ? "profiles" : "companies"),
   )
     .option("--dry-run", "show the quote and buy nothing")
     .option("--again", "begin anew, and pay again for what you own already")
@@ -160,7 +151,8 @@ export const addUnattendedOptions = (command: Command): Command =>
   command
     .option("--if-older-than <span>", "do nothing where the file is younger than 12h, 6d, 8w", span("--if-older-than"))
     .option("--log <file>", "append one JSON line about how it went")
-    .option("--notify <command>", "shell command for a failure or a changed file; gets that line on its stdin");
+    .option("--notify <command>", "shell command for a failure or a changed file; gets that line on its stdin")
+    .option("--notify-failure <command>", "the same for a failure alone");
 
 /** How the flags want rows written. `fields` are split and not yet checked. @throws CliError exit 2 */
 export function readView(
@@ -226,8 +218,6 @@ export function readExportOptions(
     onNewDataset: flags.onNewDataset ?? "fresh",
     receipt: file(flags.receipt),
     misses: file(flags.misses),
-    job: flags.job,
-    budgetLeft: flags.budgetLeft,
   };
 }
 

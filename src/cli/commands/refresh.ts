@@ -11,7 +11,6 @@ import { usageError } from "../../shared/errors.ts";
 import { checkFields } from "../../shared/rows/columns.ts";
 import {
   addGuardOptions,
-  addJobOptions,
   addViewOptions,
   creditAmount,
   type GuardFlags,
@@ -35,8 +34,6 @@ export interface RefreshFlags extends ViewFlags, GuardFlags {
   readonly dryRun?: boolean;
   readonly perPage?: number;
   readonly wait?: boolean;
-  readonly job?: string;
-  readonly budgetLeft?: Credits;
 }
 
 /** @param run what is done with the command line: tests of parsing hand in another */
@@ -69,7 +66,7 @@ export function register(program: Command, context: Context, run = bringUpToDate
     .option("-y, --yes", "buy without asking")
     .option("--dry-run", "show what there is to do and buy nothing")
     .option("--wait", "wait for another command at the same list instead of ending with exit 9");
-  addJobOptions(command)
+  command
     .examples(`
   $ headcount -c sample search --department Legal --country germany --yes -o legal.csv --overwrite
   $ headcount -c sample refresh legal.csv --max-credits 10
@@ -163,7 +160,7 @@ async function parse(
     throw usageError(`a list is kept as rows (csv, ndjson, json, xlsx, parquet and so on), not as a ${view.format}`);
   }
   if (view.fields !== undefined) checkFields(view.fields, "person");
-  const { maxCredits, maxCalls, callsPerCredit, buyChanged, perPage, wait, excel, raw, job, budgetLeft } = flags;
-  const bounds = { maxCredits, maxCalls, callsPerCredit, buyChanged, perPage, wait, excel, raw, job, budgetLeft };
+  const { maxCredits, maxCalls, callsPerCredit, buyChanged, perPage, wait, excel, raw } = flags;
+  const bounds = { maxCredits, maxCalls, callsPerCredit, buyChanged, perPage, wait, excel, raw };
   return { word, given, output: view.output, view, verify, terms: { ...readGuard(flags), ...bounds } };
 }

@@ -15,8 +15,8 @@ export async function buyParsed(
   parse: () => Promise<Purchase>,
   run: typeof buy,
 ): Promise<void> {
-  const { log, notify } = flags;
-  if (log === undefined && notify === undefined) return void (await run(await parse(), context));
+  const { log, notify, notifyFailure } = flags;
+  if ((log ?? notify ?? notifyFailure) === undefined) return void (await run(await parse(), context));
   const { endedWith, told } = await import("../../app/jobs/outcome.ts");
   const file = (name: string | undefined): string | undefined =>
     name === undefined ? undefined : resolve(context.cwd, name);
@@ -29,7 +29,14 @@ export async function buyParsed(
     flags.output === undefined || flags.output === "-"
       ? undefined
       : tried(() => resolveOutput(flags.output ?? "", context.cwd));
-  const telling = { command, output, log: file(log), notify, isMine: (spend: RunSpend) => spend.run === id };
+  const telling = {
+    command,
+    output,
+    log: file(log),
+    notify,
+    notifyFailure,
+    isMine: (spend: RunSpend) => spend.run === id,
+  };
   const { failure } = await told(telling, context, async () => {
     const { receipt, skipped = false } = await run({ ...(await parse()), onRun }, context);
     return receipt === undefined ? { skipped } : endedWith(receipt);

@@ -86,6 +86,9 @@ const outcome = object<Outcome>({
 });
 
 const jobs: Readonly<Record<string, Described>> = {
+  "jobs check": {
+    document: list(object({ job: text, finding: one("invalid", "failed", "killed", "overdue"), message: text })),
+  },
   "jobs list": {
     document: list(
       object({
@@ -102,7 +105,13 @@ const jobs: Readonly<Record<string, Described>> = {
       titled("a line of the log for each", list(outcome)),
       titled(
         "--dry-run",
-        list(object({ job: text, quote: said(maybe(anything), "as `headcount schema search` describes it") })),
+        list(
+          object({
+            job: text,
+            quote: said(maybe(anything), "as `headcount schema search` or `refresh` describes it"),
+            error: maybe(object({ code: text, message: text, hint: maybe(text) })),
+          }),
+        ),
       ),
     ),
     line: titled("a line of the log", outcome),
@@ -111,7 +120,10 @@ const jobs: Readonly<Record<string, Described>> = {
   "jobs show": {
     document: object({
       job: text,
-      command: text,
+      command: one("refresh", "search"),
+      filters: maybe(some(list(text), filters)),
+      segment: maybe(list(text)),
+      list: maybe(text),
       folder: text,
       schedule: maybe(text),
       cron: maybe(text),
@@ -121,14 +133,15 @@ const jobs: Readonly<Record<string, Described>> = {
       output: maybe(text),
       log: maybe(text),
       notify: maybe(text),
+      notify_failure: maybe(text),
     }),
   },
   "jobs status": {
     document: object({
       file: text,
       month: text,
-      spent: credits,
       budget: maybe(credits),
+      services: list(object({ service: text, key_mode: one("live", "test"), spent: credits })),
       jobs: list(
         object({
           job: text,

@@ -1,17 +1,15 @@
+import { existsSync, readFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { readBudget } from "../../../app/jobs/budget.ts";
 import { type JobsFile, jobsNamed, readJobs } from "../../../app/jobs/file.ts";
-import { type BuildProgram, type RunJobsOptions, runJobs } from "../../../app/jobs/run.ts";
-import { jobsSchema } from "../../../app/jobs/schema.ts";
-import { Disk } from "../../../engine/runs/disk.ts";
 import type { Context } from "../../../shared/context.ts";
+import { harmlessLine } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { addUnattendedOptions } from "../../arguments/export-options.ts";
 import { type Command, type GlobalOptions, Option, offering } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
-import { type JobCommand, type JobKey, jobKeys } from "./keys.ts";
-import { listJobs, showJob, showStatus } from "./status.ts";
+import type { RunOptions } from "./run.ts";
 import { cronLines, keyFile, systemdUnits, type Timed } from "./units.ts";
 
 interface JobsOptions extends GlobalOptions {
@@ -23,30 +21,26 @@ interface UnitOptions extends JobsOptions {
   readonly output?: string;
 }
 
-/** @param build the program that runs a job's command line; handed in, because the program itself loads this file */
-export function register(program: Command, context: Context, build: BuildProgram): void {
+export function register(program: Command, context: Context): void {
   const jobs = program
     .command("jobs")
     .summary("run exports on a schedule, within a budget")
     .description(
-      "Exports that run by themselves: one file says which, when, and what they may spend; systemd or cron starts them. Keys of a job are the flags of `headcount search`, or of `refresh`.",
+      "Exports that run by themselves: one file says which, when, and what they may spend; systemd or cron starts them. A job keeps a list up to date and pays for who is new, or buys a segment each time.",
     )
     .examples(EXAMPLE);
-  const keysOf = async (command: JobCommand): Promise<readonly JobKey[]> => {
-    const found = (await build(context, [command])).commands.find((one) => one.name() === command);
-    return found === undefined ? [] : jobKeys(found);
-  };
-  const read = ({ file }: JobsOptions): Promise<JobsFile> => readJobs(context, file, keysOf);
-  registerRun(jobs, context, read, build);
+  const read = ({ file }: JobsOptions): Promise<JobsFile> => readJobs(context, file);
+  registerRun(jobs, context, read);
   registerLooking(jobs, context, read);
   registerUnits(jobs, context, read);
   jobs
     .command("schema")
     .description("Print a JSON Schema for files of jobs: an editor completes and checks by it.")
     .examples("\n  $ headcount jobs schema > jobs.schema.json")
-    .does(async (options: GlobalOptions) =>
-      new Printer(context, options).text(`${JSON.stringify(await jobsSchema(keysOf), undefined, 2)}\n`),
-    );
+    .does(async (options: GlobalOptions) => {
+      const { jobsSchema } = await import("../../../app/jobs/schema.ts");
+      new Printer(context, options).text(`${JSON.stringify(jobsSchema(), undefined, 2)}\n`);
+    });
 }
 
 const EXAMPLE = `
@@ -90,12 +84,12 @@ const budgetOption = (): Option =>
     return budget;
   });
 
-function registerRun(jobs: Command, context: Context, read: Read, build: BuildProgram): void {
+function registerRun(jobs: Command, context: Context, read: Read): void {
   const command = withFile(jobs.command("run").argument(jobArgument, "names of jobs (default: all that are due)"))
     .description(
       "Run jobs one after another; the failure of one does not stop the others. The exit code is the first failure's. A job that is at work already ends with 9; under a budget jobs wait for each other.",
     )
-    .option("--dry-run", "show the quotes and buy nothing")
+    .option("--dry-run", "show what each would do and cost, and buy nothing")
     .addOption(budgetOption());
   addUnattendedOptions(command)
     .examples(`
@@ -105,32 +99,52 @@ function registerRun(jobs: Command, context: Context, read: Read, build: BuildPr
 
 Due is a job whose time has come since it was last done, and one that never was.
 An unfinished run of a job goes on where it stopped and buys nothing twice.`)
-    .does(async (options: RunJobsOptions, names: readonly string[]) => {
+    .does(async (options: RunOptions, names: readonly string[]) => {
+      const { runJobs } = await import("./run.ts");
       const log = options.log === undefined ? {} : { log: resolve(context.cwd, options.log) };
-      await runJobs(names, await read(options), { ...options, ...log }, context, build);
+      await runJobs(names, await read(options), { ...options, ...log }, context);
     });
 }
 
 function registerLooking(jobs: Command, context: Context, read: Read): void {
   withFile(jobs.command("status").argument(jobArgument, "names of jobs (default: all)"))
-    .description("How each job went, what it changed and cost, when it comes next, and what the month has cost.")
+    .description(
+      "How each job went, what it changed and cost, when it comes next, and what the month has cost. Exit 0 whatever they say: `jobs check` tells by its exit code.",
+    )
     .addOption(budgetOption())
     .examples(`
   $ headcount jobs status --file jobs.jsonc
   $ headcount jobs status --file jobs.jsonc --json | jq '.jobs[] | select(.status == "failed")'`)
     .does(async (options: JobsOptions, names: readonly string[]) => {
       const file = await read(options);
+      const { showStatus } = await import("./status.ts");
       await showStatus(file, await jobsNamed(file, names), options, context);
+    });
+  jobs
+    .command("check")
+    .argument("[file]", "the file of jobs (default: jobs.jsonc in the config folder)")
+    .description(
+      "Say which jobs break a rule, failed last, were killed, or should have run by now. Exit 2 where one breaks a rule, 5 where another one needs a look, else 0: for a monitor. Offline.",
+    )
+    .examples(`
+  $ headcount jobs check jobs.jsonc || mail -s jobs me@example.com < /dev/null`)
+    .does(async (options: GlobalOptions, file: string | undefined) => {
+      const { checkJobs } = await import("./check.ts");
+      await checkJobs(await readJobs(context, file), options, context);
     });
   withFile(jobs.command("list"))
     .description("List the jobs of the file, and what is wrong with it.")
     .examples("\n  $ headcount jobs list --file jobs.jsonc")
-    .does(async (options: JobsOptions) => listJobs(await read(options), options, context));
+    .does(async (options: JobsOptions) => {
+      const { listJobs } = await import("./list.ts");
+      await listJobs(await read(options), options, context);
+    });
   withFile(jobs.command("show").argument("<job>", "name of a job"))
-    .description("The command line that a job stands for, and its schedule.")
+    .description("What a job does, with its filters, and its schedule.")
     .examples("\n  $ headcount jobs show legal --file jobs.jsonc")
     .does(async (options: JobsOptions, name: string) => {
       const file = await read(options);
+      const { showJob } = await import("./list.ts");
       for (const job of await jobsNamed(file, [name])) await showJob(job, file, options, context);
     });
 }
@@ -154,6 +168,18 @@ async function timedJobs(file: JobsFile, names: readonly string[]): Promise<read
   throw usageError(`no job of ${file.path} has a "schedule"`, 'for example "schedule": "0 6 * * 1"');
 }
 
+/** @throws CliError exit 2 where a unit of that name starts something else: the job of another file */
+function requireOwnUnit(path: string, text: string): void {
+  const starts = (unit: string): string | undefined => /^ExecStart=.*$/m.exec(unit)?.[0];
+  const before = existsSync(path) ? starts(readFileSync(path, "utf8")) : undefined;
+  if (before === undefined || before === starts(text)) return;
+  throw usageError(
+    `${path} is there and starts something else: ${harmlessLine(before, 160)}`,
+    "remove it, write into another folder with -o, or give the job another name",
+    "file_exists",
+  );
+}
+
 function registerUnits(jobs: Command, context: Context, read: Read): void {
   const systemd = jobs.command("systemd").argument(jobArgument, "names of jobs (default: all with a schedule)");
   withKeys(withFile(systemd))
@@ -173,7 +199,9 @@ function registerUnits(jobs: Command, context: Context, read: Read): void {
       if (options.output === undefined) {
         return printer.text(units.map(({ name, text }) => `# ${name}\n${text}`).join("\n"));
       }
+      const { Disk } = await import("../../../engine/runs/disk.ts");
       const folder = resolve(context.cwd, options.output);
+      for (const { name, text } of units) requireOwnUnit(join(folder, name), text);
       await mkdir(folder, { recursive: true });
       for (const { name, text } of units) await new Disk().replaceFile(join(folder, name), text, "unit");
       const timers = units.map(({ name }) => name).filter((name) => name.endsWith(".timer"));

@@ -1,23 +1,15 @@
-import { monthlyBudget } from "../../../app/jobs/budget.ts";
 import type { Job, JobsFile } from "../../../app/jobs/file.ts";
-import { historyOf, isDue } from "../../../app/jobs/history.ts";
-import { budgetUse } from "../../../app/jobs/named-budget.ts";
+import { historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
 import { nextTime } from "../../../app/jobs/schedule.ts";
+import { spentByJobs } from "../../../app/jobs/spending.ts";
 import type { Context } from "../../../shared/context.ts";
-import { shellWord } from "../../../shared/contract/command-line.ts";
-import {
-  type Credits,
-  creditsOrNull,
-  creditsToNumber,
-  formatCreditsGrouped,
-  ZERO,
-} from "../../../shared/contract/money.ts";
+import { type Credits, creditsOrNull, creditsToNumber, formatCreditsGrouped } from "../../../shared/contract/money.ts";
 import { grouped } from "../../../shared/contract/text.ts";
 import { ago, duration } from "../../../shared/numbers.ts";
 import { csvDocument } from "../../../shared/rows/csv.ts";
 import type { GlobalOptions } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
-import { creditsColumn, List, type Listed } from "../service/list.ts";
+import { iso } from "../service/list.ts";
 
 /** One job in `jobs status --json`. Every key is always there. */
 interface JobStatus {
@@ -48,10 +40,8 @@ const COLUMNS = [
   "message",
 ] as const;
 
-const iso = (at: number | undefined): string | null => (at === undefined ? null : new Date(at).toISOString());
-
-async function statusOf(job: Job, context: Context): Promise<JobStatus> {
-  const history = await historyOf(context, job.name);
+async function statusOf(job: Job, file: JobsFile, context: Context): Promise<JobStatus> {
+  const history = await historyOf(context, keyOf(file, job.name));
   const { last, done, now } = history;
   const at = context.now();
   return {
@@ -62,7 +52,7 @@ async function statusOf(job: Job, context: Context): Promise<JobStatus> {
     rows: done?.rows ?? null,
     rows_before: done?.rows_before ?? null,
     credits: last?.credits ?? null,
-    next: iso(job.schedule === undefined ? undefined : await nextTime(job.schedule, at)),
+    next: iso((job.schedule === undefined ? undefined : await nextTime(job.schedule, at)) ?? null),
     due: job.problem === undefined && (await isDue(job.schedule, history, at)),
     output: job.output ?? null,
     message: job.problem?.message ?? last?.error?.message ?? null,
@@ -78,14 +68,16 @@ export async function showStatus(
 ): Promise<void> {
   const printer = new Printer(context, options);
   const all: JobStatus[] = [];
-  for (const job of jobs) all.push(await statusOf(job, context));
+  for (const job of jobs) all.push(await statusOf(job, file, context));
   const budget = options.budget ?? file.budget;
-  const { spent } = await budgetUse(monthlyBudget(budget ?? ZERO, context.now()), context, () => true);
+  const services = await spentByJobs(context);
   const month = new Date(context.now()).toISOString().slice(0, 7);
   if (printer.json) {
     return printer.document({
-      ...{ file: file.path, month, spent: creditsToNumber(spent) },
-      budget: creditsOrNull(budget),
+      ...{ file: file.path, month, budget: creditsOrNull(budget) },
+      services: services.map(({ serviceId, keyMode, spent }) => ({
+        ...{ service: serviceId, key_mode: keyMode, spent: creditsToNumber(spent) },
+      })),
       jobs: all,
     });
   }
@@ -99,7 +91,11 @@ export async function showStatus(
   }
   await printTable(all, printer, context);
   const of = budget === undefined ? "" : ` of ${formatCreditsGrouped(budget)}`;
-  printer.note(`${formatCreditsGrouped(spent)}${of} credits spent by jobs in ${month} (UTC)`);
+  if (services.length === 0) printer.note(`no credits spent by jobs in ${month} (UTC)`);
+  for (const { serviceId, keyMode, spent } of services) {
+    const at = `${serviceId}${keyMode === "test" ? " (test key)" : ""}`;
+    printer.note(`${formatCreditsGrouped(spent)}${of} credits spent by jobs in ${month} (UTC) at ${at}`);
+  }
   for (const { job, message } of all) if (message !== null) printer.note(`${job}: ${message}`);
 }
 
@@ -128,55 +124,6 @@ async function printTable(all: readonly JobStatus[], printer: Printer, context: 
       one.rows === null ? "" : grouped(one.rows),
       ...(wide ? [change(one), one.credits === null ? "" : grouped(one.credits)] : []),
       one.due ? "due" : one.next === null ? "by hand" : `in ${duration(Date.parse(one.next) - now)}`,
-    ]),
-  );
-}
-
-/** `jobs list`: what the file says of each. */
-export async function listJobs({ jobs }: JobsFile, options: GlobalOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
-  await new List(LISTED, printer).print(jobs, context, "The file has no jobs.");
-  if (!printer.terminal || printer.json) return;
-  for (const { name, problem } of jobs) if (problem !== undefined) printer.note(`${name}: ${problem.message}`);
-}
-
-const LISTED: readonly Listed<Job>[] = [
-  { name: "job", title: "job", long: true, value: ({ name }) => name },
-  {
-    ...{ name: "schedule", title: "schedule", value: ({ schedule }) => schedule?.cron ?? null },
-    json: ({ schedule }) => schedule?.text ?? null,
-    show: ({ schedule }) => schedule?.text ?? "by hand",
-  },
-  creditsColumn("max_credits", "cap", ({ cap = null }) => cap),
-  { name: "output", title: "output", long: true, value: ({ output = null }) => output },
-  { name: "problem", value: ({ problem }) => problem?.message ?? null },
-];
-
-/** `jobs show NAME`: the command line that it stands for, and when it comes. */
-export async function showJob(job: Job, { folder }: JobsFile, options: GlobalOptions, context: Context): Promise<void> {
-  if (job.problem !== undefined) throw job.problem;
-  const printer = new Printer(context, options);
-  const { schedule, argv, cap, output, log, notify } = job;
-  const next = schedule === undefined ? undefined : await nextTime(schedule, context.now());
-  const entries = {
-    job: job.name,
-    command: ["headcount", ...argv].map(shellWord).join(" "),
-    folder,
-    schedule: schedule?.text ?? null,
-    cron: schedule?.cron ?? null,
-    on_calendar: schedule?.calendar ?? null,
-    next: iso(next),
-    max_credits: creditsOrNull(cap),
-    output: output ?? null,
-    log: log ?? null,
-    notify: notify ?? null,
-  };
-  if (printer.json) return printer.document(entries);
-  if (!printer.terminal) return printer.leaves(entries);
-  await printer.card(
-    Object.entries(entries).map(([name, value]) => [
-      name.replaceAll("_", " "),
-      value === null ? undefined : String(value),
     ]),
   );
 }

@@ -1,0 +1,154 @@
+import { PAGINGS } from "../../engine/client/types.ts";
+import { FORMATS } from "../../engine/output/formats.ts";
+import { type Credits, parseCredits } from "../../shared/contract/money.ts";
+import { spanMs, whole } from "../../shared/contract/text.ts";
+import type { JsonSchema } from "../../shared/schema/build.ts";
+
+/** What a key of a job takes: how it is said, how it is read, how an editor checks it. */
+interface Kind<T> {
+  readonly is: string;
+  readonly schema: JsonSchema;
+  /** Undefined: that is none. */
+  readonly read: (value: unknown) => T | undefined;
+}
+
+export const TEXT: JsonSchema = { type: "string", pattern: "\\S" };
+const SCALAR: JsonSchema = { type: ["string", "number"] };
+
+const asText = (value: unknown): string | undefined =>
+  (typeof value === "string" && value.trim() !== "") || typeof value === "number" ? String(value) : undefined;
+const asTexts = (value: unknown): readonly string[] | undefined => {
+  const texts = [value].flat().map(asText);
+  return texts.length > 0 && texts.every((one) => one !== undefined) ? texts : undefined;
+};
+
+const text: Kind<string> = { is: "a text", schema: TEXT, read: asText };
+const texts: Kind<readonly string[]> = {
+  is: "a text or a list of them",
+  schema: { anyOf: [TEXT, { type: "array", items: TEXT }] },
+  read: asTexts,
+};
+const flag: Kind<boolean> = {
+  is: "true or false",
+  schema: { type: "boolean" },
+  read: (value) => (typeof value === "boolean" ? value : undefined),
+};
+const number = (least: number, most: number): Kind<number> => ({
+  is: `a whole number from ${least} to ${most}`,
+  schema: SCALAR,
+  read: (value) => whole(asText(value), least, most),
+});
+const credits: Kind<Credits> = {
+  is: "an amount of credits with at most six decimals",
+  schema: SCALAR,
+  read: (value) => {
+    const amount = parseCredits(asText(value) ?? "");
+    return amount !== undefined && amount >= 0n ? amount : undefined;
+  },
+};
+const share: Kind<number> = {
+  is: "a percentage from 0% to 100%",
+  schema: SCALAR,
+  read: (value) => {
+    const percent = whole(asText(value)?.replace(/%$/, ""), 0, 100);
+    return percent === undefined ? undefined : percent / 100;
+  },
+};
+const span: Kind<number> = {
+  is: "a span such as 12h, 6d or 8w",
+  schema: TEXT,
+  read: (value) => spanMs(asText(value) ?? "") || undefined,
+};
+const choice = <T extends string>(values: readonly T[]): Kind<T> => ({
+  is: values.join(" or "),
+  schema: { enum: values },
+  read: (value) => values.find((one) => one === value),
+});
+/** An object, or names of files: checked where the file is read, with the place of each; its schema is the one of filters. */
+const filters: Kind<Readonly<Record<string, unknown>> | readonly string[]> = {
+  is: "an object of filters, or the name of a file of them",
+  schema: {},
+  read: (value) =>
+    typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Readonly<Record<string, unknown>>)
+      : asTexts(value),
+};
+const format: Kind<string> = { is: "a format", schema: { anyOf: [{ enum: FORMATS }, TEXT] }, read: asText };
+
+/** What a job does; the first where it says nothing and writes a file. */
+export const JOB_COMMANDS = ["refresh", "search"] as const;
+export type JobCommand = (typeof JOB_COMMANDS)[number];
+
+interface Key<T> {
+  readonly takes: Kind<T>;
+  readonly says: string;
+  /** The command that has it; undefined: both. */
+  readonly of?: JobCommand;
+}
+
+const key = <T>(takes: Kind<T>, says: string, of?: JobCommand): Key<T> =>
+  of === undefined ? { takes, says } : { takes, says, of };
+
+/** Every key of a job, once: reading, typing, the schema and the nearest word come from here. */
+export const KEYS = {
+  command: key(choice(JOB_COMMANDS), "refresh keeps a list (the default of a file), search buys a segment each time"),
+  schedule: key(text, "five fields as in a crontab (minute hour day month weekday) in the machine's zone, or @daily"),
+  filters: key(filters, "who is wanted"),
+  segment: key(texts, "saved segments"),
+  except: key(texts, "leave out who is in these saved segments or filter files", "search"),
+  list: key(text, "the file or run whose list is kept, where it is not the output", "refresh"),
+  output: key(text, "the file, or the table of a search: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE"),
+  max_credits: key(credits, "spend at most this each time: the consent to it"),
+  format: key(format, "default: by the file's ending"),
+  fields: key(text, "only these fields, in this order: a,b,c"),
+  template: key(text, "a text for every row: a Mustache template, or @FILE", "search"),
+  excel: key(flag, "CSV for spreadsheets: byte order mark and CRLF"),
+  raw: key(flag, "CSV without the guard against formulas"),
+  overwrite: key(flag, "replace a file also where this job did not write it"),
+  allow_empty: key(flag, "let 0 rows replace a file that has some"),
+  min_rows: key(number(0, 1e12), "exit 5 and leave the file as it is where fewer rows come"),
+  max_shrink: key(share, "exit 5 and leave the file as it is where it would lose more"),
+  limit: key(number(1, 1e12), "buy at most so many profiles", "search"),
+  per_page: key(number(1, 100_000), "rows a request"),
+  concurrency: key(number(1, 16), "pages in flight", "search"),
+  require_complete: key(flag, "exit 5 where a limit or cap left something out", "search"),
+  strict: key(flag, "exit 5 and buy nothing where a value of a filter matches nobody", "search"),
+  on_new_dataset: key(
+    choice(["fresh", "fail"] as const),
+    "where an unfinished run's dataset is gone: begin anew, or end with 10",
+    "search",
+  ),
+  receipt: key(text, "write the receipt (counts, credits, SHA-256) as JSON", "search"),
+  sample: key(number(1, 1_000_000), "buy so many people by chance instead of the first ones", "search"),
+  seed: key(number(0, Number.MAX_SAFE_INTEGER), "draw a sample again", "search"),
+  new_only: key(flag, "buy only whom you do not own", "search"),
+  with_owned: key(flag, "the same, and write those you own beside them", "search"),
+  all: key(flag, "buy without any filter: the whole dataset, up to limit or max_credits", "search"),
+  verify_fields: key(text, "find who no longer has these values, by free counts: title,company", "refresh"),
+  buy_changed: key(flag, "buy those again whose verified fields changed", "refresh"),
+  max_calls: key(number(1, 1e9), "make at most so many free calls"),
+  calls_per_credit: key(number(0, 1_000), "free calls that saving a credit may take; 0 buys all again"),
+  wait: key(flag, "wait for another command at the same file instead of ending with exit 9"),
+  if_older_than: key(span, "do nothing where the file is younger than 12h, 6d, 8w"),
+  log: key(text, "a file that gets one JSON line a run"),
+  notify: key(text, "shell command for a failure or a changed file"),
+  notify_failure: key(text, "shell command for a failure alone"),
+  connection: key(text, 'which connection to use; "sample" is built in'),
+  base_url: key(text, "overrides the connection's address"),
+  paging: key(choice(PAGINGS), "how the service pages, where it is not known"),
+  max_wait: key(number(0, 604_800), "seconds that one call may wait for a rate limit"),
+} as const;
+
+export type KeyName = keyof typeof KEYS;
+
+/** The values of a job, read. */
+export type JobValues = {
+  readonly [Name in KeyName]?: (typeof KEYS)[Name] extends Key<infer T> ? T : never;
+};
+
+/** @returns what is read, or in words why it is none */
+export function readValue(name: KeyName, value: unknown): { readonly read: unknown } | string {
+  const { is, read } = KEYS[name].takes as Kind<unknown>;
+  const got = read(value);
+  return got === undefined ? `"${name}" is ${is}` : { read: got };
+}

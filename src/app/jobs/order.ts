@@ -1,0 +1,145 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { chooseForm, type Form } from "../../engine/output/formats.ts";
+import { engineOf } from "../../engine/output/tables/target.ts";
+import { searchTarget } from "../../engine/purchase/joined.ts";
+import type { Target } from "../../engine/runs/plan.ts";
+import type { Context } from "../../shared/context.ts";
+import { isUnfiltered } from "../../shared/contract/filters.ts";
+import { usageError } from "../../shared/errors.ts";
+import { checkFields, parseFields } from "../../shared/rows/columns.ts";
+import type { Order } from "../buy/order.ts";
+import { readVerified } from "../own/refresh/verify.ts";
+import type { RefreshOrder } from "../own/refresh/work.ts";
+import { type SegmentSet, segmentSet } from "../segments/segment-set.ts";
+import type { Job } from "./file.ts";
+
+/** Names of files in a job are relative to the folder of the file. */
+type Place = Pick<Context, "cwd">;
+
+/** The segments that a job names: files and saved ones are read when it runs. @throws CliError exit 2 */
+async function segmentsOf({ filters, segment, except }: Job["values"], context: Context): Promise<SegmentSet> {
+  const isInline = !Array.isArray(filters);
+  const files = isInline ? [] : (filters as readonly string[]);
+  return segmentSet(context, { filters: files, segment, except }, isInline ? { ...filters } : {});
+}
+
+/** How the rows are written. @throws CliError exit 2 for what does not go together */
+function viewOf({ output, values }: Job, { cwd }: Place) {
+  const { format, template, fields, excel = false, raw = false } = values;
+  const engine = output === undefined ? undefined : engineOf(output);
+  const named = format ?? (template === undefined ? undefined : "template");
+  if (engine !== undefined && named !== undefined)
+    throw usageError('"format" and "template" are about files, and "output" names a table', "leave one of them out");
+  const form: Form = engine === undefined ? chooseForm(named, output, false) : { format: engine };
+  if ((form.format === "template") !== (template !== undefined) || (template !== undefined && fields !== undefined))
+    throw usageError('a "template" is a format of its own, which says itself which fields it has');
+  if ((excel || raw) && form.format !== "csv" && form.format !== "tsv")
+    throw usageError(`"${excel ? "excel" : "raw"}" is about CSV, not ${form.format}`, '"format": "csv"');
+  const columns = fields === undefined ? undefined : parseFields(fields);
+  if (columns !== undefined) checkFields(columns, "person");
+  const text = template?.startsWith("@") ? readTemplate(resolve(cwd, template.slice(1))) : template;
+  return { output, ...form, fields: columns, excel, raw, template: text };
+}
+
+function readTemplate(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw usageError(`the template cannot be read: ${(error as Error).message}`, "@FILE names a file");
+  }
+}
+
+/** What a job that searches buys. @throws CliError exit 2 */
+export async function searchOf(job: Job, context: Context): Promise<Order> {
+  const { values } = job;
+  const { segments, except } = await segmentsOf(values, context);
+  const { sample, seed = null, limit, per_page: perPage, receipt } = values;
+  if (segments.some(({ canonical }) => isUnfiltered(canonical)) && values.all !== true && sample === undefined)
+    throw usageError("no filter is given, so this would buy the whole dataset", '"all": true agrees to that');
+  if (sample !== undefined && limit !== undefined)
+    throw usageError('"limit" is the first so many, "sample" so many by chance', "leave one of them out");
+  const segment = searchTarget(segments, except);
+  const drawn = sample === undefined ? {} : { sample: { rows: sample, seed, together: perPage ?? null, spread: null } };
+  return {
+    ...viewOf(job, context),
+    target: narrowed({ ...segment, ...drawn }, values),
+    ...guardOf(values),
+    limit,
+    perPage,
+    concurrency: values.concurrency ?? 4,
+    maxCredits: values.max_credits,
+    requireComplete: values.require_complete === true,
+    onNewDataset: values.on_new_dataset ?? "fresh",
+    wait: values.wait === true,
+    strict: values.strict === true,
+    receipt: receipt === undefined ? undefined : resolve(context.cwd, receipt),
+    looking: {
+      ...(values.max_calls === undefined ? {} : { maxCalls: values.max_calls }),
+      ...(values.calls_per_credit === undefined ? {} : { callsPerCredit: values.calls_per_credit }),
+    },
+    tellOwned: true,
+    job: job.name,
+  };
+}
+
+const guardOf = ({ overwrite, allow_empty, min_rows, max_shrink }: Job["values"]) => ({
+  overwrite: overwrite === true,
+  allowEmpty: allow_empty === true,
+  minRows: min_rows,
+  maxShrink: max_shrink,
+});
+
+function narrowed(target: Target & { readonly kind: "search" }, values: Job["values"]): Target {
+  const { new_only: without = false, with_owned: beside = false } = values;
+  if (!without && !beside) return target;
+  if ((without && beside) || (target.union ?? target.except ?? target.sample) !== undefined) {
+    throw usageError(
+      `"${without ? "new_only" : "with_owned"}" takes one segment, whole`,
+      `leave "except", "sample"${without && beside ? ', "with_owned"' : ""} and other segments out`,
+    );
+  }
+  return { ...target, owned: without ? "without" : "with" };
+}
+
+/** What a job that refreshes keeps up to date. @throws CliError exit 2 */
+export async function refreshOf(job: Job, context: Context): Promise<RefreshOrder> {
+  const { values } = job;
+  const { segments } = await segmentsOf(values, context);
+  const [segment, ...others] = segments;
+  if (others.length > 0) {
+    throw usageError(
+      "a refresh keeps a list of one segment, and several are named",
+      '"command": "search" buys several; or make a job of each',
+    );
+  }
+  const verify = values.verify_fields === undefined ? [] : readVerified(values.verify_fields);
+  if (values.buy_changed === true && verify.length === 0)
+    throw usageError('"buy_changed" goes with "verify_fields"', 'for example "verify_fields": "title,company"');
+  const view = viewOf(job, context);
+  if (view.format === "table" || view.format === "template") {
+    throw usageError(
+      `a list is kept as rows (csv, ndjson, json, xlsx, parquet and so on), not as a ${view.format}`,
+      '"command": "search" writes it anew each time',
+    );
+  }
+  return {
+    word: values.list,
+    given: segment === undefined || isUnfiltered(segment.canonical) ? undefined : segment,
+    output: view.output,
+    view,
+    verify,
+    terms: {
+      ...guardOf(values),
+      excel: values.excel,
+      raw: values.raw,
+      maxCredits: values.max_credits,
+      maxCalls: values.max_calls ?? 5_000,
+      callsPerCredit: values.calls_per_credit ?? 5,
+      buyChanged: values.buy_changed === true,
+      perPage: values.per_page,
+      wait: values.wait === true,
+      job: job.name,
+    },
+  };
+}

@@ -1,0 +1,158 @@
+import { failureOf } from "../../../app/failures.ts";
+import type { Job, JobsFile } from "../../../app/jobs/file.ts";
+import { jobsNamed } from "../../../app/jobs/file.ts";
+import { historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
+import { type Done, type Quoted, quoteJob, runJob } from "../../../app/jobs/run.ts";
+import { nextTime } from "../../../app/jobs/schedule.ts";
+import { notePlace } from "../../../app/keep/places.ts";
+import { quoteJson } from "../../../engine/purchase/quote.ts";
+import type { Context } from "../../../shared/context.ts";
+import type { Credits } from "../../../shared/contract/money.ts";
+import { counted, harmless } from "../../../shared/contract/text.ts";
+import { type CliError, EXIT } from "../../../shared/errors.ts";
+import { timeText } from "../../../shared/numbers.ts";
+import type { GlobalOptions } from "../../options.ts";
+import { quoteEntries } from "../../purchase/quote-card.ts";
+import { planJson, printPlan, printRefreshed } from "../../purchase/refresh-card.ts";
+import { printSummary } from "../../purchase/summary.ts";
+import { Printer } from "../../terminal/printer.ts";
+import { applyRetention } from "../runs/remove.ts";
+
+export interface RunOptions extends GlobalOptions {
+  readonly file?: string;
+  readonly budget?: Credits;
+  /** Milliseconds. */
+  readonly ifOlderThan?: number;
+  /** Absolute path. */
+  readonly log?: string;
+  readonly notify?: string;
+  readonly notifyFailure?: string;
+  readonly dryRun?: boolean;
+}
+
+interface Failed {
+  readonly job: string;
+  readonly failure: CliError;
+}
+
+/** Runs jobs one after another; the failure of one does not stop the others. @throws CliError with the first failure's exit code */
+export async function runJobs(
+  names: readonly string[],
+  file: JobsFile,
+  options: RunOptions,
+  context: Context,
+): Promise<void> {
+  const printer = new Printer(context, options);
+  await notePlace(context, { what: "jobs", path: file.path });
+  const chosen = names.length > 0 ? await jobsNamed(file, names) : await dueJobs(file, printer, context);
+  const documents: unknown[] = [];
+  const failures: Failed[] = [];
+  for (const job of chosen) {
+    if (context.interrupted.aborted) break;
+    const { document, failure } = await (options.dryRun === true
+      ? tryQuote(job, file, options, printer, context)
+      : run(job, file, options, context));
+    documents.push(document);
+    if (failure === undefined) continue;
+    failures.push({ job: job.name, failure });
+    // The only one is told by what is thrown, and with --json each by its document.
+    if (chosen.length > 1 && !printer.json) sayFailure(job.name, failure, printer);
+  }
+  if (printer.json) printer.document(documents);
+  if (options.dryRun !== true && !context.interrupted.aborted) await applyRetention(context, printer);
+  if (failures.length === 0) context.interrupted.throwIfAborted();
+  else throw failureAll(failures, chosen.length, chosen.length - documents.length);
+}
+
+/** One error for all that failed. @param rest jobs that were not begun */
+function failureAll(failures: readonly Failed[], chosen: number, rest: number): unknown {
+  const [first] = failures;
+  const interrupted = failures.find(({ failure }) => failure.exitCode === EXIT.interrupted);
+  if (interrupted !== undefined && chosen > 1) {
+    const not = rest === 0 ? "" : `; ${counted(rest, "job was", "jobs were")} not begun`;
+    return interrupted.failure.with({ message: `interrupted${not}`, details: [], hint: undefined });
+  }
+  if (chosen === 1) return first?.failure.with({ message: `${first.job}: ${first.failure.message}` });
+  const list = failures.map(({ job, failure }) => `${job} (exit ${failure.exitCode})`).join(", ");
+  return first?.failure.with({
+    code: "jobs_failed",
+    message: `${failures.length} of ${counted(chosen, "job")} failed: ${list}`,
+    details: [],
+    hint: undefined,
+  });
+}
+
+function sayFailure(job: string, { message, details, hint }: CliError, printer: Printer): void {
+  const lines = [`error: ${message}`, ...details, ...(hint === undefined ? [] : [`hint: ${hint}`])];
+  for (const line of lines) printer.say(`${job}: ${harmless(line)}`);
+}
+
+/** Jobs whose time has come, and those of which nobody can tell because they break a rule; of the others when they come is said. */
+async function dueJobs(file: JobsFile, printer: Printer, context: Context): Promise<readonly Job[]> {
+  const due: Job[] = [];
+  const later: { name: string; next: number | undefined }[] = [];
+  for (const job of file.jobs) {
+    const { name, schedule, problem } = job;
+    const history = await historyOf(context, keyOf(file, name));
+    if (problem !== undefined || (await isDue(schedule, history, context.now()))) due.push(job);
+    else later.push({ name, next: schedule === undefined ? undefined : await nextTime(schedule, context.now()) });
+  }
+  const times = later.flatMap(({ next }) => (next === undefined ? [] : [next]));
+  if (due.length === 0) {
+    const next = times.length === 0 ? "" : `; the next is at ${timeText(Math.min(...times))}`;
+    printer.note(`No job is due${next}. headcount jobs run NAME runs one all the same.`);
+  } else if (later.length > 0) {
+    const when = later.map(({ name, next }) => `${name} (${next === undefined ? "by its name" : timeText(next)})`);
+    printer.note(`not due: ${when.join(", ")}`);
+  }
+  return due;
+}
+
+interface Ran {
+  readonly document: unknown;
+  readonly failure: CliError | undefined;
+}
+
+async function run(job: Job, file: JobsFile, options: RunOptions, context: Context): Promise<Ran> {
+  const { outcome, failure } = await runJob(job, file, options, context, (done, inner) => printDone(done, job, inner));
+  return { document: outcome, failure };
+}
+
+function printDone(done: Done, { values }: Job, context: Context): void {
+  const { output = values.list ?? "" } = values;
+  const printer = new Printer(context, { quiet: true });
+  if (done.kind === "refresh") printRefreshed(done.receipt, output, printer);
+  else {
+    const flags = { output, quiet: true, maxWait: 0, concurrency: 1 };
+    printSummary(done.purchase, { order: done.order, flags }, printer);
+  }
+}
+
+async function tryQuote(
+  job: Job,
+  file: JobsFile,
+  options: RunOptions,
+  printer: Printer,
+  context: Context,
+): Promise<Ran> {
+  try {
+    const quoted = await quoteJob(job, file, options, context);
+    if (!printer.json) {
+      printer.text(`${job.name}\n`);
+      await printQuoted(quoted, printer);
+    }
+    return { document: { job: job.name, quote: documentOf(quoted), error: null }, failure: undefined };
+  } catch (error) {
+    const failure = failureOf(error);
+    const { code, message, hint = null } = failure;
+    return { document: { job: job.name, quote: null, error: { code, message, hint } }, failure };
+  }
+}
+
+const documentOf = (quoted: Quoted): Record<string, unknown> =>
+  quoted.kind === "refresh" ? planJson(quoted.plan, quoted.order) : quoteJson(quoted.quote, quoted.order.target);
+
+const printQuoted = (quoted: Quoted, printer: Printer): Promise<void> =>
+  quoted.kind === "refresh"
+    ? printPlan(quoted.plan, quoted.order, printer)
+    : printer.card(quoteEntries(quoted.quote, quoted.order.target, true), 2);
