@@ -170,7 +170,7 @@ __headcount_tree() {
     valued='-f --file --format -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'suppress')
-    commands='add import list remove'
+    commands='add import list check remove'
     flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
@@ -188,6 +188,11 @@ __headcount_tree() {
     commands=''
     flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
+    many='' ;;
+  'suppress check')
+    commands=''
+    flags='--kind -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--kind -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'suppress remove')
     commands=''
@@ -470,7 +475,7 @@ __headcount_tree() {
     valued='--data --store -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service suppress')
-    commands='add import list remove'
+    commands='add import list check remove'
     flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
@@ -488,6 +493,11 @@ __headcount_tree() {
     commands=''
     flags='--data -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data -c --connection --base-url --paging --jq --max-wait'
+    many='' ;;
+  'service suppress check')
+    commands=''
+    flags='--kind --data -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--kind --data -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service suppress remove')
     commands=''
@@ -589,7 +599,7 @@ __headcount_values() {
     source='commas'; values=('country' 'state' 'city' 'location' 'title' 'seniority' 'seniority_level' 'functional_area' 'industry' 'first_name' 'last_name' 'department' 'company') ;;
   'mcp --per' | 'mcp install --per')
     source='list'; values=('day' 'session' 'total') ;;
-  'mcp --out' | 'mcp install --out' | 'jobs systemd -o' | 'jobs systemd --output' | 'serve --data' | 'service --data' | 'service import --data' | 'service generate --data' | 'service dataset list --data' | 'service dataset rollback --data' | 'service dataset diff --data' | 'service accounts create --data' | 'service accounts list --data' | 'service accounts suspend --data' | 'service accounts resume --data' | 'service keys create --data' | 'service keys rotate --data' | 'service keys list --data' | 'service keys set --data' | 'service keys revoke --data' | 'service credits add --data' | 'service credits remove --data' | 'service credits refund --data' | 'service credits show --data' | 'service plan set --data' | 'service plan show --data' | 'service entries --data' | 'service usage --data' | 'service audit --data' | 'service link --data' | 'service sessions --data' | 'service sessions end --data' | 'service suppress add --data' | 'service suppress import --data' | 'service suppress list --data' | 'service suppress remove --data' | 'service forget --data' | 'service data --data' | 'service backup --data' | 'service backup #1' | 'service verify --data' | 'service restore --data' | 'service restore #1')
+  'mcp --out' | 'mcp install --out' | 'jobs systemd -o' | 'jobs systemd --output' | 'serve --data' | 'service --data' | 'service import --data' | 'service generate --data' | 'service dataset list --data' | 'service dataset rollback --data' | 'service dataset diff --data' | 'service accounts create --data' | 'service accounts list --data' | 'service accounts suspend --data' | 'service accounts resume --data' | 'service keys create --data' | 'service keys rotate --data' | 'service keys list --data' | 'service keys set --data' | 'service keys revoke --data' | 'service credits add --data' | 'service credits remove --data' | 'service credits refund --data' | 'service credits show --data' | 'service plan set --data' | 'service plan show --data' | 'service entries --data' | 'service usage --data' | 'service audit --data' | 'service link --data' | 'service sessions --data' | 'service sessions end --data' | 'service suppress add --data' | 'service suppress import --data' | 'service suppress list --data' | 'service suppress check --data' | 'service suppress remove --data' | 'service forget --data' | 'service data --data' | 'service backup --data' | 'service backup #1' | 'service verify --data' | 'service restore --data' | 'service restore #1')
     source='directory' ;;
   'mcp install --client')
     source='list'; values=('claude' 'claude-desktop' 'codex' 'cursor' 'gemini' 'jetbrains' 'opencode' 'vscode' 'windsurf' 'zed') ;;
@@ -599,7 +609,7 @@ __headcount_values() {
     source='commas'; values=('id' 'network_url' 'name' 'first_name' 'last_name' 'headline' 'title' 'seniority' 'seniority_level' 'functional_area' 'department' 'industry' 'country' 'state' 'city' 'location' 'connections' 'followers' 'company_name' 'company_domain' 'company_network_url' 'updated_at' 'domain' 'type' 'size_range' 'employee_count' 'founded_year' 'description' 'specialties') ;;
   'spend --by')
     source='list'; values=('day' 'run' 'connection' 'job') ;;
-  'suppress add --kind' | 'suppress import --kind' | 'suppress remove --kind' | 'service suppress add --kind' | 'service suppress import --kind' | 'service suppress remove --kind')
+  'suppress add --kind' | 'suppress import --kind' | 'suppress check --kind' | 'suppress remove --kind' | 'service suppress add --kind' | 'service suppress import --kind' | 'service suppress check --kind' | 'service suppress remove --kind')
     source='list'; values=('address' 'id' 'domain') ;;
   'service map --kind')
     source='list'; values=('people' 'companies') ;;

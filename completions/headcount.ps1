@@ -804,6 +804,7 @@ $headcountTree = @{
       'add' = 'leave people out: by profile address, id or domain'
       'import' = 'leave out everybody in a file (- for stdin): an address, id or domain a line'
       'list' = 'show when, as what and why; nobody''s name is kept'
+      'check' = 'say who is on the list, since when and why; exit 6 where somebody is not'
       'remove' = 'take people off the list: as they were added, or by a mark of the list'
     }
     Flags = [ordered]@{
@@ -849,6 +850,18 @@ $headcountTree = @{
     }
     Arguments = @()
     Many = $false
+  }
+  'suppress check' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--kind' = @{ Text = 'what the words are (default: as they look)'; Value = @{ Kind = 'list'; Values = @('address', 'id', 'domain') } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
+    Many = $true
   }
   'suppress remove' = @{
     Commands = [ordered]@{
@@ -1683,6 +1696,7 @@ $headcountTree = @{
       'add' = 'leave people out: by profile address, id or domain'
       'import' = 'leave out everybody in a file (- for stdin): an address, id or domain a line'
       'list' = 'show when, as what and why; nobody''s name is kept'
+      'check' = 'say who is on the list, since when and why; exit 6 where somebody is not'
       'remove' = 'take people off the list: as they were added, or by a mark of the list'
     }
     Flags = [ordered]@{
@@ -1733,6 +1747,19 @@ $headcountTree = @{
     }
     Arguments = @()
     Many = $false
+  }
+  'service suppress check' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--kind' = @{ Text = 'what the words are (default: as they look)'; Value = @{ Kind = 'list'; Values = @('address', 'id', 'domain') } }
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
+    Many = $true
   }
   'service suppress remove' = @{
     Commands = [ordered]@{

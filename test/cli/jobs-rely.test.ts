@@ -143,13 +143,14 @@ test("a budget is of one service: what a job spends at another is no part of it"
   const elsewhere = await startPeopleService({ people: Array.from({ length: 200 }, () => crowd.born()) });
   const there = { filters: { department: "Sales" }, max_credits: 3, output: "there.csv", base_url: elsewhere.url };
   const here = { ...LEGAL, command: "search", max_credits: 12 };
-  const file = write({ budget: "13/month", jobs: { here, there: { ...there, command: "search" } } });
+  const more = { ...here, filters: { department: "Marketing" }, output: "more.csv" };
+  const file = write({ budget: "13/month", jobs: { here, more, there: { ...there, command: "search" } } });
   const env = { HEADCOUNT_API_KEY: elsewhere.key };
   expect(await u.run(["jobs", "run", "there", ...file], { env })).toMatchObject({ code: 0 });
   expect(await run(file, "here")).toMatchObject({ code: 0 });
   const status = JSON.parse((await u.run(["jobs", "status", ...file, "--json"])).stdout);
   expect(status.services.map(({ spent }: { spent: number }) => spent).sort()).toEqual([12, 3]);
-  expect(await run(file, "here")).toMatchObject({ code: 4 });
+  expect(await run(file, "more")).toMatchObject({ code: 4 });
   await elsewhere.close();
 });
 

@@ -18,7 +18,7 @@ import { failureOf } from "../failures.ts";
 import { planRefresh, refresh } from "../own/refresh/bring.ts";
 import type { RefreshReceipt } from "../own/refresh/keep.ts";
 import type { Plan, RefreshOrder } from "../own/refresh/work.ts";
-import { type Session, withSession } from "../session.ts";
+import { type Connecting, type Session, type SessionEvents, withSession } from "../session.ts";
 import { monthlyBudget } from "./budget.ts";
 import type { Job, JobsFile } from "./file.ts";
 import { type History, historyOf, jobsFolder, keyOf, lockOf, makeJobFolder, remember } from "./history.ts";
@@ -27,12 +27,7 @@ import { refreshOf, searchOf } from "./order.ts";
 import { type Ended, endedWith, freshness, leftAlone, type Outcome, told } from "./outcome.ts";
 
 /** What is said for all jobs, and holds where a job says nothing itself; the budget and `dryRun` hold for all. */
-export interface Terms {
-  readonly connection?: string;
-  readonly baseUrl?: string;
-  readonly paging?: string;
-  readonly maxWait: number;
-  readonly verbose?: boolean;
+export interface Terms extends Connecting {
   readonly budget?: Credits | undefined;
   /** Milliseconds. */
   readonly ifOlderThan?: number | undefined;
@@ -40,6 +35,8 @@ export interface Terms {
   readonly log?: string | undefined;
   readonly notify?: string | undefined;
   readonly notifyFailure?: string | undefined;
+  /** Who listens to the calls of a job. */
+  readonly listen?: ((context: Context) => SessionEvents) | undefined;
 }
 
 /** What a job did. */
@@ -180,6 +177,7 @@ async function refreshOrder(work: Work): Promise<RefreshOrder> {
 /** The cap of a job is the consent to it: nobody is there to be asked. */
 const eventsOf = ({ stderr }: Context) => ({
   agree: async (): Promise<void> => undefined,
+  agreeToRest: async (): Promise<void> => undefined,
   warning: (text: string): void => void stderr.write(`${text}\n`),
 });
 
@@ -187,7 +185,7 @@ async function atService<T>({ job, terms, context }: Work, work: (session: Sessi
   const { connection, base_url, paging, max_wait } = job.values;
   const own = { connection, baseUrl: base_url, paging, maxWait: max_wait };
   const said = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
-  return await withSession(context, { ...terms, ...said, quiet: true }, work);
+  return await withSession(context, { ...terms, ...said }, terms.listen?.(context) ?? {}, work);
 }
 
 /** Whether the file may be replaced: the job wrote it last, or says that it may. @throws CliError exit 2 where somebody else wrote it */

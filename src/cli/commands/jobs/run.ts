@@ -2,7 +2,7 @@ import { failureOf } from "../../../app/failures.ts";
 import type { Job, JobsFile } from "../../../app/jobs/file.ts";
 import { jobsNamed } from "../../../app/jobs/file.ts";
 import { historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
-import { type Done, type Quoted, quoteJob, runJob } from "../../../app/jobs/run.ts";
+import { type Done, type Quoted, quoteJob, runJob, type Terms } from "../../../app/jobs/run.ts";
 import { nextTime } from "../../../app/jobs/schedule.ts";
 import { notePlace } from "../../../app/keep/places.ts";
 import { quoteJson } from "../../../engine/purchase/quote.ts";
@@ -15,6 +15,7 @@ import type { GlobalOptions } from "../../options.ts";
 import { quoteEntries } from "../../purchase/quote-card.ts";
 import { planJson, printPlan, printRefreshed } from "../../purchase/refresh-card.ts";
 import { printSummary } from "../../purchase/summary.ts";
+import { requestLog } from "../../session.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { applyRetention } from "../runs/remove.ts";
 
@@ -113,8 +114,15 @@ interface Ran {
   readonly failure: CliError | undefined;
 }
 
+const termsOf = (options: RunOptions): Terms => ({
+  ...options,
+  listen: (inner) => ({ log: requestLog(options, inner) }),
+});
+
 async function run(job: Job, file: JobsFile, options: RunOptions, context: Context): Promise<Ran> {
-  const { outcome, failure } = await runJob(job, file, options, context, (done, inner) => printDone(done, job, inner));
+  const { outcome, failure } = await runJob(job, file, termsOf(options), context, (done, inner) =>
+    printDone(done, job, inner),
+  );
   return { document: outcome, failure };
 }
 
@@ -136,7 +144,7 @@ async function tryQuote(
   context: Context,
 ): Promise<Ran> {
   try {
-    const quoted = await quoteJob(job, file, options, context);
+    const quoted = await quoteJob(job, file, termsOf(options), context);
     if (!printer.json) {
       printer.text(`${job.name}\n`);
       await printQuoted(quoted, printer);
