@@ -142,7 +142,7 @@ test("a week of jobs: a dataset that moves, a service that is down, a typo, a re
     of: { sales: { exit_code: 5, credits: 0 }, legal: { exit_code: 5, credits: 0 } },
   });
   expect(files()).toEqual(whole);
-  await service.move(600);
+  await service.move(610);
   const spent = await service.charged();
   write(LEGAL, `${spent + 60}/month`);
   expect(await today()).toMatchObject({

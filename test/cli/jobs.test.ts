@@ -201,10 +201,10 @@ describe("running", () => {
       jobs: Record<string, unknown>[];
     };
     expect(status).toMatchObject({
-      services: [{ key_mode: "live", spent: 44 }],
+      services: [{ key_mode: "live", spent: 32 }],
       budget: null,
       jobs: [
-        { job: "legal", status: "done", rows: 12, rows_before: 12, credits: 12, due: false },
+        { job: "legal", status: "done", rows: 12, rows_before: 12, credits: 0, due: false },
         { job: "sales", status: "done", next: null, due: false },
       ],
     });
