@@ -5,7 +5,7 @@ import { historyBreaches } from "../ledger/chain/against.ts";
 import { BackupError, MANIFEST, readManifest } from "./backup.ts";
 import { isUrl, ledgerFile, readLedger, verifyLedger } from "./data-folder.ts";
 
-export interface AgainstOptions {
+interface AgainstOptions {
   readonly dir: string;
   readonly store?: string;
   /** A folder of `service backup`, a file of accounts, or `postgres://` of a restored dump. */

@@ -52,7 +52,7 @@ class TakenError extends Error {
   override readonly name = "TakenError";
 }
 
-export interface BackupOptions {
+interface BackupOptions {
   readonly dir: string;
   /** The ledger's file; undefined where the accounts are in PostgreSQL. */
   readonly ledger: string | undefined;

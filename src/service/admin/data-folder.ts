@@ -14,7 +14,7 @@ import { DEFAULT_ACCOUNT } from "./new-account.ts";
 
 export const FIRST_CREDITS: Credits = credits(10_000n * 1_000_000n);
 
-export interface StoreOptions {
+interface StoreOptions {
   /** A SQLite file, or `postgres://...`. Default: `ledger.db` in the data folder. */
   readonly store?: string;
   readonly now?: () => number;
@@ -24,7 +24,7 @@ export interface StoreOptions {
   readonly create?: boolean;
 }
 
-export interface DataFolderOptions extends StoreOptions {
+interface DataFolderOptions extends StoreOptions {
   /** A dataset elsewhere: another folder, or `clickhouse://...`. Default: the folder `dataset` in the data folder. */
   readonly dataset?: string;
   readonly clickHousePassword?: string;

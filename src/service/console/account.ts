@@ -1,6 +1,6 @@
-import { randomBytes } from "node:crypto";
 import { type Credits, creditsOrNull, creditsToNumber } from "../../shared/contract/money.ts";
 import { COUNT_CACHE_SECONDS, PER_PAGE_MAX } from "../../shared/contract/records.ts";
+import { createKey } from "../admin/keys.ts";
 import { suspended } from "../http/problem.ts";
 import {
   type EntryKind,
@@ -12,7 +12,6 @@ import {
   type Scope,
   type UsageGroup,
 } from "../ledger/ledger.ts";
-import { makeApiKey } from "../money/keys.ts";
 import {
   administered,
   bad,
@@ -172,20 +171,14 @@ async function keys(call: ConsoleCall) {
 async function makeKey(call: ConsoleCall) {
   const { body, parts, visitor } = call;
   if (visitor.account.suspendedAt !== null) throw suspended();
-  const mode = modeOf(call);
-  const { hash, key, prefix } = makeApiKey(mode);
-  const [id, createdAt] = [`k_${randomBytes(6).toString("hex")}`, parts.now()];
-  const made = {
-    id,
+  const init = {
     name: textOf(body.name, "name", 80),
-    mode,
-    prefix,
-    hash,
+    mode: modeOf(call),
     accountId: visitor.account.id,
-    createdAt,
-  } as const;
-  await administered(parts.store.createKey({ ...made, ...boundsOf(body, createdAt) }, { by: byOf(visitor) }));
-  return { id, key };
+    now: parts.now,
+  };
+  const bounds = boundsOf(body, parts.now());
+  return administered(createKey(parts.store, { ...init, ...bounds }, { by: byOf(visitor) }));
 }
 
 /** What bounds a key: expiry, cap and scopes, each as the page sends it; null takes a bound away. */

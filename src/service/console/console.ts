@@ -23,7 +23,7 @@ interface OpenConsole {
   readonly guard: Guard;
 }
 
-export type ConsoleSetting = Omit<ConsoleParts, "sessions" | "exports" | "origin"> &
+type ConsoleSetting = Omit<ConsoleParts, "sessions" | "exports" | "origin"> &
   Pick<ConstructorParameters<typeof Exports>[0], "sleep" | "onFault"> & {
     readonly admission: Admission;
     readonly host: string;

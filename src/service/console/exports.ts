@@ -28,7 +28,7 @@ interface Turn {
   waits: string;
 }
 
-export interface ExportsOptions {
+interface ExportsOptions {
   readonly store: Store;
   readonly dataset: (mode: KeyMode) => Promise<ServedDataset>;
   readonly turns: Turns;

@@ -33,7 +33,7 @@ export const CONSOLE_HEADERS = {
   "cross-origin-resource-policy": "same-origin",
 } as const;
 
-export interface GuardOptions {
+interface GuardOptions {
   readonly host: string;
   readonly port: number;
   readonly scheme: "http" | "https";

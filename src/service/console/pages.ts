@@ -22,7 +22,7 @@ export interface PageOrder {
   readonly idempotencyKey: string;
 }
 
-export interface PageOptions {
+interface PageOptions {
   readonly store: Store;
   readonly served: ServedDataset;
   readonly turns: Turns;

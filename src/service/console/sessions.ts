@@ -15,7 +15,7 @@ const SEEN_MS = 60_000;
 const TRIES_A_MINUTE = 10;
 const MAX_ADDRESSES = 10_000;
 
-export interface SessionOptions {
+interface SessionOptions {
   readonly store: Store;
   readonly now: () => number;
   readonly port: number;
@@ -30,7 +30,7 @@ export interface Visitor {
   readonly key: StoredKey | undefined;
 }
 
-export interface SignedIn {
+interface SignedIn {
   readonly cookie: string;
   /** The second half of the session, for the page alone: a cookie is sent to other ports of the same name too. */
   readonly proof: string;

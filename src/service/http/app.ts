@@ -28,7 +28,7 @@ import type { Telemetry } from "./telemetry.ts";
 import type { TlsPair } from "./tls.ts";
 import type { Turns } from "./turns.ts";
 
-export interface AppParts {
+interface AppParts {
   readonly fastify: typeof fastify;
   readonly admission: Admission;
   readonly limiter: RateLimiter;

@@ -3,7 +3,7 @@ import type { FacetResult } from "../../shared/contract/facets.ts";
 import type { CanonicalFilters } from "../../shared/contract/filters.ts";
 import { within } from "./deadline.ts";
 
-export interface FacetLimits {
+interface FacetLimits {
   readonly facet: number;
   readonly work: number;
   readonly now: () => number;

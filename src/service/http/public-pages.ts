@@ -5,7 +5,7 @@ import type { Store } from "../ledger/ledger.ts";
 import { encodeBody } from "./compression.ts";
 import { within } from "./deadline.ts";
 
-export interface PublicPageOptions {
+interface PublicPageOptions {
   readonly engine: Engine;
   readonly store: Pick<Store, "balance" | "probe">;
   readonly notFound: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;

@@ -30,7 +30,7 @@ export interface Paging {
   readonly cursorVersion?: string;
 }
 
-export interface SegmentRequest {
+interface SegmentRequest {
   readonly filters: CanonicalFilters;
   /** Canonical JSON of the filters: what caches and cursors are keyed by. */
   readonly canonical: string;
@@ -44,11 +44,11 @@ export interface SearchRequest extends SegmentRequest {
   readonly paging: Paging;
 }
 
-export interface CompanyRequest {
+interface CompanyRequest {
   readonly lookup: CompanyLookup;
 }
 
-export interface EmployeesRequest extends CompanyRequest {
+interface EmployeesRequest extends CompanyRequest {
   readonly paging: Paging;
 }
 

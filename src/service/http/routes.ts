@@ -31,7 +31,7 @@ import {
 } from "./requests.ts";
 import type { Turns } from "./turns.ts";
 
-export interface RouteOptions {
+interface RouteOptions {
   readonly store: Store;
   readonly admission: Admission;
   readonly smallCounts: SmallCounts;

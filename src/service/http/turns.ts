@@ -2,7 +2,7 @@ import { within } from "./deadline.ts";
 import { Problem, VanishedError } from "./problem.ts";
 
 /** Calls that are charged, and those that never are, at the dataset; and large bodies, at the event loop. */
-export type TurnKind = "paid" | "free" | "large";
+type TurnKind = "paid" | "free" | "large";
 
 export interface TurnBounds {
   readonly dataset: number;

@@ -16,7 +16,7 @@ const SESSION_COLUMNS = "id, hash, proof_hash, account_id, role, key_hash, creat
 const EXPORT_COLUMNS =
   "id, account_id, mode, key_id, filters, version, profiles, per_page, price, created_at, state, why, pages, row_count, credits, seen_at";
 
-export interface ConsoleDatabase {
+interface ConsoleDatabase {
   read(sql: string, ...values: readonly unknown[]): Promise<readonly Row[]>;
   change<Value>(durability: Durability, work: (repeated: boolean) => Steps<Value>): Promise<Value>;
 }

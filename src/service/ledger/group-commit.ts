@@ -4,7 +4,7 @@ import type { Durability } from "./database.ts";
 import { StoreUnavailableError } from "./errors.ts";
 import type { Outcome } from "./facts.ts";
 
-export interface GroupCommitOptions<Request> {
+interface GroupCommitOptions<Request> {
   /** Inside a transaction. What concerns one request is its outcome; what it throws takes the whole group back. */
   readonly apply: (group: readonly Request[]) => readonly Outcome[];
   /** Called after each commit: what it throws is what the callers get instead of their outcomes. */

@@ -12,7 +12,7 @@ import type {
   UsageRow,
 } from "./ledger.ts";
 
-export interface Query {
+interface Query {
   readonly sql: string;
   readonly values: readonly unknown[];
 }

@@ -15,7 +15,7 @@ import { decide } from "./rules.ts";
 import { POSTGRES_SCHEMA } from "./schema.ts";
 import { makePostgresTables } from "./schemas.ts";
 import type { Verified } from "./sqlite-file.ts";
-import { LedgerStore } from "./store.ts";
+import { ledgerStore } from "./store.ts";
 import { writeGroup } from "./writes.ts";
 
 export interface PostgresStoreOptions extends LedgerOptions {
@@ -31,7 +31,7 @@ const INT8 = 20;
 
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
   const { ledger, now } = await openLedger(options);
-  return new LedgerStore(ledger, {
+  return ledgerStore(ledger, {
     now,
     heartbeatMs: options.heartbeatMs,
     actor: options.actor,

@@ -30,7 +30,7 @@ export async function snapshotLedger(path: string, to: string): Promise<string> 
   });
 }
 
-export interface Restored {
+interface Restored {
   readonly at: number;
   readonly by: string;
   readonly madeAt: string;

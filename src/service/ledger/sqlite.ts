@@ -17,7 +17,7 @@ import { assertKnown, assertSchema, checkSqliteVersion, makeTables } from "./sch
 import { breakSeal, seal } from "./seal.ts";
 import { isFile, verifySnapshot } from "./sqlite-file.ts";
 import { Statements } from "./statements.ts";
-import { LedgerStore } from "./store.ts";
+import { ledgerStore } from "./store.ts";
 import { writeGroup } from "./writes.ts";
 
 export interface SqliteStoreOptions extends LedgerOptions {
@@ -62,7 +62,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     const now = options.monotonic === undefined ? options.now : anchoredClock(options.now, options.monotonic);
     const open = new Map<string, Place>();
     const ledger = new SqliteLedger(database, { ...options, patienceMs, now, open });
-    return new LedgerStore(ledger, { now, heartbeatMs: options.heartbeatMs, actor: options.actor }, open);
+    return ledgerStore(ledger, { now, heartbeatMs: options.heartbeatMs, actor: options.actor }, open);
   } catch (error) {
     database.close();
     throw translateError(error);

@@ -4,7 +4,7 @@ import type { ConsoleStore } from "../admin/console-store.ts";
 import { sameHash } from "../money/keys.ts";
 import type { PeopleStore } from "../people/people-store.ts";
 import { ACCOUNT_COLUMNS, addCounts, recordCalls, storedAccount, storedCount } from "./accounts.ts";
-import { Administrator } from "./administrator.ts";
+import { administration } from "./administration.ts";
 import { headOf } from "./chain/check.ts";
 import { utcDay } from "./clock.ts";
 import { consoleStore } from "./console.ts";
@@ -15,6 +15,7 @@ import { FORGETFUL, FreshCache, type Remembered } from "./fresh-cache.ts";
 import { KEY_COLUMNS, storedKey } from "./key-steps.ts";
 import {
   type Account,
+  type Administration,
   type Balance,
   type DayCount,
   type HoldOutcome,
@@ -38,7 +39,7 @@ const KEEP_COUNTS_MS = 3 * 24 * 60 * 60 * 1000;
 const KEY_STALE_MS = 60_000;
 const REMEMBERED = 10_000;
 
-export interface LedgerStoreOptions {
+interface LedgerStoreOptions {
   readonly now: () => number;
   readonly heartbeatMs: number | undefined;
   /** Who administers where an act does not say: `service`. */
@@ -47,8 +48,17 @@ export interface LedgerStoreOptions {
   readonly freshMs?: number;
 }
 
+export function ledgerStore(database: LedgerDatabase, options: LedgerStoreOptions, open?: Map<string, Place>): Store {
+  const store = new LedgerStore(database, options, open);
+  const { actor = "service", now } = options;
+  const [balance, forget] = [store.balance.bind(store), store.forget.bind(store)];
+  return Object.assign(store, administration(database, { now, actor, balance, forget }));
+}
+
 /** The ledger on any database: keeps what only this process knows, and leaves money to `decide`. */
-export class LedgerStore extends Administrator implements Store {
+class LedgerStore implements Omit<Store, keyof Administration> {
+  readonly #database: LedgerDatabase;
+  readonly #now: () => number;
   readonly #heartbeatMs: number;
   readonly #keys: Remembered<StoredKey | undefined>;
   readonly #accounts: Remembered<Account | undefined>;
@@ -67,7 +77,8 @@ export class LedgerStore extends Administrator implements Store {
   #registered = false;
 
   constructor(database: LedgerDatabase, options: LedgerStoreOptions, open = new Map<string, Place>()) {
-    super(database, options.now, options.actor ?? "service");
+    this.#database = database;
+    this.#now = options.now;
     this.console = consoleStore(database, options.now);
     this.people = peopleStore(database, options.now);
     this.#heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS;
@@ -76,7 +87,7 @@ export class LedgerStore extends Administrator implements Store {
     const current = <Value>(): Remembered<Value> =>
       generation === undefined ? FORGETFUL : new VersionCache<Value>(generation, REMEMBERED);
     const freshMs = Math.min(options.freshMs ?? 0, KEY_STALE_MS);
-    const aged = { freshMs, staleMs: KEY_STALE_MS, now: this.now, size: REMEMBERED, isOutage };
+    const aged = { freshMs, staleMs: KEY_STALE_MS, now: this.#now, size: REMEMBERED, isOutage };
     this.#keys = options.freshMs === undefined ? current() : new FreshCache(aged);
     this.#accounts = options.freshMs === undefined ? current() : new FreshCache(aged);
     this.#balances = current();
@@ -85,7 +96,7 @@ export class LedgerStore extends Administrator implements Store {
 
   findKey(hash: string): Promise<StoredKey | undefined> {
     return this.#keys.get(hash, async () => {
-      const [row] = await this.database.read(`${KEY_COLUMNS} WHERE k.hash = $1 AND k.revoked_at IS NULL`, hash);
+      const [row] = await this.#database.read(`${KEY_COLUMNS} WHERE k.hash = $1 AND k.revoked_at IS NULL`, hash);
       const key = row === undefined ? undefined : storedKey(row);
       return key !== undefined && sameHash(key.hash, hash) ? key : undefined;
     });
@@ -93,13 +104,13 @@ export class LedgerStore extends Administrator implements Store {
 
   account(accountId: string): Promise<Account | undefined> {
     return this.#accounts.get(accountId, async () => {
-      const [row] = await this.database.read(`${ACCOUNT_COLUMNS} WHERE a.id = $1`, accountId);
+      const [row] = await this.#database.read(`${ACCOUNT_COLUMNS} WHERE a.id = $1`, accountId);
       return row === undefined ? undefined : storedAccount(row);
     });
   }
 
   balance(accountId: string, mode: KeyMode): Promise<Balance> {
-    const day = utcDay(this.now());
+    const day = utcDay(this.#now());
     return this.#balances.get(`${mode} ${day} ${accountId}`, async () => {
       const used = `, CAST((SELECT COALESCE(SUM(u.charged), 0) FROM usage u
         WHERE u.account_id = b.account_id AND u.mode = b.mode AND u.day = $3) AS bigint) AS used`;
@@ -114,7 +125,7 @@ export class LedgerStore extends Administrator implements Store {
 
   async #row(more: string, accountId: string, mode: KeyMode, ...values: readonly string[]): Promise<Row> {
     const sql = `SELECT b.account_id, b.mode, b.balance, b.held${more} FROM balances b WHERE b.account_id = $1 AND b.mode = $2`;
-    const [row] = await this.database.read(sql, accountId, mode, ...values);
+    const [row] = await this.#database.read(sql, accountId, mode, ...values);
     if (row === undefined) throw new UnknownAccountError(accountId);
     return row;
   }
@@ -122,12 +133,12 @@ export class LedgerStore extends Administrator implements Store {
   async hold(request: HoldRequest): Promise<HoldOutcome> {
     if (request.amount < 0n) throw new RangeError("a hold cannot be negative");
     if (!this.#registered) await this.#register();
-    const holdId = this.database.makeHoldId?.();
+    const holdId = this.#database.makeHoldId?.();
     const { accountId, mode } = request;
     const place = { accountId, mode };
     const asked: MoneyRequest = { kind: "hold", request, ...(holdId === undefined ? {} : { holdId }) };
     try {
-      const outcome = (await this.database.money("volatile", asked, place)) as HoldOutcome;
+      const outcome = (await this.#database.money("volatile", asked, place)) as HoldOutcome;
       if (outcome.kind === "held") this.#open.set(outcome.holdId, place);
       return outcome;
     } catch (error) {
@@ -140,7 +151,7 @@ export class LedgerStore extends Administrator implements Store {
     const { holdId } = settlement;
     try {
       const place = this.#open.get(holdId);
-      const settled = (await this.database.money("durable", { kind: "settle", settlement }, place)) as Settled;
+      const settled = (await this.#database.money("durable", { kind: "settle", settlement }, place)) as Settled;
       // Where it failed, the release that follows need not ask whose it is.
       this.#open.delete(holdId);
       return settled;
@@ -154,7 +165,7 @@ export class LedgerStore extends Administrator implements Store {
     try {
       const refund = this.#doubtful.has(holdId);
       const request: MoneyRequest = { kind: "release", holdId, state: "voided", refund };
-      const balance = (await this.database.money("volatile", request, this.#open.get(holdId))) as Credits;
+      const balance = (await this.#database.money("volatile", request, this.#open.get(holdId))) as Credits;
       this.#doubtful.delete(holdId);
       this.#owed.delete(holdId);
       return balance;
@@ -172,33 +183,33 @@ export class LedgerStore extends Administrator implements Store {
   }
 
   recordCalls(counts: readonly DayCount[]): Promise<void> {
-    const now = this.now();
-    return this.database.change("volatile", () => recordCalls(counts, now));
+    const now = this.#now();
+    return this.#database.change("volatile", () => recordCalls(counts, now));
   }
 
   async callsOfDay(day: string): Promise<readonly DayCount[]> {
-    return (await this.database.read("SELECT key_id, day, count FROM call_counts WHERE day = $1", day)).map(
+    return (await this.#database.read("SELECT key_id, day, count FROM call_counts WHERE day = $1", day)).map(
       storedCount,
     );
   }
 
   recordSmallCounts(counts: readonly DayCount[]): Promise<void> {
-    return this.database.change("volatile", () => addCounts("small_counts", counts));
+    return this.#database.change("volatile", () => addCounts("small_counts", counts));
   }
 
   async smallCountsOfDay(day: string): Promise<readonly DayCount[]> {
     const sql = "SELECT key_id, day, count FROM small_counts WHERE day = $1";
-    return (await this.database.read(sql, day)).map(storedCount);
+    return (await this.#database.read(sql, day)).map(storedCount);
   }
 
-  protected forget(): void {
+  forget(): void {
     for (const remembered of [this.#keys, this.#accounts, this.#balances, this.#moneys]) remembered.drop();
   }
 
   async recover(olderThanMs: number): Promise<number> {
-    const now = this.now();
-    const { instances } = this.database;
-    const pending = await this.database.read(
+    const now = this.#now();
+    const { instances } = this.#database;
+    const pending = await this.#database.read(
       `SELECT h.id, h.account_id, h.mode, ${instances.columns} FROM holds h LEFT JOIN instances i ON i.id = h.owner
        WHERE h.state = 'pending' AND h.created_at <= $1`,
       olderThanMs === 0 ? Number.MAX_SAFE_INTEGER : now - olderThanMs,
@@ -210,33 +221,33 @@ export class LedgerStore extends Administrator implements Store {
   }
 
   verify(): Promise<readonly string[]> {
-    return this.database.verify();
+    return this.#database.verify();
   }
 
   head(): Promise<string> {
     return run(headOf(), async (statement) => {
       const { sql, values } = statement as { sql: string; values: readonly unknown[] };
-      return { rows: await this.database.read(sql, ...values), changed: 0 };
+      return { rows: await this.#database.read(sql, ...values), changed: 0 };
     });
   }
 
   async close(): Promise<void> {
-    if (this.database.closed) return;
+    if (this.#database.closed) return;
     clearInterval(this.#heartbeat);
     try {
       await this.#registration?.catch(() => undefined);
-      await this.database.drain();
+      await this.#database.drain();
       if (this.#registered) {
         // Whoever closes the store has answered everybody: what is still held was for nobody.
         const sql = "SELECT id, account_id, mode FROM holds WHERE owner = $1 AND state = 'pending'";
-        await this.#giveBack(await this.database.read(sql, this.database.instances.id), "voided");
-        await this.database.change("volatile", () => this.database.instances.leave());
+        await this.#giveBack(await this.#database.read(sql, this.#database.instances.id), "voided");
+        await this.#database.change("volatile", () => this.#database.instances.leave());
       }
     } catch (error) {
       // The database is away: another process gives the holds back once this one is seen to be gone.
       if (!(error instanceof StoreUnavailableError)) throw error;
     } finally {
-      await this.database.close();
+      await this.#database.close();
       this.forget();
     }
   }
@@ -246,7 +257,7 @@ export class LedgerStore extends Administrator implements Store {
       holds.map((row) => {
         const place = { accountId: row.account_id as string, mode: row.mode as KeyMode };
         const request = { kind: "release", holdId: String(row.id), state, refund: false } as const;
-        return this.database.money("volatile", request, place);
+        return this.#database.money("volatile", request, place);
       }),
     );
   }
@@ -266,11 +277,11 @@ export class LedgerStore extends Administrator implements Store {
   }
 
   #beat(): Promise<void> {
-    return this.database.change("volatile", () => this.database.instances.beat(this.now()));
+    return this.#database.change("volatile", () => this.#database.instances.beat(this.#now()));
   }
 
   #beginTending(): void {
-    if (this.#heartbeat !== undefined || this.database.closed) return;
+    if (this.#heartbeat !== undefined || this.#database.closed) return;
     // A store that is away has nothing to tend; whoever needs it gets the error.
     this.#heartbeat = setTimer(() => void this.#tend().catch(() => undefined), this.#heartbeatMs);
     this.#heartbeat.unref();
@@ -292,10 +303,10 @@ export class LedgerStore extends Administrator implements Store {
   }
 
   async #prune(): Promise<void> {
-    const now = this.now();
-    const { instances } = this.database;
+    const now = this.#now();
+    const { instances } = this.#database;
     const some = (): Promise<number> =>
-      this.database.change("volatile", () =>
+      this.#database.change("volatile", () =>
         change(
           `DELETE FROM idempotency WHERE hold_id IN
            (SELECT hold_id FROM idempotency WHERE created_at <= $1 AND state = 'stored' ORDER BY created_at LIMIT ${PRUNE_ROWS})`,
@@ -304,13 +315,13 @@ export class LedgerStore extends Administrator implements Store {
       );
     let pruned = 0;
     for (let round = 0; round < PRUNE_ROUNDS && pruned === round * PRUNE_ROWS; round += 1) pruned += await some();
-    await this.database.change("volatile", function* () {
+    await this.#database.change("volatile", function* () {
       for (const table of ["call_counts", "small_counts"]) {
         yield* change(`DELETE FROM ${table} WHERE day < $1`, utcDay(now - KEEP_COUNTS_MS));
       }
       yield* instances.prune(now);
     });
-    if (pruned > 0) await this.database.tidy();
+    if (pruned > 0) await this.#database.tidy();
   }
 }
 

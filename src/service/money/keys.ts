@@ -10,7 +10,7 @@ const SECRET_LENGTH = 43;
 const CHECKSUM_LENGTH = 6;
 const PATTERN = new RegExp(`^hc_(live|test)_([0-9A-Za-z]{${SECRET_LENGTH}})([0-9A-Za-z]{${CHECKSUM_LENGTH}})$`);
 
-export interface ApiKey {
+interface ApiKey {
   readonly key: string;
   readonly mode: KeyMode;
   readonly hash: string;

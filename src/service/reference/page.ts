@@ -17,7 +17,7 @@ import { escapeHtml, type Html, html, jsonCode } from "./html.ts";
 import { headings, markdown, slug } from "./markdown.ts";
 import { ICON, STYLE } from "./style.ts";
 
-export interface ReferenceFile {
+interface ReferenceFile {
   readonly path: string;
   readonly contentType: string;
   readonly body: string;

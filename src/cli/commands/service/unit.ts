@@ -2,7 +2,7 @@ import { dirname, resolve } from "node:path";
 import { execWords, percent, program, quoted } from "../../../app/jobs/systemd.ts";
 import type { Context } from "../../../shared/context.ts";
 
-export interface ServedBy {
+interface ServedBy {
   readonly dir: string;
   readonly data: string | undefined;
   readonly store: string | undefined;
