@@ -179,13 +179,27 @@ describe("enrich", () => {
     expect(miss.stderr).not.toContain("--name looks up");
   });
 
-  test("a line that names no company is exit 2 with its number, before any request", async () => {
-    const ran = await user("http://127.0.0.1:1", service.key).run(["enrich", "--input", "-"], {
-      stdin: "acme.com\nftp://x\n",
-    });
-    expect(ran.code).toBe(2);
-    expect(ran.stderr).toContain('stdin line 2: "ftp://x" names no company');
-  });
+  test.each(["enrich", "employees"])(
+    "%s tells the lines that name no company, and goes on with the others",
+    async (command) => {
+      const argv = [command, "--input", "-", "--dry-run", "--max-credits", "9"];
+      const some = await someone().run([...argv, "--json"], {
+        stdin: "domain\nacme.example\njane@\nftp://x\nother.example\n",
+      });
+      expect(some.code, some.stderr).toBe(0);
+      expect(some.stderr).toContain('warning: stdin line 4: "ftp://x" names no company: left out');
+      expect(JSON.parse(some.stdout)).toMatchObject({
+        target: expect.stringMatching(/acme\.example|2 companies|3 companies/),
+      });
+      const none = await user("http://127.0.0.1:1", service.key).run(argv, { stdin: "ftp://x\n" });
+      expect(none).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('stdin line 1: "ftp://x" names no company'),
+      });
+      const word = await user("http://127.0.0.1:1", service.key).run([command, "ftp://x"]);
+      expect(word).toMatchObject({ code: 2, stderr: expect.stringContaining('"ftp://x" names no company') });
+    },
+  );
 
   test("an id in NDJSON may be a number, as long as it is exact", async () => {
     const argv = ["enrich", "--id", "--input", "-", "--dry-run", "--json"];

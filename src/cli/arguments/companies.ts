@@ -25,9 +25,13 @@ export const addCompanyOptions = (command: Command): Command =>
 
 export const MAX_INPUT_BYTES = 64 * 1024 * 1024;
 
+const HOW = "give a domain (acme.com), a profile address or its slug; --name and --id for those";
+/** Lines that name nobody are told one by one up to here. */
+const TOLD = 5;
+
 /**
- * The companies that arguments and `--input` name, each once, in their order.
- * @throws CliError exit 2 naming the argument or the line that names no company
+ * The companies that arguments and `--input` name, each once, in their order. Lines of the file that name none are told and left out.
+ * @throws CliError exit 2 for an argument that names no company, or where no line does
  */
 export async function readCompanies(
   context: Context,
@@ -35,27 +39,27 @@ export async function readCompanies(
   flags: CompanyFlags,
 ): Promise<readonly CompanyQuery[]> {
   if (flags.name === true && flags.id === true) throw usageError("--name and --id exclude each other");
-  const given: [where: string, text: string][] = names.map((name) => ["", name]);
-  if (flags.input !== undefined) {
-    const { input } = flags;
+  const { input } = flags;
+  if (input === undefined && flags.column !== undefined) throw usageError("--column goes with --input FILE");
+  const companies = new Map<string, CompanyQuery>();
+  const add = (text: string): boolean => {
+    const query = queryOf(text, flags);
+    if (query !== undefined && !companies.has(companyKey(query))) companies.set(companyKey(query), query);
+    return query !== undefined;
+  };
+  const wrong = names.find((name) => !add(name));
+  if (wrong !== undefined) throw usageError(`"${echo(wrong)}" names no company`, HOW);
+  if (input !== undefined) {
     const text = await readInput(context, input, "companies", MAX_INPUT_BYTES);
-    for (const [line, value] of await entriesOf(text, input, flags.column)) {
-      given.push([`${inputName(input)} line ${line}: `, value]);
-    }
-  } else if (flags.column !== undefined) throw usageError("--column goes with --input FILE");
-  if (given.length === 0) {
+    const lines = (await entriesOf(text, input, flags.column)).filter(([, value]) => !add(value));
+    const told = lines.map(([line, value]) => `${inputName(input)} line ${line}: "${echo(value)}" names no company`);
+    const [first] = told;
+    if (first !== undefined && companies.size === 0) throw usageError(first, HOW);
+    for (const each of told.slice(0, TOLD)) context.stderr.write(`warning: ${each}: left out\n`);
+    if (told.length > TOLD) context.stderr.write(`warning: so do ${told.length - TOLD} more lines: left out\n`);
+  }
+  if (companies.size === 0) {
     throw usageError("no company is given", "name it by domain, profile address or slug, or give --input FILE");
   }
-  const found = new Map<string, CompanyQuery>();
-  for (const [where, text] of given) {
-    const query = queryOf(text, flags);
-    if (query === undefined) {
-      throw usageError(
-        `${where}"${echo(text)}" names no company`,
-        "give a domain (acme.com), a profile address or its slug; --name and --id for those",
-      );
-    }
-    found.set(companyKey(query), found.get(companyKey(query)) ?? query);
-  }
-  return [...found.values()];
+  return [...companies.values()];
 }
