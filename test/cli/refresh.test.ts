@@ -153,10 +153,15 @@ describe("headcount refresh", () => {
     });
     expect(moved.length).toBeGreaterThan(5);
     const paid = service.rowsSold();
+    const unasked = await me.run(["refresh", "sales.ndjson"]);
+    expect(unasked.code, unasked.stderr).toBe(0);
+    expect(unasked.stderr).toContain("0 removed, changes not looked for (--verify-fields);");
     const found = await me.run(["refresh", "sales.ndjson", "--verify-fields", "title,company", "--json"]);
     expect(found.code, found.stderr).toBe(0);
     expect(keysIn(me, "sales.changed.ndjson")).toEqual(keysOf(moved));
     expect(JSON.parse(found.stdout)).toMatchObject({ added: 0, removed: 0, changed: moved.length, credits: 0 });
+    expect(JSON.parse(found.stdout)).toMatchObject({ verified: ["title", "company"] });
+    expect(found.stderr).toContain(`--buy-changed --max-credits ${moved.length} buys what is there now`);
     expect(service.rowsSold()).toBe(paid);
     const argv = [
       "refresh",

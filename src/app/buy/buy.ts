@@ -47,7 +47,8 @@ export async function buy(what: Order | Quotation, world: World, events: Events 
 }
 
 function agreedTo({ order, quote: agreed, offer, madeAt }: Quotation, { now }: World): Partial<ExportOptions> {
-  const bound = { agreed, maxCredits: order.maxCredits ?? agreed.total };
+  // What is agreed to is the cap: one beside it would not count what an earlier run holds.
+  const bound = { agreed, maxCredits: order.maxCredits };
   return now() - madeAt < YOUNG_MS ? { ...bound, offer } : bound;
 }
 

@@ -1,7 +1,7 @@
-import { pagesOf } from "../../cli/commands/owned/export.ts";
 import type { AccountView } from "../../engine/client/types.ts";
 import { type Library, libraryPath } from "../../engine/library/library.ts";
 import type { OwnedPerson } from "../../engine/library/members.ts";
+import { recordPages } from "../../engine/library/pages.ts";
 import { openLibrary, type Shelf } from "../../engine/library/take-in.ts";
 import { identityOf } from "../../engine/output/distinct.ts";
 import { type Cost, costOf, costWithin, countingMs, type Look } from "../../engine/planning/cost.ts";
@@ -222,7 +222,7 @@ class OwnedSegment implements Ownership {
     this.#there ??= await this.#ownedBefore(run);
     const library = this.#library;
     if (library === undefined) return;
-    yield* pagesOf(library.recordsBy(this.#there));
+    yield* recordPages(library.recordsBy(this.#there));
   }
 
   /** Who is in the segment and was not bought by this run. */

@@ -107,10 +107,17 @@ function unseenText({ bought_suppressed: bought, forgotten, suppressed }: Refres
   return parts.map((part) => `; ${part}`).join("");
 }
 
+/** What was not looked for is not said to be none. */
+function changedText({ changed, verified }: RefreshReceipt): string {
+  if (verified.length > 0) return `${grouped(changed)} changed`;
+  const known = changed === 0 ? "" : `${grouped(changed)} changed by what was bought meanwhile, `;
+  return `${known}changes not looked for (--verify-fields)`;
+}
+
 export function printRefreshed(receipt: RefreshReceipt, name: string, printer: Printer): void {
   if (printer.json) printer.document(receipt);
   const credits = (amount: number): string => formatCreditsGrouped(parseCredits(amount) ?? ZERO);
   printer.say(
-    `${name}: ${counted(receipt.count, "person", "people")}, ${grouped(receipt.added)} added, ${grouped(receipt.removed)} removed, ${grouped(receipt.changed)} changed; ${credits(receipt.credits)} ${receipt.credits === 1 ? "credit" : "credits"} (${credits(receipt.rebuy_credits)} to buy it again), ${counted(receipt.free_calls, "free call")}${unseenText(receipt)}`,
+    `${name}: ${counted(receipt.count, "person", "people")}, ${grouped(receipt.added)} added, ${grouped(receipt.removed)} removed, ${changedText(receipt)}; ${credits(receipt.credits)} ${receipt.credits === 1 ? "credit" : "credits"} (${credits(receipt.rebuy_credits)} to buy it again), ${counted(receipt.free_calls, "free call")}${unseenText(receipt)}`,
   );
 }

@@ -128,6 +128,7 @@ export const refreshed: JsonSchema = object({
   forgotten: said(whole, "people whom you forgot who are in the segment: not bought, and not in count"),
   changes: list(object({ person: text, fields: list(text) })),
   not_checked: said(whole, "values that counts could not verify"),
+  verified: said(list(text), "fields that free counts looked at; none: changes were not looked for"),
   runs: list(text),
   bought: whole,
   bought_suppressed: said(whole, "of these, people who are suppressed or forgotten: paid for, and in no file"),

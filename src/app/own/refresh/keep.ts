@@ -1,12 +1,13 @@
-import { pagesOf } from "../../../cli/commands/owned/export.ts";
 import type { Library } from "../../../engine/library/library.ts";
 import type { Refreshed } from "../../../engine/library/lists.ts";
+import { recordPages } from "../../../engine/library/pages.ts";
 import { formName } from "../../../engine/output/formats.ts";
 import type { Facts } from "../../../engine/output/output.ts";
 import { savedView, templateOf } from "../../../engine/output/sinks/sink.ts";
 import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
 import { canonicalJson } from "../../../shared/contract/filters.ts";
-import { creditsToNumber } from "../../../shared/contract/money.ts";
+import { creditsToNumber, formatCredits, priceOf } from "../../../shared/contract/money.ts";
+import { counted } from "../../../shared/contract/text.ts";
 import { collectColumns } from "../../../shared/rows/columns.ts";
 import type { Page } from "../../../shared/rows/page.ts";
 import { BESIDE, type Beside, besideName, type FileToWrite, writeTogether } from "./files.ts";
@@ -37,6 +38,8 @@ export interface RefreshReceipt {
   readonly changes: readonly { readonly person: string; readonly fields: readonly string[] }[];
   /** Values that counts could not verify. */
   readonly not_checked: number;
+  /** Fields that free counts looked at; empty: only what was bought meanwhile tells who changed. */
+  readonly verified: readonly string[];
   readonly runs: readonly string[];
   readonly bought: number;
   /** Of these, people who are suppressed or forgotten: paid for, and in no file. */
@@ -65,7 +68,7 @@ export async function keep(found: Found, work: Work): Promise<RefreshReceipt> {
     changed.set(person, [...new Set([...(changed.get(person) ?? []), ...fields])]);
   const view = viewOf(list, work);
   const people = shownOf(library, { list: now, added, removed, changed: [...changed.keys()] });
-  const pages = (who: readonly string[]) => (): AsyncIterable<Page> => pagesOf(library.recordsBy(who));
+  const pages = (who: readonly string[]) => (): AsyncIterable<Page> => recordPages(library.recordsBy(who));
   const beside = { overwrite: true, allowEmpty: true, minRows: undefined, maxShrink: undefined };
   const file = (what: Beside): FileToWrite => ({
     path: besideName(output, what),
@@ -96,6 +99,7 @@ export async function keep(found: Found, work: Work): Promise<RefreshReceipt> {
     run: found.runs[0] ?? null,
   };
   library.lists.record(kept, before, refreshed);
+  if (found.changed.size > 0 && order.terms.buyChanged !== true) work.deps.onNotice(asBought(output, found, work));
   return {
     list: output,
     filters: list.filters,
@@ -109,6 +113,7 @@ export async function keep(found: Found, work: Work): Promise<RefreshReceipt> {
     forgotten: plan.leftOut ? plan.forgotten : 0,
     changes: people.changed.map((person) => ({ person, fields: changed.get(person) ?? [] })),
     not_checked: found.notChecked,
+    verified: order.verify.map(({ name }) => name),
     runs: found.runs,
     bought: found.rows,
     bought_suppressed: found.hidden,
@@ -118,6 +123,12 @@ export async function keep(found: Found, work: Work): Promise<RefreshReceipt> {
     certificate: { count: found.certificate.total, owned: found.certificate.present, equal: true },
     files: filesOf(facts, people),
   };
+}
+
+function asBought(output: string, { changed }: Brought, { account }: Work): string {
+  const most = formatCredits(priceOf(changed.size, account.costs.personSearch));
+  const whose = `the ${counted(changed.size, "record")} of whom a value no longer holds`;
+  return `notice: ${besideName(output, "changed")} has ${whose} as bought; --buy-changed --max-credits ${most} buys what is there now`;
 }
 
 type People = Readonly<Record<"list" | Beside, readonly string[]>>;

@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { lstat, realpath } from "node:fs/promises";
 import { resolve } from "node:path";
-import { MAX_BYTES, recordsOf } from "../../../cli/commands/owned/import.ts";
 import type { Library } from "../../../engine/library/library.ts";
 import type { OwnedPerson } from "../../../engine/library/members.ts";
 import { identitiesOf, type Shelf } from "../../../engine/library/take-in.ts";
@@ -19,6 +18,7 @@ import { canonicalAddress } from "../../../shared/contract/normalise.ts";
 import { counted, echo, grouped } from "../../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../../shared/errors.ts";
 import { readInput } from "../../../shared/input.ts";
+import { MAX_BYTES, recordsOf } from "../people-file.ts";
 
 /** Filters as they were given, and in normal form. */
 export interface Segment {

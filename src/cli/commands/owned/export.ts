@@ -1,10 +1,11 @@
 import { writePages } from "../../../app/keep/write-pages.ts";
+import { recordPages } from "../../../engine/library/pages.ts";
 import { writtenAs } from "../../../engine/output/sinks/sink.ts";
 import type { Context } from "../../../shared/context.ts";
 import type { CanonicalFilters } from "../../../shared/contract/filters.ts";
 import { PERSON_FIELDS } from "../../../shared/contract/records.ts";
 import { counted } from "../../../shared/contract/text.ts";
-import { Page } from "../../../shared/rows/page.ts";
+import type { Page } from "../../../shared/rows/page.ts";
 import {
   addGuardOptions,
   addViewOptions,
@@ -34,21 +35,6 @@ export function register(owned: Command, context: Context, run = exportOwned): v
     );
 }
 
-const PAGE_ROWS = 1_000;
-
-/** The records as pages of a service, so that every format is made from them as from bought ones. */
-export async function* pagesOf(owned: Iterable<string>, limit = Number.POSITIVE_INFINITY): AsyncGenerator<Page> {
-  const records: string[] = [];
-  const page = (): Page => Page.read(Buffer.from(`{"result":[${records.splice(0).join(",")}]}`), "person");
-  let left = limit;
-  for (const record of owned) {
-    if (left-- <= 0) break;
-    records.push(record);
-    if (records.length === PAGE_ROWS) yield page();
-  }
-  if (records.length > 0) yield page();
-}
-
 /** Writes who is owned of a segment; what `search --owned` does too. */
 export async function exportOwned(
   filters: CanonicalFilters,
@@ -59,7 +45,7 @@ export async function exportOwned(
   await withLibrary(options, context, printer, async (library) => {
     const limit = options.limit ?? Number.POSITIVE_INFINITY;
     async function* pages(): AsyncGenerator<Page> {
-      if (library !== undefined) yield* pagesOf(library.records(filters), limit);
+      if (library !== undefined) yield* recordPages(library.records(filters), limit);
     }
     const view = readView(context, options);
     const writing = await writingOf(pages, "person", view, options, printer);
