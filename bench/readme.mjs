@@ -100,7 +100,9 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const after = withFigures(before, figuresBlock(results, earlierResults(results)));
   if (process.argv.includes("--check")) {
     if (before !== after) {
-      process.stderr.write(`docs/performance.md does not tell the figures of ${results.date}: run node bench/readme.mjs\n`);
+      process.stderr.write(
+        `docs/performance.md does not tell the figures of ${results.date}: run node bench/readme.mjs\n`,
+      );
       process.exitCode = 1;
     }
   } else if (before !== after) {

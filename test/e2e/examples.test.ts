@@ -64,7 +64,7 @@ beforeAll(() => {
     echo '{"people": {"title": "title"}}' > map.json
     echo '{"department": "Legal"}' > filters.json; cp filters.json legal.json; echo '{"department": "Sales"}' > sales.json
     echo zephyr-pulse-co.example > domains.txt
-    echo '{"jobs": {"legal": {"schedule": "0 6 * * 1", "filters": {"department": "Legal"}, "max_credits": 5, "output": "jobs-legal.csv"}}}' > jobs.jsonc
+    echo '{"jobs": {"legal": {"schedule": "0 6 * * 1", "filters": {"department": "Legal"}, "max_credits": 600, "output": "jobs-legal.csv"}}}' > jobs.jsonc
   `);
   if (prepared.status !== 0) throw new Error(prepared.stderr);
 });

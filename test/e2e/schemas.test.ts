@@ -194,7 +194,7 @@ describe("what the built program prints with --json fits its schema", () => {
   }, 240_000);
 
   test("jobs", async () => {
-    const job = { schedule: "@daily", filters: { department: "Legal" }, max_credits: 5, output: "job.csv" };
+    const job = { schedule: "@daily", filters: { department: "Legal" }, max_credits: 100, output: "job.csv" };
     writeFileSync(u.file("jobs.jsonc"), JSON.stringify({ jobs: { legal: job } }));
     const file = ["--file", "jobs.jsonc"];
     await run("jobs run", ...file, "--dry-run");

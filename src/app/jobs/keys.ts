@@ -76,7 +76,7 @@ const filters: Kind<Readonly<Record<string, unknown>> | readonly string[]> = {
 const format: Kind<string> = { is: "a format", schema: { anyOf: [{ enum: FORMATS }, TEXT] }, read: asText };
 
 /** What a job does; the first where it says nothing and writes a file. */
-export const JOB_COMMANDS = ["refresh", "search"] as const;
+const JOB_COMMANDS = ["refresh", "search"] as const;
 export type JobCommand = (typeof JOB_COMMANDS)[number];
 
 interface Key<T> {

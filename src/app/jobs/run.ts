@@ -65,7 +65,7 @@ interface Work {
 }
 
 /** The world of a job: relative to the folder of its file, and what it says begins with its name. */
-export function contextOf({ name }: Job, { folder }: JobsFile, context: Context): Context {
+function contextOf({ name }: Job, { folder }: JobsFile, context: Context): Context {
   const stream = (take: (text: string) => void): Writable =>
     new Writable({
       write: (chunk: Buffer, _encoding, done) => {

@@ -126,8 +126,7 @@ function registerLooking(jobs: Command, context: Context, read: Read): void {
     .description(
       "Say which jobs break a rule, failed last, were killed, or should have run by now. Exit 2 where one breaks a rule, 5 where another one needs a look, else 0: for a monitor. Offline.",
     )
-    .examples(`
-  $ headcount jobs check jobs.jsonc || mail -s jobs me@example.com < /dev/null`)
+    .examples("\n  $ headcount jobs check jobs.jsonc --json | jq -r '.[] | [.job, .finding] | @tsv'")
     .does(async (options: GlobalOptions, file: string | undefined) => {
       const { checkJobs } = await import("./check.ts");
       await checkJobs(await readJobs(context, file), options, context);
