@@ -31,7 +31,7 @@ describe("remaining", () => {
   test("a miss ends its target", () => {
     const remaining = asked(targets(undefined), 0);
     remaining.learn(at(0), { rows: 0, miss: true });
-    expect({ left: remaining.somethingLeft, missing: remaining.missing.rows }).toEqual({ left: false, missing: 0 });
+    expect({ left: remaining.somethingLeft, ...remaining.missing }).toMatchObject({ left: false, rows: 0, untold: [] });
   });
 
   test("a short first page where more were counted makes the pages smaller, and the rest is asked for", () => {
