@@ -55,7 +55,7 @@ describe("a balance that others use too", () => {
     expect(readCsv(u.read("p.csv")).length).toBe(60);
     proxy.decide = ({ paid }) => (paid === 0 ? { kind: "none" } : { kind: "error", status: 402 });
     const asked = proxy.seen.length;
-    const never = await u.run([...SALES, "--limit", "5", "--overwrite"], { clock: fakeClock(Date.now()) });
+    const never = await u.run([...SALES, "--limit", "5", "--again", "--overwrite"], { clock: fakeClock(Date.now()) });
     expect(never.code).toBe(4);
     // Two refusals, and the free calls round them.
     expect(proxy.seen.slice(asked).filter(({ url }) => url.endsWith("/search")).length).toBe(2);
