@@ -197,6 +197,25 @@ describe("--new-only", () => {
     }
   });
 
+  test("a limit in a segment that is mostly new buys nobody who is owned", async () => {
+    const me = user(service.url, service.key);
+    expect((await me.run(["search", ...SEGMENT, "--limit", "20", "--yes", "-o", "own.csv"])).code).toBe(0);
+    const { code, stderr } = await me.run([
+      "search",
+      ...SEGMENT,
+      "--new-only",
+      "--limit",
+      "5",
+      "--yes",
+      "-o",
+      "new.csv",
+    ]);
+    expect(code, stderr).toBe(0);
+    expect(stderr).toContain("Exported 5 new profiles for 5 credits");
+    const owned = new Set(idsIn(me, "own.csv"));
+    expect(idsIn(me, "new.csv").filter((id) => owned.has(id))).toEqual([]);
+  });
+
   test("addresses: only those of nobody who is owned are bought", async () => {
     const { me, owned } = await owner();
     const all = user(service.url, service.key);

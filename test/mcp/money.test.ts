@@ -200,3 +200,31 @@ test("a key with a cap and scopes of its own is a wall, whatever the agent's cap
   expect(company.failed, company.text).toBe(true);
   expect(await spent()).toBeLessThanOrEqual(5);
 });
+
+test("what is owned is not paid for again: a quote says how many are yours and buys who is new; again buys anew", async () => {
+  const agent = await start(["--max-credits", "100"]);
+  const filters = { department: "Legal" };
+  const first = await quoted(agent, 4, filters);
+  expect(first.data).toMatchObject({ yours: 0, profiles: 4 });
+  expect((await agent.call("buy", { quote_id: idOf(first) })).data).toMatchObject({ credits: 4 });
+  const second = await agent.call("quote", { kind: "people", filters, profiles: 3, new_only: true });
+  expect(second.data).toMatchObject({ yours: 4, profiles: 3 });
+  expect(second.text).toContain("4 are yours already; 3 rows");
+  const bought = await agent.call("buy", { quote_id: idOf(second) });
+  expect(bought.data, bought.text).toMatchObject({ profiles: 3 });
+  expect((await agent.call("count_people", { filters })).data.owned).toBe(7);
+  const again = await agent.call("quote", { kind: "people", filters, profiles: 4, again: true });
+  expect(again.data).toMatchObject({ yours: 0, credits: 4, profiles: 4, command: expect.stringContaining("--again") });
+  const spentBefore = await spent();
+  expect((await agent.call("buy", { quote_id: idOf(again) })).data).toMatchObject({ credits: 4 });
+  expect(await spent()).toBe(spentBefore + 4);
+  const { data } = await agent.call("read_rows", { run: bought.data.run, fields: ["company_domain"] });
+  const companies = (data.rows as { company_domain: string | null }[]).flatMap(
+    ({ company_domain }) => company_domain ?? [],
+  );
+  const enrich = { kind: "enrich", companies: companies.slice(0, 1) };
+  const one = await agent.call("quote", enrich);
+  expect((await agent.call("buy", { quote_id: idOf(one) })).data).toMatchObject({ credits: 1 });
+  expect((await agent.call("quote", enrich)).data).toMatchObject({ yours: 1, profiles: 0, credits: 0 });
+  expect((await agent.call("quote", { ...enrich, again: true })).data).toMatchObject({ yours: 0, credits: 1 });
+});

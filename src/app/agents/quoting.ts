@@ -1,3 +1,4 @@
+import { isNarrowed, newIn } from "../../engine/purchase/owned.ts";
 import { rowsToBuy } from "../../engine/purchase/quote.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
@@ -12,15 +13,22 @@ import type { Given } from "./schemas.ts";
 import { personsCommand, targetOf } from "./targets.ts";
 import { leftOf, type World, withService } from "./world.ts";
 
-/** Prices a target as a purchase of it would, and keeps that for ten minutes. Free. @throws CliError */
-export async function makeQuote(
-  target: Target,
-  limit: number | undefined,
-  world: World,
-  signal: AbortSignal,
-): Promise<HeldQuote> {
+/** Free calls that looking for new people may take: an agent waits for them. */
+const LOOKING = { maxCalls: 500 };
+
+export interface Wanted {
+  readonly target: Target;
+  readonly limit?: number | undefined;
+  /** Whether what is owned is bought anew. */
+  readonly again?: boolean | undefined;
+}
+
+/** Prices what is wanted as a purchase of it would, and keeps that for ten minutes. Free. @throws CliError */
+export async function makeQuote(wanted: Wanted, world: World, signal: AbortSignal): Promise<HeldQuote> {
+  const { target, limit, again = false } = wanted;
+  const order = { target, limit, fresh: again, tellOwned: !again, looking: LOOKING };
   const look = async (session: Session, context: Context) => {
-    const quotation = await quote({ target, limit }, worldOf(session, context));
+    const quotation = await quote(order, worldOf(session, context));
     const questions = new Questions(session.client, context.interrupted, ARGUMENTS);
     const matches = quotation.quote.matches ?? Number.POSITIVE_INFINITY;
     const { hints } = target.kind === "search" ? await hintsFor(target.filters, matches, questions) : { hints: [] };
@@ -32,19 +40,30 @@ export async function makeQuote(
   });
   const { account, continues, quote: offered } = quotation;
   const isTest = account.keyMode === "test";
-  const command = personsCommand(target, connection, world.connecting, { limit, credits: offered.total });
-  return world.quotes.keep({ target, quote: offered, quotation, isTest, continues, command, hints });
+  const bounds = { limit, credits: offered.total, again };
+  const command = personsCommand(quotation.order.target, connection, world.connecting, bounds);
+  return world.quotes.keep({
+    target: quotation.order.target,
+    quote: offered,
+    quotation,
+    isTest,
+    continues,
+    command,
+    hints,
+  });
 }
 
 /** The tool `quote`. */
 export async function quoteTool(given: Given<"quote">, world: World, signal: AbortSignal) {
-  const held = await makeQuote(targetOf(given), given.profiles, world, signal);
-  const { quote, isTest } = held;
+  const { profiles: limit, again } = given;
+  const held = await makeQuote({ target: targetOf(given), limit, again }, world, signal);
+  const { quote, isTest, target } = held;
   const left = world.budget === undefined ? undefined : await leftOf(world, isTest);
   const why = whyNot(held, left);
   return {
     quote_id: held.id,
-    profiles: rowsToBuy(quote),
+    profiles: Math.min(rowsToBuy(quote), (isNarrowed(target) ? newIn(quote.known) : undefined) ?? Number.MAX_VALUE),
+    yours: target.kind === "enrich" ? quote.kept : (quote.known?.owned ?? 0),
     credits: creditsToNumber(quote.credits),
     balance_after: creditsOrNull(quote.balanceAfter),
     budget_left: creditsOrNull(left),

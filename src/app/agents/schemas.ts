@@ -46,6 +46,8 @@ const inputs = (filters: Filters) => ({
     companies: words(1_000),
     profiles: some,
     per_company: some,
+    new_only: optional(said(flag, "of people: only who is not yours")),
+    again: optional(said(flag, "buy anew what is yours too")),
   }),
   read_rows: object({
     ...{
@@ -98,7 +100,14 @@ const outputs = {
   }),
   export_run: object({ path: word, rows: whole, sha256: word }),
   quote: object({
-    ...{ quote_id: word, profiles: whole, credits: number, balance_after: maybe(number), budget_left: maybe(number) },
+    ...{
+      quote_id: word,
+      profiles: whole,
+      yours: whole,
+      credits: number,
+      balance_after: maybe(number),
+      budget_left: maybe(number),
+    },
     ...{ allowed: flag, why_not: optional(word), hints, command: word, expires: word },
   }),
   read_rows: object({ source: word, rows: list(open), total: whole, next: optional(whole), cut: optional(list(word)) }),

@@ -21,14 +21,24 @@ export function readFilters(input: unknown) {
 const wrong = (message: string, hint: string): CliError => usageError(message, hint);
 
 /** What a quote is about. @throws CliError exit 2 where it says nothing that can be bought */
-export function targetOf({ kind, filters, companies = [], per_company: each, profiles }: Given<"quote">): Target {
+export function targetOf({
+  kind,
+  filters,
+  companies = [],
+  per_company: each,
+  profiles,
+  new_only: fresh,
+}: Given<"quote">): Target {
+  const isFresh = fresh === true;
+  if (isFresh && kind !== "people") throw wrong(`new_only goes with the kind "people", not "${kind}"`, "leave it out");
   if (kind === "people") {
     if (companies.length > 0 || each !== undefined)
       throw wrong('companies and per_company go with the kinds "employees" and "enrich"', 'give filters for "people"');
     const segment = readFilters(filters);
     if (isUnfiltered(segment.canonical))
       throw wrong("no filter is given, so this would be the whole dataset", "give at least one filter");
-    return searchTarget([segment], []);
+    const target = searchTarget([segment], []);
+    return isFresh ? { ...target, owned: "without" } : target;
   }
   if (filters !== undefined) throw wrong(`filters go with the kind "people", not "${kind}"`, "give companies");
   if (companies.length === 0) throw wrong("no company is given", "give companies: domains, profile addresses or slugs");
@@ -60,7 +70,7 @@ export function personsCommand(
   target: Target,
   connection: string,
   { baseUrl, paging }: Pick<Connecting, "baseUrl" | "paging">,
-  bounds: { readonly limit: number | undefined; readonly credits: Credits },
+  bounds: { readonly limit: number | undefined; readonly credits: Credits; readonly again?: boolean | undefined },
 ): string {
   const service = [
     ...(connection === "environment" ? [] : ["-c", connection]),
@@ -70,6 +80,8 @@ export function personsCommand(
   const bound = [
     ...(bounds.limit === undefined ? [] : ["--limit", String(bounds.limit)]),
     ...["--max-credits", formatCredits(bounds.credits)],
+    ...(bounds.again === true ? ["--again"] : []),
+    ...(target.kind === "search" && target.owned !== undefined ? ["--new-only"] : []),
   ];
   const command = (words: readonly string[], names: readonly string[] = []): string =>
     ["headcount", ...service, ...words, ...bound, ...names].map(shellWord).join(" ");

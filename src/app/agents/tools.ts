@@ -121,7 +121,7 @@ const enrichCompany: Tool<"enrich_company"> = {
 async function enrichQuote(target: Target & { readonly kind: "enrich" }, asking: Asking): Promise<HeldQuote> {
   const { world } = asking;
   const question = questionOf(asking);
-  if (question === undefined) return await makeQuote(target, undefined, world, signalOf(asking));
+  if (question === undefined) return await makeQuote({ target }, world, signalOf(asking));
   const held = world.quotes.find(question.quote);
   const keys = ({ companies }: Target & { readonly kind: "enrich" }): string => companies.map(companyKey).join();
   if (held.target.kind === "enrich" && keys(held.target) === keys(target)) return held;
@@ -170,7 +170,8 @@ const quote: Tool<"quote"> = {
     "Price people of a segment (filters, profiles), employees of companies, or enrich of companies. Binds all of it for ten minutes and one buy. Free.",
   call: async (given, asking) => {
     const found = await quoteTool(given, asking.world, signalOf(asking));
-    const what = `${counted(found.profiles, "row")} for ${counted(found.credits, "credit")}`;
+    const rows = `${counted(found.profiles, "row")} for ${counted(found.credits, "credit")}`;
+    const what = found.yours === 0 ? rows : `${grouped(found.yours)} are yours already; ${rows}`;
     return {
       structured: found,
       sentence: `${found.why_not === undefined ? what : `${what}; not to be bought here: ${found.why_not}`}.${hintLines(found)}`,

@@ -146,8 +146,11 @@ class OwnedSegment implements Ownership {
     return this.#sound(async () => {
       const listed = await this.#listedParts(total);
       if (listed !== undefined) return listed;
-      const { callsPerCredit, rows } = estimate;
-      if (callsPerCredit === 0) return { parts: [segment], counts: [total] };
+      const { rows } = estimate;
+      // Where less than all of it may be bought, the first rows could be those that are owned.
+      if (estimate.callsPerCredit === 0 && maxRows >= total) return { parts: [segment], counts: [total] };
+      const callsPerCredit = estimate.callsPerCredit || this.#bounds.callsPerCredit;
+      const maxWaste = maxRows >= rows ? rows - others : 0;
       const { onNotice } = this.#deps;
       onNotice(
         `looking for ${counted(others, "new person", "new people")}: about ${counted(estimate.calls, "free count")}`,
@@ -161,7 +164,7 @@ class OwnedSegment implements Ownership {
       }));
       const spare = this.#callsToLook(kept.length + others);
       const { leaves, unreached, overlap, beyond } = await descend(
-        { segment, total, owned, callsPerCredit, maxCalls: maxCalls - spare, maxWaste: rows - others, maxRows },
+        { segment, total, owned, callsPerCredit, maxCalls: maxCalls - spare, maxWaste, maxRows },
         this.#counts,
       );
       onNotice(
