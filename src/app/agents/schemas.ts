@@ -1,5 +1,4 @@
 import {
-  text as anyText,
   flag,
   type JsonSchema,
   list,
@@ -12,6 +11,7 @@ import {
   optional,
   raw,
   said,
+  text,
   whole,
 } from "../../shared/schema/build.ts";
 import { briefFiltersSchema } from "../../shared/schema/filters.ts";
@@ -21,7 +21,7 @@ const FIELDS_MOST = 12;
 export const RUNS_MOST = 20;
 const EXPORT_FORMATS = ["csv", "tsv", "ndjson", "json", "xlsx", "parquet"] as const;
 
-const word = more(anyText, { minLength: 1 });
+const word = more(text, { minLength: 1 });
 const upTo = (maximum: number, minimum = 1) => optional(more(whole, { minimum, maximum }));
 const words = (maxItems: number) => optional(list(word, { minItems: 1, maxItems }));
 const some = optional(more(whole, { minimum: 1 }));
@@ -69,10 +69,10 @@ export type ToolName = keyof ReturnType<typeof inputs>;
 /** What a tool is given. */
 export type Given<Name extends ToolName> = Of<ReturnType<typeof inputs>[Name]>;
 
-const budget = object({ name: word, cap: number, per: word, spent: number, left: number, resets_at: maybe(anyText) });
-const hints = optional(list(word));
+const budget = object({ name: text, cap: number, per: text, spent: number, left: number, resets_at: maybe(text) });
+const hints = optional(list(text));
 const run = object({
-  ...{ run: word, kind: word, filters: anyText, profiles: whole, credits: number, state: word, when: word },
+  ...{ run: text, kind: text, filters: text, profiles: whole, credits: number, state: text, when: text },
 });
 
 /** What a tool gives. */
@@ -80,38 +80,38 @@ export type Result<Name extends ToolName> = Of<(typeof outputs)[Name]>;
 
 const outputs = {
   account: object({
-    ...{ balance: maybe(number), held: maybe(number), plan: maybe(anyText), limits: open, costs: open },
-    ...{ mode: maybe(anyText), budget: maybe(budget) },
+    ...{ balance: maybe(number), held: maybe(number), plan: maybe(text), limits: open, costs: open },
+    ...{ mode: maybe(text), budget: maybe(budget) },
   }),
-  buy: object({ run: word, profiles: whole, credits: number, complete: flag, budget_left: number }),
+  buy: object({ run: text, profiles: whole, credits: number, complete: flag, budget_left: number }),
   count_people: object({
-    ...{ count: whole, as_of: maybe(anyText), cached: maybe(flag), unit_cost: number, max_cost: number },
+    ...{ count: whole, as_of: maybe(text), cached: maybe(flag), unit_cost: number, max_cost: number },
     owned: said(maybe(whole), "of these, by your records; null: not known"),
     hints,
-    parts: optional(list(object({ value: anyText, count: whole }))),
+    parts: optional(list(object({ value: text, count: whole }))),
     others: optional(maybe(whole)),
     missing: optional(maybe(whole)),
   }),
   describe_filters: object({
-    keys: list(object({ key: word, match: word, list: flag, description: word, values: optional(list(open)) })),
+    keys: list(object({ key: text, match: text, list: flag, description: text, values: optional(list(open)) })),
   }),
   enrich_company: object({
-    ...{ found: flag, company: optional(open), run: optional(word), credits: number, budget_left: number },
+    ...{ found: flag, company: optional(open), run: optional(text), credits: number, budget_left: number },
   }),
-  export_run: object({ path: word, rows: whole, sha256: word }),
+  export_run: object({ path: text, rows: whole, sha256: text }),
   quote: object({
     ...{
-      quote_id: word,
+      quote_id: text,
       profiles: whole,
       yours: whole,
       credits: number,
       balance_after: maybe(number),
       budget_left: maybe(number),
     },
-    ...{ allowed: flag, why_not: optional(word), hints, command: word, expires: word },
+    ...{ allowed: flag, why_not: optional(text), hints, command: text, expires: text },
   }),
-  read_rows: object({ source: word, rows: list(open), total: whole, next: optional(whole), cut: optional(list(word)) }),
-  runs: object({ runs: list(run), next: optional(word) }),
+  read_rows: object({ source: text, rows: list(open), total: whole, next: optional(whole), cut: optional(list(text)) }),
+  runs: object({ runs: list(run), next: optional(text) }),
 } as const;
 
 export interface ToolSchema {
