@@ -1,5 +1,5 @@
 import { createClient, type RequestLog } from "../engine/client/http-client.ts";
-import { paced } from "../engine/client/paced.ts";
+import { type PacedOptions, paced } from "../engine/client/paced.ts";
 import { keyFingerprint, openPacer, type Pacer } from "../engine/client/pacing.ts";
 import { DEFAULT_DIALECT, type ServiceClient } from "../engine/client/types.ts";
 import { findFolder } from "../engine/connections/paths.ts";
@@ -119,12 +119,8 @@ async function openTarget(context: Context, connecting: Connecting, notice: (tex
 /** Shorter waits are over before they are read. */
 const SAID_FROM_MS = 2_000;
 
-function sessionFor(
-  target: Opened,
-  context: Context,
-  { maxWait }: Connecting,
-  { notice = silent, pause, aside, log }: SessionEvents,
-): Session {
+function sessionFor(target: Opened, context: Context, { maxWait }: Connecting, events: SessionEvents): Session {
+  const { notice = silent, log } = events;
   const { now, env, sleep, random, interrupted } = context;
   const { apiKey, dialect, serviceId } = target;
   const maxWaitMs = maxWait * 1000;
@@ -133,18 +129,6 @@ function sessionFor(
   const pacer = openPacer({ stateDir: findFolder("state", context), baseUrl: serviceId, apiKey, now });
   const client = createClient({ baseUrl: target.baseUrl, apiKey, dialect, now, env, log });
   const pauses: Session["pauses"] = {};
-  const pausing = (ms: number, reason: string): void => {
-    const until = now() + ms;
-    if (pauses.show !== undefined) pauses.show(until, reason);
-    else if (ms >= SAID_FROM_MS && pause !== undefined) pause(until, reason);
-    else notice(`${reason} ${ms < 10_000 ? (ms / 1000).toFixed(1) : Math.ceil(ms / 1000)} s`);
-  };
-  const said = new Set<string>();
-  const once = (text: string): void => {
-    if (said.has(text)) return;
-    said.add(text);
-    notice(text);
-  };
   return {
     client: paced(client, {
       now,
@@ -153,15 +137,7 @@ function sessionFor(
       maxWaitMs,
       pacer,
       signal: interrupted,
-      onWait: ({ ms, reason, error }) =>
-        pausing(ms, reason === "rate_limit" ? "rate limit reached: waiting" : `${error.message}: trying again in`),
-      onTurn: (ms) => {
-        if (ms >= SAID_FROM_MS) pausing(ms, "near the rate limit: waiting");
-      },
-      onReply: ({ deprecation, notices }) => {
-        if (deprecation !== undefined) once(`warning: this part of the API is ${deprecation}`);
-        for (const text of aside === undefined ? [] : notices) once(`notice from the service: ${text}`);
-      },
+      ...wordsOf(events, pauses, now),
     }),
     connectionName: target.name,
     serviceId,
@@ -183,6 +159,36 @@ function sessionFor(
     close: async () => {
       await client.close();
       await target.close?.();
+    },
+  };
+}
+
+/** What is said of waits and of what replies tell beside their data, each thing once. */
+function wordsOf(
+  { notice = silent, pause, aside }: SessionEvents,
+  pauses: Session["pauses"],
+  now: () => number,
+): Pick<PacedOptions, "onWait" | "onTurn" | "onReply"> {
+  const pausing = (ms: number, reason: string): void => {
+    const until = now() + ms;
+    if (pauses.show !== undefined) pauses.show(until, reason);
+    else if (ms >= SAID_FROM_MS && pause !== undefined) pause(until, reason);
+    else notice(`${reason} ${ms < 10_000 ? (ms / 1000).toFixed(1) : Math.ceil(ms / 1000)} s`);
+  };
+  const said = new Set<string>();
+  const once = (text: string): void => {
+    if (!said.has(text)) notice(text);
+    said.add(text);
+  };
+  return {
+    onWait: ({ ms, reason, error }) =>
+      pausing(ms, reason === "rate_limit" ? "rate limit reached: waiting" : `${error.message}: trying again in`),
+    onTurn: (ms) => {
+      if (ms >= SAID_FROM_MS) pausing(ms, "near the rate limit: waiting");
+    },
+    onReply: ({ deprecation, notices }) => {
+      if (deprecation !== undefined) once(`warning: this part of the API is ${deprecation}`);
+      for (const text of aside === undefined ? [] : notices) once(`notice from the service: ${text}`);
     },
   };
 }

@@ -62,7 +62,7 @@ export async function drawn(target: Sampled, offer: Offer, terms: Terms, deps: E
   for (const stratum of strata) {
     const random = dice(sample.spread === null ? `${seed}` : `${seed}/${JSON.stringify(stratum.filters)}`);
     if (maxDepth !== undefined && stratum.count > maxDepth) {
-      pages.push(await drawnBehind(maxDepth, stratum, size, random, segments, deps));
+      pages.push(await drawnBehind(stratum, { wall: maxDepth, size, random }, segments, deps));
       continue;
     }
     const segment = segments.push({ filters: stratum.filters, count: stratum.count }) - 1;
@@ -129,10 +129,8 @@ const smallerThanPage = (rows: number, size: number): CliError =>
 
 /** Single rows of a segment that is larger than what the service gives of one: only parts that somebody was drawn from are found. */
 async function drawnBehind(
-  wall: number,
   { filters, count, rows }: Stratum,
-  size: number,
-  random: Dice,
+  { wall, size, random }: { readonly wall: number; readonly size: number; readonly random: Dice },
   segments: { filters: Filters; count: number }[],
   deps: ExportDeps,
 ): Promise<DrawnPage[]> {

@@ -9,19 +9,18 @@ import type { Run } from "../runs/run.ts";
 import { RunStore } from "../runs/run-store.ts";
 import { earlierRun, type Reuse } from "./earlier.ts";
 import { staleRun } from "./failures.ts";
-import { lockOptions, openRun } from "./locks.ts";
-import { planOf } from "./new-plan.ts";
+import { openRun } from "./locks.ts";
 import { checkSame, identityOf, offerOf, quoteFor, spentOf, termsOf } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Inquiry, Trade } from "./order.ts";
-import { isNarrowed, mostRows, partsToBuy, rowsWritten } from "./owned.ts";
+import { isNarrowed, mostRows, rowsWritten } from "./owned.ts";
 import { ownedCompanies } from "./owned-companies.ts";
 import { type Offer, overlapWarning, type Quote, requireBalance, requireBudget, requireSame } from "./quote.ts";
 import { type Drawn, drawn, drawnOf, isSampled } from "./sampling.ts";
-import { type OwnedPage, takeOver } from "./take-over.ts";
+import type { OwnedPage } from "./take-over.ts";
 import { withoutSuppressed } from "./unnamed.ts";
 
 /** What free calls and the runs that are there say of an inquiry. */
-interface Survey {
+export interface Survey {
   readonly offer: Offer;
   readonly quote: Quote;
   readonly sample: Drawn | undefined;
@@ -117,34 +116,8 @@ export async function agree({ quote }: Survey, inquiry: Inquiry): Promise<void> 
 const rowsOf = ({ target, options }: Inquiry, quote: Quote): number =>
   options.join?.rows.length ?? rowsWritten(target, quote);
 
-/** Divides what was agreed to, and makes the run that is to buy it. @returns the run, and the quote that its parts make */
-export async function begin(
-  { quote, offer, sample, owned }: Survey,
-  inquiry: Inquiry,
-): Promise<{ run: Run; quote: Quote }> {
-  const { target, identity, options, account, deps, store } = inquiry;
-  const { datasetVersion } = offer;
-  const parts = divisionIn(owned.reuse?.plan) ?? sample ?? (await partsToBuy(target, offer, quote, account, deps));
-  const division = { matches: isNarrowed(target) ? mostRows(quote.known) : offer.matches, ...parts };
-  const plan = planOf(identity, division, { quote, datasetVersion, options, deps });
-  const run = await store.create(plan, deps.now(), lockOptions("the new run", options.wait, deps));
-  if (options.join !== undefined) await run.keepInput(options.join.text);
-  await takeOver(run, owned.pages(), deps.now);
-  if (!isNarrowed(target)) return { run, quote };
-  return { run, quote: { ...quoteFor(target, division.matches, inquiry), known: quote.known } };
-}
-
 /** Where an earlier run holds all of it. */
 const withoutCost = (quote: Quote): Quote => ({
   ...quote,
   ...{ kept: quote.rows, credits: ZERO, total: ZERO, balanceAfter: quote.balance, requests: 0, durationMs: 0 },
 });
-
-/** Of which parts a run is: offsets are within them. */
-function divisionIn(
-  plan: Plan | undefined,
-): Pick<Plan, "parts" | "counts" | "unreached" | "overlap" | "draw"> | undefined {
-  if (plan === undefined) return undefined;
-  const keys = ["parts", "counts", "unreached", "overlap", "draw"] as const;
-  return Object.fromEntries(keys.flatMap((key) => (plan[key] === undefined ? [] : [[key, plan[key]]])));
-}
