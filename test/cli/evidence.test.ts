@@ -185,7 +185,7 @@ describe("runs of one state folder side by side", () => {
 describe("the caps of other doors", () => {
   test("a budget of jobs counts what an error cost, and the next job is refused", async () => {
     const s = await scene({ people: 60, faultTells: "used", faultCosts: 50, mishap: () => "500-charged" });
-    const job = { filters: { country: "x" }, limit: 5, max_credits: 5 };
+    const job = { command: "search", filters: { country: "x" }, limit: 5, max_credits: 5 };
     const document = { budget: "50/month", jobs: { a: { ...job, output: "a.csv" }, b: { ...job, output: "b.csv" } } };
     writeFileSync(s.u.file("jobs.jsonc"), JSON.stringify(document));
     for (const name of ["a", "b"]) {
