@@ -332,7 +332,7 @@ test("service data names what is kept, of how many people and how old", async ()
     ["dataset", 1, 241],
     ["stored replies", 4, 241],
     ["console exports", 1, null],
-    ["console segments", 2, null],
+    ["console segments", 3, null],
     ["audit", expect.any(Number), null],
     ["ledger", 1, null],
   ]);

@@ -23,7 +23,7 @@ const CEILINGS: Readonly<Record<string, { readonly most: number; readonly goal: 
   "lines of the longest function": { most: 80, goal: 80, air: 20 },
   "names exported by two files or more": { most: 125, goal: 15, air: 90 },
   "comments, % of characters": { most: 13, goal: 10, air: 4 },
-  "comment lines over 120 columns": { most: 760, goal: 0, air: 760 },
+  "comment lines over 120 columns": { most: 560, goal: 0, air: 760 },
 };
 
 const files = readdirSync(SRC, { recursive: true, encoding: "utf8" })
