@@ -228,3 +228,15 @@ test("what is owned is not paid for again: a quote says how many are yours and b
   expect((await agent.call("quote", enrich)).data).toMatchObject({ yours: 1, profiles: 0, credits: 0 });
   expect((await agent.call("quote", { ...enrich, again: true })).data).toMatchObject({ yours: 0, credits: 1 });
 });
+
+test("a quote says which of several values matches nobody, and why nobody does", async () => {
+  const agent = await start(["--max-credits", "5"]);
+  const some = await quoted(agent, 2, { country: ["USA", "germany"] });
+  expect(some.data.hints).toEqual([
+    expect.stringMatching(/^country "USA" matches nobody: country "united states" counts/),
+  ]);
+  const nobody = await quoted(agent, 2, { country: "USA" });
+  expect(nobody.data).toMatchObject({ credits: 0, hints: [expect.stringContaining('country "united states" counts')] });
+  expect(nobody.text).toContain("hint: country");
+  expect(await spent()).toBe(0);
+});
