@@ -94,7 +94,8 @@ class OwnedSegment implements Ownership {
       if (this.#library !== undefined && total > 0) await requireSound(this.#segment, this.#counts);
       const people = this.#people();
       const presence = this.#withoutForgotten(await this.#presenceOf(people));
-      const { present } = presence;
+      const { present, unknown } = presence;
+      if (unknown.length > 0) this.#deps.onWarning(untoldText(unknown.length));
       const calls = this.#counts.calls;
       const left = maxCalls - calls - this.#callsToLook(people.length);
       const look = { ...presence, members: people, listSize: this.#counts.listSize };
@@ -312,6 +313,9 @@ export function memberOf({ identity, address, name, values, version }: OwnedPers
   const listed = address === undefined ? undefined : ownedAddress(address);
   return { identity, address: listed, name, values, named: known, known };
 }
+
+const untoldText = (people: number): string =>
+  `warning: ${counted(people, "person whom you own has", "people whom you own have")} neither address nor name, so nothing tells them from new ones: they may be paid for again`;
 
 async function tooManyCalls(look: Look, { maxCalls, callsPerCredit }: Bounds): Promise<CliError> {
   const { total, others } = look;

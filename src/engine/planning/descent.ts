@@ -158,6 +158,8 @@ class Search {
       () => this.#halves(node, 0),
       () => this.#steps(node, true),
     ];
+    // Who has no address cannot be asked after: only names tell where they are, and by values they would be bought again.
+    if (node.placed.some((member) => !member.known && member.address === undefined)) ways.push(...ways.splice(1, 1));
     // Where it is not known who is in it, names tell nothing.
     if (known || node.afloat > 0) ways.unshift(() => this.#halves(node, LIKELY));
     let best: Division = NONE;
