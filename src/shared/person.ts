@@ -92,6 +92,11 @@ export class Person {
     return [...this.#addresses];
   }
 
+  /** The identities of tables that are the person's. */
+  get identities(): readonly string[] {
+    return [...[...this.#ids.values()].flatMap((ids) => [...ids]), ...this.addresses.map((address) => `@${address}`)];
+  }
+
   /** As the suppression list takes them. */
   get words(): readonly { readonly word: string; readonly kind: "id" | "address" }[] {
     const ids = new Set([...this.#ids.values()].flatMap((some) => [...some]));
@@ -152,7 +157,7 @@ export interface Sighting {
 }
 
 /** The different people among these: records are of one person where they share an address, or an id of the same service. */
-export function peopleAmong(sightings: readonly Sighting[]): readonly ReadonlySet<string>[] {
+function peopleAmong(sightings: readonly Sighting[]): readonly ReadonlySet<string>[] {
   const people: Set<string>[] = [];
   for (const { who, service } of sightings) {
     const names = [who.address, who.id === undefined ? undefined : `${service} ${who.id}`].filter(

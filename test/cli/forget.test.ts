@@ -128,9 +128,9 @@ describe("headcount forget", () => {
     const asked = await me.run(["forget", canary.id], { tty: true, answers: ["n"] });
     expect([asked.code, asked.stderr]).toEqual([10, expect.stringContaining("look yourself")]);
     expect(holding(join(me.dir, "state"), canary).length).toBeGreaterThan(6);
-    const { code, stderr } = await me.run(["forget", canary.id, "--yes"]);
+    const { code, stdout, stderr } = await me.run(["forget", canary.id, "--yes"]);
     expect([code, stderr]).toEqual([5, expect.stringContaining("sales.csv")]);
-    expect(stderr).toContain("crm.duckdb#people");
+    expect(stdout).toContain(`rows deleted: duckdb:${me.file("crm.duckdb")}#people`);
     expect(holding(join(me.dir, "state"), canary)).toEqual([]);
     expect(me.read("sales.csv")).toContain("mine");
   });

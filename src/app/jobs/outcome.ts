@@ -15,7 +15,7 @@ import { harmlessLine } from "../../shared/contract/text.ts";
 import { type CliError, EXIT, usageError } from "../../shared/errors.ts";
 import { duration } from "../../shared/numbers.ts";
 import { failureOf } from "../failures.ts";
-import { notePlace } from "../keep/places.ts";
+import { enterOwn } from "../keep/places.ts";
 
 /** How one export went: a line of `--log`, what `--notify` gets, and what `jobs status` reads (docs/jobs.md, "Log"). */
 export interface Outcome {
@@ -88,7 +88,7 @@ export async function told(
     // Before anything is bought: a log that cannot be written is a mistake of the command.
     if (telling.log !== undefined) {
       await openLog(telling.log).then((file) => file.close());
-      await notePlace(context, { what: "log", path: telling.log });
+      await enterOwn("log", telling.log, context);
     }
     ended = await work();
   } catch (error) {

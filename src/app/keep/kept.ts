@@ -3,11 +3,13 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { findFolder, stateDir } from "../../engine/connections/paths.ts";
 import { Library } from "../../engine/library/library.ts";
+import { REGISTER } from "../../engine/output/register.ts";
 import { engineOf } from "../../engine/output/tables/target.ts";
 import { Disk } from "../../engine/runs/disk.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
 import type { Context } from "../../shared/context.ts";
 import { usersFiles } from "./places.ts";
+import { registerOf } from "./store.ts";
 
 /** One kind of thing that is kept in one place. Times are epoch milliseconds. */
 export interface Kept {
@@ -58,7 +60,7 @@ export async function keptHere(context: Context): Promise<readonly Kept[]> {
   const store = new RunStore(state, new Disk());
   const runs = await store.list();
   const kept: Kept[] = [];
-  const known = new Set(["runs", "library", "suppression", "places.ndjson"]);
+  const known = new Set(["runs", "library", "suppression", REGISTER]);
   if (runs.length > 0) {
     const path = join(state, "runs");
     const { bytes } = await filesAt(path);
@@ -98,12 +100,11 @@ export async function keptHere(context: Context): Promise<readonly Kept[]> {
       library.close();
     }
   }
-  const outputs = new Map(
-    runs.flatMap(({ plan, rows }) => (plan.output === null ? [] : [[plan.output, rows] as const])),
-  );
-  for (const path of lists) if (!outputs.has(path)) outputs.set(path, 0);
-  for (const [path, rows] of outputs) {
-    const what = lists.includes(path) ? "list" : "output";
+  const entries = await registerOf(context).entries();
+  const rowsOfRun = new Map(runs.map(({ plan, rows }) => [plan.id, rows] as const));
+  for (const { by, path, what: written } of entries.filter((entry) => entry.what !== "log" && entry.what !== "jobs")) {
+    const what = lists.includes(path) ? "list" : written;
+    const rows = written === "output" ? (rowsOfRun.get(by) ?? null) : null;
     if (engineOf(path) !== undefined) {
       kept.push({ what: "table", path, items: 1, people: null, rows, bytes: null, oldest: null, newest: null });
     } else if (existsSync(path)) {

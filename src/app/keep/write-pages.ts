@@ -10,6 +10,7 @@ import { usageError } from "../../shared/errors.ts";
 import { checkFields, collectColumns, publishedFields } from "../../shared/rows/columns.ts";
 import type { Page } from "../../shared/rows/page.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
+import { registerOf } from "./store.ts";
 
 /** All pages; asked for again where a file has to be written again. */
 export type Pages = () => AsyncIterable<Page>;
@@ -34,8 +35,9 @@ export const REPLACING: Guard = { overwrite: true, allowEmpty: true, minRows: un
 export async function writePages(
   pages: Pages,
   { output: target, stream, rendering, guard, name }: Writing,
-  { pid, interrupted }: Pick<Context, "pid" | "interrupted">,
+  context: Context,
 ): Promise<{ readonly rows: number; readonly file: Facts | undefined; readonly notices: readonly string[] }> {
+  const { pid, interrupted } = context;
   const path = await placeOf(target);
   if (path !== undefined && !guard.overwrite && (await exists(path))) {
     throw usageError(`${target} exists`, "add --overwrite, or choose another name with -o", "file_exists");
@@ -44,7 +46,8 @@ export async function writePages(
   const { kind, format, packing, fields } = rendering;
   await checkSink({ ...guard, format, packing, fields, output: path, excel: false, raw: false }, kind, disk);
   const output = await openSink({
-    ...{ output: path, stream, name: `${name}-${pid}`, rendering, guard, disk, interrupted },
+    ...{ output: path, stream, rendering, guard, interrupted },
+    place: { name: `${name}-${pid}`, by: name, disk, register: registerOf(context, disk) },
   });
   let rows = 0;
   try {

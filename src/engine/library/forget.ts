@@ -19,12 +19,6 @@ function peopleOf(database: DatabaseSyncInstance, is: (body: string) => boolean)
   return JSON.stringify([...people]);
 }
 
-export function outputsWith(database: DatabaseSyncInstance, is: (body: string) => boolean): string[] {
-  const bought = `SELECT run FROM purchase WHERE person IN ${THESE}`;
-  const sql = `SELECT DISTINCT output FROM run WHERE output IS NOT NULL AND id IN (${bought}) ORDER BY output`;
-  return (database.prepare(sql).all(peopleOf(database, is)) as { output: string }[]).map(({ output }) => output);
-}
-
 /**
  * Takes people out of a library with every record, list and change of theirs. What they cost stays, as purchases of nobody: under the
  * negative of the number that they had.

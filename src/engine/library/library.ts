@@ -7,16 +7,7 @@ import { canonicalAddress, isSlug, normalForm } from "../../shared/contract/norm
 import { NOBODY_SUPPRESSED, type Suppression } from "../../shared/contract/suppression.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
 import { askViews, type QueryAnswer } from "./ask.ts";
-import {
-  type Body,
-  bodiesOf,
-  forgetPeople,
-  forgetTargets,
-  forgottenOf,
-  keepForgotten,
-  outputsWith,
-  wipe,
-} from "./forget.ts";
+import { type Body, bodiesOf, forgetPeople, forgetTargets, forgottenOf, keepForgotten, wipe } from "./forget.ts";
 import { Hidden } from "./hidden.ts";
 import { fieldsOf, type Purchase } from "./history.ts";
 import { Lists } from "./lists.ts";
@@ -238,11 +229,6 @@ export class Library {
   /** Every record that came of everybody, suppressed ones too, as JSON text. */
   bodies(): Iterable<Body> {
     return bodiesOf(this.#database);
-  }
-
-  /** Files and tables of the runs, also those that were removed since, that bought people of some records. */
-  outputsWith(is: (body: string) => boolean): string[] {
-    return outputsWith(this.#database, is);
   }
 
   /** Deletes the people of some records so that no byte of them is left. @param named whether the text of what a run was bought by names them */

@@ -10,9 +10,10 @@ import { CliError, usageError } from "../../shared/errors.ts";
 import { AskedFields, collectColumns, noRowHas } from "../../shared/rows/columns.ts";
 import type { Page, View } from "../../shared/rows/page.ts";
 import { type Disk, errorCode, FILE_MODE, remove } from "../runs/disk.ts";
-import { createView, isWhole, type Rendering } from "./formats.ts";
+import { createView, formName, isWhole, type Rendering } from "./formats.ts";
 import { openPacker, type Packer } from "./packing.ts";
 import { checkRows, clearLeftovers, type Guard, naming } from "./publish.ts";
+import type { Register, Writing } from "./register.ts";
 
 export interface Output {
   write(page: Page): Promise<void>;
@@ -23,6 +24,22 @@ export interface Output {
   publish(): Promise<void>;
   abort(): Promise<void>;
 }
+
+/** Where an output takes form. */
+export interface Place {
+  /** Keeps two unfinished outputs apart. */
+  readonly name: string;
+  /** The run, or the command, that writes it. */
+  readonly by: string;
+  readonly disk: Disk;
+  readonly register: Register;
+}
+
+/** What the register is told of rows before they appear. */
+export const entered = (path: string, rendering: Rendering, { by }: Place, sha256?: string): Writing => ({
+  ...{ path, what: "output", by, kind: rendering.kind, format: formName(rendering) },
+  sha256: sha256 === undefined ? [] : [sha256],
+});
 
 /** What was written. Of a file its size and digest, of a table how many rows are new in it. */
 export interface Facts {
@@ -98,9 +115,10 @@ export class FileOutput implements Output {
   readonly #path: string;
   readonly #part: string;
   readonly #rendering: Rendering;
-  readonly #disk: Disk;
+  readonly #place: Place;
   readonly #guard: Guard;
   readonly #asked: AskedFields;
+  #sha256 = "";
   #file: FileHandle | undefined;
   #view: View | undefined;
   #hash: Hash = createHash("sha256");
@@ -110,20 +128,18 @@ export class FileOutput implements Output {
   readonly #buffer = Buffer.allocUnsafeSlow(WRITE_BYTES);
   #filled = 0;
 
-  private constructor(path: string, part: string, rendering: Rendering, guard: Guard, disk: Disk) {
+  private constructor(path: string, rendering: Rendering, guard: Guard, place: Place) {
     this.#path = path;
-    this.#part = part;
+    this.#part = join(dirname(path), `.${basename(path)}.${place.name}.part`);
     this.#rendering = rendering;
     this.#asked = new AskedFields(rendering.fields);
     this.#guard = guard;
-    this.#disk = disk;
+    this.#place = place;
   }
 
-  /** Begins a file. @param name keeps two runs' unfinished files apart */
-  static async open(path: string, name: string, rendering: Rendering, guard: Guard, disk: Disk): Promise<FileOutput> {
+  static async open(path: string, rendering: Rendering, guard: Guard, place: Place): Promise<FileOutput> {
     await clearLeftovers(path);
-    const part = join(dirname(path), `.${basename(path)}.${name}.part`);
-    const output = new FileOutput(path, part, rendering, guard, disk);
+    const output = new FileOutput(path, rendering, guard, place);
     await output.#begin(rendering.fields);
     return output;
   }
@@ -198,7 +214,8 @@ export class FileOutput implements Output {
     if (this.#packer !== undefined) await this.#store(await this.#packer.end());
     await this.#file?.sync();
     await this.#close();
-    return { path: this.#path, bytes: this.#bytes, sha256: this.#hash.digest("hex"), added: null };
+    this.#sha256 = this.#hash.digest("hex");
+    return { path: this.#path, bytes: this.#bytes, sha256: this.#sha256, added: null };
   }
 
   async #parquet(pages: () => AsyncIterable<Page>): Promise<Facts> {
@@ -207,7 +224,8 @@ export class FileOutput implements Output {
     const { kind, fields } = this.#rendering;
     await writeParquet({ pages, kind, columns: fields, file: this.#part });
     const { size } = await stat(this.#part);
-    return { path: this.#path, bytes: size, sha256: (await sha256Of(this.#part)) ?? "", added: null };
+    this.#sha256 = (await sha256Of(this.#part)) ?? "";
+    return { path: this.#path, bytes: size, sha256: this.#sha256, added: null };
   }
 
   async #close(): Promise<void> {
@@ -219,10 +237,9 @@ export class FileOutput implements Output {
   async publish(): Promise<void> {
     const { overwrite } = this.#guard;
     const path = this.#path;
-    await naming(
-      path,
-      overwrite ? this.#disk.rename(this.#part, path, "output") : this.#disk.place(this.#part, path, "output"),
-    );
+    const { disk, register } = this.#place;
+    await register.enter(entered(path, this.#rendering, this.#place, this.#sha256));
+    await naming(path, overwrite ? disk.rename(this.#part, path, "output") : disk.place(this.#part, path, "output"));
   }
 
   async abort(): Promise<void> {

@@ -3,6 +3,7 @@ import type { CompanyQuery } from "../client/types.ts";
 import { type Distinct, distinctPages } from "../output/distinct.ts";
 import type { Output } from "../output/output.ts";
 import { naming } from "../output/publish.ts";
+import { Register } from "../output/register.ts";
 import { writtenAs } from "../output/sinks/sink.ts";
 import type { Run } from "../runs/run.ts";
 import { companyNotFound, incomplete, newUnreached, notComplete, nothingLookedUp } from "./failures.ts";
@@ -40,7 +41,7 @@ export async function deliver(
   >,
   /** Whether an earlier session of the run may have written the files beside the output. */
   continued: boolean,
-  { disk, now, onNotice }: Pick<ExportDeps, "disk" | "now" | "onNotice">,
+  { disk, now, onNotice, stateDir }: Pick<ExportDeps, "disk" | "now" | "onNotice" | "stateDir">,
 ): Promise<Pick<Finished, "receipt" | "misses">> {
   const missed = theOneMissed(run);
   if (missed !== undefined) throw companyNotFound(missed, run.state.uncertain);
@@ -56,10 +57,15 @@ export async function deliver(
     finishedAt: now(),
   });
   const mayReplace = options.overwrite || continued;
+  const register = new Register(stateDir, disk, now);
+  const beside = async (path: string, what: "receipt" | "misses", text: string): Promise<void> => {
+    await register.enter({ path, what, by: run.id, kind: null, format: null, sha256: [] });
+    await naming(path, disk.replaceFile(path, text, what === "receipt" ? "receipt copy" : what, mayReplace));
+  };
   const copyReceipt = async (copy: Receipt): Promise<void> => {
     if (options.receipt === undefined) return;
     const text = `${JSON.stringify(copy, null, 2)}\n`;
-    await naming(options.receipt, disk.replaceFile(options.receipt, text, "receipt copy", mayReplace));
+    await beside(options.receipt, "receipt", text);
   };
   const { shortfall, received, count, bound } = receipt;
   if (shortfall !== null || (options.requireComplete && !receipt.complete)) {
@@ -82,7 +88,7 @@ export async function deliver(
   const misses = missesOf(run);
   if (options.misses !== undefined) {
     const text = misses.map((line) => `${line}\n`).join("");
-    await naming(options.misses, disk.replaceFile(options.misses, text, "misses", mayReplace));
+    await beside(options.misses, "misses", text);
   }
   await copyReceipt(whole);
   return { receipt: whole, misses };

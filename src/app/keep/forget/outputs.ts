@@ -1,10 +1,12 @@
 import { basename, dirname, join } from "node:path";
 import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
-import { chooseForm, type Form, savedForm } from "../../../engine/output/formats.ts";
+import { type Form, savedForm } from "../../../engine/output/formats.ts";
 import { exists, sha256Of } from "../../../engine/output/output.ts";
-import { type Packing, unpacked } from "../../../engine/output/packing.ts";
+import type { Entry } from "../../../engine/output/register.ts";
 import { templateOf, type Written, writtenAs } from "../../../engine/output/sinks/sink.ts";
-import { engineOf } from "../../../engine/output/tables/target.ts";
+import { rowsOfPerson } from "../../../engine/output/tables/people.ts";
+import { engineOf, parseTable } from "../../../engine/output/tables/target.ts";
+import { textOf } from "../../../engine/output/text-of.ts";
 import { type Disk, remove } from "../../../engine/runs/disk.ts";
 import type { Plan } from "../../../engine/runs/plan.ts";
 import type { RunStore } from "../../../engine/runs/run-store.ts";
@@ -18,24 +20,21 @@ import type { RunFound } from "./find.ts";
 /** A file, or a table, that was written from what is kept. */
 export interface OutputFound {
   readonly path: string;
-  /** `again`: it is as headcount wrote it, and is written again without the person. `left`: somebody has to look at it. */
-  readonly how: "again" | "left";
+  /** `again`: it is as headcount wrote it, and is written again without the person. `deleted`: rows of a table. `left`: somebody has to look. */
+  readonly how: "again" | "deleted" | "left";
   readonly run: string | undefined;
 }
 
-/** What can be read as text, once it is unpacked. Whatever else a run with the person wrote holds the person for all that anybody knows. */
-const isText = ({ format }: Form): boolean => !["xlsx", "parquet", "duckdb", "postgres"].includes(format);
-
-/** Whether a file, unpacked, names the person. What cannot be unpacked may hold anybody. */
-async function mentions(path: string, person: Person, packing?: Packing): Promise<boolean> {
-  return person.isNamedInAll(unpacked(path, packing)).catch((error: unknown) => {
-    if (packing === undefined) throw error;
+/** Whether a file, unpacked, names the person. What is not as it was written may hold anybody. */
+async function mentions(path: string, person: Person, form?: Form): Promise<boolean> {
+  return person.isNamedInAll(textOf(path, form)).catch((error: unknown) => {
+    if (form === undefined) throw error;
     return true;
   });
 }
 
 /** The outputs of a run that have the person. */
-export async function outputsOf({ plan, rows, named, receipt }: RunFound, person: Person): Promise<OutputFound[]> {
+export async function outputsOf({ plan, named, receipt }: RunFound, person: Person): Promise<OutputFound[]> {
   const found: OutputFound[] = [];
   for (const path of [plan.receipt, plan.misses]) {
     if (path != null && (await exists(path)) && (await mentions(path, person)))
@@ -44,34 +43,45 @@ export async function outputsOf({ plan, rows, named, receipt }: RunFound, person
   const { output: path } = plan;
   if (path === null) return found;
   const form = savedForm(plan.view.format);
-  const has = rows > 0 || receipt?.forgetting !== undefined;
-  if (engineOf(path) !== undefined) return has ? [...found, { path, how: "left", run: plan.id }] : found;
-  if (!(await exists(path)) || !(isText(form) ? await mentions(path, person, form.packing) : has)) return found;
+  if (engineOf(path) !== undefined) return found;
+  if (!(await exists(path)) || !(await mentions(path, person, form))) return found;
   const sha256 = await sha256Of(path);
   const ours = [receipt?.output?.sha256, receipt?.replaces].includes(sha256);
   return [...found, { path, how: ours && receipt?.output?.file === path && !named ? "again" : "left", run: plan.id }];
 }
 
-function formOfFile(path: string): Form | undefined {
-  try {
-    return chooseForm(undefined, path, false);
-  } catch {
-    return undefined;
-  }
+/** What was looked at for a person, of all that was ever written and is still there. */
+export interface Looked {
+  readonly outputs: readonly OutputFound[];
+  readonly files: number;
+  readonly tables: number;
 }
 
-/** The files of a list, or of runs that are gone, that have the person, for all that anybody knows. A refresh writes a list again. */
-export async function listFiles(paths: readonly string[], person: Person): Promise<OutputFound[]> {
-  const found: OutputFound[] = [];
-  for (const path of paths) {
-    const isTable = engineOf(path) !== undefined;
-    if (!isTable && !(await exists(path))) continue;
-    const form = isTable ? undefined : formOfFile(path);
-    const isRead = form !== undefined && isText(form);
-    if (!isRead || (await mentions(path, person, form.packing))) found.push({ path, how: "left", run: undefined });
+/** The files and tables of the register that have the person; those that runs write again apart. */
+export async function registered(entries: readonly Entry[], person: Person): Promise<Looked> {
+  const outputs: OutputFound[] = [];
+  let [files, tables] = [0, 0];
+  for (const { path, what, format, kind } of entries) {
+    if (what === "log" || what === "jobs") continue;
+    if (engineOf(path) !== undefined) {
+      tables++;
+      const rows = kind === "person" ? await rowsIn(path, person) : 0;
+      if (rows !== 0) outputs.push({ path, how: rows === undefined ? "left" : "deleted", run: undefined });
+    } else if (await exists(path)) {
+      files++;
+      const form = format === null ? undefined : savedForm(format);
+      if (await mentions(path, person, form)) outputs.push({ path, how: "left", run: undefined });
+    }
   }
-  return found;
+  return { outputs, files, tables };
 }
+
+/** Undefined where the table cannot be asked. One that is gone has nobody. */
+const rowsIn = async (path: string, person: Person): Promise<number | undefined> => {
+  const target = parseTable(path, "/");
+  if (target.engine === "duckdb" && !(await exists(target.file))) return 0;
+  return rowsOfPerson(path, person.identities, false).catch(() => undefined);
+};
 
 const draftOf = ({ id, output }: Plan): string =>
   join(dirname(output ?? ""), `.${basename(output ?? "")}.${id}.forget`);

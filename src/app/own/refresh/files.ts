@@ -8,6 +8,7 @@ import { failpoint } from "../../../engine/runs/failpoint.ts";
 import type { Context } from "../../../shared/context.ts";
 import { usageError } from "../../../shared/errors.ts";
 import type { Page } from "../../../shared/rows/page.ts";
+import { registerOf } from "../../keep/store.ts";
 
 export const BESIDE = ["added", "removed", "changed"] as const;
 export type Beside = (typeof BESIDE)[number];
@@ -48,10 +49,9 @@ export async function writeTogether(
       const output = await openSink({
         output: await checkOutput(path),
         stream: context.stdout,
-        name: `owned-${context.pid}`,
         rendering,
         guard,
-        disk,
+        place: { name: `owned-${context.pid}`, by: "refresh", disk, register: registerOf(context, disk) },
         interrupted: context.interrupted,
       });
       outputs.push(output);

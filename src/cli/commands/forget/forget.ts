@@ -2,18 +2,18 @@ import { keptOf, learn, nobody, type RunFound, runsWith } from "../../../app/kee
 import { forgetHistory, type HistoryFound, historiesWith } from "../../../app/keep/forget/histories.ts";
 import { type MentionFound, mentionLines, mentionsOf } from "../../../app/keep/forget/mentions.ts";
 import {
-  listFiles,
   type OutputFound,
   outputsOf,
+  registered,
   removePart,
   replaceOutput,
   writeAgain,
 } from "../../../app/keep/forget/outputs.ts";
-import { forgetPlaces } from "../../../app/keep/places.ts";
-import { BESIDE, besideName } from "../../../app/own/refresh/files.ts";
+import { registerOf } from "../../../app/keep/store.ts";
 import { stateDir } from "../../../engine/connections/paths.ts";
 import { Library } from "../../../engine/library/library.ts";
 import { sha256Of } from "../../../engine/output/output.ts";
+import { rowsOfPerson } from "../../../engine/output/tables/people.ts";
 import { Disk } from "../../../engine/runs/disk.ts";
 import { failpoint } from "../../../engine/runs/failpoint.ts";
 import { RunStore } from "../../../engine/runs/run-store.ts";
@@ -77,14 +77,24 @@ async function forget(word: string, options: ForgetOptions, context: Context): P
   await list.add(names, FORGOTTEN);
   for (const run of found.runs) await forgetRun(run, found, store, disk, context);
   for (const { job } of found.histories) await forgetHistory(job, found.person, disk, context);
-  await forgetPlaces(context, (text) => found.person.isNamedIn(text));
+  for (const { path, how } of found.outputs)
+    if (how === "deleted") await rowsOfPerson(path, found.person.identities, true);
   // What a process had not deleted of a run that died while it removed it.
   await store.sweep();
   for (const path of found.libraries) await forgetIn(path, found.person, store);
+  const register = registerOf(context, disk);
+  const entries = await register.entries();
+  const after = await registered(entries, found.person);
+  // Their own names name the person: nothing of ours keeps them.
+  for (const { path } of entries) if (found.person.isNamedIn(path)) await register.drop(path);
   report(found, "forgot", printer);
-  const left = found.outputs.filter(({ how }) => how === "left");
+  const left = after.outputs;
   const lines = found.mentions.flatMap(mentionLines);
-  if (left.length === 0 && lines.length === 0) return;
+  if (left.length === 0 && lines.length === 0) {
+    const looked = `${counted(after.files, "file")} and ${counted(after.tables, "table")}`;
+    if (!printer.json) printer.text(`looked again at ${looked} that were written: none has the person\n`);
+    return;
+  }
   const outputs = `${counted(left.length, "output")} may still have the person: changed since, a table, a list, or of a run that is gone`;
   const mentions = `${counted(found.mentions.length, "file of yours names", "files of yours name")} the person: a log, jobs or a segment`;
   throw new CliError({
@@ -95,7 +105,7 @@ async function forget(word: string, options: ForgetOptions, context: Context): P
     hint:
       left.length === 0
         ? "delete or edit these lines by hand"
-        : "headcount refresh writes a list again without the person; delete or edit the others",
+        : "headcount refresh writes a list again without the person, runs export and owned export theirs (with --overwrite); delete or edit the others",
   });
 }
 
@@ -126,17 +136,11 @@ async function find(word: string, store: RunStore, context: Context): Promise<Fo
   const outputs: OutputFound[] = [];
   for (const run of all) outputs.push(...(await outputsOf(run, person)));
   let owned = 0;
+  outputs.push(...(await registered(await registerOf(context).entries(), person)).outputs);
   for (const path of kept.libraries) {
     const library = await Library.open(path, await store.suppression());
     try {
       owned += new Set([...library.bodies()].filter(({ body }) => person.isOf(body, path)).map(({ n }) => n)).size;
-      for (const output of library.lists.outputs()) {
-        const files = [output, ...BESIDE.map((what) => besideName(output, what))];
-        outputs.push(...(await listFiles(files, person)));
-      }
-      const known = new Set(kept.runs.map(({ plan }) => plan.output));
-      const gone = library.outputsWith((body) => person.isOf(body, path)).filter((output) => !known.has(output));
-      outputs.push(...(await listFiles(gone, person)));
     } finally {
       library.close();
     }
@@ -144,6 +148,7 @@ async function find(word: string, store: RunStore, context: Context): Promise<Fo
   const touched = ({ plan, rows, named, receipt }: RunFound): boolean =>
     rows > 0 || named || receipt?.forgetting !== undefined || outputs.some(({ run }) => run === plan.id);
   const runs = all.filter(touched);
+  // A run's own stands first: it knows more of it.
   const once = [...new Map(outputs.toReversed().map((output) => [output.path, output])).values()];
   // Somebody who is on the list may be there because an earlier attempt was cut short: what it deleted is wiped.
   const histories = await historiesWith(person, context);
@@ -196,6 +201,12 @@ async function forgetIn(path: string, person: Person, store: RunStore): Promise<
   }
 }
 
+const OUTPUT_LINES: Readonly<Record<OutputFound["how"], (path: string) => string>> = {
+  again: (path) => `written again: ${path}`,
+  deleted: (path) => `rows deleted: ${path}`,
+  left: (path) => `left, look yourself: ${path}`,
+};
+
 function linesOf({ runs, owned, outputs, histories, mentions }: Found): string[] {
   return [
     ...runs.map(({ plan, rows, named }) =>
@@ -203,7 +214,7 @@ function linesOf({ runs, owned, outputs, histories, mentions }: Found): string[]
     ),
     `library: ${counted(owned, "person", "people")}`,
     ...histories.map(({ job, lines }) => `history of job ${job}: ${counted(lines, "line")}`),
-    ...outputs.map(({ path, how }) => (how === "again" ? `written again: ${path}` : `left, look yourself: ${path}`)),
+    ...outputs.map(({ path, how }) => OUTPUT_LINES[how](path)),
     ...mentions.flatMap(mentionLines).map((place) => `left, by hand: ${place}`),
   ];
 }

@@ -4,7 +4,7 @@ import { jobsNamed } from "../../../app/jobs/file.ts";
 import { historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
 import { type Done, type Quoted, quoteJob, runJob, type Terms } from "../../../app/jobs/run.ts";
 import { nextTime } from "../../../app/jobs/schedule.ts";
-import { notePlace } from "../../../app/keep/places.ts";
+import { enterOwn } from "../../../app/keep/places.ts";
 import { quoteJson } from "../../../engine/purchase/quote.ts";
 import type { Context } from "../../../shared/context.ts";
 import type { Credits } from "../../../shared/contract/money.ts";
@@ -44,7 +44,7 @@ export async function runJobs(
   context: Context,
 ): Promise<void> {
   const printer = new Printer(context, options);
-  await notePlace(context, { what: "jobs", path: file.path });
+  await enterOwn("jobs", file.path, context);
   const chosen = names.length > 0 ? await jobsNamed(file, names) : await dueJobs(file, printer, context);
   const documents: unknown[] = [];
   const failures: Failed[] = [];

@@ -4,7 +4,7 @@ import type { RecordKind } from "../../../shared/rows/values.ts";
 import type { Disk } from "../../runs/disk.ts";
 import type { SavedView } from "../../runs/plan.ts";
 import { type Form, formName, type Rendering } from "../formats.ts";
-import { checkOutput, type Facts, FileOutput, type Output, StreamOutput } from "../output.ts";
+import { checkOutput, type Facts, FileOutput, type Output, type Place, StreamOutput } from "../output.ts";
 import { openPacker } from "../packing.ts";
 import type { Guard } from "../publish.ts";
 import { checkTable, TableOutput } from "../tables/table-output.ts";
@@ -16,20 +16,18 @@ export interface Sink {
   /** Absolute path, or a table (`../tables/target.ts`); undefined: the stream. */
   readonly output: string | undefined;
   readonly stream: Writable;
-  /** Keeps two unfinished outputs apart. */
-  readonly name: string;
   readonly rendering: Rendering;
   readonly guard: Guard;
-  readonly disk: Disk;
+  readonly place: Place;
   readonly interrupted: AbortSignal;
 }
 
 export const openSink = async (sink: Sink): Promise<Output> => {
-  const { output, stream, name, rendering, guard, disk, interrupted } = sink;
+  const { output, stream, rendering, guard, place, interrupted } = sink;
   if (output === undefined) return StreamOutput.open(stream, rendering, guard, interrupted);
   return engineOf(output) !== undefined
-    ? TableOutput.open(output, rendering, guard, { name, disk })
-    : FileOutput.open(output, name, rendering, guard, disk);
+    ? TableOutput.open(output, rendering, guard, place)
+    : FileOutput.open(output, rendering, guard, place);
 };
 
 /** How rows are asked for: what a run keeps, and what `resume` finds again. */

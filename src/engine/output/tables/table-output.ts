@@ -1,21 +1,17 @@
 import { CliError, usageError } from "../../../shared/errors.ts";
 import { AskedFields, noRowHas } from "../../../shared/rows/columns.ts";
 import type { Page } from "../../../shared/rows/page.ts";
-import type { Disk } from "../../runs/disk.ts";
 import { errorCode } from "../../runs/disk.ts";
 import type { Rendering } from "../formats.ts";
-import { checkOutput, exists, type Facts, type Output } from "../output.ts";
+import { checkOutput, entered, exists, type Facts, type Output, type Place } from "../output.ts";
 import { checkRows, clearLeftovers, type Guard, naming } from "../publish.ts";
 import { survey } from "../whole/survey.ts";
 import { parseTable, type TableTarget, tableText } from "./target.ts";
 import { IDENTITY, identified, TableRefusal, type TableWriter } from "./writer.ts";
 
-interface Place {
-  readonly name: string;
-  readonly disk: Disk;
-}
+type Beside = Pick<Place, "name" | "disk">;
 
-const open = async (target: TableTarget, place: Place): Promise<TableWriter> =>
+const open = async (target: TableTarget, place: Beside): Promise<TableWriter> =>
   target.engine === "duckdb"
     ? (await import("./duckdb.ts")).openDuckDb(target, place)
     : (await import("./postgres.ts")).openPostgres(target);
@@ -31,7 +27,7 @@ export async function checkTable(
   output: string,
   { kind, fields }: Pick<Rendering, "kind" | "fields">,
   guard: Guard,
-  place: Place,
+  place: Beside,
 ): Promise<void> {
   checkGuard(guard);
   const target = parseTable(output, "/");
@@ -113,6 +109,7 @@ export class TableOutput implements Output {
     const writer = this.#writer;
     const path = this.#target.engine === "duckdb" ? this.#target.file : "";
     try {
+      await this.#place.register.enter(entered(tableText(this.#target), this.#rendering, this.#place));
       if (writer !== undefined) await naming(path, writer.commit());
       this.#writer = undefined;
     } catch (error) {

@@ -1,0 +1,78 @@
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { RecordKind } from "../../shared/rows/values.ts";
+import { type Disk, remove } from "../runs/disk.ts";
+
+/** What is entered of a file or table before it appears. */
+export interface Writing {
+  /** Absolute path, or a table (`tables/target.ts`). */
+  readonly path: string;
+  readonly what: "output" | "receipt" | "misses" | "log" | "jobs";
+  /** The run, or the command, that writes it. */
+  readonly by: string;
+  /** Whom its rows are of; null: no rows. */
+  readonly kind: RecordKind | null;
+  /** `csv`, `csv.gz`; null: text. */
+  readonly format: string | null;
+  /** What it may be as it was written: of two while one takes the place of the other. */
+  readonly sha256: readonly string[];
+}
+
+export interface Entry extends Writing {
+  /** ISO-8601. */
+  readonly at: string;
+}
+
+/**
+ * Everything that was ever written, by any door: one entry for each path, in a file of its own, so that processes need not wait for each
+ * other. Entered before the file appears, so that a process that is killed leaves none that nobody knows of.
+ */
+export class Register {
+  readonly #folder: string;
+  readonly #disk: Disk;
+  readonly #now: () => number;
+
+  constructor(stateDir: string, disk: Disk, now: () => number) {
+    this.#folder = join(stateDir, REGISTER);
+    this.#disk = disk;
+    this.#now = now;
+  }
+
+  #file(path: string): string {
+    return join(this.#folder, `${createHash("sha256").update(path).digest("hex").slice(0, 32)}.json`);
+  }
+
+  async enter(writing: Writing): Promise<void> {
+    const text = await readFile(this.#file(writing.path), "utf8").catch(() => "");
+    const [known] = entryIn(text);
+    if (known !== undefined && isSame(known, writing)) return;
+    await this.#disk.makeFolder(this.#folder);
+    // While the new one takes its place, the old one is known too.
+    const sha256 = [...new Set([...writing.sha256, ...(known?.sha256.slice(0, 1) ?? [])])];
+    const entry: Entry = { ...writing, sha256, at: new Date(this.#now()).toISOString() };
+    await this.#disk.replaceFile(this.#file(writing.path), `${JSON.stringify(entry)}\n`, "register");
+  }
+
+  /** Oldest first. */
+  async entries(): Promise<readonly Entry[]> {
+    const names = (await readdir(this.#folder).catch(() => [])).filter((name) => name.endsWith(".json"));
+    const texts = await Promise.all(names.map((name) => readFile(join(this.#folder, name), "utf8").catch(() => "")));
+    return texts.flatMap(entryIn).sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : a.path < b.path ? -1 : 1));
+  }
+
+  drop = (path: string): Promise<void> => remove(this.#file(path));
+}
+
+const isSame = (a: Writing, b: Writing): boolean =>
+  a.what === b.what && a.by === b.by && a.kind === b.kind && a.format === b.format && a.sha256[0] === b.sha256[0];
+
+export const REGISTER = "register";
+
+function entryIn(text: string): Entry[] {
+  try {
+    return [JSON.parse(text) as Entry];
+  } catch {
+    return [];
+  }
+}
