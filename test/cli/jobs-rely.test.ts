@@ -72,6 +72,7 @@ test.each(["refresh", "search"])("a %s replaces nothing that another wrote, but 
   const before = await charged(service, CREDITS);
   const ran = await run(file, "legal");
   expect(ran).toMatchObject({ code: 2, stderr: expect.stringContaining('"overwrite": true in the job') });
+  expect(await run(file, "legal", "--dry-run")).toMatchObject({ code: 2, stderr: ran.stderr });
   expect({ list: u.read("legal.csv"), charged: await charged(service, CREDITS) }).toEqual({ list, charged: before });
   const allowed = write({ jobs: { legal: { ...job, overwrite: true } } }, "allowed.jsonc");
   expect(await run(allowed, "legal")).toMatchObject({ code: 0 });

@@ -142,11 +142,14 @@ async function looked<T>(
     let list = await followed(order.word, output, { ...work, ...held, given: order.given }, context);
     refuseAddresses(list.filters);
     let finished: Finished | undefined;
-    if (writes !== undefined && output !== undefined) {
+    // What a job quotes is refused as what it does.
+    if (output !== undefined && (writes !== undefined || order.terms.job !== undefined)) {
       // A list of another segment is somebody's, too.
       const known = held.library.lists.at(output)?.canonical === canonicalJson(list.canonical);
       const own = known || (order.word !== undefined && output === (await pathOf(order.word, context)));
       await checkFiles(output, own, known, order.terms.overwrite);
+    }
+    if (writes !== undefined && output !== undefined) {
       const options = { ...buyingOf(work, undefined), maxCredits: order.terms.maxCredits };
       finished = await finishParts(targetOf(list, output), options, work.account, work.deps, events.agreeToRest);
       if (finished !== undefined) {
