@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildProgram } from "../../src/cli/program.ts";
 import { pathOf } from "../../src/cli/reading.ts";
 import { DESCRIBED, describedPath, schemaOf } from "../../src/cli/schemas/all.ts";
-import type { JsonSchema } from "../../src/cli/schemas/json.ts";
+import type { JsonSchema } from "../../src/shared/schema/build.ts";
 import { testContext } from "../support/client.ts";
 import { ConsoleClient } from "../support/console.ts";
 import { BIN, spawnUser, type User, user } from "../support/export.ts";

@@ -323,7 +323,7 @@ describe("the printer", () => {
 
   test("JSON and CSV do nothing to a terminal and lose no byte in a pipe", async () => {
     const evil = "a\u009b1m\u202eb";
-    const document = (printer: Printer) => printer.document({ evil });
+    const document = (printer: Printer) => printer.document({ evil } as never);
     expect((await print(true, document)).stdout).toBe('{\n  "evil": "a\\u009b1m\\u202eb"\n}\n');
     expect((await print(false, document)).stdout).toBe(`{"evil":"${evil}"}\n`);
     for (const [format, shown] of [

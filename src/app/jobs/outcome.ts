@@ -14,30 +14,13 @@ import { addCredits, type Credits, credits, creditsToNumber, ZERO } from "../../
 import { harmlessLine } from "../../shared/contract/text.ts";
 import { type CliError, EXIT, usageError } from "../../shared/errors.ts";
 import { duration } from "../../shared/numbers.ts";
+import type { Of } from "../../shared/schema/build.ts";
+import type { outcome } from "../../shared/schema/purchase.ts";
 import { failureOf } from "../failures.ts";
 import { enterOwn } from "../keep/places.ts";
 
 /** How one export went: a line of `--log`, what `--notify` gets, and what `jobs status` reads (docs/jobs.md, "Log"). */
-export interface Outcome {
-  readonly job: string | null;
-  readonly command: string;
-  readonly status: "done" | "skipped" | "failed";
-  readonly exit_code: number;
-  readonly started: string;
-  readonly finished: string;
-  readonly rows: number | null;
-  /** Rows of the job's last file; null where nobody kept count. */
-  readonly rows_before: number | null;
-  /** Whether the file holds something else than before; null where nothing was written. */
-  readonly changed: boolean | null;
-  /** Credits of this time alone, lost replies included. */
-  readonly credits: number;
-  readonly output: string | null;
-  readonly run: string | null;
-  readonly error: { readonly code: string; readonly message: string; readonly hint: string | null } | null;
-  /** The command's own document, as `--json` prints it. */
-  readonly receipt: unknown;
-}
+export type Outcome = Of<typeof outcome>;
 
 /** What an export ended with, where it did not fail. */
 export interface Ended {
@@ -46,7 +29,7 @@ export interface Ended {
   /** What was written; of a table there is no digest, but how many rows are new in it. */
   readonly written?: { readonly sha256: string | null; readonly added: number | null } | null;
   /** The command's own document, as `--json` prints it. */
-  readonly receipt?: unknown;
+  readonly receipt?: Outcome["receipt"];
   readonly skipped?: boolean;
 }
 

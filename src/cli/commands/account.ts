@@ -25,7 +25,7 @@ async function runAccount(options: GlobalOptions, context: Context): Promise<voi
   const printer = new Printer(context, options);
   await withSession(context, options, async (session) => {
     const account = await session.client.account();
-    if (printer.json) printer.document(accountDocument(account, session));
+    if (printer.json) printer.document<"account">(accountDocument(account, session));
     else if (printer.terminal) await printer.card(cardOf(account, session));
     else printer.leaves(accountDocument(account, session));
     for (const call of account.unknownCosts) {

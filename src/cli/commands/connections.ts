@@ -97,7 +97,7 @@ async function list(options: GlobalOptions, context: Context): Promise<void> {
     HEADCOUNT_BASE_URL: HEADCOUNT_BASE_URL || null,
     HEADCOUNT_CONNECTION: HEADCOUNT_CONNECTION || null,
   };
-  if (options.json) return print.document({ connections: rows, environment });
+  if (options.json) return print.document<"connections list">({ connections: rows, environment });
   await print.rows(
     [
       { title: "name", fixed: true },
@@ -129,7 +129,7 @@ async function use(name: string, options: GlobalOptions, context: Context): Prom
     return { ...config, default: name };
   });
   const print = new Printer(context, options);
-  if (options.json) print.document({ default: name });
+  if (options.json) print.document<"connections use">({ default: name });
   else print.note(`"${name}" is used where no connection is named`);
 }
 
@@ -171,7 +171,8 @@ async function set(name: string, words: readonly string[], options: GlobalOption
   const dialect = connections[name]?.dialect;
   const print = new Printer(context, options);
   const paging = dialect === undefined ? null : pagingName(dialect);
-  if (options.json) return print.document({ connection: name, paging, per_page_max: dialect?.perPageMax ?? null });
+  if (options.json)
+    return print.document<"connections set">({ connection: name, paging, per_page_max: dialect?.perPageMax ?? null });
   const largest = dialect?.perPageMax === undefined ? "" : `, at most ${dialect.perPageMax} profiles a page`;
   print.note(`"${name}" pages by ${paging ?? "page"}${largest}; headcount doctor -c ${name} checks it`);
 }
@@ -187,7 +188,7 @@ async function remove(name: string, options: GlobalOptions, context: Context): P
     return { ...rest, ...(before === undefined || wasDefault ? {} : { default: before }), connections };
   });
   const print = new Printer(context, options);
-  if (options.json) return print.document({ removed: name, key_removed: keyRemoved });
+  if (options.json) return print.document<"connections remove">({ removed: name, key_removed: keyRemoved });
   print.note(`Removed the connection "${name}"${keyRemoved ? " and its key" : ""}`);
   if (wasDefault) print.note("No connection is used by default now: headcount connections use NAME");
 }

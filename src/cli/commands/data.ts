@@ -61,7 +61,7 @@ async function set(settings: readonly string[], options: GlobalOptions, context:
   );
   const printer = new Printer(context, options);
   const kept = keptRuns(context) ?? null;
-  if (printer.json) printer.document({ retention: { runs: kept } });
+  if (printer.json) printer.document<"data set">({ retention: { runs: kept } });
   printer.note(
     kept === null
       ? "runs are kept until somebody removes them"
@@ -74,7 +74,7 @@ async function show(options: GlobalOptions, context: Context): Promise<void> {
   const printer = new Printer(context, options);
   const policy = keptRuns(context) ?? null;
   if (printer.json) {
-    return printer.document({ retention: { runs: policy }, kept: documentsOf(COLUMNS, kept) });
+    return printer.document<"data show">({ retention: { runs: policy }, kept: documentsOf(COLUMNS, kept) as never });
   }
   await new List(COLUMNS, printer).print(kept, context, "nothing is kept yet");
   const runs = kept.find(({ what }) => what === "runs")?.items ?? 0;

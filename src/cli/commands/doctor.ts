@@ -44,7 +44,7 @@ async function run(options: DoctorFlags, context: Context): Promise<void> {
     await checkService(context, options, add);
   }
   const failed = checks.filter(({ status }) => status === "fail");
-  if (print.json) print.document({ ok: failed.length === 0, checks });
+  if (print.json) print.document<"doctor">({ ok: failed.length === 0, checks });
   const [first] = failed;
   if (first === undefined) return;
   const more = failed.length > 1 ? ` (and ${failed.length - 1} more)` : "";

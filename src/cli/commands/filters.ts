@@ -54,7 +54,7 @@ async function runFilters(key: string | undefined, options: FiltersOptions, cont
   if (options.schema) {
     if (key !== undefined) throw usageError(`--schema describes whole files, not one key ("${key}")`, "leave KEY out");
     const { filterFileSchema } = await import("../../shared/schema/filters.ts");
-    return printer.document(filterFileSchema());
+    return printer.document<"filters">(filterFileSchema());
   }
   if (options.prefix !== undefined || options.top !== undefined) {
     if (key === undefined)
@@ -113,7 +113,8 @@ async function printValues(
       );
     }
     const { values, from, others = null, missing = null } = found;
-    if (printer.json) printer.document({ key: spec.key, prefix: prefix ?? null, from, values, others, missing });
+    if (printer.json)
+      printer.document<"filters">({ key: spec.key, prefix: prefix ?? null, from, values, others, missing });
     else {
       const people = (count: TsvValue): string => grouped(Number(count));
       await printer.rows(
@@ -135,7 +136,7 @@ async function printValues(
 }
 
 async function printAll(entries: readonly Entry[], printer: Printer): Promise<void> {
-  if (printer.json) return printer.document({ filters: entries });
+  if (printer.json) return printer.document<"filters">({ filters: entries });
   const matches = (match: TsvValue): string =>
     /^(exact|prefix|range)$/.test(String(match)) ? String(match) : "special";
   const takes = (value: TsvValue): string =>
@@ -156,7 +157,7 @@ async function printAll(entries: readonly Entry[], printer: Printer): Promise<vo
 async function printOne(entry: Entry, printer: Printer): Promise<void> {
   const { values, ...fields } = entry;
   const lines = Object.entries(fields).map(([name, value]) => [name, String(value)] as const);
-  if (printer.json) printer.document(entry);
+  if (printer.json) printer.document<"filters">(entry);
   else if (printer.terminal) await printer.card([...lines, ["values", values.join(", ")]]);
   // One value a line: for `while read`.
   else printer.lines([...lines, ...values.map((value) => ["values", value])]);

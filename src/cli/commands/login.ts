@@ -118,7 +118,7 @@ async function run(nameGiven: string | undefined, options: LoginOptions, context
     key_store: keyStore,
     default: next.default === name,
   };
-  if (options.json) print.document(login);
+  if (options.json) print.document<"login">(login);
   else printSummary(login, account, print);
 }
 

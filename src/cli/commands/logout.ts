@@ -39,7 +39,7 @@ async function run(nameGiven: string | undefined, options: GlobalOptions, contex
     const { keyStore: _, ...rest } = existingConnection(now, name);
     return withConnection(now, name, rest);
   });
-  if (options.json) print.document({ connection: name, removed });
+  if (options.json) print.document<"logout">({ connection: name, removed });
   else if (!removed) print.note(`"${name}" had no key stored`);
   else print.note(`Removed the key of "${name}"; it goes on working until it is revoked at the service`);
   if (context.env.HEADCOUNT_API_KEY?.trim()) print.note("notice: HEADCOUNT_API_KEY is set and goes on being used");

@@ -47,12 +47,12 @@ async function printSchema(words: readonly string[], options: SchemaOptions, con
   const schema = schemaOf(path, options.line);
   if (schema === undefined)
     throw usageError(`headcount ${path} writes no lines of NDJSON`, `headcount schema ${path} describes its document`);
-  printer.document(schema);
+  printer.document<"schema">(schema);
 }
 
 async function printAll(printer: Printer): Promise<void> {
   const all = [...DESCRIBED].map(([command, { line }]) => ({ command, lines: line !== undefined }));
-  if (printer.json) return printer.document(all);
+  if (printer.json) return printer.document<"schema">(all);
   await printer.rows(
     [
       { title: "command", fixed: true },

@@ -66,14 +66,14 @@ async function save(name: string, options: SaveOptions & FilterOptions, context:
   }
   const saved = await saveSegment(context, name, filters, options.overwrite === true);
   const printer = new Printer(context, options);
-  if (printer.json) printer.document({ name, file: saved.file, filters });
+  if (printer.json) printer.document<"segment save">({ name, file: saved.file, filters });
   printer.note(`saved as ${name}: headcount count -s ${name}`);
 }
 
 async function list(options: GlobalOptions, context: Context): Promise<void> {
   const printer = new Printer(context, options);
   const rows = await Promise.all((await savedSegments(context)).map((segment) => described(segment, context)));
-  if (printer.json) return printer.document({ segments: rows });
+  if (printer.json) return printer.document<"segment list">({ segments: rows });
   if (rows.length === 0 && printer.terminal) {
     return printer.note("no segment is saved yet; for example: headcount segment save legal --department Legal");
   }
@@ -105,12 +105,12 @@ async function described({ name, file, savedAt }: SavedSegment, context: Context
 async function show(name: string, options: GlobalOptions, context: Context): Promise<void> {
   const printer = new Printer(context, options);
   const { filters } = await readFilters(context, { segment: [name] });
-  printer.document(filters);
+  printer.document<"segment show">(filters);
 }
 
 async function remove(names: readonly string[], options: GlobalOptions, context: Context): Promise<void> {
   const printer = new Printer(context, options);
   const removed = await removeSegments(context, names);
-  if (printer.json) printer.document({ removed: removed.map(({ name }) => name) });
+  if (printer.json) printer.document<"segment remove">({ removed: removed.map(({ name }) => name) });
   printer.note(`removed ${removed.map(({ name }) => name).join(", ")}`);
 }

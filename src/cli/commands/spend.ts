@@ -89,11 +89,11 @@ async function spend(options: SpendOptions, context: Context): Promise<void> {
     return printer.text(csvDocument([...KEYS[options.by], "profiles", ...AMOUNTS], rows));
   }
   const named = (of: readonly string[]) => Object.fromEntries(KEYS[options.by].map((key, index) => [key, of[index]]));
-  printer.document({
+  printer.document<"spend">({
     since: new Date(since).toISOString(),
     by: options.by,
     key_mode: options.test === true ? "test" : "live",
-    groups: groups.map(({ of, sums }) => ({ ...named(of), ...numbers(sums) })),
+    groups: groups.map(({ of, sums }) => ({ ...named(of), ...numbers(sums) })) as never,
     total: numbers(total),
     damaged,
   });

@@ -28,7 +28,7 @@ async function whoami(options: GlobalOptions, context: Context): Promise<void> {
   await withSession(context, options, async (session) => {
     const account = await session.client.account();
     const key = await told(session.client);
-    if (printer.json) printer.document(documentOf(account, key, session));
+    if (printer.json) printer.document<"whoami">(documentOf(account, key, session));
     else if (printer.terminal) await printer.card(cardOf(account, key, session));
     else printer.leaves(documentOf(account, key, session));
   });

@@ -65,7 +65,7 @@ async function isFresh({ flags, order }: Purchase, printer: Printer, context: Co
   printer.say(leftAlone(fresh, context.now()));
   if (printer.json) {
     const modified_at = new Date(fresh.modified).toISOString();
-    printer.document({ skipped: true, output: { file: fresh.file, modified_at } });
+    printer.document<"search">({ skipped: true, output: { file: fresh.file, modified_at } });
   }
   return true;
 }
@@ -130,6 +130,6 @@ async function watch(
 }
 
 async function printQuote(quoted: Quote, target: Target, printer: Printer): Promise<void> {
-  if (printer.json) printer.document(quoteJson(quoted, target));
+  if (printer.json) printer.document<"search">(quoteJson(quoted, target));
   else await printer.card(quoteEntries(quoted, target, true), 2);
 }

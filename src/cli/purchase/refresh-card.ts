@@ -39,7 +39,7 @@ function entriesOf(plan: Plan, { terms }: RefreshOrder): [string, string][] {
 
 /** `--dry-run`. */
 export async function printPlan(plan: Plan, order: RefreshOrder, printer: Printer): Promise<void> {
-  if (printer.json) printer.document(planJson(plan, order));
+  if (printer.json) printer.document<"refresh">(planJson(plan, order) as never);
   else await printer.card(entriesOf(plan, order), 2);
 }
 
@@ -115,7 +115,7 @@ function changedText({ changed, verified }: RefreshReceipt): string {
 }
 
 export function printRefreshed(receipt: RefreshReceipt, name: string, printer: Printer): void {
-  if (printer.json) printer.document(receipt);
+  if (printer.json) printer.document<"refresh">(receipt);
   const credits = (amount: number): string => formatCreditsGrouped(parseCredits(amount) ?? ZERO);
   printer.say(
     `${name}: ${counted(receipt.count, "person", "people")}, ${grouped(receipt.added)} added, ${grouped(receipt.removed)} removed, ${changedText(receipt)}; ${credits(receipt.credits)} ${receipt.credits === 1 ? "credit" : "credits"} (${credits(receipt.rebuy_credits)} to buy it again), ${counted(receipt.free_calls, "free call")}${unseenText(receipt)}`,

@@ -24,7 +24,7 @@ export function printSummary(
 ): void {
   const { target } = order;
   const { one, many } = wordingOf(target);
-  if (printer.json && order.output !== undefined) printer.document(receipt);
+  if (printer.json && order.output !== undefined) printer.document<"search">(receipt);
   const whole = wholeOf(target, receipt, quote);
   const short = whole !== undefined && whole > receipt.distinct;
   const most = target.kind === "employees" ? "at most " : "";

@@ -1,14 +1,25 @@
 import { EXIT } from "../../shared/errors.ts";
+import { DIALECT, type JsonSchema, maybe, type Of, object, raw, said, text, whole } from "../../shared/schema/build.ts";
 import { BUYING } from "./buying.ts";
-import { type Described, type JsonSchema, maybe, object, text } from "./json.ts";
 import { KEEPING } from "./keeping.ts";
 import { LOOKING } from "./looking.ts";
 import { SERVING } from "./serving.ts";
 
-/** What every command with `--json` prints, by its words (`runs list`): the contract that docs/output.md tells and tests hold. */
+/** What a command prints with `--json`, and where it can write rows as NDJSON, a line of them. */
+interface Described {
+  readonly document: JsonSchema;
+  readonly line?: JsonSchema;
+}
+
+const ALL = { ...LOOKING, ...BUYING, ...KEEPING, ...SERVING };
+
+/** What a command prints with `--json`, by its words (`runs list`): the contract that docs/output.md tells and tests hold. */
 export const DESCRIBED: ReadonlyMap<string, Described> = new Map(
-  Object.entries({ ...LOOKING, ...BUYING, ...KEEPING, ...SERVING }).sort(([a], [b]) => (a < b ? -1 : 1)),
+  Object.entries(ALL as unknown as Readonly<Record<string, Described>>).sort(([a], [b]) => (a < b ? -1 : 1)),
 );
+
+/** The same as types: the compiler holds what is printed against what is described. */
+export type Documents = { readonly [Path in keyof typeof ALL]: Of<(typeof ALL)[Path]["document"]> };
 
 /** Groups of commands, and which of them runs where none is named. */
 const USUAL: Readonly<Record<string, string>> = {
@@ -28,8 +39,8 @@ const ERROR = object({
   error: object({
     code: text,
     message: text,
-    exit_code: { enum: Object.values(EXIT).filter((code) => code !== EXIT.ok) },
-    status: { ...maybe({ type: "integer" }), description: "of HTTP, where a service answered" },
+    exit_code: raw<number>({ enum: Object.values(EXIT).filter((code) => code !== EXIT.ok) }),
+    status: said(maybe(whole), "of HTTP, where a service answered"),
     request_id: maybe(text),
     hint: maybe(text),
   }),
@@ -43,12 +54,12 @@ export function describedPath(path: string): string | undefined {
 
 /** @param line a line of NDJSON instead of the document @returns a JSON Schema (2020-12); undefined where there is nothing to describe */
 export function schemaOf(path: string, line = false): JsonSchema | undefined {
-  const described = path === "errors" ? { document: ERROR } : DESCRIBED.get(path);
+  const described: Described | undefined = path === "errors" ? { document: { ...ERROR } } : DESCRIBED.get(path);
   const schema = line ? described?.line : described?.document;
   if (schema === undefined) return undefined;
   const what =
     path === "errors"
       ? "a failure with --json, on stderr"
       : `headcount ${path} ${line ? "--format ndjson, a line" : "--json"}`;
-  return { $schema: "https://json-schema.org/draft/2020-12/schema", ...schema, title: what };
+  return { $schema: DIALECT, ...schema, title: what };
 }

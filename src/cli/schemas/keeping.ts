@@ -1,26 +1,24 @@
-import type { Outcome } from "../../app/jobs/outcome.ts";
-import { quote, receipt, refreshed, skipped } from "./buying.ts";
 import {
   anything,
+  aSchema,
   credits,
-  type Described,
-  filters,
   flag,
   integer,
-  type JsonSchema,
   list,
   map,
   maybe,
+  nothing,
   object,
   one,
-  person,
   said,
   some,
   text,
   time,
   titled,
   whole,
-} from "./json.ts";
+} from "../../shared/schema/build.ts";
+import { outcome, receipt } from "../../shared/schema/purchase.ts";
+import { filters, person } from "../../shared/schema/rows.ts";
 
 const run = {
   id: text,
@@ -48,15 +46,20 @@ const run = {
 };
 
 const sums = { profiles: whole, settled: credits, uncertain: credits, refunded: credits, foreign: credits };
-const group = (...keys: readonly string[]): JsonSchema =>
-  object({ ...Object.fromEntries(keys.map((name) => [name, text])), ...sums });
 
-const spend: Described = {
+const spend = {
   document: object({
     since: time,
     by: one("day", "run", "connection", "job"),
     key_mode: one("live", "test"),
-    groups: list(some(group("day"), group("run"), group("connection", "service"), group("job"))),
+    groups: list(
+      some(
+        object({ day: text, ...sums }),
+        object({ run: text, ...sums }),
+        object({ connection: text, service: text, ...sums }),
+        object({ job: text, ...sums }),
+      ),
+    ),
     total: object(sums),
     damaged: said(list(text), "runs that count only as far as they can be read"),
   }),
@@ -68,24 +71,7 @@ const owned = object({
   purchases: list(object({ at: time, run: text, credits })),
 });
 
-const outcome = object<Outcome>({
-  job: maybe(text),
-  command: text,
-  status: one("done", "skipped", "failed"),
-  exit_code: whole,
-  started: time,
-  finished: time,
-  rows: maybe(whole),
-  rows_before: maybe(whole),
-  changed: maybe(flag),
-  credits,
-  output: maybe(text),
-  run: maybe(text),
-  error: maybe(object({ code: text, message: text, hint: maybe(text) })),
-  receipt: maybe(some(receipt, refreshed, quote, skipped)),
-});
-
-const jobs: Readonly<Record<string, Described>> = {
+const jobs = {
   "jobs check": {
     document: list(object({ job: text, finding: one("invalid", "failed", "killed", "overdue"), message: text })),
   },
@@ -116,7 +102,7 @@ const jobs: Readonly<Record<string, Described>> = {
     ),
     line: titled("a line of the log", outcome),
   },
-  "jobs schema": { document: { type: "object", properties: { $schema: text }, required: ["$schema"] } },
+  "jobs schema": { document: aSchema },
   "jobs show": {
     document: object({
       job: text,
@@ -162,22 +148,15 @@ const jobs: Readonly<Record<string, Described>> = {
 };
 
 /** Of both lists, the client's and the service's. */
-export const suppression = (command: string): Readonly<Record<string, Described>> => {
-  const added: Described = {
-    document: object({ added: whole, known: said(whole, "that were there already"), entries: whole }),
-  };
-  const entry = object({ mark: text, kind: text, at: text, note: maybe(text) });
-  return {
-    [`${command} add`]: added,
-    [`${command} import`]: added,
-    [`${command} check`]: {
-      document: object({
-        checked: list(object({ who: text, suppressed: flag, kind: maybe(text), at: maybe(time), note: maybe(text) })),
-      }),
-    },
-    [`${command} list`]: { document: object({ entries: list(entry) }) },
-    [`${command} remove`]: { document: object({ removed: whole, entries: whole }) },
-  };
+export const suppression = {
+  added: { document: object({ added: whole, known: said(whole, "that were there already"), entries: whole }) },
+  checked: {
+    document: object({
+      checked: list(object({ who: text, suppressed: flag, kind: maybe(text), at: maybe(time), note: maybe(text) })),
+    }),
+  },
+  listed: { document: object({ entries: list(object({ mark: text, kind: text, at: text, note: maybe(text) })) }) },
+  removed: { document: object({ removed: whole, entries: whole }) },
 };
 
 const found = object({
@@ -187,7 +166,7 @@ const found = object({
   histories: list(object({ job: text, lines: whole })),
   mentions: list(object({ path: text, lines: list(whole) })),
 });
-const pruned: Described = {
+const pruned = {
   document: some(object({ removed: list(text) }), titled("--dry-run", object({ would_remove: list(text) }))),
 };
 
@@ -206,9 +185,13 @@ export const kept = list(
 );
 const retention = object({ runs: said(maybe(text), "a span such as 90d; null: until somebody removes them") });
 
-export const KEEPING: Readonly<Record<string, Described>> = {
+export const KEEPING = {
   ...jobs,
-  ...suppression("suppress"),
+  "suppress add": suppression.added,
+  "suppress check": suppression.checked,
+  "suppress import": suppression.added,
+  "suppress list": suppression.listed,
+  "suppress remove": suppression.removed,
   "data set": { document: object({ retention }) },
   "data show": { document: object({ retention, kept }) },
   forget: { document: some(object({ forgot: found }), titled("--dry-run", object({ would_forget: found }))) },
@@ -216,7 +199,7 @@ export const KEEPING: Readonly<Record<string, Described>> = {
     document: list(
       object({
         change: one("added", "removed", "changed"),
-        id: { type: ["string", "integer", "null"] },
+        id: some(text, integer, nothing),
         name: maybe(text),
         was: said(map(anything), "what the fields held that are other now"),
         record: person,

@@ -1,27 +1,28 @@
 import {
+  always,
+  aSchema,
   credits,
-  type Described,
-  filters,
   flag,
   integer,
   list,
   maybe,
   object,
   one,
+  optional,
   said,
-  segments,
   some,
   text,
   time,
   titled,
   whole,
-} from "./json.ts";
+} from "../../shared/schema/build.ts";
+import { filters, segments } from "../../shared/schema/rows.ts";
 
 const part = object({ value: text, count: whole });
 const priced = { unit_cost: maybe(credits), max_cost: maybe(credits) };
 const origin = one("live", "test");
 
-const count: Described = {
+const count = {
   document: some(
     titled(
       "one segment",
@@ -50,7 +51,7 @@ const count: Described = {
       "--by KEY,KEY",
       object({
         count: whole,
-        by: { ...list(text), minItems: 2, maxItems: 2 },
+        by: list(text, { minItems: 2, maxItems: 2 }),
         columns: list(part),
         rows: list(object({ value: text, count: whole, cells: said(list(whole), "in the order of the columns") })),
         filters,
@@ -65,12 +66,12 @@ const count: Described = {
       }),
     ),
     titled("several segments", list(object({ segment: text, count: whole, filters, ...priced }))),
-    titled("--owned", object({ count: whole, owned: { const: true }, filters })),
+    titled("--owned", object({ count: whole, owned: always(true), filters })),
     titled("--owned, several segments", list(object({ segment: text, count: whole, filters }))),
   ),
 };
 
-const account: Described = {
+const account = {
   document: object({
     connection: text,
     base_url: text,
@@ -85,7 +86,7 @@ const account: Described = {
   }),
 };
 
-const whoami: Described = {
+const whoami = {
   document: object({
     connection: text,
     base_url: text,
@@ -114,16 +115,11 @@ const key = object({
   value: text,
   field: text,
   description: text,
-  example: { type: ["string", "integer"] },
+  example: some(text, integer),
   values: said(list(text), "the only departments there are, or the usual seniority levels; else empty"),
 });
-const jsonSchema = titled("--schema: a JSON Schema of filter files", {
-  type: "object",
-  properties: { $schema: text },
-  required: ["$schema"],
-});
 
-const filterKeys: Described = {
+const filterKeys = {
   document: some(
     titled("all keys", object({ filters: list(key) })),
     titled("one key", key),
@@ -138,14 +134,17 @@ const filterKeys: Described = {
         missing: maybe(whole),
       }),
     ),
-    jsonSchema,
+    titled("--schema: a JSON Schema of filter files", aSchema),
   ),
 };
 
-const check = object(
-  { name: text, area: one("machine", "key", "service"), status: one("ok", "warn", "fail", "skip"), message: text },
-  { fix: text },
-);
+const check = object({
+  name: text,
+  area: one("machine", "key", "service"),
+  status: one("ok", "warn", "fail", "skip"),
+  message: text,
+  fix: optional(text),
+});
 
 const connection = object({
   name: text,
@@ -157,7 +156,7 @@ const connection = object({
   per_page_max: maybe(whole),
 });
 
-export const LOOKING: Readonly<Record<string, Described>> = {
+export const LOOKING = {
   account,
   "connections list": {
     document: object({
@@ -188,7 +187,7 @@ export const LOOKING: Readonly<Record<string, Described>> = {
   schema: {
     document: some(
       titled("without a command", list(object({ command: text, lines: said(flag, "whether it can write NDJSON") }))),
-      titled("a JSON Schema (2020-12)", { type: "object", properties: { $schema: text }, required: ["$schema"] }),
+      titled("a JSON Schema (2020-12)", aSchema),
     ),
   },
   "segment list": {

@@ -1,22 +1,22 @@
 import {
+  always,
   anything,
   credits,
-  type Described,
   flag,
-  type JsonSchema,
   list,
   map,
   maybe,
   number,
   object,
   one,
+  optional,
   said,
   some,
   text,
   time,
   titled,
   whole,
-} from "./json.ts";
+} from "../../shared/schema/build.ts";
 import { kept, suppression } from "./keeping.ts";
 
 const mode = one("live", "test");
@@ -49,10 +49,10 @@ const key = object({
 });
 
 const balance = { account: text, mode, balance: credits, held: credits, used_today: credits };
-const adjusted: Described = {
+const adjusted = {
   document: object({ ...balance, repeated: said(flag, "whether the reference was used before, and nothing done") }),
 };
-const plan: Described = {
+const plan = {
   document: object({
     account: text,
     name: text,
@@ -86,27 +86,31 @@ const entry = object({
   note: maybe(text),
 });
 
-const read = object(
-  { file: text, format: text, rows: whole },
-  { encoding: text, delimiter: text, skipped_lines: whole, repaired: whole },
-);
-const rejected = object(
-  {
-    file: text,
-    reason: text,
-    column: said(maybe(text), "the column of the file that is to blame; null: the row as a whole"),
-    value: said(maybe(text), "what is in it, at most 200 characters"),
-    detail: text,
-  },
-  { line: whole, row_number: said(whole, "of Parquet") },
-);
+const read = object({
+  file: text,
+  format: text,
+  rows: whole,
+  encoding: optional(text),
+  delimiter: optional(text),
+  skipped_lines: optional(whole),
+  repaired: optional(whole),
+});
+const rejected = object({
+  file: text,
+  reason: text,
+  column: said(maybe(text), "the column of the file that is to blame; null: the row as a whole"),
+  value: said(maybe(text), "what is in it, at most 200 characters"),
+  detail: text,
+  line: optional(whole),
+  row_number: optional(said(whole, "of Parquet")),
+});
 const table = {
   ...{ files: whole, rows: whole, taken: whole, refused: whole, reasons: map(whole) },
   examples: said(list(rejected), "the first refused rows; all are in the reject file"),
   read: list(read),
 };
 
-const imported: JsonSchema = object({
+const imported = object({
   version: text,
   people: object(table),
   companies: object({ ...table, derived: whole }),
@@ -153,18 +157,22 @@ const account = object({
   created_at: time,
   suspended_at: maybe(time),
 });
-const state: Described = { document: object({ id: text, state: one("active", "suspended") }) };
+const state = { document: object({ id: text, state: one("active", "suspended") }) };
 const breaches = said(maybe(list(text)), "what was found wrong; null where there is none to look at");
 
-export const SERVING: Readonly<Record<string, Described>> = {
-  ...suppression("service suppress"),
+export const SERVING = {
+  "service suppress add": suppression.added,
+  "service suppress check": suppression.checked,
+  "service suppress import": suppression.added,
+  "service suppress list": suppression.listed,
+  "service suppress remove": suppression.removed,
   serve: {
     document: said(
-      object({ url: text }, { key: text, console: text }),
+      object({ url: text, key: optional(text), console: optional(text) }),
       "one line once it answers; `key` only where one was just made",
     ),
   },
-  "service accounts create": { document: object({ id: text, name: text, credits }) },
+  "service accounts create": { document: object({ id: text, name: text, credits: maybe(credits) }) },
   "service accounts list": { document: list(account) },
   "service accounts resume": state,
   "service accounts suspend": state,
@@ -203,7 +211,7 @@ export const SERVING: Readonly<Record<string, Described>> = {
   "service import": { document: imported },
   "service keys create": { document: object({ id: text, key: said(text, "shown this once") }) },
   "service keys list": { document: list(key) },
-  "service keys revoke": { document: object({ id: text, revoked: { const: true } }) },
+  "service keys revoke": { document: object({ id: text, revoked: always(true) }) },
   "service keys rotate": { document: object({ id: text, key: text, rotated_from: text, old_expires_at: time }) },
   "service keys set": { document: list(key) },
   "service link": { document: object({ link: text, account: text, role: one("operator", "owner", "viewer") }) },
@@ -212,7 +220,7 @@ export const SERVING: Readonly<Record<string, Described>> = {
       file: text,
       kind: one("people", "companies"),
       map: said(map(maybe(text)), "our field: the column of the file"),
-      values: object({}, { department: map(text) }),
+      values: object({ department: optional(map(text)) }),
       unused: list(text),
       rows: said(list(map(maybe(text))), "the first rows as they would be read"),
     }),
@@ -220,13 +228,18 @@ export const SERVING: Readonly<Record<string, Described>> = {
   "service plan set": plan,
   "service plan show": plan,
   "service sessions": { document: list(session) },
-  "service sessions end": { document: object({ id: text, ended: { const: true } }) },
+  "service sessions end": { document: object({ id: text, ended: always(true) }) },
   "service usage": {
     document: list(
-      object(
-        { calls: whole, rows: whole, charged: credits, refunded: credits },
-        { day: text, key: text, call: priced },
-      ),
+      object({
+        calls: whole,
+        rows: whole,
+        charged: credits,
+        refunded: credits,
+        day: optional(text),
+        key: optional(text),
+        call: optional(priced),
+      }),
     ),
   },
   "service backup": { document: object({ backup: said(text, "the folder that was made"), ...copied }) },

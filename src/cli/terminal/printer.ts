@@ -1,6 +1,7 @@
 import { Writable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { harmless, harmlessJson } from "../../shared/contract/text.ts";
+import type { Documents } from "../schemas/all.ts";
 import { hasColor, hasUnicode, type Style, styleFor, widthOfStream } from "./style.ts";
 import type { Column as TableColumn } from "./table.ts";
 
@@ -79,8 +80,8 @@ export class Printer {
     this.#paper.stdout.write(text);
   }
 
-  /** One JSON document: one line in a pipe, indented and harmless on a terminal. */
-  document(value: unknown): void {
+  /** One JSON document, `document<"runs list">(...)` of that command: one line in a pipe, indented and harmless on a terminal. */
+  document<Path extends keyof Documents = never>(value: Documents[Path]): void {
     this.text(this.terminal ? `${harmlessJson(JSON.stringify(value, undefined, 2))}\n` : `${JSON.stringify(value)}\n`);
   }
 

@@ -14,6 +14,8 @@ import {
 } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
 import { CliError, declined, usageError } from "../../shared/errors.ts";
+import type { Of } from "../../shared/schema/build.ts";
+import type { quote, sample } from "../../shared/schema/purchase.ts";
 import { type DrawnPage, rowsBegun, rowsOf } from "../planning/draw.ts";
 import { describeTarget, type Plan, type Target } from "../runs/plan.ts";
 import type { Known } from "./ownership.ts";
@@ -66,13 +68,7 @@ export interface Quote {
   readonly reuse?: { readonly run: string; readonly rows: number; readonly text: string } | undefined;
 }
 
-export interface SampleQuote {
-  readonly seed: number;
-  /** Rows of the whole sample, whatever a cap leaves of it. */
-  readonly rows: number;
-  /** The most rows that are drawn together: 1 where each is drawn alone. */
-  readonly together: number;
-}
+export type SampleQuote = Of<typeof sample>;
 
 export interface QuoteInput {
   readonly target: Target;
@@ -242,7 +238,9 @@ export function overlapWarning({ overlap = 0, unitPrice }: Quote): string {
 /** Rows that are still to be paid for. An unfinished run may hold more than is wanted now. */
 export const rowsToBuy = ({ rows, kept }: Pick<Quote, "rows" | "kept">): number => Math.max(0, rows - kept);
 
-export const quoteJson = (quote: Quote, target: Target): Record<string, unknown> => ({
+type QuoteDocument = Of<typeof quote>;
+
+export const quoteJson = (quote: Quote, target: Target): QuoteDocument => ({
   target: describeTarget(target),
   matches: quote.matches,
   rows: quote.rows,
@@ -262,7 +260,10 @@ export const quoteJson = (quote: Quote, target: Target): Record<string, unknown>
 });
 
 /** What is owned already, and what buying only the others takes. */
-function knownJson({ known, unitPrice }: Quote): Record<string, unknown> {
+function knownJson({
+  known,
+  unitPrice,
+}: Quote): Pick<QuoteDocument, "owned" | "owned_exact" | "owned_calls" | "new_only"> {
   const { owned = null, exact = null, total = 0, calls = null, estimate } = known ?? {};
   const price = (rows: number): number => creditsToNumber(priceOf(rows, unitPrice));
   return {

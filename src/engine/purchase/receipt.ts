@@ -9,60 +9,18 @@ import {
   priceOf,
 } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
+import type { Of } from "../../shared/schema/build.ts";
+import type { receipt } from "../../shared/schema/purchase.ts";
 import type { Distinct } from "../output/distinct.ts";
-import type { Written } from "../output/sinks/sink.ts";
 import type { Plan, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { cameNobody, isFirstPage } from "./first-page.ts";
 import type { Narrowed } from "./ownership.ts";
-import type { Bound, Quote, SampleQuote } from "./quote.ts";
+import type { Quote } from "./quote.ts";
 import type { Doubled } from "./result.ts";
 
 /** What a run did, for people who must account for it: `receipt.json`, `--receipt FILE`, `--json`. Credits are numbers. */
-export interface Receipt {
-  readonly run: string;
-  readonly command: string;
-  readonly connection: string;
-  readonly service: string;
-  readonly account_id: string | null;
-  readonly key_mode: string | null;
-  /** Of several segments `{union: [...], except: [...]}`. */
-  readonly filters: unknown;
-  readonly companies: readonly string[] | null;
-  /** Where it is a random sample: its size, what it was drawn by, and how many rows were drawn together. */
-  readonly sample: SampleQuote | null;
-  /** Rows that matched when it was quoted; null where nobody could tell. */
-  readonly count: number | null;
-  readonly wanted: number;
-  readonly bound: Bound;
-  readonly received: number;
-  readonly distinct: number;
-  readonly duplicates: number;
-  /** Of the distinct rows, those that were paid for and left out of the output: headcount suppress. */
-  readonly suppressed: number;
-  /** Rows of the segment that the service itself leaves out since it was counted: X-Suppressed-Count. */
-  readonly withheld: number;
-  /** Rows that earlier runs paid for, and this one took from them. */
-  readonly reused: number;
-  /** Companies that the service does not know: free. */
-  readonly misses: number;
-  readonly unit_cost: number;
-  readonly credits: number;
-  /** Credits that may have been charged for replies that were lost. */
-  readonly uncertain_credits: number;
-  readonly foreign_credits: number;
-  readonly balance: number | null;
-  /** Where only new people were bought: how many they are, and how many rows were of people owned before. */
-  readonly new_only: { readonly new: number; readonly again: number; readonly whole: boolean | null } | null;
-  /** Whether everything that matched was received; of a sample, whether all of it was. */
-  readonly complete: boolean;
-  /** Why the run fell short of what was wanted, in a sentence; null where it did not. */
-  readonly shortfall: string | null;
-  readonly dataset_version: string | null;
-  readonly started: string;
-  readonly finished: string;
-  readonly output: Written | null;
-}
+export type Receipt = Of<typeof receipt>;
 
 export interface ReceiptInput {
   readonly run: Run;
@@ -125,7 +83,7 @@ export function buildReceipt(input: ReceiptInput): Receipt {
 const withheldOf = ({ state }: Run): number =>
   [...state.units.values()].reduce((sum, { settled }) => sum + (settled?.withheld ?? 0), 0);
 
-function filtersOf(target: Target): unknown {
+function filtersOf(target: Target): Receipt["filters"] {
   if (target.kind !== "search") return null;
   const { filters, union, except } = target;
   return union === undefined && except === undefined ? filters : { union: union ?? [filters], except: except ?? [] };

@@ -3,6 +3,8 @@ import * as Type from "typebox";
 /** A JSON Schema, 2020-12, as it stands in files, tools and documents. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
+export type Schema = Type.TSchema;
+
 export const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 
 /** What a schema describes, as a type: nothing of it is changed once it is made. */
@@ -13,6 +15,7 @@ type Frozen<T> = T extends object ? { readonly [Key in keyof T]: Frozen<T[Key]> 
 export const raw = <T = unknown>(schema: JsonSchema): Type.TUnsafe<T> => Type.Unsafe<T>(schema);
 
 export const anything = Type.Unknown();
+export const nothing = Type.Null();
 export const text = Type.String();
 export const flag = Type.Boolean();
 export const whole = Type.Integer({ minimum: 0 });
@@ -58,3 +61,6 @@ export const optional = <Schema extends Type.TSchema>(schema: Schema) => Type.Op
 /** An object of ours: every key is always there, but for those that are `optional`, and there is no other. */
 export const object = <Properties extends Type.TProperties>(properties: Properties): Type.TObject<Properties> =>
   Type.Object(properties, { additionalProperties: false });
+
+/** A JSON Schema itself. */
+export const aSchema = raw<JsonSchema>({ type: "object", properties: { $schema: text }, required: ["$schema"] });

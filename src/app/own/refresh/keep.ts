@@ -10,6 +10,8 @@ import { creditsToNumber, formatCredits, priceOf } from "../../../shared/contrac
 import { counted } from "../../../shared/contract/text.ts";
 import { collectColumns } from "../../../shared/rows/columns.ts";
 import type { Page } from "../../../shared/rows/page.ts";
+import type { Of } from "../../../shared/schema/build.ts";
+import type { refreshed } from "../../../shared/schema/purchase.ts";
 import { BESIDE, type Beside, besideName, type FileToWrite, writeTogether } from "./files.ts";
 import type { Followed } from "./list.ts";
 import type { Brought, Plan, RefreshOrder, Work } from "./work.ts";
@@ -22,36 +24,7 @@ interface Found extends Brought {
 }
 
 /** What `--json` prints: what changed, what it cost, and the proof. */
-export interface RefreshReceipt {
-  readonly list: string;
-  readonly filters: unknown;
-  readonly checked_at: string;
-  readonly dataset_version: string | null;
-  readonly count: number;
-  readonly added: number;
-  readonly removed: number;
-  readonly changed: number;
-  /** People of the list who are left out of its files: headcount suppress. */
-  readonly suppressed: number;
-  /** People whom you forgot who are in the segment: not bought, and not in `count`. */
-  readonly forgotten: number;
-  readonly changes: readonly { readonly person: string; readonly fields: readonly string[] }[];
-  /** Values that counts could not verify. */
-  readonly not_checked: number;
-  /** Fields that free counts looked at; empty: only what was bought meanwhile tells who changed. */
-  readonly verified: readonly string[];
-  readonly runs: readonly string[];
-  readonly bought: number;
-  /** Of these, people who are suppressed or forgotten: paid for, and in no file. */
-  readonly bought_suppressed: number;
-  readonly credits: number;
-  readonly rebuy_credits: number;
-  readonly free_calls: number;
-  readonly certificate: { readonly count: number; readonly owned: number; readonly equal: true };
-  readonly files: Readonly<
-    Record<"list" | Beside, { readonly file: string; readonly rows: number; readonly sha256: string }>
-  >;
-}
+export type RefreshReceipt = Of<typeof refreshed>;
 
 /** Writes the four files, then the history: a process that is killed in between finds the same again, at 0 credits. */
 export async function keep(found: Found, work: Work): Promise<RefreshReceipt> {

@@ -20,7 +20,7 @@ export async function printMatrix(matrix: Matrix, format: "table" | "csv" | "jso
   const { by, whole, columns, rows, filters } = matrix;
   const [down, across] = by;
   if (format === "json") {
-    return printer.document({
+    return printer.document<"count">({
       count: whole,
       by: [down.key, across.key],
       columns,

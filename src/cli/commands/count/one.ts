@@ -35,7 +35,7 @@ export async function countOne(
     priced ? session.client.account(context.interrupted) : undefined,
   ]);
   if (account === undefined) printer.text(`${count.count}\n`);
-  else if (printer.json) printer.document(countDocument(count, account, filters));
+  else if (printer.json) printer.document<"count">(countDocument(count, account, filters));
   else await printCount(count, account, printer);
   remember(count, segment, session, context);
   noticeUnknownCost(account, session);
@@ -63,7 +63,7 @@ export async function countSet(
   if (account === undefined) printer.text(`${people}\n`);
   else {
     const count = { count: people, cached: undefined, asOf: undefined, meta: account.meta };
-    if (printer.json) printer.document(countDocument(count, account, { union, except: without }));
+    if (printer.json) printer.document<"count">(countDocument(count, account, { union, except: without }));
     else await printCount(count, account, printer);
   }
   noticeUnknownCost(account, session);
@@ -78,7 +78,11 @@ export function noticeUnknownCost(account: AccountView | undefined, session: Ses
 }
 
 /** `count --json`. Credits are JSON numbers; what the service does not tell is null. */
-function countDocument(count: CountView, account: AccountView, filters: unknown) {
+function countDocument(
+  count: CountView,
+  account: AccountView,
+  filters: Filters | { readonly union: readonly Filters[]; readonly except: readonly Filters[] },
+) {
   const unit = account.costs.personSearch;
   const balance = account.balance ?? count.meta.creditsRemaining;
   return {

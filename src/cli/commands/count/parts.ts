@@ -52,7 +52,7 @@ export async function printParts(found: Breakdown, format: "table" | "csv" | "js
   if (format === "table") return printTable(explained, printer);
   if (format === "json") {
     const { others = null, missing = null } = found.rest ?? {};
-    printer.document({ count: whole, by: by.key, parts, unexplained, others, missing, filters });
+    printer.document<"count">({ count: whole, by: by.key, parts, unexplained, others, missing, filters });
   } else {
     const rows = parts.map(({ value, count }) => [value, count]);
     // A plain count loads nothing that writes CSV.

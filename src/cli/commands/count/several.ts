@@ -43,7 +43,7 @@ export async function countFiles(
     const documents = rows.map(({ segment, count, filters }) => {
       return { segment, count, filters, unit_cost: unitCost, max_cost: cost(count) };
     });
-    printer.document(documents);
+    printer.document<"count">(documents);
   } else if (format === "csv") {
     const { csvDocument } = await import("../../../shared/rows/csv.ts");
     printer.text(

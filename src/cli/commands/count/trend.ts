@@ -36,7 +36,7 @@ export async function printTrend(segment: NamedFilters, options: TrendOptions, c
     const points = history.map(({ at, count, version }) => {
       return { at: new Date(at).toISOString(), count, dataset_version: version };
     });
-    printer.document({ service: serviceId, filters: segment.filters, history: points });
+    printer.document<"count">({ service: serviceId, filters: segment.filters, history: points });
   } else if (format === "csv") {
     const { csvDocument } = await import("../../../shared/rows/csv.ts");
     const rows = history.map(({ at, count, version }) => [new Date(at).toISOString(), count, version]);

@@ -20,6 +20,6 @@ export function reportForgotten(
   document: Readonly<Record<string, unknown>>,
   printer: Printer,
 ): void {
-  if (printer.json) printer.document({ [verb]: document });
+  if (printer.json) printer.document<"forget">({ [verb]: document } as never);
   else printer.text(lines.map((line) => `${line}\n`).join(""));
 }

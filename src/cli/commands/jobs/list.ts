@@ -49,7 +49,7 @@ export async function showJob(job: Job, { folder }: JobsFile, options: GlobalOpt
     notify: notify ?? null,
     notify_failure: notifyFailure ?? null,
   };
-  if (printer.json) return printer.document(entries);
+  if (printer.json) return printer.document<"jobs show">(entries);
   const shown = Object.entries(entries).map(
     ([key, value]) => [key, value !== null && typeof value === "object" ? JSON.stringify(value) : value] as const,
   );

@@ -59,7 +59,7 @@ export async function runJobs(
     // The only one is told by what is thrown, and with --json each by its document.
     if (chosen.length > 1 && !printer.json) sayFailure(job.name, failure, printer);
   }
-  if (printer.json) printer.document(documents);
+  if (printer.json) printer.document<"jobs run">(documents as never);
   if (options.dryRun !== true && !context.interrupted.aborted) await applyRetention(context, printer);
   if (failures.length === 0) context.interrupted.throwIfAborted();
   else throw failureAll(failures, chosen.length, chosen.length - documents.length);

@@ -73,7 +73,7 @@ export async function showStatus(
   const services = await spentByJobs(context);
   const month = new Date(context.now()).toISOString().slice(0, 7);
   if (printer.json) {
-    return printer.document({
+    return printer.document<"jobs status">({
       ...{ file: file.path, month, budget: creditsOrNull(budget) },
       services: services.map(({ serviceId, keyMode, spent }) => ({
         ...{ service: serviceId, key_mode: keyMode, spent: creditsToNumber(spent) },

@@ -42,9 +42,9 @@ export async function countOwned(
     const rows = segments.map(({ name, filters }) => ({ segment: name, count: count(filters), filters }));
     if (first !== undefined && rows.length === 1) {
       const { count: people, filters } = rows[0] ?? { count: 0, filters: {} };
-      if (printer.json) printer.document({ count: people, owned: true, filters });
+      if (printer.json) printer.document<"count">({ count: people, owned: true, filters });
       else printer.text(printer.terminal ? `${printer.style.strong(grouped(people))} owned\n` : `${people}\n`);
-    } else if (chosen === "json") printer.document(rows);
+    } else if (chosen === "json") printer.document<"count">(rows);
     else
       printer.text(
         csvDocument(

@@ -52,7 +52,7 @@ export async function exportOwned(
     const { rows, file, notices } = await writePages(pages, { ...writing, name: "owned" }, context);
     for (const notice of notices) printer.note(notice);
     if (file === undefined) return;
-    if (printer.json) printer.document({ rows, credits: 0, output: writtenAs(file, view) });
+    if (printer.json) printer.document<"owned export">({ rows, credits: 0, output: writtenAs(file, view) });
     printer.note(`Wrote ${counted(rows, "profile")} that you own to ${options.output} at 0 credits`);
   });
 }

@@ -51,7 +51,7 @@ async function importFiles(files: readonly string[], options: ImportOptions, con
         rows += source.records.length;
         fresh += importRecords(library, source);
       }
-      if (printer.json) printer.document({ files: files.length, rows, new: fresh });
+      if (printer.json) printer.document<"owned import">({ files: files.length, rows, new: fresh });
       printer.note(`Took in ${counted(rows, "row")}: ${grouped(fresh)} people who were not owned before`);
     },
     "make",

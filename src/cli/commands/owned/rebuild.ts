@@ -18,11 +18,11 @@ async function rebuild(options: ShelfOptions, context: Context): Promise<void> {
   const printer = new Printer(context, options);
   const opened = await rebuildLibrary(shelfOf(options, context), openStore(context));
   if (opened === undefined) {
-    if (printer.json) printer.document({ people: 0, rows_paid: 0 });
+    if (printer.json) printer.document<"owned rebuild">({ people: 0, rows_paid: 0 });
     return printer.note("nothing was bought there yet");
   }
   const { people, purchases } = opened.library.totals();
   opened.library.close();
-  if (printer.json) printer.document({ people, rows_paid: purchases });
+  if (printer.json) printer.document<"owned rebuild">({ people, rows_paid: purchases });
   printer.note(`${counted(people, "person", "people")} from ${counted(purchases, "paid row")}`);
 }

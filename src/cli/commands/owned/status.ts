@@ -43,7 +43,7 @@ async function printStatus(options: ShelfOptions, context: Context): Promise<voi
       last_bought_at: iso(totals.lastAt),
       file: library?.path ?? null,
     };
-    if (printer.json) return printer.document(document);
+    if (printer.json) return printer.document<"owned status">(document);
     if (!printer.terminal) return printer.leaves(document);
     const repeated = document.rows_repeated;
     await printer.card([

@@ -69,7 +69,7 @@ async function exportRun(name: string, options: ExportRunOptions, context: Conte
   }
   if (file === undefined) return;
   if (printer.json) {
-    printer.document({
+    printer.document<"runs export">({
       run: run.id,
       finished,
       rows,

@@ -49,7 +49,7 @@ async function list(options: ListOptions, context: Context): Promise<void> {
   );
   const people = printer.terminal && !printer.json;
   const shown = wanted.slice(0, options.limit ?? (people ? SCREENFUL : undefined));
-  if (printer.json) printer.document(shown.map(runDocument));
+  if (printer.json) printer.document<"runs list">(shown.map(runDocument));
   else if (!people) printer.text(csvDocument(COLUMNS, shown.map(csvRow)));
   else if (shown.length > 0) await printTable(shown, all, printer, context);
   else if (all.length === 0) printer.note("No runs yet: headcount search makes the first one.");

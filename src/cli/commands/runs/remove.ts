@@ -148,7 +148,7 @@ function report(verb: string, runs: readonly RunSummary[], options: GlobalOption
   const printer = new Printer(context, options);
   const ids = runs.map(({ id }) => id);
   if (printer.json) {
-    printer.document({ [verb.replaceAll(" ", "_")]: ids });
+    printer.document<"runs prune">({ [verb.replaceAll(" ", "_")]: ids } as never);
     return;
   }
   printer.text(ids.map((id) => `${id}\n`).join(""));

@@ -33,7 +33,7 @@ async function show(name: string, options: GlobalOptions, context: Context): Pro
     bytes: await store.size(id),
     receipt: (await store.receipt(id)) ?? null,
   };
-  if (printer.json) return printer.document(document);
+  if (printer.json) return printer.document<"runs show">(document as never);
   if (!printer.terminal) {
     const { receipt: _, ...facts } = document;
     return printer.leaves(facts);

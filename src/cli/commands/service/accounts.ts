@@ -68,7 +68,7 @@ async function create({ options, printer, store }: Desk<CreateOptions>, id: stri
     throw usageError(`--credits takes 0 or more with at most six decimals, not "${echo(options.credits)}"`);
   }
   await newAccount(store, { id, name, live: given });
-  if (printer.json) return printer.document({ id, name, credits: creditsOrNull(given) });
+  if (printer.json) return printer.document<"service accounts create">({ id, name, credits: creditsOrNull(given) });
   const next = `headcount service keys create --account ${id}${placeFlags(options)} makes a key`;
   printer.note(`Account ${id} has ${formatCreditsGrouped(given)} credits. ${next}.`);
 }
@@ -80,7 +80,7 @@ async function suspend({ options, printer, store }: Desk<FolderOptions>, id: str
   await requireAccount(store, id, options);
   const changed = await store.suspendAccount(id, suspended);
   const state = suspended ? "suspended" : "active";
-  if (printer.json) printer.document({ id, state });
+  if (printer.json) printer.document<"service accounts suspend">({ id, state });
   else printer.note(changed ? `Account ${id} is ${state} now.` : `Account ${id} was ${state} before.`);
 }
 

@@ -33,7 +33,7 @@ async function run(to: string, options: FolderOptions, context: Context): Promis
     ]);
     const ledger = elsewhere ? undefined : ledgerFile(dir, store);
     const manifest = await backUp({ dir, ledger, to: target, now: context.now });
-    if (printer.json) printer.document(told(manifest, { backup: target }));
+    if (printer.json) printer.document<"service backup">(told(manifest, { backup: target }) as never);
     else printer.lines(linesOf(manifest));
     if (elsewhere)
       printer.say(

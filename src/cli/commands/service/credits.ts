@@ -142,7 +142,14 @@ function print(
   if (printer.json) {
     const [free, kept, used] = [balance, held, usedToday].map(creditsToNumber);
     const done = repeated === undefined ? {} : { repeated };
-    printer.document({ account, mode, balance: free, held: kept, used_today: used, ...done });
+    printer.document<"service credits add">({
+      account,
+      mode,
+      balance: free,
+      held: kept,
+      used_today: used,
+      ...done,
+    } as never);
   } else {
     const amount = printer.terminal ? formatCreditsGrouped : formatCredits;
     printer.lines([

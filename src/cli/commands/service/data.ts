@@ -36,7 +36,7 @@ async function show(options: FolderOptions, context: Context): Promise<void> {
   } finally {
     await kept.close();
   }
-  if (printer.json) return printer.document({ kept: documentsOf(COLUMNS, found) });
+  if (printer.json) return printer.document<"service data">({ kept: documentsOf(COLUMNS, found) as never });
   await new List(COLUMNS, printer).print(found, context, "nothing is kept in this folder yet");
   const { bytes } = await filesAt(dir);
   if (printer.terminal) printer.note(`${grouped(found.length)} kinds, ${bytesText(bytes)} in ${dir}`);

@@ -86,7 +86,14 @@ async function rollBack(wanted: string, options: FolderOptions, context: Context
   const printer = new Printer(context, options);
   const { companies, created_at, people, source, version } = now;
   if (printer.json) {
-    printer.document({ version, people, companies, created_at, source, before: before?.version ?? null });
+    printer.document<"service dataset rollback">({
+      version,
+      people,
+      companies,
+      created_at,
+      source,
+      before: before?.version ?? null,
+    });
   } else if (before?.version === version) printer.note(`Version ${version} is the one that is served.`);
   else {
     const what = `${counted(people, "person", "people")}, from ${harmlessLine(source, 60)}`;
@@ -102,7 +109,7 @@ async function diff(from: string, to: string, options: FolderOptions, context: C
     return diffVersions(...pair, setup);
   });
   const printer = new Printer(context, options);
-  if (printer.json) printer.document(found);
+  if (printer.json) printer.document<"service dataset diff">(found);
   else await printDiff(found, printer);
 }
 

@@ -95,7 +95,7 @@ async function create({ context, options, printer, store }: Desk<CreateOptions>)
 
 async function show({ id, key }: MadeKey, document: object, printer: Printer, context: Context): Promise<void> {
   try {
-    if (printer.json) printer.document(document);
+    if (printer.json) printer.document<"service keys create">(document as never);
     else printer.text(`${key}\n`);
     await written(context.stdout);
   } catch (error) {
@@ -139,7 +139,7 @@ async function list(desk: Desk<AccountOptions>): Promise<void> {
 async function revoke({ options, printer, store }: Desk<AccountOptions>, id: string): Promise<void> {
   const key = await requireKey(store, id, options);
   const revoked = key.revokedAt === null && (await store.revokeKey(id));
-  if (printer.json) printer.document({ id, revoked: true });
+  if (printer.json) printer.document<"service keys revoke">({ id, revoked: true });
   else printer.note(revoked ? `Revoked ${id}.` : `Key ${id} was revoked before.`);
 }
 

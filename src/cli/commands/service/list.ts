@@ -37,7 +37,7 @@ export class List<Row> {
   async print(rows: readonly Row[], context: Context, none: string): Promise<void> {
     const columns = this.#columns;
     if (this.#printer.json) {
-      this.#printer.document(documentsOf(columns, rows));
+      this.#printer.document(documentsOf(columns, rows) as never);
     } else if (!this.#printer.terminal) {
       const text = csvDocument(
         columns.map(({ name }) => name),

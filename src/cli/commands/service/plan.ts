@@ -87,13 +87,13 @@ const show = async ({ options, printer, store }: Desk<AccountOptions>): Promise<
 function print(plan: Plan, { account }: AccountOptions, printer: Printer): void {
   if (printer.json) {
     const costs = Object.fromEntries(COSTED_CALLS.map((call) => [call, creditsToNumber(plan.costs[call])]));
-    printer.document({
+    printer.document<"service plan show">({
       account,
       name: plan.name,
       per_minute: plan.perMinute,
       per_day: plan.perDay,
       small_counts: plan.smallCounts,
-      costs,
+      costs: costs as never,
     });
   } else {
     const calls = printer.terminal ? grouped : String;

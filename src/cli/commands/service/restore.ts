@@ -32,7 +32,7 @@ async function run(from: string, options: RestoreOptions, context: Context): Pro
     const { restore } = await import("../../../service/admin/backup.ts");
     const source = resolve(context.cwd, from);
     const manifest = await restore({ from: source, dir, now: context.now, actor: actor(context) });
-    if (printer.json) printer.document(told(manifest, { data: dir }));
+    if (printer.json) printer.document<"service restore">(told(manifest, { data: dir }) as never);
     else printer.lines(linesOf(manifest));
     printer.note(`restored and verified; headcount serve --data ${shellWord(options.data ?? dir)} serves it`);
     printer.say(

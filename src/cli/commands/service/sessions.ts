@@ -23,7 +23,7 @@ const list = async (desk: Desk<FolderOptions>): Promise<void> =>
 async function end({ context, printer, store }: Desk<FolderOptions>, id: string): Promise<void> {
   const ended = await store.console.endSession(id, actor(context));
   if (!ended) throw usageError(`no session ${id} goes on`, "headcount service sessions lists them");
-  if (printer.json) printer.document({ id, ended: true });
+  if (printer.json) printer.document<"service sessions end">({ id, ended: true });
   else printer.note(`Session ${id} is over.`);
 }
 

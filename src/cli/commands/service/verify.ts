@@ -35,7 +35,7 @@ async function run(options: VerifyOptions, context: Context): Promise<void> {
   });
   const breaches = breachesOf(findings);
   const printer = new Printer(context, options);
-  if (printer.json) printer.document({ sound: breaches.length === 0, ...findings });
+  if (printer.json) printer.document<"service verify">({ sound: breaches.length === 0, ...findings });
   else print(findings, printer);
   if (breaches.length === 0) return;
   throw new CliError({

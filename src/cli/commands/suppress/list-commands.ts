@@ -104,7 +104,7 @@ async function check<Options extends SuppressOptions>(
   }
   const printer = new Printer(context, options);
   if (printer.json) {
-    printer.document({
+    printer.document<"suppress check">({
       checked: checked.map(({ who, suppressed, entry }) => ({
         ...{ who, suppressed, kind: entry?.kind ?? null, at: entry?.at ?? null, note: entry?.note ?? null },
       })),
@@ -181,7 +181,7 @@ async function add<Options extends SuppressOptions>(
   await place.added?.(names, options, context);
   const { length: entries } = await suppression.entries();
   const printer = new Printer(context, options);
-  if (printer.json) printer.document({ added, known: names.length - added, entries });
+  if (printer.json) printer.document<"suppress add">({ added, known: names.length - added, entries });
   const again = added === names.length ? "" : `, ${names.length - added} there already`;
   printer.note(`added ${counted(added, "entry", "entries")}${again}; the list has ${entries}`);
 }
@@ -205,7 +205,7 @@ async function remove<Options extends SuppressOptions>(
     );
   }
   const printer = new Printer(context, options);
-  if (printer.json) printer.document({ removed, entries });
+  if (printer.json) printer.document<"suppress remove">({ removed, entries });
   printer.note(`removed ${counted(removed, "entry", "entries")}; the list has ${entries}`);
 }
 
@@ -218,7 +218,7 @@ async function list<Options extends SuppressOptions>(
   const printer = new Printer(context, options);
   const mark = ({ marks: [first = ""] }: SuppressedEntry): string => first.slice(0, MARK_DIGITS);
   if (printer.json) {
-    return printer.document({
+    return printer.document<"suppress list">({
       entries: entries.map((entry) => ({ mark: mark(entry), kind: entry.kind, at: entry.at, note: entry.note })),
     });
   }

@@ -1,6 +1,8 @@
 import type { Writable } from "node:stream";
 import { checkFields } from "../../../shared/rows/columns.ts";
 import type { RecordKind } from "../../../shared/rows/values.ts";
+import type { Of } from "../../../shared/schema/build.ts";
+import type { written } from "../../../shared/schema/purchase.ts";
 import type { Disk } from "../../runs/disk.ts";
 import type { SavedView } from "../../runs/plan.ts";
 import { type Form, formName, type Rendering } from "../formats.ts";
@@ -78,13 +80,7 @@ export async function checkRoom({ format }: Form, rows: number): Promise<void> {
 }
 
 /** What was written, as receipts and `--json` tell it. Of a table, `added` says how many rows are new in it; of a file it is null. */
-export interface Written {
-  readonly file: string;
-  readonly format: string;
-  readonly bytes: number | null;
-  readonly sha256: string | null;
-  readonly added: number | null;
-}
+export type Written = Of<typeof written>;
 
 export const writtenAs = ({ path, bytes, sha256, added }: Facts, form: Form): Written => ({
   file: path,
