@@ -12,6 +12,7 @@ import {
   updateConfig,
   withConnection,
 } from "../../engine/connections/config.ts";
+import type { Keychain } from "../../engine/connections/keychain.ts";
 import { configDir } from "../../engine/connections/paths.ts";
 import { checkKey, FROM_ENVIRONMENT } from "../../engine/connections/resolve.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
@@ -98,12 +99,15 @@ async function run(nameGiven: string | undefined, options: LoginOptions, context
   }
   const before = findConnection(config, name);
   const baseUrl = await baseUrlFor(before, address, options, context);
-  if (options.insecureStorage !== true) await checkKeychain(name, baseUrl, context);
+  const isAsked = options.keyStdin !== true && canPrompt(context);
+  // Before anybody types a key: where it could not be kept.
+  if (isAsked && options.insecureStorage !== true)
+    await inKeychain((chain) => chain.get(name), { name, baseUrl }, context);
   const key = checkKey(await readKey(options, context), options.keyStdin ? "stdin" : "the prompt");
   const account = await checkWithService({ baseUrl, apiKey: key, name }, options, context);
 
   const keyStore = options.insecureStorage ? ("file" as const) : ("keychain" as const);
-  await storeKey(key, { name, keyStore, before, dir }, context);
+  await storeKey(key, { name, baseUrl, keyStore, before, dir }, context);
   const next = await updateConfig(dir, (now) => {
     const dialect = findConnection(now, name)?.baseUrl === baseUrl ? findConnection(now, name)?.dialect : undefined;
     const { accountId } = account;
@@ -122,16 +126,18 @@ async function run(nameGiven: string | undefined, options: LoginOptions, context
   else printSummary(login, account, print);
 }
 
-/** Before anybody types a key: where it could not be kept. @throws CliError (exit 3), with the command that keeps it in a file */
-async function checkKeychain(name: string, baseUrl: string, context: Context): Promise<void> {
+/** @throws CliError (exit 3), with the very command that keeps the key in a file */
+async function inKeychain(
+  work: (chain: Keychain) => Promise<unknown>,
+  { name, baseUrl }: { readonly name: string; readonly baseUrl: string },
+  context: Context,
+): Promise<void> {
   const { openKeychain } = await import("../../engine/connections/keychain.ts");
   const whole = `headcount login ${shellWord(name)} --base-url ${shellWord(baseUrl)} --insecure-storage`;
-  await openKeychain(context)
-    .get(name)
-    .catch((error: unknown) => {
-      if (!(error instanceof CliError)) throw error;
-      throw error.with({ hint: error.hint?.replace("headcount login --insecure-storage", whole) });
-    });
+  await work(openKeychain(context)).catch((error: unknown) => {
+    if (!(error instanceof CliError)) throw error;
+    throw error.with({ hint: error.hint?.replace("headcount login --insecure-storage", whole) });
+  });
 }
 
 async function baseUrlFor(
@@ -203,20 +209,24 @@ async function checkWithService(
 
 interface KeyPlace {
   readonly name: string;
+  readonly baseUrl: string;
   readonly keyStore: "keychain" | "file";
   readonly before: Connection | undefined;
   readonly dir: string;
 }
 
-async function storeKey(key: string, { before, dir, keyStore, name }: KeyPlace, context: Context): Promise<void> {
+async function storeKey(
+  key: string,
+  { baseUrl, before, dir, keyStore, name }: KeyPlace,
+  context: Context,
+): Promise<void> {
   const { keyFile, removeFromKeyFile, writeKeyFile } = await import("../../engine/connections/key-file.ts");
   if (keyStore === "file") {
     context.stderr.write(`warning: the key is about to be written unencrypted to ${keyFile(dir)} (mode 0600)\n`);
     writeKeyFile(dir, name, key, context.platform);
     return;
   }
-  const { openKeychain } = await import("../../engine/connections/keychain.ts");
-  await openKeychain(context).set(name, key);
+  await inKeychain((chain) => chain.set(name, key), { name, baseUrl }, context);
   if (before?.keyStore === "file") removeFromKeyFile(dir, name, context.platform);
 }
 
