@@ -33,7 +33,7 @@ export interface Offer {
   readonly overlap?: number;
 }
 
-export type Bound = "matches" | "limit" | "cap" | "companies" | "sample";
+type Bound = "matches" | "limit" | "cap" | "companies" | "sample";
 
 export interface Quote {
   /** People that match; null where no free count tells (employees of a company that is named by its domain). */
