@@ -95,8 +95,9 @@ describe("what the console prints to copy", () => {
     if (file !== undefined) writeFileSync(join(test.dir, "segment.json"), file);
     const before = server.seen.length;
     expect([argv, test.stderr(), await main(argv, test.context)]).toEqual([argv, "", 0]);
-    expect(server.seen.length).toBe(before + 1);
-    return server.seen.at(-1)?.body ?? "";
+    // What comes after it are the counts of single values, of which one may match nobody.
+    expect(server.seen.length).toBeGreaterThan(before);
+    return server.seen[before]?.body ?? "";
   };
 
   test("the command, the file and the request ask for the very same people", async () => {
