@@ -179,6 +179,7 @@ describe("what the built program prints with --json fits its schema", () => {
     await run("suppress add", "network.example/in/ada", "--note", "asked");
     writeFileSync(u.file("people.txt"), "network.example/in/bob\n");
     await run("suppress import", "people.txt");
+    await run("suppress check", "network.example/in/ada");
     await run("suppress list");
     await run("suppress remove", "network.example/in/ada");
     writeFileSync(u.file("two.json"), '[{"id":"a","name":"Twin"},{"id":"b","name":"Twin"}]');
@@ -231,6 +232,7 @@ describe("what the built program prints with --json fits its schema", () => {
     await of("suppress add", "network.example/in/ada");
     writeFileSync(u.file("people.txt"), "network.example/in/bob\n");
     await of("suppress import", u.file("people.txt"));
+    await of("suppress check", "network.example/in/ada");
     await of("suppress list");
     await of("suppress remove", "network.example/in/bob");
     const person = await served(data);
