@@ -66,7 +66,7 @@ interface Opened extends Omit<Destination, "keySource"> {
  * errors of calls into {@link CliError}s.
  * @throws CliError exit 3 without a key, exit 2 for a wrong name or address
  */
-export async function withSession<T>(
+export async function inSession<T>(
   context: Context,
   connecting: Connecting,
   events: SessionEvents,

@@ -45,7 +45,7 @@ export interface GlobalOptions {
 }
 
 /** Where the values of an option or an argument come from, for those who complete a word of it. */
-export type Values =
+export type OfferedValues =
   | { readonly kind: "list"; readonly values: readonly string[] }
   /** Several values of the list in one word, parted by commas. */
   | { readonly kind: "commas"; readonly values: readonly string[] }
@@ -55,15 +55,15 @@ export type Values =
   | { readonly kind: "file" | "directory" }
   | { readonly kind: "text" };
 
-const offers = new WeakMap<Option | Argument, Values>();
+const offers = new WeakMap<Option | Argument, OfferedValues>();
 
 /** Declares what is offered for an option or argument that takes other values too: choices say it themselves. */
-export function offering<T extends Option | Argument>(declared: T, values: Values): T {
+export function offering<T extends Option | Argument>(declared: T, values: OfferedValues): T {
   offers.set(declared, values);
   return declared;
 }
 
-export const offersOf = (declared: Option | Argument): Values | undefined =>
+export const offersOf = (declared: Option | Argument): OfferedValues | undefined =>
   declared.argChoices === undefined ? offers.get(declared) : { kind: "list", values: declared.argChoices };
 
 export function wholeNumber(flag: string, least: number, most: number): (text: string) => number {

@@ -1,4 +1,4 @@
-import { type Session, type SessionEvents, withSession as withEvents } from "../app/session.ts";
+import { type Session, type SessionEvents, inSession as withEvents } from "../app/session.ts";
 import type { RequestLog } from "../engine/client/http-client.ts";
 import type { Context } from "../shared/context.ts";
 import type { GlobalOptions } from "./options.ts";

@@ -32,7 +32,7 @@ export type Patience = (error: unknown) => number | undefined;
  * Asks one question at a time. What it tells belongs to the question that was asked last, and to no other: an answer that comes late
  * is dropped, and a question that failed for a while (a limit, a service that is away) is asked again by itself.
  */
-export class Inquiry<Value> {
+export class SegmentInquiry<Value> {
   readonly #ask: (of: string, signal: AbortSignal) => Promise<Value>;
   readonly #tell: (answer: Finding<Value>) => void;
   readonly #patience: Patience;

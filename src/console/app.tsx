@@ -170,7 +170,7 @@ async function signIn(body: { readonly link: string } | { readonly key: string }
 }
 
 /** Signs in by the link in the address, or finds the session that is there. */
-export async function begin(): Promise<void> {
+export async function beginSession(): Promise<void> {
   const link = /^#t=([\w-]+)$/.exec(location.hash)?.[1];
   try {
     if (link !== undefined) {

@@ -1,6 +1,6 @@
 import { computed, effect, signal } from "@preact/signals";
 import type { Filters } from "../shared/contract/filters.ts";
-import { answerTo, type Finding, Inquiry } from "./answer.ts";
+import { answerTo, type Finding, SegmentInquiry } from "./answer.ts";
 import { api, dropProof, reasonOf } from "./api.ts";
 import { ApiError, patience } from "./refusal.ts";
 import { fragmentOf, type PagePlace, pageOf } from "./segment.ts";
@@ -126,7 +126,7 @@ export const problems = computed(() => (answer.value.error instanceof ApiError ?
 
 /** Counts the segment whenever it changes. */
 export function countAlways(): void {
-  const inquiry = new Inquiry<CountReply>(
+  const inquiry = new SegmentInquiry<CountReply>(
     (of, signal) => api<CountReply>("POST", "/count", JSON.parse(of), signal),
     (next) => {
       told.value = next;

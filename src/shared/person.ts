@@ -41,7 +41,7 @@ function hasWord(text: string, name: string): boolean {
 }
 
 /** Somebody by every name that is known: grows with each record of theirs that is found. */
-export class Person {
+export class PersonMatcher {
   readonly #addresses = new Set<string>();
   readonly #slugs = new Set<string>();
   /** By service, since another service may give the same id to somebody else; "" is every service. */

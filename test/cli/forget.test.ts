@@ -3,7 +3,7 @@ import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeF
 import { join, resolve } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Person } from "../../src/shared/person.ts";
+import { PersonMatcher } from "../../src/shared/person.ts";
 import { everyNth } from "../support/campaign.ts";
 import { seeded, spentBy, type User, user } from "../support/export.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
@@ -254,7 +254,7 @@ describe("headcount forget", () => {
 
 describe("who is meant", () => {
   test("records are taken out of replies in any form, and other people stay", () => {
-    const person = new Person("network.example/in/ada");
+    const person = new PersonMatcher("network.example/in/ada");
     const ada = { network_url: "https://www.network.example/in/Ada/", id: 7 };
     const bob = { network_url: "network.example/in/bob", id: 8, big: "12345678901234567890" };
     for (const [reply, left] of [
@@ -270,7 +270,7 @@ describe("who is meant", () => {
   });
 
   test("an id is somebody's at one service only, an address everywhere", () => {
-    const person = new Person("network.example/in/ada");
+    const person = new PersonMatcher("network.example/in/ada");
     person.add({ id: "7", address: "network.example/in/ada" }, "one");
     expect(person.is({ id: "7", address: undefined }, "one")).toBe(true);
     expect(person.is({ id: "7", address: undefined }, "other")).toBe(false);

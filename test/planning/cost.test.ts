@@ -3,7 +3,7 @@ import { Oracle, seeded, World, type WorldPerson } from "../../bench/world.mjs";
 import { costOf, countingMs } from "../../src/engine/planning/cost.ts";
 import { descend } from "../../src/engine/planning/descent.ts";
 import { lookFor, namesHold, tellApart } from "../../src/engine/planning/presence.ts";
-import { type Counts, type Member, ownedAddress } from "../../src/engine/planning/question.ts";
+import { type Counts, ownedAddress, type SegmentMember } from "../../src/engine/planning/question.ts";
 
 const SEGMENT = { department: "Sales" };
 const LIST = 1_000;
@@ -26,7 +26,7 @@ function counting(people: Iterable<WorldPerson>): { readonly oracle: Oracle; rea
   return { oracle, counts };
 }
 
-const memberOf = (person: WorldPerson, known: boolean): Member => ({
+const memberOf = (person: WorldPerson, known: boolean): SegmentMember => ({
   identity: person.id,
   address: person.network_url === null ? undefined : ownedAddress(person.network_url),
   name: person.name,

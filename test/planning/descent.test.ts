@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { Oracle, seeded, World, type WorldPerson } from "../../bench/world.mjs";
 import { type Descent, type DescentInput, descend } from "../../src/engine/planning/descent.ts";
 import { UnsoundCountsError } from "../../src/engine/planning/parts.ts";
-import { type Counts, type Member, ownedAddress } from "../../src/engine/planning/question.ts";
+import { type Counts, ownedAddress, type SegmentMember } from "../../src/engine/planning/question.ts";
 import type { Filters } from "../../src/shared/contract/filters.ts";
 
 /** A service that counts these people; every address that it is asked after. */
@@ -36,7 +36,7 @@ function service(
   return { oracle, counts, asked };
 }
 
-const member = (person: WorldPerson, more: Partial<Member> = {}): Member => ({
+const member = (person: WorldPerson, more: Partial<SegmentMember> = {}): SegmentMember => ({
   identity: person.id,
   address: person.network_url === null ? undefined : ownedAddress(person.network_url),
   name: person.name,
@@ -373,7 +373,7 @@ test("any world, any share: everybody new is in one leaf or named", async () => 
       fc.constantFrom(0, 3, 1_000),
       async (made, callsPerCredit, maxWaste) => {
         const world = new World(0);
-        const owned: Member[] = [];
+        const owned: SegmentMember[] = [];
         for (const { name, owned: mine, address, stale, ...values } of made) {
           const person = world.add({
             ...values,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { joined, meet, type Segment } from "../../src/engine/planning/algebra.ts";
+import { joinedFilters, meet, type Segment } from "../../src/engine/planning/algebra.ts";
 import { InseparableError, Sets } from "../../src/engine/planning/sets.ts";
 import { DEPARTMENTS, SENIORITY_LEVELS } from "../../src/shared/contract/departments.ts";
 
@@ -92,18 +92,20 @@ describe("segments as sets", () => {
   test("joined by their filters alone they are the same people", () => {
     fc.assert(
       fc.property(people, fc.array(segment, { maxLength: 4 }), (all, segments) => {
-        const fewer = joined(segments);
+        const fewer = joinedFilters(segments);
         expect(fewer.length).toBeLessThanOrEqual(segments.length);
         for (const each of all) expect(inAny(each, fewer)).toBe(inAny(each, segments));
       }),
       { numRuns: 500 },
     );
-    expect(joined([{ country: ["france"] }, { country: ["spain"] }])).toEqual([{ country: ["france", "spain"] }]);
+    expect(joinedFilters([{ country: ["france"] }, { country: ["spain"] }])).toEqual([
+      { country: ["france", "spain"] },
+    ]);
     const [a, b] = [
       { country: ["france"], title: ["vp"] },
       { country: ["spain"], title: ["cook"] },
     ];
-    expect(joined([a, b])).toEqual([a, b]);
+    expect(joinedFilters([a, b])).toEqual([a, b]);
   });
 
   test("the people of a union are counted exactly", async () => {

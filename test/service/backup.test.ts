@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync,
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { backUp, checkBackup, type Manifest, manifestText, restore } from "../../src/service/admin/backup.ts";
+import { backUp, checkBackup, type Manifest, manifestText, restoreBackup } from "../../src/service/admin/backup.ts";
 import { openStore } from "../../src/service/admin/data-folder.ts";
 import type { Store } from "../../src/service/ledger/ledger.ts";
 import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
@@ -27,7 +27,7 @@ async function openLedger(): Promise<{ readonly dir: string; readonly store: Sto
 async function restored({ dir, path }: { readonly dir: string; readonly path: string }): Promise<Store> {
   const place = tempDir();
   const made = await backUp({ dir, ledger: path, to: join(place, "backup"), now });
-  await restore({ from: join(place, "backup"), dir: join(place, "data"), now, actor: "me" });
+  await restoreBackup({ from: join(place, "backup"), dir: join(place, "data"), now, actor: "me" });
   expect(readdirSync(place).sort()).toEqual(["backup", "data"]);
   expect(made.files.map((file) => file.path)).toEqual(["ledger.db"]);
   const store = await openSqliteStore({ path: join(place, "data", "ledger.db"), now });
@@ -149,7 +149,7 @@ test("a file of a backup that is changed, cut or missing is named, and nothing i
   const { files } = await backUp({ dir: data, ledger: join(data, "ledger.db"), to: backup, now });
   expect(files.length).toBeGreaterThan(5);
   const target = join(tempDir(), "data");
-  const restoring = () => restore({ from: backup, dir: target, now, actor: "me" });
+  const restoring = () => restoreBackup({ from: backup, dir: target, now, actor: "me" });
   for (const { path } of files) {
     const file = join(backup, path);
     const bytes = readFileSync(file);

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { Disk } from "../../src/engine/runs/disk.ts";
 import { SuppressionList } from "../../src/engine/runs/suppression.ts";
-import { leaveOut } from "../../src/service/people/suppressed.ts";
+import { leaveOutSuppressed } from "../../src/service/people/suppressed.ts";
 import { parseCredits } from "../../src/shared/contract/money.ts";
 import { suppressedName } from "../../src/shared/contract/suppression.ts";
 import { tempDir } from "../support/client.ts";
@@ -273,7 +273,7 @@ test("what was rewritten is in the log of the ledger until it is wiped, and in n
   const service = await serve(dir);
   await search(service, { department: "Sales" }, "two");
   const ledger = () => holding(dir, CANARY_TEXTS).filter((found) => found.includes("ledger.db"));
-  await service.store.people.rewrite(({ reply }) => leaveOut(reply, ({ id }) => id === CANARY.id));
+  await service.store.people.rewrite(({ reply }) => leaveOutSuppressed(reply, ({ id }) => id === CANARY.id));
   expect(ledger()).not.toEqual([]);
   expect(await service.store.people.wipe()).toBe(true);
   expect(ledger()).toEqual([]);

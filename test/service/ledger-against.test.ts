@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { verifyAgainst } from "../../src/service/admin/against.ts";
-import { backUp, restore } from "../../src/service/admin/backup.ts";
+import { backUp, restoreBackup } from "../../src/service/admin/backup.ts";
 import {
   AUDIT_COLUMNS,
   auditLink,
@@ -114,7 +114,7 @@ describe("a ledger is held against a backup of it", () => {
     await afterwards(store);
     expect(await against(place)).toEqual([]);
     const restored = join(tempDir(), "restored");
-    await restore({ from: backup, dir: restored, now: () => LATER, actor: "me" });
+    await restoreBackup({ from: backup, dir: restored, now: () => LATER, actor: "me" });
     expect(await against(restored)).toEqual([]);
     const again = await openSqliteStore({ path: join(restored, "ledger.db"), now: () => LATER });
     await again.recover(0);

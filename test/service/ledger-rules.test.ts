@@ -14,8 +14,8 @@ import {
   type Hold,
   type KeyFacts,
   type Money,
+  type MoneyOperation,
   type MoneyRequest,
-  type Operation,
   type Outcome,
   type Principal,
   placeKey,
@@ -67,7 +67,7 @@ function facts(
   more: {
     holds?: Hold[];
     record?: ReplyRecord;
-    done?: [string, Operation];
+    done?: [string, MoneyOperation];
     budget?: [number, number, number];
     key?: Partial<KeyFacts>;
     session?: Partial<Principal>;
@@ -111,8 +111,8 @@ const correct = (amount: number): MoneyRequest => adjust("correction", amount);
 const refund = (holdId: string, amount?: number, operation = "g"): MoneyRequest => ({
   ...{ kind: "refund", holdId, operation, amount: amount === undefined ? undefined : c(amount), note: "", actor: "me" },
 });
-const granted = (amount: number): Operation => ({ kind: "grant", amount: c(amount), refundOf: null });
-const refunded = (amount: number): Operation => ({ kind: "refund", amount: c(amount), refundOf: "1" });
+const granted = (amount: number): MoneyOperation => ({ kind: "grant", amount: c(amount), refundOf: null });
+const refunded = (amount: number): MoneyOperation => ({ kind: "refund", amount: c(amount), refundOf: "1" });
 const broken = (): never => {
   throw new Error("no answer");
 };
@@ -503,7 +503,7 @@ describe("a group of two accounts, two calls and shared references", () => {
     readonly money: readonly Money[];
     readonly holds: readonly Hold[];
     readonly records: readonly { readonly of: HoldRequest; readonly record: ReplyRecord }[];
-    readonly operations: ReadonlyMap<string, Operation>;
+    readonly operations: ReadonlyMap<string, MoneyOperation>;
     readonly budgets: readonly Capped[];
     readonly refunded: ReadonlyMap<string, Credits>;
   }

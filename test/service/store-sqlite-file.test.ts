@@ -16,7 +16,7 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { anchoredClock } from "../../src/service/ledger/clock.ts";
 import { StoreUnavailableError } from "../../src/service/ledger/errors.ts";
-import { isAlive, SILENCE_MS, thisProcess } from "../../src/service/ledger/instances.ts";
+import { isAlive, SILENCE_MS, thisInstance } from "../../src/service/ledger/instances.ts";
 import type { Store } from "../../src/service/ledger/ledger.ts";
 import { SCHEMA_VERSION } from "../../src/service/ledger/schema.ts";
 import { checkSqliteVersion } from "../../src/service/ledger/schemas.ts";
@@ -451,7 +451,7 @@ describe("a ledger that another process holds", () => {
 });
 
 describe("who lives", () => {
-  const self = thisProcess();
+  const self = thisInstance();
 
   it("is known by number and start, so that a reused number is not taken for its predecessor", () => {
     expect(isAlive(self, self, 0, true)).toBe(true);

@@ -2,7 +2,7 @@ import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { main } from "../../src/cli/main.ts";
 import { createKey } from "../../src/service/admin/keys.ts";
-import { type Plan, STANDARD_PLAN } from "../../src/service/ledger/ledger.ts";
+import { type AccountPlan, STANDARD_PLAN } from "../../src/service/ledger/ledger.ts";
 import { type TestContext, tempDir, testContext } from "../support/client.ts";
 import { seeded } from "../support/export.ts";
 import { c } from "../support/store.ts";
@@ -25,7 +25,7 @@ export interface Ended {
 
 const HOUR = 3_600_000;
 const PAID = "POST /v1/person/search";
-const PLAN: Partial<Plan> = { ...STANDARD_PLAN, perMinute: 100_000, perDay: 10_000_000 };
+const PLAN: Partial<AccountPlan> = { ...STANDARD_PLAN, perMinute: 100_000, perDay: 10_000_000 };
 
 let emptyLedger: string | undefined;
 

@@ -2,7 +2,7 @@ import { createRequire } from "node:module";
 import { afterAll, expect } from "vitest";
 import type { ObservedAnswer } from "../../src/service/http/server.ts";
 import { openApiDocument } from "../../src/shared/openapi/document.ts";
-import type { Header, HttpMethod, Operation, Ref, Response, Schema } from "../../src/shared/openapi/types.ts";
+import type { Header, HttpMethod, OpenApiSchema, Operation, Ref, Response } from "../../src/shared/openapi/types.ts";
 
 /** An answer of the service as it went over the wire. */
 export interface ValidatedAnswer {
@@ -79,7 +79,7 @@ const PLAIN =
 
 function headerProblem(name: string, header: Header, value: string | undefined): string | undefined {
   if (value === undefined) return header.required ? `header ${name} is missing` : undefined;
-  const { enum: values, maximum, minimum, minLength, maxLength, type }: Schema = header.schema;
+  const { enum: values, maximum, minimum, minLength, maxLength, type }: OpenApiSchema = header.schema;
   const number = type === "integer" ? Number(value) : 0;
   const wrong =
     (type === "integer" && !/^\d+$/.test(value)) ||

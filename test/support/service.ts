@@ -12,7 +12,7 @@ import {
   startService,
 } from "../../src/service/http/server.ts";
 import { openTestDataset } from "../../src/service/http/test-dataset.ts";
-import { type Plan, STANDARD_PLAN, type Store } from "../../src/service/ledger/ledger.ts";
+import { type AccountPlan, STANDARD_PLAN, type Store } from "../../src/service/ledger/ledger.ts";
 import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
 import { type Credits, parseCredits } from "../../src/shared/contract/money.ts";
 
@@ -28,7 +28,7 @@ export interface TestServiceOptions extends Omit<ServiceOptions, "engine" | "sto
   readonly credits?: number | string;
   /** Simulated credits of test keys; default 10,000. */
   readonly testCredits?: number | string;
-  readonly plan?: Partial<Plan>;
+  readonly plan?: Partial<AccountPlan>;
   /** Instead of the generated dataset. */
   readonly engine?: Engine;
   /** Wraps the engine, for tests that count its calls or make it fail. */

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
-import type { HoldRequest, Settlement, Store, StoredReply } from "../../src/service/ledger/ledger.ts";
+import type { HoldRequest, HoldSettlement, Store, StoredReply } from "../../src/service/ledger/ledger.ts";
 import { openSqliteStore, type SqliteStoreOptions } from "../../src/service/ledger/sqlite.ts";
 import { type Credits, credits } from "../../src/shared/contract/money.ts";
 
@@ -67,7 +67,7 @@ export const holdRequest = (amount: Credits, more: Partial<HoldRequest> = {}): H
 
 /** The answer of a call, with the balance in it as the service would put it. */
 export const answer =
-  (text = "ok"): Settlement["reply"] =>
+  (text = "ok"): HoldSettlement["reply"] =>
   (balance): StoredReply => ({ status: 200, headers: { "x-a": "é" }, body: `${text} ${balance}` });
 
 /** Holds and returns the hold's id. */

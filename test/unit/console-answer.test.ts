@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { answerTo, type Finding, Inquiry } from "../../src/console/answer.ts";
+import { answerTo, type Finding, SegmentInquiry } from "../../src/console/answer.ts";
 import { ApiError, patience } from "../../src/console/refusal.ts";
 
 /** What can happen, in any order: somebody types, the service answers or fails, time goes by. */
@@ -71,7 +71,7 @@ async function play(story: readonly Event[]): Promise<void> {
   const hand = new Hand();
   const open: Asked[] = [];
   let last: Finding<string> = { of: "" };
-  const inquiry = new Inquiry<string>(
+  const inquiry = new SegmentInquiry<string>(
     (of) => new Promise((resolve, reject) => open.push({ of, resolve, reject })),
     (answer) => (last = answer),
     patience,
@@ -113,7 +113,7 @@ test("a limit ends by itself: the same question is asked again when the service 
   const open: Asked[] = [];
   const told: Finding<string>[] = [];
   const ask = (of: string): Promise<string> => new Promise((resolve, reject) => open.push({ of, resolve, reject }));
-  const inquiry = new Inquiry<string>(ask, (answer) => told.push(answer), patience, hand);
+  const inquiry = new SegmentInquiry<string>(ask, (answer) => told.push(answer), patience, hand);
   inquiry.ask("Sales");
   open[0]?.reject(LIMITED);
   await settled();

@@ -4,7 +4,7 @@ import * as employees from "../../src/cli/commands/employees.ts";
 import * as enrich from "../../src/cli/commands/enrich.ts";
 import * as search from "../../src/cli/commands/search.ts";
 import { Command } from "../../src/cli/options.ts";
-import type { Purchase } from "../../src/cli/purchase/purchase.ts";
+import type { ParsedPurchase } from "../../src/cli/purchase/purchase.ts";
 import type { Context } from "../../src/shared/context.ts";
 import { testContext } from "../support/client.ts";
 
@@ -46,7 +46,7 @@ describe("parsing alone: no key, no service, no run", () => {
   });
 
   test("what is bought, from where and in which form", async () => {
-    const bought = (purchase: Purchase) => [
+    const bought = (purchase: ParsedPurchase) => [
       purchase.order.target.kind,
       purchase.order.format,
       purchase.show !== undefined,

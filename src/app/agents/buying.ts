@@ -9,7 +9,7 @@ import { worldOf } from "../buy/order.ts";
 import { failureOf } from "../failures.ts";
 import { withinBudget } from "../jobs/named-budget.ts";
 import type { HeldQuote } from "./quotes.ts";
-import { budgetOf, leftOf, storeOf, type World, within, withService } from "./world.ts";
+import { type AgentWorld, budgetOf, leftOf, runsOf, withinFolder, withService } from "./world.ts";
 
 export interface Purchased {
   readonly receipt: Receipt;
@@ -19,10 +19,10 @@ export interface Purchased {
 }
 
 /** Buys what a quote says, in its turn of the budget. What was paid is in a run by then. @throws CliError */
-export async function buyQuoted(held: HeldQuote, world: World, signal: AbortSignal): Promise<Purchased> {
+export async function buyQuoted(held: HeldQuote, world: AgentWorld, signal: AbortSignal): Promise<Purchased> {
   const { budget, context } = world;
   if (budget === undefined) throw usageError("nothing can be bought: no --max-credits was given at the start");
-  const inner = within(world, signal);
+  const inner = withinFolder(world, signal);
   const turn = {
     ...{ folder: join(stateDir(context), "budgets"), name: `${budget.name}.lock`, what: `the budget "${budget.name}"` },
     onWait: () => undefined,
@@ -51,8 +51,8 @@ export async function buyQuoted(held: HeldQuote, world: World, signal: AbortSign
 }
 
 /** A failure with what was paid before it: that is kept, and counts in the budget. */
-async function withWhatIsKept(error: unknown, run: string, world: World): Promise<unknown> {
-  const summary = await storeOf(world)
+async function withWhatIsKept(error: unknown, run: string, world: AgentWorld): Promise<unknown> {
+  const summary = await runsOf(world)
     .summary(run)
     .catch(() => undefined);
   if (summary === undefined) return error;

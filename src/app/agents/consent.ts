@@ -13,24 +13,24 @@ import { counted, harmlessLine } from "../../shared/contract/text.ts";
 import { type CliError, declined } from "../../shared/errors.ts";
 import type { HeldQuote } from "./quotes.ts";
 import { QUOTE_MS } from "./quotes.ts";
-import { leftOf, useOf, type World } from "./world.ts";
+import { type AgentWorld, leftOf, useOf } from "./world.ts";
 
 type Sdk = typeof import("@modelcontextprotocol/server");
 
 /** What comes back with an answer, signed: which quote it is about, and which question. */
-export interface Question {
+export interface ConsentQuestion {
   readonly quote: string;
   readonly question: string;
 }
 
-export type QuestionCodec = RequestStateCodec<Question>;
+export type QuestionCodec = RequestStateCodec<ConsentQuestion>;
 
 const CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
 const SPEND = "spend";
 
 /** Signs and checks questions. The secret dies with the process, as its quotes do. */
 export const questionCodec = (sdk: Sdk): QuestionCodec =>
-  sdk.createRequestStateCodec<Question>({
+  sdk.createRequestStateCodec<ConsentQuestion>({
     key: randomBytes(32),
     ttlSeconds: QUOTE_MS / 1_000,
     bind: (ctx) => ctx.mcpReq.method,
@@ -44,20 +44,20 @@ function canAsk(ctx: ServerContext, server: Server): boolean {
   return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
 }
 
-export interface Asking {
+export interface ConsentAsking {
   readonly sdk: Sdk;
   readonly codec: QuestionCodec;
   readonly server: Server;
   readonly ctx: ServerContext;
-  readonly world: World;
+  readonly world: AgentWorld;
 }
 
 const refusal = (message: string, hint: string, code: string): CliError =>
   declined(`${message}; nothing was spent`, hint, code);
 
 /** The quote that an answer in this request is about; undefined where it brings none. Our signature was checked by then. */
-export const questionOf = ({ ctx }: Asking): Question | undefined => {
-  const state = ctx.mcpReq.requestState<Question>();
+export const questionOf = ({ ctx }: ConsentAsking): ConsentQuestion | undefined => {
+  const state = ctx.mcpReq.requestState<ConsentQuestion>();
   return typeof state === "object" && state !== null ? state : undefined;
 };
 
@@ -66,7 +66,7 @@ export const questionOf = ({ ctx }: Asking): Question | undefined => {
  * @returns undefined where it is given: the quote may be taken; else the question
  * @throws CliError where it is refused. A declined quote is dead.
  */
-export async function consentTo(held: HeldQuote, asking: Asking): Promise<InputRequiredResult | undefined> {
+export async function consentTo(held: HeldQuote, asking: ConsentAsking): Promise<InputRequiredResult | undefined> {
   const { ctx, world, server, sdk } = asking;
   const question = questionOf(asking);
   const answers = ctx.mcpReq.inputResponses;
@@ -97,7 +97,7 @@ export async function consentTo(held: HeldQuote, asking: Asking): Promise<InputR
 }
 
 /** Nobody is asked for what the budget would refuse. An unfinished run counts otherwise: its own requests are in it already. */
-async function requireRoom({ command, continues, isTest, quote }: HeldQuote, world: World): Promise<void> {
+async function requireRoom({ command, continues, isTest, quote }: HeldQuote, world: AgentWorld): Promise<void> {
   const use = await useOf(world, isTest);
   if (use === undefined || world.budget === undefined || continues !== undefined || quote.credits <= use.left) return;
   const { cap, name, per } = world.budget;
@@ -109,7 +109,7 @@ async function requireRoom({ command, continues, isTest, quote }: HeldQuote, wor
   );
 }
 
-async function ask(held: HeldQuote, { sdk, codec, ctx, world }: Asking): Promise<InputRequiredResult> {
+async function ask(held: HeldQuote, { sdk, codec, ctx, world }: ConsentAsking): Promise<InputRequiredResult> {
   const { quote, target } = held;
   const spend = `Spend ${creditsText(quote.credits)}`;
   const rows = rowsToBuy(quote);

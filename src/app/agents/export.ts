@@ -8,19 +8,19 @@ import { parseFields } from "../../shared/rows/columns.ts";
 import { nowhere } from "../buy/order.ts";
 import { renderingOf, writePages } from "../keep/write-pages.ts";
 import type { Given } from "./schemas.ts";
-import { storeOf, type World, within } from "./world.ts";
+import { type AgentWorld, runsOf, withinFolder } from "./world.ts";
 
 const NEW = { overwrite: false, allowEmpty: true, minRows: undefined, maxShrink: undefined };
 
 /** Writes a run to the one folder that a person gave, and never over something. @throws CliError exit 2 */
 export async function exportTool(
   { run: name, format, fields, file }: Given<"export_run">,
-  world: World,
+  world: AgentWorld,
   signal: AbortSignal,
 ) {
   const { out } = world;
   if (out === undefined) throw usageError("nothing can be written: the server was started without --out");
-  const run = await storeOf(world).open(await storeOf(world).resolve(name));
+  const run = await runsOf(world).open(await runsOf(world).resolve(name));
   const path = await pathIn(out, file ?? `${run.id}.${format}`);
   const view = {
     ...chooseForm(format, path, false),
@@ -29,7 +29,7 @@ export async function exportTool(
   const pages = () => distinctPages(run);
   const rendering = await renderingOf(pages, kindOf(run), view);
   const writing = { output: path, stream: nowhere(), rendering, guard: NEW, name: `${run.id}-mcp` };
-  const written = await writePages(pages, writing, within(world, signal));
+  const written = await writePages(pages, writing, withinFolder(world, signal));
   return { path, rows: written.rows, sha256: written.file?.sha256 ?? "" };
 }
 

@@ -19,10 +19,10 @@ import { CliError, usageError } from "../../shared/errors.ts";
 import { ARGUMENTS, hintsFor, Questions } from "../count/hints.ts";
 import { inert } from "./rows.ts";
 import { type Given, RUNS_MOST } from "./schemas.ts";
-import { readFilters } from "./targets.ts";
-import { budgetDocument, storeOf, type World, withService } from "./world.ts";
+import { filtersOfTool } from "./targets.ts";
+import { type AgentWorld, budgetDocument, runsOf, withService } from "./world.ts";
 
-export async function accountTool(world: World, signal: AbortSignal) {
+export async function accountTool(world: AgentWorld, signal: AbortSignal) {
   return await withService(world, signal, async ({ client, keyMode }) => {
     const account = await client.account(signal);
     const mode = account.keyMode ?? keyMode ?? null;
@@ -45,10 +45,10 @@ export async function accountTool(world: World, signal: AbortSignal) {
 
 export async function countTool(
   { filters: input, by, top = 10 }: Given<"count_people">,
-  world: World,
+  world: AgentWorld,
   signal: AbortSignal,
 ) {
-  const { canonical, filters } = readFilters(input);
+  const { canonical, filters } = filtersOfTool(input);
   if (by !== undefined && !isFacetKey(by))
     throw usageError(
       `"${echo(by)}" is no key to count by; one of ${FACET_KEYS.join(", ")}`,
@@ -88,11 +88,11 @@ export async function countTool(
 async function ownedOf(
   canonical: CanonicalFilters,
   { serviceId, mode }: Pick<Shelf, "serviceId" | "mode">,
-  world: World,
+  world: AgentWorld,
 ): Promise<number | null> {
   const path = libraryPath(stateDir(world.context), serviceId, mode);
   try {
-    const opened = await openLibrary({ path, serviceId, mode }, storeOf(world));
+    const opened = await openLibrary({ path, serviceId, mode }, runsOf(world));
     if (opened === undefined) return 0;
     try {
       return opened.library.count(canonical);
@@ -115,7 +115,7 @@ const VALUES_MOST = 50;
 
 export async function describeTool(
   { key, prefix }: { readonly key?: string; readonly prefix?: string },
-  world: World,
+  world: AgentWorld,
   signal: AbortSignal,
 ) {
   const spec = key === undefined ? undefined : filterSpec(key);
@@ -156,8 +156,8 @@ const runDocument = (run: RunSummary) => ({
 });
 
 /** Runs of this user, the newest first: `next` is where the following call goes on. */
-export async function runsTool({ state, limit = RUNS_MOST, after }: Given<"runs">, world: World) {
-  const store = storeOf(world);
+export async function runsTool({ state, limit = RUNS_MOST, after }: Given<"runs">, world: AgentWorld) {
+  const store = runsOf(world);
   const ids = await store.ids();
   const from = after === undefined ? 0 : ids.indexOf(await store.resolve(after)) + 1;
   const runs: ReturnType<typeof runDocument>[] = [];

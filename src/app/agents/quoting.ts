@@ -1,4 +1,4 @@
-import { isNarrowed, newIn } from "../../engine/purchase/owned.ts";
+import { isNarrowed, newPeopleIn } from "../../engine/purchase/owned.ts";
 import { rowsToBuy } from "../../engine/purchase/quote.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
@@ -11,12 +11,12 @@ import type { Session } from "../session.ts";
 import type { HeldQuote } from "./quotes.ts";
 import type { Given } from "./schemas.ts";
 import { personsCommand, targetOf } from "./targets.ts";
-import { leftOf, type World, withService } from "./world.ts";
+import { type AgentWorld, leftOf, withService } from "./world.ts";
 
 /** Free calls that looking for new people may take: an agent waits for them. */
 const LOOKING = { maxCalls: 500 };
 
-export interface Wanted {
+export interface QuoteRequest {
   readonly target: Target;
   readonly limit?: number | undefined;
   /** Whether what is owned is bought anew. */
@@ -24,7 +24,7 @@ export interface Wanted {
 }
 
 /** Prices what is wanted as a purchase of it would, and keeps that for ten minutes. Free. @throws CliError */
-export async function makeQuote(wanted: Wanted, world: World, signal: AbortSignal): Promise<HeldQuote> {
+export async function quoteFor(wanted: QuoteRequest, world: AgentWorld, signal: AbortSignal): Promise<HeldQuote> {
   const { target, limit, again = false } = wanted;
   const order = { target, limit, fresh: again, tellOwned: !again, looking: LOOKING };
   const look = async (session: Session, context: Context) => {
@@ -54,15 +54,18 @@ export async function makeQuote(wanted: Wanted, world: World, signal: AbortSigna
 }
 
 /** The tool `quote`. */
-export async function quoteTool(given: Given<"quote">, world: World, signal: AbortSignal) {
+export async function quoteTool(given: Given<"quote">, world: AgentWorld, signal: AbortSignal) {
   const { profiles: limit, again } = given;
-  const held = await makeQuote({ target: targetOf(given), limit, again }, world, signal);
+  const held = await quoteFor({ target: targetOf(given), limit, again }, world, signal);
   const { quote, isTest, target } = held;
   const left = world.budget === undefined ? undefined : await leftOf(world, isTest);
   const why = whyNot(held, left);
   return {
     quote_id: held.id,
-    profiles: Math.min(rowsToBuy(quote), (isNarrowed(target) ? newIn(quote.known) : undefined) ?? Number.MAX_VALUE),
+    profiles: Math.min(
+      rowsToBuy(quote),
+      (isNarrowed(target) ? newPeopleIn(quote.known) : undefined) ?? Number.MAX_VALUE,
+    ),
     yours: target.kind === "enrich" ? quote.kept : (quote.known?.owned ?? 0),
     credits: creditsToNumber(quote.credits),
     balance_after: creditsOrNull(quote.balanceAfter),

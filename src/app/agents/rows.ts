@@ -1,4 +1,4 @@
-import { filterValues, meets } from "../../engine/library/person.ts";
+import { meets, normalValues } from "../../engine/library/person.ts";
 import { Distinct, kindOf } from "../../engine/output/distinct.ts";
 import type { RunReader } from "../../engine/runs/run.ts";
 import { conditionsOf } from "../../shared/contract/conditions.ts";
@@ -83,7 +83,7 @@ async function placesOf(run: RunReader, where: CanonicalFilters | undefined): Pr
   for await (const { unit, body } of run.pages()) {
     const page = distinct.take(Page.read(body, kind));
     const rows = Array.from({ length: page.length }, (_, index) => index).filter(
-      (index) => conditions.length === 0 || meets(filterValues(page.row(index)), conditions),
+      (index) => conditions.length === 0 || meets(normalValues(page.row(index)), conditions),
     );
     places.push({ page: unit.intent.n, rows: rows.map((index) => page.position(index)) });
   }

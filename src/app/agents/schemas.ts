@@ -8,11 +8,11 @@ import {
   type Of,
   object,
   one,
-  optional,
+  optionalProperty,
   raw,
   said,
   text,
-  whole,
+  wholeNumberShape,
 } from "../../shared/schema/build.ts";
 import { briefFiltersSchema } from "../../shared/schema/filters.ts";
 
@@ -22,9 +22,9 @@ export const RUNS_MOST = 20;
 const EXPORT_FORMATS = ["csv", "tsv", "ndjson", "json", "xlsx", "parquet"] as const;
 
 const word = more(text, { minLength: 1 });
-const upTo = (maximum: number, minimum = 1) => optional(more(whole, { minimum, maximum }));
-const words = (maxItems: number) => optional(list(word, { minItems: 1, maxItems }));
-const some = optional(more(whole, { minimum: 1 }));
+const upTo = (maximum: number, minimum = 1) => optionalProperty(more(wholeNumberShape, { minimum, maximum }));
+const words = (maxItems: number) => optionalProperty(list(word, { minItems: 1, maxItems }));
+const some = optionalProperty(more(wholeNumberShape, { minimum: 1 }));
 const open = raw<Readonly<Record<string, unknown>>>({ type: "object" });
 
 /** A segment, told whole where a client reads what a tool takes; as any object where it is checked: the contract's rules say more. */
@@ -34,34 +34,39 @@ const like = raw<Readonly<Record<string, unknown>>>({ type: "object", descriptio
 const inputs = (filters: Filters) => ({
   account: object({}),
   buy: object({ quote_id: word }),
-  count_people: object({ filters, by: optional(word), top: upTo(25) }),
-  describe_filters: object({ key: optional(word), prefix: optional(word) }),
+  count_people: object({ filters, by: optionalProperty(word), top: upTo(25) }),
+  describe_filters: object({ key: optionalProperty(word), prefix: optionalProperty(word) }),
   enrich_company: object({
-    ...{ domain: optional(word), company_network_url: optional(word), name: optional(word), id: optional(word) },
+    ...{
+      domain: optionalProperty(word),
+      company_network_url: optionalProperty(word),
+      name: optionalProperty(word),
+      id: optionalProperty(word),
+    },
   }),
-  export_run: object({ run: word, format: one(...EXPORT_FORMATS), fields: words(100), file: optional(word) }),
+  export_run: object({ run: word, format: one(...EXPORT_FORMATS), fields: words(100), file: optionalProperty(word) }),
   quote: object({
     kind: one("people", "employees", "enrich"),
-    filters: optional(filters),
+    filters: optionalProperty(filters),
     companies: words(1_000),
     profiles: some,
     per_company: some,
-    new_only: optional(said(flag, "of people: only who is not yours")),
-    again: optional(said(flag, "buy anew what is yours too")),
+    new_only: optionalProperty(said(flag, "of people: only who is not yours")),
+    again: optionalProperty(said(flag, "buy anew what is yours too")),
   }),
   read_rows: object({
     ...{
       run: word,
       fields: words(FIELDS_MOST),
-      where: optional(like),
-      offset: optional(whole),
+      where: optionalProperty(like),
+      offset: optionalProperty(wholeNumberShape),
       limit: upTo(ROWS_MOST),
     },
   }),
   runs: object({
-    state: optional(one("finished", "running", "unfinished", "closed", "stale", "damaged")),
+    state: optionalProperty(one("finished", "running", "unfinished", "closed", "stale", "damaged")),
     limit: upTo(RUNS_MOST),
-    after: optional(word),
+    after: optionalProperty(word),
   }),
 });
 
@@ -70,9 +75,9 @@ export type ToolName = keyof ReturnType<typeof inputs>;
 export type Given<Name extends ToolName> = Of<ReturnType<typeof inputs>[Name]>;
 
 const budget = object({ name: text, cap: number, per: text, spent: number, left: number, resets_at: maybe(text) });
-const hints = optional(list(text));
+const hints = optionalProperty(list(text));
 const run = object({
-  ...{ run: text, kind: text, filters: text, profiles: whole, credits: number, state: text, when: text },
+  ...{ run: text, kind: text, filters: text, profiles: wholeNumberShape, credits: number, state: text, when: text },
 });
 
 /** What a tool gives. */
@@ -83,35 +88,47 @@ const outputs = {
     ...{ balance: maybe(number), held: maybe(number), plan: maybe(text), limits: open, costs: open },
     ...{ mode: maybe(text), budget: maybe(budget) },
   }),
-  buy: object({ run: text, profiles: whole, credits: number, complete: flag, budget_left: number }),
+  buy: object({ run: text, profiles: wholeNumberShape, credits: number, complete: flag, budget_left: number }),
   count_people: object({
-    ...{ count: whole, as_of: maybe(text), cached: maybe(flag), unit_cost: number, max_cost: number },
-    owned: said(maybe(whole), "of these, by your records; null: not known"),
+    ...{ count: wholeNumberShape, as_of: maybe(text), cached: maybe(flag), unit_cost: number, max_cost: number },
+    owned: said(maybe(wholeNumberShape), "of these, by your records; null: not known"),
     hints,
-    parts: optional(list(object({ value: text, count: whole }))),
-    others: optional(maybe(whole)),
-    missing: optional(maybe(whole)),
+    parts: optionalProperty(list(object({ value: text, count: wholeNumberShape }))),
+    others: optionalProperty(maybe(wholeNumberShape)),
+    missing: optionalProperty(maybe(wholeNumberShape)),
   }),
   describe_filters: object({
-    keys: list(object({ key: text, match: text, list: flag, description: text, values: optional(list(open)) })),
+    keys: list(object({ key: text, match: text, list: flag, description: text, values: optionalProperty(list(open)) })),
   }),
   enrich_company: object({
-    ...{ found: flag, company: optional(open), run: optional(text), credits: number, budget_left: number },
+    ...{
+      found: flag,
+      company: optionalProperty(open),
+      run: optionalProperty(text),
+      credits: number,
+      budget_left: number,
+    },
   }),
-  export_run: object({ path: text, rows: whole, sha256: text }),
+  export_run: object({ path: text, rows: wholeNumberShape, sha256: text }),
   quote: object({
     ...{
       quote_id: text,
-      profiles: whole,
-      yours: whole,
+      profiles: wholeNumberShape,
+      yours: wholeNumberShape,
       credits: number,
       balance_after: maybe(number),
       budget_left: maybe(number),
     },
-    ...{ allowed: flag, why_not: optional(text), hints, command: text, expires: text },
+    ...{ allowed: flag, why_not: optionalProperty(text), hints, command: text, expires: text },
   }),
-  read_rows: object({ source: text, rows: list(open), total: whole, next: optional(whole), cut: optional(list(text)) }),
-  runs: object({ runs: list(run), next: optional(text) }),
+  read_rows: object({
+    source: text,
+    rows: list(open),
+    total: wholeNumberShape,
+    next: optionalProperty(wholeNumberShape),
+    cut: optionalProperty(list(text)),
+  }),
+  runs: object({ runs: list(run), next: optionalProperty(text) }),
 } as const;
 
 export interface ToolSchema {

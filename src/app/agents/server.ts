@@ -16,7 +16,7 @@ import { type QuestionCodec, questionCodec } from "./consent.ts";
 import { readRows } from "./rows.ts";
 import { ROWS_MOST, toolSchema } from "./schemas.ts";
 import { budgetText, resultOf, type Told, type Tool, toolsOf } from "./tools.ts";
-import { budgetDocument, storeOf, type World, withService } from "./world.ts";
+import { type AgentWorld, budgetDocument, runsOf, withService } from "./world.ts";
 
 export type Sdk = typeof import("@modelcontextprotocol/server");
 export type Validators = typeof import("@modelcontextprotocol/server/validators/ajv");
@@ -43,7 +43,7 @@ export class AtWork {
 export function serverFactory(
   sdk: Sdk,
   { AjvJsonSchemaValidator }: Validators,
-  world: World,
+  world: AgentWorld,
   work: AtWork,
 ): McpServerFactory {
   const codec = questionCodec(sdk);
@@ -72,7 +72,7 @@ interface Parts {
   readonly sdk: Sdk;
   readonly server: McpServer;
   readonly codec: QuestionCodec;
-  readonly world: World;
+  readonly world: AgentWorld;
   readonly work: AtWork;
   readonly validator: InstanceType<Validators["AjvJsonSchemaValidator"]>;
 }
@@ -141,10 +141,10 @@ function offsetOf(text: string, { ProtocolError }: Sdk): number {
 }
 
 /** Whether the key in use is a test key, by what it looks like: nobody is asked. Where there is no key, it is none. */
-const isTestKey = (world: World): Promise<boolean> =>
+const isTestKey = (world: AgentWorld): Promise<boolean> =>
   withService(world, world.context.interrupted, async ({ keyMode }) => keyMode === "test").catch(() => false);
 
-function addResources(sdk: Sdk, server: McpServer, world: World): void {
+function addResources(sdk: Sdk, server: McpServer, world: AgentWorld): void {
   const of = (uri: URL, text: string, mimeType = JSON_TYPE) => ({ contents: [{ uri: uri.href, mimeType, text }] });
   const json = (value: unknown): string => harmlessJson(JSON.stringify(value));
   server.registerResource(
@@ -158,7 +158,7 @@ function addResources(sdk: Sdk, server: McpServer, world: World): void {
   );
   const run = async (uri: URL, id: unknown) => {
     try {
-      return await storeOf(world).open(await storeOf(world).resolve(String(id)));
+      return await runsOf(world).open(await runsOf(world).resolve(String(id)));
     } catch (error) {
       if (error instanceof CliError && error.exitCode === EXIT.usage) {
         throw new sdk.ResourceNotFoundError(uri.href, harmless(error.message));

@@ -12,7 +12,7 @@ import type { Connecting } from "../session.ts";
 import type { Given } from "./schemas.ts";
 
 /** Filters as a tool got them. @throws CliError exit 2 with every issue */
-export function readFilters(input: unknown) {
+export function filtersOfTool(input: unknown) {
   const checked = checkFilters(input ?? {});
   if (checked.ok) return checked;
   throw invalidFilter(checked.issues).with({ hint: "describe_filters tells the keys and what they take" });
@@ -34,7 +34,7 @@ export function targetOf({
   if (kind === "people") {
     if (companies.length > 0 || each !== undefined)
       throw wrong('companies and per_company go with the kinds "employees" and "enrich"', 'give filters for "people"');
-    const segment = readFilters(filters);
+    const segment = filtersOfTool(filters);
     if (isUnfiltered(segment.canonical))
       throw wrong("no filter is given, so this would be the whole dataset", "give at least one filter");
     const target = searchTarget([segment], []);

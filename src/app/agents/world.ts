@@ -5,7 +5,7 @@ import type { RunSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
 import { type Credits, creditsToNumber, ZERO } from "../../shared/contract/money.ts";
 import { type Budget, type BudgetUse, budgetUse } from "../jobs/named-budget.ts";
-import { type Connecting, type Session, type SessionEvents, withSession } from "../session.ts";
+import { type Connecting, inSession, type Session, type SessionEvents } from "../session.ts";
 import type { QuoteBook } from "./quotes.ts";
 import type { RowPositions } from "./rows.ts";
 
@@ -20,7 +20,7 @@ export interface NamedBudget {
 }
 
 /** What every tool works with. Nothing in it can be changed by a tool. */
-export interface World {
+export interface AgentWorld {
   readonly context: Context;
   readonly connecting: Connecting;
   readonly events: SessionEvents;
@@ -37,10 +37,11 @@ export interface World {
 
 const DAY_MS = 86_400_000;
 
-export const storeOf = ({ context }: Pick<World, "context">): RunStore => new RunStore(stateDir(context), new Disk());
+export const runsOf = ({ context }: Pick<AgentWorld, "context">): RunStore =>
+  new RunStore(stateDir(context), new Disk());
 
 /** The budget of a key's mode: simulated credits of a test key and real ones never add up. */
-export function budgetOf({ name, per }: NamedBudget, cap: Credits, world: World, isTest: boolean): Budget {
+export function budgetOf({ name, per }: NamedBudget, cap: Credits, world: AgentWorld, isTest: boolean): Budget {
   const now = world.context.now();
   const since = { day: now - (now % DAY_MS), session: world.startedAt, total: 0 }[per];
   const counts = ({ budgets, key_mode }: RunSpend): boolean =>
@@ -48,13 +49,13 @@ export function budgetOf({ name, per }: NamedBudget, cap: Credits, world: World,
   return { cap, since, counts };
 }
 
-export async function useOf(world: World, isTest: boolean): Promise<BudgetUse | undefined> {
+export async function useOf(world: AgentWorld, isTest: boolean): Promise<BudgetUse | undefined> {
   const { budget, context } = world;
   return budget === undefined ? undefined : await budgetUse(budgetOf(budget, budget.cap, world, isTest), context);
 }
 
 /** The budget as a tool tells it; null where there is none. */
-export async function budgetDocument(world: World, isTest: boolean) {
+export async function budgetDocument(world: AgentWorld, isTest: boolean) {
   const use = await useOf(world, isTest);
   if (world.budget === undefined || use === undefined) return null;
   const { name, cap, per } = world.budget;
@@ -71,18 +72,18 @@ export async function budgetDocument(world: World, isTest: boolean) {
 }
 
 /** The world of one call: it ends with the server, and with the call. */
-export const within = ({ context }: Pick<World, "context">, signal: AbortSignal): Context =>
+export const withinFolder = ({ context }: Pick<AgentWorld, "context">, signal: AbortSignal): Context =>
   Object.create(context, { interrupted: { value: AbortSignal.any([context.interrupted, signal]) } }) as Context;
 
 /** Runs a call with a session of its own. */
 export const withService = <T>(
-  world: World,
+  world: AgentWorld,
   signal: AbortSignal,
   run: (session: Session, context: Context) => Promise<T>,
 ): Promise<T> => {
-  const context = within(world, signal);
-  return withSession(context, world.connecting, world.events, (session) => run(session, context));
+  const context = withinFolder(world, signal);
+  return inSession(context, world.connecting, world.events, (session) => run(session, context));
 };
 
-export const leftOf = async (world: World, isTest: boolean): Promise<Credits> =>
+export const leftOf = async (world: AgentWorld, isTest: boolean): Promise<Credits> =>
   (await useOf(world, isTest))?.left ?? ZERO;

@@ -11,7 +11,7 @@ import { buyExport, type Finished, type Priced, quoteExport, resumeExport } from
 import { withListedValues } from "./spread.ts";
 
 /** What was paid and written: the receipt, the quote it was bought by, the run that keeps it. */
-export type Purchase = Finished;
+export type PurchaseResult = Finished;
 
 /** A priced order: what it would cost when it was asked for, and what free calls told then. */
 export interface Quotation extends Priced {
@@ -36,7 +36,7 @@ export async function quote(order: Order, world: World, events: Events = {}): Pr
  * Goes on with the run that the same order left unfinished. What was paid is kept by then, whatever is thrown.
  * @throws CliError exit 10 (`quote_changed`) where a quotation no longer holds
  */
-export async function buy(what: Order | Quotation, world: World, events: Events = {}): Promise<Purchase> {
+export async function buy(what: Order | Quotation, world: World, events: Events = {}): Promise<PurchaseResult> {
   const order = "quote" in what ? what.order : what;
   const agreed = "quote" in what ? agreedTo(what, world) : {};
   return await purchase(order, world, events, async (whole, deps) => {
@@ -61,7 +61,7 @@ export async function resume(
   terms: Omit<Order, "target">,
   world: World,
   events: Events = {},
-): Promise<Purchase> {
+): Promise<PurchaseResult> {
   const { target } = await new RunStore(world.stateDir, world.disk).readPlan(id);
   return await purchase({ ...terms, target }, world, events, (whole, deps) => resumeExport(id, optionsOf(whole), deps));
 }

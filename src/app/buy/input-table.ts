@@ -10,7 +10,7 @@ import { chooseColumn, columnName, HEADINGS, isWord, jsonLines, parseCsv, queryO
 export const DEFAULT_PREFIX = "hc_";
 const PREFIX = /^[\p{L}_][\p{L}\p{N}_ .-]{0,39}$/u;
 
-export interface Kept {
+export interface InputRows {
   readonly companies: readonly CompanyQuery[];
   /** Rows whose company is not asked for. */
   readonly leftOut: number;
@@ -45,7 +45,7 @@ export async function readKept(
   name: string,
   how: How,
   isLeftOut: (company: CompanyQuery) => boolean,
-): Promise<Kept> {
+): Promise<InputRows> {
   const { column, by, prefix } = how;
   const json = /^\s*\{/.test(text);
   const table = json ? ofNdjson(text, name, column) : await ofCsv(text, name, column);

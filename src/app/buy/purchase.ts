@@ -7,7 +7,7 @@ import { agreeToRest } from "../../engine/purchase/continue.ts";
 import type { Finished } from "../../engine/purchase/deliver.ts";
 import { staleRun } from "../../engine/purchase/failures.ts";
 import { fulfil } from "../../engine/purchase/fulfil.ts";
-import { locked, openRun } from "../../engine/purchase/locks.ts";
+import { openRun, withRunLock } from "../../engine/purchase/locks.ts";
 import { checkSame } from "../../engine/purchase/offer.ts";
 import type { ExportDeps, ExportOptions, Trade } from "../../engine/purchase/order.ts";
 import { isNarrowed } from "../../engine/purchase/owned.ts";
@@ -42,7 +42,7 @@ export async function quoteExport(target: Target, given: ExportOptions, deps: Ex
 /** Buys an export, or continues what the same command left unfinished (docs/runs.md). What was paid is kept by then. @throws CliError */
 export async function buyExport(target: Target, given: ExportOptions, deps: ExportDeps): Promise<Finished> {
   const options = await placed(given);
-  return await locked(options, isNarrowed(target), deps, async () => {
+  return await withRunLock(options, isNarrowed(target), deps, async () => {
     const inquiry = await inquire(target, options, deps);
     const open = await stillOpen(inquiry, true);
     if (open !== undefined) return await continueRun(await openRun(open.id, inquiry), inquiry, false);
@@ -66,7 +66,7 @@ export async function resumeExport(id: string, given: ResumeOptions, deps: Expor
   const store = new RunStore(deps.stateDir, deps.disk);
   const plan = await store.readPlan(id);
   const options = await placed(savedOptions(plan, given));
-  return await locked(options, isNarrowed(plan.target), deps, async () => {
+  return await withRunLock(options, isNarrowed(plan.target), deps, async () => {
     await checkSink(options, kindOf({ plan }), deps.disk);
     const account = await deps.seller.client.account(deps.interrupted);
     const trade = { store, account, options, deps };

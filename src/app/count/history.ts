@@ -16,7 +16,7 @@ import { type CanonicalFilters, canonicalJson } from "../../shared/contract/filt
 import { makeFolder } from "../../shared/folder.ts";
 
 /** Whose counts are meant: the service's address (or `sample:FOLDER`), and which kind of key sees its data. */
-export interface Counted {
+export interface CountedService {
   readonly serviceId: string;
   readonly mode: "live" | "test";
 }
@@ -48,14 +48,14 @@ function nameOf(text: string): string {
   return [a, b].map((half) => (half >>> 0).toString(16).padStart(8, "0")).join("");
 }
 
-const folderOf = (state: string, { serviceId, mode }: Counted): string =>
+const folderOf = (state: string, { serviceId, mode }: CountedService): string =>
   join(state, "counts", nameOf(`${mode} ${serviceId}`));
 
 const fileOf = (folder: string, filters: CanonicalFilters): string =>
   join(folder, `${nameOf(canonicalJson(filters))}.ndjson`);
 
 /** Keeps a count. Where that fails nothing is lost that anybody asked for: the count itself is answered. */
-export function keepCount(context: Context, where: Counted, filters: CanonicalFilters, past: PastCount): void {
+export function keepCount(context: Context, where: CountedService, filters: CanonicalFilters, past: PastCount): void {
   const state = findFolder("state", context);
   if (state === undefined) return;
   const folder = folderOf(state, where);
@@ -94,7 +94,7 @@ function dropOldest(folder: string): void {
 }
 
 /** The counts of a segment that were made here, oldest first. A line that a crash cut short is passed over. */
-export function pastCounts(context: Context, where: Counted, filters: CanonicalFilters): readonly PastCount[] {
+export function pastCounts(context: Context, where: CountedService, filters: CanonicalFilters): readonly PastCount[] {
   const state = findFolder("state", context);
   if (state === undefined) return [];
   let text: string;

@@ -4,7 +4,7 @@ import { CliError } from "../../shared/errors.ts";
 import { hintsFor, Questions } from "./hints.ts";
 
 /** A segment with what it counts, where that is known. */
-export interface Counted {
+export interface CountedSegment {
   readonly filters: Filters;
   readonly count?: number | undefined;
   readonly name?: string | undefined;
@@ -21,7 +21,7 @@ interface Telling {
  * @throws CliError exit 5 with `--strict`, where there is anything of that kind
  */
 export async function tellHints(
-  segments: readonly Counted[],
+  segments: readonly CountedSegment[],
   { strict, session, say }: Telling,
   signal: AbortSignal,
 ): Promise<void> {

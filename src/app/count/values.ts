@@ -5,7 +5,7 @@ import type { Context } from "../../shared/context.ts";
 import { isFacetKey } from "../../shared/contract/facets.ts";
 import { checkFilters, type FilterKey, type FilterKeySpec, type Filters } from "../../shared/contract/filters.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
-import { openStore } from "../keep/store.ts";
+import { openRuns } from "../keep/store.ts";
 import type { Session } from "../session.ts";
 
 /** Values that people of a segment have of a key, most frequent first, in normal form. */
@@ -19,7 +19,7 @@ export interface KnownValues {
   readonly missing?: number | undefined;
 }
 
-export interface Wanted {
+export interface ValuesRequest {
   readonly limit: number;
   /** Only values that begin with it, in any case. */
   readonly prefix?: string | undefined;
@@ -31,7 +31,7 @@ export async function valuesIn(
   context: Context,
   spec: FilterKeySpec,
   filters: Filters,
-  wanted: Wanted,
+  wanted: ValuesRequest,
 ): Promise<KnownValues | undefined> {
   return (
     (await listedValues(session, spec.key, filters, wanted, context.interrupted)) ??
@@ -44,7 +44,7 @@ async function listedValues(
   session: Session,
   key: FilterKey,
   filters: Filters,
-  { limit, prefix }: Wanted,
+  { limit, prefix }: ValuesRequest,
   signal: AbortSignal,
 ): Promise<KnownValues | undefined> {
   if (!isFacetKey(key)) return undefined;
@@ -62,14 +62,14 @@ export async function ownedValues(
   context: Context,
   spec: FilterKeySpec,
   filters: Filters,
-  { limit, prefix = "" }: Wanted,
+  { limit, prefix = "" }: ValuesRequest,
 ): Promise<KnownValues | undefined> {
   if (spec.match !== "exact" && spec.match !== "department") return undefined;
   const checked = checkFilters(filters);
   if (!checked.ok) return undefined;
   const mode = where.keyMode ?? "live";
   const path = libraryPath(stateDir(context), where.serviceId, mode);
-  const opened = await openLibrary({ path, serviceId: where.serviceId, mode }, openStore(context));
+  const opened = await openLibrary({ path, serviceId: where.serviceId, mode }, openRuns(context));
   if (opened === undefined) return undefined;
   try {
     const values = opened.library

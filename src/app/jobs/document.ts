@@ -4,18 +4,18 @@ import { echo, harmlessLine } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
 
 /** Where something stands in a file: both counted from 1. */
-export interface Place {
+export interface TextPlace {
   readonly line: number;
   readonly column: number;
 }
 
-export interface Problem extends Place {
+export interface DocumentProblem extends TextPlace {
   readonly message: string;
 }
 
-export interface Member {
+export interface DocumentMember {
   readonly key: string;
-  readonly at: Place;
+  readonly at: TextPlace;
   readonly value: AnyNode;
 }
 
@@ -25,14 +25,14 @@ export async function readDocument(text: string, name: string): Promise<AnyNode>
   try {
     return parse(text, { mode: "jsonc", allowTrailingCommas: true }).body;
   } catch (error) {
-    const { message, line = 1, column = 1 } = error as Error & Partial<Place>;
+    const { message, line = 1, column = 1 } = error as Error & Partial<TextPlace>;
     const why = text.trim() === "" ? "it is empty" : harmlessLine(message.replace(/ ?\(\d+:\d+\)$/, ""));
     throw refusal(name, [{ line, column, message: why }]);
   }
 }
 
 /** Problems of a file as the one error that is reported. */
-export function refusal(name: string, problems: readonly Problem[]): CliError {
+export function refusal(name: string, problems: readonly DocumentProblem[]): CliError {
   const [first = "", ...details] = problems.map(({ line, column, message }) => `${name}:${line}:${column}: ${message}`);
   return usageError(
     first,
@@ -41,9 +41,12 @@ export function refusal(name: string, problems: readonly Problem[]): CliError {
   ).with({ details });
 }
 
-export const placeOf = ({ loc }: Pick<AnyNode, "loc">): Place => ({ line: loc.start.line, column: loc.start.column });
+export const textPlaceOf = ({ loc }: Pick<AnyNode, "loc">): TextPlace => ({
+  line: loc.start.line,
+  column: loc.start.column,
+});
 
-export const isObject = (node: AnyNode): node is ObjectNode => node.type === "Object";
+export const isObjectNode = (node: AnyNode): node is ObjectNode => node.type === "Object";
 
 const nameOf = ({ name }: MemberNode): string => (name.type === "String" ? name.value : name.name);
 
@@ -51,13 +54,13 @@ const nameOf = ({ name }: MemberNode): string => (name.type === "String" ? name.
 export function membersOf(
   node: ObjectNode,
   what: string,
-  problems: Problem[],
+  problems: DocumentProblem[],
   known?: readonly string[],
-): readonly Member[] {
-  const found = new Map<string, Member>();
+): readonly DocumentMember[] {
+  const found = new Map<string, DocumentMember>();
   for (const member of node.members) {
     const key = nameOf(member);
-    const at = placeOf(member.name);
+    const at = textPlaceOf(member.name);
     if (found.has(key)) problems.push({ ...at, message: `"${echo(key)}" stands twice in ${what}` });
     else if (known !== undefined && !known.includes(key)) {
       const near = nearest(key.replaceAll("-", "_"), known);

@@ -8,7 +8,16 @@ import { echo } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
 import { readInput } from "../../shared/input.ts";
 import { readBudget } from "./budget.ts";
-import { isObject, type Member, membersOf, type Problem, placeOf, plainOf, readDocument, refusal } from "./document.ts";
+import {
+  type DocumentMember,
+  type DocumentProblem,
+  isObjectNode,
+  membersOf,
+  plainOf,
+  readDocument,
+  refusal,
+  textPlaceOf,
+} from "./document.ts";
 import { type JobCommand, type JobValues, KEYS, type KeyName, readValue } from "./keys.ts";
 import { readSchedule, type Schedule } from "./schedule.ts";
 
@@ -59,22 +68,23 @@ export async function readJobs(context: Context, given: string | undefined): Pro
   });
   const name = given ?? path;
   const body = await readDocument(text, name);
-  const problems: Problem[] = [];
-  if (!isObject(body)) throw refusal(name, [{ ...placeOf(body), message: "a file of jobs is one JSON object" }]);
+  const problems: DocumentProblem[] = [];
+  if (!isObjectNode(body))
+    throw refusal(name, [{ ...textPlaceOf(body), message: "a file of jobs is one JSON object" }]);
   const members = new Map(membersOf(body, "the file", problems, FILE_KEYS).map((member) => [member.key, member]));
   const folder = dirname(path);
   const log = textOf(members.get("log"), problems);
   const budgetText = textOf(members.get("budget"), problems);
   const budget = budgetText === undefined ? undefined : readBudget(budgetText);
-  const place = placeOf((members.get("budget") ?? { value: body }).value);
+  const place = textPlaceOf((members.get("budget") ?? { value: body }).value);
   if (typeof budget === "string") problems.push({ ...place, message: budget });
   const all = members.get("jobs");
-  if (all === undefined) problems.push({ ...placeOf(body), message: 'the file has no "jobs"' });
-  else if (!isObject(all.value))
-    problems.push({ ...placeOf(all.value), message: '"jobs" is an object: a name for each job' });
+  if (all === undefined) problems.push({ ...textPlaceOf(body), message: 'the file has no "jobs"' });
+  else if (!isObjectNode(all.value))
+    problems.push({ ...textPlaceOf(all.value), message: '"jobs" is an object: a name for each job' });
   const notify = textOf(members.get("notify"), problems);
   const notifyFailure = textOf(members.get("notify_failure"), problems);
-  const named = all !== undefined && isObject(all.value) ? membersOf(all.value, '"jobs"', problems) : [];
+  const named = all !== undefined && isObjectNode(all.value) ? membersOf(all.value, '"jobs"', problems) : [];
   if (problems.length > 0) throw refusal(name, problems);
   const shared: Shared = {
     folder,
@@ -86,7 +96,7 @@ export async function readJobs(context: Context, given: string | undefined): Pro
   const jobs: Job[] = [];
   const outputs = new Map<string, string>();
   for (const member of named) {
-    const found: Problem[] = [];
+    const found: DocumentProblem[] = [];
     const job = await readJob(member, shared, found);
     const other = job.output === undefined ? undefined : outputs.get(job.output);
     if (other !== undefined) found.push({ ...member.at, message: `it writes the same output as ${other}` });
@@ -96,25 +106,25 @@ export async function readJobs(context: Context, given: string | undefined): Pro
   return { path, folder, budget: shared.budget, jobs };
 }
 
-function textOf(member: Member | undefined, problems: Problem[]): string | undefined {
+function textOf(member: DocumentMember | undefined, problems: DocumentProblem[]): string | undefined {
   if (member === undefined) return undefined;
   if (member.value.type === "String" && member.value.value.trim() !== "") return member.value.value;
-  problems.push({ ...placeOf(member.value), message: `"${member.key}" is a text` });
+  problems.push({ ...textPlaceOf(member.value), message: `"${member.key}" is a text` });
   return undefined;
 }
 
 async function readJob(
-  { key: name, at, value: node }: Member,
+  { key: name, at, value: node }: DocumentMember,
   shared: Shared,
-  problems: Problem[],
+  problems: DocumentProblem[],
 ): Promise<Omit<Job, "problem">> {
   if (!JOB_NAME.test(name)) {
     const message = `"${echo(name)}" is no name of a job: letters, digits, dashes, dots and _, at most 64`;
     problems.push({ ...at, message });
   }
-  if (!isObject(node)) problems.push({ ...placeOf(node), message: "a job is an object" });
-  const members = isObject(node) ? membersOf(node, "a job", problems, Object.keys(KEYS)) : [];
-  const places = new Map(members.map((member) => [member.key, placeOf(member.value)]));
+  if (!isObjectNode(node)) problems.push({ ...textPlaceOf(node), message: "a job is an object" });
+  const members = isObjectNode(node) ? membersOf(node, "a job", problems, Object.keys(KEYS)) : [];
+  const places = new Map(members.map((member) => [member.key, textPlaceOf(member.value)]));
   const add = (key: KeyName, message: string): void => void problems.push({ ...(places.get(key) ?? at), message });
   const values = valuesOf(members, problems);
   // A refresh writes the list that it reads, unless it is told otherwise.
@@ -130,7 +140,7 @@ async function readJob(
     const meant = values.command === undefined ? `, so it goes with "command": "${of}"` : "";
     problems.push({ ...place, message: `"${key}" is a key of a ${of}${meant}` });
   }
-  if (isObject(node)) requireWhole({ ...values, command }, table, shared, add);
+  if (isObjectNode(node)) requireWhole({ ...values, command }, table, shared, add);
   const schedule = values.schedule === undefined ? undefined : await readSchedule(values.schedule);
   if (typeof schedule === "string") add("schedule", schedule);
   return {
@@ -179,26 +189,26 @@ function requireWhole(
 }
 
 /** The values of a job, each read by the rule of its key. */
-function valuesOf(members: readonly Member[], problems: Problem[]): JobValues {
+function valuesOf(members: readonly DocumentMember[], problems: DocumentProblem[]): JobValues {
   const values: Record<string, unknown> = {};
   for (const member of members) {
     const value = plainOf(member.value);
     const got = readValue(member.key as KeyName, value);
-    if (typeof got === "string") problems.push({ ...placeOf(member.value), message: got });
+    if (typeof got === "string") problems.push({ ...textPlaceOf(member.value), message: got });
     else if (member.key !== "filters" || areFilters(member, value, problems)) values[member.key] = got.read;
   }
   return values;
 }
 
 /** Whether filters that stand in the job itself are some; else each place that is wrong is told. */
-function areFilters({ value: node }: Member, value: unknown, problems: Problem[]): boolean {
-  if (!isObject(node)) return true;
+function areFilters({ value: node }: DocumentMember, value: unknown, problems: DocumentProblem[]): boolean {
+  if (!isObjectNode(node)) return true;
   const before = problems.length;
   const members = membersOf(node, '"filters"', problems, FILTER_KEYS);
   if (problems.length > before) return false;
   const checked = checkFilters(value);
   for (const { key, message } of checked.ok ? [] : checked.issues) {
-    problems.push({ ...placeOf(members.find((one) => one.key === key)?.value ?? node), message });
+    problems.push({ ...textPlaceOf(members.find((one) => one.key === key)?.value ?? node), message });
   }
   return checked.ok;
 }

@@ -6,15 +6,15 @@ import { stateDir } from "../../engine/connections/paths.ts";
 import { isLocked } from "../../engine/runs/lock.ts";
 import type { Context } from "../../shared/context.ts";
 import { makeFolder } from "../../shared/folder.ts";
-import { appendLine, type Outcome } from "./outcome.ts";
+import { appendLine, type RunOutcome } from "./outcome.ts";
 import { lastTime, type Schedule } from "./schedule.ts";
 
 export interface History {
-  readonly last: Outcome | undefined;
+  readonly last: RunOutcome | undefined;
   /** The last that wrote its file. */
-  readonly done: Outcome | undefined;
+  readonly done: RunOutcome | undefined;
   /** The last after which nothing was left to do: done, or the file was young enough. */
-  readonly settled: Outcome | undefined;
+  readonly settled: RunOutcome | undefined;
   /** `running`: a living process holds it. `killed`: the one that held it is gone and told nothing. */
   readonly now: "running" | "killed" | undefined;
 }
@@ -34,7 +34,7 @@ export async function makeJobFolder(context: Context, key: string): Promise<void
   makeFolder(join(jobsFolder(context), key));
 }
 
-export const remember = (context: Context, key: string, outcome: Outcome): Promise<void> =>
+export const appendOutcome = (context: Context, key: string, outcome: RunOutcome): Promise<void> =>
   appendLine(historyFile(context, key), `${JSON.stringify(outcome)}\n`);
 
 /** How a job went before. What cannot be read (half a line, a file that is gone) is no history. */
@@ -49,7 +49,7 @@ export async function historyOf(context: Context, key: string): Promise<History>
   };
 }
 
-async function readTail(path: string): Promise<readonly Outcome[]> {
+async function readTail(path: string): Promise<readonly RunOutcome[]> {
   const file = await open(path, "r").catch(() => undefined);
   if (file === undefined) return [];
   try {
@@ -62,10 +62,10 @@ async function readTail(path: string): Promise<readonly Outcome[]> {
   }
 }
 
-function outcomeOf(line: string): Outcome[] {
+function outcomeOf(line: string): RunOutcome[] {
   try {
-    const value = JSON.parse(line) as Partial<Outcome>;
-    return typeof value.status === "string" && typeof value.started === "string" ? [value as Outcome] : [];
+    const value = JSON.parse(line) as Partial<RunOutcome>;
+    return typeof value.status === "string" && typeof value.started === "string" ? [value as RunOutcome] : [];
   } catch {
     return [];
   }

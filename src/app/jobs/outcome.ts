@@ -20,7 +20,7 @@ import { failureOf } from "../failures.ts";
 import { enterOwn } from "../keep/places.ts";
 
 /** How one export went: a line of `--log`, what `--notify` gets, and what `jobs status` reads (docs/jobs.md, "Log"). */
-export type Outcome = Of<typeof outcome>;
+export type RunOutcome = Of<typeof outcome>;
 
 /** What an export ended with, where it did not fail. */
 export interface Ended {
@@ -29,7 +29,7 @@ export interface Ended {
   /** What was written; of a table there is no digest, but how many rows are new in it. */
   readonly written?: { readonly sha256: string | null; readonly added: number | null } | null;
   /** The command's own document, as `--json` prints it. */
-  readonly receipt?: Outcome["receipt"];
+  readonly receipt?: RunOutcome["receipt"];
   readonly skipped?: boolean;
 }
 
@@ -57,11 +57,11 @@ export interface Telling {
 }
 
 /** Does an export and tells how it went. @returns the failure too, which is the caller's to report */
-export async function told(
+export async function tellOutcome(
   telling: Telling,
   context: Context,
   work: () => Promise<Ended>,
-): Promise<{ readonly outcome: Outcome; readonly failure: CliError | undefined }> {
+): Promise<{ readonly outcome: RunOutcome; readonly failure: CliError | undefined }> {
   const { command, job, output, rowsBefore } = telling;
   const started = context.now();
   const before = output === undefined ? undefined : await sha256Of(output).catch(() => undefined);
@@ -79,7 +79,7 @@ export async function told(
   }
   const { receipt = null, rows = null, skipped } = ended;
   const mine = await spentSince(started, telling.isMine, context);
-  const outcome: Outcome = {
+  const outcome: RunOutcome = {
     job: job ?? null,
     command,
     status: failure !== undefined ? "failed" : skipped === true ? "skipped" : "done",
@@ -135,7 +135,7 @@ export const netOf = (runs: readonly RunSpend[]): Credits =>
     );
 
 /** Log and notice come last: what fails here is said, and changes nothing of what was bought and written. */
-async function tell(outcome: Outcome, { log, notify, notifyFailure }: Telling, context: Context): Promise<void> {
+async function tell(outcome: RunOutcome, { log, notify, notifyFailure }: Telling, context: Context): Promise<void> {
   const line = `${JSON.stringify(outcome)}\n`;
   const warn = (text: string): void => void context.stderr.write(`warning: ${text}\n`);
   if (log !== undefined) {

@@ -12,22 +12,22 @@ import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
 import type { Credits } from "../../shared/contract/money.ts";
 import { type CliError, EXIT, usageError } from "../../shared/errors.ts";
-import { buy, type Purchase, quote } from "../buy/buy.ts";
+import { buy, type PurchaseResult, quote } from "../buy/buy.ts";
 import { type Order, worldOf } from "../buy/order.ts";
 import { failureOf } from "../failures.ts";
 import { planRefresh, refresh } from "../own/refresh/bring.ts";
 import type { RefreshReceipt } from "../own/refresh/keep.ts";
-import type { Plan, RefreshOrder } from "../own/refresh/work.ts";
-import { type Connecting, type Session, type SessionEvents, withSession } from "../session.ts";
+import type { RefreshOrder, RefreshPlan } from "../own/refresh/work.ts";
+import { type Connecting, inSession, type Session, type SessionEvents } from "../session.ts";
 import { monthlyBudget } from "./budget.ts";
 import type { Job, JobsFile } from "./file.ts";
-import { type History, historyOf, jobsFolder, keyOf, lockOf, makeJobFolder, remember } from "./history.ts";
+import { appendOutcome, type History, historyOf, jobsFolder, keyOf, lockOf, makeJobFolder } from "./history.ts";
 import { withinBudget } from "./named-budget.ts";
 import { refreshOf, searchOf } from "./order.ts";
-import { type Ended, endedWith, freshness, leftAlone, type Outcome, told } from "./outcome.ts";
+import { type Ended, endedWith, freshness, leftAlone, type RunOutcome, tellOutcome } from "./outcome.ts";
 
 /** What is said for all jobs, and holds where a job says nothing itself; the budget and `dryRun` hold for all. */
-export interface Terms extends Connecting {
+export interface JobTerms extends Connecting {
   readonly budget?: Credits | undefined;
   /** Milliseconds. */
   readonly ifOlderThan?: number | undefined;
@@ -41,16 +41,16 @@ export interface Terms extends Connecting {
 
 /** What a job did. */
 export type Done =
-  | { readonly kind: "search"; readonly order: Order; readonly purchase: Purchase }
+  | { readonly kind: "search"; readonly order: Order; readonly purchase: PurchaseResult }
   | { readonly kind: "refresh"; readonly receipt: RefreshReceipt };
 
 /** What a job would do, by the same functions and checks. */
 export type Quoted =
   | { readonly kind: "search"; readonly order: Order; readonly quote: Quote }
-  | { readonly kind: "refresh"; readonly order: RefreshOrder; readonly plan: Plan };
+  | { readonly kind: "refresh"; readonly order: RefreshOrder; readonly plan: RefreshPlan };
 
 export interface Ran {
-  readonly outcome: Outcome;
+  readonly outcome: RunOutcome;
   readonly failure: CliError | undefined;
 }
 
@@ -58,7 +58,7 @@ export interface Ran {
 interface Work {
   readonly job: Job;
   readonly file: JobsFile;
-  readonly terms: Terms;
+  readonly terms: JobTerms;
   /** Of the job: its folder, and a stderr whose lines begin with its name. */
   readonly context: Context;
   readonly history: History;
@@ -84,7 +84,7 @@ function contextOf({ name }: Job, { folder }: JobsFile, context: Context): Conte
 export async function runJob(
   job: Job,
   file: JobsFile,
-  terms: Terms,
+  terms: JobTerms,
   outside: Context,
   say: (done: Done, context: Context) => void,
 ): Promise<Ran> {
@@ -102,7 +102,7 @@ export async function runJob(
     notifyFailure: terms.notifyFailure ?? job.notifyFailure,
     isMine: (run: RunSpend) => isOf(job, run, outside),
   };
-  const { outcome, failure } = await told(telling, outside, async () => {
+  const { outcome, failure } = await tellOutcome(telling, outside, async () => {
     if (job.problem !== undefined) throw job.problem;
     const span = job.values.if_older_than ?? terms.ifOlderThan;
     const young = span === undefined ? undefined : await freshness(job.output, span, context);
@@ -125,12 +125,12 @@ export async function runJob(
     }
   });
   // One that found the job at work has no part in its history; a job that breaks a rule may have no name for a folder.
-  if (!locked && job.problem === undefined) await remember(outside, key, outcome);
+  if (!locked && job.problem === undefined) await appendOutcome(outside, key, outcome);
   return { outcome, failure };
 }
 
 /** What a job would do and cost, by free calls. @throws CliError as the job itself would before it buys */
-export async function quoteJob(job: Job, file: JobsFile, terms: Terms, outside: Context): Promise<Quoted> {
+export async function quoteJob(job: Job, file: JobsFile, terms: JobTerms, outside: Context): Promise<Quoted> {
   if (job.problem !== undefined) throw job.problem;
   const context = contextOf(job, file, outside);
   const work: Work = { job, file, terms, context, history: await historyOf(outside, keyOf(file, job.name)) };
@@ -185,7 +185,7 @@ async function atService<T>({ job, terms, context }: Work, work: (session: Sessi
   const { connection, base_url, paging, max_wait } = job.values;
   const own = { connection, baseUrl: base_url, paging, maxWait: max_wait };
   const said = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
-  return await withSession(context, { ...terms, ...said }, terms.listen?.(context) ?? {}, work);
+  return await inSession(context, { ...terms, ...said }, terms.listen?.(context) ?? {}, work);
 }
 
 /** Whether the file may be replaced: the job wrote it last, or says that it may. @throws CliError exit 2 where somebody else wrote it */

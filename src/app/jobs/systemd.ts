@@ -18,11 +18,11 @@ export function oneLine(text: string): string {
 }
 
 /** A percent sign of a unit is a specifier. */
-export const percent = (text: string): string => oneLine(text).replaceAll("%", "%%");
+export const percentEscaped = (text: string): string => oneLine(text).replaceAll("%", "%%");
 
-export const quoted = (text: string): string =>
+export const unitQuoted = (text: string): string =>
   /^[\w@+=:,./%$-]+$/.test(text) ? text : `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
 
 /** The words of ExecStart=, in which percent and dollar mean something. */
 export const execWords = (words: readonly string[]): string =>
-  words.map((word) => percent(quoted(word)).replaceAll("$", "$$$$")).join(" ");
+  words.map((word) => percentEscaped(unitQuoted(word)).replaceAll("$", "$$$$")).join(" ");

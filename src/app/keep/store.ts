@@ -9,4 +9,4 @@ export const registerOf = (context: Context, disk = new Disk()): Register =>
   new Register(stateDir(context), disk, context.now);
 
 /** The runs of this user. */
-export const openStore = (context: Context): RunStore => new RunStore(stateDir(context), new Disk());
+export const openRuns = (context: Context): RunStore => new RunStore(stateDir(context), new Disk());

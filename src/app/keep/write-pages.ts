@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 import type { Rendering } from "../../engine/output/formats.ts";
-import { exists, type Facts } from "../../engine/output/output.ts";
+import { exists, type OutputFacts } from "../../engine/output/output.ts";
 import type { Guard } from "../../engine/output/publish.ts";
 import { type AskedView, checkSink, openSink, placeOf, templateOf } from "../../engine/output/sinks/sink.ts";
 import type { DrawTable } from "../../engine/output/table.ts";
@@ -15,7 +15,7 @@ import { registerOf } from "./store.ts";
 /** All pages; asked for again where a file has to be written again. */
 export type Pages = () => AsyncIterable<Page>;
 
-export interface Writing {
+export interface PagesOutput {
   /** Absolute path; undefined: `stream`. */
   readonly output: string | undefined;
   readonly stream: Writable;
@@ -34,9 +34,9 @@ export const REPLACING: Guard = { overwrite: true, allowEmpty: true, minRows: un
  */
 export async function writePages(
   pages: Pages,
-  { output: target, stream, rendering, guard, name }: Writing,
+  { output: target, stream, rendering, guard, name }: PagesOutput,
   context: Context,
-): Promise<{ readonly rows: number; readonly file: Facts | undefined; readonly notices: readonly string[] }> {
+): Promise<{ readonly rows: number; readonly file: OutputFacts | undefined; readonly notices: readonly string[] }> {
   const { pid, interrupted } = context;
   const path = await placeOf(target);
   if (path !== undefined && !guard.overwrite && (await exists(path))) {

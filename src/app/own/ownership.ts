@@ -8,9 +8,9 @@ import { type Cost, costOf, costWithin, countingMs, type Look } from "../../engi
 import { descend } from "../../engine/planning/descent.ts";
 import { UnsoundCountsError } from "../../engine/planning/parts.ts";
 import { leaveOut, lookFor, namesHold, type Presence, tellApart } from "../../engine/planning/presence.ts";
-import { type Member, ownedAddress } from "../../engine/planning/question.ts";
+import { ownedAddress, type SegmentMember } from "../../engine/planning/question.ts";
 import { requireSound } from "../../engine/planning/sound.ts";
-import { unsound } from "../../engine/purchase/failures.ts";
+import { unsoundRun } from "../../engine/purchase/failures.ts";
 import { FreeCounts } from "../../engine/purchase/free-counts.ts";
 import type { ExportDeps } from "../../engine/purchase/order.ts";
 import type { Known, NewParts, OpenOwnership, Ownership } from "../../engine/purchase/ownership.ts";
@@ -239,7 +239,7 @@ class OwnedSegment implements Ownership {
   }
 
   /** Those whose records match, and where that takes few calls all others: some of them may have moved into the segment. */
-  #people(): Member[] {
+  #people(): SegmentMember[] {
     const matching = this.#matching();
     const all = this.#library?.count(EVERYBODY) ?? 0;
     // Of a segment that names addresses nobody else is in it.
@@ -250,7 +250,7 @@ class OwnedSegment implements Ownership {
     return [...matching, ...others.map((person) => memberOf(person, this.#version))];
   }
 
-  #matching(): Member[] {
+  #matching(): SegmentMember[] {
     const { canonical } = checkedFilters(this.#segment);
     return this.#library?.members(canonical).map((person) => memberOf(person, this.#version)) ?? [];
   }
@@ -263,7 +263,7 @@ class OwnedSegment implements Ownership {
     return 1 + Math.ceil(people / this.#counts.listSize);
   }
 
-  async #presenceOf(people: readonly Member[]): Promise<Presence> {
+  async #presenceOf(people: readonly SegmentMember[]): Promise<Presence> {
     const seen = await lookFor(this.#segment, people, this.#counts);
     this.#presence = this.#forgotten === 0 ? seen : leaveOut(seen, this.#forgotten);
     return this.#presence;
@@ -298,7 +298,7 @@ class OwnedSegment implements Ownership {
       return await work();
     } catch (error) {
       if (!(error instanceof UnsoundCountsError)) throw error;
-      throw unsound(
+      throw unsoundRun(
         error,
         "nothing was bought by them",
         "without --new-only the segment is bought as it is; run it again where the dataset moved",
@@ -308,7 +308,10 @@ class OwnedSegment implements Ownership {
 }
 
 /** @param now the dataset's version now: what was bought of it holds */
-export function memberOf({ identity, address, name, values, version }: OwnedPerson, now: string | undefined): Member {
+export function memberOf(
+  { identity, address, name, values, version }: OwnedPerson,
+  now: string | undefined,
+): SegmentMember {
   const known = version !== null && version === now;
   const listed = address === undefined ? undefined : ownedAddress(address);
   return { identity, address: listed, name, values, named: known, known };

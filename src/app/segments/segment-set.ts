@@ -20,7 +20,7 @@ export interface SegmentSet {
 }
 
 /** Where segments come from: names of saved ones and of files. */
-export interface Named {
+export interface NamedSegment {
   readonly filters?: readonly string[] | undefined;
   readonly segment?: readonly string[] | undefined;
   readonly except?: readonly string[] | undefined;
@@ -30,7 +30,11 @@ export interface Named {
 type Values = Readonly<Record<string, unknown>>;
 
 /** The segments that are named: saved ones, then those of files; one that is only values where none is. */
-export async function filterSets(context: Context, named: Named, values: Values): Promise<readonly NamedFilters[]> {
+export async function filterSets(
+  context: Context,
+  named: NamedSegment,
+  values: Values,
+): Promise<readonly NamedFilters[]> {
   const sources = [
     ...(await savedSources(context, named.segment ?? [])),
     ...(await fileSources(context, named.filters ?? [])),
@@ -40,7 +44,7 @@ export async function filterSets(context: Context, named: Named, values: Values)
 }
 
 /** As {@link filterSets}, with the segments of --except. Values change nothing in those. */
-export async function segmentSet(context: Context, named: Named, values: Values): Promise<SegmentSet> {
+export async function segmentSet(context: Context, named: NamedSegment, values: Values): Promise<SegmentSet> {
   const words = named.except ?? [];
   const isFile = (word: string): boolean => /[/\\]|\.json$/i.test(word);
   const except = [

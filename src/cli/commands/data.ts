@@ -8,7 +8,7 @@ import { counted, echo, spanMs } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { Argument, type Command, type GlobalOptions } from "../options.ts";
 import { Printer } from "../terminal/printer.ts";
-import { documentsOf, List } from "./service/list.ts";
+import { documentsOf, ServiceList } from "./service/list.ts";
 
 export function register(program: Command, context: Context): void {
   const data = program
@@ -76,7 +76,7 @@ async function show(options: GlobalOptions, context: Context): Promise<void> {
   if (printer.json) {
     return printer.document<"data show">({ retention: { runs: policy }, kept: documentsOf(COLUMNS, kept) as never });
   }
-  await new List(COLUMNS, printer).print(kept, context, "nothing is kept yet");
+  await new ServiceList(COLUMNS, printer).print(kept, context, "nothing is kept yet");
   const runs = kept.find(({ what }) => what === "runs")?.items ?? 0;
   const said =
     policy === null ? "are kept until somebody removes them (headcount data set runs=90d)" : `are kept for ${policy}`;

@@ -10,7 +10,7 @@ import { addExportOptions, type ExportFlags, readExportOptions } from "../argume
 import { addNewOnlyOptions, boundsOf, type NewOnlyFlags, narrowed } from "../arguments/new-only.ts";
 import { type Command, wholeNumber } from "../options.ts";
 import { buy } from "../purchase/buy.ts";
-import type { Purchase } from "../purchase/purchase.ts";
+import type { ParsedPurchase } from "../purchase/purchase.ts";
 import { buyParsed } from "../purchase/unattended.ts";
 
 export interface EmployeesOptions extends ExportFlags, CompanyFlags, NewOnlyFlags {
@@ -43,7 +43,7 @@ export function register(program: Command, context: Context, run: typeof buy = b
     );
 }
 
-async function parse(names: readonly string[], flags: EmployeesOptions, context: Context): Promise<Purchase> {
+async function parse(names: readonly string[], flags: EmployeesOptions, context: Context): Promise<ParsedPurchase> {
   const companies = await readCompanies(context, names, flags);
   const view = readExportOptions(context, flags, "person");
   if (flags.newOnly === true || flags.withOwned === true) return newOf(companies, view, flags);
@@ -52,7 +52,7 @@ async function parse(names: readonly string[], flags: EmployeesOptions, context:
 }
 
 /** Only the new people of one company: those of the segment that it is, bought as a search. */
-function newOf(companies: readonly CompanyQuery[], view: ExportOptions, flags: EmployeesOptions): Purchase {
+function newOf(companies: readonly CompanyQuery[], view: ExportOptions, flags: EmployeesOptions): ParsedPurchase {
   const [company] = companies;
   if (
     company === undefined ||

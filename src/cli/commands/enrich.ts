@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import { checkPrefix, DEFAULT_PREFIX, readKept } from "../../app/buy/input-table.ts";
-import { openStore } from "../../app/keep/store.ts";
+import { openRuns } from "../../app/keep/store.ts";
 import type { CompanyQuery } from "../../engine/client/types.ts";
 import { JOINED } from "../../engine/output/join.ts";
 import { spokenValue } from "../../engine/output/table.ts";
@@ -19,7 +19,7 @@ import { addCompanyOptions, type CompanyFlags, MAX_INPUT_BYTES, readCompanies } 
 import { addExportOptions, type ExportFlags, readExportOptions } from "../arguments/export-options.ts";
 import type { Command } from "../options.ts";
 import { buy } from "../purchase/buy.ts";
-import type { Purchase } from "../purchase/purchase.ts";
+import type { ParsedPurchase } from "../purchase/purchase.ts";
 import { buyParsed } from "../purchase/unattended.ts";
 import type { Printer } from "../terminal/printer.ts";
 
@@ -57,7 +57,7 @@ export function register(program: Command, context: Context, run: typeof buy = b
     );
 }
 
-async function parse(names: readonly string[], flags: EnrichOptions, context: Context): Promise<Purchase> {
+async function parse(names: readonly string[], flags: EnrichOptions, context: Context): Promise<ParsedPurchase> {
   if (flags.keepInput === true) return parseKept(names, flags, context);
   if (flags.prefix !== undefined) throw usageError("--prefix goes with --keep-input", "add --keep-input");
   const file = names.find((name) => FILE.test(name) && existsSync(resolve(context.cwd, name)));
@@ -80,7 +80,7 @@ async function parse(names: readonly string[], flags: EnrichOptions, context: Co
 const FILE = /\.(csv|tsv|txt|ndjson|jsonl)$/i;
 
 /** The rows of a table with the companies beside them: of `--input`, or of the one file that is named instead. */
-async function parseKept(names: readonly string[], flags: EnrichOptions, context: Context): Promise<Purchase> {
+async function parseKept(names: readonly string[], flags: EnrichOptions, context: Context): Promise<ParsedPurchase> {
   const [input, ...others] = flags.input === undefined ? names : [flags.input, ...names];
   if (input === undefined || others.length > 0) {
     throw usageError(
@@ -92,7 +92,7 @@ async function parseKept(names: readonly string[], flags: EnrichOptions, context
   const text = await readInput(context, input, "companies", MAX_INPUT_BYTES);
   const by = flags.name === true ? "name" : flags.id === true ? "id" : null;
   const how = { column: flags.column ?? null, by, prefix: flags.prefix ?? DEFAULT_PREFIX } as const;
-  const list = await openStore(context).suppression();
+  const list = await openRuns(context).suppression();
   const isLeftOut = (company: CompanyQuery): boolean => isSuppressedCompany(company, list);
   const { companies, keep, join, leftOut } = await readKept(text, inputName(input), how, isLeftOut);
   const toPipe =

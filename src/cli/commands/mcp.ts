@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { CLIENTS, type Client, entryFor, skillText } from "../../app/agents/install.ts";
 import { QuoteBook } from "../../app/agents/quotes.ts";
 import { RowPositions } from "../../app/agents/rows.ts";
-import { type NamedBudget, PERIODS, type Period, type World } from "../../app/agents/world.ts";
+import { type AgentWorld, type NamedBudget, PERIODS, type Period } from "../../app/agents/world.ts";
 import { program } from "../../app/jobs/systemd.ts";
 import { optional } from "../../engine/output/optional.ts";
 import type { Context } from "../../shared/context.ts";
@@ -144,7 +144,7 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
   if (context.interrupted.aborted) stop();
   const inner = Object.create(context, { interrupted: { value: closing.signal } }) as Context;
   const { json: _, ...globals } = options;
-  const world: World = {
+  const world: AgentWorld = {
     ...{ context: inner, budget, out, askOver: options.askOver ?? ZERO },
     connecting: globalsOf(globals),
     events: { log: requestLog(options, context) },

@@ -20,7 +20,7 @@ import {
 } from "../arguments/export-options.ts";
 import { addFilterOptions, type FilterOptions, readFilters } from "../arguments/filter-options.ts";
 import { Argument, type Command, Option, offering, wholeNumber } from "../options.ts";
-import { agree, askFor, printPlan, printRefreshed } from "../purchase/refresh-card.ts";
+import { agreeToRefresh, askFor, printPlan, printRefreshed } from "../purchase/refresh-card.ts";
 import { withSession } from "../session.ts";
 import { Printer } from "../terminal/printer.ts";
 
@@ -108,7 +108,7 @@ async function eventsOf(
   const progress = openProgress({ stream: stderr, enabled, now, style, unicode, unit: "free call" });
   session.pauses.show = enabled ? progress.wait : undefined;
   return {
-    agree: (plan) => agree(plan, order, flags.yes === true, printer, context),
+    agree: (plan) => agreeToRefresh(plan, order, flags.yes === true, printer, context),
     agreeToRest: async (run, most) => {
       if (flags.yes === true) return;
       await askFor(

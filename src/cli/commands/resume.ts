@@ -1,5 +1,5 @@
 import { readKept } from "../../app/buy/input-table.ts";
-import { openStore } from "../../app/keep/store.ts";
+import { openRuns } from "../../app/keep/store.ts";
 import type { CompanyQuery } from "../../engine/client/types.ts";
 import { savedForm } from "../../engine/output/formats.ts";
 import { companyKey, spokenTarget } from "../../engine/runs/plan.ts";
@@ -11,9 +11,9 @@ import { CliError, usageError } from "../../shared/errors.ts";
 import { addBuyingOptions, type ExportFlags, readBuyingOptions } from "../arguments/export-options.ts";
 import type { Command } from "../options.ts";
 import { buy } from "../purchase/buy.ts";
-import type { Purchase } from "../purchase/purchase.ts";
+import type { ParsedPurchase } from "../purchase/purchase.ts";
 
-export type ResumeOptions = ExportFlags;
+export type ResumeFlags = ExportFlags;
 
 /** @param run what is done with a purchase: tests of parsing hand in another */
 export function register(program: Command, context: Context, run = buy): void {
@@ -30,14 +30,18 @@ export function register(program: Command, context: Context, run = buy): void {
   $ headcount -c sample resume --max-credits 50 --yes
 
 Where several runs are unfinished, name one: headcount runs lists them.`)
-    .does(async (options: ResumeOptions, named: string | undefined) => {
+    .does(async (options: ResumeFlags, named: string | undefined) => {
       const purchase = await parse(named, options, context);
       if (purchase !== undefined) await run(purchase, context);
     });
 }
 
-async function parse(named: string | undefined, given: ResumeOptions, context: Context): Promise<Purchase | undefined> {
-  const store = openStore(context);
+async function parse(
+  named: string | undefined,
+  given: ResumeFlags,
+  context: Context,
+): Promise<ParsedPurchase | undefined> {
+  const store = openRuns(context);
   const id = named === undefined ? await theUnfinished(store) : await store.resolve(named);
   if (id === undefined) {
     context.stderr.write("Nothing to resume: no run is unfinished\n");

@@ -15,7 +15,7 @@ import { addNewOnlyOptions, boundsOf, type NewOnlyFlags, narrowed } from "../arg
 import { addSamplingOptions, readSampling, type SamplingFlags } from "../arguments/sampling-options.ts";
 import { type Command, Option } from "../options.ts";
 import { buy } from "../purchase/buy.ts";
-import type { Purchase } from "../purchase/purchase.ts";
+import type { ParsedPurchase } from "../purchase/purchase.ts";
 import { buyParsed } from "../purchase/unattended.ts";
 
 /** The options of `search`, filters aside. */
@@ -89,7 +89,7 @@ async function searchOwned(flags: SearchOptions & FilterOptions, context: Contex
   await exportOwned((await readFilters(context, flags)).canonical, flags, context);
 }
 
-async function parse(flags: SearchOptions & FilterOptions, context: Context): Promise<Purchase> {
+async function parse(flags: SearchOptions & FilterOptions, context: Context): Promise<ParsedPurchase> {
   const { segments, except } = await readSegmentSet(context, flags);
   const values = flags.values === undefined ? {} : { values: await valuesGiven(context, "--values", flags.values) };
   const sample = readSampling({ ...flags, ...values }, segments, except);

@@ -1,4 +1,4 @@
-import { openStore } from "../../app/keep/store.ts";
+import { openRuns } from "../../app/keep/store.ts";
 import { creditsOf, type DaySpend } from "../../engine/runs/journal.ts";
 import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
@@ -76,7 +76,7 @@ const noSums = (): Sums => ({ settled: ZERO, uncertain: ZERO, refunded: ZERO, fo
 async function spend(options: SpendOptions, context: Context): Promise<void> {
   const printer = new Printer(context, options);
   const since = sinceMs(options.since, context.now());
-  const { runs, damaged } = await readSpend(openStore(context).folder, since);
+  const { runs, damaged } = await readSpend(openRuns(context).folder, since);
   const { groups, total } = fold(runs, options);
   for (const id of damaged) {
     printer.say(`warning: run ${id} is damaged: what it spent counts only as far as it can be read`);

@@ -1,4 +1,4 @@
-import type { Values } from "../options.ts";
+import type { OfferedValues } from "../options.ts";
 import { fill } from "./template.ts";
 import { allCommands, type CommandSpec, type FlagSpec } from "./tree.ts";
 
@@ -16,7 +16,7 @@ function arm(command: CommandSpec, program: CommandSpec): string {
     many=${quote(names(valued.filter((flag) => flag.value?.many)))} ;;`;
 }
 
-const source = (values: Values): string =>
+const source = (values: OfferedValues): string =>
   "values" in values
     ? `source='${values.kind}'; values=(${values.values.map(quote).join(" ")})`
     : `source='${values.kind}'`;
@@ -24,7 +24,7 @@ const source = (values: Values): string =>
 /** Arms of the case that says what a flag or an argument takes: equal ones share an arm. */
 function valueArms(program: CommandSpec): string {
   const arms = new Map<string, string[]>();
-  const add = (values: Values, pattern: string): void => {
+  const add = (values: OfferedValues, pattern: string): void => {
     const key = source(values);
     arms.set(key, [...(arms.get(key) ?? []), pattern]);
   };

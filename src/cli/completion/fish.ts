@@ -1,11 +1,11 @@
-import type { Values } from "../options.ts";
+import type { OfferedValues } from "../options.ts";
 import { fill } from "./template.ts";
 import { allCommands, type CommandSpec, type FlagSpec } from "./tree.ts";
 
 const quote = (text: string): string => `'${text.replace(/[\\']/g, "\\$&")}'`;
 
 /** What `complete` is told of the values. `-x`: a value must follow and is no file; `-r -F`: a file must follow. */
-function valueWords(values: Values): string {
+function valueWords(values: OfferedValues): string {
   switch (values.kind) {
     case "list":
       return `-x -a ${quote(values.values.map(quote).join(" "))}`;

@@ -1,10 +1,10 @@
-import type { Values } from "../options.ts";
+import type { OfferedValues } from "../options.ts";
 import { fill } from "./template.ts";
 import { allCommands, type CommandSpec, type FlagSpec } from "./tree.ts";
 
 const quote = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
-const valuesEntry = (values: Values): string => {
+const valuesEntry = (values: OfferedValues): string => {
   if ("values" in values) return `@{ Kind = '${values.kind}'; Values = @(${values.values.map(quote).join(", ")}) }`;
   return `@{ Kind = '${values.kind}' }`;
 };

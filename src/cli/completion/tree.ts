@@ -1,5 +1,5 @@
 import type { Argument, Command, Option } from "commander";
-import { offersOf, type Values } from "../options.ts";
+import { type OfferedValues, offersOf } from "../options.ts";
 import { TOPICS } from "../topics.ts";
 
 export interface FlagSpec {
@@ -7,13 +7,13 @@ export interface FlagSpec {
   readonly names: readonly string[];
   readonly long: string;
   readonly description: string;
-  readonly value?: { readonly label: string; readonly values: Values; readonly many: boolean };
+  readonly value?: { readonly label: string; readonly values: OfferedValues; readonly many: boolean };
 }
 
 interface ArgumentSpec {
   readonly label: string;
   readonly many: boolean;
-  readonly values: Values;
+  readonly values: OfferedValues;
 }
 
 export interface CommandSpec {
@@ -26,13 +26,13 @@ export interface CommandSpec {
   readonly commands: readonly CommandSpec[];
 }
 
-const list = (values: readonly string[]): Values => ({ kind: "list", values });
+const list = (values: readonly string[]): OfferedValues => ({ kind: "list", values });
 
 /** Names that only the program knows, by the placeholder of an argument. */
-const KNOWN: Readonly<Record<string, Values>> = { run: { kind: "runs" }, name: { kind: "connections" } };
+const KNOWN: Readonly<Record<string, OfferedValues>> = { run: { kind: "runs" }, name: { kind: "connections" } };
 
 /** By the placeholder: `<file>`, `<dir>`, `<map.json>`. */
-function byLabel(label: string): Values {
+function byLabel(label: string): OfferedValues {
   if (/(^|[-_.])(files?|path)$/i.test(label) || /\.[a-z]+$/i.test(label)) return { kind: "file" };
   return /^(dir|directory|folder)$/i.test(label) ? { kind: "directory" } : { kind: "text" };
 }

@@ -1,4 +1,4 @@
-import type { Values } from "../options.ts";
+import type { OfferedValues } from "../options.ts";
 import { fill } from "./template.ts";
 import { allCommands, type CommandSpec, type FlagSpec } from "./tree.ts";
 
@@ -12,7 +12,7 @@ const functionName = (path: readonly string[]): string =>
 class Lists {
   readonly #names = new Map<string, string>();
 
-  name(values: Values & { readonly values: readonly string[] }): string {
+  name(values: OfferedValues & { readonly values: readonly string[] }): string {
     const key = `${values.kind} ${values.values.map(quote).join(" ")}`;
     const name = this.#names.get(key) ?? `_headcount_values_${this.#names.size + 1}`;
     this.#names.set(key, name);
@@ -33,7 +33,7 @@ class Lists {
   }
 }
 
-function action(values: Values, lists: Lists): string {
+function action(values: OfferedValues, lists: Lists): string {
   switch (values.kind) {
     case "list":
     case "commas":

@@ -1,5 +1,5 @@
 import { Writable } from "node:stream";
-import { type Purchase as Bought, buy as buyOrder, quote, resume } from "../../app/buy/buy.ts";
+import { type PurchaseResult as Bought, buy as buyOrder, quote, resume } from "../../app/buy/buy.ts";
 import { type Events, worldOf } from "../../app/buy/order.ts";
 import type { Session } from "../../app/session.ts";
 import { formName } from "../../engine/output/formats.ts";
@@ -12,14 +12,14 @@ import { counted, grouped } from "../../shared/contract/text.ts";
 import { EXIT, systemFailure } from "../../shared/errors.ts";
 import { withSession } from "../session.ts";
 import { Printer } from "../terminal/printer.ts";
-import type { Progress } from "../terminal/progress.ts";
+import type { ProgressLine } from "../terminal/progress.ts";
 import { askConsent } from "./consent.ts";
-import type { Outcome, Purchase } from "./purchase.ts";
+import type { ParsedPurchase, PurchaseOutcome } from "./purchase.ts";
 import { quoteEntries, wordingOf } from "./quote-card.ts";
 import { printSummary } from "./summary.ts";
 
 /** Quote, consent, progress, rows and summary: the ritual of every command that spends. @throws CliError; what was paid is kept */
-export async function buy(purchase: Purchase, context: Context): Promise<Outcome> {
+export async function buy(purchase: ParsedPurchase, context: Context): Promise<PurchaseOutcome> {
   const { flags, run, show } = purchase;
   const printer = new Printer(context, flags);
   if (await isFresh(purchase, printer, context)) return { skipped: true };
@@ -57,7 +57,7 @@ export async function buy(purchase: Purchase, context: Context): Promise<Outcome
 }
 
 /** Whether `--if-older-than` leaves nothing to do, which is said. */
-async function isFresh({ flags, order }: Purchase, printer: Printer, context: Context): Promise<boolean> {
+async function isFresh({ flags, order }: ParsedPurchase, printer: Printer, context: Context): Promise<boolean> {
   if (flags.ifOlderThan === undefined) return false;
   const { freshness, leftAlone } = await import("../../app/jobs/outcome.ts");
   const fresh = await freshness(order.output, flags.ifOlderThan, context);
@@ -93,7 +93,7 @@ function captured(): { readonly stream: Writable; readonly text: () => string } 
 
 /** Shows on stderr what a purchase tells. */
 async function watch(
-  purchase: Purchase,
+  purchase: ParsedPurchase,
   session: Session,
   printer: Printer,
   context: Context,
@@ -105,7 +105,7 @@ async function watch(
   const isOnScreen = order.output === undefined && printer.terminal && stderr.isTTY === true;
   const isShown = !printer.quiet && show === undefined && !isOnScreen;
   const openProgress = isShown ? (await import("../terminal/progress.ts")).openProgress : undefined;
-  let progress: Progress | undefined;
+  let progress: ProgressLine | undefined;
   let plan = { rows: 0, cap: "" };
   const events: Events = {
     agree: (quoted, resuming) => askConsent(quoted, resuming, purchase, printer, context),

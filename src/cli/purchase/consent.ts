@@ -1,5 +1,5 @@
 import { failureOf } from "../../app/failures.ts";
-import { isNarrowed, newIn } from "../../engine/purchase/owned.ts";
+import { isNarrowed, newPeopleIn } from "../../engine/purchase/owned.ts";
 import { type Quote, rowsToBuy } from "../../engine/purchase/quote.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
 import { type Credits, creditsText, formatCredits, parseCredits, ZERO } from "../../shared/contract/money.ts";
@@ -7,7 +7,7 @@ import { counted, echo } from "../../shared/contract/text.ts";
 import { declined, EXIT, usageError } from "../../shared/errors.ts";
 import { sameCommand } from "../arguments/export-options.ts";
 import type { Printer } from "../terminal/printer.ts";
-import type { Purchase } from "./purchase.ts";
+import type { ParsedPurchase } from "./purchase.ts";
 import { quoteEntries, wordingOf } from "./quote-card.ts";
 
 const ONE_CREDIT = parseCredits(1) ?? ZERO;
@@ -16,7 +16,7 @@ const ONE_CREDIT = parseCredits(1) ?? ZERO;
 export async function askConsent(
   quote: Quote,
   resuming: boolean,
-  { order: { target }, flags, small }: Purchase,
+  { order: { target }, flags, small }: ParsedPurchase,
   printer: Printer,
   context: Context,
 ): Promise<void> {
@@ -25,7 +25,7 @@ export async function askConsent(
   if (small === true && quote.credits <= askAbove(context)) return;
   const { one, many } = wordingOf(target);
   const price = creditsText(quote.credits);
-  const fresh = isNarrowed(target) && !resuming ? newIn(quote.known) : undefined;
+  const fresh = isNarrowed(target) && !resuming ? newPeopleIn(quote.known) : undefined;
   const what =
     fresh === undefined
       ? `${counted(rowsToBuy(quote), one, many)} for ${price}`

@@ -4,7 +4,7 @@ import type { ExportFlags } from "../arguments/export-options.ts";
 import type { Printer } from "../terminal/printer.ts";
 
 /** What a command line asks to be bought. */
-export interface Purchase {
+export interface ParsedPurchase {
   readonly order: Order;
   readonly flags: ExportFlags;
   /** The run that it goes on with, where that was named. */
@@ -20,7 +20,7 @@ export interface Purchase {
 }
 
 /** How it ended: with a receipt, a quote alone, or nothing to do because the file is young enough. */
-export interface Outcome {
+export interface PurchaseOutcome {
   readonly receipt?: Receipt;
   readonly skipped?: boolean;
 }

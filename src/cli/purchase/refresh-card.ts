@@ -1,6 +1,6 @@
 import type { RefreshReceipt } from "../../app/own/refresh/keep.ts";
 import { spoken } from "../../app/own/refresh/plan.ts";
-import type { Plan, RefreshOrder } from "../../app/own/refresh/work.ts";
+import type { RefreshOrder, RefreshPlan } from "../../app/own/refresh/work.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
 import {
   type Credits,
@@ -18,13 +18,13 @@ import { sameCommand } from "../arguments/export-options.ts";
 import type { Printer } from "../terminal/printer.ts";
 
 /** Whoever is forgotten is bought where somebody else is new: no filter leaves a person out. */
-function forgottenText({ forgotten, leftOut }: Plan): string {
+function forgottenText({ forgotten, leftOut }: RefreshPlan): string {
   if (forgotten === 0) return "";
   if (leftOut) return `, and ${grouped(forgotten)} whom you forgot: not bought`;
   return `, up to ${grouped(forgotten)} of them whom you forgot: paid for, and in no file`;
 }
 
-function entriesOf(plan: Plan, { terms }: RefreshOrder): [string, string][] {
+function entriesOf(plan: RefreshPlan, { terms }: RefreshOrder): [string, string][] {
   const also = terms.buyChanged === true ? ", the changed ones included" : "";
   return [
     ["segment", counted(plan.total, "person", "people")],
@@ -38,12 +38,12 @@ function entriesOf(plan: Plan, { terms }: RefreshOrder): [string, string][] {
 }
 
 /** `--dry-run`. */
-export async function printPlan(plan: Plan, order: RefreshOrder, printer: Printer): Promise<void> {
+export async function printPlan(plan: RefreshPlan, order: RefreshOrder, printer: Printer): Promise<void> {
   if (printer.json) printer.document<"refresh">(planJson(plan, order) as never);
   else await printer.card(entriesOf(plan, order), 2);
 }
 
-export function planJson(plan: Plan, { terms }: RefreshOrder): Record<string, unknown> {
+export function planJson(plan: RefreshPlan, { terms }: RefreshOrder): Record<string, unknown> {
   return {
     count: plan.total,
     owned: plan.owned,
@@ -60,8 +60,8 @@ export function planJson(plan: Plan, { terms }: RefreshOrder): Record<string, un
 }
 
 /** Consent to the purchase, before anything is looked at more closely. @throws CliError exit 2 where nobody can be asked, 10 where declined */
-export async function agree(
-  plan: Plan,
+export async function agreeToRefresh(
+  plan: RefreshPlan,
   order: RefreshOrder,
   yes: boolean,
   printer: Printer,
@@ -75,7 +75,7 @@ export async function agree(
   });
 }
 
-/** @param show what a person sees before the question @throws CliError as {@link agree} */
+/** @param show what a person sees before the question @throws CliError as {@link agreeToRefresh} */
 export async function askFor(
   what: string,
   most: Credits,

@@ -1,4 +1,4 @@
-import type { Purchase as Bought } from "../../app/buy/buy.ts";
+import type { PurchaseResult as Bought } from "../../app/buy/buy.ts";
 import type { Quote } from "../../engine/purchase/quote.ts";
 import type { Receipt } from "../../engine/purchase/receipt.ts";
 import type { Target } from "../../engine/runs/plan.ts";
@@ -13,13 +13,13 @@ import {
 import { counted, grouped } from "../../shared/contract/text.ts";
 import type { ExportFlags } from "../arguments/export-options.ts";
 import type { Printer } from "../terminal/printer.ts";
-import type { Purchase } from "./purchase.ts";
+import type { ParsedPurchase } from "./purchase.ts";
 import { wordingOf } from "./quote-card.ts";
 
 /** What is said at the end: the summary on stderr, and with `--json` the receipt on stdout. */
 export function printSummary(
   { receipt, balance, quote, misses, run }: Bought,
-  { order, flags }: Purchase,
+  { order, flags }: ParsedPurchase,
   printer: Printer,
 ): void {
   const { target } = order;

@@ -5,19 +5,19 @@ import type { RunSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
 import type { ExportFlags } from "../arguments/export-options.ts";
 import type { buy } from "./buy.ts";
-import type { Purchase } from "./purchase.ts";
+import type { ParsedPurchase } from "./purchase.ts";
 
 /** Parses a command and buys what it says; with --log or --notify how it went is told, also where the parsing failed. */
 export async function buyParsed(
   command: RunCommand,
   flags: ExportFlags,
   context: Context,
-  parse: () => Promise<Purchase>,
+  parse: () => Promise<ParsedPurchase>,
   run: typeof buy,
 ): Promise<void> {
   const { log, notify, notifyFailure } = flags;
   if ((log ?? notify ?? notifyFailure) === undefined) return void (await run(await parse(), context));
-  const { endedWith, told } = await import("../../app/jobs/outcome.ts");
+  const { endedWith, tellOutcome: told } = await import("../../app/jobs/outcome.ts");
   const file = (name: string | undefined): string | undefined =>
     name === undefined ? undefined : resolve(context.cwd, name);
   let id: string | undefined;

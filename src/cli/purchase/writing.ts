@@ -1,4 +1,4 @@
-import { type Pages, renderingOf, type Writing } from "../../app/keep/write-pages.ts";
+import { type Pages, type PagesOutput, renderingOf } from "../../app/keep/write-pages.ts";
 import { formName } from "../../engine/output/formats.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
 import { type GuardFlags, readGuard, type readView, type ViewFlags } from "../arguments/export-options.ts";
@@ -11,7 +11,7 @@ export async function writingOf(
   view: ReturnType<typeof readView>,
   flags: ViewFlags & GuardFlags,
   printer: Printer,
-): Promise<Omit<Writing, "name">> {
+): Promise<Omit<PagesOutput, "name">> {
   const table = { isWhole: flags.allFields === true, draw: () => printer.rowsTable() };
   const rendering = await renderingOf(pages, kind, view, table);
   return { output: view.output, stream: printer.dataStream(formName(rendering)), rendering, guard: readGuard(flags) };

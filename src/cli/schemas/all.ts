@@ -1,5 +1,15 @@
 import { EXIT } from "../../shared/errors.ts";
-import { DIALECT, type JsonSchema, maybe, type Of, object, raw, said, text, whole } from "../../shared/schema/build.ts";
+import {
+  DIALECT,
+  type JsonSchema,
+  maybe,
+  type Of,
+  object,
+  raw,
+  said,
+  text,
+  wholeNumberShape,
+} from "../../shared/schema/build.ts";
 import { BUYING } from "./buying.ts";
 import { KEEPING } from "./keeping.ts";
 import { LOOKING } from "./looking.ts";
@@ -40,7 +50,7 @@ const ERROR = object({
     code: text,
     message: text,
     exit_code: raw<number>({ enum: Object.values(EXIT).filter((code) => code !== EXIT.ok) }),
-    status: said(maybe(whole), "of HTTP, where a service answered"),
+    status: said(maybe(wholeNumberShape), "of HTTP, where a service answered"),
     request_id: maybe(text),
     hint: maybe(text),
   }),

@@ -1,7 +1,7 @@
 import {
   always,
   anything,
-  credits,
+  creditsShape,
   flag,
   list,
   map,
@@ -12,9 +12,9 @@ import {
   some,
   text,
   titled,
-  whole,
+  wholeNumberShape,
 } from "../../shared/schema/build.ts";
-import { quote, receipt, refreshed, skipped, written } from "../../shared/schema/purchase.ts";
+import { quoteShape, receipt, refreshed, skipped, writtenShape } from "../../shared/schema/purchase.ts";
 import { company, person } from "../../shared/schema/rows.ts";
 
 /** What every command that buys prints: rows to stdout, or what became of them. */
@@ -23,7 +23,7 @@ const bought = <Row extends Schema, More extends Schema[]>(row: Row, ...more: re
     titled("rows, where they go to stdout", list(row)),
     ...more,
     titled("the receipt, with -o FILE", receipt),
-    titled("the quote, with --dry-run", quote),
+    titled("the quote, with --dry-run", quoteShape),
     titled("with --if-older-than, where the file is young enough", skipped),
   ),
   line: row,
@@ -31,7 +31,7 @@ const bought = <Row extends Schema, More extends Schema[]>(row: Row, ...more: re
 
 const exportedOwned = titled(
   "what was written of those you own, with -o FILE",
-  object({ rows: whole, credits: always(0), output: written }),
+  object({ rows: wholeNumberShape, credits: always(0), output: writtenShape }),
 );
 const refresh = {
   document: some(
@@ -39,24 +39,30 @@ const refresh = {
     titled(
       "the plan, with --dry-run",
       object({
-        count: whole,
-        owned: whole,
-        gone: whole,
-        new: whole,
+        count: wholeNumberShape,
+        owned: wholeNumberShape,
+        gone: wholeNumberShape,
+        new: wholeNumberShape,
         forgotten: said(
-          whole,
+          wholeNumberShape,
           "whom you forgot: not bought where they are all who would be new, else perhaps among new",
         ),
-        credits_at_most: credits,
-        rebuy_credits: credits,
-        free_calls: whole,
+        credits_at_most: creditsShape,
+        rebuy_credits: creditsShape,
+        free_calls: wholeNumberShape,
         rate_limited_seconds: number,
       }),
     ),
   ),
 };
 
-const exportedRun = object({ run: text, finished: flag, rows: whole, credits: always(0), output: written });
+const exportedRun = object({
+  run: text,
+  finished: flag,
+  rows: wholeNumberShape,
+  credits: always(0),
+  output: writtenShape,
+});
 const either = some(person, company);
 
 const resumed = {

@@ -1,7 +1,7 @@
 import {
   anything,
   aSchema,
-  credits,
+  creditsShape,
   flag,
   integer,
   list,
@@ -15,7 +15,7 @@ import {
   text,
   time,
   titled,
-  whole,
+  wholeNumberShape,
 } from "../../shared/schema/build.ts";
 import { outcome, receipt } from "../../shared/schema/purchase.ts";
 import { filters, person } from "../../shared/schema/rows.ts";
@@ -29,15 +29,21 @@ const run = {
   account_id: maybe(text),
   key_mode: maybe(one("live", "test")),
   target: some(filters, list(object({ by: text, value: text }))),
-  sample: maybe(object({ rows: whole, seed: maybe(whole), spread: maybe(object({ key: text, values: list(text) })) })),
-  matches: maybe(whole),
-  expected: said(maybe(whole), "rows that its last session meant to have"),
-  rows: whole,
-  misses: whole,
-  settled: credits,
-  uncertain: credits,
-  foreign: credits,
-  pending: said(whole, "requests whose reply is not known"),
+  sample: maybe(
+    object({
+      rows: wholeNumberShape,
+      seed: maybe(wholeNumberShape),
+      spread: maybe(object({ key: text, values: list(text) })),
+    }),
+  ),
+  matches: maybe(wholeNumberShape),
+  expected: said(maybe(wholeNumberShape), "rows that its last session meant to have"),
+  rows: wholeNumberShape,
+  misses: wholeNumberShape,
+  settled: creditsShape,
+  uncertain: creditsShape,
+  foreign: creditsShape,
+  pending: said(wholeNumberShape, "requests whose reply is not known"),
   output: said(maybe(text), "null: stdout"),
   format: text,
   created_at: time,
@@ -45,7 +51,13 @@ const run = {
   problem: maybe(text),
 };
 
-const sums = { profiles: whole, settled: credits, uncertain: credits, refunded: credits, foreign: credits };
+const sums = {
+  profiles: wholeNumberShape,
+  settled: creditsShape,
+  uncertain: creditsShape,
+  refunded: creditsShape,
+  foreign: creditsShape,
+};
 
 const spend = {
   document: object({
@@ -68,7 +80,7 @@ const spend = {
 const owned = object({
   record: person,
   states: list(object({ valid_from: time, last_confirmed: time, changed: list(text) })),
-  purchases: list(object({ at: time, run: text, credits })),
+  purchases: list(object({ at: time, run: text, credits: creditsShape })),
 });
 
 const jobs = {
@@ -80,7 +92,7 @@ const jobs = {
       object({
         job: text,
         schedule: maybe(text),
-        max_credits: maybe(credits),
+        max_credits: maybe(creditsShape),
         output: maybe(text),
         problem: maybe(text),
       }),
@@ -115,7 +127,7 @@ const jobs = {
       cron: maybe(text),
       on_calendar: maybe(text),
       next: maybe(time),
-      max_credits: maybe(credits),
+      max_credits: maybe(creditsShape),
       output: maybe(text),
       log: maybe(text),
       notify: maybe(text),
@@ -126,17 +138,17 @@ const jobs = {
     document: object({
       file: text,
       month: text,
-      budget: maybe(credits),
-      services: list(object({ service: text, key_mode: one("live", "test"), spent: credits })),
+      budget: maybe(creditsShape),
+      services: list(object({ service: text, key_mode: one("live", "test"), spent: creditsShape })),
       jobs: list(
         object({
           job: text,
           status: one("never", "done", "skipped", "failed", "running", "killed", "invalid"),
-          exit_code: maybe(whole),
+          exit_code: maybe(wholeNumberShape),
           last: maybe(time),
-          rows: maybe(whole),
-          rows_before: maybe(whole),
-          credits: maybe(credits),
+          rows: maybe(wholeNumberShape),
+          rows_before: maybe(wholeNumberShape),
+          credits: maybe(creditsShape),
           next: maybe(time),
           due: flag,
           output: maybe(text),
@@ -149,22 +161,28 @@ const jobs = {
 
 /** Of both lists, the client's and the service's. */
 export const suppression = {
-  added: { document: object({ added: whole, known: said(whole, "that were there already"), entries: whole }) },
+  added: {
+    document: object({
+      added: wholeNumberShape,
+      known: said(wholeNumberShape, "that were there already"),
+      entries: wholeNumberShape,
+    }),
+  },
   checked: {
     document: object({
       checked: list(object({ who: text, suppressed: flag, kind: maybe(text), at: maybe(time), note: maybe(text) })),
     }),
   },
   listed: { document: object({ entries: list(object({ mark: text, kind: text, at: text, note: maybe(text) })) }) },
-  removed: { document: object({ removed: whole, entries: whole }) },
+  removed: { document: object({ removed: wholeNumberShape, entries: wholeNumberShape }) },
 };
 
 const found = object({
-  runs: list(object({ run: text, rows: whole, removed: flag })),
-  owned: whole,
+  runs: list(object({ run: text, rows: wholeNumberShape, removed: flag })),
+  owned: wholeNumberShape,
   outputs: list(object({ path: text, how: text })),
-  histories: list(object({ job: text, lines: whole })),
-  mentions: list(object({ path: text, lines: list(whole) })),
+  histories: list(object({ job: text, lines: wholeNumberShape })),
+  mentions: list(object({ path: text, lines: list(wholeNumberShape) })),
 });
 const pruned = {
   document: some(object({ removed: list(text) }), titled("--dry-run", object({ would_remove: list(text) }))),
@@ -174,10 +192,10 @@ const pruned = {
 export const kept = list(
   object({
     what: text,
-    items: whole,
-    people: said(maybe(whole), "different ones; null where it holds none, or nobody knows"),
-    rows: said(maybe(whole), "the same person perhaps more than once"),
-    bytes: maybe(whole),
+    items: wholeNumberShape,
+    people: said(maybe(wholeNumberShape), "different ones; null where it holds none, or nobody knows"),
+    rows: said(maybe(wholeNumberShape), "the same person perhaps more than once"),
+    bytes: maybe(wholeNumberShape),
     oldest: maybe(time),
     newest: maybe(time),
     path: text,
@@ -206,19 +224,19 @@ export const KEEPING = {
       }),
     ),
   },
-  "owned import": { document: object({ files: whole, rows: whole, new: whole }) },
-  "owned rebuild": { document: object({ people: whole, rows_paid: whole }) },
+  "owned import": { document: object({ files: wholeNumberShape, rows: wholeNumberShape, new: wholeNumberShape }) },
+  "owned rebuild": { document: object({ people: wholeNumberShape, rows_paid: wholeNumberShape }) },
   "owned show": { document: some(owned, titled("several of one name", list(owned))) },
   "owned status": {
     document: object({
-      people: whole,
-      suppressed: whole,
-      forgotten: whole,
-      rows_paid: whole,
+      people: wholeNumberShape,
+      suppressed: wholeNumberShape,
+      forgotten: wholeNumberShape,
+      rows_paid: wholeNumberShape,
       rows_repeated: integer,
-      credits,
-      credits_for_repeated: credits,
-      runs: whole,
+      credits: creditsShape,
+      credits_for_repeated: creditsShape,
+      runs: wholeNumberShape,
       first_bought_at: maybe(time),
       last_bought_at: maybe(time),
       file: maybe(text),
@@ -230,10 +248,10 @@ export const KEEPING = {
   "runs show": {
     document: object({
       ...run,
-      unit_price: maybe(credits),
+      unit_price: maybe(creditsShape),
       dataset_version: maybe(text),
       fields: maybe(list(text)),
-      bytes: whole,
+      bytes: wholeNumberShape,
       receipt: maybe(receipt),
     }),
   },

@@ -1,25 +1,25 @@
 import {
   always,
   aSchema,
-  credits,
+  creditsShape,
   flag,
   integer,
   list,
   maybe,
   object,
   one,
-  optional,
+  optionalProperty,
   said,
   some,
   text,
   time,
   titled,
-  whole,
+  wholeNumberShape,
 } from "../../shared/schema/build.ts";
 import { filters, segments } from "../../shared/schema/rows.ts";
 
-const part = object({ value: text, count: whole });
-const priced = { unit_cost: maybe(credits), max_cost: maybe(credits) };
+const part = object({ value: text, count: wholeNumberShape });
+const priced = { unit_cost: maybe(creditsShape), max_cost: maybe(creditsShape) };
 const origin = one("live", "test");
 
 const count = {
@@ -27,33 +27,39 @@ const count = {
     titled(
       "one segment",
       object({
-        count: whole,
+        count: wholeNumberShape,
         cached: said(maybe(flag), "whether it is from the service's cache"),
         as_of: said(maybe(text), "when it was counted, as the service says it"),
         filters: segments,
         ...priced,
-        credits_remaining: maybe(credits),
+        credits_remaining: maybe(creditsShape),
       }),
     ),
     titled(
       "--by KEY",
       object({
-        count: whole,
+        count: wholeNumberShape,
         by: text,
         parts: said(list(part), "the largest first"),
         unexplained: said(integer, "of the whole, what the parts do not hold; negative where they overlap"),
-        others: said(maybe(whole), "people of values that are not among the parts"),
-        missing: said(maybe(whole), "people with no value"),
+        others: said(maybe(wholeNumberShape), "people of values that are not among the parts"),
+        missing: said(maybe(wholeNumberShape), "people with no value"),
         filters,
       }),
     ),
     titled(
       "--by KEY,KEY",
       object({
-        count: whole,
+        count: wholeNumberShape,
         by: list(text, { minItems: 2, maxItems: 2 }),
         columns: list(part),
-        rows: list(object({ value: text, count: whole, cells: said(list(whole), "in the order of the columns") })),
+        rows: list(
+          object({
+            value: text,
+            count: wholeNumberShape,
+            cells: said(list(wholeNumberShape), "in the order of the columns"),
+          }),
+        ),
         filters,
       }),
     ),
@@ -62,12 +68,12 @@ const count = {
       object({
         service: text,
         filters,
-        history: list(object({ at: time, count: whole, dataset_version: maybe(text) })),
+        history: list(object({ at: time, count: wholeNumberShape, dataset_version: maybe(text) })),
       }),
     ),
-    titled("several segments", list(object({ segment: text, count: whole, filters, ...priced }))),
-    titled("--owned", object({ count: whole, owned: always(true), filters })),
-    titled("--owned, several segments", list(object({ segment: text, count: whole, filters }))),
+    titled("several segments", list(object({ segment: text, count: wholeNumberShape, filters, ...priced }))),
+    titled("--owned", object({ count: wholeNumberShape, owned: always(true), filters })),
+    titled("--owned, several segments", list(object({ segment: text, count: wholeNumberShape, filters }))),
   ),
 };
 
@@ -78,11 +84,15 @@ const account = {
     account: object({ id: maybe(text), name: maybe(text) }),
     key: object({ mode: maybe(origin), prefix: maybe(text), source: text }),
     plan: maybe(text),
-    credits: object({ remaining: maybe(credits), held: maybe(credits), used_today: maybe(credits) }),
-    rate_limits: object({ per_minute: maybe(whole), per_day: maybe(whole) }),
-    costs: object({ person_search: maybe(credits), company_enrich: maybe(credits), company_employees: maybe(credits) }),
-    limits: object({ per_page_max: maybe(whole), max_depth: maybe(whole) }),
-    dataset: object({ version: maybe(text), people: maybe(whole), companies: maybe(whole) }),
+    credits: object({ remaining: maybe(creditsShape), held: maybe(creditsShape), used_today: maybe(creditsShape) }),
+    rate_limits: object({ per_minute: maybe(wholeNumberShape), per_day: maybe(wholeNumberShape) }),
+    costs: object({
+      person_search: maybe(creditsShape),
+      company_enrich: maybe(creditsShape),
+      company_employees: maybe(creditsShape),
+    }),
+    limits: object({ per_page_max: maybe(wholeNumberShape), max_depth: maybe(wholeNumberShape) }),
+    dataset: object({ version: maybe(text), people: maybe(wholeNumberShape), companies: maybe(wholeNumberShape) }),
   }),
 };
 
@@ -103,8 +113,13 @@ const whoami = {
       last_used_at: maybe(text),
     }),
     account: object({ id: maybe(text), name: maybe(text) }),
-    cap: object({ max_credits: maybe(credits), spent: maybe(credits), held: maybe(credits), left: maybe(credits) }),
-    credits: object({ remaining: maybe(credits), held: maybe(credits) }),
+    cap: object({
+      max_credits: maybe(creditsShape),
+      spent: maybe(creditsShape),
+      held: maybe(creditsShape),
+      left: maybe(creditsShape),
+    }),
+    credits: object({ remaining: maybe(creditsShape), held: maybe(creditsShape) }),
   }),
 };
 
@@ -130,8 +145,8 @@ const filterKeys = {
         prefix: maybe(text),
         from: one("service", "owned"),
         values: list(part),
-        others: maybe(whole),
-        missing: maybe(whole),
+        others: maybe(wholeNumberShape),
+        missing: maybe(wholeNumberShape),
       }),
     ),
     titled("--schema: a JSON Schema of filter files", aSchema),
@@ -143,7 +158,7 @@ const check = object({
   area: one("machine", "key", "service"),
   status: one("ok", "warn", "fail", "skip"),
   message: text,
-  fix: optional(text),
+  fix: optionalProperty(text),
 });
 
 const connection = object({
@@ -153,7 +168,7 @@ const connection = object({
   default: flag,
   account_id: maybe(text),
   paging: maybe(text),
-  per_page_max: maybe(whole),
+  per_page_max: maybe(wholeNumberShape),
 });
 
 export const LOOKING = {
@@ -169,7 +184,9 @@ export const LOOKING = {
     }),
   },
   "connections remove": { document: object({ removed: text, key_removed: flag }) },
-  "connections set": { document: object({ connection: text, paging: maybe(text), per_page_max: maybe(whole) }) },
+  "connections set": {
+    document: object({ connection: text, paging: maybe(text), per_page_max: maybe(wholeNumberShape) }),
+  },
   "connections use": { document: object({ default: text }) },
   count,
   doctor: { document: object({ ok: flag, checks: list(check) }) },

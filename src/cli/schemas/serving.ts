@@ -1,7 +1,7 @@
 import {
   always,
   anything,
-  credits,
+  creditsShape,
   flag,
   list,
   map,
@@ -9,13 +9,13 @@ import {
   number,
   object,
   one,
-  optional,
+  optionalProperty,
   said,
   some,
   text,
   time,
   titled,
-  whole,
+  wholeNumberShape,
 } from "../../shared/schema/build.ts";
 import { kept, suppression } from "./keeping.ts";
 
@@ -27,8 +27,8 @@ const copied = {
   made_at: time,
   head: said(maybe(text), "the end of the ledger's chain"),
   dataset: said(maybe(text), "its version"),
-  files: whole,
-  bytes: whole,
+  files: wholeNumberShape,
+  bytes: wholeNumberShape,
 };
 
 const key = object({
@@ -38,8 +38,8 @@ const key = object({
   prefix: text,
   state: one("active", "expired", "revoked"),
   scopes: list(text),
-  spent: credits,
-  max_credits: maybe(credits),
+  spent: creditsShape,
+  max_credits: maybe(creditsShape),
   left: said(maybe(number), "of the cap"),
   last_used_at: maybe(time),
   expires_at: maybe(time),
@@ -48,7 +48,7 @@ const key = object({
   rotated_from: maybe(text),
 });
 
-const balance = { account: text, mode, balance: credits, held: credits, used_today: credits };
+const balance = { account: text, mode, balance: creditsShape, held: creditsShape, used_today: creditsShape };
 const adjusted = {
   document: object({ ...balance, repeated: said(flag, "whether the reference was used before, and nothing done") }),
 };
@@ -56,32 +56,32 @@ const plan = {
   document: object({
     account: text,
     name: text,
-    per_minute: whole,
-    per_day: whole,
-    small_counts: said(maybe(whole), "counts of fewer people are bounded; null: none are"),
+    per_minute: wholeNumberShape,
+    per_day: wholeNumberShape,
+    small_counts: said(maybe(wholeNumberShape), "counts of fewer people are bounded; null: none are"),
     costs: object({
-      account: credits,
-      person_count: credits,
-      person_search: credits,
-      company_enrich: credits,
-      company_employees: credits,
+      account: creditsShape,
+      person_count: creditsShape,
+      person_search: creditsShape,
+      company_enrich: creditsShape,
+      company_employees: creditsShape,
     }),
   }),
 };
 
 const entry = object({
-  id: whole,
+  id: wholeNumberShape,
   at: time,
   kind: one("grant", "charge", "refund", "correction"),
-  credits,
-  balance_after: credits,
+  credits: creditsShape,
+  balance_after: creditsShape,
   actor: text,
   call: maybe(priced),
-  rows: maybe(whole),
-  price: maybe(credits),
+  rows: maybe(wholeNumberShape),
+  price: maybe(creditsShape),
   key: maybe(text),
   request_id: maybe(text),
-  refund_of: maybe(whole),
+  refund_of: maybe(wholeNumberShape),
   reference: maybe(text),
   note: maybe(text),
 });
@@ -89,11 +89,11 @@ const entry = object({
 const read = object({
   file: text,
   format: text,
-  rows: whole,
-  encoding: optional(text),
-  delimiter: optional(text),
-  skipped_lines: optional(whole),
-  repaired: optional(whole),
+  rows: wholeNumberShape,
+  encoding: optionalProperty(text),
+  delimiter: optionalProperty(text),
+  skipped_lines: optionalProperty(wholeNumberShape),
+  repaired: optionalProperty(wholeNumberShape),
 });
 const rejected = object({
   file: text,
@@ -101,11 +101,17 @@ const rejected = object({
   column: said(maybe(text), "the column of the file that is to blame; null: the row as a whole"),
   value: said(maybe(text), "what is in it, at most 200 characters"),
   detail: text,
-  line: optional(whole),
-  row_number: optional(said(whole, "of Parquet")),
+  line: optionalProperty(wholeNumberShape),
+  row_number: optionalProperty(said(wholeNumberShape, "of Parquet")),
 });
 const table = {
-  ...{ files: whole, rows: whole, taken: whole, refused: whole, reasons: map(whole) },
+  ...{
+    files: wholeNumberShape,
+    rows: wholeNumberShape,
+    taken: wholeNumberShape,
+    refused: wholeNumberShape,
+    reasons: map(wholeNumberShape),
+  },
   examples: said(list(rejected), "the first refused rows; all are in the reject file"),
   read: list(read),
 };
@@ -113,31 +119,41 @@ const table = {
 const imported = object({
   version: text,
   people: object(table),
-  companies: object({ ...table, derived: whole }),
-  departments: object({ unknown: whole, missing: whole, examples: list(object({ value: text, people: whole })) }),
+  companies: object({ ...table, derived: wholeNumberShape }),
+  departments: object({
+    unknown: wholeNumberShape,
+    missing: wholeNumberShape,
+    examples: list(object({ value: text, people: wholeNumberShape })),
+  }),
   cleared: said(
-    map(object({ values: whole, examples: list(object({ value: text, rows: whole })) })),
+    map(object({ values: wholeNumberShape, examples: list(object({ value: text, rows: wholeNumberShape })) })),
     "unusable values that were left out, by table and field",
   ),
   rejects: said(maybe(text), "the file of refused rows"),
   seconds: number,
 });
 
-const version = { version: text, people: whole, companies: whole, created_at: time, source: text };
+const version = {
+  version: text,
+  people: wholeNumberShape,
+  companies: wholeNumberShape,
+  created_at: time,
+  source: text,
+};
 const changes = object({
-  before: whole,
-  after: whole,
-  added: whole,
-  removed: whole,
-  changed: whole,
-  columns: said(map(whole), "rows with another value, by column"),
+  before: wholeNumberShape,
+  after: wholeNumberShape,
+  added: wholeNumberShape,
+  removed: wholeNumberShape,
+  changed: wholeNumberShape,
+  columns: said(map(wholeNumberShape), "rows with another value, by column"),
 });
 
 const forgotten = object({
-  records: whole,
-  test_records: whole,
-  replies: said(whole, "stored replies"),
-  exports: whole,
+  records: wholeNumberShape,
+  test_records: wholeNumberShape,
+  replies: said(wholeNumberShape, "stored replies"),
+  exports: wholeNumberShape,
   filters: said(
     list(object({ kind: text, account: text, id: text })),
     "what names the person in somebody's filters, and stays",
@@ -150,10 +166,10 @@ const account = object({
   name: text,
   state: one("active", "suspended"),
   plan: text,
-  balance: credits,
-  held: credits,
-  test_balance: credits,
-  keys: whole,
+  balance: creditsShape,
+  held: creditsShape,
+  test_balance: creditsShape,
+  keys: wholeNumberShape,
   created_at: time,
   suspended_at: maybe(time),
 });
@@ -168,18 +184,18 @@ export const SERVING = {
   "service suppress remove": suppression.removed,
   serve: {
     document: said(
-      object({ url: text, key: optional(text), console: optional(text) }),
+      object({ url: text, key: optionalProperty(text), console: optionalProperty(text) }),
       "one line once it answers; `key` only where one was just made",
     ),
   },
-  "service accounts create": { document: object({ id: text, name: text, credits: maybe(credits) }) },
+  "service accounts create": { document: object({ id: text, name: text, credits: maybe(creditsShape) }) },
   "service accounts list": { document: list(account) },
   "service accounts resume": state,
   "service accounts suspend": state,
   "service audit": {
     document: list(
       object({
-        id: whole,
+        id: wholeNumberShape,
         at: time,
         actor: text,
         action: text,
@@ -197,7 +213,9 @@ export const SERVING = {
   "service data": { document: object({ kept }) },
   "service dataset diff": { document: object({ from: text, to: text, people: changes, companies: changes }) },
   "service dataset list": {
-    document: list(object({ ...version, serves: said(flag, "whether it is the one that is served"), bytes: whole })),
+    document: list(
+      object({ ...version, serves: said(flag, "whether it is the one that is served"), bytes: wholeNumberShape }),
+    ),
   },
   "service dataset rollback": {
     document: object({ ...version, before: said(maybe(text), "the version that was served before") }),
@@ -206,7 +224,13 @@ export const SERVING = {
     document: some(object({ forgot: forgotten }), titled("--dry-run", object({ would_forget: forgotten }))),
   },
   "service generate": {
-    document: object({ version: text, people: whole, companies: whole, seed: whole, seconds: number }),
+    document: object({
+      version: text,
+      people: wholeNumberShape,
+      companies: wholeNumberShape,
+      seed: wholeNumberShape,
+      seconds: number,
+    }),
   },
   "service import": { document: imported },
   "service keys create": { document: object({ id: text, key: said(text, "shown this once") }) },
@@ -220,7 +244,7 @@ export const SERVING = {
       file: text,
       kind: one("people", "companies"),
       map: said(map(maybe(text)), "our field: the column of the file"),
-      values: object({ department: optional(map(text)) }),
+      values: object({ department: optionalProperty(map(text)) }),
       unused: list(text),
       rows: said(list(map(maybe(text))), "the first rows as they would be read"),
     }),
@@ -232,13 +256,13 @@ export const SERVING = {
   "service usage": {
     document: list(
       object({
-        calls: whole,
-        rows: whole,
-        charged: credits,
-        refunded: credits,
-        day: optional(text),
-        key: optional(text),
-        call: optional(priced),
+        calls: wholeNumberShape,
+        rows: wholeNumberShape,
+        charged: creditsShape,
+        refunded: creditsShape,
+        day: optionalProperty(text),
+        key: optionalProperty(text),
+        call: optionalProperty(priced),
       }),
     ),
   },

@@ -23,7 +23,7 @@ export interface ProgressOptions {
   readonly startedWith?: number;
 }
 
-export interface Progress {
+export interface ProgressLine {
   update(state: ProgressState): void;
   /** Shows a countdown until `until` (epoch ms) after the reason; `undefined` takes it away. */
   wait(until: number | undefined, reason?: string): void;
@@ -38,7 +38,7 @@ const BAR = 10;
 const LONG_WAIT_MS = 30_000;
 // Sooner than this the summary says it all.
 const FIRST_MILESTONE_MS = 2000;
-const SILENT: Progress = {
+const SILENT: ProgressLine = {
   update: () => undefined,
   wait: () => undefined,
   note: () => undefined,
@@ -46,7 +46,7 @@ const SILENT: Progress = {
 };
 
 /** Progress on stderr: a spinner with speed and time left on a terminal, a line for every 10% otherwise. */
-export function openProgress(options: ProgressOptions): Progress {
+export function openProgress(options: ProgressOptions): ProgressLine {
   if (!options.enabled) return SILENT;
   return options.stream.isTTY === true ? spinner(options) : milestones(options);
 }
@@ -91,7 +91,7 @@ export function progressLine(
   return lines.find((text) => widthOf(text) <= width) ?? truncate(lines.at(-1) ?? "", width);
 }
 
-function milestones(options: ProgressOptions): Progress {
+function milestones(options: ProgressOptions): ProgressLine {
   const startedAt = options.now();
   const tenth = ({ done, total }: ProgressState): number =>
     total === undefined || total <= 0 ? 0 : Math.floor((Math.min(done, total) / total) * 10);
@@ -117,7 +117,7 @@ function milestones(options: ProgressOptions): Progress {
   };
 }
 
-function spinner(options: ProgressOptions): Progress {
+function spinner(options: ProgressOptions): ProgressLine {
   const { stream, now } = options;
   const startedAt = now();
   let state: ProgressState = { done: options.startedWith ?? 0 };

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useMemo, useRef } from "preact/hooks";
-import { answerTo, type Finding, Inquiry } from "../answer.ts";
+import { answerTo, type Finding, SegmentInquiry } from "../answer.ts";
 import { api, reasonOf } from "../api.ts";
 import { ApiError, patience } from "../refusal.ts";
 import { amount, figure, fragmentOf, inWords } from "../segment.ts";
@@ -106,7 +106,7 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
     mode: mode.value,
     ...(text === "" || !isNumber ? {} : { profiles: Number(text) }),
   });
-  const inquiry = useMemo(() => new Inquiry(askQuote, (next) => (answer.value = next), patience), []);
+  const inquiry = useMemo(() => new SegmentInquiry(askQuote, (next) => (answer.value = next), patience), []);
   useEffect(() => {
     problem.value = "";
     if (isNumber) inquiry.ask(asked, text === "" ? 0 : 200);

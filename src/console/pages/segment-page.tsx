@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { FilterKey } from "../../shared/contract/filters.ts";
-import { answerTo, type Finding, Inquiry } from "../answer.ts";
+import { answerTo, type Finding, SegmentInquiry } from "../answer.ts";
 import { reasonOf } from "../api.ts";
 import { BREAKDOWN_KEYS, type Facets, requestFacets } from "../facets.ts";
 import { patience } from "../refusal.ts";
@@ -106,7 +106,7 @@ const BARS = 12;
 function Breakdown() {
   const key = useSignal<FilterKey>("department");
   const found = useSignal<Finding<Facets>>({ of: "" });
-  const inquiry = useMemo(() => new Inquiry(askFacets, (next) => (found.value = next), patience), []);
+  const inquiry = useMemo(() => new SegmentInquiry(askFacets, (next) => (found.value = next), patience), []);
   const asTable = useSignal(false);
   const chosen = filterValues(chosenFilters.value, key.value);
   const question = {

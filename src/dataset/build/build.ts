@@ -19,7 +19,7 @@ import { noteLeftOut, readHiddenPeople, removeSuppressed, suppressionDir } from 
 import { keyCompanies, linkCompanies } from "./link-companies.ts";
 import { addNormalForms } from "./normal-sql.ts";
 import { type Ordering, orderPeople, writeCodes } from "./order-people.ts";
-import { PEOPLE_AT_ONCE, type Writing, writeCompanies, writePeopleKeys, writeRecords } from "./write-records.ts";
+import { PEOPLE_AT_ONCE, type RecordsOutput, writeCompanies, writePeopleKeys, writeRecords } from "./write-records.ts";
 
 /** How far a build is: in bytes of the files while reading, else in people. `total` is 0 where it is not known yet. */
 export interface BuildProgress {
@@ -102,7 +102,7 @@ async function writeVersion(source: BuildSource, draft: string, options: BuildOp
   options.signal?.addEventListener("abort", onAbort, { once: true });
   const writer = new RecordWriter(draft, resources.threads);
   stop.signal.addEventListener("abort", () => void writer.stop(), { once: true });
-  const writing: Writing = { connection: beside, writer, scratch, signal: stop.signal };
+  const writing: RecordsOutput = { connection: beside, writer, scratch, signal: stop.signal };
   try {
     await addNormalForms(connection, beside);
     options.onProgress?.({ phase: "read", done: 0, total: 0 });
@@ -165,7 +165,7 @@ interface PeopleWriting {
  */
 async function writePeople(
   connection: DuckDBConnection,
-  writing: Writing,
+  writing: RecordsOutput,
   people: number,
   { draft, stop, tell, linked, peopleAtOnce = PEOPLE_AT_ONCE }: PeopleWriting,
 ): Promise<void> {

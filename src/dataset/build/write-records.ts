@@ -43,7 +43,7 @@ const PERSON_KEYS: Readonly<Record<RowIndex, readonly [key: string, table: strin
 };
 
 /** Where the texts of a table are written for a moment, on their way from DuckDB. */
-export interface Writing {
+export interface RecordsOutput {
   readonly connection: DuckDBConnection;
   readonly writer: RecordWriter;
   readonly scratch: string;
@@ -51,7 +51,7 @@ export interface Writing {
 }
 
 /** Companies in the order of their ids, then what they are looked up by in the order of each index. */
-export async function writeCompanies(writing: Writing): Promise<void> {
+export async function writeCompanies(writing: RecordsOutput): Promise<void> {
   const { connection, writer } = writing;
   writer.packAgainst("companies", await samplesOf(connection, "doc", "keyed_companies", "seq"));
   await eachPiece(writing, "SELECT doc FROM keyed_companies ORDER BY seq", async (lines, isLast) => {
@@ -75,7 +75,7 @@ const MOST_ROUNDS = 4;
  * @param onDone told how many are written
  */
 export async function writeRecords(
-  writing: Writing,
+  writing: RecordsOutput,
   { places: { length: people }, staged }: PublicOrder,
   peopleAtOnce: number,
   onDone: (done: number) => void,
@@ -123,7 +123,7 @@ interface Round {
 
 /** Makes the records of a round, in the order in which they are staged. The next file is written while one is taken. */
 async function scatterRecords(
-  { connection, scratch, signal }: Writing,
+  { connection, scratch, signal }: RecordsOutput,
   parts: RecordParts,
   { from, to, staged, placesAtOnce }: Round,
 ): Promise<void> {
@@ -140,7 +140,7 @@ async function scatterRecords(
 }
 
 async function packRecords(
-  { writer, signal }: Writing,
+  { writer, signal }: RecordsOutput,
   parts: RecordParts,
   onDone: (done: number) => void,
 ): Promise<void> {
@@ -158,7 +158,7 @@ async function packRecords(
 
 /** What people are looked up by, in the order of each of these indexes, and the orders of the people that go with two of them. */
 export async function writePeopleKeys(
-  writing: Writing,
+  writing: RecordsOutput,
   columns: ColumnWriter,
   people: number,
   indexes: readonly RowIndex[],
@@ -187,7 +187,7 @@ async function samplesOf(connection: DuckDBConnection, text: string, table: stri
 
 /** @param keys a query of keys, NULL for none, and whose they are */
 async function writeKeys(
-  writing: Writing,
+  writing: RecordsOutput,
   index: KeyIndex,
   keys: string,
   onRids: (rids: readonly number[]) => void = () => undefined,
@@ -202,7 +202,7 @@ async function writeKeys(
 
 /** The texts of a query as lines. Through a file: value by value costs three times as much. */
 async function eachPiece(
-  { connection, scratch, signal }: Writing,
+  { connection, scratch, signal }: RecordsOutput,
   query: string,
   take: (lines: Buffer<ArrayBuffer>, isLast: boolean) => Promise<number>,
 ): Promise<void> {

@@ -3,7 +3,7 @@ import { bytesOf, type ReadingOptions, withoutByteOrderMark } from "./bytes.ts";
 import { InputError, type InputFile } from "./input-file.ts";
 
 /** What a text file is written in, and pieces from all over it, decoded to UTF-8. */
-export interface Look {
+export interface TextLook {
   readonly encoding: string;
   readonly pieces: readonly Buffer[];
 }
@@ -14,7 +14,11 @@ const PIECE = 64 * 1024;
 const MOST_PIECES = 16;
 
 /** Reads all of a file to tell its encoding (UTF-8, UTF-16, Windows-1252), unless that is given, and takes samples on the way. */
-export async function lookAt(file: InputFile, encoding: string | undefined, options: ReadingOptions): Promise<Look> {
+export async function lookAt(
+  file: InputFile,
+  encoding: string | undefined,
+  options: ReadingOptions,
+): Promise<TextLook> {
   const judge = new EncodingJudge();
   let head = Buffer.alloc(0);
   let later: Buffer[] = [];

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { type ReadingOptions, utf8Of, withoutByteOrderMark } from "./bytes.ts";
 import { CsvScanner, LONGEST } from "./csv-scanner.ts";
 import { afterLines, type CsvDialect, csvRecords, dialectOf } from "./dialect.ts";
-import { type Look, lookAt } from "./encoding.ts";
+import { lookAt, type TextLook } from "./encoding.ts";
 import { InputError, type InputFile } from "./input-file.ts";
 import { PlainRows } from "./plain-rows.ts";
 
@@ -18,7 +18,7 @@ export interface TextOptions {
 
 export interface TextFile {
   readonly file: InputFile;
-  readonly look: Look;
+  readonly look: TextLook;
   readonly dialect?: CsvDialect;
   readonly header: readonly string[];
 }
@@ -42,7 +42,7 @@ export async function openTextFile(
   return { file, look, dialect, header: dialect.header };
 }
 
-function ndjsonHeader(file: InputFile, look: Look): string[] {
+function ndjsonHeader(file: InputFile, look: TextLook): string[] {
   const columns = new Map<string, number>();
   const lines = look.pieces.flatMap((piece) => piece.toString().split("\n"));
   for (const line of lines) {

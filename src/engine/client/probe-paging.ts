@@ -8,7 +8,7 @@ interface Told {
   readonly count?: number | undefined;
 }
 
-export type Ask = (method: "GET" | "POST", path: string, body?: unknown) => Promise<Told>;
+export type AskPage = (method: "GET" | "POST", path: string, body?: unknown) => Promise<Told>;
 
 /** How a service pages, as far as it showed. What did not show is undefined: nothing is assumed here. */
 export interface PagingReport {
@@ -28,7 +28,7 @@ type Attempt = (fields: Fields) => Promise<Told>;
 
 /** Tries each way to page. @param nobody filters of which the service has counted that they match nobody, though it has people */
 export async function probePaging(
-  ask: Ask,
+  ask: AskPage,
   refusesUnknown: boolean,
   nobody: object | undefined,
 ): Promise<PagingReport> {

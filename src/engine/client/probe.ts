@@ -2,7 +2,7 @@ import { accountView, countShape, countView } from "./account-view.ts";
 import { parseBaseUrl } from "./addresses.ts";
 import { unwrap } from "./envelope.ts";
 import { LostReplyError, ServiceError } from "./errors.ts";
-import { type Ask, type PagingReport, probePaging } from "./probe-paging.ts";
+import { type AskPage, type PagingReport, probePaging } from "./probe-paging.ts";
 import { serverClock } from "./rate-limit.ts";
 import { openTransport } from "./transport.ts";
 import type { AccountView } from "./types.ts";
@@ -47,7 +47,7 @@ export async function probeService(options: ProbeOptions): Promise<ProbeReport> 
     const content = body === undefined ? {} : { body: JSON.stringify(body) };
     return transport.send({ method, path: `${prefix}${path}`, headers, signal, ...content });
   };
-  const ask: Ask = async (method, path, body) => {
+  const ask: AskPage = async (method, path, body) => {
     try {
       const { result, meta } = unwrap(await send(method, path, body), now(), 0);
       const charged = meta.creditsUsed === undefined ? holdsRows(result) : meta.creditsUsed > 0n;

@@ -1,6 +1,6 @@
 import { LostReplyError, ServiceError, WaitTooLongError } from "./errors.ts";
 
-export interface Wait {
+export interface RetryWait {
   readonly ms: number;
   readonly reason: "rate_limit" | "retry";
   readonly attempt: number;
@@ -18,7 +18,7 @@ export interface RetryOptions {
 export interface CallOptions extends RetryOptions {
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   readonly signal?: AbortSignal | undefined;
-  readonly onWait?: ((wait: Wait) => void) | undefined;
+  readonly onWait?: ((wait: RetryWait) => void) | undefined;
 }
 
 const ATTEMPTS = 5;
@@ -62,12 +62,12 @@ export class CallAttempts {
   }
 
   /** @returns undefined where no other attempt makes sense. @throws WaitTooLongError where the limit holds up beyond `maxWaitMs` */
-  after(error: unknown): Wait | undefined {
+  after(error: unknown): RetryWait | undefined {
     if (!isTransient(error)) return undefined;
     return error instanceof ServiceError && error.status === 429 ? this.#limit(error) : this.#fault(error);
   }
 
-  #limit(error: ServiceError): Wait {
+  #limit(error: ServiceError): RetryWait {
     const { now, random, maxWaitMs } = this.#options;
     const attempt = ++this.#limited;
     const asked = error.retryAfterMs ?? (error.rateLimit === undefined ? undefined : error.rateLimit.resetAt - now());
@@ -81,7 +81,7 @@ export class CallAttempts {
     return { ms: waitMs + Math.floor(random() * 250), reason: "rate_limit", attempt, error };
   }
 
-  #fault(error: ServiceError | LostReplyError): Wait | undefined {
+  #fault(error: ServiceError | LostReplyError): RetryWait | undefined {
     const { random, maxWaitMs, attempts } = this.#options;
     const attempt = ++this.#faults;
     const unreachable = error instanceof LostReplyError && /^(ECONNREFUSED|ENOTFOUND)$/.test(error.code);
@@ -92,7 +92,7 @@ export class CallAttempts {
     return { ms: Math.max(asked ?? 0, backoff(attempt, random)), reason: "retry", attempt, error };
   }
 
-  #later(error: ServiceError | LostReplyError, attempt: number): Wait | undefined {
+  #later(error: ServiceError | LostReplyError, attempt: number): RetryWait | undefined {
     const asked = error instanceof ServiceError ? error.retryAfterMs : undefined;
     const ms = Math.max(asked ?? 0, Math.min(LEAST_MS * 2 ** Math.min(attempt, 20), CAP_MS));
     this.#laterMs += ms;

@@ -1,6 +1,6 @@
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { CliError } from "../../shared/errors.ts";
-import { rowsOf } from "./sqlite.ts";
+import { queryRows } from "./sqlite.ts";
 
 export interface Body {
   /** The person's number. */
@@ -9,7 +9,7 @@ export interface Body {
 }
 
 export const bodiesOf = (database: DatabaseSyncInstance): Iterable<Body> =>
-  rowsOf<Body>(database, "SELECT person AS n, body FROM record ORDER BY person");
+  queryRows<Body>(database, "SELECT person AS n, body FROM record ORDER BY person");
 
 const THESE = "(SELECT value FROM json_each(?))";
 

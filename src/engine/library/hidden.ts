@@ -2,7 +2,7 @@ import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import type { Suppression } from "../../shared/contract/suppression.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { suppressedIn } from "../output/suppressed.ts";
-import { rowsOf } from "./sqlite.ts";
+import { queryRows } from "./sqlite.ts";
 
 /** Rows that are looked at together. */
 const AT_ONCE = 1_000;
@@ -24,7 +24,7 @@ export class Hidden {
     this.#database.exec("DELETE FROM suppressed");
     if (!this.#suppression.isEmpty) {
       const everybody = "SELECT n, body FROM person JOIN record ON r = person.record ORDER BY n";
-      this.#hide(rowsOf<Row>(this.#database, everybody));
+      this.#hide(queryRows<Row>(this.#database, everybody));
     }
     this.#note(this.#suppression.digest);
   }
@@ -47,7 +47,7 @@ export class Hidden {
     const named = "IN (SELECT value FROM json_each(?))";
     this.#database.prepare(`DELETE FROM suppressed WHERE person ${named}`).run(touched);
     const sql = `SELECT n, body FROM person JOIN record ON r = person.record WHERE n ${named}`;
-    this.#hide(rowsOf<Row>(this.#database, sql, touched));
+    this.#hide(queryRows<Row>(this.#database, sql, touched));
   }
 
   #hide(people: Iterable<Row>): void {

@@ -1,6 +1,6 @@
 import { isNested, type JsonRecord, type JsonValue, parseExact, stringifyExact } from "../../shared/rows/values.ts";
 
-export interface Purchase {
+export interface PastPurchase {
   /** Epoch milliseconds. */
   readonly at: number;
   readonly run: string;
@@ -13,7 +13,7 @@ export interface Purchase {
 }
 
 /** What a person's record said, from the purchase that first showed it to the last that showed the same with no other between. */
-export interface State {
+export interface RecordState {
   /** Epoch milliseconds: valid from, last confirmed. */
   readonly from: number;
   readonly to: number;
@@ -21,8 +21,8 @@ export interface State {
 }
 
 /** The states of a person, oldest first. @param purchases of one person, oldest first */
-export function statesOf(purchases: readonly Purchase[]): State[] {
-  const states: State[] = [];
+export function recordStatesOf(purchases: readonly PastPurchase[]): RecordState[] {
+  const states: RecordState[] = [];
   for (const { at, record } of purchases) {
     const last = states.at(-1);
     if (last?.record === record) states[states.length - 1] = { ...last, to: at };

@@ -9,7 +9,7 @@ import { type CliError, usageError } from "../../shared/errors.ts";
 import { askViews, type QueryAnswer } from "./ask.ts";
 import { type Body, bodiesOf, forgetPeople, forgetTargets, forgottenOf, keepForgotten, wipe } from "./forget.ts";
 import { Hidden } from "./hidden.ts";
-import { fieldsOf, type Purchase } from "./history.ts";
+import { fieldsOf, type PastPurchase } from "./history.ts";
 import { Lists } from "./lists.ts";
 import {
   boughtBefore,
@@ -24,9 +24,9 @@ import {
   textsOf,
   type Who,
 } from "./members.ts";
-import { filterValues, PERSON_COLUMNS } from "./person.ts";
+import { normalValues, PERSON_COLUMNS } from "./person.ts";
 import { FORMAT, NOT_SUPPRESSED, SCHEMA, SHOWN } from "./schema.ts";
-import { inTransaction, openToWrite, rowsOf } from "./sqlite.ts";
+import { inTransaction, openToWrite, queryRows } from "./sqlite.ts";
 import { type LibraryTotals, totalsOf } from "./totals.ts";
 
 const DIALECT: SqlDialect = {
@@ -169,7 +169,7 @@ export class Library {
     const { r } = this.#statement("SELECT r FROM record WHERE person = ? AND body = ?").get(person, newest.record) as {
       r: number;
     };
-    this.#put(person, identity, r, newest.at, orderOf(newest), filterValues(fieldsOf(newest.record)));
+    this.#put(person, identity, r, newest.at, orderOf(newest), normalValues(fieldsOf(newest.record)));
   }
 
   putRun(run: BoughtRun): void {
@@ -258,7 +258,7 @@ export class Library {
   *records(filters: CanonicalFilters): Generator<string> {
     const { text, values } = whereSql(conditionsOf(filters), DIALECT);
     const sql = `SELECT body FROM shown AS person JOIN record ON r = person.record${text} ORDER BY n`;
-    for (const { body } of rowsOf<{ body: string }>(this.#database, sql, ...values)) yield body;
+    for (const { body } of queryRows<{ body: string }>(this.#database, sql, ...values)) yield body;
   }
 
   /** Those who match by what was bought. */
@@ -326,7 +326,7 @@ export class Library {
     return rows.map(({ n }) => n);
   }
 
-  purchases(person: number): Purchase[] {
+  purchases(person: number): PastPurchase[] {
     const statement = this.#database.prepare(
       `SELECT at, run, unit, position, price, body AS record FROM purchase JOIN record ON r = purchase.record
        WHERE purchase.person = ? ORDER BY at, run, unit, position`,
@@ -373,7 +373,7 @@ export class Library {
 }
 
 /** Purchases of one instant in an order of their own, so that the newest is the same one however they were taken in. */
-const orderOf = ({ run, unit, position }: Pick<Purchase, "run" | "unit" | "position">): string =>
+const orderOf = ({ run, unit, position }: Pick<PastPurchase, "run" | "unit" | "position">): string =>
   `${run} ${String(unit).padStart(9, "0")} ${String(position).padStart(7, "0")}`;
 
 const otherFormat = (path: string, version: number): CliError =>

@@ -3,7 +3,7 @@ import { conditionsOf, type SqlDialect, whereSql } from "../../shared/contract/c
 import type { CanonicalFilters } from "../../shared/contract/filters.ts";
 import { changedFields, fieldsOf } from "./history.ts";
 import { PERSON_COLUMNS } from "./person.ts";
-import { rowsOf } from "./sqlite.ts";
+import { queryRows } from "./sqlite.ts";
 
 /** Somebody who is owned, as the newest record says. */
 export interface OwnedPerson {
@@ -38,19 +38,19 @@ export function* membersMatching(
   dialect: SqlDialect,
 ): Generator<OwnedPerson> {
   const { text, values } = whereSql(conditionsOf(filters), dialect);
-  for (const row of rowsOf<Row>(database, `${PEOPLE}${text} ORDER BY n`, ...values)) yield personOf(row);
+  for (const row of queryRows<Row>(database, `${PEOPLE}${text} ORDER BY n`, ...values)) yield personOf(row);
 }
 
 /** Those with these identities; who is not owned any more is left out. */
 export function* membersNamed(database: DatabaseSyncInstance, identities: readonly string[]): Generator<OwnedPerson> {
   const sql = `${PEOPLE} WHERE identity IN (SELECT value FROM json_each(?)) ORDER BY n`;
-  for (const row of rowsOf<Row>(database, sql, JSON.stringify(identities))) yield personOf(row);
+  for (const row of queryRows<Row>(database, sql, JSON.stringify(identities))) yield personOf(row);
 }
 
 /** Those at these canonical addresses. */
 export function* membersAt(database: DatabaseSyncInstance, addresses: readonly string[]): Generator<OwnedPerson> {
   const sql = `${PEOPLE} WHERE network_url_address IN (SELECT value FROM json_each(?)) ORDER BY n`;
-  for (const row of rowsOf<Row>(database, sql, JSON.stringify(addresses))) yield personOf(row);
+  for (const row of queryRows<Row>(database, sql, JSON.stringify(addresses))) yield personOf(row);
 }
 
 /** Those whom runs for a segment brought. @param canonical its filters in normal form, as JSON */
@@ -59,13 +59,13 @@ export function* membersOfSegment(database: DatabaseSyncInstance, canonical: str
   const sql = `${PEOPLE} WHERE n IN (SELECT person FROM purchase WHERE run IN
     (SELECT id FROM run WHERE target = ? OR substr(target, 1, ?) = ?)) ORDER BY n`;
   const lists = `${target} for `;
-  for (const row of rowsOf<Row>(database, sql, target, lists.length, lists)) yield personOf(row);
+  for (const row of queryRows<Row>(database, sql, target, lists.length, lists)) yield personOf(row);
 }
 
 /** Those whom a run brought. */
 export function* membersOfRun(database: DatabaseSyncInstance, run: string): Generator<OwnedPerson> {
   const sql = `${PEOPLE} WHERE n IN (SELECT person FROM purchase WHERE run = ?) ORDER BY n`;
-  for (const row of rowsOf<Row>(database, sql, run)) yield personOf(row);
+  for (const row of queryRows<Row>(database, sql, run)) yield personOf(row);
 }
 
 /** A field of those with these identities as the service wrote it, by identity; nobody without a text. @param field of the record, no path */
@@ -87,7 +87,7 @@ export function textsOf(
 export function* recordsNamed(database: DatabaseSyncInstance, identities: readonly string[]): Generator<string> {
   const sql = `SELECT body FROM shown AS person JOIN record ON r = person.record
     WHERE identity IN (SELECT value FROM json_each(?)) ORDER BY n`;
-  for (const { body } of rowsOf<{ body: string }>(database, sql, JSON.stringify(identities))) yield body;
+  for (const { body } of queryRows<{ body: string }>(database, sql, JSON.stringify(identities))) yield body;
 }
 
 /** Those of these identities of whom a record came after a time that differs from the one before, with the fields that do. */

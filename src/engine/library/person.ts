@@ -13,7 +13,7 @@ export const PERSON_COLUMNS: readonly string[] = [
 type Value = string | number | null;
 
 /** What the filters see of a record: the normal forms of docs/contract.md, Filters, one for each of {@link PERSON_COLUMNS}. */
-export function filterValues(record: Readonly<Record<string, unknown>>): Value[] {
+export function normalValues(record: Readonly<Record<string, unknown>>): Value[] {
   const values: Value[] = NORMAL_COLUMNS.map((column) => normalText(record[column]));
   const { department } = record;
   values.push(typeof department === "string" ? (departmentOf(department) ?? department) : null);
@@ -28,7 +28,7 @@ export function filterValues(record: Readonly<Record<string, unknown>>): Value[]
   return values;
 }
 
-/** Whether a record's values ({@link filterValues}) meet every condition, as the library's own queries would find it. */
+/** Whether a record's values ({@link normalValues}) meet every condition, as the library's own queries would find it. */
 export function meets(values: readonly Value[], conditions: readonly Condition[]): boolean {
   const held = (column: string): Value => values[PERSON_COLUMNS.indexOf(column)] ?? null;
   return conditions.every((condition) => {

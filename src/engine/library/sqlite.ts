@@ -54,7 +54,7 @@ export function inTransaction(database: DatabaseSyncInstance, work: () => void):
  * The rows of a query, one at a time. The driver's iterator does not hold its statement, and where that is collected while somebody
  * waits between two rows the process dies of it: so the statement is used once more at the end.
  */
-export function* rowsOf<Row>(
+export function* queryRows<Row>(
   database: DatabaseSyncInstance,
   sql: string,
   ...values: readonly (string | number)[]

@@ -9,7 +9,7 @@ import { type Plan, targetText } from "../runs/plan.ts";
 import type { RunReader } from "../runs/run.ts";
 import type { RunStore } from "../runs/run-store.ts";
 import { type BoughtRun, Library, libraryPath, type NewRow, type PaidPage } from "./library.ts";
-import { filterValues } from "./person.ts";
+import { normalValues } from "./person.ts";
 
 export interface Shelf {
   readonly path: string;
@@ -151,7 +151,7 @@ function rowsOf(page: Page, used: bigint, paid = page.length): NewRow[] {
     // A row that names nobody is known again where it comes again as it was.
     const identity = identityOf(page, position, "person") ?? `#${createHash("sha256").update(record).digest("hex")}`;
     const price = share(used, paid, position);
-    return { position, identity, values: filterValues(page.row(position)), price, record };
+    return { position, identity, values: normalValues(page.row(position)), price, record };
   });
 }
 

@@ -10,7 +10,7 @@ import type { Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { distinctPages } from "./distinct.ts";
 import type { Format, Rendering } from "./formats.ts";
-import type { Facts, Output } from "./output.ts";
+import type { Output, OutputFacts } from "./output.ts";
 import { shown } from "./suppressed.ts";
 
 type CompanyQuery = Exclude<Target, { kind: "search" }>["companies"][number];
@@ -80,7 +80,7 @@ export class JoinOutput implements Output {
     ];
   }
 
-  async prepare(): Promise<Facts | undefined> {
+  async prepare(): Promise<OutputFacts | undefined> {
     const { rendering, join } = this.#view;
     const ours = rendering.fields ?? (await collectColumns(distinctPages(this.#run), "company"));
     const pages = (): AsyncGenerator<Page> => this.#pages(ours);

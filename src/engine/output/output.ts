@@ -20,13 +20,13 @@ export interface Output {
   /** What is to be said of what was written, once it is. */
   readonly notices: readonly string[];
   /** Ends the document. @param pages all of the run's pages once more, where a file has to be written again */
-  prepare(pages: () => AsyncIterable<Page>): Promise<Facts | undefined>;
+  prepare(pages: () => AsyncIterable<Page>): Promise<OutputFacts | undefined>;
   publish(): Promise<void>;
   abort(): Promise<void>;
 }
 
 /** Where an output takes form. */
-export interface Place {
+export interface OutputPlace {
   /** Keeps two unfinished outputs apart. */
   readonly name: string;
   /** The run, or the command, that writes it. */
@@ -36,13 +36,13 @@ export interface Place {
 }
 
 /** What the register is told of rows before they appear. */
-export const entered = (path: string, rendering: Rendering, { by }: Place, sha256?: string): Writing => ({
+export const entered = (path: string, rendering: Rendering, { by }: OutputPlace, sha256?: string): Writing => ({
   ...{ path, what: "output", by, kind: rendering.kind, format: formName(rendering) },
   sha256: sha256 === undefined ? [] : [sha256],
 });
 
 /** What was written. Of a file its size and digest, of a table how many rows are new in it. */
-export interface Facts {
+export interface OutputFacts {
   /** The file, or `duckdb:FILE#TABLE`, or the address of a database with `#TABLE`. */
   readonly path: string;
   readonly bytes: number | null;
@@ -115,7 +115,7 @@ export class FileOutput implements Output {
   readonly #path: string;
   readonly #part: string;
   readonly #rendering: Rendering;
-  readonly #place: Place;
+  readonly #place: OutputPlace;
   readonly #guard: Guard;
   readonly #asked: AskedFields;
   #sha256 = "";
@@ -128,7 +128,7 @@ export class FileOutput implements Output {
   readonly #buffer = Buffer.allocUnsafeSlow(WRITE_BYTES);
   #filled = 0;
 
-  private constructor(path: string, rendering: Rendering, guard: Guard, place: Place) {
+  private constructor(path: string, rendering: Rendering, guard: Guard, place: OutputPlace) {
     this.#path = path;
     this.#part = join(dirname(path), `.${basename(path)}.${place.name}.part`);
     this.#rendering = rendering;
@@ -137,7 +137,7 @@ export class FileOutput implements Output {
     this.#place = place;
   }
 
-  static async open(path: string, rendering: Rendering, guard: Guard, place: Place): Promise<FileOutput> {
+  static async open(path: string, rendering: Rendering, guard: Guard, place: OutputPlace): Promise<FileOutput> {
     await clearLeftovers(path);
     const output = new FileOutput(path, rendering, guard, place);
     await output.#begin(rendering.fields);
@@ -195,7 +195,7 @@ export class FileOutput implements Output {
     if (this.#view !== undefined) await this.#put(this.#view.page(page));
   }
 
-  async prepare(pages: () => AsyncIterable<Page>): Promise<Facts> {
+  async prepare(pages: () => AsyncIterable<Page>): Promise<OutputFacts> {
     await checkRows(this.#asked.rows, this.#path, this.#guard);
     const { format, kind, fields } = this.#rendering;
     if (format === "parquet") return this.#parquet(pages);
@@ -218,7 +218,7 @@ export class FileOutput implements Output {
     return { path: this.#path, bytes: this.#bytes, sha256: this.#sha256, added: null };
   }
 
-  async #parquet(pages: () => AsyncIterable<Page>): Promise<Facts> {
+  async #parquet(pages: () => AsyncIterable<Page>): Promise<OutputFacts> {
     await this.#close();
     const { writeParquet } = await import("./whole/parquet.ts");
     const { kind, fields } = this.#rendering;

@@ -19,7 +19,7 @@ export interface Writing {
   readonly sha256: readonly string[];
 }
 
-export interface Entry extends Writing {
+export interface RegisterEntry extends Writing {
   /** ISO-8601. */
   readonly at: string;
 }
@@ -50,12 +50,12 @@ export class Register {
     await this.#disk.makeFolder(this.#folder);
     // While the new one takes its place, the old one is known too.
     const sha256 = [...new Set([...writing.sha256, ...(known?.sha256.slice(0, 1) ?? [])])];
-    const entry: Entry = { ...writing, sha256, at: new Date(this.#now()).toISOString() };
+    const entry: RegisterEntry = { ...writing, sha256, at: new Date(this.#now()).toISOString() };
     await this.#disk.replaceFile(this.#file(writing.path), `${JSON.stringify(entry)}\n`, "register");
   }
 
   /** Oldest first. */
-  async entries(): Promise<readonly Entry[]> {
+  async entries(): Promise<readonly RegisterEntry[]> {
     const names = (await readdir(this.#folder).catch(() => [])).filter((name) => name.endsWith(".json"));
     const texts = await Promise.all(names.map((name) => readFile(join(this.#folder, name), "utf8").catch(() => "")));
     return texts.flatMap(entryIn).sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : a.path < b.path ? -1 : 1));
@@ -69,9 +69,9 @@ const isSame = (a: Writing, b: Writing): boolean =>
 
 export const REGISTER = "register";
 
-function entryIn(text: string): Entry[] {
+function entryIn(text: string): RegisterEntry[] {
   try {
-    return [JSON.parse(text) as Entry];
+    return [JSON.parse(text) as RegisterEntry];
   } catch {
     return [];
   }

@@ -90,7 +90,7 @@ function joinOne(a: Segment, b: Segment): Segment | undefined {
 }
 
 /** As few segments as filters alone can say with the same people. */
-export function joined(segments: readonly Segment[]): readonly Segment[] {
+export function joinedFilters(segments: readonly Segment[]): readonly Segment[] {
   const found: Segment[] = [];
   for (const segment of segments) {
     let next = segment;

@@ -2,7 +2,7 @@ import type { Filters } from "../../shared/contract/filters.ts";
 import { descend } from "./descent.ts";
 import { UnsoundCountsError } from "./parts.ts";
 import { MOST_NAMED, type Presence } from "./presence.ts";
-import type { Counts, Member } from "./question.ts";
+import type { Counts, SegmentMember } from "./question.ts";
 
 /** What it takes to buy the new people of a segment (docs/new-only.md, "What it costs"): quotes of every door are made of this. */
 export interface Cost {
@@ -19,7 +19,7 @@ export interface Cost {
 /** What is known before anything finer than the segment is counted. */
 export interface Look extends Pick<Presence, "segment" | "total" | "others" | "chunks" | "groups"> {
   /** Everybody owned who was looked for. */
-  readonly members: readonly Member[];
+  readonly members: readonly SegmentMember[];
   readonly listSize: number;
 }
 
@@ -134,7 +134,7 @@ async function rehearse(look: Look, allowed: Allowed): Promise<Rehearsed> {
 const depth = (total: number, fresh: number): number => 1 + Math.log2(Math.max(1, total / fresh));
 
 async function play(
-  cast: readonly Member[],
+  cast: readonly SegmentMember[],
   fresh: number,
   { segment, listSize }: Look,
   { callsPerCredit, spare }: Allowed,
@@ -180,10 +180,10 @@ function rotated<T>(items: readonly T[], time: number): T[] {
 class OwnCounts implements Counts {
   readonly listSize: number;
   calls = 0;
-  readonly #people: readonly Member[];
+  readonly #people: readonly SegmentMember[];
   readonly #segment: Filters;
 
-  constructor(people: readonly Member[], segment: Filters, listSize: number) {
+  constructor(people: readonly SegmentMember[], segment: Filters, listSize: number) {
     this.#people = people;
     this.#segment = segment;
     this.listSize = listSize;
@@ -202,7 +202,7 @@ class OwnCounts implements Counts {
     );
   }
 
-  #matching(filters: Filters): Member[] {
+  #matching(filters: Filters): SegmentMember[] {
     const own = this.#segment as Readonly<Record<string, unknown>>;
     const tests = Object.entries(filters).filter(([key, value]) => own[key] !== value);
     const holds = tests.map(([key, value]) => holding(key, value));
@@ -210,9 +210,9 @@ class OwnCounts implements Counts {
   }
 }
 
-function holding(key: string, wanted: unknown): (member: Member) => boolean {
+function holding(key: string, wanted: unknown): (member: SegmentMember) => boolean {
   const field = key.replace(/_(prefix|min|max)$/, "");
-  const of = (member: Member): unknown => (field === "name" ? member.name : member.values[field]);
+  const of = (member: SegmentMember): unknown => (field === "name" ? member.name : member.values[field]);
   if (key.endsWith("_prefix")) return (member) => String(of(member) ?? "").startsWith(String(wanted));
   if (key.endsWith("_min") || key.endsWith("_max")) {
     const sign = key.endsWith("_min") ? 1 : -1;

@@ -1,7 +1,7 @@
 import type { Filters } from "../../shared/contract/filters.ts";
 import { Alphabet, bySteps, END } from "./names.ts";
 import { loosened, type Node, newIn, ownedIn, piece, rest, unsound } from "./node.ts";
-import type { Counts, Member } from "./question.ts";
+import type { Counts, SegmentMember } from "./question.ts";
 import { stopRule } from "./stop.ts";
 import { Strays, type Stuck } from "./strays.ts";
 import { Values } from "./values.ts";
@@ -11,7 +11,7 @@ export interface DescentInput {
   /** The count of the segment. */
   readonly total: number;
   /** Everybody owned of whom counts proved that they are in the segment. */
-  readonly owned: readonly Member[];
+  readonly owned: readonly SegmentMember[];
   /** Free calls that saving one credit may take; 0 divides nothing. */
   readonly callsPerCredit: number;
   /** Free calls in all, those that the counts made before included. */

@@ -1,5 +1,5 @@
 import { normalForm } from "../../shared/contract/normalise.ts";
-import type { Member } from "./question.ts";
+import type { SegmentMember } from "./question.ts";
 
 /** The name ends where the beginning does. */
 export const END = "";
@@ -82,8 +82,8 @@ export class Alphabet {
 const LEAST = GENERAL / 400;
 
 /** The people of a node by the step that their names take after its beginning. */
-export function bySteps(members: readonly Member[], beginning: string): Map<string, Member[]> {
-  const groups = new Map<string, Member[]>();
+export function bySteps(members: readonly SegmentMember[], beginning: string): Map<string, SegmentMember[]> {
+  const groups = new Map<string, SegmentMember[]>();
   for (const member of members) {
     const { name } = member;
     if (name?.startsWith(beginning) !== true) continue;

@@ -1,15 +1,15 @@
 import type { Filters } from "../../shared/contract/filters.ts";
 import { UnsoundCountsError } from "./parts.ts";
-import type { Counts, Member, OwnedAddress } from "./question.ts";
+import type { Counts, OwnedAddress, SegmentMember } from "./question.ts";
 
 /** A part of the segment, and who of it is owned. */
 export interface Node {
   readonly filters: Filters;
   readonly count: number;
   /** Owned people who are in it for certain. */
-  readonly placed: readonly Member[];
+  readonly placed: readonly SegmentMember[];
   /** Owned people of whom `afloat` are in it; which ones is not known. All have addresses. */
-  readonly floating: readonly Member[];
+  readonly floating: readonly SegmentMember[];
   readonly afloat: number;
 }
 
@@ -20,7 +20,7 @@ export const newIn = (node: Node): number => node.count - ownedIn(node);
 /** What tells a part of a node: the filters, and whether somebody whose values hold is in it. */
 export interface Piece {
   readonly filters: Filters;
-  readonly holds: (member: Member) => boolean;
+  readonly holds: (member: SegmentMember) => boolean;
 }
 
 /** A node of which only those are placed whose place a split by values or names tells; of the others it is counted how many are where. */
@@ -60,7 +60,7 @@ export function rest(node: Node, part: Node, { filters, holds }: Piece): Node {
   };
 }
 
-const addressesOf = (members: readonly Member[]): OwnedAddress[] =>
+const addressesOf = (members: readonly SegmentMember[]): OwnedAddress[] =>
   members.flatMap(({ address }) => (address === undefined ? [] : [address]));
 
 export const unsound = (message: string): UnsoundCountsError =>

@@ -1,12 +1,12 @@
 import type { Filters } from "../../shared/contract/filters.ts";
 import { canonicalAddress, isSlug, slugOf } from "../../shared/contract/normalise.ts";
 import { UnsoundCountsError } from "./parts.ts";
-import { type Counts, type Member, type OwnedAddress, ownedAddress } from "./question.ts";
+import { type Counts, type OwnedAddress, ownedAddress, type SegmentMember } from "./question.ts";
 import { type Chunk, chunksOf, countChunks, findGone, type Present } from "./removed.ts";
 
 /** People whom one address or one name stands for: all of them are there, or nobody can say who. */
 interface Group {
-  readonly people: readonly Member[];
+  readonly people: readonly SegmentMember[];
   readonly present: number;
 }
 
@@ -23,23 +23,23 @@ export interface Presence {
   /** Who cannot be listed one by one: several at one address, or without an address and told by the name. */
   readonly groups: readonly Group[];
   /** People with neither address nor name: no count tells whether they are there. */
-  readonly unknown: readonly Member[];
+  readonly unknown: readonly SegmentMember[];
 }
 
 /** An address and whose it is: several where one of them was imported without an id. */
 interface Item {
   readonly address: OwnedAddress;
-  readonly people: readonly Member[];
+  readonly people: readonly SegmentMember[];
 }
 
 export interface Whereabouts {
-  readonly kept: readonly Member[];
+  readonly kept: readonly SegmentMember[];
   /** Also those of a group of which only some are there: they are among the others, to be bought again. */
-  readonly gone: readonly Member[];
+  readonly gone: readonly SegmentMember[];
 }
 
 /** How many of these people are in a segment, and how many others. One free count for the segment, and one for each list of addresses. */
-export async function lookFor(segment: Filters, people: readonly Member[], counts: Counts): Promise<Presence> {
+export async function lookFor(segment: Filters, people: readonly SegmentMember[], counts: Counts): Promise<Presence> {
   const total = await counts.count(segment);
   const { items, several } = byAddress(people);
   const present = presentIn(segment, counts);
@@ -81,10 +81,14 @@ export const MOST_NAMED = 400;
  * another in the same list is not noticed; what is planned by it contradicts the counts then, and ends.
  * @param kept all of them proved to be in the segment
  */
-export async function namesHold(segment: Filters, kept: readonly Member[], counts: Counts): Promise<Set<Member>> {
+export async function namesHold(
+  segment: Filters,
+  kept: readonly SegmentMember[],
+  counts: Counts,
+): Promise<Set<SegmentMember>> {
   const named = kept.filter(({ name, address }) => name !== undefined && address !== undefined);
   const most = Math.min(counts.listSize, MOST_NAMED);
-  const present: Present<Member> = (lists) =>
+  const present: Present<SegmentMember> = (lists) =>
     Promise.all(
       lists.map((list) => {
         const names = [...new Set(list.flatMap(({ name }) => (name === undefined ? [] : [name])))];
@@ -96,7 +100,7 @@ export async function namesHold(segment: Filters, kept: readonly Member[], count
 }
 
 /** Whether all of these people are in the segment, and nobody else. */
-export const isWhole = ({ chunks, groups, others, unknown }: Presence): boolean =>
+export const isWholeSegment = ({ chunks, groups, others, unknown }: Presence): boolean =>
   others === 0 &&
   unknown.length === 0 &&
   chunks.every(({ items, present }) => items.length === present) &&
@@ -115,10 +119,13 @@ const presentIn =
     );
 
 /** One item for each address. People with ids of their own at one address are several. */
-function byAddress(people: readonly Member[]): { readonly items: readonly Item[]; readonly several: readonly Item[] } {
-  const canonical = (person: Member): string => canonicalAddress(person.address ?? "") ?? "";
+function byAddress(people: readonly SegmentMember[]): {
+  readonly items: readonly Item[];
+  readonly several: readonly Item[];
+} {
+  const canonical = (person: SegmentMember): string => canonicalAddress(person.address ?? "") ?? "";
   const bare = new Set(people.map(canonical).filter(isSlug));
-  const found = new Map<string, [Member, ...Member[]]>();
+  const found = new Map<string, [SegmentMember, ...SegmentMember[]]>();
   for (const person of people) {
     if (person.address === undefined) continue;
     const own = canonical(person);
@@ -145,11 +152,11 @@ const atOneAddress = (segment: Filters, several: readonly Item[], counts: Counts
  */
 async function byName(
   segment: Filters,
-  people: readonly Member[],
+  people: readonly SegmentMember[],
   items: readonly Item[],
   counts: Counts,
 ): Promise<Group[]> {
-  const named = new Map<string, Member[]>();
+  const named = new Map<string, SegmentMember[]>();
   for (const person of people) {
     if (person.address !== undefined || person.name === undefined) continue;
     named.set(person.name, [...(named.get(person.name) ?? []), person]);
@@ -170,7 +177,7 @@ async function byName(
 }
 
 /** More of them than are owned: the rest is new. */
-const group = (people: readonly Member[], present: number): Group => ({
+const group = (people: readonly SegmentMember[], present: number): Group => ({
   people,
   present: present < people.length ? 0 : people.length,
 });

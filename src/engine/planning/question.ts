@@ -21,7 +21,7 @@ export interface Counts {
 }
 
 /** Somebody who is owned and in the segment. */
-export interface Member {
+export interface SegmentMember {
   /** As the library tells people apart. */
   readonly identity: string;
   readonly address: OwnedAddress | undefined;

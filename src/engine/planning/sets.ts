@@ -1,6 +1,6 @@
 import { DEPARTMENTS, SENIORITY_LEVELS } from "../../shared/contract/departments.ts";
 import type { FilterKey } from "../../shared/contract/filters.ts";
-import { isWithin, joined, meet, minus, type Segment, sameText, type ValuesOf } from "./algebra.ts";
+import { isWithin, joinedFilters, meet, minus, type Segment, sameText, type ValuesOf } from "./algebra.ts";
 
 export type CountOf = (segment: Segment) => Promise<number>;
 
@@ -54,7 +54,7 @@ export class Sets {
 
   /** Exactly how many people are in at least one: by what each two, three and so on have in common. */
   async people(segments: readonly Segment[]): Promise<number> {
-    const all = joined(segments);
+    const all = joinedFilters(segments);
     const within = async (common: Segment | undefined, from: number, sign: number): Promise<number> => {
       let sum = 0;
       for (let at = from; at < all.length; at++) {
@@ -94,8 +94,8 @@ export class Sets {
    */
   async parts(segments: readonly Segment[], except: readonly Segment[]): Promise<SetParts> {
     let found: Segment[] = [];
-    for (const segment of joined(segments)) found = await this.#added(found, segment);
-    for (const other of joined(except)) {
+    for (const segment of joinedFilters(segments)) found = await this.#added(found, segment);
+    for (const other of joinedFilters(except)) {
       const rest: Segment[] = [];
       for (const part of found) {
         const pieces = await this.without(part, other);

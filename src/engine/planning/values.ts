@@ -1,7 +1,7 @@
 import { DEPARTMENTS, SENIORITY_LEVELS } from "../../shared/contract/departments.ts";
 import type { FilterKey, Filters } from "../../shared/contract/filters.ts";
 import { type Node, newIn, type Piece } from "./node.ts";
-import type { Counts, Member } from "./question.ts";
+import type { Counts, SegmentMember } from "./question.ts";
 
 type Range = "followers" | "connections";
 type List = (typeof LISTS | typeof RARE)[number];
@@ -52,7 +52,7 @@ export class Values {
   readonly #covering = new Map<Range, Promise<boolean>>();
   readonly #unusable = new Set<string>();
 
-  constructor(segment: Filters, total: number, owned: readonly Member[], counts: Counts) {
+  constructor(segment: Filters, total: number, owned: readonly SegmentMember[], counts: Counts) {
     this.#segment = segment;
     this.#total = total;
     this.#counts = counts;
@@ -144,7 +144,7 @@ interface Halves extends Pick<Cut, "key" | "left" | "right"> {
   readonly with: number;
 }
 
-function rangeCut(filters: Filters, key: Range, members: readonly Member[]): Halves | undefined {
+function rangeCut(filters: Filters, key: Range, members: readonly SegmentMember[]): Halves | undefined {
   const [lowest, highest] = [`${key}_min`, `${key}_max`] as const;
   const from = Number(filters[lowest] ?? 0);
   const to = filters[highest] === undefined ? Number.POSITIVE_INFINITY : Number(filters[highest]);
@@ -195,7 +195,12 @@ function cutAt(
   };
 }
 
-function listCut(filters: Filters, key: List, all: readonly string[], members: readonly Member[]): Halves | undefined {
+function listCut(
+  filters: Filters,
+  key: List,
+  all: readonly string[],
+  members: readonly SegmentMember[],
+): Halves | undefined {
   const own = filters[key];
   const values = Array.isArray(own) ? (own as readonly string[]) : own === undefined ? all : [];
   if (values.length < 2) return undefined;

@@ -3,7 +3,7 @@ import { counted, grouped } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { divide, type Parts, UnsoundCountsError } from "../planning/parts.ts";
 import type { Plan, Target } from "../runs/plan.ts";
-import { unsound } from "./failures.ts";
+import { unsoundRun } from "./failures.ts";
 import type { Offer } from "./quote.ts";
 import type { Asking } from "./world.ts";
 
@@ -81,6 +81,6 @@ export async function dividedParts(
     return found;
   } catch (error) {
     if (!(error instanceof UnsoundCountsError)) throw error;
-    throw unsound(error, "nothing was spent", `--limit ${wall} buys what the service gives of the whole segment`);
+    throw unsoundRun(error, "nothing was spent", `--limit ${wall} buys what the service gives of the whole segment`);
   }
 }

@@ -87,7 +87,7 @@ export const staleRun = (run: string, moved: string, category: "incomplete" | "d
   });
 
 /** Free counts that contradict each other. @param so what was not done by them, in words */
-export const unsound = (cause: UnsoundCountsError, so: string, hint: string): CliError =>
+export const unsoundRun = (cause: UnsoundCountsError, so: string, hint: string): CliError =>
   new CliError({ code: "unsound_counts", category: "service", message: `${cause.message}; ${so}`, hint, cause });
 
 export const NEW_UNREACHED = "new_unreached";

@@ -9,7 +9,7 @@ import {
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import type { CountView, ServiceClient } from "../client/types.ts";
-import { joined, type Segment, segmentOf } from "../planning/algebra.ts";
+import { joinedFilters, type Segment, segmentOf } from "../planning/algebra.ts";
 import { InseparableError, Sets } from "../planning/sets.ts";
 import type { Target } from "../runs/plan.ts";
 import type { Asking } from "./world.ts";
@@ -27,7 +27,9 @@ export type SearchTarget = Target & { readonly kind: "search" };
 /** What a search is to buy: one segment where the several can be said as one, else their union without those of `except`. */
 export function searchTarget(segments: readonly Checked[], except: readonly Checked[]): SearchTarget {
   const spelled = spelling([...segments, ...except].map(({ filters }) => filters));
-  const [union, without] = [segments, except].map((each) => joined(each.map(({ canonical }) => segmentOf(canonical))));
+  const [union, without] = [segments, except].map((each) =>
+    joinedFilters(each.map(({ canonical }) => segmentOf(canonical))),
+  );
   const [first = {}] = union ?? [];
   const filters = segments.length === 1 ? (segments[0]?.filters ?? {}) : spelled(first);
   const texts = (sets: readonly Segment[] = []): string => sets.map(textOf).sort().join(" or ");

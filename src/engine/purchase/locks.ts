@@ -32,7 +32,7 @@ export const lockNewPeople = (wait: boolean, deps: ExportDeps): Promise<Lock> =>
   lockOutput(`the new people of ${deps.seller.serviceId}`, wait, deps);
 
 /** Works while nobody else writes the output, or looks for new people where that is done here. */
-export async function locked<T>(
+export async function withRunLock<T>(
   { output, wait }: Trade["options"],
   isLooking: boolean,
   deps: ExportDeps,

@@ -123,7 +123,7 @@ export function quoteFor(
   });
 }
 
-export const identityOf = (
+export const runIdentityOf = (
   target: Target,
   output: string | null,
   account: AccountView,
@@ -140,7 +140,7 @@ export const identityOf = (
 /** @returns how the dataset moved since, if it did. @throws CliError exit 5 where anything else is not the run's */
 export async function checkSame(plan: Plan, account: AccountView, deps: ExportDeps): Promise<string | undefined> {
   const { client } = deps.seller;
-  const now = identityOf(plan.target, plan.output, account, deps.seller);
+  const now = runIdentityOf(plan.target, plan.output, account, deps.seller);
   const differences: string[] = [];
   const compare = (what: string, was: string | null, is: string | null): void => {
     if (was !== null && is !== null && was !== is) differences.push(`${what} was ${was} and is ${is}`);

@@ -18,7 +18,7 @@ export const isNarrowed = (target: Target): boolean => target.kind === "search" 
 export const mostRows = (known: Known | undefined): number => known?.estimate?.rows ?? 0;
 
 /** New people of the segment, where that is known. */
-export const newIn = (known: Known | undefined): number | undefined =>
+export const newPeopleIn = (known: Known | undefined): number | undefined =>
   known === undefined ? undefined : known.total - known.owned;
 
 const rowsOf = (counts: readonly number[] = []): number => counts.reduce((sum, count) => sum + count, 0);

@@ -15,7 +15,7 @@ import {
 import { grouped } from "../../shared/contract/text.ts";
 import { CliError, declined, usageError } from "../../shared/errors.ts";
 import type { Of } from "../../shared/schema/build.ts";
-import type { quote, sample } from "../../shared/schema/purchase.ts";
+import type { quoteShape, sample } from "../../shared/schema/purchase.ts";
 import { type DrawnPage, rowsBegun, rowsOf } from "../planning/draw.ts";
 import { describeTarget, type Plan, type Target } from "../runs/plan.ts";
 import type { Known } from "./ownership.ts";
@@ -238,7 +238,7 @@ export function overlapWarning({ overlap = 0, unitPrice }: Quote): string {
 /** Rows that are still to be paid for. An unfinished run may hold more than is wanted now. */
 export const rowsToBuy = ({ rows, kept }: Pick<Quote, "rows" | "kept">): number => Math.max(0, rows - kept);
 
-type QuoteDocument = Of<typeof quote>;
+type QuoteDocument = Of<typeof quoteShape>;
 
 export const quoteJson = (quote: Quote, target: Target): QuoteDocument => ({
   target: describeTarget(target),

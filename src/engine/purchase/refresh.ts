@@ -3,7 +3,7 @@ import { normalForm } from "../../shared/contract/normalise.ts";
 import { findChanged, type Held, type Most, type Question, testCalls } from "../planning/changed.ts";
 import { descend, type Leaf } from "../planning/descent.ts";
 import { namesHold, type Presence } from "../planning/presence.ts";
-import type { Counts, Member, OwnedAddress } from "../planning/question.ts";
+import type { Counts, OwnedAddress, SegmentMember } from "../planning/question.ts";
 
 /** A field whose value counts can verify. */
 export interface VerifiedField {
@@ -21,10 +21,10 @@ const VALUE_CHARACTERS = 25_000;
 const MOST_VALUES = 400;
 const MOST_LENGTH = 1_024;
 
-type Listed = Member & { readonly address: OwnedAddress };
+type Listed = SegmentMember & { readonly address: OwnedAddress };
 
 /** What was bought of a field, by identity and as the service wrote it. */
-export type Bought = (field: string) => ReadonlyMap<string, string>;
+export type BoughtParts = (field: string) => ReadonlyMap<string, string>;
 
 interface Verification {
   readonly field: VerifiedField;
@@ -32,7 +32,12 @@ interface Verification {
   readonly most: Most;
 }
 
-function verificationOf(field: VerifiedField, people: readonly Member[], bought: Bought, counts: Counts): Verification {
+function verificationOf(
+  field: VerifiedField,
+  people: readonly SegmentMember[],
+  bought: BoughtParts,
+  counts: Counts,
+): Verification {
   const held: Held<Listed>[] = [];
   const texts = bought(field.field);
   let [address, value] = [1, 1];
@@ -60,8 +65,8 @@ function verificationOf(field: VerifiedField, people: readonly Member[], bought:
 /** Free counts that it takes to see that nobody's fields changed. */
 export const verifyCalls = (
   fields: readonly VerifiedField[],
-  people: readonly Member[],
-  bought: Bought,
+  people: readonly SegmentMember[],
+  bought: BoughtParts,
   counts: Counts,
 ): number =>
   fields.reduce((sum, field) => {
@@ -80,8 +85,8 @@ export interface Verified {
 export async function verifyFields(
   segment: Filters,
   fields: readonly VerifiedField[],
-  people: readonly Member[],
-  bought: Bought,
+  people: readonly SegmentMember[],
+  bought: BoughtParts,
   counts: Counts,
 ): Promise<Verified> {
   const changed = new Map<string, string[]>();
@@ -116,7 +121,7 @@ export interface Allowed {
 /** What to buy so as to have everybody who is new: the whole segment where nothing less costs less. */
 export async function leavesOf(
   { segment, total, others }: Presence,
-  kept: readonly Member[],
+  kept: readonly SegmentMember[],
   { callsPerCredit, maxCalls, maxRows }: Allowed,
   counts: Counts,
 ): Promise<readonly Leaf[]> {
@@ -138,9 +143,9 @@ export async function leavesOf(
 const MOST_RENAMED = 0.005;
 
 /** The people whom their names place. Who has no address was found by the name. */
-async function placed(segment: Filters, kept: readonly Member[], counts: Counts): Promise<Member[]> {
+async function placed(segment: Filters, kept: readonly SegmentMember[], counts: Counts): Promise<SegmentMember[]> {
   const held = await namesHold(segment, kept, counts);
-  const isNamed = (member: Member): boolean => held.has(member) || member.address === undefined;
+  const isNamed = (member: SegmentMember): boolean => held.has(member) || member.address === undefined;
   const named = kept.filter(isNamed).map((member) => ({ ...member, named: true }));
   const renamed = kept.filter((member) => !isNamed(member));
   return renamed.length <= 1 + kept.length * MOST_RENAMED ? named : [...named, ...renamed];

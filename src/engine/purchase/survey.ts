@@ -10,7 +10,7 @@ import { RunStore } from "../runs/run-store.ts";
 import { earlierRun, type Reuse } from "./earlier.ts";
 import { staleRun } from "./failures.ts";
 import { openRun } from "./locks.ts";
-import { checkSame, identityOf, offerOf, quoteFor, spentOf, termsOf } from "./offer.ts";
+import { checkSame, offerOf, quoteFor, runIdentityOf, spentOf, termsOf } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Inquiry, Trade } from "./order.ts";
 import { isNarrowed, mostRows, rowsWritten } from "./owned.ts";
 import { ownedCompanies } from "./owned-companies.ts";
@@ -37,7 +37,7 @@ export async function inquire(asked: Target, options: ExportOptions, deps: Expor
   const store = new RunStore(deps.stateDir, deps.disk);
   const target = withoutSuppressed(asked, await store.suppression(), deps.onNotice);
   const account = await deps.seller.client.account(deps.interrupted);
-  const identity = identityOf(target, options.output ?? null, account, deps.seller);
+  const identity = runIdentityOf(target, options.output ?? null, account, deps.seller);
   return { store, account, options, deps, target, identity };
 }
 

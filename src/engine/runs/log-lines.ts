@@ -65,11 +65,11 @@ export function decodeLine(line: Buffer): Line | undefined {
 
 const isTorn = (line: Buffer): boolean => !SUM.test(line.toString("latin1", Math.max(0, line.length - SUM_LENGTH)));
 
-export type Source = (at: number, length: number) => Buffer;
+export type LogSource = (at: number, length: number) => Buffer;
 
 /** Reads an open file. Synchronously: lines lie in the system's cache or are few, and a thread for each costs ten times as much. */
-export const sourceOf =
-  (file: number): Source =>
+export const logSourceOf =
+  (file: number): LogSource =>
   (at, length) => {
     const bytes = Buffer.allocUnsafe(length);
     let done = 0;
@@ -79,11 +79,11 @@ export const sourceOf =
   };
 
 class Lines {
-  readonly #read: Source;
+  readonly #read: LogSource;
   #bytes: Buffer = Buffer.alloc(0);
   #base = 0;
 
-  constructor(read: Source) {
+  constructor(read: LogSource) {
     this.#read = read;
   }
 
@@ -107,7 +107,7 @@ class Lines {
  * was synced ends where a later one says that it begins (`from`), and everything after that is believed only as far as its
  * checksums hold, what follows a line included. A bad line before is damage of a later day (`damage`): nothing is built on
  * such a file, and what can be read of it goes on with the next group. */
-export function scanLog<Kind extends LogRecord>(read: Source, size: number, path: string): DecodedLog<Kind> {
+export function scanLog<Kind extends LogRecord>(read: LogSource, size: number, path: string): DecodedLog<Kind> {
   const lines = new Lines(read);
   const entries: (LogEntry<Kind> & { readonly start: number })[] = [];
   let at = 0;
@@ -145,7 +145,7 @@ export function scanLog<Kind extends LogRecord>(read: Source, size: number, path
 }
 
 /** Where the next group begins after a place: everything up to there had been synced. */
-function groupAfter(read: Source, size: number, place: number): number | undefined {
+function groupAfter(read: LogSource, size: number, place: number): number | undefined {
   const lines = new Lines(read);
   const piece = 1 << 20;
   for (let base = place + 1; base < size; base += piece) {

@@ -7,15 +7,15 @@ import {
   decodeLine,
   encodeLine,
   type LogRecord,
-  type Source,
+  type LogSource,
+  logSourceOf,
   scanLog,
-  sourceOf,
   undamaged,
 } from "./log-lines.ts";
 
 const LAST_LINE = 8_192;
 
-function reading<Result>(path: string, work: (read: Source, size: number) => Result): Result | undefined {
+function reading<Result>(path: string, work: (read: LogSource, size: number) => Result): Result | undefined {
   let file: number;
   try {
     file = openSync(path, "r");
@@ -24,7 +24,7 @@ function reading<Result>(path: string, work: (read: Source, size: number) => Res
     throw error;
   }
   try {
-    return work(sourceOf(file), fstatSync(file).size);
+    return work(logSourceOf(file), fstatSync(file).size);
   } finally {
     closeSync(file);
   }
@@ -78,7 +78,7 @@ export class Log<Kind extends LogRecord> {
     try {
       const { size } = await file.stat();
       if (size === 0) await syncFolder(dirname(path));
-      const decoded = undamaged(scanLog<Kind>(sourceOf(file.fd), size, path));
+      const decoded = undamaged(scanLog<Kind>(logSourceOf(file.fd), size, path));
       if (size !== decoded.validBytes) await file.truncate(decoded.validBytes);
       // What a killed process wrote may be read, and yet not be on the disk.
       if (size > 0) await file.sync();
@@ -112,7 +112,7 @@ export class Log<Kind extends LogRecord> {
   }
 
   read(at: number, length: number): Buffer {
-    return sourceOf(this.#file.fd)(at, length);
+    return logSourceOf(this.#file.fd)(at, length);
   }
 
   async close(): Promise<void> {

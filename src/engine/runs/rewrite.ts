@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Disk } from "./disk.ts";
 import type { JournalRecord } from "./journal.ts";
 import { readLog } from "./log.ts";
-import { checksum, encodeLine, sourceOf, undamaged } from "./log-lines.ts";
+import { checksum, encodeLine, logSourceOf, undamaged } from "./log-lines.ts";
 
 /**
  * Writes a journal again with other replies, whole or not at all. Its lines, and so what was spent, stay as they are. The caller holds
@@ -27,7 +27,7 @@ export async function rewriteReplies(
   };
   const file = openSync(path, "r");
   try {
-    const source = sourceOf(file);
+    const source = logSourceOf(file);
     for (const [index, { record, end }] of entries.entries()) {
       const { follows } = record;
       const body = follows === undefined ? undefined : source(end, follows);

@@ -19,7 +19,7 @@ import {
 } from "./journal.ts";
 import type { Lock } from "./lock.ts";
 import { Log, readLastRecord, readLog } from "./log.ts";
-import { checksum, type Source, sourceOf, undamaged } from "./log-lines.ts";
+import { checksum, type LogSource, logSourceOf, undamaged } from "./log-lines.ts";
 import type { Plan } from "./plan.ts";
 
 /** `finished`: its output was written whole. `running`: a living process holds it. `unfinished`: it is to be resumed.
@@ -194,7 +194,7 @@ export class RunReader {
   async *pages(wanted: (unit: Unit) => boolean = () => true): AsyncGenerator<SpooledPage> {
     const file = openSync(journalOf(this.path), "r");
     try {
-      const source = sourceOf(file);
+      const source = logSourceOf(file);
       for (const unit of settledUnits(this.state)) {
         if (unit.settled?.follows === undefined || !wanted(unit)) continue;
         let body: Buffer;
@@ -220,7 +220,7 @@ export class RunReader {
     return `page ${intent.n} in ${journalOf(this.path)}`;
   }
 
-  protected replyOf(unit: Unit, source: Source): Buffer {
+  protected replyOf(unit: Unit, source: LogSource): Buffer {
     const body = source(unit.replyAt, unit.settled?.follows ?? 0);
     if (checksum(body) === unit.settled?.crc) return body;
     throw damagedRun(

@@ -89,7 +89,7 @@ export interface RestoreOptions {
   readonly actor: string;
 }
 
-export async function restore({ actor, dir, from, now }: RestoreOptions): Promise<Manifest> {
+export async function restoreBackup({ actor, dir, from, now }: RestoreOptions): Promise<Manifest> {
   const manifest = await readManifest(from);
   return inDraft(dir, async (draft) => {
     for (const { path } of manifest.files) {

@@ -5,10 +5,10 @@ import { type PeopleFolders, suppressionDir } from "../../dataset/suppression.ts
 import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
 import { makeFolder } from "../../shared/folder.ts";
 import { openTestDataset } from "../http/test-dataset.ts";
-import type { Ask } from "../ledger/chain/against.ts";
+import type { AskBackup } from "../ledger/chain/against.ts";
 import { StoreConflictError } from "../ledger/errors.ts";
 import type { Store } from "../ledger/ledger.ts";
-import type { Verified } from "../ledger/sqlite-file.ts";
+import type { VerifiedFile } from "../ledger/sqlite-file.ts";
 import { createKey } from "./keys.ts";
 import { DEFAULT_ACCOUNT } from "./new-account.ts";
 
@@ -79,14 +79,14 @@ export async function openStore(dir: string, options: StoreOptions = {}): Promis
 }
 
 /** Writes nothing. @param place a file or an address @throws NoLedgerError where there are no accounts */
-export async function verifyLedger(place: string): Promise<Verified> {
+export async function verifyLedger(place: string): Promise<VerifiedFile> {
   if (!isUrl(place)) return (await import("../ledger/sqlite-file.ts")).verifySqliteFile(place);
   const { readPostgres, verifyPostgres } = await import("../ledger/postgres.ts");
   return readPostgres(place, verifyPostgres);
 }
 
 /** One state of a ledger, read while services go on charging. */
-export async function readLedger<Value>(place: string, read: (ask: Ask) => Promise<Value>): Promise<Value> {
+export async function readLedger<Value>(place: string, read: (ask: AskBackup) => Promise<Value>): Promise<Value> {
   if (isUrl(place)) return (await import("../ledger/postgres.ts")).readPostgres(place, read);
   return (await import("../ledger/sqlite-file.ts")).readSqliteFile(place, read);
 }

@@ -13,19 +13,19 @@ import {
   type UsageGroup,
 } from "../ledger/ledger.ts";
 import {
+  accountPlan,
   administered,
   bad,
+  bodyText,
   byOf,
   type ConsoleCall,
   type ConsoleEndpoint,
   chosen,
-  creditsOf,
+  creditsField,
   EVERYBODY,
   MOST_CREDITS,
   modeOf,
   OWNERS,
-  planOf,
-  textOf,
   wholeOf,
 } from "./call.ts";
 import { ConsoleRefusal } from "./guard.ts";
@@ -61,7 +61,7 @@ async function me(call: ConsoleCall) {
       held: creditsToNumber(balances[index]?.held ?? (0n as never)),
       used_today: creditsToNumber(balances[index]?.usedToday ?? (0n as never)),
     })),
-    plan: planOf(account.plan),
+    plan: accountPlan(account.plan),
     limits: { per_page_max: PER_PAGE_MAX, max_depth: parts.maxDepth ?? null, count_cache_seconds: COUNT_CACHE_SECONDS },
     dataset: parts.engine.info(),
     origin: parts.origin,
@@ -172,7 +172,7 @@ async function makeKey(call: ConsoleCall) {
   const { body, parts, visitor } = call;
   if (visitor.account.suspendedAt !== null) throw suspended();
   const init = {
-    name: textOf(body.name, "name", 80),
+    name: bodyText(body.name, "name", 80),
     mode: modeOf(call),
     accountId: visitor.account.id,
     now: parts.now,
@@ -198,7 +198,7 @@ function momentOf(value: unknown, now: number): number {
 }
 
 function capOf(value: unknown): Credits {
-  const cap = creditsOf(value);
+  const cap = creditsField(value);
   if (cap !== undefined && cap >= 0n) return cap;
   throw bad(`max_credits is a number of credits, 0 to ${MOST_CREDITS}`);
 }
@@ -221,7 +221,7 @@ async function keyOf({ params, parts, visitor }: ConsoleCall): Promise<KeyDetail
 async function changeKey(call: ConsoleCall) {
   const { id } = await keyOf(call);
   const { body, parts, visitor } = call;
-  const name = body.name === undefined ? {} : { name: textOf(body.name, "name", 80) };
+  const name = body.name === undefined ? {} : { name: bodyText(body.name, "name", 80) };
   const changes = { ...name, ...boundsOf(body, parts.now()) };
   const changed = await administered(parts.store.updateKey(id, changes, { by: byOf(visitor) }));
   return { key: shownKey(changed) };

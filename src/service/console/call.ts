@@ -5,10 +5,10 @@ import { COSTED_CALLS } from "../../shared/contract/records.ts";
 import type { ConsoleRole } from "../admin/console-store.ts";
 import type { ServedDataset } from "../admin/datasets.ts";
 import { type RateLimiter, weightOf } from "../http/limits.ts";
-import type { Timeouts } from "../http/options.ts";
+import type { ServerTimeouts } from "../http/options.ts";
 import type { Turns } from "../http/turns.ts";
 import { StoreConflictError } from "../ledger/errors.ts";
-import type { KeyMode, Plan, Scope, Spender, Store, StoredKey } from "../ledger/ledger.ts";
+import type { AccountPlan, KeyMode, Scope, Spender, Store, StoredKey } from "../ledger/ledger.ts";
 import type { SmallCounts } from "../people/small-counts.ts";
 import type { Exports } from "./exports.ts";
 import { ConsoleRefusal } from "./guard.ts";
@@ -27,7 +27,7 @@ export interface ConsoleParts {
   readonly now: () => number;
   readonly monotonic: () => number;
   readonly turns: Turns;
-  readonly facetTimeouts: Pick<Timeouts, "facet" | "work">;
+  readonly facetTimeouts: Pick<ServerTimeouts, "facet" | "work">;
   readonly maxDepth: number | undefined;
   /** `https://service.example` as browsers reach it. */
   readonly origin: string;
@@ -82,7 +82,7 @@ export async function administered<Value>(act: Promise<Value>): Promise<Value> {
 }
 
 /** The acting key, with one call of its minute taken. @throws ConsoleRefusal 429; as Sessions.acting */
-export function counted(call: ConsoleCall, mode: KeyMode, scope: Scope): Spender {
+export function countedPeople(call: ConsoleCall, mode: KeyMode, scope: Scope): Spender {
   const { parts, visitor } = call;
   const key = parts.sessions.acting(visitor, mode, scope);
   const rate = parts.limiter.take(key.id, visitor.account.plan);
@@ -92,7 +92,7 @@ export function counted(call: ConsoleCall, mode: KeyMode, scope: Scope): Spender
   });
 }
 
-export function inTurn<Result>(
+export function inPlanTurn<Result>(
   { parts, visitor }: ConsoleCall,
   { id }: StoredKey,
   filters: CanonicalFilters,
@@ -109,7 +109,7 @@ export function filtersOf({ body }: Pick<ConsoleCall, "body">) {
   throw new ConsoleRefusal(422, "invalid_filters", issues.map(({ message }) => message).join("; "), { issues });
 }
 
-export function textOf(value: unknown, name: string, max = 200): string {
+export function bodyText(value: unknown, name: string, max = 200): string {
   const isText = typeof value === "string" && value.trim() !== "" && value.length <= max;
   if (isText && !/\p{Cc}/u.test(value)) return value.trim();
   throw bad(`${name} is a text of 1 to ${max} characters in one line`);
@@ -119,7 +119,7 @@ export function textOf(value: unknown, name: string, max = 200): string {
 export const MOST_CREDITS = 1_000_000_000_000;
 
 /** Credits as the page sends them; undefined for what is no amount, or more than a ledger holds. */
-export function creditsOf(value: unknown): Credits | undefined {
+export function creditsField(value: unknown): Credits | undefined {
   const amount = typeof value === "number" || typeof value === "string" ? parseCredits(value) : undefined;
   return amount === undefined || amount > BigInt(MOST_CREDITS) * 1_000_000n ? undefined : amount;
 }
@@ -131,7 +131,7 @@ export function wholeOf(value: unknown, name: string, min: number, max: number):
 
 export const byOf = ({ session }: ConsoleCall["visitor"]): string => `console:${session.id} (${session.role})`;
 
-export const planOf = ({ costs, name, perDay, perMinute, smallCounts }: Plan) => ({
+export const accountPlan = ({ costs, name, perDay, perMinute, smallCounts }: AccountPlan) => ({
   name,
   per_minute: perMinute,
   per_day: perDay,

@@ -10,7 +10,7 @@ import { type Asset, assetFrom } from "./assets.ts";
 import { bad, byOf, type ConsoleEndpoint, type ConsoleParts } from "./call.ts";
 import { Exports } from "./exports.ts";
 import { addExportFiles, sendFile } from "./file.ts";
-import { CONSOLE_HEADERS, ConsoleRefusal, Guard } from "./guard.ts";
+import { CONSOLE_HEADERS, ConsoleGuard, ConsoleRefusal } from "./guard.ts";
 import { OPERATOR_ENDPOINTS } from "./operator.ts";
 import { SEGMENT_ENDPOINTS } from "./segment.ts";
 import { Sessions } from "./sessions.ts";
@@ -20,7 +20,7 @@ const ENDPOINTS: readonly ConsoleEndpoint[] = [...SEGMENT_ENDPOINTS, ...ACCOUNT_
 
 interface OpenConsole {
   readonly parts: ConsoleParts;
-  readonly guard: Guard;
+  readonly guard: ConsoleGuard;
 }
 
 type ConsoleSetting = Omit<ConsoleParts, "sessions" | "exports" | "origin"> &
@@ -52,7 +52,7 @@ function openConsole(setting: ConsoleSetting, port: number): OpenConsole {
   const origin = publicUrl === undefined ? addressOf(host, port, scheme) : new URL(publicUrl).origin;
   const sessions = new Sessions({ store, now, port, secure: origin.startsWith("https:") });
   return {
-    guard: new Guard({ host, port, publicUrl, scheme }),
+    guard: new ConsoleGuard({ host, port, publicUrl, scheme }),
     parts: { ...setting, sessions, exports: new Exports(setting), origin },
   };
 }

@@ -11,7 +11,7 @@ import { StoreUnavailableError, UnknownAccountError } from "../ledger/errors.ts"
 import { type Account, IDEMPOTENCY_TTL_MS, type KeyMode, type Spender, type Store } from "../ledger/ledger.ts";
 import { OutcomeUnknownError, type Sale } from "../money/billing.ts";
 import { ConsoleRefusal } from "./guard.ts";
-import { buyPage, type PageOrder, rowsOf } from "./pages.ts";
+import { buyPage, type PageOrder, pageRows } from "./pages.ts";
 
 /** A worker that was not heard of for so long is gone, or its service is. */
 const SILENT_MS = 15_000;
@@ -105,7 +105,7 @@ export class Exports {
         if (!this.isKept(now)) throw new ConsoleRefusal(410, "expired", "its first pages are no longer kept");
         const sale = await this.#page(now, key, turn, () => advance({}));
         if (sale === undefined) break;
-        const rows = rowsOf(sale);
+        const rows = pageRows(sale);
         const spent = addCredits(now.credits, sale.charge);
         isWanted = await advance({ pages: now.pages + 1, rows: now.rows + rows, credits: spent });
         if (rows === 0) throw new ConsoleRefusal(409, "short", "the segment has fewer people than were agreed to");

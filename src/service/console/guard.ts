@@ -41,7 +41,7 @@ interface GuardOptions {
 }
 
 /** Which names the console answers to, and from which pages it takes changes (docs/console.md, Rules). */
-export class Guard {
+export class ConsoleGuard {
   readonly #hosts: ReadonlySet<string>;
   readonly #origins: ReadonlySet<string>;
 

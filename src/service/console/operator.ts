@@ -1,18 +1,18 @@
 import { creditsToNumber } from "../../shared/contract/money.ts";
 import { ACCOUNT_ID, ACCOUNT_ID_RULE, newAccount } from "../admin/new-account.ts";
 import {
+  accountPlan,
   administered,
   bad,
+  bodyText,
   byOf,
   type ConsoleCall,
   type ConsoleEndpoint,
   chosen,
-  creditsOf,
+  creditsField,
   MOST_CREDITS,
   modeOf,
   OPERATORS,
-  planOf,
-  textOf,
   wholeOf,
 } from "./call.ts";
 import { ConsoleRefusal } from "./guard.ts";
@@ -37,7 +37,7 @@ async function accounts({ parts }: ConsoleCall) {
     accounts: found.map(({ createdAt, id, keys, live, name, plan, suspendedAt, test }) => ({
       id,
       name,
-      plan: planOf(plan),
+      plan: accountPlan(plan),
       made: new Date(createdAt).toISOString(),
       suspended: suspendedAt === null ? null : new Date(suspendedAt).toISOString(),
       keys,
@@ -48,9 +48,9 @@ async function accounts({ parts }: ConsoleCall) {
 }
 
 async function makeAccount({ body, parts, visitor }: ConsoleCall) {
-  const id = textOf(body.id, "id", 63);
+  const id = bodyText(body.id, "id", 63);
   if (!ACCOUNT_ID.test(id)) throw bad(`${ACCOUNT_ID_RULE}, such as acme`);
-  const name = body.name === undefined ? id : textOf(body.name, "name", 80);
+  const name = body.name === undefined ? id : bodyText(body.name, "name", 80);
   await administered(newAccount(parts.store, { id, name }, byOf(visitor)));
   return { id };
 }
@@ -64,12 +64,12 @@ async function accountId({ params, parts }: ConsoleCall): Promise<string> {
 async function addCredits(call: ConsoleCall) {
   const { body, parts, visitor } = call;
   const id = await accountId(call);
-  const amount = creditsOf(body.credits);
+  const amount = creditsField(body.credits);
   if (amount === undefined || amount <= 0n) throw bad(`credits is a number above zero, at most ${MOST_CREDITS}`);
   const mode = modeOf(call);
   // The page makes a reference for each form that is sent, so that a click that is sent twice adds once.
-  const reference = textOf(body.reference, "reference", 100);
-  const note = textOf(body.note, "note");
+  const reference = bodyText(body.reference, "reference", 100);
+  const note = bodyText(body.note, "note");
   const told = { note, reference, by: byOf(visitor) };
   const { balance } = await administered(parts.store.grant(id, mode, amount, told));
   return { balance: creditsToNumber(balance) };
@@ -78,12 +78,12 @@ async function addCredits(call: ConsoleCall) {
 async function setPlan(call: ConsoleCall) {
   const { body, parts, visitor } = call;
   const changes = {
-    ...(body.name === undefined ? {} : { name: textOf(body.name, "name", 80) }),
+    ...(body.name === undefined ? {} : { name: bodyText(body.name, "name", 80) }),
     ...(body.per_minute === undefined ? {} : { perMinute: wholeOf(body.per_minute, "per_minute", 1, 1e9) }),
     ...(body.per_day === undefined ? {} : { perDay: wholeOf(body.per_day, "per_day", 1, 1e12) }),
     ...(body.small_counts === undefined ? {} : { smallCounts: smallOf(body.small_counts) }),
   };
-  return { plan: planOf(await parts.store.setPlan(await accountId(call), changes, { by: byOf(visitor) })) };
+  return { plan: accountPlan(await parts.store.setPlan(await accountId(call), changes, { by: byOf(visitor) })) };
 }
 
 const smallOf = (value: unknown): number | null => (value === null ? null : wholeOf(value, "small_counts", 1, 1e9));

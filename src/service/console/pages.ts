@@ -7,7 +7,7 @@ import { onOneVersion, type ServedDataset } from "../admin/datasets.ts";
 import { newCall } from "../http/call.ts";
 import type { Turns } from "../http/turns.ts";
 import type { Account, Spender, Store } from "../ledger/ledger.ts";
-import { type Bought, purchase, type Sale } from "../money/billing.ts";
+import { type ChargedReply, purchase, type Sale } from "../money/billing.ts";
 import { ConsoleRefusal } from "./guard.ts";
 
 export interface PageOrder {
@@ -31,7 +31,7 @@ interface PageOptions {
 
 const ROWS = "x-rows";
 
-export const rowsOf = ({ answer }: Sale): number => Number(answer.headers[ROWS] ?? 0);
+export const pageRows = ({ answer }: Sale): number => Number(answer.headers[ROWS] ?? 0);
 
 /** Buys one page as every paid call is. @throws Problem; ConsoleRefusal where the dataset moved */
 export async function buyPage(order: PageOrder, options: PageOptions): Promise<Sale> {
@@ -39,7 +39,7 @@ export async function buyPage(order: PageOrder, options: PageOptions): Promise<S
   const { engine, suppressed } = options.served;
   const identity = `console\n${canonical}\n${version}\n${offset} ${rows}`;
   const work = () =>
-    onOneVersion(engine, async (now): Promise<Bought> => {
+    onOneVersion(engine, async (now): Promise<ChargedReply> => {
       if (now !== version) throw moved();
       const page = await engine.people(filters, { offset, limit: rows });
       const { leftOut = 0, records } = page;

@@ -8,22 +8,22 @@ import type { KeyMode, Spender, StoredKey } from "../ledger/ledger.ts";
 import {
   BUYERS,
   bad,
+  bodyText,
   type ConsoleCall,
   type ConsoleEndpoint,
-  counted,
+  countedPeople,
   EVERYBODY,
   filtersOf,
-  inTurn,
+  inPlanTurn,
   MEMBERS,
   modeOf,
   OWNERS,
-  textOf,
   wholeOf,
 } from "./call.ts";
 import { keptUntil } from "./exports.ts";
 import { ConsoleRefusal } from "./guard.ts";
 import { buyPage, moved, quoteOf } from "./pages.ts";
-import { hashOf, seal, unseal } from "./tokens.ts";
+import { hashOf, sealToken, unseal } from "./tokens.ts";
 
 const QUOTE_MS = 10 * 60_000;
 const PREVIEW_ROWS = 10;
@@ -64,7 +64,7 @@ async function countNow(call: ConsoleCall, mode: KeyMode, key: StoredKey) {
   const whose = call.visitor.account.id;
   const found =
     (await counts.known(text, whose)) ??
-    (await inTurn(call, key, canonical, () => counts.count(canonical, text, whose)));
+    (await inPlanTurn(call, key, canonical, () => counts.count(canonical, text, whose)));
   call.parts.smallCounts.tell(key, call.visitor.account.plan, found.count);
   return { ...found, filters, ms: Math.round((monotonic() - start) * 10) / 10 };
 }
@@ -86,7 +86,7 @@ async function moneyOf(call: ConsoleCall, mode: KeyMode, key: StoredKey) {
 
 async function count(call: ConsoleCall) {
   const mode = modeOf(call);
-  const key = counted(call, mode, "count");
+  const key = countedPeople(call, mode, "count");
   const { asOf, cached, count: people, ms, version } = await countNow(call, mode, key);
   const { free } = await moneyOf(call, mode, key);
   const { credits, creditsNumber, requests } = quoteOf(call.visitor.account, people);
@@ -105,13 +105,13 @@ async function count(call: ConsoleCall) {
 
 async function facets(call: ConsoleCall) {
   const mode = modeOf(call);
-  const key = counted(call, mode, "count");
+  const key = countedPeople(call, mode, "count");
   const { body, parts } = call;
   const { mode: _, ...asked } = body;
   const request = readFacets(Buffer.from(JSON.stringify(asked)));
   const { engine } = await parts.dataset(mode);
   const limits = { ...parts.facetTimeouts, now: parts.now };
-  const told = await inTurn(call, key, request.filters, () =>
+  const told = await inPlanTurn(call, key, request.filters, () =>
     onOneVersion(engine, () => facetsOf(engine, request, limits)),
   );
   parts.smallCounts.tell(key, call.visitor.account.plan, told.count);
@@ -120,7 +120,7 @@ async function facets(call: ConsoleCall) {
 
 async function quote(call: ConsoleCall) {
   const mode = modeOf(call);
-  const key = counted(call, mode, "search");
+  const key = countedPeople(call, mode, "search");
   const { count: people, filters, version } = await countNow(call, mode, key);
   const { body, parts, visitor } = call;
   const profiles = Math.min(
@@ -147,7 +147,7 @@ async function quote(call: ConsoleCall) {
     made,
   };
   return {
-    quote_id: seal(sealed, visitor.secret),
+    quote_id: sealToken(sealed, visitor.secret),
     count: people,
     profiles,
     credits: creditsNumber,
@@ -205,7 +205,7 @@ function quoted({ body, parts, visitor }: ConsoleCall): Quoted {
 async function preview(call: ConsoleCall) {
   const { id, key, quote } = quoted(call);
   if (quote.profiles > PREVIEW_ROWS) throw bad(`a preview shows at most ${PREVIEW_ROWS} people`);
-  counted(call, quote.mode, "search");
+  countedPeople(call, quote.mode, "search");
   const { account } = call.visitor;
   const served = await call.parts.dataset(quote.mode);
   const { canonical, text } = filtersOf({ body: { filters: JSON.parse(quote.filters) } });
@@ -329,7 +329,7 @@ async function ticket(call: ConsoleCall) {
   if (!call.parts.exports.isKept(item)) {
     throw new ConsoleRefusal(410, "expired", "its pages are no longer kept: replies are kept for 24 hours");
   }
-  const sealed = seal({ kind: "ticket", id: item.id, format, made: call.parts.now() }, call.visitor.secret);
+  const sealed = sealToken({ kind: "ticket", id: item.id, format, made: call.parts.now() }, call.visitor.secret);
   return { url: `/console/file?t=${encodeURIComponent(sealed)}` };
 }
 
@@ -346,9 +346,9 @@ async function listSegments({ parts, visitor }: ConsoleCall) {
 }
 
 async function saveSegment(call: ConsoleCall) {
-  const name = textOf(call.body.name, "name", 80);
+  const name = bodyText(call.body.name, "name", 80);
   const mode = modeOf(call);
-  const key = counted(call, mode, "count");
+  const key = countedPeople(call, mode, "count");
   const { count: people, filters } = await countNow(call, mode, key);
   const segment = { name, filters: JSON.stringify(filters), count: people, countedAt: call.parts.now() };
   await call.parts.store.console.putSegment(call.visitor.account.id, segment);
@@ -356,5 +356,5 @@ async function saveSegment(call: ConsoleCall) {
 }
 
 async function removeSegment({ body, parts, visitor }: ConsoleCall) {
-  return { removed: await parts.store.console.removeSegment(visitor.account.id, textOf(body.name, "name", 80)) };
+  return { removed: await parts.store.console.removeSegment(visitor.account.id, bodyText(body.name, "name", 80)) };
 }

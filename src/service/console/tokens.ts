@@ -8,7 +8,7 @@ export const hashOf = (secret: string): string => createHash("sha256").update(se
 const macOf = (text: string, secret: string): string => createHmac("sha256", secret).update(text).digest("base64url");
 
 /** A text that says `value`, and that only who has the secret can make: quotes and tickets are kept nowhere. */
-export function seal(value: unknown, secret: string): string {
+export function sealToken(value: unknown, secret: string): string {
   const text = Buffer.from(JSON.stringify(value)).toString("base64url");
   return `${text}.${macOf(text, secret)}`;
 }

@@ -19,7 +19,7 @@ import { KEY_PATH } from "./key-page.ts";
 import type { RateLimiter } from "./limits.ts";
 import { type ServiceLog, SILENT } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
-import type { ServiceOptions, Timeouts } from "./options.ts";
+import type { ServerTimeouts, ServiceOptions } from "./options.ts";
 import { Problem, VanishedError } from "./problem.ts";
 import { refuseBytes } from "./refusal.ts";
 import { type Lifecycle, send } from "./reply.ts";
@@ -36,7 +36,7 @@ interface AppParts {
   readonly connections: Connections;
   readonly faults: FaultPlan;
   readonly latencyMs: number;
-  readonly timeouts: Timeouts;
+  readonly timeouts: ServerTimeouts;
   readonly monotonic: () => number;
   readonly sleep: (ms: number) => Promise<unknown>;
   readonly log: ServiceLog;
@@ -51,7 +51,7 @@ interface AppParts {
 const REQUESTS_A_CONNECTION = 10_000;
 
 /** HTTP around the endpoints: limits of bytes and time, 401, 429, unknown routes, and failures in the envelope. */
-export class App {
+export class HttpApp {
   readonly http: FastifyInstance;
   readonly lifecycle: Lifecycle;
   readonly #parts: AppParts;

@@ -14,7 +14,7 @@ export function countOf(name: string, rawHeaders: readonly string[]): number {
   return count;
 }
 
-export function queryOf({ raw }: FastifyRequest): string {
+export function queryFields({ raw }: FastifyRequest): string {
   const url = raw.url ?? "";
   const cut = url.indexOf("?");
   return cut < 0 ? "" : url.slice(cut + 1).replace(/#.*$/s, "");

@@ -2,10 +2,10 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { envelopeJson } from "../../shared/contract/envelope.ts";
 import { type Credits, credits, creditsToNumber, ZERO } from "../../shared/contract/money.ts";
 import type { KeyResult } from "../../shared/contract/records.ts";
-import type { Budget, KeyDetail, Store } from "../ledger/ledger.ts";
+import type { KeyBudget, KeyDetail, Store } from "../ledger/ledger.ts";
 import type { Admission } from "./admission.ts";
 import type { Answer } from "./call.ts";
-import { queryOf } from "./incoming.ts";
+import { queryFields } from "./incoming.ts";
 import { send } from "./reply.ts";
 import { refuseQuery } from "./requests.ts";
 
@@ -26,7 +26,7 @@ export function addKeyPage(app: FastifyInstance, admission: Admission, store: St
 }
 
 async function answer(request: FastifyRequest, store: Store): Promise<Answer> {
-  refuseQuery(queryOf(request));
+  refuseQuery(queryFields(request));
   const { account, key } = request.call;
   const detail = key && (await store.key(key.id));
   if (account === undefined || detail === undefined) throw new Error("a key was let in that is not there");
@@ -49,7 +49,7 @@ const shown = ({ createdAt, expiresAt, id, lastUsedAt, mode, name, prefix, scope
 
 const timeOf = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
 
-function capOf({ cap, held, spent }: Budget): NonNullable<KeyResult["cap"]> {
+function capOf({ cap, held, spent }: KeyBudget): NonNullable<KeyResult["cap"]> {
   const left: Credits = credits(cap - spent - held);
   const [max_credits, used, kept, free] = [cap, spent, held, left].map(creditsToNumber) as [
     number,

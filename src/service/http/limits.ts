@@ -1,5 +1,5 @@
 import type { CanonicalFilters } from "../../shared/contract/filters.ts";
-import type { DayCount, Plan, Store } from "../ledger/ledger.ts";
+import type { AccountPlan, DayCount, Store } from "../ledger/ledger.ts";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -66,7 +66,7 @@ export class RateLimiter {
   }
 
   /** Counts one call of a key, or refuses it; a refused call does not consume quota. */
-  take(keyId: string, plan: Pick<Plan, "perMinute" | "perDay">): RateState {
+  take(keyId: string, plan: Pick<AccountPlan, "perMinute" | "perDay">): RateState {
     const time = this.now();
     const windows = this.#windows(keyId, time);
     const allowed = windows.inMinute < plan.perMinute && windows.inDay < plan.perDay;
@@ -81,14 +81,19 @@ export class RateLimiter {
   }
 
   /** Takes more of the minute for a call that was let in, as far as there is more. */
-  weigh(keyId: string, plan: Pick<Plan, "perMinute" | "perDay">, more: number): RateState {
+  weigh(keyId: string, plan: Pick<AccountPlan, "perMinute" | "perDay">, more: number): RateState {
     const time = this.now();
     const windows = this.#windows(keyId, time);
     windows.inMinute = Math.max(windows.inMinute, Math.min(plan.perMinute, windows.inMinute + more));
     return this.#stateOf(windows, plan, time, true);
   }
 
-  #stateOf(windows: Windows, plan: Pick<Plan, "perMinute" | "perDay">, time: number, allowed: boolean): RateState {
+  #stateOf(
+    windows: Windows,
+    plan: Pick<AccountPlan, "perMinute" | "perDay">,
+    time: number,
+    allowed: boolean,
+  ): RateState {
     const minuteLeft = Math.max(0, plan.perMinute - windows.inMinute);
     const dayLeft = Math.max(0, plan.perDay - windows.inDay);
     return dayLeft <= minuteLeft && (dayLeft < minuteLeft || dayLeft === 0)

@@ -37,7 +37,7 @@ export interface ServiceOptions {
   readonly console?: { readonly publicUrl?: string | undefined };
   readonly faults?: readonly Fault[];
   readonly latencyMs?: number;
-  readonly timeouts?: Partial<Timeouts>;
+  readonly timeouts?: Partial<ServerTimeouts>;
   readonly turns?: Partial<TurnBounds>;
   /** Open connections at most; for one more the longest idle one is closed. Default 4,096. */
   readonly maxConnections?: number;
@@ -52,7 +52,7 @@ export interface TlsFiles {
   readonly failed?: (error: Error) => void;
 }
 
-export interface Timeouts {
+export interface ServerTimeouts {
   readonly headers: number;
   readonly request: number;
   readonly check: number;
@@ -64,7 +64,7 @@ export interface Timeouts {
   readonly drain: number;
 }
 
-export const TIMEOUTS: Timeouts = {
+export const SERVER_TIMEOUTS: ServerTimeouts = {
   headers: 5_000,
   request: 10_000,
   check: 1_000,

@@ -21,7 +21,7 @@ import { echo } from "../../shared/contract/text.ts";
 import { type Cursor, readCursor, segmentHash } from "./cursor.ts";
 import { invalid } from "./problem.ts";
 
-export interface Paging {
+export interface PageRequest {
   readonly offset: number;
   readonly perPage: number;
   /** 1-based. With a cursor: the page that its offset lies on. */
@@ -41,7 +41,7 @@ export interface FacetsRequest extends SegmentRequest {
 }
 
 export interface SearchRequest extends SegmentRequest {
-  readonly paging: Paging;
+  readonly paging: PageRequest;
 }
 
 interface CompanyRequest {
@@ -49,7 +49,7 @@ interface CompanyRequest {
 }
 
 interface EmployeesRequest extends CompanyRequest {
-  readonly paging: Paging;
+  readonly paging: PageRequest;
 }
 
 const MAX_ECHOED = 20;
@@ -120,7 +120,7 @@ export function readEmployees(query: string, maxDepth: number | undefined): Empl
     if (!/^-?\d{1,20}$/.test(text)) throw invalid(`${name} must be an integer, not "${echo(text)}"`);
     numbers.set(name, Number(text));
   }
-  return { lookup: company, paging: paging(numbers, companyKey(company), maxDepth) };
+  return { lookup: company, paging: paging(numbers, companyParameter(company), maxDepth) };
 }
 
 /** A call without parameters refuses any, so that a misspelt route is noticed. Throws a 422 Problem. */
@@ -128,7 +128,7 @@ export function refuseQuery(query: string): void {
   if (query !== "") queryFields(query, []);
 }
 
-export const companyKey = (company: CompanyLookup): string => `${company.by}=${company.value}`;
+export const companyParameter = (company: CompanyLookup): string => `${company.by}=${company.value}`;
 
 function bodyFields(body: Uint8Array, valid: readonly string[]): Map<string, unknown> {
   const json = parseStrictJson(body);
@@ -195,7 +195,7 @@ function segment(fields: ReadonlyMap<string, unknown>): SegmentRequest {
   return { filters: check.canonical, canonical: canonicalJson(check.canonical) };
 }
 
-function paging(fields: ReadonlyMap<string, unknown>, segmentKey: string, maxDepth: number | undefined): Paging {
+function paging(fields: ReadonlyMap<string, unknown>, segmentKey: string, maxDepth: number | undefined): PageRequest {
   const perPage = integer(fields, "per_page", PER_PAGE_DEFAULT);
   if (perPage < 1 || perPage > PER_PAGE_MAX) {
     throw invalid(`per_page must be between 1 and ${PER_PAGE_MAX}, not ${perPage}`);

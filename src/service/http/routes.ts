@@ -6,7 +6,7 @@ import { ZERO } from "../../shared/contract/money.ts";
 import { onOneVersion, type ServedDataset } from "../admin/datasets.ts";
 import type { KeyMode, Store, StoredKey } from "../ledger/ledger.ts";
 import { accountBody } from "../money/account.ts";
-import { type Bought, type Purchase, purchase } from "../money/billing.ts";
+import { type ChargedReply, type Purchase, purchase } from "../money/billing.ts";
 import type { SmallCounts } from "../people/small-counts.ts";
 import { LEFT_OUT } from "../people/suppressed.ts";
 import type { Admission } from "./admission.ts";
@@ -14,14 +14,14 @@ import type { Answer } from "./call.ts";
 import { segmentHash, writeCursor } from "./cursor.ts";
 import { facetsOf } from "./facets.ts";
 import type { CallName } from "./faults.ts";
-import { idempotencyOf, jsonBody, queryOf } from "./incoming.ts";
+import { idempotencyOf, jsonBody, queryFields } from "./incoming.ts";
 import { MAGIC_SLOW_MS, type Magic, magicOfCompany, magicOfFilters, magicProblem } from "./magic.ts";
-import type { Timeouts } from "./options.ts";
+import type { ServerTimeouts } from "./options.ts";
 import { invalid, Problem } from "./problem.ts";
 import { send } from "./reply.ts";
 import {
-  companyKey,
-  type Paging,
+  companyParameter,
+  type PageRequest,
   readCount,
   readEmployees,
   readEnrich,
@@ -38,7 +38,7 @@ interface RouteOptions {
   readonly dataset: (mode: KeyMode) => Promise<ServedDataset>;
   readonly maxDepth: number | undefined;
   readonly now: () => number;
-  readonly timeouts: Pick<Timeouts, "work" | "facet">;
+  readonly timeouts: Pick<ServerTimeouts, "work" | "facet">;
   readonly turns: Turns;
   readonly sleep: (ms: number) => Promise<void>;
 }
@@ -71,7 +71,7 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
 }
 
 async function account(request: FastifyRequest, { dataset, maxDepth, store }: RouteOptions): Promise<Answer> {
-  refuseQuery(queryOf(request));
+  refuseQuery(queryFields(request));
   const { account, key } = admitted(request);
   const { engine } = await dataset(key.mode);
   const money = await store.balance(key.accountId, key.mode);
@@ -79,7 +79,7 @@ async function account(request: FastifyRequest, { dataset, maxDepth, store }: Ro
 }
 
 async function count(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
-  refuseQuery(queryOf(request));
+  refuseQuery(queryFields(request));
   const { canonical, filters } = readCount(jsonBody(request));
   const { account, key } = admitted(request);
   const magic = magicOf(key, () => magicOfFilters(filters, false));
@@ -95,7 +95,7 @@ async function count(request: FastifyRequest, options: RouteOptions): Promise<An
 }
 
 async function facets(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
-  refuseQuery(queryOf(request));
+  refuseQuery(queryFields(request));
   const { filters, question } = readFacets(jsonBody(request));
   const { account, key } = admitted(request);
   const magic = magicOf(key, () => magicOfFilters(filters, false));
@@ -114,7 +114,7 @@ async function facets(request: FastifyRequest, options: RouteOptions): Promise<A
 }
 
 async function search(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
-  refuseQuery(queryOf(request));
+  refuseQuery(queryFields(request));
   const { account, key } = admitted(request);
   const { canonical, filters, paging } = readSearch(jsonBody(request), options.maxDepth);
   const idempotency = idempotencyOf(request, `${canonical}\n${pagingIdentity(paging)}`);
@@ -137,8 +137,8 @@ async function search(request: FastifyRequest, options: RouteOptions): Promise<A
 
 async function enrich(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
   const { key } = admitted(request);
-  const { lookup } = readEnrich(queryOf(request));
-  const idempotency = idempotencyOf(request, companyKey(lookup));
+  const { lookup } = readEnrich(queryFields(request));
+  const idempotency = idempotencyOf(request, companyParameter(lookup));
   const { engine, suppressed } = await options.dataset(key.mode);
   const magic = magicOf(key, () => magicOfCompany(lookup), companyMiss(lookup));
   const work = () =>
@@ -152,8 +152,8 @@ async function enrich(request: FastifyRequest, options: RouteOptions): Promise<A
 
 async function employees(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
   const { account, key } = admitted(request);
-  const { lookup, paging } = readEmployees(queryOf(request), options.maxDepth);
-  const segment = companyKey(lookup);
+  const { lookup, paging } = readEmployees(queryFields(request), options.maxDepth);
+  const segment = companyParameter(lookup);
   const idempotency = idempotencyOf(request, `${segment}\n${pagingIdentity(paging)}`);
   const { engine, suppressed } = await options.dataset(key.mode);
   if (idempotency === undefined) checkCursorVersion(paging, engine.info().version);
@@ -224,16 +224,22 @@ function admitted(request: FastifyRequest) {
   return { account, key, rate };
 }
 
-const pagingIdentity = (paging: Paging): string =>
+const pagingIdentity = (paging: PageRequest): string =>
   `${paging.offset} ${paging.perPage} ${paging.cursorVersion === undefined ? "page" : `cursor ${paging.cursorVersion}`}`;
 
 // With an Idempotency-Key only after the stored reply: a lost one can still be fetched from an older dataset.
-function checkCursorVersion({ cursorVersion }: Paging, version: string): void {
+function checkCursorVersion({ cursorVersion }: PageRequest, version: string): void {
   if (cursorVersion === undefined || cursorVersion === version) return;
   throw invalid("cursor belongs to an earlier version of the dataset; begin again at page 1");
 }
 
-function boughtPage(found: RecordPage, paging: Paging, version: string, segment: string, target: string): Bought {
+function boughtPage(
+  found: RecordPage,
+  paging: PageRequest,
+  version: string,
+  segment: string,
+  target: string,
+): ChargedReply {
   const headers: Record<string, string> = {
     "x-dataset-version": version,
     "x-total-count": String(found.total),

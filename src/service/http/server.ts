@@ -7,7 +7,7 @@ import { RecentRequests } from "../console/recent.ts";
 import { SmallCounts } from "../people/small-counts.ts";
 import { addressOf } from "./address.ts";
 import { Admission } from "./admission.ts";
-import { App } from "./app.ts";
+import { HttpApp } from "./app.ts";
 import { Connections } from "./connections.ts";
 import { Cors } from "./cors.ts";
 import { FaultPlan } from "./faults.ts";
@@ -16,7 +16,7 @@ import { RateLimiter } from "./limits.ts";
 import { openLog, type ServiceLog, SILENT } from "./log.ts";
 import { type Metrics, openMetrics } from "./metrics.ts";
 import { needed } from "./missing-package.ts";
-import { type ServiceOptions, TIMEOUTS } from "./options.ts";
+import { SERVER_TIMEOUTS, type ServiceOptions } from "./options.ts";
 import { addPublicPages } from "./public-pages.ts";
 import { addRoutes } from "./routes.ts";
 import { openTelemetry, type Telemetry } from "./telemetry.ts";
@@ -45,7 +45,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const { store } = options;
   const clocks = { now: options.now ?? Date.now, monotonic: options.monotonic ?? (() => performance.now()) };
   const sleep = options.sleep ?? ((ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)));
-  const timeouts = { ...TIMEOUTS, ...options.timeouts };
+  const timeouts = { ...SERVER_TIMEOUTS, ...options.timeouts };
   const host = options.host ?? "127.0.0.1";
   const { dataset, look } = await serveDatasets(options.engine, options.testEngine, clocks, options.leftOut);
   const tls = options.tls === undefined ? undefined : await readTls(options.tls, clocks.now());
@@ -61,7 +61,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   await smallCounts.load();
   const hasConsole = options.console !== undefined && (await isConsoleBuilt());
   const recent = hasConsole ? new RecentRequests(clocks.now) : undefined;
-  const app = new App({
+  const app = new HttpApp({
     fastify,
     admission,
     limiter,
@@ -130,9 +130,9 @@ interface Closing extends Watchers {
   readonly look: () => void;
 }
 
-const portOf = (app: App): number => (app.http.server.address() as AddressInfo).port;
+const portOf = (app: HttpApp): number => (app.http.server.address() as AddressInfo).port;
 
-function running(app: App, url: string, parts: Closing): RunningService {
+function running(app: HttpApp, url: string, parts: Closing): RunningService {
   const { browser, log, look, metrics } = parts;
   const flushing = setInterval(() => {
     flushAll(parts).catch((error: unknown) => log.fault("flush", error));
@@ -160,7 +160,7 @@ const flushAll = async ({ limiter, smallCounts }: Pick<Closing, "limiter" | "sma
   await Promise.all([limiter.flush(), smallCounts.flush()]);
 };
 
-async function drain({ http, lifecycle }: App, closing: Closing): Promise<void> {
+async function drain({ http, lifecycle }: HttpApp, closing: Closing): Promise<void> {
   const { browser, drainMs, log, metrics, telemetry, unfollow } = closing;
   log.event("draining");
   unfollow?.();

@@ -20,7 +20,7 @@ export const TURNS: TurnBounds = {
 };
 
 /** Bounds by what somebody who runs a service says of them; of the rest as {@link TURNS}, as far as they fit. */
-export function boundsOf(said: {
+export function turnBoundsOf(said: {
   readonly all: number;
   readonly ofKey: number | undefined;
   readonly waiting: number | undefined;

@@ -1,13 +1,13 @@
 import { type Credits, credits, formatCredits, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { COSTED_CALLS, type CostedCall } from "../../shared/contract/records.ts";
 import { type Acting, audit } from "./chain/audit.ts";
-import { change, type Row, rowsOf, type Steps } from "./database.ts";
+import { change, type Row, type Steps, statementRows } from "./database.ts";
 import { StoreConflictError, UnknownAccountError } from "./errors.ts";
 import {
   type Account,
+  type AccountPlan,
   type AccountSummary,
   type DayCount,
-  type Plan,
   type PlanChanges,
   STANDARD_PLAN,
 } from "./ledger.ts";
@@ -18,7 +18,7 @@ export const ACCOUNT_COLUMNS = `SELECT a.id, a.name, a.suspended_at, p.name AS p
 export function storedAccount(row: Row): Account {
   const values = JSON.parse(row.costs as string) as Partial<Record<CostedCall, string>>;
   const costs = Object.fromEntries(COSTED_CALLS.map((call) => [call, credits(BigInt(values[call] ?? "0"))]));
-  const plan: Plan = {
+  const plan: AccountPlan = {
     name: row.plan as string,
     perMinute: Number(row.per_minute),
     perDay: Number(row.per_day),
@@ -42,7 +42,7 @@ export function* createAccount(id: string, name: string, { at, by, repeated }: A
   );
   const account = { id, name, plan: STANDARD_PLAN, suspendedAt: null };
   if (added === 0) {
-    const [row] = yield* rowsOf("SELECT name, created_at FROM accounts WHERE id = $1", id);
+    const [row] = yield* statementRows("SELECT name, created_at FROM accounts WHERE id = $1", id);
     if (repeated && row?.name === name && Number(row.created_at) === at) return account;
     throw new StoreConflictError(`an account named ${JSON.stringify(id)} exists already`);
   }
@@ -57,7 +57,7 @@ export function* createAccount(id: string, name: string, { at, by, repeated }: A
 }
 
 export function* suspendAccount(id: string, suspended: boolean, { at, by, repeated }: Acting): Steps<boolean> {
-  const [row] = yield* rowsOf("SELECT suspended_at FROM accounts WHERE id = $1", id);
+  const [row] = yield* statementRows("SELECT suspended_at FROM accounts WHERE id = $1", id);
   if (row === undefined) throw new UnknownAccountError(id);
   if ((row.suspended_at !== null) === suspended) return repeated;
   yield* change("UPDATE accounts SET suspended_at = $1 WHERE id = $2", suspended ? at : null, id);
@@ -84,8 +84,13 @@ export const accountSummary = (row: Row): AccountSummary => ({
 });
 
 /** @param lock keeps others from the plan until the transaction ends, where reading alone does not */
-export function* setPlan(accountId: string, changes: PlanChanges, lock: string, { at, by }: Acting): Steps<Plan> {
-  const [row] = yield* rowsOf(`${ACCOUNT_COLUMNS} WHERE a.id = $1${lock}`, accountId);
+export function* setPlan(
+  accountId: string,
+  changes: PlanChanges,
+  lock: string,
+  { at, by }: Acting,
+): Steps<AccountPlan> {
+  const [row] = yield* statementRows(`${ACCOUNT_COLUMNS} WHERE a.id = $1${lock}`, accountId);
   if (row === undefined) throw new UnknownAccountError(accountId);
   const { plan } = storedAccount(row);
   const changed = { ...plan, ...changes, costs: { ...plan.costs, ...changes.costs } };
@@ -104,7 +109,7 @@ function toldOf({ costs = {}, ...rest }: PlanChanges): Readonly<Record<string, u
 /** A million credits: far above any price, and far below where sums of prices leave 64 bits. */
 const MAX_PRICE: Credits = credits(1_000_000n * 1_000_000n);
 
-function checkPlan(plan: Plan): void {
+function checkPlan(plan: AccountPlan): void {
   for (const [name, value] of [
     ["per minute", plan.perMinute],
     ["per day", plan.perDay],
@@ -125,7 +130,7 @@ function checkPlan(plan: Plan): void {
 }
 
 /** Costs are kept as JSON with millionths as texts: no float on the way. */
-function* writePlan(accountId: string, { costs, name, perDay, perMinute, smallCounts }: Plan): Steps<void> {
+function* writePlan(accountId: string, { costs, name, perDay, perMinute, smallCounts }: AccountPlan): Steps<void> {
   const texts = JSON.stringify(Object.fromEntries(COSTED_CALLS.map((call) => [call, costs[call].toString()])));
   yield* change(
     `INSERT INTO plans (account_id, name, per_minute, per_day, costs, small_counts) VALUES ($1, $2, $3, $4, $5, $6)

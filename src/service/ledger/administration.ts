@@ -5,7 +5,7 @@ import { type Acting, operationNamed } from "./chain/audit.ts";
 import type { Steps } from "./database.ts";
 import { StoreConflictError } from "./errors.ts";
 import type { MoneyRequest, Place } from "./facts.ts";
-import { createKey, KEY_DETAILS, keyDetail, revokeKey, updateKey } from "./key-steps.ts";
+import { createKeyStep, KEY_DETAILS, keyDetail, revokeKey, updateKey } from "./key-steps.ts";
 import type { Act, Adjusted, Adjustment, Administration, Balance, KeyMode } from "./ledger.ts";
 import type { LedgerDatabase } from "./ledger-database.ts";
 import { auditQuery, auditRow, entriesQuery, ledgerEntry, usageQuery, usageRow } from "./listing.ts";
@@ -47,7 +47,7 @@ export function administration(database: LedgerDatabase, { actor, balance, forge
     createAccount: (id, name, act) => acts(act, (acting) => createAccount(id, name, acting)),
     listAccounts: async () => (await database.read(ACCOUNT_LIST, now())).map(accountSummary),
     suspendAccount: (id, suspended, act) => acts(act, (acting) => suspendAccount(id, suspended, acting)),
-    createKey: (key, act) => acts(act, (acting) => createKey(key, acting)),
+    createKey: (key, act) => acts(act, (acting) => createKeyStep(key, acting)),
     async listKeys(accountId) {
       const sql = `${KEY_DETAILS} WHERE k.account_id = $1 ORDER BY k.created_at, k.id`;
       return (await database.read(sql, accountId)).map(keyDetail);

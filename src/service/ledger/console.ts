@@ -9,7 +9,7 @@ import type {
 } from "../admin/console-store.ts";
 import { IDEMPOTENCY_TTL_MS, type KeyMode, type StoredReply } from "../http/basics.ts";
 import { audit } from "./chain/audit.ts";
-import { change, type Durability, type Row, rowsOf, type Steps } from "./database.ts";
+import { change, type Durability, type Row, type Steps, statementRows } from "./database.ts";
 
 const LINK_COLUMNS = "hash, account_id, role, created_at, expires_at";
 const SESSION_COLUMNS = "id, hash, proof_hash, account_id, role, key_hash, created_at, seen_at, expires_at";
@@ -154,7 +154,10 @@ function segmentsOf(database: ConsoleDatabase, now: () => number): Segments {
 }
 
 function* redeem(hash: string, session: Omit<ConsoleSession, "accountId" | "role">) {
-  const [link] = yield* rowsOf("SELECT account_id, role, expires_at, used_at FROM console_links WHERE hash = $1", hash);
+  const [link] = yield* statementRows(
+    "SELECT account_id, role, expires_at, used_at FROM console_links WHERE hash = $1",
+    hash,
+  );
   if (link === undefined || Number(link.expires_at) <= session.createdAt) return undefined;
   const found = { accountId: link.account_id as string, role: link.role as ConsoleRole };
   const taken = yield* change(
@@ -163,7 +166,7 @@ function* redeem(hash: string, session: Omit<ConsoleSession, "accountId" | "role
   );
   // Taken by this very session: its first try was committed and the word of it was lost.
   if (taken === 0) {
-    const [again] = yield* rowsOf("SELECT 1 FROM console_sessions WHERE id = $1", session.id);
+    const [again] = yield* statementRows("SELECT 1 FROM console_sessions WHERE id = $1", session.id);
     return again === undefined ? undefined : found;
   }
   yield* insertSession({ ...session, ...found });
@@ -204,7 +207,7 @@ function* addSession(session: ConsoleSession): Steps<void> {
 function* endSession(id: string, actor: string, at: number): Steps<boolean> {
   const ended = yield* change("UPDATE console_sessions SET ended_at = $1 WHERE id = $2 AND ended_at IS NULL", at, id);
   if (ended === 0) return false;
-  const [row] = yield* rowsOf("SELECT account_id, role FROM console_sessions WHERE id = $1", id);
+  const [row] = yield* statementRows("SELECT account_id, role FROM console_sessions WHERE id = $1", id);
   const acted = { actor, action: "session.ended", accountId: row?.account_id as string, target: id };
   yield* audit({ ...acted, changed: [["session", id]], detail: { role: row?.role } }, at);
   return true;

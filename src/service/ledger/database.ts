@@ -5,22 +5,22 @@ export type Row = Record<string, unknown>;
  * `id` is the number of a hold: a text, and a whole number on SQLite. `utf8` is a text that may be given as its
  * bytes, so that they are not made a text first.
  */
-export type ColumnType = "text" | "utf8" | "bigint" | "integer" | "id";
+export type SqlType = "text" | "utf8" | "bigint" | "integer" | "id";
 
 /** `$1`, `$2` ... stand for the values. With `rows`, `%` stands for a list of tuples, one for each row. */
-export type Statement =
+export type PreparedStatement =
   | { readonly sql: string; readonly values: readonly unknown[] }
-  | { readonly sql: string; readonly types: readonly ColumnType[]; readonly rows: readonly (readonly unknown[])[] };
+  | { readonly sql: string; readonly types: readonly SqlType[]; readonly rows: readonly (readonly unknown[])[] };
 
-export interface Result {
+export interface StatementResult {
   readonly rows: readonly Row[];
   readonly changed: number;
 }
 
 /** Statements that depend on results, however they are run: so what the ledger asks of its database is written once. */
-export type Steps<Value> = Generator<Statement, Value, Result>;
+export type Steps<Value> = Generator<PreparedStatement, Value, StatementResult>;
 
-export function* rowsOf(sql: string, ...values: readonly unknown[]): Steps<readonly Row[]> {
+export function* statementRows(sql: string, ...values: readonly unknown[]): Steps<readonly Row[]> {
   return (yield { sql, values }).rows;
 }
 
@@ -33,7 +33,7 @@ const PAGE_ROWS = 500;
 /** Visits all rows of a query that has a column `id`, in its order, a page at a time. */
 export function* inPages(sql: string, visit: (rows: readonly Row[]) => void): Steps<void> {
   for (let last: unknown; ; ) {
-    const page = yield* rowsOf(
+    const page = yield* statementRows(
       `SELECT * FROM (${sql}) AS found ${last === undefined ? "" : "WHERE id > $1"} ORDER BY id LIMIT ${PAGE_ROWS}`,
       ...(last === undefined ? [] : [last]),
     );
@@ -43,15 +43,15 @@ export function* inPages(sql: string, visit: (rows: readonly Row[]) => void): St
   }
 }
 
-export function runNow<Value>(steps: Steps<Value>, execute: (statement: Statement) => Result): Value {
+export function runNow<Value>(steps: Steps<Value>, execute: (statement: PreparedStatement) => StatementResult): Value {
   let step = steps.next();
   while (!step.done) step = steps.next(execute(step.value));
   return step.value;
 }
 
-export async function run<Value>(
+export async function runStatement<Value>(
   steps: Steps<Value>,
-  execute: (statement: Statement) => Promise<Result>,
+  execute: (statement: PreparedStatement) => Promise<StatementResult>,
 ): Promise<Value> {
   let step = steps.next();
   while (!step.done) step = steps.next(await execute(step.value));

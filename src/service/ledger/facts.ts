@@ -1,6 +1,6 @@
 import type { Credits } from "../../shared/contract/money.ts";
 import { type HoldState, LedgerInvariantError } from "./errors.ts";
-import type { Budget, EntryKind, HoldRequest, KeyMode, Settlement, StoredReply } from "./ledger.ts";
+import type { EntryKind, HoldRequest, HoldSettlement, KeyBudget, KeyMode, StoredReply } from "./ledger.ts";
 
 /** Whose money: live and test credits of an account never meet. */
 export interface Place {
@@ -10,7 +10,7 @@ export interface Place {
 
 export type MoneyRequest =
   | { readonly kind: "hold"; readonly holdId?: string; readonly request: HoldRequest }
-  | { readonly kind: "settle"; readonly settlement: Settlement }
+  | { readonly kind: "settle"; readonly settlement: HoldSettlement }
   | {
       readonly kind: "release";
       readonly holdId: string;
@@ -63,12 +63,12 @@ export interface KeyFacts extends Principal {
   readonly origin: string;
 }
 
-export interface Capped extends Budget {
+export interface Capped extends KeyBudget {
   readonly origin: string;
 }
 
 /** An adjustment or refund that is entered already. */
-export interface Operation {
+export interface MoneyOperation {
   readonly kind: EntryKind;
   readonly amount: Credits;
   readonly refundOf: string | null;
@@ -102,7 +102,7 @@ export interface Facts {
   readonly money: ReadonlyMap<string, Money>;
   readonly holds: ReadonlyMap<string, Hold>;
   readonly records: ReadonlyMap<string, ReplyRecord>;
-  readonly operations: ReadonlyMap<string, Operation>;
+  readonly operations: ReadonlyMap<string, MoneyOperation>;
   /** By id: of a key that is no row there is nothing to know. */
   readonly keys: ReadonlyMap<string, KeyFacts>;
   readonly sessions: ReadonlyMap<string, Principal>;

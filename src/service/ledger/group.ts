@@ -1,6 +1,6 @@
 import { credits } from "../../shared/contract/money.ts";
 import { REPLY_COLUMNS, replyDigest, valuesOf } from "./chain/links.ts";
-import { type ColumnType, type Row, rowsOf, type Steps } from "./database.ts";
+import { type Row, type SqlType, type Steps, statementRows } from "./database.ts";
 import type { HoldState } from "./errors.ts";
 import {
   type Asked,
@@ -12,7 +12,7 @@ import {
   type KeyFacts,
   type Links,
   type Money,
-  type Operation,
+  type MoneyOperation,
   type Place,
   type Principal,
   placeKey,
@@ -136,7 +136,7 @@ export function* readGroup(group: readonly Asked[], { instances, lock, now }: Gr
         [...holds.keys()].map((id) => [id]),
       );
   const numbered = group.some(({ request }) => request.kind === "hold" && request.holdId === undefined);
-  const [last] = numbered ? yield* rowsOf("SELECT COALESCE(MAX(id), 0) AS id FROM holds") : [];
+  const [last] = numbered ? yield* statementRows("SELECT COALESCE(MAX(id), 0) AS id FROM holds") : [];
   return {
     now,
     money: money ?? (yield* readMoney([...places.values()], "", links.heads)),
@@ -207,7 +207,7 @@ function* readSessions(ids: readonly string[]): Steps<Facts["sessions"]> {
 
 type Tuples = readonly (readonly unknown[])[];
 
-function* look(sql: string, types: readonly ColumnType[], rows: Tuples): Steps<readonly Row[]> {
+function* look(sql: string, types: readonly SqlType[], rows: Tuples): Steps<readonly Row[]> {
   return rows.length === 0 ? [] : (yield { sql, types, rows }).rows;
 }
 
@@ -215,7 +215,7 @@ const placeOf = (row: Row): Place => ({ accountId: row.account_id as string, mod
 
 const timeOf = (value: unknown): number | null => (value === null ? null : Number(value));
 
-const operationOf = (row: Row): Operation => ({
+const operationOf = (row: Row): MoneyOperation => ({
   kind: row.kind as EntryKind,
   amount: credits(row.amount as bigint),
   refundOf: row.refund_of === null ? null : String(row.refund_of),

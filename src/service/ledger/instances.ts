@@ -2,9 +2,9 @@ import { randomBytes } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { kill, pid } from "node:process";
-import { change, type Row, rowsOf, type Steps } from "./database.ts";
+import { change, type Row, type Steps, statementRows } from "./database.ts";
 
-export interface ProcessIdentity {
+export interface InstanceIdentity {
   readonly pid: number;
   /** In the system's own unit; empty where it does not tell. */
   readonly started: string;
@@ -34,7 +34,7 @@ function firstOf(...readers: readonly (() => string)[]): string {
   return "";
 }
 
-export function thisProcess(): ProcessIdentity {
+export function thisInstance(): InstanceIdentity {
   const machineId = firstOf(
     () => readFileSync("/etc/machine-id", "latin1"),
     () => readFileSync("/var/lib/dbus/machine-id", "latin1"),
@@ -60,7 +60,7 @@ function wasRebooted(owner: string, self: string): boolean {
  * The process table decides; from elsewhere only the heartbeat. A stopped process lives.
  * @param silentMs since its heartbeat
  * @param local whether all its processes are on one machine: then one that ran before its last start is gone */
-export function isAlive(owner: ProcessIdentity, self: ProcessIdentity, silentMs: number, local: boolean): boolean {
+export function isAlive(owner: InstanceIdentity, self: InstanceIdentity, silentMs: number, local: boolean): boolean {
   if (owner.machine !== self.machine) {
     return !(local && wasRebooted(owner.machine, self.machine)) && silentMs <= SILENCE_MS;
   }
@@ -82,7 +82,7 @@ export class Instances {
   readonly id = randomBytes(8).toString("hex");
   /** What {@link isAlive} reads of a hold `h` and the instance `i` that owns it. */
   readonly columns: string;
-  readonly #self = thisProcess();
+  readonly #self = thisInstance();
   readonly #clock: string;
 
   /** @param clock SQL for the database's own time in ms, where processes with other clocks meet; else `NULL` */
@@ -114,7 +114,7 @@ export class Instances {
   }
 
   *prune(now: number): Steps<void> {
-    const silent = yield* rowsOf(
+    const silent = yield* statementRows(
       `SELECT id AS owner, pid, started, machine, heartbeat_at, ${this.#clock} AS clock FROM instances i
        WHERE heartbeat_at < COALESCE(${this.#clock}, $1) - ${FORGET_MS}
          AND NOT EXISTS (SELECT 1 FROM holds h WHERE h.owner = i.id AND h.state = 'pending')`,

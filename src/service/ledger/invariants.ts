@@ -1,4 +1,4 @@
-import { rowsOf, type Steps } from "./database.ts";
+import { type Steps, statementRows } from "./database.ts";
 
 const SUMS = `SELECT e.account_id, e.mode, e.day, h.key_id, h.call, SUM(CASE WHEN e.kind = 'charge' THEN 1 ELSE 0 END) AS calls,
     SUM(CASE WHEN e.kind = 'charge' THEN -e.amount ELSE 0 END) AS charged,
@@ -87,6 +87,7 @@ const INVARIANTS: readonly string[] = [
 
 export function* verifySums(): Steps<readonly string[]> {
   const breaches: string[] = [];
-  for (const sql of INVARIANTS) for (const row of yield* rowsOf(sql)) breaches.push(String(Object.values(row)[0]));
+  for (const sql of INVARIANTS)
+    for (const row of yield* statementRows(sql)) breaches.push(String(Object.values(row)[0]));
   return breaches;
 }

@@ -1,8 +1,8 @@
 import { type Credits, credits, formatCredits } from "../../shared/contract/money.ts";
 import { type Acting, audit } from "./chain/audit.ts";
-import { change, type Row, rowsOf, type Steps } from "./database.ts";
+import { change, type Row, type Steps, statementRows } from "./database.ts";
 import { StoreConflictError, UnknownAccountError } from "./errors.ts";
-import type { Budget, KeyChanges, KeyDetail, KeyMode, NewKey, Scope, StoredKey } from "./ledger.ts";
+import type { KeyBudget, KeyChanges, KeyDetail, KeyMode, NewKey, Scope, StoredKey } from "./ledger.ts";
 
 export const KEY_COLUMNS = `SELECT k.id, k.name, k.mode, k.prefix, k.hash, k.account_id, k.created_at, k.revoked_at, k.expires_at,
   k.scopes, COALESCE(k.origin, k.id) AS origin, a.name AS account_name FROM keys k JOIN accounts a ON a.id = k.account_id`;
@@ -39,18 +39,18 @@ export const keyDetail = (row: Row): KeyDetail => ({
   spent: credits(row.spent as bigint),
 });
 
-const budgetOf = (...[cap, spent, held]: readonly unknown[]): Budget => ({
+const budgetOf = (...[cap, spent, held]: readonly unknown[]): KeyBudget => ({
   cap: credits(cap as bigint),
   spent: credits(spent as bigint),
   held: credits(held as bigint),
 });
 
-export function* createKey(key: NewKey, { at, by, repeated }: Acting): Steps<void> {
+export function* createKeyStep(key: NewKey, { at, by, repeated }: Acting): Steps<void> {
   const { accountId, createdAt, hash, id, mode, name, prefix, rotatedFrom } = key;
-  if ((yield* rowsOf("SELECT 1 FROM accounts WHERE id = $1", accountId)).length === 0) {
+  if ((yield* statementRows("SELECT 1 FROM accounts WHERE id = $1", accountId)).length === 0) {
     throw new UnknownAccountError(accountId);
   }
-  const [found] = yield* rowsOf("SELECT id, hash FROM keys WHERE id = $1 OR hash = $2", id, hash);
+  const [found] = yield* statementRows("SELECT id, hash FROM keys WHERE id = $1 OR hash = $2", id, hash);
   if (found !== undefined) {
     if (repeated && found.id === id && found.hash === hash) return;
     throw new StoreConflictError(`a key ${id}, or one with the same secret, exists already`);
@@ -74,7 +74,7 @@ export function* createKey(key: NewKey, { at, by, repeated }: Acting): Steps<voi
 }
 
 function* originOf(id: string, { accountId, mode }: NewKey): Steps<string> {
-  const [row] = yield* rowsOf(`${KEY_COLUMNS} WHERE k.id = $1`, id);
+  const [row] = yield* statementRows(`${KEY_COLUMNS} WHERE k.id = $1`, id);
   const old = row === undefined ? undefined : storedKey(row);
   if (old?.accountId === accountId && old.mode === mode && old.revokedAt === null) return old.origin;
   throw new StoreConflictError(`there is no ${mode} key ${id} of this account to rotate, or it is revoked`);
@@ -92,19 +92,19 @@ const toldOf = ({ expiresAt, maxCredits, name, scopes }: KeyChanges): Readonly<R
 export function* revokeKey(id: string, { at, by, repeated }: Acting): Steps<boolean> {
   const sql = "UPDATE keys SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL";
   if ((yield* change(sql, at, id)) === 1) {
-    const [row] = yield* rowsOf("SELECT account_id FROM keys WHERE id = $1", id);
+    const [row] = yield* statementRows("SELECT account_id FROM keys WHERE id = $1", id);
     const accountId = (row?.account_id ?? null) as string | null;
     yield* audit({ actor: by, action: "keys.revoke", accountId, target: id, detail: {}, changed: [["key", id]] }, at);
     return true;
   }
   if (!repeated) return false;
-  return (yield* rowsOf("SELECT 1 FROM keys WHERE id = $1 AND revoked_at = $2", id, at)).length === 1;
+  return (yield* statementRows("SELECT 1 FROM keys WHERE id = $1 AND revoked_at = $2", id, at)).length === 1;
 }
 
 /** @param lock keeps others from the key, and its money from moving while the budget is made from it */
 export function* updateKey(id: string, changes: KeyChanges, lock: string, { at, by }: Acting): Steps<KeyDetail> {
-  yield* rowsOf(`SELECT 1 FROM keys p WHERE p.id = $1${lock}`, id);
-  const [found] = yield* rowsOf(`${KEY_COLUMNS} WHERE k.id = $1`, id);
+  yield* statementRows(`SELECT 1 FROM keys p WHERE p.id = $1${lock}`, id);
+  const [found] = yield* statementRows(`${KEY_COLUMNS} WHERE k.id = $1`, id);
   if (found === undefined) throw new StoreConflictError(`there is no key ${id}`);
   const key = storedKey(found);
   if (key.revokedAt !== null) throw new StoreConflictError(`key ${id} is revoked, and stays so: make another`);
@@ -120,15 +120,15 @@ export function* updateKey(id: string, changes: KeyChanges, lock: string, { at, 
   const act = { actor: by, action: "keys.set", accountId, target: id, detail: { mode, origin, ...detail } };
   const cap = changes.maxCredits === undefined ? [] : ([["cap", origin]] as const);
   yield* audit({ ...act, changed: [["key", id], ...cap] }, at);
-  const [row] = yield* rowsOf(`${KEY_DETAILS} WHERE k.id = $1`, id);
+  const [row] = yield* statementRows(`${KEY_DETAILS} WHERE k.id = $1`, id);
   return keyDetail(row ?? {});
 }
 
 /** A cap counts from the first day of the key: what it spent and holds is read from the ledger itself. */
 function* setCap({ accountId, mode, origin }: StoredKey, cap: Credits | null, lock: string): Steps<void> {
   const locked = `SELECT 1 FROM balances p WHERE p.account_id = $1 AND p.mode = $2${lock}`;
-  yield* rowsOf(locked, accountId, mode);
-  const [row] = yield* rowsOf(BUDGET_OF, accountId, mode, origin);
+  yield* statementRows(locked, accountId, mode);
+  const [row] = yield* statementRows(BUDGET_OF, accountId, mode, origin);
   const { held, spent } = budgetOf(0n, row?.spent ?? 0n, row?.held ?? 0n);
   yield* change("DELETE FROM budgets WHERE key_id = $1", origin);
   if (cap === null) return;

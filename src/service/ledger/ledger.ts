@@ -7,7 +7,7 @@ import type { PeopleStore } from "../people/people-store.ts";
 export { IDEMPOTENCY_TTL_MS, type KeyMode, type StoredReply } from "../http/basics.ts";
 
 /** A plan: what its keys may call how often, and what a call costs. */
-export interface Plan {
+export interface AccountPlan {
   readonly name: string;
   readonly perMinute: number;
   readonly perDay: number;
@@ -17,12 +17,12 @@ export interface Plan {
   readonly costs: Readonly<Record<CostedCall, Credits>>;
 }
 
-export type PlanChanges = Partial<Omit<Plan, "costs">> & { readonly costs?: Partial<Plan["costs"]> };
+export type PlanChanges = Partial<Omit<AccountPlan, "costs">> & { readonly costs?: Partial<AccountPlan["costs"]> };
 
 const ONE_CREDIT = credits(1_000_000n);
 
 /** The plan of an account that was given no other. */
-export const STANDARD_PLAN: Plan = {
+export const STANDARD_PLAN: AccountPlan = {
   name: "standard",
   perMinute: 600,
   perDay: 100_000,
@@ -65,7 +65,7 @@ export interface Spender extends StoredKey {
 }
 
 /** What a key, with those it was rotated from and to, may be charged in all. `0 <= spent + held <= cap`. */
-export interface Budget {
+export interface KeyBudget {
   readonly cap: Credits;
   readonly spent: Credits;
   readonly held: Credits;
@@ -74,7 +74,7 @@ export interface Budget {
 export interface KeyDetail extends StoredKey {
   /** Of the last call, written within a second of it; null: never used. */
   readonly lastUsedAt: number | null;
-  readonly budget: Budget | null;
+  readonly budget: KeyBudget | null;
   readonly spent: Credits;
 }
 
@@ -121,7 +121,7 @@ export interface Balance {
 export interface Account {
   readonly id: string;
   readonly name: string;
-  readonly plan: Plan;
+  readonly plan: AccountPlan;
   readonly suspendedAt: number | null;
 }
 
@@ -229,7 +229,7 @@ export interface HoldRequest {
 export type HoldOutcome =
   | { readonly kind: "held"; readonly holdId: string; readonly balance: Credits; readonly held: Credits }
   | { readonly kind: "insufficient"; readonly balance: Credits; readonly held: Credits }
-  | ({ readonly kind: "over_cap" } & Budget)
+  | ({ readonly kind: "over_cap" } & KeyBudget)
   /** Key or session came to its end after it was let in: 401, or 403 where its account is suspended. */
   | { readonly kind: "key_ended"; readonly why: "revoked" | "expired" | "suspended" | "signed_out" }
   /** With what was charged for the reply when it was answered first. */
@@ -237,7 +237,7 @@ export type HoldOutcome =
   | { readonly kind: "in_flight" }
   | { readonly kind: "mismatch" };
 
-export interface Settlement {
+export interface HoldSettlement {
   readonly holdId: string;
   readonly amount: Credits;
   /** What the amount is made of: credits a row x rows. */
@@ -267,7 +267,7 @@ export interface Administration {
   updateKey(id: string, changes: KeyChanges, act?: Act): Promise<KeyDetail>;
   revokeKey(keyId: string, act?: Act): Promise<boolean>;
   /** What is not named stays as it is, also where somebody else changes it at the same time. @returns the whole plan */
-  setPlan(accountId: string, changes: PlanChanges, act?: Act): Promise<Plan>;
+  setPlan(accountId: string, changes: PlanChanges, act?: Act): Promise<AccountPlan>;
 
   /** Adds credits. @throws StoreConflictError where the reference was used for something else */
   grant(accountId: string, mode: KeyMode, amount: Credits, adjustment: string | Adjustment): Promise<Adjusted>;
@@ -296,7 +296,7 @@ export interface Store extends Administration {
   /** Reserves credits until the hold resolves. An idempotency key is looked up first, so a replay needs no balance. */
   hold(request: HoldRequest): Promise<HoldOutcome>;
   /** Charges, refunds the difference, stores the reply. Rejects with HoldResolvedError where it was resolved before. */
-  settle(settlement: Settlement): Promise<{ readonly reply: StoredReply; readonly balance: Credits }>;
+  settle(settlement: HoldSettlement): Promise<{ readonly reply: StoredReply; readonly balance: Credits }>;
   /** Gives all back, also the charge of a `settle` that was rejected in doubt. @returns the balance */
   release(holdId: string): Promise<Credits>;
 

@@ -2,7 +2,7 @@ import type { StoredReply } from "../http/basics.ts";
 import type { KeptFilters, KeptReply, PeopleStore } from "../people/people-store.ts";
 import { audit } from "./chain/audit.ts";
 import { replyDigest } from "./chain/links.ts";
-import { change, rowsOf, type Steps } from "./database.ts";
+import { change, type Steps, statementRows } from "./database.ts";
 import type { LedgerDatabase } from "./ledger-database.ts";
 
 /** Replies of a thousand people are half a megabyte. */
@@ -83,7 +83,11 @@ function* replace({ digest, holdId, requestHash }: Found, { body, headers, statu
 function* remove(these: readonly KeptFilters[]): Steps<void> {
   for (const { accountId, filters, id, kind } of these) {
     const [table, name] = kind === "export" ? ["console_exports", "id"] : ["console_segments", "name"];
-    const [row] = yield* rowsOf(`SELECT filters FROM ${table} WHERE account_id = $1 AND ${name} = $2`, accountId, id);
+    const [row] = yield* statementRows(
+      `SELECT filters FROM ${table} WHERE account_id = $1 AND ${name} = $2`,
+      accountId,
+      id,
+    );
     if (row?.filters === filters)
       yield* change(`DELETE FROM ${table} WHERE account_id = $1 AND ${name} = $2`, accountId, id);
   }

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as setPause } from "node:timers";
 import type { Pool, PoolClient, QueryResult } from "pg";
-import type { Durability, Result, Row, Statement } from "./database.ts";
+import type { Durability, PreparedStatement, Row, StatementResult } from "./database.ts";
 import { StoreUnavailableError } from "./errors.ts";
 import { assertSchema } from "./schemas.ts";
 
@@ -16,7 +16,7 @@ interface PostgresFailure extends Error {
   readonly hostname?: string;
 }
 
-export const isTransient = (error: unknown): boolean => {
+export const isTransientFailure = (error: unknown): boolean => {
   const { code, severity, message } = error as PostgresFailure;
   if (severity !== undefined) return code !== undefined && TRANSIENT.test(code);
   return CONNECTION.test(`${code ?? ""} ${message}`);
@@ -29,7 +29,7 @@ export function unavailable(error: unknown, inDoubt = false): unknown {
     const where = `there is no host ${hostname ?? "of that name"}; check the address of the database`;
     return new StoreUnavailableError(`the ledger's database cannot be reached: ${where}`, { cause: error });
   }
-  if (severity === undefined && !isTransient(error)) return error;
+  if (severity === undefined && !isTransientFailure(error)) return error;
   const message = `the ledger's database cannot be used: ${(error as Error).message}`;
   return new StoreUnavailableError(message, { cause: error, inDoubt });
 }
@@ -43,7 +43,7 @@ export class CommitInDoubt extends Error {
   }
 }
 
-export type Execute = (statement: Statement) => Promise<Result>;
+export type Execute = (statement: PreparedStatement) => Promise<StatementResult>;
 
 type Left = () => number;
 
@@ -90,7 +90,7 @@ export class PostgresSession {
         return value;
       } catch (thrown) {
         const error = thrown instanceof CommitInDoubt ? thrown.cause : thrown;
-        if (!isTransient(error)) throw unavailable(error);
+        if (!isTransientFailure(error)) throw unavailable(error);
         const ms = Math.min(10 * 2 ** attempt, 250) * (0.5 + (randomBytes(1)[0] ?? 0) / 256);
         this.#away = left() <= ms;
         if (this.#away) throw unavailable(error);
@@ -178,14 +178,15 @@ export class PostgresSession {
   }
 }
 
-const isBroken = (error: unknown): boolean => (error as PostgresFailure).severity === undefined && isTransient(error);
+const isBroken = (error: unknown): boolean =>
+  (error as PostgresFailure).severity === undefined && isTransientFailure(error);
 
 async function commit(client: PoolClient, left: Left): Promise<void> {
   try {
     const { command } = await timed(client, "COMMIT", [], left);
     if (command !== "COMMIT") throw new Error("the database rolled back what it was told to commit");
   } catch (error) {
-    throw isTransient(error) ? new CommitInDoubt(error) : error;
+    throw isTransientFailure(error) ? new CommitInDoubt(error) : error;
   }
 }
 
@@ -210,14 +211,14 @@ function timed(client: PoolClient, text: string, values: unknown[], left: Left):
 }
 
 /** One statement. @param left ms that its answer may take */
-async function ask(client: PoolClient, statement: Statement, left: Left): Promise<Result> {
+async function ask(client: PoolClient, statement: PreparedStatement, left: Left): Promise<StatementResult> {
   const { text, values } = numbered(statement);
   const { rows, rowCount } = await timed(client, text, values, left);
   return { rows: rows as Row[], changed: rowCount ?? 0 };
 }
 
 /** The tuples of a statement as parameters with their types: PostgreSQL takes them for texts otherwise. */
-function numbered(statement: Statement): { readonly text: string; readonly values: unknown[] } {
+function numbered(statement: PreparedStatement): { readonly text: string; readonly values: unknown[] } {
   if (!("rows" in statement)) return { text: statement.sql, values: [...statement.values] };
   const { rows, sql, types } = statement;
   const names = types.map((type) => (type === "id" || type === "utf8" ? "text" : type));

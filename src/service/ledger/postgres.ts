@@ -2,7 +2,7 @@ import type { Pool } from "pg";
 import { needed } from "../http/missing-package.ts";
 import { headOf, verifyChain } from "./chain/check.ts";
 import { anchoredClock } from "./clock.ts";
-import { change, type Durability, type Row, rowsOf, run, type Steps } from "./database.ts";
+import { change, type Durability, type Row, runStatement, type Steps, statementRows } from "./database.ts";
 import { HoldResolvedError, StoreUnavailableError } from "./errors.ts";
 import { type MoneyRequest, type Outcome, type Place, placeKey } from "./facts.ts";
 import { readGroup } from "./group.ts";
@@ -10,11 +10,11 @@ import { Instances } from "./instances.ts";
 import { verifySums } from "./invariants.ts";
 import { GROUP_SIZE, type KeyMode, type LedgerOptions, PATIENCE_MS, type Store } from "./ledger.ts";
 import type { LedgerDatabase } from "./ledger-database.ts";
-import { CommitInDoubt, type Execute, isTransient, PostgresSession, unavailable } from "./postgres-session.ts";
+import { CommitInDoubt, type Execute, isTransientFailure, PostgresSession, unavailable } from "./postgres-session.ts";
 import { decide } from "./rules.ts";
 import { POSTGRES_SCHEMA } from "./schema.ts";
 import { makePostgresTables } from "./schemas.ts";
-import type { Verified } from "./sqlite-file.ts";
+import type { VerifiedFile } from "./sqlite-file.ts";
 import { ledgerStore } from "./store.ts";
 import { writeGroup } from "./writes.ts";
 
@@ -133,7 +133,7 @@ class PostgresLedger implements LedgerDatabase {
 
   change<Value>(durability: Durability, work: (repeated: boolean) => Steps<Value>): Promise<Value> {
     return this.#session.retried((repeated, left) =>
-      this.#session.transaction(durability, (execute) => run(work(repeated), execute), left),
+      this.#session.transaction(durability, (execute) => runStatement(work(repeated), execute), left),
     );
   }
 
@@ -215,9 +215,9 @@ class PostgresLedger implements LedgerDatabase {
     let decided: readonly Outcome[] = [];
     const attempt = async (execute: Execute): Promise<readonly Outcome[]> => {
       const options = { instances: this.instances, now: this.#now(), lock: place };
-      const facts = await run(readGroup(jobs, options), execute);
+      const facts = await runStatement(readGroup(jobs, options), execute);
       const { outcomes, writes } = decide(facts, jobs);
-      await run(writeGroup(writes, facts.links, options), execute);
+      await runStatement(writeGroup(writes, facts.links, options), execute);
       decided = outcomes;
       return outcomes;
     };
@@ -240,16 +240,16 @@ class PostgresLedger implements LedgerDatabase {
   }
 }
 
-export const verifyPostgres = async (execute: Execute): Promise<Verified> => ({
+export const verifyPostgres = async (execute: Execute): Promise<VerifiedFile> => ({
   breaches: await findBreaches(execute),
   notes: [],
-  head: await run(headOf(), execute),
+  head: await runStatement(headOf(), execute),
 });
 
 const findBreaches = async (execute: Execute): Promise<readonly string[]> => [
-  ...(await run(missingTriggers(), execute)),
-  ...(await run(planned(verifySums(), "nestloop"), execute)),
-  ...(await run(planned(verifyChain(), "hashjoin", "mergejoin"), execute)),
+  ...(await runStatement(missingTriggers(), execute)),
+  ...(await runStatement(planned(verifySums(), "nestloop"), execute)),
+  ...(await runStatement(planned(verifyChain(), "hashjoin", "mergejoin"), execute)),
 ];
 
 /**
@@ -268,14 +268,14 @@ const TRIGGERS = `SELECT t.tgname AS name FROM pg_trigger t JOIN pg_class c ON c
 
 /** A trigger that is gone or switched off refuses nothing. */
 function* missingTriggers(): Steps<readonly string[]> {
-  const found = new Set((yield* rowsOf(TRIGGERS)).map(({ name }) => name as string));
+  const found = new Set((yield* statementRows(TRIGGERS)).map(({ name }) => name as string));
   const known = [...POSTGRES_SCHEMA.matchAll(/CREATE TRIGGER (\w+)/g)].map(([, name]) => name ?? "");
   const missing = known.filter((name) => !found.has(name));
   return missing.map((name) => `schema: the trigger ${name} is gone or switched off`);
 }
 
 const isUnavailable = (error: unknown): boolean =>
-  error instanceof StoreUnavailableError && (error.cause === undefined || isTransient(error.cause));
+  error instanceof StoreUnavailableError && (error.cause === undefined || isTransientFailure(error.cause));
 
 function refuse(job: Job, error: unknown): void {
   const doubtful = job.earlier !== undefined && error instanceof StoreUnavailableError;

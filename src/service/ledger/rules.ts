@@ -18,8 +18,8 @@ import {
   type Hold,
   type KeyFacts,
   type Money,
+  type MoneyOperation,
   type MoneyRequest,
-  type Operation,
   type Outcome,
   type Place,
   type Principal,
@@ -30,7 +30,7 @@ import {
   type Settled,
   type Writes,
 } from "./facts.ts";
-import { type HoldOutcome, type HoldRequest, IDEMPOTENCY_TTL_MS, type Settlement } from "./ledger.ts";
+import { type HoldOutcome, type HoldRequest, type HoldSettlement, IDEMPOTENCY_TTL_MS } from "./ledger.ts";
 
 /** Nine billion credits: exact as a JSON number (contract/money.ts), far below what 64 bits of millionths hold. */
 const MAX_BALANCE: Credits = credits(9_000_000_000n * 1_000_000n);
@@ -42,7 +42,7 @@ interface Draft {
   readonly money: Map<string, Money>;
   readonly holds: Map<string, Hold>;
   readonly records: Map<string, ReplyRecord>;
-  readonly operations: Map<string, Operation>;
+  readonly operations: Map<string, MoneyOperation>;
   readonly keys: ReadonlyMap<string, KeyFacts>;
   readonly sessions: ReadonlyMap<string, Principal>;
   readonly budgets: Map<string, Capped>;
@@ -189,7 +189,7 @@ function replay(draft: Draft, key: string, record: ReplyRecord, requestHash: str
     : { kind: "replay", reply: record.reply, charged: record.charged };
 }
 
-function settle(draft: Draft, held: Hold, { amount, holdId, reply, sold }: Settlement): Settled {
+function settle(draft: Draft, held: Hold, { amount, holdId, reply, sold }: HoldSettlement): Settled {
   if (held.state !== "pending") throw new HoldResolvedError(holdId, held.state);
   if (amount < 0n) throw new RangeError(`a charge cannot be negative: ${formatCredits(amount)}`);
   if (amount > held.amount) throw new OverchargeError(holdId, amount, held.amount);

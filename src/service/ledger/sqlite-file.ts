@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { needed } from "../http/missing-package.ts";
-import type { Ask } from "./chain/against.ts";
+import type { AskBackup } from "./chain/against.ts";
 import { headOf, verifyChain } from "./chain/check.ts";
 import { type Row, runNow } from "./database.ts";
 import { NoLedgerError, StoreUnavailableError } from "./errors.ts";
@@ -18,7 +18,7 @@ import { Statements } from "./statements.ts";
 
 export const isFile = (path: string): boolean => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
-export interface Verified {
+export interface VerifiedFile {
   readonly breaches: readonly string[];
   /** What cannot be seen from the file alone. */
   readonly notes: readonly string[];
@@ -26,7 +26,7 @@ export interface Verified {
 }
 
 /** Verifies a file and writes nothing, not even beside it; at need a copy among the temporary files. */
-export async function verifySqliteFile(path: string): Promise<Verified> {
+export async function verifySqliteFile(path: string): Promise<VerifiedFile> {
   const lost = lostLedger(path);
   if (lost !== undefined) return { breaches: [`file: ${lost}`], notes: [], head: null };
   const { logged, value: verified } = await lookAt(path, (...found) => verifyOpened(path, ...found));
@@ -34,7 +34,7 @@ export async function verifySqliteFile(path: string): Promise<Verified> {
 }
 
 /** One state of a file's ledger. As {@link verifySqliteFile} it writes nothing. */
-export async function readSqliteFile<Value>(path: string, read: (ask: Ask) => Promise<Value>): Promise<Value> {
+export async function readSqliteFile<Value>(path: string, read: (ask: AskBackup) => Promise<Value>): Promise<Value> {
   const { value } = await lookAt(path, (place) =>
     withReader(place, async (database, { execute }) => {
       database.exec("BEGIN");
@@ -88,7 +88,7 @@ async function lookAt<Value>(path: string, look: Look<Value>): Promise<Looked<Va
 const COPIED =
   "this is a copy that was made while a service was at work, and no log (-wal) is beside it: made with .backup it is whole, copied as a file it lacks the latest charges";
 
-async function verifyOpened(path: string, place: string, sealed?: BrokenPages, cut?: string): Promise<Verified> {
+async function verifyOpened(path: string, place: string, sealed?: BrokenPages, cut?: string): Promise<VerifiedFile> {
   const hurt = cut === undefined ? [] : [cut];
   let opened = false;
   try {

@@ -1,5 +1,5 @@
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
-import type { ColumnType, Result, Row, Statement } from "./database.ts";
+import type { PreparedStatement, Row, SqlType, StatementResult } from "./database.ts";
 
 const MOST_ROWS = 64;
 
@@ -8,7 +8,7 @@ interface Prepared {
   readonly reads: boolean;
 }
 
-function outcomeOf({ reads, statement }: Prepared, values: readonly unknown[]): Result {
+function outcomeOf({ reads, statement }: Prepared, values: readonly unknown[]): StatementResult {
   if (reads) return { rows: statement.all(...values) as Row[], changed: 0 };
   return { rows: [], changed: Number(statement.run(...values).changes) };
 }
@@ -25,7 +25,7 @@ export class Statements {
     this.#known.clear();
   }
 
-  readonly execute = (statement: Statement): Result => {
+  readonly execute = (statement: PreparedStatement): StatementResult => {
     if (!("rows" in statement)) return outcomeOf(this.#prepared(statement.sql, 0), statement.values);
     const { rows, sql, types } = statement;
     const found: Row[] = [];
@@ -45,7 +45,7 @@ export class Statements {
   };
 
   /** @param rows how many tuples stand for `%`: powers of two, so that few statements are ever prepared */
-  #prepared(sql: string, rows: number, types: readonly ColumnType[] = []): Prepared {
+  #prepared(sql: string, rows: number, types: readonly SqlType[] = []): Prepared {
     const sizes = this.#known.get(sql) ?? new Map<number, Prepared>();
     this.#known.set(sql, sizes);
     const known = sizes.get(rows);

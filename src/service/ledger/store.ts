@@ -8,7 +8,7 @@ import { administration } from "./administration.ts";
 import { headOf } from "./chain/check.ts";
 import { utcDay } from "./clock.ts";
 import { consoleStore } from "./console.ts";
-import { change, type Row, run } from "./database.ts";
+import { change, type Row, runStatement } from "./database.ts";
 import { HoldResolvedError, StoreUnavailableError, UnknownAccountError } from "./errors.ts";
 import { assertCovered, type MoneyRequest, type Place, type Settled } from "./facts.ts";
 import { FORGETFUL, FreshCache, type Remembered } from "./fresh-cache.ts";
@@ -20,9 +20,9 @@ import {
   type DayCount,
   type HoldOutcome,
   type HoldRequest,
+  type HoldSettlement,
   IDEMPOTENCY_TTL_MS,
   type KeyMode,
-  type Settlement,
   type Store,
   type StoredKey,
 } from "./ledger.ts";
@@ -147,7 +147,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
     }
   }
 
-  async settle(settlement: Settlement): Promise<Settled> {
+  async settle(settlement: HoldSettlement): Promise<Settled> {
     const { holdId } = settlement;
     try {
       const place = this.#open.get(holdId);
@@ -225,7 +225,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
   }
 
   head(): Promise<string> {
-    return run(headOf(), async (statement) => {
+    return runStatement(headOf(), async (statement) => {
       const { sql, values } = statement as { sql: string; values: readonly unknown[] };
       return { rows: await this.#database.read(sql, ...values), changed: 0 };
     });

@@ -2,12 +2,12 @@ import { formatCredits } from "../../shared/contract/money.ts";
 import { type Acted, audit, referenceOf } from "./chain/audit.ts";
 import { ENTRY_COLUMNS, entryLink, HOLD_COLUMNS, heldDigest, replyDigest, resolvedDigest } from "./chain/links.ts";
 import { utcDay } from "./clock.ts";
-import type { ColumnType, Steps } from "./database.ts";
+import type { SqlType, Steps } from "./database.ts";
 import { LedgerInvariantError } from "./errors.ts";
 import { type Entry, type Links, placeKey, type Writes } from "./facts.ts";
 import type { GroupOptions } from "./group.ts";
 
-const ENTRY_TYPES: readonly ColumnType[] = [
+const ENTRY_TYPES: readonly SqlType[] = [
   ...(["text", "text", "text", "bigint", "bigint", "id", "id"] as const),
   ...(["text", "text", "text", "bigint", "text", "bigint", "bigint", "text"] as const),
 ];
@@ -145,6 +145,6 @@ const ACTIONS: Readonly<Record<string, string>> = {
 
 type Tuples = readonly (readonly unknown[])[];
 
-function* put(sql: string, types: readonly ColumnType[], rows: Tuples): Steps<number> {
+function* put(sql: string, types: readonly SqlType[], rows: Tuples): Steps<number> {
   return rows.length === 0 ? 0 : (yield { sql, types, rows }).changed;
 }

@@ -12,10 +12,10 @@ import type { CostedCall } from "../../shared/contract/records.ts";
 import type { Answer, Call, Trace } from "../http/call.ts";
 import { within } from "../http/deadline.ts";
 import { ended, invalid, Problem, suspended, VanishedError } from "../http/problem.ts";
-import type { Account, Budget, HoldRequest, Settlement, Spender, Store } from "../ledger/ledger.ts";
+import type { Account, HoldRequest, HoldSettlement, KeyBudget, Spender, Store } from "../ledger/ledger.ts";
 import type { SuppressedPeople } from "../people/suppressed.ts";
 
-export interface Bought {
+export interface ChargedReply {
   /** Rows really returned: what is charged. */
   readonly rows: number;
   /** The envelope's `result` as JSON text in UTF-8, in pieces. */
@@ -34,7 +34,7 @@ export interface Purchase {
   /** Who has to be left out of a stored reply by now. */
   readonly suppressed: SuppressedPeople;
   /** Runs only once the credits are held. A Problem that it throws is the answer, free of charge. */
-  readonly work: () => Promise<Bought>;
+  readonly work: () => Promise<ChargedReply>;
   /** Whether there is nobody left to answer: then nothing is charged. */
   readonly vanished: () => boolean;
 }
@@ -96,7 +96,7 @@ export async function purchase(store: Store, order: Purchase): Promise<Sale> {
       break;
   }
   const { holdId } = hold;
-  let bought: Bought;
+  let bought: ChargedReply;
   try {
     bought = await step("work", order.work);
     if (order.vanished()) throw new VanishedError("the client closed the connection");
@@ -106,7 +106,7 @@ export async function purchase(store: Store, order: Purchase): Promise<Sale> {
   }
   const charge = priceOf(bought.rows, unit);
   try {
-    const sale: Settlement = {
+    const sale: HoldSettlement = {
       holdId,
       amount: charge,
       sold: { price: unit, rows: bought.rows },
@@ -140,7 +140,7 @@ function tooExpensive(rows: number, unit: Credits, amount: Credits, balance: Cre
   return `this call may cost ${formatCredits(amount)} credits and ${formatCredits(free)} are available${inFlight(held)}: ${advice}`;
 }
 
-function aboveCap(rows: number, unit: Credits, amount: Credits, { cap, held, spent }: Budget): string {
+function aboveCap(rows: number, unit: Credits, amount: Credits, { cap, held, spent }: KeyBudget): string {
   const left = subtractCredits(cap, addCredits(spent, held));
   const advice = lowered(rows, affordableRows(left, unit), "take a key with a higher cap");
   const all = `this key has ${formatCredits(left)} left of its cap of ${formatCredits(cap)} credits`;

@@ -6,7 +6,7 @@ import type { ServedPeople } from "../../dataset/clickhouse/left-out.ts";
 import type { PeopleFolders } from "../../dataset/suppression.ts";
 import { canonicalAddress } from "../../shared/contract/normalise.ts";
 import { type Named, type SuppressedName, suppressedName } from "../../shared/contract/suppression.ts";
-import { type Identity, identityIn, Person, requireOne } from "../../shared/person.ts";
+import { type Identity, identityIn, PersonMatcher, requireOne } from "../../shared/person.ts";
 import { parseExact } from "../../shared/rows/values.ts";
 import type { Store } from "../ledger/ledger.ts";
 import type { KeptFilters } from "./people-store.ts";
@@ -27,7 +27,7 @@ export interface KeptPeople {
 
 /** What a data folder has of a person. */
 export interface InFolder {
-  readonly person: Person;
+  readonly person: PersonMatcher;
   readonly records: number;
   readonly test: number;
   readonly replies: number;
@@ -69,7 +69,7 @@ export async function openKept(
 const LIVE = "live";
 const PAGE_OF_EXPORT = /^console-([0-9a-f]+)-\d+$/;
 
-const namesOf = (person: Person): SuppressedName[] =>
+const namesOf = (person: PersonMatcher): SuppressedName[] =>
   person.words.flatMap(({ kind, word }) => suppressedName(word, kind) ?? []);
 
 const identityOf = ({ address, id }: Named): Identity => ({
@@ -83,7 +83,7 @@ export async function findInFolder(word: string, kept: KeptPeople, setup: BuildS
     import("../../dataset/build/rebuild.ts"),
     import("./suppressed.ts"),
   ]);
-  const person = new Person(word);
+  const person = new PersonMatcher(word);
   let records = 0;
   let replies = 0;
   let exports = new Set<string>();
@@ -133,7 +133,7 @@ export async function findInFolder(word: string, kept: KeptPeople, setup: BuildS
   };
 }
 
-const namedBy = async (person: Person, { store }: KeptPeople): Promise<readonly KeptFilters[]> =>
+const namedBy = async (person: PersonMatcher, { store }: KeptPeople): Promise<readonly KeptFilters[]> =>
   ((await store?.people.filters()) ?? []).filter(({ filters }) => person.isNamedIn(filters));
 
 /** How long a running service is waited for that still reads the version before. */
@@ -189,10 +189,10 @@ export async function purge(
 }
 
 /** @returns how many filters of the console went */
-async function purgeLedger(person: Person, kept: KeptPeople): Promise<number> {
+async function purgeLedger(person: PersonMatcher, kept: KeptPeople): Promise<number> {
   const { store } = kept;
   if (store === undefined) return 0;
-  const { leaveOut } = await import("./suppressed.ts");
+  const { leaveOutSuppressed: leaveOut } = await import("./suppressed.ts");
   await store.people.rewrite(({ mode, reply }) => {
     const after = leaveOut(reply, (who) => person.is(identityOf(who), mode));
     return after === reply ? undefined : after;
@@ -203,7 +203,7 @@ async function purgeLedger(person: Person, kept: KeptPeople): Promise<number> {
 }
 
 /** Files of the folder, beside the service's own, that have the person: somebody put them there. */
-async function strangers(person: Person, { dir }: KeptPeople): Promise<readonly string[]> {
+async function strangers(person: PersonMatcher, { dir }: KeptPeople): Promise<readonly string[]> {
   const found: string[] = [];
   for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);

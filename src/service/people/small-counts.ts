@@ -1,6 +1,6 @@
 import { RateLimiter, type RateLimiterOptions } from "../http/limits.ts";
 import { Problem } from "../http/problem.ts";
-import type { Plan, Store, StoredKey } from "../ledger/ledger.ts";
+import type { AccountPlan, Store, StoredKey } from "../ledger/ledger.ts";
 
 /** Counts of few people that a key may ask on a UTC day, where its plan bounds them. */
 export const SMALL_COUNTS_A_DAY = 100;
@@ -28,7 +28,11 @@ export class SmallCounts {
   flush = (): Promise<void> => this.#limiter.flush();
 
   /** @param count that is about to be told; null: none is @throws Problem 429 where there were too many today */
-  tell({ origin }: Pick<StoredKey, "origin">, { smallCounts }: Pick<Plan, "smallCounts">, count: number | null): void {
+  tell(
+    { origin }: Pick<StoredKey, "origin">,
+    { smallCounts }: Pick<AccountPlan, "smallCounts">,
+    count: number | null,
+  ): void {
     if (smallCounts === null || count === null || count >= smallCounts) return;
     // Keys that follow one another share what they may ask.
     const rate = this.#limiter.take(origin, { perMinute: Number.POSITIVE_INFINITY, perDay: SMALL_COUNTS_A_DAY });

@@ -30,7 +30,7 @@ export function peopleIn({ body }: StoredReply): Named[] {
 }
 
 /** A page's reply without whom `hides` names, and how many that were. What was charged stays. */
-export function leaveOut(reply: StoredReply, hides: (who: Named) => boolean): StoredReply {
+export function leaveOutSuppressed(reply: StoredReply, hides: (who: Named) => boolean): StoredReply {
   const envelope = parseExact(reply.body.toString());
   if (!isNested(envelope) || !Array.isArray(envelope.result)) return reply;
   const people: readonly JsonValue[] = envelope.result;
@@ -79,7 +79,7 @@ export class SuppressedPeople {
   /** A reply that was stored before, as it may be given now. */
   async shown(reply: StoredReply): Promise<StoredReply> {
     const list = await this.list();
-    return list.isEmpty ? reply : leaveOut(reply, (who) => list.hides(who));
+    return list.isEmpty ? reply : leaveOutSuppressed(reply, (who) => list.hides(who));
   }
 
   /** The engine with pages that have nobody of the list, also before the dataset is built again without them. */

@@ -1,11 +1,11 @@
-/** Markup that needs no more escaping. Only {@link html} and {@link raw} make it. */
+/** Markup that needs no more escaping. Only {@link html} and {@link rawHtml} make it. */
 export interface Html {
   readonly markup: string;
 }
 
 type Part = Html | string | number | readonly Part[] | undefined;
 
-export const raw = (markup: string): Html => ({ markup });
+export const rawHtml = (markup: string): Html => ({ markup });
 
 export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
@@ -18,7 +18,7 @@ function render(part: Part): string {
 
 /** A template whose values are escaped unless they are markup already. */
 export const html = (strings: TemplateStringsArray, ...parts: readonly Part[]): Html =>
-  raw(strings.map((text, index) => text + render(parts[index])).join(""));
+  rawHtml(strings.map((text, index) => text + render(parts[index])).join(""));
 
 /** JSON laid out and coloured: names, texts, and everything else each in a span of their own class. */
 export function jsonCode(value: unknown): Html {
@@ -33,5 +33,5 @@ export function jsonCode(value: unknown): Html {
     out += `<span class="${kind}">${escapeHtml(quoted ?? all)}</span>${colon ?? ""}`;
     end = match.index + all.length;
   }
-  return raw(`<pre tabindex="0"><code>${out}${escapeHtml(text.slice(end))}</code></pre>`);
+  return rawHtml(`<pre tabindex="0"><code>${out}${escapeHtml(text.slice(end))}</code></pre>`);
 }

@@ -1,4 +1,4 @@
-import { escapeHtml, type Html, raw } from "./html.ts";
+import { escapeHtml, type Html, rawHtml } from "./html.ts";
 
 function inline(text: string): string {
   return escapeHtml(text)
@@ -41,7 +41,7 @@ function block(text: string): string {
 
 /** The Markdown of the document's own descriptions, as HTML. Everything is escaped. */
 export const markdown = (text: string): Html =>
-  raw(
+  rawHtml(
     text
       .trim()
       .split(/\n{2,}/)

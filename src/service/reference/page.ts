@@ -6,11 +6,11 @@ import type {
   HttpMethod,
   MediaType,
   OpenApiDocument,
+  OpenApiSchema,
   Operation,
   Parameter,
   Ref,
   Response,
-  Schema,
 } from "../../shared/openapi/types.ts";
 import { packageRoot } from "../../shared/paths.ts";
 import { escapeHtml, type Html, html, jsonCode } from "./html.ts";
@@ -63,7 +63,7 @@ function resolve<Part extends "parameters" | "headers" | "responses">(
 
 const schemaLink = (name: string): Html => html`<a href="#schema-${name}">${name}</a>`;
 
-function typeText(schema: Schema | Ref): Html {
+function typeText(schema: OpenApiSchema | Ref): Html {
   if (isRef(schema)) return schemaLink(nameOf(schema));
   const orNull = schema.nullable ? " or null" : "";
   if (schema.anyOf !== undefined) {
@@ -77,7 +77,7 @@ function typeText(schema: Schema | Ref): Html {
   return html`${schema.format ?? schema.type ?? "value"}${orNull}`;
 }
 
-function bounds(schema: Schema): string {
+function bounds(schema: OpenApiSchema): string {
   const { minimum, maximum, maxLength, maxItems } = schema;
   const top = maximum === Number.MAX_SAFE_INTEGER ? undefined : maximum;
   return [
@@ -92,7 +92,7 @@ function bounds(schema: Schema): string {
 const exampleText = (value: unknown): Html | undefined =>
   value === undefined ? undefined : html` <span class="example">e.g. <code>${JSON.stringify(value)}</code></span>`;
 
-function fields(schema: Schema, schemas: Schemas, prefix = ""): Html {
+function fields(schema: OpenApiSchema, schemas: Schemas, prefix = ""): Html {
   const rows = Object.entries(schema.properties ?? {}).map(([name, property]) => {
     const path = `${prefix}${name}`;
     const inner = isRef(property) ? undefined : property;
@@ -107,7 +107,7 @@ function fields(schema: Schema, schemas: Schemas, prefix = ""): Html {
   return html`${rows}`;
 }
 
-const fieldTable = (schema: Schema, schemas: Schemas): Html =>
+const fieldTable = (schema: OpenApiSchema, schemas: Schemas): Html =>
   html`<div class="scroll" tabindex="0"><table class="fields"><thead><tr><th>Field</th><th>Type</th><th>Meaning</th></tr></thead><tbody>${fields(schema, schemas)}</tbody></table></div>`;
 
 function inlineMarkdown(text: string): Html {
@@ -186,7 +186,7 @@ ${Object.entries(operation.responses).map(([status, response]) => responseBlock(
 </section>`;
 }
 
-function schemaSection(name: string, schema: Schema, schemas: Schemas): Html {
+function schemaSection(name: string, schema: OpenApiSchema, schemas: Schemas): Html {
   const values =
     schema.enum === undefined
       ? ""

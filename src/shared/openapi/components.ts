@@ -2,17 +2,17 @@ import { DEPARTMENTS } from "../contract/departments.ts";
 import { VALID_FILTERS_LINE } from "../contract/filters.ts";
 import { MAX_BODY_BYTES, PER_PAGE_MAX } from "../contract/records.ts";
 import { EXAMPLE_COMPANY, PAGING_SCHEMAS } from "./schemas.ts";
-import type { Example, Header, Json, MediaType, Parameter, Ref, Response, Schema } from "./types.ts";
+import type { Example, Header, Json, MediaType, OpenApiSchema, Parameter, Ref, Response } from "./types.ts";
 
-const header = (description: string, schema: Schema, example: Json, required = true): Header => ({
+const header = (description: string, schema: OpenApiSchema, example: Json, required = true): Header => ({
   description,
   required,
   schema,
   example,
 });
-const integer: Schema = { type: "integer", minimum: 0 };
-const positive: Schema = { type: "integer", minimum: 1 };
-const string: Schema = { type: "string", minLength: 1 };
+const integer: OpenApiSchema = { type: "integer", minimum: 0 };
+const positive: OpenApiSchema = { type: "integer", minimum: 1 };
+const string: OpenApiSchema = { type: "string", minLength: 1 };
 
 export const HEADERS: Readonly<Record<string, Header>> = {
   "X-RateLimit-Limit": header("Calls allowed in the window that binds first.", integer, 600),
@@ -113,7 +113,7 @@ function lookup(name: string, description: string): Parameter {
   };
 }
 
-function paging(name: string, schema: Schema): Parameter {
+function paging(name: string, schema: OpenApiSchema): Parameter {
   const { description = "", example: _, ...rest } = schema;
   return { name, in: "query", required: false, description, schema: rest };
 }

@@ -1,9 +1,9 @@
 import { FACET_KEYS, FACET_LEAST, FACET_VALUES_DEFAULT, FACET_VALUES_MAX } from "../contract/facets.ts";
 import { MAX_VALUE_LENGTH } from "../contract/filters.ts";
 import { envelope, free } from "./schemas.ts";
-import type { Json, Schema } from "./types.ts";
+import type { Json, OpenApiSchema } from "./types.ts";
 
-const people = (description: string, example: number): Schema => ({
+const people = (description: string, example: number): OpenApiSchema => ({
   type: "integer",
   minimum: 0,
   nullable: true,
@@ -40,14 +40,14 @@ export const CUT_FACETS_EXAMPLE: Json = {
     "counting the values of this segment takes longer than 300 ms; narrow the filters, or count the values that you know",
 };
 
-const key: Schema = {
+const key: OpenApiSchema = {
   type: "string",
   enum: FACET_KEYS,
   description: "The key whose values are wanted. `name` and `network_url` name single people and have no facets.",
   example: "industry",
 };
 
-const FACETS_REQUEST: Schema = {
+const FACETS_REQUEST: OpenApiSchema = {
   title: "FacetsRequest",
   description: "A segment, and the key whose values inside it are wanted.",
   type: "object",
@@ -73,7 +73,7 @@ const FACETS_REQUEST: Schema = {
   example: { filters: { department: "Sales" }, key: "industry", prefix: "soft", limit: 10 },
 };
 
-const FACETS: Schema = {
+const FACETS: OpenApiSchema = {
   title: "Facets",
   description: "Values of a key in a segment. `count` is the sum of all values told, `others` and `missing`.",
   type: "object",
@@ -127,7 +127,7 @@ const FACETS: Schema = {
 };
 
 /** The schemas of our own call, beside those of the contract's. */
-export const FACET_SCHEMAS: Readonly<Record<string, Schema>> = {
+export const FACET_SCHEMAS: Readonly<Record<string, OpenApiSchema>> = {
   FacetsRequest: FACETS_REQUEST,
   Facets: FACETS,
   FacetsEnvelope: envelope("FacetsEnvelope", { $ref: "#/components/schemas/Facets" }, free),

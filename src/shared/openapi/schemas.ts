@@ -12,7 +12,7 @@ import {
   type Person,
   type PersonField,
 } from "../contract/records.ts";
-import type { Json, Ref, Schema } from "./types.ts";
+import type { Json, OpenApiSchema, Ref } from "./types.ts";
 
 /** A person and a company of the sample that a new data folder starts with; test keys see a company of that name too. */
 export const EXAMPLE_PERSON: Person = {
@@ -109,7 +109,7 @@ const COMPANY_TEXT: Record<CompanyField, string> = {
 
 const INTEGER_FIELDS = new Set<string>(["connections", "followers", "employee_count", "founded_year"]);
 
-function fieldSchema(name: string, description: string, example: Json): Schema | Ref {
+function fieldSchema(name: string, description: string, example: Json): OpenApiSchema | Ref {
   if (name === "id") return { type: "string", minLength: 1, description, example };
   if (name === "department") return ref("Department");
   if (name === "specialties") return { type: "array", items: { type: "string" }, description, example };
@@ -124,16 +124,16 @@ function recordSchema<Field extends string>(
   fields: readonly Field[],
   texts: Record<Field, string>,
   example: Readonly<Record<Field, Json>>,
-): Schema {
-  const properties: Record<string, Schema | Ref> = {};
+): OpenApiSchema {
+  const properties: Record<string, OpenApiSchema | Ref> = {};
   for (const field of fields) properties[field] = fieldSchema(field, texts[field], example[field]);
   return { title, description, type: "object", properties, required: fields, additionalProperties: false, example };
 }
 
-const filterText: Schema = { type: "string", minLength: 1, maxLength: MAX_VALUE_LENGTH };
+const filterText: OpenApiSchema = { type: "string", minLength: 1, maxLength: MAX_VALUE_LENGTH };
 
 // One named schema for what thirteen keys take: an anonymous union at each makes thirteen classes in a generated client.
-function filterSchema(spec: FilterKeySpec): Schema | Ref {
+function filterSchema(spec: FilterKeySpec): OpenApiSchema | Ref {
   const sentence = `${spec.description.charAt(0).toUpperCase()}${spec.description.slice(1)}.`;
   if (spec.match === "range") {
     const description = `${sentence} A row with no value never matches.`;
@@ -144,15 +144,15 @@ function filterSchema(spec: FilterKeySpec): Schema | Ref {
   return spec.list ? ref("TextOrTexts") : { ...filterText, description: sentence, example: spec.example };
 }
 
-const oneOrMore = (title: string, description: string, item: Schema | Ref, example: Json): Schema => ({
+const oneOrMore = (title: string, description: string, item: OpenApiSchema | Ref, example: Json): OpenApiSchema => ({
   title,
   description: `${description} An array means OR.`,
   anyOf: [item, { type: "array", items: item, minItems: 1, maxItems: MAX_VALUES_PER_KEY }],
   example,
 });
 
-function filtersSchema(): Schema {
-  const properties: Record<string, Schema | Ref> = {};
+function filtersSchema(): OpenApiSchema {
+  const properties: Record<string, OpenApiSchema | Ref> = {};
   for (const spec of FILTER_SPECS) properties[spec.key] = filterSchema(spec);
   return {
     title: "Filters",
@@ -165,16 +165,21 @@ function filtersSchema(): Schema {
   };
 }
 
-const credits = (description: string, example: number): Schema => ({
+const credits = (description: string, example: number): OpenApiSchema => ({
   type: "number",
   minimum: 0,
   description,
   example,
 });
-const count = (description: string, example: number): Schema => ({ type: "integer", minimum: 0, description, example });
-const text = (description: string, example: string): Schema => ({ type: "string", description, example });
+const count = (description: string, example: number): OpenApiSchema => ({
+  type: "integer",
+  minimum: 0,
+  description,
+  example,
+});
+const text = (description: string, example: string): OpenApiSchema => ({ type: "string", description, example });
 
-function object(description: string, properties: Record<string, Schema | Ref>, title?: string): Schema {
+function object(description: string, properties: Record<string, OpenApiSchema | Ref>, title?: string): OpenApiSchema {
   const named = title === undefined ? {} : { title };
   return {
     ...named,
@@ -186,8 +191,8 @@ function object(description: string, properties: Record<string, Schema | Ref>, t
   };
 }
 
-function accountSchema(): Schema {
-  const costs: Record<string, Schema> = {};
+function accountSchema(): OpenApiSchema {
+  const costs: Record<string, OpenApiSchema> = {};
   for (const call of COSTED_CALLS) {
     const free = call === "account" || call === "person_count";
     costs[call] = credits(
@@ -245,7 +250,7 @@ function accountSchema(): Schema {
   );
 }
 
-export function envelope(title: string, result: Schema | Ref, used: Schema): Schema {
+export function envelope(title: string, result: OpenApiSchema | Ref, used: OpenApiSchema): OpenApiSchema {
   return object(
     "The envelope around every answer.",
     {
@@ -264,7 +269,7 @@ export function envelope(title: string, result: Schema | Ref, used: Schema): Sch
   );
 }
 
-export const free: Schema = {
+export const free: OpenApiSchema = {
   type: "number",
   minimum: 0,
   maximum: 0,
@@ -272,20 +277,20 @@ export const free: Schema = {
   example: 0,
 };
 
-const perPage: Schema = {
+const perPage: OpenApiSchema = {
   type: "integer",
   minimum: 1,
   maximum: PER_PAGE_MAX,
   description: `Profiles wanted on the page; ${PER_PAGE_DEFAULT} where it is not sent. So many credits are held until the call is settled.`,
   example: 25,
 };
-const page: Schema = {
+const page: OpenApiSchema = {
   type: "integer",
   minimum: 1,
   maximum: Number.MAX_SAFE_INTEGER,
   description: "Which page, counting from 1; the first where neither it nor `cursor` is sent.",
 };
-const cursor: Schema = {
+const cursor: OpenApiSchema = {
   type: "string",
   minLength: 1,
   maxLength: 1_024,
@@ -295,7 +300,7 @@ const cursor: Schema = {
 
 export const PAGING_SCHEMAS = { perPage, page, cursor } as const;
 
-export const OPENAPI_SCHEMAS: Readonly<Record<string, Schema>> = {
+export const OPENAPI_SCHEMAS: Readonly<Record<string, OpenApiSchema>> = {
   Person: recordSchema(
     "Person",
     "One person. Missing values are null; every filterable attribute is in the record.",

@@ -5,7 +5,7 @@ export interface Ref {
   readonly $ref: string;
 }
 
-export interface Schema {
+export interface OpenApiSchema {
   readonly title?: string;
   readonly description?: string;
   readonly type?: "object" | "array" | "string" | "integer" | "number" | "boolean";
@@ -20,12 +20,12 @@ export interface Schema {
   readonly maxItems?: number;
   readonly pattern?: string;
   readonly example?: Json;
-  readonly items?: Schema | Ref;
-  readonly properties?: Readonly<Record<string, Schema | Ref>>;
+  readonly items?: OpenApiSchema | Ref;
+  readonly properties?: Readonly<Record<string, OpenApiSchema | Ref>>;
   readonly required?: readonly string[];
   readonly additionalProperties?: boolean;
-  readonly anyOf?: readonly (Schema | Ref)[];
-  readonly allOf?: readonly (Schema | Ref)[];
+  readonly anyOf?: readonly (OpenApiSchema | Ref)[];
+  readonly allOf?: readonly (OpenApiSchema | Ref)[];
 }
 
 export interface Example {
@@ -38,7 +38,7 @@ export interface Parameter {
   readonly in: "query" | "header";
   readonly description: string;
   readonly required: boolean;
-  readonly schema: Schema;
+  readonly schema: OpenApiSchema;
   readonly example?: Json;
   readonly examples?: Readonly<Record<string, Example>>;
 }
@@ -46,12 +46,12 @@ export interface Parameter {
 export interface Header {
   readonly description: string;
   readonly required: boolean;
-  readonly schema: Schema;
+  readonly schema: OpenApiSchema;
   readonly example?: Json;
 }
 
 export interface MediaType {
-  readonly schema: Schema | Ref;
+  readonly schema: OpenApiSchema | Ref;
   readonly examples: Readonly<Record<string, Example>>;
 }
 
@@ -96,7 +96,7 @@ export interface OpenApiDocument {
   readonly paths: Readonly<Record<string, PathItem>>;
   readonly components: {
     readonly securitySchemes: Readonly<Record<string, Readonly<Record<string, string>>>>;
-    readonly schemas: Readonly<Record<string, Schema>>;
+    readonly schemas: Readonly<Record<string, OpenApiSchema>>;
     readonly headers: Readonly<Record<string, Header>>;
     readonly parameters: Readonly<Record<string, Parameter>>;
     readonly responses: Readonly<Record<string, Response>>;

@@ -18,10 +18,10 @@ export const anything = Type.Unknown();
 export const nothing = Type.Null();
 export const text = Type.String();
 export const flag = Type.Boolean();
-export const whole = Type.Integer({ minimum: 0 });
+export const wholeNumberShape = Type.Integer({ minimum: 0 });
 export const integer = Type.Integer();
 export const number = Type.Number();
-export const credits = Type.Number({ description: "credits, at most six decimals" });
+export const creditsShape = Type.Number({ description: "credits, at most six decimals" });
 export const time = Type.String({ format: "date-time", description: "ISO-8601, UTC" });
 export const digest = Type.String({ pattern: "^[0-9a-f]{64}$", description: "SHA-256" });
 
@@ -56,7 +56,7 @@ export const maybe = <Schema extends Type.TSchema>(schema: Schema) => {
   );
 };
 
-export const optional = <Schema extends Type.TSchema>(schema: Schema) => Type.Optional(schema);
+export const optionalProperty = <Schema extends Type.TSchema>(schema: Schema) => Type.Optional(schema);
 
 /** An object of ours: every key is always there, but for those that are `optional`, and there is no other. */
 export const object = <Properties extends Type.TProperties>(properties: Properties): Type.TObject<Properties> =>

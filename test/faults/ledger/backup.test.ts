@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import { backUp, type Manifest, restore } from "../../../src/service/admin/backup.ts";
+import { backUp, type Manifest, restoreBackup } from "../../../src/service/admin/backup.ts";
 import { openSqliteStore } from "../../../src/service/ledger/sqlite.ts";
 import { verifySqliteFile } from "../../../src/service/ledger/sqlite-file.ts";
 import { everyNth, LONG } from "../../support/campaign.ts";
@@ -58,7 +58,7 @@ describe.skipIf(!HAS_STRACE)("a backup of a ledger whose process is in the middl
           if (existsSync(to)) problems.push(`call ${when}: something of a refused backup is there`);
           return;
         }
-        await restore({ from: to, dir, now: Date.now, actor: "me" });
+        await restoreBackup({ from: to, dir, now: Date.now, actor: "me" });
         figures.restored += 1;
         figures.acknowledged += acknowledged;
         for (const problem of await checkLedger(join(dir, "ledger.db"), lines, true))

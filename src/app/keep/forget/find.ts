@@ -12,10 +12,10 @@ import { normalForm } from "../../../shared/contract/normalise.ts";
 import { type SuppressedName, suppressedName } from "../../../shared/contract/suppression.ts";
 import { echo } from "../../../shared/contract/text.ts";
 import { CliError, usageError } from "../../../shared/errors.ts";
-import { identityIn, isName, Person, requireOne, type Sighting } from "../../../shared/person.ts";
+import { identityIn, isName, PersonMatcher, requireOne, type Sighting } from "../../../shared/person.ts";
 import { Page } from "../../../shared/rows/page.ts";
 import { parseExact } from "../../../shared/rows/values.ts";
-import { openStore } from "../store.ts";
+import { openRuns } from "../store.ts";
 
 /** A run that has something of the person. */
 export interface RunFound {
@@ -39,14 +39,14 @@ interface Receipt {
   readonly replaces?: string | null;
 }
 
-export interface Kept {
+export interface KeptData {
   readonly plan: Plan;
   readonly service: string;
 }
 
 /** Every run whose rows are people, and every library, with all that was bought taken in. @throws CliError where a run cannot be read */
-export async function keptOf(stateDir: string, store: RunStore): Promise<{ runs: Kept[]; libraries: string[] }> {
-  const runs: Kept[] = [];
+export async function keptOf(stateDir: string, store: RunStore): Promise<{ runs: KeptData[]; libraries: string[] }> {
+  const runs: KeptData[] = [];
   const taken = new Set<string>();
   for (const id of await store.ids()) {
     const plan = await store.readPlan(id).catch((error: { code?: string }) => {
@@ -99,10 +99,10 @@ async function* sightings({ runs, libraries }: Everything, store: RunStore): Asy
  * Who is meant by a profile address, its last part, an id, or a whole name that one person has, by every name that anything kept tells.
  * @throws CliError exit 2 where a word names several, or is an address of mail, exit 6 for a name that nobody has
  */
-export async function learn(word: string, everything: Everything, store: RunStore): Promise<Person> {
+export async function learn(word: string, everything: Everything, store: RunStore): Promise<PersonMatcher> {
   const named = isName(word);
   if (!named && suppressedName(word)?.kind !== "id" && suppressedName(word)?.kind !== "address") throw notOne(word);
-  const person = new Person(named ? undefined : word);
+  const person = new PersonMatcher(named ? undefined : word);
   const wanted = normalForm(word);
   for (let pass = 0, fresh = true; fresh; pass++) {
     const seen: Sighting[] = [];
@@ -121,7 +121,7 @@ export async function learn(word: string, everything: Everything, store: RunStor
 
 /** How the suppression list names the one person who has a whole name. @throws CliError as {@link learn} */
 export async function namesOfName(name: string, context: Context): Promise<SuppressedName[]> {
-  const store = openStore(context);
+  const store = openRuns(context);
   const { words } = await learn(name, await keptOf(stateDir(context), store), store);
   return words.flatMap(({ word, kind }) => suppressedName(word, kind) ?? []);
 }
@@ -143,7 +143,7 @@ export const nobody = (word: string): CliError =>
     hint: "a person is named by profile address, its last part, id or name; headcount suppress add leaves somebody out who is not here yet",
   });
 
-async function rowsOf({ plan, service }: Kept, store: RunStore): Promise<Sighting[]> {
+async function rowsOf({ plan, service }: KeptData, store: RunStore): Promise<Sighting[]> {
   if (kindOf({ plan }) !== "person") return [];
   const rows: Sighting[] = [];
   for await (const { body } of (await store.open(plan.id)).pages()) {
@@ -156,7 +156,7 @@ async function rowsOf({ plan, service }: Kept, store: RunStore): Promise<Sightin
 }
 
 /** The runs that have something of the person. */
-export async function runsWith(person: Person, runs: readonly Kept[], store: RunStore): Promise<RunFound[]> {
+export async function runsWith(person: PersonMatcher, runs: readonly KeptData[], store: RunStore): Promise<RunFound[]> {
   const found: RunFound[] = [];
   for (const run of runs) {
     const { plan, service } = run;

@@ -4,9 +4,9 @@ import type { Disk } from "../../../engine/runs/disk.ts";
 import { acquireLock } from "../../../engine/runs/lock.ts";
 import { removeDrafts } from "../../../engine/runs/rewrite.ts";
 import type { Context } from "../../../shared/context.ts";
-import type { Person } from "../../../shared/person.ts";
+import type { PersonMatcher } from "../../../shared/person.ts";
 import { historyFile, jobsFolder, lockOf } from "../../jobs/history.ts";
-import type { Outcome } from "../../jobs/outcome.ts";
+import type { RunOutcome } from "../../jobs/outcome.ts";
 
 /** A job in whose history the person is named: by what it bought, or by an error. */
 export interface HistoryFound {
@@ -19,7 +19,7 @@ const linesOf = async (context: Context, job: string): Promise<string[]> => {
   return text.split("\n").filter((line) => line !== "");
 };
 
-export async function historiesWith(person: Person, context: Context): Promise<HistoryFound[]> {
+export async function historiesWith(person: PersonMatcher, context: Context): Promise<HistoryFound[]> {
   const found: HistoryFound[] = [];
   for (const job of (await readdir(jobsFolder(context)).catch(() => [])).sort()) {
     const lines = (await linesOf(context, job)).filter((line) => person.isNamedIn(line)).length;
@@ -29,7 +29,7 @@ export async function historiesWith(person: Person, context: Context): Promise<H
 }
 
 /** Writes a job's history again: when it ran, how it ended and what it cost stay. @throws CliError exit 9 while the job runs */
-export async function forgetHistory(job: string, person: Person, disk: Disk, context: Context): Promise<void> {
+export async function forgetHistory(job: string, person: PersonMatcher, disk: Disk, context: Context): Promise<void> {
   const { now, sleep, interrupted: signal } = context;
   const lock = await acquireLock(lockOf(context, job), { now, sleep, signal, what: `job ${job}` });
   try {
@@ -43,12 +43,12 @@ export async function forgetHistory(job: string, person: Person, disk: Disk, con
 }
 
 /** Half a line, or one that has the name in what must stay, goes. */
-function withoutName(line: string, person: Person): string[] {
+function withoutName(line: string, person: PersonMatcher): string[] {
   if (!person.isNamedIn(line)) return [line];
   try {
-    const outcome = JSON.parse(line) as Outcome;
+    const outcome = JSON.parse(line) as RunOutcome;
     const error = outcome.error && { code: outcome.error.code, message: "forgotten", hint: null };
-    const after = JSON.stringify({ ...outcome, error, receipt: null } satisfies Outcome);
+    const after = JSON.stringify({ ...outcome, error, receipt: null } satisfies RunOutcome);
     return person.isNamedIn(after) ? [] : [after];
   } catch {
     return [];

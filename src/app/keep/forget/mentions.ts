@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Context } from "../../../shared/context.ts";
-import type { Person } from "../../../shared/person.ts";
+import type { PersonMatcher } from "../../../shared/person.ts";
 import { usersFiles } from "../places.ts";
 
 /** A file of the user's own that names the person: it is not ours to change. */
@@ -12,7 +12,7 @@ export interface MentionFound {
 }
 
 /** Logs, files of jobs and saved segments that name the person, and where. */
-export async function mentionsOf(person: Person, context: Context): Promise<MentionFound[]> {
+export async function mentionsOf(person: PersonMatcher, context: Context): Promise<MentionFound[]> {
   const found: MentionFound[] = [];
   for (const { path } of await usersFiles(context)) {
     const lines: number[] = [];

@@ -2,16 +2,16 @@ import { basename, dirname, join } from "node:path";
 import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
 import { type Form, savedForm } from "../../../engine/output/formats.ts";
 import { exists, sha256Of } from "../../../engine/output/output.ts";
-import type { Entry } from "../../../engine/output/register.ts";
+import type { RegisterEntry } from "../../../engine/output/register.ts";
 import { templateOf, type Written, writtenAs } from "../../../engine/output/sinks/sink.ts";
 import { rowsOfPerson } from "../../../engine/output/tables/people.ts";
 import { engineOf, parseTable } from "../../../engine/output/tables/target.ts";
-import { textOf } from "../../../engine/output/text-of.ts";
+import { plainTextOf } from "../../../engine/output/text-of.ts";
 import { type Disk, remove } from "../../../engine/runs/disk.ts";
 import type { Plan } from "../../../engine/runs/plan.ts";
 import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
-import type { Person } from "../../../shared/person.ts";
+import type { PersonMatcher } from "../../../shared/person.ts";
 import type { Page } from "../../../shared/rows/page.ts";
 import { nowhere } from "../../buy/order.ts";
 import { REPLACING, writePages } from "../write-pages.ts";
@@ -26,15 +26,15 @@ export interface OutputFound {
 }
 
 /** Whether a file, unpacked, names the person. What is not as it was written may hold anybody. */
-async function mentions(path: string, person: Person, form?: Form): Promise<boolean> {
-  return person.isNamedInAll(textOf(path, form)).catch((error: unknown) => {
+async function mentions(path: string, person: PersonMatcher, form?: Form): Promise<boolean> {
+  return person.isNamedInAll(plainTextOf(path, form)).catch((error: unknown) => {
     if (form === undefined) throw error;
     return true;
   });
 }
 
 /** The outputs of a run that have the person. */
-export async function outputsOf({ plan, named, receipt }: RunFound, person: Person): Promise<OutputFound[]> {
+export async function outputsOf({ plan, named, receipt }: RunFound, person: PersonMatcher): Promise<OutputFound[]> {
   const found: OutputFound[] = [];
   for (const path of [plan.receipt, plan.misses]) {
     if (path != null && (await exists(path)) && (await mentions(path, person)))
@@ -58,7 +58,7 @@ export interface Looked {
 }
 
 /** The files and tables of the register that have the person; those that runs write again apart. */
-export async function registered(entries: readonly Entry[], person: Person): Promise<Looked> {
+export async function registered(entries: readonly RegisterEntry[], person: PersonMatcher): Promise<Looked> {
   const outputs: OutputFound[] = [];
   let [files, tables] = [0, 0];
   for (const { path, what, format, kind } of entries) {
@@ -77,7 +77,7 @@ export async function registered(entries: readonly Entry[], person: Person): Pro
 }
 
 /** Undefined where the table cannot be asked. One that is gone has nobody. */
-const rowsIn = async (path: string, person: Person): Promise<number | undefined> => {
+const rowsIn = async (path: string, person: PersonMatcher): Promise<number | undefined> => {
   const target = parseTable(path, "/");
   if (target.engine === "duckdb" && !(await exists(target.file))) return 0;
   return rowsOfPerson(path, person.identities, false).catch(() => undefined);

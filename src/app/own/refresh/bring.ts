@@ -6,14 +6,14 @@ import { checkRows } from "../../../engine/output/publish.ts";
 import { checkRoom, checkSink } from "../../../engine/output/sinks/sink.ts";
 import type { Leaf } from "../../../engine/planning/descent.ts";
 import { UnsoundCountsError } from "../../../engine/planning/parts.ts";
-import { isWhole, leaveOut, lookFor, type Presence, tellApart } from "../../../engine/planning/presence.ts";
-import type { Member } from "../../../engine/planning/question.ts";
+import { isWholeSegment, leaveOut, lookFor, type Presence, tellApart } from "../../../engine/planning/presence.ts";
+import type { SegmentMember } from "../../../engine/planning/question.ts";
 import { chunksOf } from "../../../engine/planning/removed.ts";
-import { unsound } from "../../../engine/purchase/failures.ts";
+import { unsoundRun } from "../../../engine/purchase/failures.ts";
 import { FreeCounts } from "../../../engine/purchase/free-counts.ts";
 import { lockNewPeople, lockOutput } from "../../../engine/purchase/locks.ts";
 import type { ExportDeps } from "../../../engine/purchase/order.ts";
-import { type Bought, leavesOf, verifyFields } from "../../../engine/purchase/refresh.ts";
+import { type BoughtParts, leavesOf, verifyFields } from "../../../engine/purchase/refresh.ts";
 import { Disk } from "../../../engine/runs/disk.ts";
 import type { Lock } from "../../../engine/runs/lock.ts";
 import type { Target } from "../../../engine/runs/plan.ts";
@@ -41,9 +41,9 @@ import { buyParts } from "./buy-parts.ts";
 import { checkFiles } from "./files.ts";
 import { afterwards, finishParts, withFinished } from "./finish.ts";
 import { keep, type RefreshReceipt } from "./keep.ts";
-import { type Followed, followed, pathOf } from "./list.ts";
-import { planOf, requireBudgetFor } from "./plan.ts";
-import type { Brought, Finished, Plan, RefreshEvents, RefreshOrder, Work } from "./work.ts";
+import { type Followed, followed, listPath } from "./list.ts";
+import { refreshPlanOf, requireBudgetFor } from "./plan.ts";
+import type { Brought, RefreshEvents, RefreshOrder, RefreshPlan, RefreshResult, Work } from "./work.ts";
 
 /** Brings a list up to date. Whatever happens, what was bought is owned from then on, and the same order pays for nobody twice. @throws CliError */
 export async function refresh(
@@ -77,7 +77,7 @@ export async function planRefresh(
   session: Session,
   context: Context,
   events: RefreshEvents,
-): Promise<Plan> {
+): Promise<RefreshPlan> {
   return await looked(await workOf(order, session, context, events), undefined, async ({ plan }) => plan);
 }
 
@@ -141,12 +141,12 @@ async function looked<T>(
   try {
     let list = await followed(order.word, output, { ...work, ...held, given: order.given }, context);
     refuseAddresses(list.filters);
-    let finished: Finished | undefined;
+    let finished: RefreshResult | undefined;
     // What a job quotes is refused as what it does.
     if (output !== undefined && (writes !== undefined || order.terms.job !== undefined)) {
       // A list of another segment is somebody's, too.
       const known = held.library.lists.at(output)?.canonical === canonicalJson(list.canonical);
-      const own = known || (order.word !== undefined && output === (await pathOf(order.word, context)));
+      const own = known || (order.word !== undefined && output === (await listPath(order.word, context)));
       await checkFiles(output, own, known, order.terms.overwrite);
     }
     if (writes !== undefined && output !== undefined) {
@@ -179,11 +179,11 @@ async function looked<T>(
     await checkRoom(order.view, look.total);
     events.progress?.(undefined);
     const bought = textsIn(members, held.library);
-    const plan = await planOf({ look, members, bought, counts, forgotten, finished }, work);
+    const plan = await refreshPlanOf({ look, members, bought, counts, forgotten, finished }, work);
     return await rest({ list, look, plan, people, renamed, counts, held, finished }, work);
   } catch (error) {
     if (!(error instanceof UnsoundCountsError)) throw error;
-    throw unsound(
+    throw unsoundRun(
       error,
       "the list stays as it was, and nothing was bought by these counts",
       "run it again later; where the counts stay like that, headcount search buys the segment anew",
@@ -202,10 +202,10 @@ interface Held {
 interface Begun extends Merged {
   readonly list: Followed;
   readonly look: Presence;
-  readonly plan: Plan;
+  readonly plan: RefreshPlan;
   readonly counts: FreeCounts;
   readonly held: Held;
-  readonly finished: Finished | undefined;
+  readonly finished: RefreshResult | undefined;
 }
 
 /** Finds who is gone and who changed, buys who is new, and proves that nobody is missing. */
@@ -227,7 +227,7 @@ async function bring({ list, look, plan, people, renamed, counts, held }: Begun,
   const all = [...people.filter(({ identity }) => there.has(identity)), ...purchase.bought.values()];
   const now = merged([...new Map(all.map((person) => [person.identity, person])).values()]);
   // Where everybody was there at the first look, that is the proof.
-  const isProved = purchase.runs.length === 0 && isWhole(look);
+  const isProved = purchase.runs.length === 0 && isWholeSegment(look);
   return {
     now: now.people,
     renamed: new Map([...renamed, ...now.renamed]),
@@ -248,7 +248,7 @@ const hiddenOf = (identities: readonly string[], library: Library): number =>
 interface Purchase {
   readonly list: Followed;
   readonly counts: FreeCounts;
-  readonly plan: Plan;
+  readonly plan: RefreshPlan;
   readonly held: Held;
   readonly bought: Map<string, OwnedPerson>;
   readonly runs: string[];
@@ -281,7 +281,7 @@ async function buy(parts: readonly Leaf[], purchase: Purchase, work: Work): Prom
 async function proved(
   segment: Filters,
   people: readonly OwnedPerson[],
-  { forgotten, leftOut }: Plan,
+  { forgotten, leftOut }: RefreshPlan,
   { account }: Work,
   counts: FreeCounts,
 ): Promise<Presence> {
@@ -298,7 +298,7 @@ async function proved(
     throw error instanceof UnsoundCountsError ? notCertain(error.message, error) : error;
   });
   const certificate = leftOut ? leaveOut(seen, forgotten) : seen;
-  if (isWhole(certificate)) return certificate;
+  if (isWholeSegment(certificate)) return certificate;
   const { total, present } = certificate;
   throw notCertain(
     `the segment has ${counted(total, "person", "people")}, and ${grouped(present)} of the ${grouped(people.length)} that are owned of it are there`,
@@ -315,7 +315,7 @@ const buyingOf = ({ order: { terms } }: Work, maxCredits: Credits | undefined) =
 });
 
 const textsIn =
-  (people: readonly Member[], library: Library): Bought =>
+  (people: readonly SegmentMember[], library: Library): BoughtParts =>
   (field) =>
     library.textsBy(
       people.map(({ identity }) => identity),
@@ -352,7 +352,7 @@ function merged(people: readonly OwnedPerson[]): Merged {
 }
 
 /** People in parts that hold nobody else. */
-function byAddress(segment: Filters, people: readonly Member[], size: number): Leaf[] {
+function byAddress(segment: Filters, people: readonly SegmentMember[], size: number): Leaf[] {
   const addresses = people.flatMap(({ address }) => (address === undefined ? [] : [address]));
   return chunksOf(addresses, size).map((own) => ({
     filters: { ...segment, network_url: own },

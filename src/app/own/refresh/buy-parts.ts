@@ -9,7 +9,7 @@ import { nowhere, optionsOf } from "../../buy/order.ts";
 import { buyExport } from "../../buy/purchase.ts";
 
 /** Parts of a segment that are bought for a list: nobody is in two of them. */
-export interface Parts {
+export interface NewParts {
   readonly parts: readonly Filters[];
   readonly counts: readonly number[];
   readonly datasetVersion: string | null;
@@ -30,7 +30,7 @@ export const partsOptions = (target: Target, options: PartsOptions): ExportOptio
 /** Buys parts into a run, without asking: that was done. @throws CliError as an export does; what was paid is kept */
 export async function buyParts(
   target: Target,
-  { parts, counts, datasetVersion }: Parts,
+  { parts, counts, datasetVersion }: NewParts,
   options: PartsOptions,
   deps: ExportDeps,
 ): Promise<Receipt> {

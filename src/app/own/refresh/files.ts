@@ -1,6 +1,6 @@
 import { basename, dirname, join } from "node:path";
 import type { Rendering } from "../../../engine/output/formats.ts";
-import { checkOutput, exists, type Facts, type Output } from "../../../engine/output/output.ts";
+import { checkOutput, exists, type Output, type OutputFacts } from "../../../engine/output/output.ts";
 import type { Guard } from "../../../engine/output/publish.ts";
 import { openSink } from "../../../engine/output/sinks/sink.ts";
 import { Disk } from "../../../engine/runs/disk.ts";
@@ -40,11 +40,11 @@ export async function writeTogether(
   files: readonly FileToWrite[],
   rendering: Rendering,
   context: Context,
-): Promise<(Facts | undefined)[]> {
+): Promise<(OutputFacts | undefined)[]> {
   const disk = new Disk(failpoint(context.env));
   const outputs: Output[] = [];
   try {
-    const facts: (Facts | undefined)[] = [];
+    const facts: (OutputFacts | undefined)[] = [];
     for (const { path, pages, guard } of files) {
       const output = await openSink({
         output: await checkOutput(path),

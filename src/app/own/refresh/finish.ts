@@ -1,6 +1,6 @@
 import type { AccountView } from "../../../engine/client/types.ts";
 import { openRun } from "../../../engine/purchase/locks.ts";
-import { identityOf } from "../../../engine/purchase/offer.ts";
+import { runIdentityOf } from "../../../engine/purchase/offer.ts";
 import type { ExportDeps } from "../../../engine/purchase/order.ts";
 import { endStale, stillOpen } from "../../../engine/purchase/survey.ts";
 import { creditsOf, type RunState } from "../../../engine/runs/journal.ts";
@@ -10,7 +10,7 @@ import { type Credits, credits, creditsText, formatCredits, minCredits, ZERO } f
 import { CliError } from "../../../shared/errors.ts";
 import { continueRun } from "../../buy/purchase.ts";
 import { type PartsOptions, partsOptions, withoutRows } from "./buy-parts.ts";
-import type { Brought, Finished, RefreshEvents, Work } from "./work.ts";
+import type { Brought, RefreshEvents, RefreshResult, Work } from "./work.ts";
 
 /** The people are no longer those that were counted. */
 const FEWER = ["incomplete", "dataset_moved"];
@@ -27,9 +27,9 @@ export async function finishParts(
   account: AccountView,
   deps: ExportDeps,
   agree: RefreshEvents["agreeToRest"],
-): Promise<Finished | undefined> {
+): Promise<RefreshResult | undefined> {
   const store = new RunStore(deps.stateDir, deps.disk);
-  const identity = identityOf(target, null, account, deps.seller);
+  const identity = runIdentityOf(target, null, account, deps.seller);
   const found = await store.findOpen(identity);
   const all = partsOptions(target, { ...options, maxCredits: undefined });
   const trade = { store, account, options: all, deps: withoutRows(deps) };
@@ -68,7 +68,7 @@ function requireMost(run: string, left: Credits, most: Credits): void {
 }
 
 /** What was begun before and finished now leaves that much less to spend. */
-export function afterwards(work: Work, { spent }: Finished): Work {
+export function afterwards(work: Work, { spent }: RefreshResult): Work {
   const left = (amount: Credits | undefined): Credits | undefined =>
     amount === undefined ? undefined : credits(amount > spent ? amount - spent : ZERO);
   const { terms } = work.order;
@@ -77,7 +77,7 @@ export function afterwards(work: Work, { spent }: Finished): Work {
 }
 
 /** The same command bought it: it is among what that cost. */
-export const withFinished = (found: Brought, finished: Finished | undefined): Brought =>
+export const withFinished = (found: Brought, finished: RefreshResult | undefined): Brought =>
   finished === undefined || finished.spent === ZERO
     ? found
     : {

@@ -2,7 +2,7 @@ import type { Library } from "../../../engine/library/library.ts";
 import type { Refreshed } from "../../../engine/library/lists.ts";
 import { recordPages } from "../../../engine/library/pages.ts";
 import { formName } from "../../../engine/output/formats.ts";
-import type { Facts } from "../../../engine/output/output.ts";
+import type { OutputFacts } from "../../../engine/output/output.ts";
 import { savedView, templateOf } from "../../../engine/output/sinks/sink.ts";
 import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
 import { canonicalJson } from "../../../shared/contract/filters.ts";
@@ -14,12 +14,12 @@ import type { Of } from "../../../shared/schema/build.ts";
 import type { refreshed } from "../../../shared/schema/purchase.ts";
 import { BESIDE, type Beside, besideName, type FileToWrite, writeTogether } from "./files.ts";
 import type { Followed } from "./list.ts";
-import type { Brought, Plan, RefreshOrder, Work } from "./work.ts";
+import type { Brought, RefreshOrder, RefreshPlan, Work } from "./work.ts";
 
 interface Found extends Brought {
   readonly library: Library;
   readonly list: Followed;
-  readonly plan: Plan;
+  readonly plan: RefreshPlan;
   readonly counts: FreeCounts;
 }
 
@@ -110,7 +110,7 @@ type People = Readonly<Record<"list" | Beside, readonly string[]>>;
 const shownOf = (library: Library, people: People): People =>
   Object.fromEntries(Object.entries(people).map(([what, who]) => [what, library.shown(who)])) as unknown as People;
 
-const filesOf = (facts: readonly (Facts | undefined)[], people: People): RefreshReceipt["files"] =>
+const filesOf = (facts: readonly (OutputFacts | undefined)[], people: People): RefreshReceipt["files"] =>
   Object.fromEntries(
     (["list", ...BESIDE] as const).map((what, index) => {
       const { path: file = "", sha256 } = facts[index] ?? {};

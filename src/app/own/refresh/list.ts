@@ -21,13 +21,13 @@ import { readInput } from "../../../shared/input.ts";
 import { MAX_BYTES, recordsOf } from "../people-file.ts";
 
 /** Filters as they were given, and in normal form. */
-export interface Segment {
+export interface ListSegmentOf {
   readonly filters: Filters;
   readonly canonical: CanonicalFilters;
 }
 
 /** What is brought up to date: a segment, and who of it there was. */
-export interface Followed extends Segment {
+export interface Followed extends ListSegmentOf {
   /** Who is in the list as it stands. */
   readonly before: readonly OwnedPerson[];
   /** Epoch milliseconds: records that came later are news. */
@@ -41,7 +41,7 @@ interface Named {
   readonly store: RunStore;
   readonly shelf: Shelf;
   /** Filters on the command line; undefined: none. */
-  readonly given: Segment | undefined;
+  readonly given: ListSegmentOf | undefined;
 }
 
 /** What a run or a file is a list of, or the filters alone: what is owned of them. @throws CliError exit 2 where that cannot be told */
@@ -58,7 +58,7 @@ export async function followed(
     if (known !== undefined && known.canonical === canonicalJson(given.canonical)) return listed(known.output, named);
     return { ...given, before: library.members(given.canonical), at: context.now(), view: undefined };
   }
-  const path = await pathOf(word, context);
+  const path = await listPath(word, context);
   const run = await newestRun(path, named);
   const list = library.lists.at(path);
   if (list !== undefined && (run === undefined || run.at <= list.at)) return listed(path, named);
@@ -81,7 +81,7 @@ export async function followed(
 }
 
 /** The file that a word names, as runs keep it: where it is a symbolic link, the file behind it. */
-export async function pathOf(word: string, { cwd }: Context): Promise<string> {
+export async function listPath(word: string, { cwd }: Context): Promise<string> {
   const path = resolve(cwd, word);
   const link = await lstat(path).catch(() => undefined);
   return link?.isSymbolicLink() === true ? realpath(path).catch(() => path) : path;
@@ -152,7 +152,7 @@ function ofRun(plan: Plan, at: number, named: Named): Followed {
 }
 
 /** What a list is of; filters beside it may say the same, and no other. */
-function sameSegment(filters: Filters, what: string, { given }: Named): Segment {
+function sameSegment(filters: Filters, what: string, { given }: Named): ListSegmentOf {
   const checked = checkFilters(filters);
   if (!checked.ok)
     throw usageError(`${what} has filters that this version does not know: ${checked.issues[0]?.message}`);

@@ -1,8 +1,8 @@
 import { costOf, countingMs } from "../../../engine/planning/cost.ts";
 import type { Presence } from "../../../engine/planning/presence.ts";
-import type { Counts, Member } from "../../../engine/planning/question.ts";
+import type { Counts, SegmentMember } from "../../../engine/planning/question.ts";
 import { overBudget } from "../../../engine/purchase/quote.ts";
-import { type Bought, verifyCalls } from "../../../engine/purchase/refresh.ts";
+import { type BoughtParts, verifyCalls } from "../../../engine/purchase/refresh.ts";
 import {
   affordableRows,
   creditsText,
@@ -16,23 +16,23 @@ import { counted, grouped } from "../../../shared/contract/text.ts";
 import { CliError } from "../../../shared/errors.ts";
 import { duration } from "../../../shared/numbers.ts";
 import type { Forgotten } from "../../keep/forgotten.ts";
-import type { Finished, Plan, RefreshTerms, Work } from "./work.ts";
+import type { RefreshPlan, RefreshResult, RefreshTerms, Work } from "./work.ts";
 
 interface Looked {
   readonly look: Presence;
-  readonly members: readonly Member[];
-  readonly bought: Bought;
+  readonly members: readonly SegmentMember[];
+  readonly bought: BoughtParts;
   readonly counts: Counts;
   readonly forgotten: Forgotten;
   /** What was begun before, and the same command finished. */
-  readonly finished: Finished | undefined;
+  readonly finished: RefreshResult | undefined;
 }
 
 /** @throws CliError exit 4 where it takes more credits or calls than allowed: with what that would be, and what buying anew costs */
-export async function planOf(
+export async function refreshPlanOf(
   { look, members, bought, counts, forgotten, finished }: Looked,
   work: Work,
-): Promise<Plan> {
+): Promise<RefreshPlan> {
   const { order, account, session } = work;
   const { buyChanged, maxCredits, maxCalls, callsPerCredit } = order.terms;
   const price = account.costs.personSearch;
@@ -79,9 +79,10 @@ export async function planOf(
   return plan;
 }
 
-export const spoken = ({ ms }: Pick<Plan, "ms">): string => (ms === 0 ? "" : `, ${duration(ms)} at the rate limit,`);
+export const spoken = ({ ms }: Pick<RefreshPlan, "ms">): string =>
+  ms === 0 ? "" : `, ${duration(ms)} at the rate limit,`;
 
-const over = (code: string, message: string, { again }: Pick<Plan, "again">, hint: string): CliError =>
+const over = (code: string, message: string, { again }: Pick<RefreshPlan, "again">, hint: string): CliError =>
   new CliError({
     code,
     category: "credits",
@@ -91,7 +92,7 @@ const over = (code: string, message: string, { again }: Pick<Plan, "again">, hin
   });
 
 /** @throws CliError exit 4 where it may pass a budget */
-export function requireBudgetFor(plan: Plan, { budgetLeft, buyChanged }: RefreshTerms): void {
+export function requireBudgetFor(plan: RefreshPlan, { budgetLeft, buyChanged }: RefreshTerms): void {
   if (budgetLeft === undefined || (plan.others === 0 && buyChanged !== true)) return;
   if (plan.most > budgetLeft) throw overBudget(plan.most, budgetLeft, ZERO);
 }

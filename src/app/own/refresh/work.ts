@@ -11,7 +11,7 @@ import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import type { Credits } from "../../../shared/contract/money.ts";
 import type { Session } from "../../session.ts";
-import type { Segment } from "./list.ts";
+import type { ListSegmentOf } from "./list.ts";
 
 /** What bounds a refresh, and how its files are guarded. */
 export interface RefreshTerms extends Guard {
@@ -31,7 +31,7 @@ export interface RefreshTerms extends Guard {
 export interface RefreshOrder {
   /** A file or a run; undefined: the filters say what it is. */
   readonly word: string | undefined;
-  readonly given: Segment | undefined;
+  readonly given: ListSegmentOf | undefined;
   /** Absolute; undefined where only the plan is wanted. */
   readonly output: string | undefined;
   readonly view: AskedView;
@@ -40,7 +40,7 @@ export interface RefreshOrder {
 }
 
 /** What a refresh will do at most, told before anything finer than the segment itself is counted. */
-export interface Plan {
+export interface RefreshPlan {
   readonly total: number;
   /** People in the segment who are owned. */
   readonly owned: number;
@@ -65,7 +65,7 @@ export interface Plan {
 /** What a refresh asks and tells. */
 export interface RefreshEvents {
   /** Agrees to what is bought, or throws. Not asked where nobody is new. */
-  readonly agree: (plan: Plan) => Promise<void>;
+  readonly agree: (plan: RefreshPlan) => Promise<void>;
   /** Agrees to at most so much for the rest of a run that was begun for the list, or throws. */
   readonly agreeToRest: (run: string, most: Credits) => Promise<void>;
   readonly warning: (text: string) => void;
@@ -88,7 +88,7 @@ export interface Work {
 }
 
 /** What one command spent on what an earlier one had begun. */
-export interface Finished {
+export interface RefreshResult {
   readonly run: string;
   readonly spent: Credits;
   readonly rows: number;

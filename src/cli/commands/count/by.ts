@@ -1,4 +1,4 @@
-import type { Counted } from "../../../app/count/tell.ts";
+import type { CountedSegment } from "../../../app/count/tell.ts";
 import type { KnownValues } from "../../../app/count/values.ts";
 import type { Session } from "../../../app/session.ts";
 import type { Context } from "../../../shared/context.ts";
@@ -9,7 +9,7 @@ import { usageError } from "../../../shared/errors.ts";
 import { keyName, valuesGiven, valuesWithin } from "../../arguments/filter-options.ts";
 import type { Printer } from "../../terminal/printer.ts";
 import { type ByKey, type CountOptions, type CountRequest, formatOf } from "./options.ts";
-import { type Matrix, nested, type Part, printParts, words } from "./parts.ts";
+import { type CountPart, type Matrix, nested, printParts, words } from "./parts.ts";
 import { countAll } from "./several.ts";
 
 /** Values that a breakdown shows where nobody says how many. */
@@ -81,7 +81,7 @@ export async function countParts(
   session: Session,
   printer: Printer,
   context: Context,
-): Promise<readonly Counted[]> {
+): Promise<readonly CountedSegment[]> {
   const { filters } = segment;
   const [first, second] = by;
   if (first === undefined) throw new RangeError("nothing to break down by");
@@ -103,12 +103,12 @@ export async function countParts(
   const values = first.values ?? listed?.values.map(({ value }) => value) ?? [];
   const each = values.map((value) => ({ ...filters, [spec.key]: value }));
   const [{ count: whole } = { count: 0 }, ...counts] = await countAll(session, [filters, ...each], options, context);
-  const parts = values.map((value, index): Part => ({ value, count: counts[index]?.count ?? 0 }));
+  const parts = values.map((value, index): CountPart => ({ value, count: counts[index]?.count ?? 0 }));
   await printParts({ by: spec, whole, parts: largest(parts, options.top), filters }, format, printer);
   return [{ filters, count: whole }];
 }
 
-const largest = (parts: readonly Part[], top: number | undefined): readonly Part[] =>
+const largest = (parts: readonly CountPart[], top: number | undefined): readonly CountPart[] =>
   top === undefined ? parts : [...parts].sort((a, b) => b.count - a.count).slice(0, top);
 
 /** The values of a key that has no closed list: from the service, else from who is owned. @throws CliError exit 2 where nobody knows any */
@@ -159,7 +159,7 @@ async function matrixOf(
   ];
   const [whole, ...totals] = (await countAll(session, edges, options, context)).map(({ count }) => count);
   // A row or a column of nobody needs no cells.
-  const ranked = (values: readonly string[], counts: readonly number[]): readonly Part[] =>
+  const ranked = (values: readonly string[], counts: readonly number[]): readonly CountPart[] =>
     largest(
       values.map((value, index) => ({ value, count: counts[index] ?? 0 })),
       options.top ?? values.length,

@@ -1,4 +1,4 @@
-import type { Counted } from "../../../app/count/tell.ts";
+import type { CountedSegment } from "../../../app/count/tell.ts";
 import type { NamedFilters } from "../../../app/segments/segment-set.ts";
 import type { Session } from "../../../app/session.ts";
 import type { Context } from "../../../shared/context.ts";
@@ -113,7 +113,7 @@ async function runCount(request: CountRequest, context: Context): Promise<void> 
   await withSession(context, options, async (session) => {
     const segments = await countAs(request, session, printer, context);
     const strict = options.strict === true;
-    const suspect = ({ filters, count = 0 }: Counted): boolean =>
+    const suspect = ({ filters, count = 0 }: CountedSegment): boolean =>
       count === 0 || Object.values(filters).some((value) => Array.isArray(value) && value.length > 1);
     if (!strict && !segments.some(suspect)) return;
     const { tellHints } = await import("../../../app/count/tell.ts");
@@ -130,7 +130,7 @@ async function countAs(
   session: Session,
   printer: Printer,
   context: Context,
-): Promise<readonly Counted[]> {
+): Promise<readonly CountedSegment[]> {
   if (request.kind === "set") return await countSet(request.set, session, printer, context);
   if (request.kind === "one") return await countOne(request.segment, session, printer, context);
   if (request.kind === "files") {

@@ -1,5 +1,5 @@
 import { keepCount } from "../../../app/count/history.ts";
-import type { Counted } from "../../../app/count/tell.ts";
+import type { CountedSegment } from "../../../app/count/tell.ts";
 import type { CheckedFilters, SegmentSet } from "../../../app/segments/segment-set.ts";
 import type { Session } from "../../../app/session.ts";
 import type { AccountView, CountView } from "../../../engine/client/types.ts";
@@ -27,7 +27,7 @@ export async function countOne(
   session: Session,
   printer: Printer,
   context: Context,
-): Promise<readonly Counted[]> {
+): Promise<readonly CountedSegment[]> {
   const { filters } = segment;
   const priced = printer.json || printer.terminal;
   const [count, account] = await Promise.all([
@@ -48,7 +48,7 @@ export async function countSet(
   session: Session,
   printer: Printer,
   context: Context,
-): Promise<readonly Counted[]> {
+): Promise<readonly CountedSegment[]> {
   const { countJoined, isSet, searchTarget } = await import("../../../engine/purchase/joined.ts");
   const target = searchTarget(segments, except);
   if (!isSet(target)) {
@@ -67,7 +67,7 @@ export async function countSet(
     else await printCount(count, account, printer);
   }
   noticeUnknownCost(account, session);
-  const told = (each: Filters): Counted => ({ filters: each, count: people === 0 ? undefined : people });
+  const told = (each: Filters): CountedSegment => ({ filters: each, count: people === 0 ? undefined : people });
   return [...union.map(told), ...without.map(told)];
 }
 

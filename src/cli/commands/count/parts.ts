@@ -4,7 +4,7 @@ import { grouped } from "../../../shared/contract/text.ts";
 import { bar, percent } from "../../../shared/numbers.ts";
 import type { Printer } from "../../terminal/printer.ts";
 
-export interface Part {
+export interface CountPart {
   readonly value: string;
   readonly count: number;
 }
@@ -13,7 +13,7 @@ export interface Part {
 export interface Breakdown {
   readonly by: FilterKeySpec;
   readonly whole: number;
-  readonly parts: readonly Part[];
+  readonly parts: readonly CountPart[];
   readonly filters: Filters;
   /** People of other values and people with none, where the service told them apart. */
   readonly rest?: { readonly others: number | undefined; readonly missing: number | undefined };
@@ -24,9 +24,9 @@ export interface Matrix {
   readonly filters: Filters;
   readonly whole: number;
   /** Values of the second key, the most frequent first, with the people of the segment that have them. */
-  readonly columns: readonly Part[];
+  readonly columns: readonly CountPart[];
   /** The same of the first key, and of each how many have the second's values, in the order of the columns. */
-  readonly rows: readonly (Part & { readonly cells: readonly number[] })[];
+  readonly rows: readonly (CountPart & { readonly cells: readonly number[] })[];
 }
 
 interface Explained extends Breakdown {
@@ -84,7 +84,7 @@ function remainderText({ by, whole, unexplained, rest }: Explained): string | un
   return `${number} of ${grouped(whole)} have another ${words(by)} or none`;
 }
 
-function restRows({ unexplained, rest }: Explained): readonly Part[] {
+function restRows({ unexplained, rest }: Explained): readonly CountPart[] {
   if (unexplained <= 0) return [];
   if (rest?.others === undefined || rest.missing === undefined)
     return [{ value: "(another or none)", count: unexplained }];

@@ -1,4 +1,4 @@
-import type { Counted } from "../../../app/count/tell.ts";
+import type { CountedSegment } from "../../../app/count/tell.ts";
 import type { NamedFilters } from "../../../app/segments/segment-set.ts";
 import type { Session } from "../../../app/session.ts";
 import type { CountView } from "../../../engine/client/types.ts";
@@ -17,7 +17,7 @@ export async function countFiles(
   session: Session,
   printer: Printer,
   context: Context,
-): Promise<readonly Counted[]> {
+): Promise<readonly CountedSegment[]> {
   const format = formatOf(options, printer);
   const account =
     format === "json" || format === "table" ? await session.client.account(context.interrupted) : undefined;

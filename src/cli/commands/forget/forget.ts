@@ -22,7 +22,7 @@ import type { Context } from "../../../shared/context.ts";
 import { suppressedName } from "../../../shared/contract/suppression.ts";
 import { counted } from "../../../shared/contract/text.ts";
 import { CliError } from "../../../shared/errors.ts";
-import type { Person } from "../../../shared/person.ts";
+import type { PersonMatcher } from "../../../shared/person.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { agreeToForget, reportForgotten } from "./consent.ts";
@@ -53,7 +53,7 @@ See also: headcount suppress`)
 }
 
 interface Found {
-  readonly person: Person;
+  readonly person: PersonMatcher;
   readonly runs: readonly RunFound[];
   readonly libraries: readonly string[];
   /** People in the libraries. */
@@ -189,7 +189,7 @@ async function forgetRun(
   await store.rewrite(plan.id, context, after);
 }
 
-async function forgetIn(path: string, person: Person, store: RunStore): Promise<void> {
+async function forgetIn(path: string, person: PersonMatcher, store: RunStore): Promise<void> {
   const library = await Library.open(path, await store.suppression());
   try {
     library.forget(

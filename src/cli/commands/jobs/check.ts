@@ -8,7 +8,7 @@ import { CliError, usageError } from "../../../shared/errors.ts";
 import { timeText } from "../../../shared/numbers.ts";
 import type { GlobalOptions } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
-import { List, type Listed } from "../service/list.ts";
+import { type Listed, ServiceList } from "../service/list.ts";
 
 interface Finding {
   readonly job: string;
@@ -31,7 +31,11 @@ export async function checkJobs(file: JobsFile, options: GlobalOptions, context:
   const written = (await stat(file.path)).mtimeMs;
   const findings: Finding[] = [];
   for (const job of file.jobs) findings.push(...(await findingsOf(job, file, written, context)));
-  await new List(COLUMNS, printer).print(findings, context, `${counted(file.jobs.length, "job")}: nothing to look at.`);
+  await new ServiceList(COLUMNS, printer).print(
+    findings,
+    context,
+    `${counted(file.jobs.length, "job")}: nothing to look at.`,
+  );
   if (findings.length === 0) return;
   const jobs = [...new Set(findings.map(({ job }) => job))];
   const message = `${jobs.length} of ${counted(file.jobs.length, "job")} need a look: ${jobs.join(", ")}`;

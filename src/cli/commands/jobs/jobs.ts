@@ -10,7 +10,7 @@ import { addUnattendedOptions } from "../../arguments/export-options.ts";
 import { type Command, type GlobalOptions, Option, offering } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import type { RunOptions } from "./run.ts";
-import { cronLines, keyFile, systemdUnits, type Timed } from "./units.ts";
+import { cronLines, keyFileOf, systemdUnits, type Timed } from "./units.ts";
 
 interface JobsOptions extends GlobalOptions {
   readonly file?: string;
@@ -193,7 +193,7 @@ function registerUnits(jobs: Command, context: Context, read: Read): void {
   $ headcount jobs systemd --file jobs.jsonc -o units`)
     .does(async (options: UnitOptions, names: readonly string[]) => {
       const file = await read(options);
-      const units = systemdUnits(await timedJobs(file, names), file, keyFile(options.keys, context), context);
+      const units = systemdUnits(await timedJobs(file, names), file, keyFileOf(options.keys, context), context);
       const printer = new Printer(context, options);
       if (options.output === undefined) {
         return printer.text(units.map(({ name, text }) => `# ${name}\n${text}`).join("\n"));
@@ -213,6 +213,6 @@ function registerUnits(jobs: Command, context: Context, read: Read): void {
     .does(async (options: UnitOptions, names: readonly string[]) => {
       const file = await read(options);
       const timed = await timedJobs(file, names);
-      new Printer(context, options).text(cronLines(timed, file, keyFile(options.keys, context), context));
+      new Printer(context, options).text(cronLines(timed, file, keyFileOf(options.keys, context), context));
     });
 }

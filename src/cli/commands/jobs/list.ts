@@ -3,12 +3,12 @@ import type { Context } from "../../../shared/context.ts";
 import { creditsOrNull } from "../../../shared/contract/money.ts";
 import type { GlobalOptions } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
-import { creditsColumn, iso, List, type Listed } from "../service/list.ts";
+import { creditsColumn, iso, type Listed, ServiceList } from "../service/list.ts";
 
 /** `jobs list`: what the file says of each. */
 export async function listJobs({ jobs }: JobsFile, options: GlobalOptions, context: Context): Promise<void> {
   const printer = new Printer(context, options);
-  await new List(LISTED, printer).print(jobs, context, "The file has no jobs.");
+  await new ServiceList(LISTED, printer).print(jobs, context, "The file has no jobs.");
   if (!printer.terminal || printer.json) return;
   for (const { name, problem } of jobs) if (problem !== undefined) printer.note(`${name}: ${problem.message}`);
 }

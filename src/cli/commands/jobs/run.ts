@@ -2,7 +2,7 @@ import { failureOf } from "../../../app/failures.ts";
 import type { Job, JobsFile } from "../../../app/jobs/file.ts";
 import { jobsNamed } from "../../../app/jobs/file.ts";
 import { historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
-import { type Done, type Quoted, quoteJob, runJob, type Terms } from "../../../app/jobs/run.ts";
+import { type Done, type JobTerms, type Quoted, quoteJob, runJob } from "../../../app/jobs/run.ts";
 import { nextTime } from "../../../app/jobs/schedule.ts";
 import { enterOwn } from "../../../app/keep/places.ts";
 import { quoteJson } from "../../../engine/purchase/quote.ts";
@@ -114,7 +114,7 @@ interface Ran {
   readonly failure: CliError | undefined;
 }
 
-const termsOf = (options: RunOptions): Terms => ({
+const termsOf = (options: RunOptions): JobTerms => ({
   ...options,
   listen: (inner) => ({ log: requestLog(options, inner) }),
 });

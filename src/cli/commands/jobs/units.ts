@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Job, JobsFile } from "../../../app/jobs/file.ts";
 import type { Schedule } from "../../../app/jobs/schedule.ts";
-import { execWords, oneLine, percent, program, quoted } from "../../../app/jobs/systemd.ts";
+import { execWords, oneLine, percentEscaped, program, unitQuoted } from "../../../app/jobs/systemd.ts";
 import type { Context } from "../../../shared/context.ts";
 import { shellWord } from "../../../shared/contract/command-line.ts";
 import { usageError } from "../../../shared/errors.ts";
@@ -13,7 +13,7 @@ export interface Timed {
   readonly schedule: Schedule;
 }
 
-export interface Unit {
+export interface SystemdUnit {
   readonly name: string;
   readonly text: string;
 }
@@ -43,7 +43,7 @@ export function handedOn({ env, cwd }: Pick<Context, "cwd" | "env">): readonly (
  * The file with the key, `HEADCOUNT_API_KEY=...` on a line; it need not be there.
  * @throws CliError exit 2 for a line that a shell reads and systemd passes over
  */
-export function keyFile(given: string | undefined, { env, cwd }: Context): string {
+export function keyFileOf(given: string | undefined, { env, cwd }: Context): string {
   const path = given === undefined ? join(env.HOME ?? cwd, ".headcount.env") : resolve(cwd, given);
   const lines = existsSync(path) ? readFileSync(path, "utf8").split("\n") : [];
   const wrong = lines.findIndex((line) => /^\s*export\s/.test(line));
@@ -56,8 +56,15 @@ export function keyFile(given: string | undefined, { env, cwd }: Context): strin
 }
 
 /** Units of systemd: a service and a timer for each job. */
-export function systemdUnits(timed: readonly Timed[], file: JobsFile, keys: string, context: Context): readonly Unit[] {
-  const environment = handedOn(context).map(([name, value]) => `Environment=${percent(quoted(`${name}=${value}`))}\n`);
+export function systemdUnits(
+  timed: readonly Timed[],
+  file: JobsFile,
+  keys: string,
+  context: Context,
+): readonly SystemdUnit[] {
+  const environment = handedOn(context).map(
+    ([name, value]) => `Environment=${percentEscaped(unitQuoted(`${name}=${value}`))}\n`,
+  );
   return timed.flatMap(({ job, schedule }) => [
     {
       name: `headcount-${job.name}.service`,
@@ -69,8 +76,8 @@ StartLimitBurst=8
 
 [Service]
 Type=oneshot
-WorkingDirectory=${percent(file.folder)}
-${environment.join("")}EnvironmentFile=-${percent(keys)}
+WorkingDirectory=${percentEscaped(file.folder)}
+${environment.join("")}EnvironmentFile=-${percentEscaped(keys)}
 ExecStart=${execWords([...program(), "jobs", "run", job.name, "--file", file.path])}
 Restart=on-failure
 RestartSec=15min
@@ -83,7 +90,7 @@ UMask=0077
     {
       name: `headcount-${job.name}.timer`,
       text: `[Unit]
-Description=headcount job ${job.name}: ${percent(schedule.text)}
+Description=headcount job ${job.name}: ${percentEscaped(schedule.text)}
 
 [Timer]
 OnCalendar=${schedule.calendar}

@@ -6,7 +6,7 @@ import { grouped } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { csvDocument } from "../../../shared/rows/csv.ts";
 import { Printer } from "../../terminal/printer.ts";
-import { type Part, printParts } from "../count/parts.ts";
+import { type CountPart, printParts } from "../count/parts.ts";
 import { type ShelfOptions, withLibrary } from "./shelf.ts";
 
 export interface OwnedCount {
@@ -55,7 +55,7 @@ export async function countOwned(
   });
 }
 
-function known(library: Library | undefined, by: FilterKeySpec, filters: Filters): Part[] {
+function known(library: Library | undefined, by: FilterKeySpec, filters: Filters): CountPart[] {
   if (by.match !== "exact" && by.match !== "department") {
     throw usageError(`--by ${by.key} needs --values`, `--by ${by.field} needs none: it has the values of who is owned`);
   }

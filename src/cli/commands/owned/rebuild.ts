@@ -1,4 +1,4 @@
-import { openStore } from "../../../app/keep/store.ts";
+import { openRuns } from "../../../app/keep/store.ts";
 import { rebuildLibrary } from "../../../engine/library/take-in.ts";
 import type { Context } from "../../../shared/context.ts";
 import { counted } from "../../../shared/contract/text.ts";
@@ -16,7 +16,7 @@ export function register(owned: Command, context: Context, run = rebuild): void 
 
 async function rebuild(options: ShelfOptions, context: Context): Promise<void> {
   const printer = new Printer(context, options);
-  const opened = await rebuildLibrary(shelfOf(options, context), openStore(context));
+  const opened = await rebuildLibrary(shelfOf(options, context), openRuns(context));
   if (opened === undefined) {
     if (printer.json) printer.document<"owned rebuild">({ people: 0, rows_paid: 0 });
     return printer.note("nothing was bought there yet");

@@ -1,4 +1,4 @@
-import { openStore } from "../../../app/keep/store.ts";
+import { openRuns } from "../../../app/keep/store.ts";
 import { sampleDir, sampleId } from "../../../app/sample.ts";
 import { baseUrlText, parseBaseUrl } from "../../../engine/client/addresses.ts";
 import { existingConnection, readConfig, SAMPLE } from "../../../engine/connections/config.ts";
@@ -70,7 +70,7 @@ export async function withLibrary<T>(
   absent?: "make",
 ): Promise<T> {
   const shelf = shelfOf(options, context);
-  const store = openStore(context);
+  const store = openRuns(context);
   const opened = await openLibrary(shelf, store);
   for (const { run, why } of opened?.taken.unread ?? []) printer.say(`warning: run ${run} is not counted: ${why}`);
   const library =

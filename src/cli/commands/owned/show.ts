@@ -1,4 +1,4 @@
-import { changedFields, fieldsOf, type Purchase, statesOf } from "../../../engine/library/history.ts";
+import { changedFields, fieldsOf, type PastPurchase, recordStatesOf } from "../../../engine/library/history.ts";
 import type { Context } from "../../../shared/context.ts";
 import { credits, creditsToNumber, formatCreditsGrouped } from "../../../shared/contract/money.ts";
 import { echo, grouped } from "../../../shared/contract/text.ts";
@@ -22,8 +22,8 @@ export function register(owned: Command, context: Context, run = show): void {
 const iso = (at: number): string => new Date(at).toISOString();
 
 /** The person as one document: the newest record, every state with what was other in the one before, every purchase. */
-function documentOf(purchases: readonly Purchase[]) {
-  const states = statesOf(purchases);
+function documentOf(purchases: readonly PastPurchase[]) {
+  const states = recordStatesOf(purchases);
   return {
     record: fieldsOf(states.at(-1)?.record ?? "{}"),
     states: states.map(({ from, to, record }, index) => ({

@@ -1,4 +1,4 @@
-import { openStore } from "../../../app/keep/store.ts";
+import { openRuns } from "../../../app/keep/store.ts";
 import { writePages } from "../../../app/keep/write-pages.ts";
 import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
 import { writtenAs } from "../../../engine/output/sinks/sink.ts";
@@ -47,7 +47,7 @@ A run that is not finished gives what it has so far, and says so.`)
 async function exportRun(name: string, options: ExportRunOptions, context: Context): Promise<void> {
   const printer = new Printer(context, options);
   const view = readView(context, options);
-  const store = openStore(context);
+  const store = openRuns(context);
   const id = await store.resolve(name);
   const run = options.salvage === true ? await store.salvage(id) : await store.open(id).catch(orSalvage(id));
   const finished = run.state.done !== undefined;

@@ -1,5 +1,5 @@
 import { isAbsolute, relative } from "node:path";
-import { openStore } from "../../../app/keep/store.ts";
+import { openRuns } from "../../../app/keep/store.ts";
 import { engineOf } from "../../../engine/output/tables/target.ts";
 import { describeTarget, spokenTarget } from "../../../engine/runs/plan.ts";
 import type { RunSummary } from "../../../engine/runs/run-store.ts";
@@ -40,7 +40,7 @@ export function register(runs: Command, context: Context): void {
 async function list(options: ListOptions, context: Context): Promise<void> {
   const printer = new Printer(context, options);
   const since = sinceMs(options.since, context.now());
-  const all = await openStore(context).list();
+  const all = await openRuns(context).list();
   const wanted = all.filter(
     ({ plan, status, lastAt }) =>
       lastAt >= since &&

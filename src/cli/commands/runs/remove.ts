@@ -1,5 +1,5 @@
 import { keptRuns, runsOlderThan } from "../../../app/keep/retention.ts";
-import { openStore } from "../../../app/keep/store.ts";
+import { openRuns } from "../../../app/keep/store.ts";
 import { stateDir } from "../../../engine/connections/paths.ts";
 import { openLibrary, shelfOfPlan } from "../../../engine/library/take-in.ts";
 import type { RunStore, RunSummary } from "../../../engine/runs/run-store.ts";
@@ -32,7 +32,7 @@ export function registerRemove(runs: Command, context: Context): void {
   $ headcount runs remove last --yes
   $ headcount runs remove last --force --yes --json`)
     .does(async (options: RemoveOptions, names: readonly string[]) => {
-      const store = openStore(context);
+      const store = openRuns(context);
       const found = new Map<string, RunSummary>();
       for (const name of names) {
         const run = await store.find(name);
@@ -70,7 +70,7 @@ async function prune(options: PruneOptions, context: Context): Promise<void> {
   if (spanMs(span) === undefined) {
     throw usageError(`--older-than takes a span such as 90d, 12h or 8w, not "${echo(span)}"`);
   }
-  const store = openStore(context);
+  const store = openRuns(context);
   const old = await runsOlderThan(span, store, context, options.force);
   if (options.dryRun === true) report("would remove", old, options, context);
   else await removeAll(store, old, options, context);
@@ -81,7 +81,7 @@ export async function applyRetention(context: Context, printer: Printer): Promis
   const span = keptRuns(context);
   if (span === undefined) return;
   try {
-    const store = openStore(context);
+    const store = openRuns(context);
     const old = await runsOlderThan(span, store, context);
     await keepPeople(store, old, {}, context);
     for (const run of old) await store.remove(run, context);

@@ -1,4 +1,4 @@
-import { openStore } from "../../../app/keep/store.ts";
+import { openRuns } from "../../../app/keep/store.ts";
 import { describeTarget } from "../../../engine/runs/plan.ts";
 import type { Context } from "../../../shared/context.ts";
 import { creditsOrNull, formatCreditsGrouped, parseCredits, ZERO } from "../../../shared/contract/money.ts";
@@ -21,7 +21,7 @@ export function register(runs: Command, context: Context): void {
 /** A card, `name<TAB>value` lines in a pipe, or one document. */
 async function show(name: string, options: GlobalOptions, context: Context): Promise<void> {
   const printer = new Printer(context, options);
-  const store = openStore(context);
+  const store = openRuns(context);
   const summary = await store.find(name);
   const { id, plan, status, problem } = summary;
   const unit = parseCredits(plan.unit_price);

@@ -25,7 +25,7 @@ export const addBoundOptions = (command: Command): Command =>
       }),
     );
 
-export function boundsOf({ expires, maxCredits, scope }: BoundOptions, now: number): KeyChanges {
+export function keyBoundsOf({ expires, maxCredits, scope }: BoundOptions, now: number): KeyChanges {
   return {
     ...(maxCredits === undefined ? {} : { maxCredits: capOf(maxCredits) }),
     ...(expires === undefined ? {} : { expiresAt: expires === "never" ? null : momentOf("--expires", expires, now) }),

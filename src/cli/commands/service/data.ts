@@ -8,7 +8,7 @@ import { bytesText } from "../../../shared/numbers.ts";
 import type { Command } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { addFolderOptions, type FolderOptions, folderOf, ledgerOf, serviceError } from "./folder.ts";
-import { documentsOf, List } from "./list.ts";
+import { documentsOf, ServiceList } from "./list.ts";
 
 export function register(service: Command, context: Context): void {
   addFolderOptions(service.command("data"))
@@ -37,7 +37,7 @@ async function show(options: FolderOptions, context: Context): Promise<void> {
     await kept.close();
   }
   if (printer.json) return printer.document<"service data">({ kept: documentsOf(COLUMNS, found) as never });
-  await new List(COLUMNS, printer).print(found, context, "nothing is kept in this folder yet");
+  await new ServiceList(COLUMNS, printer).print(found, context, "nothing is kept in this folder yet");
   const { bytes } = await filesAt(dir);
   if (printer.terminal) printer.note(`${grouped(found.length)} kinds, ${bytesText(bytes)} in ${dir}`);
 }

@@ -7,7 +7,7 @@ import type { Command } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { withBuild } from "./build.ts";
 import { type FolderOptions, placeFlags } from "./folder.ts";
-import { countColumn, List, type Listed, minute } from "./list.ts";
+import { countColumn, type Listed, minute, ServiceList } from "./list.ts";
 
 const DATA = ["--data <dir>", "data folder with the dataset and the accounts (default: the XDG data folder)"] as const;
 
@@ -75,7 +75,7 @@ const COLUMNS: readonly Listed<KeptVersion>[] = [
 
 async function list(options: FolderOptions, context: Context): Promise<void> {
   const versions = await onVersions(options, context, async ({ datasetDir }, { versionsOf }) => versionsOf(datasetDir));
-  await new List(COLUMNS, new Printer(context, options)).print(versions, context, "No dataset yet.");
+  await new ServiceList(COLUMNS, new Printer(context, options)).print(versions, context, "No dataset yet.");
 }
 
 async function rollBack(wanted: string, options: FolderOptions, context: Context): Promise<void> {

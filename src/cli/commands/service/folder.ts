@@ -9,7 +9,7 @@ import { echo, harmless, withoutPassword } from "../../../shared/contract/text.t
 import { CliError, type ErrorCategory, missingPackage, usageError } from "../../../shared/errors.ts";
 import { type Command, type GlobalOptions, Option } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
-import { List, type Listed } from "./list.ts";
+import { type Listed, ServiceList } from "./list.ts";
 
 export interface FolderOptions extends GlobalOptions {
   readonly data?: string;
@@ -99,7 +99,7 @@ export const printList = <Row>(
   columns: readonly Listed<Row>[],
   rows: readonly Row[],
   none: string,
-): Promise<void> => new List(columns, printer).print(rows, context, none);
+): Promise<void> => new ServiceList(columns, printer).print(rows, context, none);
 
 const PAGE = 500;
 const SCREENFUL = 30;
@@ -110,7 +110,7 @@ export async function printPages<Row>(
   columns: readonly Listed<Row>[],
   next: (limit: number, last: Row | undefined) => Promise<readonly Row[]>,
 ): Promise<void> {
-  const list = new List(columns, printer);
+  const list = new ServiceList(columns, printer);
   const rows: Row[] = [];
   let last: Row | undefined;
   for (let left = options.limit ?? (printer.terminal && !printer.json ? SCREENFUL : Number.POSITIVE_INFINITY); ; ) {
@@ -137,7 +137,7 @@ export function actor({ env }: Context): string {
 
 /** `--store` as a URL or an absolute path. */
 export const storeOf = async ({ store }: FolderOptions, context: Context): Promise<string | undefined> =>
-  store === undefined ? undefined : placeOf("--store", store, "a SQLite file", context);
+  store === undefined ? undefined : ledgerPlaceOf("--store", store, "a SQLite file", context);
 
 /** How the ledger of the options is opened, and by whom. */
 export async function ledgerOf(options: FolderOptions, context: Context) {
@@ -146,7 +146,7 @@ export async function ledgerOf(options: FolderOptions, context: Context) {
 }
 
 /** What an option names, as a URL or an absolute path. @param files what it takes besides addresses */
-export function placeOf(option: string, store: string, files: string, context: Context): string {
+export function ledgerPlaceOf(option: string, store: string, files: string, context: Context): string {
   if (/^postgres(ql)?:\/\//i.test(store)) {
     // An unescaped # or / ends the part with the password, and what follows would pass for a path.
     const url = URL.canParse(store) ? new URL(store) : undefined;

@@ -7,7 +7,7 @@ import { CliError, systemFailure, usageError } from "../../../shared/errors.ts";
 import { ago } from "../../../shared/numbers.ts";
 import { type Command, Option } from "../../options.ts";
 import type { Printer } from "../../terminal/printer.ts";
-import { addBoundOptions, type BoundOptions, boundsOf, overlapOf } from "./bounds.ts";
+import { addBoundOptions, type BoundOptions, keyBoundsOf, overlapOf } from "./bounds.ts";
 import { type AccountOptions, addAccountOptions, atDesk, type Desk, nameOf, placeFlags, printList } from "./folder.ts";
 import { creditsColumn, iso, type Listed, timeColumn } from "./list.ts";
 
@@ -87,7 +87,7 @@ function registerMaking(keys: Command, context: Context): void {
 async function create({ context, options, printer, store }: Desk<CreateOptions>): Promise<void> {
   const { account: accountId, mode } = options;
   const { now } = context;
-  const init = { ...boundsOf(options, now()), accountId, name: nameOf(options.name), mode, now };
+  const init = { ...keyBoundsOf(options, now()), accountId, name: nameOf(options.name), mode, now };
   const { shownKey } = await import("../../../service/admin/keys.ts");
   const { id } = await shownKey(store, init, (made) => show(made, made, printer, context));
   if (!printer.json) printer.note(`Key ${id} (${mode}). It is shown this once: keep it now.`);
@@ -121,7 +121,7 @@ async function rotate({ context, options, printer, store }: Desk<RotateOptions>,
 async function set(desk: Desk<SetOptions>, id: string): Promise<void> {
   const { context, options, store } = desk;
   const { name } = options;
-  const changes = { ...boundsOf(options, context.now()), ...(name === undefined ? {} : { name: nameOf(name) }) };
+  const changes = { ...keyBoundsOf(options, context.now()), ...(name === undefined ? {} : { name: nameOf(name) }) };
   if (Object.keys(changes).length === 0) {
     throw usageError("nothing to set", "give --max-credits, --expires, --scope or --name");
   }

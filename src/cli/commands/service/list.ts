@@ -19,7 +19,7 @@ export interface Listed<Row> {
 }
 
 /** A list of the service: a table on a terminal, CSV in a pipe, one JSON array with `--json`. */
-export class List<Row> {
+export class ServiceList<Row> {
   readonly #columns: readonly Listed<Row>[];
   readonly #printer: Printer;
   #begun = false;

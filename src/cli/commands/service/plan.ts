@@ -1,4 +1,4 @@
-import type { Plan, PlanChanges } from "../../../service/ledger/ledger.ts";
+import type { AccountPlan, PlanChanges } from "../../../service/ledger/ledger.ts";
 import type { Context } from "../../../shared/context.ts";
 import { type Credits, creditsToNumber, formatCredits, parseCredits } from "../../../shared/contract/money.ts";
 import { COSTED_CALLS, type CostedCall } from "../../../shared/contract/records.ts";
@@ -84,7 +84,7 @@ function readCost(text: string): [CostedCall, Credits] {
 const show = async ({ options, printer, store }: Desk<AccountOptions>): Promise<void> =>
   print((await requireAccount(store, options.account, options)).plan, options, printer);
 
-function print(plan: Plan, { account }: AccountOptions, printer: Printer): void {
+function print(plan: AccountPlan, { account }: AccountOptions, printer: Printer): void {
   if (printer.json) {
     const costs = Object.fromEntries(COSTED_CALLS.map((call) => [call, creditsToNumber(plan.costs[call])]));
     printer.document<"service plan show">({

@@ -29,7 +29,7 @@ async function run(from: string, options: RestoreOptions, context: Context): Pro
   const dir = await folderOf(options, context);
   const printer = new Printer(context, options);
   try {
-    const { restore } = await import("../../../service/admin/backup.ts");
+    const { restoreBackup: restore } = await import("../../../service/admin/backup.ts");
     const source = resolve(context.cwd, from);
     const manifest = await restore({ from: source, dir, now: context.now, actor: actor(context) });
     if (printer.json) printer.document<"service restore">(told(manifest, { data: dir }) as never);

@@ -34,7 +34,7 @@ export const addTurnOptions = (command: Command): Command =>
 
 export async function turnSettings(flags: TurnFlags): Promise<Pick<ServiceOptions, "timeouts" | "turns">> {
   const { maxConcurrent, maxConcurrentPerKey, maxQueued, queueWait } = flags;
-  const { boundsOf, TURNS } = await import("../../../service/http/turns.ts");
+  const { turnBoundsOf: boundsOf, TURNS } = await import("../../../service/http/turns.ts");
   const all = maxConcurrent ?? TURNS.dataset;
   if (maxConcurrentPerKey !== undefined && maxConcurrentPerKey > all) {
     throw usageError(

@@ -1,5 +1,5 @@
 import { dirname, resolve } from "node:path";
-import { execWords, percent, program, quoted } from "../../../app/jobs/systemd.ts";
+import { execWords, percentEscaped, program, unitQuoted } from "../../../app/jobs/systemd.ts";
 import type { Context } from "../../../shared/context.ts";
 
 interface ServedBy {
@@ -14,7 +14,7 @@ export function serveUnit({ data, dir, port, store }: ServedBy, { argv, cwd }: C
   const words = argv.filter((word) => word !== "--print-unit");
   const place = data === undefined ? ["--data", dir] : [];
   const ledger = store === undefined || store.includes("://") ? [] : [dirname(resolve(cwd, store))];
-  const writable = [dir, ...ledger].map((path) => percent(quoted(path))).join(" ");
+  const writable = [dir, ...ledger].map((path) => percentEscaped(unitQuoted(path))).join(" ");
   const low = port > 0 && port < 1_024 ? "CAP_NET_BIND_SERVICE" : "";
   return `[Unit]
 Description=headcount service
@@ -25,7 +25,7 @@ Wants=network-online.target
 Type=exec
 # A user of its own that the data folder and the TLS key belong to; for systemctl --user leave this line out.
 User=headcount
-WorkingDirectory=${percent(cwd)}
+WorkingDirectory=${percentEscaped(cwd)}
 # PGPASSWORD, HEADCOUNT_CLICKHOUSE_PASSWORD and OTEL_... of the service, readable to root alone.
 EnvironmentFile=-/etc/headcount.env
 ExecStart=${execWords([...program(), ...words, ...place])}

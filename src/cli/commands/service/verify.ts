@@ -4,7 +4,7 @@ import { CliError } from "../../../shared/errors.ts";
 import type { Command } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { backupError } from "./backup.ts";
-import { addFolderOptions, type FolderOptions, folderOf, placeOf, storeOf } from "./folder.ts";
+import { addFolderOptions, type FolderOptions, folderOf, ledgerPlaceOf, storeOf } from "./folder.ts";
 
 interface VerifyOptions extends FolderOptions {
   readonly against?: string;
@@ -28,7 +28,8 @@ async function run(options: VerifyOptions, context: Context): Promise<void> {
   const dir = await folderOf(options, context);
   const store = await storeOf(options, context);
   const files = "a folder of service backup, a SQLite file";
-  const backup = options.against === undefined ? undefined : placeOf("--against", options.against, files, context);
+  const backup =
+    options.against === undefined ? undefined : ledgerPlaceOf("--against", options.against, files, context);
   const { breachesOf, verifyFolder } = await import("../../../service/admin/verify.ts");
   const findings = await verifyFolder({ dir, store, backup, now: context.now }).catch((error: unknown) => {
     throw backupError(error, dir);

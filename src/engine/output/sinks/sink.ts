@@ -2,11 +2,11 @@ import type { Writable } from "node:stream";
 import { checkFields } from "../../../shared/rows/columns.ts";
 import type { RecordKind } from "../../../shared/rows/values.ts";
 import type { Of } from "../../../shared/schema/build.ts";
-import type { written } from "../../../shared/schema/purchase.ts";
+import type { writtenShape } from "../../../shared/schema/purchase.ts";
 import type { Disk } from "../../runs/disk.ts";
 import type { SavedView } from "../../runs/plan.ts";
 import { type Form, formName, type Rendering } from "../formats.ts";
-import { checkOutput, type Facts, FileOutput, type Output, type Place, StreamOutput } from "../output.ts";
+import { checkOutput, FileOutput, type Output, type OutputFacts, type OutputPlace, StreamOutput } from "../output.ts";
 import { openPacker } from "../packing.ts";
 import type { Guard } from "../publish.ts";
 import { checkTable, TableOutput } from "../tables/table-output.ts";
@@ -20,7 +20,7 @@ export interface Sink {
   readonly stream: Writable;
   readonly rendering: Rendering;
   readonly guard: Guard;
-  readonly place: Place;
+  readonly place: OutputPlace;
   readonly interrupted: AbortSignal;
 }
 
@@ -80,9 +80,9 @@ export async function checkRoom({ format }: Form, rows: number): Promise<void> {
 }
 
 /** What was written, as receipts and `--json` tell it. Of a table, `added` says how many rows are new in it; of a file it is null. */
-export type Written = Of<typeof written>;
+export type Written = Of<typeof writtenShape>;
 
-export const writtenAs = ({ path, bytes, sha256, added }: Facts, form: Form): Written => ({
+export const writtenAs = ({ path, bytes, sha256, added }: OutputFacts, form: Form): Written => ({
   file: path,
   format: formName(form),
   bytes,

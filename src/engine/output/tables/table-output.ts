@@ -3,13 +3,13 @@ import { AskedFields, noRowHas } from "../../../shared/rows/columns.ts";
 import type { Page } from "../../../shared/rows/page.ts";
 import { errorCode } from "../../runs/disk.ts";
 import type { Rendering } from "../formats.ts";
-import { checkOutput, entered, exists, type Facts, type Output, type Place } from "../output.ts";
+import { checkOutput, entered, exists, type Output, type OutputFacts, type OutputPlace } from "../output.ts";
 import { checkRows, clearLeftovers, type Guard, naming } from "../publish.ts";
-import { survey } from "../whole/survey.ts";
+import { surveyColumns } from "../whole/survey.ts";
 import { parseTable, type TableTarget, tableText } from "./target.ts";
 import { IDENTITY, identified, TableRefusal, type TableWriter } from "./writer.ts";
 
-type Beside = Pick<Place, "name" | "disk">;
+type Beside = Pick<OutputPlace, "name" | "disk">;
 
 const open = async (target: TableTarget, place: Beside): Promise<TableWriter> =>
   target.engine === "duckdb"
@@ -36,7 +36,7 @@ export async function checkTable(
     await (await import("../whole/duck.ts")).loadDuckDb("A DuckDB table");
     if (!(await exists(target.file))) return;
   }
-  const { columns } = await survey({ pages: () => [], kind, columns: fields }, [IDENTITY]);
+  const { columns } = await surveyColumns({ pages: () => [], kind, columns: fields }, [IDENTITY]);
   let writer: TableWriter | undefined;
   try {
     writer = await open(target, place);
@@ -66,11 +66,11 @@ export class TableOutput implements Output {
   readonly #target: TableTarget;
   readonly #rendering: Rendering;
   readonly #guard: Guard;
-  readonly #place: Place;
+  readonly #place: OutputPlace;
   readonly #asked: AskedFields;
   #writer: TableWriter | undefined;
 
-  private constructor(target: TableTarget, rendering: Rendering, guard: Guard, place: Place) {
+  private constructor(target: TableTarget, rendering: Rendering, guard: Guard, place: OutputPlace) {
     this.#target = target;
     this.#rendering = rendering;
     this.#guard = guard;
@@ -78,7 +78,7 @@ export class TableOutput implements Output {
     this.#asked = new AskedFields(rendering.fields);
   }
 
-  static async open(output: string, rendering: Rendering, guard: Guard, place: Place): Promise<TableOutput> {
+  static async open(output: string, rendering: Rendering, guard: Guard, place: OutputPlace): Promise<TableOutput> {
     const target = parseTable(output, "/");
     if (target.engine === "duckdb") await clearLeftovers(target.file);
     return new TableOutput(target, rendering, guard, place);
@@ -92,10 +92,10 @@ export class TableOutput implements Output {
     this.#asked.look(page);
   }
 
-  async prepare(pages: () => AsyncIterable<Page>): Promise<Facts> {
+  async prepare(pages: () => AsyncIterable<Page>): Promise<OutputFacts> {
     await checkRows(this.#asked.rows, undefined, this.#guard);
     const { kind, fields } = this.#rendering;
-    const { columns } = await survey({ pages, kind, columns: fields }, [IDENTITY]);
+    const { columns } = await surveyColumns({ pages, kind, columns: fields }, [IDENTITY]);
     try {
       this.#writer = await open(this.#target, this.#place);
       const added = await this.#writer.upsert(columns, identified(pages, kind));

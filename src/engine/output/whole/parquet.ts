@@ -4,7 +4,7 @@ import { FOLDER_MODE } from "../../../shared/folder.ts";
 import type { JsonRecord } from "../../../shared/rows/values.ts";
 import { FILE_MODE } from "../../runs/disk.ts";
 import { append, definitions, LIMITS, loadDuckDb } from "./duck.ts";
-import { survey, type WholeOptions } from "./survey.ts";
+import { surveyColumns, type WholeOptions } from "./survey.ts";
 
 export interface ParquetOptions extends WholeOptions {
   /** Where the file appears whole, synced, and for its owner alone; what is there is replaced. */
@@ -14,7 +14,7 @@ export interface ParquetOptions extends WholeOptions {
 /** Writes a run as one Parquet file. Works in a folder that nobody else may enter: the engine writes with the modes it likes. */
 export async function writeParquet(options: ParquetOptions): Promise<readonly string[]> {
   const duckdb = await loadDuckDb();
-  const { columns } = await survey(options);
+  const { columns } = await surveyColumns(options);
   const scratch = `${resolve(options.file)}.scratch`;
   await rm(scratch, { recursive: true, force: true });
   await mkdir(scratch, { mode: FOLDER_MODE });

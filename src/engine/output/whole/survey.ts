@@ -45,7 +45,7 @@ const PUBLISHED_TYPES: Readonly<Record<string, ColumnType>> = {
 };
 
 /** The columns of a run, as CSV has them, with their types; `taken`: names that are not free. */
-export async function survey(
+export async function surveyColumns(
   { pages, kind, columns: pinned }: WholeOptions,
   taken: readonly string[] = [],
 ): Promise<{ readonly columns: readonly TypedColumn[]; readonly rows: number }> {

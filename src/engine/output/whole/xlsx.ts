@@ -4,7 +4,7 @@ import { grouped, isFormula } from "../../../shared/contract/text.ts";
 import { CliError } from "../../../shared/errors.ts";
 import { cellOf, type JsonValue } from "../../../shared/rows/values.ts";
 import { optional } from "../optional.ts";
-import { days, micros, survey, type TypedColumn, valueIn, type WholeOptions } from "./survey.ts";
+import { days, micros, surveyColumns, type TypedColumn, valueIn, type WholeOptions } from "./survey.ts";
 
 /** What a sheet can hold below its header, and one cell of it. */
 export const MOST_ROWS = 1_048_575;
@@ -78,7 +78,7 @@ export interface Sheet {
 /** A run as a workbook of one sheet, made as its pages are read. @throws CliError exit 5 where the sheet has no room for it */
 export async function openSheet(options: WholeOptions): Promise<Sheet> {
   const { ZipFile } = await loadZip();
-  const { columns, rows } = await survey(options);
+  const { columns, rows } = await surveyColumns(options);
   checkSheet(rows, "incomplete");
   if (columns.length > MOST_COLUMNS)
     throw new CliError({

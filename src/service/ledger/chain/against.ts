@@ -1,7 +1,7 @@
 import { type Credits, formatCredits } from "../../../shared/contract/money.ts";
-import type { Result, Row, Statement } from "../database.ts";
+import type { PreparedStatement, Row, StatementResult } from "../database.ts";
 import { IDEMPOTENCY_TTL_MS } from "../ledger.ts";
-import { stateOf, THINGS } from "./audit.ts";
+import { auditStateOf, THINGS } from "./audit.ts";
 import { isRewritten, statesOf } from "./check.ts";
 import { HOLD_COLUMNS, RESOLVED_COLUMNS, valuesOf } from "./links.ts";
 
@@ -10,12 +10,12 @@ import { HOLD_COLUMNS, RESOLVED_COLUMNS, valuesOf } from "./links.ts";
  * write, tells: all of it is the beginning of today's. Both are sound themselves, so a link stands for what it is over.
  */
 
-export type Ask = (statement: Statement) => Result | Promise<Result>;
+export type AskBackup = (statement: PreparedStatement) => StatementResult | Promise<StatementResult>;
 
 const PAGE_ROWS = 500;
 
 /** I18. @param earlier of the backup @param at now, epoch ms @returns a sentence for each breach */
-export async function historyBreaches(earlier: Ask, today: Ask, at: number): Promise<readonly string[]> {
+export async function historyBreaches(earlier: AskBackup, today: AskBackup, at: number): Promise<readonly string[]> {
   const breaches: string[] = [];
   for (const { account_id, mode } of await rows(earlier, "SELECT account_id, mode FROM balances ORDER BY 1, 2")) {
     const values = [account_id, mode];
@@ -33,10 +33,10 @@ export async function historyBreaches(earlier: Ask, today: Ask, at: number): Pro
 const ENTRIES = "SELECT id, chain AS link, kind, amount, created_at FROM entries WHERE account_id = $1 AND mode = $2";
 const AUDIT = "SELECT id, digest AS link, action FROM audit WHERE 1 = 1";
 
-const rows = async (ask: Ask, sql: string, ...values: readonly unknown[]): Promise<readonly Row[]> =>
+const rows = async (ask: AskBackup, sql: string, ...values: readonly unknown[]): Promise<readonly Row[]> =>
   (await ask({ sql, values })).rows;
 
-async function rowsById(ask: Ask, sql: string, ids: readonly unknown[], type: "id" | "text") {
+async function rowsById(ask: AskBackup, sql: string, ids: readonly unknown[], type: "id" | "text") {
   if (ids.length === 0) return new Map<string, Row>();
   const listed = {
     sql: `SELECT * FROM (${sql}) AS t WHERE id IN (VALUES %)`,
@@ -46,7 +46,7 @@ async function rowsById(ask: Ask, sql: string, ids: readonly unknown[], type: "i
   return new Map((await ask(listed)).rows.map((row) => [String(row.id), row]));
 }
 
-async function* pages(ask: Ask, sql: string, values: readonly unknown[]): AsyncGenerator<readonly Row[]> {
+async function* pages(ask: AskBackup, sql: string, values: readonly unknown[]): AsyncGenerator<readonly Row[]> {
   for (let last: unknown; ; ) {
     const more = last === undefined ? "" : `AND id > $${values.length + 1}`;
     const page = await rows(ask, `${sql} ${more} ORDER BY id LIMIT ${PAGE_ROWS}`, ...values, ...(more ? [last] : []));
@@ -62,8 +62,8 @@ interface Difference {
 }
 
 async function firstDifference(
-  earlier: Ask,
-  today: Ask,
+  earlier: AskBackup,
+  today: AskBackup,
   sql: string,
   values: readonly unknown[],
 ): Promise<Difference | undefined> {
@@ -89,7 +89,7 @@ const said = (what: string, { is, was }: Difference): string =>
     ? `I18: ${what} is in the backup and is gone: today's history ends before it`
     : `I18: ${what} is another than in the backup${is.id === was.id ? "" : ` (in its place is ${String(is.id)})`}: from there on history was written anew`;
 
-async function compareHolds(earlier: Ask, today: Ask, breaches: string[]): Promise<void> {
+async function compareHolds(earlier: AskBackup, today: AskBackup, breaches: string[]): Promise<void> {
   const columns = [...HOLD_COLUMNS, ...RESOLVED_COLUMNS];
   const sql = `SELECT ${columns.join(", ")}, digest FROM holds`;
   for await (const page of pages(earlier, `${sql} WHERE 1 = 1`, [])) {
@@ -106,7 +106,7 @@ async function compareHolds(earlier: Ask, today: Ask, breaches: string[]): Promi
   }
 }
 
-async function compareThings(earlier: Ask, today: Ask, breaches: string[]): Promise<void> {
+async function compareThings(earlier: AskBackup, today: AskBackup, breaches: string[]): Promise<void> {
   const [last] = await rows(earlier, "SELECT COALESCE(MAX(id), 0) AS id FROM audit");
   const changed = new Set<string>();
   for await (const page of pages(today, "SELECT id, states FROM audit WHERE id > $1", [last?.id])) {
@@ -122,7 +122,7 @@ async function compareThings(earlier: Ask, today: Ask, breaches: string[]): Prom
       );
       for (const was of page) {
         const [thing, is] = [`${kind} ${String(was.id)}`, found.get(String(was.id))];
-        if (changed.has(thing) || (is !== undefined && stateOf(is) === stateOf(was))) continue;
+        if (changed.has(thing) || (is !== undefined && auditStateOf(is) === auditStateOf(was))) continue;
         breaches.push(`I18: the ${thing} ${becameOf(is)}, and no act since then says so`);
       }
     }
@@ -131,7 +131,7 @@ async function compareThings(earlier: Ask, today: Ask, breaches: string[]): Prom
 
 const REPLIES = "SELECT hold_id AS id, digest, created_at, headers FROM idempotency WHERE state = 'stored'";
 
-async function compareReplies(earlier: Ask, today: Ask, at: number, breaches: string[]): Promise<void> {
+async function compareReplies(earlier: AskBackup, today: AskBackup, at: number, breaches: string[]): Promise<void> {
   for await (const page of pages(earlier, `SELECT * FROM (${REPLIES}) AS t WHERE 1 = 1`, [])) {
     const ids = page.map(({ id }) => String(id));
     const found = await rowsById(today, REPLIES, ids, "id");

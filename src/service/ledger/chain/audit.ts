@@ -1,5 +1,5 @@
-import { change, rowsOf, type Steps } from "../database.ts";
-import { digestOf, type Part } from "./digest.ts";
+import { change, type Steps, statementRows } from "../database.ts";
+import { type DigestPart, digestOf } from "./digest.ts";
 import { AUDIT_COLUMNS, auditLink } from "./links.ts";
 
 export interface Acted {
@@ -30,21 +30,21 @@ export const THINGS = {
 } as const;
 type ThingKind = keyof typeof THINGS;
 
-export const stateOf = (row: Readonly<Record<string, unknown>>): string =>
-  digestOf("state", ...(Object.values(row) as Part[]));
+export const auditStateOf = (row: Readonly<Record<string, unknown>>): string =>
+  digestOf("state", ...(Object.values(row) as DigestPart[]));
 
 /** One act, in the transaction of the act itself, and its last part: acts wait here for each other. @param at ms */
 export function* audit(acted: Acted, at: number): Steps<void> {
   const { accountId, action, actor, changed = [], detail, target } = acted;
   const states: Record<string, string | null> = {};
   for (const [kind, id] of changed) {
-    const [row] = yield* rowsOf(`SELECT * FROM (${THINGS[kind]}) AS t WHERE id = $1`, id);
-    states[`${kind} ${id}`] = row === undefined ? null : stateOf(row);
+    const [row] = yield* statementRows(`SELECT * FROM (${THINGS[kind]}) AS t WHERE id = $1`, id);
+    states[`${kind} ${id}`] = row === undefined ? null : auditStateOf(row);
   }
   const values = [at, actor, action, accountId, target, JSON.stringify(detail), JSON.stringify(states)];
   // Written before it is read: who comes second waits for the row, and reads what the first has left.
   yield* change("UPDATE chains SET head = head WHERE name = 'audit'");
-  const [row] = yield* rowsOf("SELECT head FROM chains WHERE name = 'audit'");
+  const [row] = yield* statementRows("SELECT head FROM chains WHERE name = 'audit'");
   const link = auditLink(row?.head as string, values);
   yield* change(
     `INSERT INTO audit (${AUDIT_COLUMNS.join(", ")}, digest) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,

@@ -1,6 +1,6 @@
-import { inPages, type Row, rowsOf, type Steps } from "../database.ts";
+import { inPages, type Row, type Steps, statementRows } from "../database.ts";
 import { TWINS, twinOf } from "../schema.ts";
-import { stateOf, THINGS } from "./audit.ts";
+import { auditStateOf, THINGS } from "./audit.ts";
 import { digestOf } from "./digest.ts";
 import {
   AUDIT_COLUMNS,
@@ -25,7 +25,9 @@ export function* verifyChain(): Steps<readonly string[]> {
   yield* checkEntries(breaches);
   yield* checkAudit(breaches);
   for (const [table, columns] of Object.entries(TWINS)) {
-    for (const row of yield* rowsOf(`SELECT ${columns[0]} AS id FROM ${table} WHERE twin <> ${twinOf(columns)}`)) {
+    for (const row of yield* statementRows(
+      `SELECT ${columns[0]} AS id FROM ${table} WHERE twin <> ${twinOf(columns)}`,
+    )) {
       breaches.push(`I14: the row ${String(row.id)} of ${table} is not what was written`);
     }
   }
@@ -34,9 +36,9 @@ export function* verifyChain(): Steps<readonly string[]> {
 
 /** One digest for all that the ledger says now: no two histories have the same. */
 export function* headOf(): Steps<string> {
-  const rows = yield* rowsOf("SELECT account_id, mode, head FROM balances");
+  const rows = yield* statementRows("SELECT account_id, mode, head FROM balances");
   const heads = rows.map((row) => `${String(row.account_id)} ${String(row.mode)} ${String(row.head)}`).sort();
-  const [last] = yield* rowsOf("SELECT head FROM chains WHERE name = 'audit'");
+  const [last] = yield* statementRows("SELECT head FROM chains WHERE name = 'audit'");
   return digestOf(String(last?.head), ...heads);
 }
 
@@ -82,7 +84,7 @@ function* checkEntries(breaches: Breaches): Steps<void> {
       heads.set(place, row.chain as string);
     }
   });
-  for (const row of yield* rowsOf("SELECT account_id, mode, head FROM balances")) {
+  for (const row of yield* statementRows("SELECT account_id, mode, head FROM balances")) {
     const place = placeOf(row);
     if ((heads.get(place) ?? "") === row.head) continue;
     breaches.push(
@@ -106,7 +108,7 @@ function* checkAudit(breaches: Breaches): Steps<void> {
       for (const [thing, state] of statesOf(row)) states.set(thing, state);
     }
   });
-  const [last] = yield* rowsOf("SELECT head FROM chains WHERE name = 'audit'");
+  const [last] = yield* statementRows("SELECT head FROM chains WHERE name = 'audit'");
   if (last?.head !== head) breaches.push("I17: the audit does not end where its chain does: its last rows are missing");
   yield* checkThings(states, breaches);
 }
@@ -125,7 +127,7 @@ function* checkThings(states: Map<string, unknown>, breaches: Breaches): Steps<v
     yield* inPages(sql, (rows) => {
       for (const row of rows) {
         const thing = `${kind} ${String(row.id)}`;
-        if (stateOf(row) !== states.get(thing))
+        if (auditStateOf(row) !== states.get(thing))
           breaches.push(`I17: the ${thing} is not what the audit last made of it`);
         states.delete(thing);
       }

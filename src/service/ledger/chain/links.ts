@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { Row } from "../database.ts";
-import { digestOf, type Part } from "./digest.ts";
+import { type DigestPart, digestOf } from "./digest.ts";
 
 /*
  * What was written is chained, so that nothing of it can change, go or come between unseen:
@@ -48,11 +48,12 @@ export const ENTRY_ROWS = `SELECT e.id, ${ENTRY_COLUMNS.map((column) => `e.${col
 export const AUDIT_COLUMNS = ["at", "actor", "action", "account_id", "target", "detail", "states"] as const;
 export const REPLY_COLUMNS = ["request_hash", "status", "headers", "body"] as const;
 
-export const heldDigest = (values: readonly unknown[]): string => digestOf("hold", ...(values as readonly Part[]));
+export const heldDigest = (values: readonly unknown[]): string =>
+  digestOf("hold", ...(values as readonly DigestPart[]));
 
 /** Of a hold that ends. A charge is told by its entry. @param values of {@link RESOLVED_COLUMNS} */
 export const resolvedDigest = (held: string, values: readonly unknown[]): string =>
-  isCharged(values[1]) ? held : digestOf("resolved", held, ...(values as readonly Part[]));
+  isCharged(values[1]) ? held : digestOf("resolved", held, ...(values as readonly DigestPart[]));
 
 const isCharged = (posted: unknown): boolean => posted !== null && (posted as bigint) > 0n;
 
@@ -62,13 +63,13 @@ export const entryLink = (
   values: readonly unknown[],
   hold: string | null,
   reply: string | null,
-): string => digestOf("entry", before, ...(values as readonly Part[]), hold, reply);
+): string => digestOf("entry", before, ...(values as readonly DigestPart[]), hold, reply);
 
 export const linkOf = (before: string, row: Row): string =>
   entryLink(before, valuesOf(row, ENTRY_COLUMNS), row.hold_digest as string | null, row.reply as string | null);
 
 export const auditLink = (before: string, values: readonly unknown[]): string =>
-  digestOf("audit", before, ...(values as readonly Part[]));
+  digestOf("audit", before, ...(values as readonly DigestPart[]));
 
 /**
  * @param values of {@link REPLY_COLUMNS}: the headers as JSON, the body as text or as its bytes; all but the
@@ -76,7 +77,7 @@ export const auditLink = (before: string, values: readonly unknown[]): string =>
  */
 export function replyDigest([requestHash, status, headers, body]: readonly unknown[]): string {
   const told = body === null ? null : hash("sha256", body as string | Buffer, "base64url");
-  return digestOf("reply", ...([requestHash, status, headers] as Part[]), told);
+  return digestOf("reply", ...([requestHash, status, headers] as DigestPart[]), told);
 }
 
 export const valuesOf = (row: Row, columns: readonly string[]): readonly unknown[] =>
