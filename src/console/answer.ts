@@ -87,3 +87,14 @@ export class SegmentInquiry<Value> {
     );
   }
 }
+
+/** A service that is away, or a minute's calls that are used up, end by themselves; a day's are somebody's to wait for. */
+const AWAY_MS = 5_000;
+const LONGEST_MS = 120_000;
+
+export function patience(error: unknown): number | undefined {
+  if (error instanceof TypeError) return AWAY_MS;
+  const isRefusal = typeof error === "object" && error !== null && "status" in error && "retryMs" in error;
+  const ms = isRefusal && (error.status === 429 || error.status === 503) ? Number(error.retryMs ?? NaN) : NaN;
+  return ms <= LONGEST_MS ? ms : undefined;
+}

@@ -1,4 +1,24 @@
-import { ApiError } from "./refusal.ts";
+/** What the service answered where it refused: a sentence to show, a word to act on, and what belongs to which field. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  readonly status: number;
+  readonly code: string;
+  readonly issues: readonly { readonly key: string; readonly message: string }[];
+  /** Milliseconds after which the service says that it may be asked again. */
+  readonly retryMs: number | undefined;
+
+  constructor(
+    status: number,
+    body: { readonly error?: string; readonly code?: string; readonly issues?: ApiError["issues"] },
+    retryMs?: number,
+  ) {
+    super(body.error ?? `the service answered ${status}`);
+    this.status = status;
+    this.code = body.code ?? "";
+    this.issues = body.issues ?? [];
+    this.retryMs = retryMs;
+  }
+}
 
 /** Kept where only pages of this very origin can read it, the port included; a cookie is sent to other ports too. */
 const PROOF = "headcount-console-proof";

@@ -2,15 +2,16 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { api, dropProof, hasProof, keepProof, reasonOf } from "./api.ts";
-import { AccountPage } from "./pages/account.tsx";
 import { ExportsPage } from "./pages/exports.tsx";
 import { KeysPage, NewKeyOnce } from "./pages/keys.tsx";
+import { Ledger } from "./pages/ledger.tsx";
 import { AccountsPage, DatasetPage } from "./pages/operator.tsx";
 import { Palette } from "./pages/palette.tsx";
 import { Alert } from "./pages/parts.tsx";
 import { PlanPage, RequestsPage } from "./pages/requests.tsx";
 import { SegmentPage } from "./pages/segment-page.tsx";
-import { figure, fragmentOf } from "./segment.ts";
+import { Usage } from "./pages/usage.tsx";
+import { amount, figure, fragmentOf } from "./segment.ts";
 import { fail, go, loadMe, may, me, mode, newKey, notice, place, signedOut } from "./state.ts";
 
 const PAGES: readonly {
@@ -184,4 +185,23 @@ export async function beginSession(): Promise<void> {
     else fail(error);
     if (me.value === undefined && signedOut.value === undefined) signedOut.value = reasonOf(error);
   }
+}
+
+function AccountPage() {
+  const money = me.value?.modes.find((each) => each.mode === mode.value);
+  return (
+    <>
+      <h1>Account</h1>
+      <section class="card" aria-labelledby="balance">
+        <h2 id="balance">Balance</h2>
+        <p class="number small">{figure(money?.balance ?? 0)}</p>
+        <p class="soft">
+          {amount(money?.held ?? 0, "credit")} held by calls in flight · {amount(money?.used_today ?? 0, "credit")} used
+          today (UTC)
+        </p>
+      </section>
+      <Usage />
+      <Ledger />
+    </>
+  );
 }

@@ -1,8 +1,7 @@
 import { computed, effect, signal } from "@preact/signals";
 import type { Filters } from "../shared/contract/filters.ts";
-import { answerTo, type Finding, SegmentInquiry } from "./answer.ts";
-import { api, dropProof, reasonOf } from "./api.ts";
-import { ApiError, patience } from "./refusal.ts";
+import { answerTo, type Finding, patience, SegmentInquiry } from "./answer.ts";
+import { ApiError, api, dropProof, reasonOf } from "./api.ts";
 import { fragmentOf, type PagePlace, pageOf } from "./segment.ts";
 
 export interface Me {

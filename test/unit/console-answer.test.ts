@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { answerTo, type Finding, SegmentInquiry } from "../../src/console/answer.ts";
-import { ApiError, patience } from "../../src/console/refusal.ts";
+import { answerTo, type Finding, patience, SegmentInquiry } from "../../src/console/answer.ts";
 
 /** What can happen, in any order: somebody types, the service answers or fails, time goes by. */
 type Event =
@@ -65,7 +64,8 @@ class Hand {
 }
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-const LIMITED = new ApiError(429, { error: "60 calls a minute are used up" }, 2_000);
+const refusal = (status: number, retryMs?: number): Error => Object.assign(new Error("refused"), { status, retryMs });
+const LIMITED = refusal(429, 2_000);
 
 async function play(story: readonly Event[]): Promise<void> {
   const hand = new Hand();
@@ -90,7 +90,7 @@ async function play(story: readonly Event[]): Promise<void> {
       if (event.kind === "answer") asked?.resolve(`people of ${asked.of}`);
       else if (event.kind === "limit") asked?.reject(LIMITED);
       else if (event.kind === "away") asked?.reject(new TypeError("fetch failed"));
-      else asked?.reject(new ApiError(422, { error: "no such value" }));
+      else asked?.reject(refusal(422));
     }
     await settled();
     const { again, error, of, value } = answerTo(screen, last);
@@ -129,7 +129,7 @@ test("a limit ends by itself: the same question is asked again when the service 
 });
 
 test("a day's limit is not waited for, and a refusal neither", () => {
-  expect(patience(new ApiError(429, {}, 3_600_000))).toBeUndefined();
-  expect(patience(new ApiError(422, {}))).toBeUndefined();
+  expect(patience(refusal(429, 3_600_000))).toBeUndefined();
+  expect(patience(refusal(422))).toBeUndefined();
   expect(patience(new Error("bug"))).toBeUndefined();
 });

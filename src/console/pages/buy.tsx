@@ -1,8 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useMemo, useRef } from "preact/hooks";
-import { answerTo, type Finding, SegmentInquiry } from "../answer.ts";
-import { api, reasonOf } from "../api.ts";
-import { ApiError, patience } from "../refusal.ts";
+import { answerTo, type Finding, patience, SegmentInquiry } from "../answer.ts";
+import { ApiError, api, reasonOf } from "../api.ts";
 import { amount, figure, fragmentOf, inWords } from "../segment.ts";
 import { chosenFilters, count, fail, go, me, mode, place, refreshMe, segment } from "../state.ts";
 import { Alert, Dialog, Fact, Heads, Scroll } from "./parts.tsx";

@@ -1,7 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId } from "preact/hooks";
-import { api, reasonOf } from "../api.ts";
-import { ApiError } from "../refusal.ts";
+import { ApiError, api, reasonOf } from "../api.ts";
 import { figure } from "../segment.ts";
 import { may, newKey } from "../state.ts";
 import { Alert, Choice, Dialog, isWholeNumber, Shown, Text, useLoaded } from "./parts.tsx";

@@ -1,10 +1,9 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { FilterKey } from "../../shared/contract/filters.ts";
-import { answerTo, type Finding, SegmentInquiry } from "../answer.ts";
+import { answerTo, type Finding, patience, SegmentInquiry } from "../answer.ts";
 import { reasonOf } from "../api.ts";
 import { BREAKDOWN_KEYS, type Facets, requestFacets } from "../facets.ts";
-import { patience } from "../refusal.ts";
 import { amount, figure, filterValues, inWords, labelOf, withValues } from "../segment.ts";
 import { chosenFilters, count, counting, may, me, mode, segment, setFilters, uncounted } from "../state.ts";
 import { BuyDrawer, Preview } from "./buy.tsx";
