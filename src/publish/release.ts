@@ -57,7 +57,9 @@ function licences({ packages }: Lock, root: string): string {
   }
   const lines = shipped.map(([path, { license, version }]) => `${nameOf(path)} ${version}  ${license}`);
   const notices = INLINED.map((name) => {
-    const file = ["LICENSE", "LICENSE.md", "license"].map((one) => join(root, "node_modules", name, one)).find(existsSync);
+    const file = ["LICENSE", "LICENSE.md", "license"]
+      .map((one) => join(root, "node_modules", name, one))
+      .find(existsSync);
     if (file === undefined) throw new Error(`${name} is part of our files, and its licence is not to be found`);
     return `\n${"=".repeat(80)}\n${name}, part of this package's files\n\n${readFileSync(file, "utf8").trim()}\n`;
   });
