@@ -5,6 +5,7 @@ import { parse } from "csv-parse/sync";
 import { stringify } from "csv-stringify/sync";
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
+import { besideName } from "../../src/app/own/refresh/files.ts";
 import { Distinct } from "../../src/engine/output/distinct.ts";
 import { chooseForm, createView, type Format, formName, type Rendering } from "../../src/engine/output/formats.ts";
 import { writeParquet } from "../../src/engine/output/whole/parquet.ts";
@@ -619,4 +620,13 @@ describe("choices", () => {
     expect(usage(() => chooseForm(undefined, "people", true)).hint).toContain("--format csv");
     expect(usage(() => chooseForm("parquet", undefined, false)).message).toContain("file");
   });
+});
+
+test.each([
+  ["/a/fr.csv", "/a/fr.added.csv"],
+  ["/a/fr.csv.gz", "/a/fr.added.csv.gz"],
+  ["fr.NDJSON.ZST", "fr.added.NDJSON.ZST"],
+  ["/a.b/list", "/a.b/list.added"],
+])("beside %s stands %s", (list, beside) => {
+  expect(besideName(list, "added")).toBe(beside);
 });

@@ -4,7 +4,7 @@ import { CsvView } from "../../shared/rows/csv.ts";
 import { JsonView, NdjsonView } from "../../shared/rows/json.ts";
 import type { View } from "../../shared/rows/page.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
-import type { Packing } from "./packing.ts";
+import { PACKING_NAMES, type Packing, packedName } from "./packing.ts";
 import { type DrawTable, TableView } from "./table.ts";
 import { type RowTemplate, TemplateView } from "./template.ts";
 
@@ -61,7 +61,8 @@ const FORMAT_OF_ENDING: Readonly<Record<string, Format>> = {
   xlsx: "xlsx",
   parquet: "parquet",
 };
-const ENDINGS = ".csv, .tsv, .ndjson, .jsonl, .json, .xlsx and .parquet, the first five also with .gz or .zst";
+const PACKED = PACKING_NAMES.map((name) => `.${name}`).join(" or ");
+const ENDINGS = `.csv, .tsv, .ndjson, .jsonl, .json, .xlsx and .parquet, the first five also with ${PACKED}`;
 const OTHER_ENDINGS: Readonly<Record<string, string>> = {
   zip: "name it .csv.gz, or .xlsx, which is small",
   xls: "name it .xlsx",
@@ -76,8 +77,7 @@ export const formName = ({ format, packing }: Form): string =>
 
 /** What a file's name, or a name of a form, says: `x.csv.gz` is CSV, packed. */
 function read(name: string): { readonly packing: Packing | undefined; readonly ending: string | undefined } {
-  const [, inner = name, packed] = /^(.*?)(?:\.(gz|zst))?$/is.exec(name) ?? [];
-  const packing = packed?.toLowerCase() as Packing | undefined;
+  const { inner, packing } = packedName(name);
   return { packing, ending: /(?:^|\.)([^./\\]+)$/.exec(inner)?.[1]?.toLowerCase() };
 }
 

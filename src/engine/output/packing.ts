@@ -1,10 +1,7 @@
 import { createReadStream } from "node:fs";
-import { pipeline } from "node:stream";
+import { pipeline, type Readable } from "node:stream";
 import { createGunzip, createGzip } from "node:zlib";
 import { optional } from "./optional.ts";
-
-/** How the bytes of a file are compressed; the ending of its name. */
-export type Packing = "gz" | "zst";
 
 /** Bytes in, packed bytes out. What is handed in may be used again once the promise resolves. */
 export interface Packer {
@@ -14,12 +11,6 @@ export interface Packer {
 
 const loadZstd = () =>
   optional("@hpcc-js/wasm-zstd", "Zstandard (.zst)", import("@hpcc-js/wasm-zstd"), "choose .gz instead");
-
-/** @throws CliError (exit 2) where the package that a packing needs is missing */
-export async function openPacker(packing: Packing | undefined): Promise<Packer | undefined> {
-  if (packing === undefined) return undefined;
-  return packing === "gz" ? gzip() : zstd();
-}
 
 function gzip(): Packer {
   const stream = createGzip();
@@ -65,13 +56,6 @@ async function zstd(): Promise<Packer> {
   return packer;
 }
 
-/** The bytes of a file as they were before they were packed. */
-export function unpacked(path: string, packing: Packing | undefined): AsyncIterable<Uint8Array> {
-  const file = createReadStream(path);
-  if (packing === "gz") return pipeline(file, createGunzip(), () => undefined);
-  return packing === "zst" ? unzstd(file) : file;
-}
-
 async function* unzstd(file: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const { Decompress } = await optional("fzstd", "Zstandard (.zst)", import("fzstd"), "choose .gz instead");
   let out: Uint8Array[] = [];
@@ -83,4 +67,31 @@ async function* unzstd(file: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Arr
   }
   stream.push(new Uint8Array(0), true);
   yield* out;
+}
+
+/** How files are compressed, by the ending of their names: all that there is to say of a packing. */
+const PACKINGS = {
+  gz: { pack: gzip, unpack: (file: Readable) => pipeline(file, createGunzip(), () => undefined) },
+  zst: { pack: zstd, unpack: unzstd },
+} satisfies Record<
+  string,
+  { readonly pack: () => Packer | Promise<Packer>; readonly unpack: (file: Readable) => AsyncIterable<Uint8Array> }
+>;
+export type Packing = keyof typeof PACKINGS;
+export const PACKING_NAMES = Object.keys(PACKINGS) as readonly Packing[];
+
+/** @throws CliError (exit 2) where the package that a packing needs is missing */
+export const openPacker = async (packing: Packing | undefined): Promise<Packer | undefined> =>
+  packing === undefined ? undefined : PACKINGS[packing].pack();
+
+/** The bytes of a file as they were before they were packed. */
+export function unpacked(path: string, packing: Packing | undefined): AsyncIterable<Uint8Array> {
+  const file = createReadStream(path);
+  return packing === undefined ? file : PACKINGS[packing].unpack(file);
+}
+
+/** A name without the ending that says its packing, in any case: `x.csv` and `gz` of `x.csv.gz`. */
+export function packedName(name: string): { readonly inner: string; readonly packing: Packing | undefined } {
+  const packing = PACKING_NAMES.find((each) => name.toLowerCase().endsWith(`.${each}`));
+  return { inner: packing === undefined ? name : name.slice(0, -packing.length - 1), packing };
 }

@@ -4,7 +4,7 @@ import { kill } from "node:process";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { CliError } from "../../shared/errors.ts";
 import { errorCode, remove } from "../runs/disk.ts";
-import { type Packing, unpacked } from "./packing.ts";
+import { packedName, unpacked } from "./packing.ts";
 
 /** What a new file must be to take the place of the one that is there. */
 export interface Guard {
@@ -51,8 +51,9 @@ export async function checkRows(rows: number, path: string | undefined, guard: G
 async function rowsIn(path: string): Promise<number | undefined> {
   const size = (await stat(path).catch(() => undefined))?.size ?? 0;
   if (size === 0) return 0;
-  const [, ending = "", packed] = /\.([a-z]+)(?:\.(gz|zst))?$/.exec(path.toLowerCase()) ?? [];
-  const bytes = (): AsyncIterable<Uint8Array> => unpacked(path, packed as Packing | undefined);
+  const { inner, packing } = packedName(path.toLowerCase());
+  const ending = /\.([a-z]+)$/.exec(inner)?.[1] ?? "";
+  const bytes = (): AsyncIterable<Uint8Array> => unpacked(path, packing);
   try {
     if (ending === "parquet") return await (await import("./whole/parquet.ts")).countParquet(path);
     if (ending === "xlsx") return await (await import("./whole/xlsx.ts")).countSheet(path);

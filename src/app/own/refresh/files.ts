@@ -1,6 +1,7 @@
 import { basename, dirname, join } from "node:path";
 import type { Rendering } from "../../../engine/output/formats.ts";
 import { checkOutput, exists, type Output, type OutputFacts } from "../../../engine/output/output.ts";
+import { packedName } from "../../../engine/output/packing.ts";
 import type { Guard } from "../../../engine/output/publish.ts";
 import { openSink } from "../../../engine/output/sinks/sink.ts";
 import { Disk } from "../../../engine/runs/disk.ts";
@@ -15,9 +16,9 @@ export type Beside = (typeof BESIDE)[number];
 
 /** `people.csv` and `added` make `people.added.csv`. */
 export function besideName(path: string, what: Beside): string {
-  const [, stem = basename(path), ending = ""] =
-    /^(.+?)((?:\.[a-z0-9]+)?(?:\.(?:zst|gz))?)$/i.exec(basename(path)) ?? [];
-  return join(dirname(path), `${stem}.${what}${ending}`);
+  const name = basename(path);
+  const [, stem = name] = /^(.+?)(?:\.[a-z0-9]+)?$/i.exec(packedName(name).inner) ?? [];
+  return join(dirname(path), `${stem}.${what}${name.slice(stem.length)}`);
 }
 
 /** @throws CliError exit 2 where a file is in the way that is not this list's */
