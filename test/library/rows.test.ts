@@ -7,11 +7,11 @@ const SQLITE = resolve(import.meta.dirname, "../../dist/engine/library/sqlite.js
 
 test("rows are read to the end although all is collected, and everybody waits, between two of them", () => {
   const program = `
-    import { openToWrite, rowsOf } from ${JSON.stringify(SQLITE)};
+    import { openToWrite, queryRows } from ${JSON.stringify(SQLITE)};
     const database = await openToWrite(${JSON.stringify(join(tempDir(), "rows.db"))});
     database.exec("CREATE TABLE t (n); WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 100) INSERT INTO t SELECT n FROM c");
     let sum = 0;
-    for (const { n } of rowsOf(database, "SELECT n FROM t WHERE n > ? ORDER BY n", 0)) {
+    for (const { n } of queryRows(database, "SELECT n FROM t WHERE n > ? ORDER BY n", 0)) {
       gc();
       await new Promise((turn) => setImmediate(turn));
       sum += n;
