@@ -2,7 +2,7 @@ import { createClient, type RequestLog } from "../engine/client/http-client.ts";
 import { type PacedOptions, paced } from "../engine/client/paced.ts";
 import { keyFingerprint, openPacer, type Pacer } from "../engine/client/pacing.ts";
 import { DEFAULT_DIALECT, type ServiceClient } from "../engine/client/types.ts";
-import { findFolder } from "../engine/connections/paths.ts";
+import { findFolder, sampleId } from "../engine/connections/paths.ts";
 import {
   type Destination,
   type KeySource,
@@ -94,8 +94,7 @@ const silent = (): void => undefined;
 
 async function openTarget(context: Context, connecting: Connecting, notice: (text: string) => void): Promise<Opened> {
   if (selectionOf(connecting, context).connection === "sample") {
-    const { sampleId, startSample } = await import("./sample.ts");
-    const sample = await startSample(context, notice);
+    const sample = await context.startSample(context, notice);
     return {
       name: "sample",
       baseUrl: sample.url,

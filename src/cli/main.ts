@@ -115,6 +115,7 @@ function processContext(argv: readonly string[], interrupted: AbortSignal, onStd
         ...options,
         signal: interrupted,
       }),
+    startSample: async (context, notice) => (await import("./sample.ts")).startSample(context, notice),
     interrupted,
     argv,
   };

@@ -9,6 +9,14 @@ export interface InputStream extends Readable {
   readonly isTTY?: boolean;
 }
 
+/** The built-in service while it runs. */
+export interface Sample {
+  readonly url: string;
+  readonly key: string;
+  readonly dir: string;
+  close(): Promise<void>;
+}
+
 /** All of the outside world that a command may touch: no `process`, clock or timer below `main.ts`, so that tests are in control. */
 export interface Context {
   readonly stdin: InputStream;
@@ -27,6 +35,8 @@ export interface Context {
   readonly prompt: (question: string, options?: { readonly hidden?: boolean }) => Promise<string>;
   /** Fires at the first SIGINT or SIGTERM; the second ends the process at once. */
   readonly interrupted: AbortSignal;
+  /** Starts the built-in service for the time of a command. @throws CliError exit 2 without the optional packages */
+  readonly startSample: (context: Context, notice: (text: string) => void) => Promise<Sample>;
   /** The arguments as given, for hints that repeat the user's own command. Never contains a key. */
   readonly argv: readonly string[];
 }

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
+import { startSample } from "../../src/cli/sample.ts";
 import type { Context, InputStream, OutputStream } from "../../src/shared/context.ts";
 
 /** A clock that stands still until something sleeps: waits take no time and are recorded. */
@@ -159,6 +160,7 @@ export function testContext(options: TestContextOptions = {}): TestContext {
     confirm: async (question) => /^y(es)?$/i.test((await answer(question)).trim()),
     prompt: (question) => answer(question),
     interrupted: controller.signal,
+    startSample,
     argv: options.argv ?? [],
   };
   return {

@@ -26,7 +26,7 @@ const ENGINE: Readonly<Record<string, readonly string[]>> = {
   library: ["output", "runs"],
 };
 /** The only modules of the client that load the service and the dataset, and only when they run. */
-const MAY_LOAD_SERVICE = /^(cli\/commands\/(serve|service\/[a-z-]+)|app\/sample)\.ts$/;
+const MAY_LOAD_SERVICE = /^cli\/(sample|commands\/(serve|service\/[a-z-]+))\.ts$/;
 /** What still goes upwards: no more than these, each gone with the seam that it waits for. */
 const UPWARDS: Readonly<Record<string, number>> = {
   "app -> cli": 5,

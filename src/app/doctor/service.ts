@@ -32,13 +32,10 @@ export async function checkService(
   add: (check: Check) => void,
 ): Promise<void> {
   if (selectionOf(options, context).connection === SAMPLE) {
-    const { startSample } = await import("../sample.ts");
-    const sample = await startSample(context, (text) => options.quiet || context.stderr.write(`${text}\n`)).catch(
-      (error: unknown) => {
-        add(failed("service", "Sample", error));
-        return undefined;
-      },
-    );
+    const say = (text: string): void => void (options.quiet || context.stderr.write(`${text}\n`));
+    const sample = await context.startSample(context, say).catch((error: unknown) => {
+      add(failed("service", "Sample", error));
+    });
     if (sample === undefined) return;
     add(check("key", "Key", "ok", `the sample's own, in ${sample.dir}`));
     try {

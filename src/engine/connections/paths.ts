@@ -58,3 +58,7 @@ export const configDir = (surroundings: Surroundings): string => folder("config"
 export const stateDir = (surroundings: Surroundings): string => folder("state", surroundings);
 /** Where the service's data folders are by default, `default` and `sample` among them. @throws CliError where there is none */
 export const dataDir = (surroundings: Surroundings): string => folder("data", surroundings);
+/** Where the sample's dataset, accounts and key are kept. */
+export const sampleDir = (surroundings: Surroundings): string => join(dataDir(surroundings), "sample");
+/** What the sample is called where a service is named for good: its port is another one each time. */
+export const sampleId = (dir: string): string => `sample:${dir}`;

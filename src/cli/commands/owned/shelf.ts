@@ -1,8 +1,7 @@
 import { openRuns } from "../../../app/keep/store.ts";
-import { sampleDir, sampleId } from "../../../app/sample.ts";
 import { baseUrlText, parseBaseUrl } from "../../../engine/client/addresses.ts";
 import { existingConnection, readConfig, SAMPLE } from "../../../engine/connections/config.ts";
-import { findFolder, stateDir } from "../../../engine/connections/paths.ts";
+import { findFolder, sampleDir, sampleId, stateDir } from "../../../engine/connections/paths.ts";
 import { keyModeOf, selectionOf } from "../../../engine/connections/resolve.ts";
 import { Library, libraryPath } from "../../../engine/library/library.ts";
 import { openLibrary, type Shelf } from "../../../engine/library/take-in.ts";

@@ -1,23 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { dataDir } from "../engine/connections/paths.ts";
+import { sampleDir } from "../engine/connections/paths.ts";
 import type { DataFolder } from "../service/admin/data-folder.ts";
-import type { Context } from "../shared/context.ts";
+import type { Context, Sample } from "../shared/context.ts";
 import { CliError, missingPackage } from "../shared/errors.ts";
-
-export interface Sample {
-  readonly url: string;
-  readonly key: string;
-  readonly dir: string;
-  close(): Promise<void>;
-}
-
-/** What the sample is called where a service is named for good: its port is another one each time. */
-export const sampleId = (dir: string): string => `sample:${dir}`;
-
-/** Where the sample's dataset, accounts and key are kept. */
-export const sampleDir = (context: Context): string => join(dataDir(context), "sample");
 
 /** Starts the real service on the sample's data folder, which the first one makes. @throws CliError exit 2 without the optional packages */
 export async function startSample(context: Context, notice: (text: string) => void): Promise<Sample> {
