@@ -25,67 +25,48 @@ const BROWSER: Timer = {
   },
 };
 
-/** How long a question waits that failed, in milliseconds; undefined: it is not asked again. */
-export type Patience = (error: unknown) => number | undefined;
-
 /**
  * Asks one question at a time. What it tells belongs to the question that was asked last, and to no other: an answer that comes late
  * is dropped, and a question that failed for a while (a limit, a service that is away) is asked again by itself.
  */
-export class SegmentInquiry<Value> {
-  readonly #ask: (of: string, signal: AbortSignal) => Promise<Value>;
-  readonly #tell: (answer: Finding<Value>) => void;
-  readonly #patience: Patience;
-  readonly #clock: Timer;
-  #of: string | undefined;
-  #turn = new AbortController();
-  #wait: (() => void) | undefined;
-
-  constructor(
-    ask: (of: string, signal: AbortSignal) => Promise<Value>,
-    tell: (answer: Finding<Value>) => void,
-    patience: Patience,
-    clock: Timer = BROWSER,
-  ) {
-    this.#ask = ask;
-    this.#tell = tell;
-    this.#patience = patience;
-    this.#clock = clock;
-  }
-
-  /** @param waitMs before it is asked: while somebody types */
-  ask(of: string, waitMs = 0): void {
-    this.stop();
-    // Asked again, the same question keeps its answer until there is another.
-    if (of !== this.#of) this.#tell({ of });
-    this.#of = of;
-    if (waitMs === 0) this.#begin(of);
-    else this.#wait = this.#clock.later(waitMs, () => this.#begin(of));
-  }
-
+export function segmentInquiry<Value>(
+  request: (of: string, signal: AbortSignal) => Promise<Value>,
+  tell: (answer: Finding<Value>) => void,
+  clock: Timer = BROWSER,
+) {
+  let last: string | undefined;
+  let turn = new AbortController();
+  let takeBack: (() => void) | undefined;
   /** Nothing is told from here on, until the next question. */
-  stop(): void {
-    this.#wait?.();
-    this.#wait = undefined;
-    this.#turn.abort();
-    this.#turn = new AbortController();
-  }
-
-  #begin(of: string): void {
-    const { signal } = this.#turn;
-    this.#ask(of, signal).then(
-      (value) => {
-        if (!signal.aborted) this.#tell({ of, value });
-      },
-      (error: unknown) => {
-        if (signal.aborted) return;
-        const ms = this.#patience(error);
-        if (ms === undefined) return this.#tell({ of, error });
-        this.#tell({ of, error, again: this.#clock.now() + ms });
-        this.#wait = this.#clock.later(ms, () => this.#begin(of));
-      },
-    );
-  }
+  const stop = (): void => {
+    takeBack?.();
+    takeBack = undefined;
+    turn.abort();
+    turn = new AbortController();
+  };
+  const begin = async (of: string): Promise<void> => {
+    const { signal } = turn;
+    try {
+      const value = await request(of, signal);
+      if (!signal.aborted) tell({ of, value });
+    } catch (error) {
+      if (signal.aborted) return;
+      const ms = patience(error);
+      if (ms === undefined) return tell({ of, error });
+      tell({ of, error, again: clock.now() + ms });
+      takeBack = clock.later(ms, () => void begin(of));
+    }
+  };
+  /** @param waitMs before it is asked: while somebody types */
+  const ask = (of: string, waitMs = 0): void => {
+    stop();
+    // Asked again, the same question keeps its answer until there is another.
+    if (of !== last) tell({ of });
+    last = of;
+    if (waitMs === 0) void begin(of);
+    else takeBack = clock.later(waitMs, () => void begin(of));
+  };
+  return { ask, stop };
 }
 
 /** A service that is away, or a minute's calls that are used up, end by themselves; a day's are somebody's to wait for. */

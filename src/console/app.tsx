@@ -7,7 +7,7 @@ import { KeysPage, NewKeyOnce } from "./pages/keys.tsx";
 import { Ledger } from "./pages/ledger.tsx";
 import { AccountsPage, DatasetPage } from "./pages/operator.tsx";
 import { Palette } from "./pages/palette.tsx";
-import { Alert } from "./pages/parts.tsx";
+import { Alert, Button, Card, SubmitForm, Text, useWork } from "./pages/parts.tsx";
 import { PlanPage, RequestsPage } from "./pages/requests.tsx";
 import { SegmentPage } from "./pages/segment-page.tsx";
 import { Usage } from "./pages/usage.tsx";
@@ -44,9 +44,7 @@ export function App() {
   return (
     <div class={mode.value === "test" ? "shell test" : "shell"}>
       <Palette pages={pages} />
-      <button type="button" class="skip" onClick={() => document.getElementById("main")?.focus()}>
-        Skip to the page
-      </button>
+      <Button look="skip" act={() => document.getElementById("main")?.focus()} text="Skip to the page" />
       <header>
         <p class="brand">headcount</p>
         <nav aria-label="Pages">
@@ -115,28 +113,21 @@ function Foot() {
         </span>
       </p>
       {now.modes.length > 1 ? (
-        <button
-          type="button"
-          class="mode"
+        <Button
+          look="mode"
           aria-pressed={mode.value === "test"}
-          onClick={() => go({ mode: mode.value === "test" ? undefined : "test" })}
-        >
-          {mode.value === "test" ? "TEST mode" : "LIVE mode"}
-        </button>
+          act={() => go({ mode: mode.value === "test" ? undefined : "test" })}
+          text={mode.value === "test" ? "TEST mode" : "LIVE mode"}
+        />
       ) : null}
-      <button type="button" class="quiet" onClick={leave}>
-        Sign out
-      </button>
+      <Button look="quiet" act={leave} text="Sign out" />
     </div>
   );
 }
 
 function Enter({ why }: { readonly why: string }) {
-  const [key, problem] = [useSignal(""), useSignal("")];
-  const enter = (event: Event): void => {
-    event.preventDefault();
-    signIn({ key: key.value }).catch((error: unknown) => (problem.value = reasonOf(error)));
-  };
+  const key = useSignal("");
+  const { act, problem } = useWork();
   return (
     <main class="enter">
       <h1>headcount</h1>
@@ -144,22 +135,11 @@ function Enter({ why }: { readonly why: string }) {
       <p>
         On the machine of the service, <code>headcount service link</code> prints a link that signs in.
       </p>
-      <form class="card" onSubmit={enter}>
-        <label>
-          Or sign in with an API key{" "}
-          <input
-            type="password"
-            autocomplete="off"
-            required
-            value={key.value}
-            onInput={(event) => (key.value = event.currentTarget.value)}
-          />
-        </label>
+      <SubmitForm class="card" act={() => act(signIn({ key: key.value }))}>
+        <Text label="Or sign in with an API key" type="password" required text={key} />
         <Alert text={problem.value} />
-        <button type="submit" class="main">
-          Sign in
-        </button>
-      </form>
+        <Button look="main" text="Sign in" />
+      </SubmitForm>
     </main>
   );
 }
@@ -192,14 +172,13 @@ function AccountPage() {
   return (
     <>
       <h1>Account</h1>
-      <section class="card" aria-labelledby="balance">
-        <h2 id="balance">Balance</h2>
+      <Card id="balance" title="Balance">
         <p class="number small">{figure(money?.balance ?? 0)}</p>
         <p class="soft">
           {amount(money?.held ?? 0, "credit")} held by calls in flight · {amount(money?.used_today ?? 0, "credit")} used
           today (UTC)
         </p>
-      </section>
+      </Card>
       <Usage />
       <Ledger />
     </>

@@ -5,7 +5,7 @@ import { api } from "./api.ts";
 /** What the people of a segment have under one key. */
 export interface Facets {
   readonly key: string;
-  readonly values: readonly { readonly value: string; readonly count: number }[];
+  readonly values: readonly { readonly value: string; readonly count?: number }[];
   /** People of values that are not named; null where it was cut. */
   readonly others: number | null;
   readonly missing: number | null;

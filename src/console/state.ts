@@ -1,18 +1,12 @@
 import { computed, effect, signal } from "@preact/signals";
 import type { Filters } from "../shared/contract/filters.ts";
-import { answerTo, type Finding, patience, SegmentInquiry } from "./answer.ts";
+import { answerTo, type Finding, segmentInquiry } from "./answer.ts";
 import { ApiError, api, dropProof, reasonOf } from "./api.ts";
 import { fragmentOf, type PagePlace, pageOf } from "./segment.ts";
 
 export interface Me {
   readonly role: "operator" | "owner" | "viewer" | "key";
   readonly account: { readonly id: string; readonly name: string };
-  readonly key: {
-    readonly name: string;
-    readonly prefix: string;
-    readonly cap: number | null;
-    readonly cap_left: number | null;
-  } | null;
   readonly modes: readonly {
     readonly mode: "live" | "test";
     readonly balance: number;
@@ -40,11 +34,8 @@ interface CountReply {
   readonly count: number;
   readonly cached: boolean;
   readonly as_of: string;
-  readonly version: string;
   readonly ms: number;
   readonly credits: number;
-  readonly requests: number;
-  readonly balance: number;
   readonly balance_after: number;
 }
 
@@ -123,17 +114,17 @@ export const uncounted = computed(() => {
 });
 export const problems = computed(() => (answer.value.error instanceof ApiError ? answer.value.error.issues : []));
 
+/** Asks one question after another at a path of the API. */
+export const inquiryAt = <Answer>(path: string, tell: (answer: Finding<Answer>) => void) =>
+  segmentInquiry<Answer>((of, signal) => api<Answer>("POST", path, JSON.parse(of), signal), tell);
+
 /** Counts the segment whenever it changes. */
 export function countAlways(): void {
-  const inquiry = new SegmentInquiry<CountReply>(
-    (of, signal) => api<CountReply>("POST", "/count", JSON.parse(of), signal),
-    (next) => {
-      told.value = next;
-      if (next.value !== undefined) notice.value = "";
-      if (next.error instanceof ApiError && next.error.code === "signed_out") fail(next.error);
-    },
-    patience,
-  );
+  const inquiry = inquiryAt<CountReply>("/count", (next) => {
+    told.value = next;
+    if (next.value !== undefined) notice.value = "";
+    if (next.error instanceof ApiError && next.error.code === "signed_out") fail(next.error);
+  });
   effect(() => {
     const of = segment.value;
     if (me.value !== undefined || signedOut.value === undefined) inquiry.ask(of);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { answerTo, type Finding, patience, SegmentInquiry } from "../../src/console/answer.ts";
+import { answerTo, type Finding, patience, segmentInquiry } from "../../src/console/answer.ts";
 
 /** What can happen, in any order: somebody types, the service answers or fails, time goes by. */
 type Event =
@@ -71,10 +71,9 @@ async function play(story: readonly Event[]): Promise<void> {
   const hand = new Hand();
   const open: Asked[] = [];
   let last: Finding<string> = { of: "" };
-  const inquiry = new SegmentInquiry<string>(
+  const inquiry = segmentInquiry<string>(
     (of) => new Promise((resolve, reject) => open.push({ of, resolve, reject })),
     (answer) => (last = answer),
-    patience,
     hand,
   );
   let screen = "";
@@ -113,7 +112,7 @@ test("a limit ends by itself: the same question is asked again when the service 
   const open: Asked[] = [];
   const told: Finding<string>[] = [];
   const ask = (of: string): Promise<string> => new Promise((resolve, reject) => open.push({ of, resolve, reject }));
-  const inquiry = new SegmentInquiry<string>(ask, (answer) => told.push(answer), patience, hand);
+  const inquiry = segmentInquiry<string>(ask, (answer) => told.push(answer), hand);
   inquiry.ask("Sales");
   open[0]?.reject(LIMITED);
   await settled();

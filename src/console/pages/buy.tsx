@@ -1,10 +1,20 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useId, useMemo, useRef } from "preact/hooks";
-import { answerTo, type Finding, patience, SegmentInquiry } from "../answer.ts";
+import { useEffect, useRef } from "preact/hooks";
 import { ApiError, api, reasonOf } from "../api.ts";
 import { amount, figure, fragmentOf, inWords } from "../segment.ts";
 import { chosenFilters, count, fail, go, me, mode, place, refreshMe, segment } from "../state.ts";
-import { Alert, Dialog, Fact, Heads, Scroll } from "./parts.tsx";
+import {
+  Alert,
+  Button,
+  Card,
+  Dialog,
+  DialogButtons,
+  FactTable,
+  Table,
+  type TableColumn,
+  Text,
+  useInquiry,
+} from "./parts.tsx";
 
 interface Quote {
   readonly quote_id: string;
@@ -12,40 +22,40 @@ interface Quote {
   readonly profiles: number;
   readonly credits: number;
   readonly requests: number;
-  readonly balance: number;
   readonly balance_after: number;
   readonly allowed: boolean;
   readonly bound_by: "key" | "balance" | null;
   readonly expires: string;
   /** What was bought of this very segment, and is kept. */
-  readonly bought: readonly { readonly id: string; readonly rows: number; readonly made: string }[];
+  readonly bought: readonly { readonly rows: number; readonly made: string }[];
 }
 
 const PREVIEW = 5;
 const FIELDS = ["name", "title", "company_name", "country", "city"] as const;
 type Person = Readonly<Record<string, unknown>>;
+const PERSON = FIELDS.map(
+  (field): TableColumn<Person> => [field.replace("_", " "), (row) => <bdi>{textOf(row[field])}</bdi>],
+);
 
 /** A few people of the segment, paid for, and never shown without being asked for. */
 export function Preview() {
-  const rows = useSignal<readonly Person[] | undefined>(undefined);
-  const of = useSignal("");
+  const shown = useSignal<{ readonly of: string; readonly rows: readonly Person[] } | undefined>(undefined);
   const isBusy = useSignal(false);
   /** Where the answer was lost it was bought perhaps: the same quote shows it, and a new one would buy it again. */
   const held = useRef<{ readonly of: string; readonly quote: Quote } | undefined>(undefined);
   const profiles = Math.min(PREVIEW, count.value?.count ?? 0);
   const price = (me.value?.plan.costs.person_search ?? 1) * profiles;
-  const shownFor = segment.value;
+  const of = segment.value;
   const show = async (): Promise<void> => {
     isBusy.value = true;
     try {
       const body = { filters: chosenFilters.value, mode: mode.value, profiles };
-      const quote = held.current?.of === shownFor ? held.current.quote : await api<Quote>("POST", "/quote", body);
+      const quote = held.current?.of === of ? held.current.quote : await api<Quote>("POST", "/quote", body);
       if (quote.credits > price) throw new ApiError(409, { error: "the price changed: look at it again" });
-      held.current = { of: shownFor, quote };
-      const bought = await api<{ rows: readonly Person[] }>("POST", "/preview", { quote_id: quote.quote_id });
+      held.current = { of, quote };
+      const { rows } = await api<{ rows: readonly Person[] }>("POST", "/preview", { quote_id: quote.quote_id });
       held.current = undefined;
-      rows.value = bought.rows;
-      of.value = shownFor;
+      shown.value = { of, rows };
       refreshMe();
     } catch (error) {
       if (error instanceof ApiError) held.current = undefined;
@@ -54,146 +64,89 @@ export function Preview() {
       isBusy.value = false;
     }
   };
-  const isCurrent = rows.value !== undefined && of.value === shownFor;
+  const offer = `Show ${amount(profiles, "person", "people")} for ${amount(price, "credit")}`;
   return (
-    <section class="card" aria-labelledby="preview">
-      <h2 id="preview">Preview</h2>
-      {isCurrent ? (
-        <Scroll name="People">
-          <table>
-            <Heads names={FIELDS.map((field) => field.replace("_", " "))} />
-            <tbody>
-              {(rows.value ?? []).map((row, index) => (
-                <tr key={index}>
-                  {FIELDS.map((field) => (
-                    <td key={field}>
-                      <bdi>{textOf(row[field])}</bdi>
-                    </td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scroll>
+    <Card id="preview" title="Preview">
+      {shown.value?.of === of ? (
+        <Table name="People" rows={shown.value.rows} columns={PERSON} />
       ) : (
-        <button type="button" disabled={profiles === 0 || isBusy.value} onClick={() => void show()}>
-          {count.value === undefined
-            ? "Show some people: not priced yet"
-            : `Show ${amount(profiles, "person", "people")} for ${amount(price, "credit")}`}
-        </button>
+        <Button
+          disabled={profiles === 0 || isBusy.value}
+          act={() => show()}
+          text={count.value === undefined ? "Show some people: not priced yet" : offer}
+        />
       )}
-    </section>
+    </Card>
   );
 }
 
 const textOf = (value: unknown): string =>
   value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
 
-const askQuote = (of: string, signal: AbortSignal): Promise<Quote> => api("POST", "/quote", JSON.parse(of), signal);
 const NOT_WHOLE = "how many is a whole number of 1 or more, or empty for all";
 
 /** What it costs, bound for ten minutes; the button says the number that is charged, or less. */
 export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
-  const first = useSignal("");
-  const answer = useSignal<Finding<Quote>>({ of: "" });
-  const problem = useSignal("");
-  const isBusy = useSignal(false);
+  const [first, problem, isBusy] = [useSignal(""), useSignal(""), useSignal(false)];
   const text = first.value.trim();
   const isNumber = text === "" || /^[1-9]\d{0,14}$/.test(text);
-  const asked = JSON.stringify({
-    filters: chosenFilters.value,
-    mode: mode.value,
-    ...(text === "" || !isNumber ? {} : { profiles: Number(text) }),
-  });
-  const inquiry = useMemo(() => new SegmentInquiry(askQuote, (next) => (answer.value = next), patience), []);
+  const wanted = { filters: chosenFilters.value, mode: mode.value };
+  const asked = isNumber ? JSON.stringify(text === "" ? wanted : { ...wanted, profiles: Number(text) }) : undefined;
+  const { ask, error, value: now } = useInquiry<Quote>("/quote", asked, text === "" ? 0 : 200);
   useEffect(() => {
     problem.value = "";
-    if (isNumber) inquiry.ask(asked, text === "" ? 0 : 200);
-    return () => inquiry.stop();
-  }, [asked, isNumber]);
-  const { error, value: now } = answerTo(isNumber ? asked : "", answer.value);
+  }, [asked]);
   const buy = async (): Promise<void> => {
-    const bound = now;
-    if (bound === undefined || isBusy.value) return;
+    if (now === undefined || isBusy.value) return;
     isBusy.value = true;
     try {
-      await api("POST", "/exports", { quote_id: bound.quote_id });
+      await api("POST", "/exports", { quote_id: now.quote_id });
       refreshMe();
       onClose();
       go({ page: "exports" });
-    } catch (error) {
-      problem.value = reasonOf(error);
+    } catch (failure) {
+      problem.value = reasonOf(failure);
       // It binds no more: the new number is shown, and the button has to be pressed again.
-      if (error instanceof ApiError && error.status === 409) inquiry.ask(asked);
+      if (failure instanceof ApiError && failure.status === 409 && asked !== undefined) ask(asked);
     } finally {
       isBusy.value = false;
     }
   };
   const wrong = isNumber ? problem.value || (error === undefined ? "" : reasonOf(error)) : NOT_WHOLE;
+  const all = count.value === undefined ? "all" : `all ${figure(count.value.count)}`;
+  const offer = now && `Buy ${amount(now.profiles, "profile")} for ${amount(now.credits, "credit")}`;
   return (
     <Dialog title="Buy" onClose={onClose}>
       <p class="soft">{inWords(chosenFilters.value)}</p>
-      <HowMany all={count.value?.count} text={first.value} onChange={(typed) => (first.value = typed)} />
+      <Text label={`How many (${all} where it is empty)`} inputMode="numeric" text={first} />
       {now === undefined ? <p class="soft">{wrong === "" ? "…" : ""}</p> : <QuoteFacts quote={now} />}
       <Alert text={wrong} />
-      <div class="head">
-        <button type="button" class="quiet" onClick={onClose}>
-          Cancel
-        </button>
-        <button
-          type="button"
-          class="main"
-          disabled={now === undefined || !now.allowed || isBusy.value}
-          onClick={() => void buy()}
-        >
-          {now === undefined ? "Buy" : `Buy ${amount(now.profiles, "profile")} for ${amount(now.credits, "credit")}`}
-        </button>
-      </div>
+      <DialogButtons onClose={onClose}>
+        <Button look="main" disabled={now?.allowed !== true || isBusy.value} act={() => buy()} text={offer ?? "Buy"} />
+      </DialogButtons>
     </Dialog>
-  );
-}
-
-interface HowManyProps {
-  readonly all: number | undefined;
-  readonly text: string;
-  readonly onChange: (text: string) => void;
-}
-
-function HowMany({ all, onChange, text }: HowManyProps) {
-  const id = useId();
-  return (
-    <div class="field">
-      <label for={id}>How many ({all === undefined ? "all" : `all ${figure(all)}`} where it is empty)</label>
-      <input
-        id={id}
-        type="text"
-        inputMode="numeric"
-        value={text}
-        onInput={(event) => onChange(event.currentTarget.value)}
-      />
-    </div>
   );
 }
 
 const QuoteFacts = ({ quote: now }: { readonly quote: Quote }) => (
   <>
-    <table class="facts">
-      <tbody>
-        <Fact name="Matches" value={figure(now.count)} />
-        <Fact name="To buy" value={amount(now.profiles, "profile")} />
-        <Fact name="Credits" value={figure(now.credits)} />
-        <Fact name="Balance after" value={figure(now.balance_after)} />
-        <Fact name="Requests" value={figure(now.requests)} />
-        <Fact name="Bound until" value={new Date(now.expires).toLocaleTimeString()} />
-      </tbody>
-    </table>
+    <FactTable
+      rows={[
+        ["Matches", figure(now.count)],
+        ["To buy", amount(now.profiles, "profile")],
+        ["Credits", figure(now.credits)],
+        ["Balance after", figure(now.balance_after)],
+        ["Requests", figure(now.requests)],
+        ["Bound until", new Date(now.expires).toLocaleTimeString()],
+      ]}
+    />
     <Bought quote={now} />
-    {now.allowed === false ? (
+    {now.allowed ? null : (
       <p class="problem">
         {now.bound_by === "key" ? "The cap of this key does not cover it." : "The balance does not cover it."} Ask for
         fewer, or top up.
       </p>
-    ) : null}
+    )}
   </>
 );
 

@@ -1,101 +1,76 @@
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
+import type { PartialInputHTMLAttributes } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { isFacetKey } from "../../shared/contract/facets.ts";
 import { type FilterKey, type Filters, knownValues } from "../../shared/contract/filters.ts";
-import { requestFacets } from "../facets.ts";
+import { type Facets, requestFacets } from "../facets.ts";
 import { figure, filterValues, labelOf, withValues } from "../segment.ts";
-
-interface Option {
-  readonly value: string;
-  readonly count: number | undefined;
-}
-
-export interface ComboboxProps {
-  readonly filterKey: FilterKey;
-  readonly filters: Filters;
-  readonly mode: string;
-  readonly problem: string | undefined;
-  readonly onChange: (filters: Filters) => void;
-}
+import { chosenFilters, mode, setFilters } from "../state.ts";
 
 const PAUSE_MS = 120;
 const OPTIONS = 12;
 
-/** A filter that takes several values: chips (any of them matches) and an input that suggests what the segment has. */
-export function Combobox({ filterKey, filters, mode, onChange, problem }: ComboboxProps) {
-  const id = useId();
-  const text = useSignal("");
-  const active = useSignal(-1);
-  const isOpen = useSignal(false);
-  const input = useRef<HTMLInputElement>(null);
-  const chosen = filterValues(filters, filterKey);
+interface FieldProps {
+  readonly filterKey: FilterKey;
+  readonly problem: string | undefined;
+}
 
-  const options = useSuggestions({ filterKey, filters, mode, text: text.value, isOpen: isOpen.value });
+/** A filter that takes several values: chips (any of them matches) and an input that suggests what the segment has. */
+export function Combobox({ filterKey, problem }: FieldProps) {
+  const id = useId();
+  const [text, active, isOpen] = [useSignal(""), useSignal(-1), useSignal(false)];
+  const input = useRef<HTMLInputElement>(null);
+  const chosen = filterValues(chosenFilters.value, filterKey);
+  const options = useSuggestions(filterKey, text.value, isOpen.value);
+  const set = (values: readonly string[]): void => {
+    if (values.length !== chosen.length) setFilters(withValues(chosenFilters.value, filterKey, values));
+    input.current?.focus();
+  };
   const choose = (value: string): void => {
     const clean = value.trim();
-    text.value = "";
-    active.value = -1;
-    if (clean !== "" && !chosen.includes(clean)) onChange(withValues(filters, filterKey, [...chosen, clean]));
-    input.current?.focus();
+    [text.value, active.value] = ["", -1];
+    set(clean === "" || chosen.includes(clean) ? chosen : [...chosen, clean]);
   };
-  const drop = (value: string): void => {
-    const rest = chosen.filter((each) => each !== value);
-    onChange(withValues(filters, filterKey, rest));
-    input.current?.focus();
+  const press = (act: KeyAct): void => {
+    if (act.kind === "move") [isOpen.value, active.value] = [true, act.to];
+    else if (act.kind === "choose") choose(options[active.value]?.value ?? text.value);
+    else if (act.kind === "close") isOpen.value = false;
+    else set(chosen.slice(0, -1));
   };
-  const expanded = isOpen.value && options.length > 0;
+  const type = (typed: string): void => {
+    [text.value, active.value, isOpen.value] = [typed, -1, true];
+  };
+  const isShown = isOpen.value && options.length > 0;
   return (
     <div class="field">
       <label for={id}>{labelOf(filterKey)}</label>
       <div class={problem === undefined ? "combo" : "combo wrong"}>
-        <Chips values={chosen} onDrop={drop} />
-        <input
-          id={id}
-          ref={input}
-          role="combobox"
-          type="text"
-          autocomplete="off"
-          spellcheck={false}
-          aria-expanded={expanded}
-          aria-controls={`${id}-list`}
+        {chosen.map((value) => (
+          <span class="chip" key={value}>
+            <bdi>{value}</bdi>
+            <button type="button" aria-label={`Remove ${value}`} onClick={() => set(chosen.filter((v) => v !== value))}>
+              ×
+            </button>
+          </span>
+        ))}
+        <ListInput
+          {...{ id, text, active, isShown, length: options.length, press, type }}
+          inputRef={input}
           aria-autocomplete="list"
-          aria-activedescendant={expanded && active.value >= 0 ? `${id}-${active.value}` : undefined}
           aria-describedby={problem === undefined ? undefined : `${id}-problem`}
           aria-invalid={problem !== undefined}
-          value={text.value}
-          onFocus={() => {
-            isOpen.value = true;
-          }}
-          onBlur={() => {
-            isOpen.value = false;
-          }}
-          onInput={(event) => {
-            text.value = event.currentTarget.value;
-            active.value = -1;
-            isOpen.value = true;
-          }}
           data-filter={filterKey}
-          onKeyDown={(event) => {
-            // Enter and the arrows are the input method's while it composes.
-            if (event.isComposing) return;
-            const act = keyAct(event.key, { length: options.length, at: active.value, isEmpty: text.value === "" });
-            if (act === undefined) return;
-            if (act.kind !== "drop") event.preventDefault();
-            if (act.kind === "move") [isOpen.value, active.value] = [true, act.to];
-            else if (act.kind === "choose") choose(options[active.value]?.value ?? text.value);
-            else if (act.kind === "close") isOpen.value = false;
-            else if (chosen.length > 0) drop(chosen.at(-1) ?? "");
-          }}
+          onFocus={() => (isOpen.value = true)}
+          onBlur={() => (isOpen.value = false)}
         />
       </div>
       <FieldProblem id={`${id}-problem`} text={problem} />
-      <Options
-        id={id}
+      <Listbox
+        {...{ id, active, choose }}
         name={`${labelOf(filterKey)}: suggestions`}
+        look="options"
+        hidden={!isShown}
         options={options}
-        active={active.value}
-        hidden={!expanded}
-        onChoose={choose}
       />
     </div>
   );
@@ -108,48 +83,68 @@ export const FieldProblem = ({ id, text }: { readonly id: string; readonly text:
     </p>
   );
 
-type KeyAct = { readonly kind: "move"; readonly to: number } | { readonly kind: "choose" | "close" | "drop" };
-
-/** What a key does in the input: arrows go round the options, Enter takes one or the text, Backspace takes the last chip away. */
-export function keyAct(
-  key: string,
-  { at, isEmpty, length }: { readonly at: number; readonly isEmpty: boolean; readonly length: number },
-): KeyAct | undefined {
-  switch (key) {
-    case "ArrowDown":
-      return { kind: "move", to: length === 0 ? -1 : (at + 1) % length };
-    case "ArrowUp":
-      return { kind: "move", to: length === 0 ? -1 : (at <= 0 ? length : at) - 1 };
-    case "Enter":
-      return { kind: "choose" };
-    case "Escape":
-      return { kind: "close" };
-    case "Backspace":
-      return isEmpty ? { kind: "drop" } : undefined;
-    default:
-      return undefined;
-  }
+interface ListInputProps extends Omit<PartialInputHTMLAttributes<HTMLInputElement>, "type"> {
+  readonly id: string;
+  readonly inputRef: { current: HTMLInputElement | null };
+  readonly text: Signal<string>;
+  /** Which option of the list is meant; -1: none. */
+  readonly active: Signal<number>;
+  readonly isShown: boolean;
+  readonly length: number;
+  readonly press: (act: KeyAct) => void;
+  readonly type: (text: string) => void;
+  readonly "data-filter"?: string;
 }
 
-function useSuggestions(asked: {
-  readonly filterKey: FilterKey;
-  readonly filters: Filters;
-  readonly mode: string;
-  readonly text: string;
-  readonly isOpen: boolean;
-}): readonly Option[] {
-  const { filterKey, filters, isOpen, mode, text } = asked;
-  const options = useSignal<readonly Option[]>([]);
-  const chosen = filterValues(filters, filterKey);
-  const without = JSON.stringify(withValues(filters, filterKey, []));
+/** An input above a {@link Listbox}, which never has the focus itself. */
+export function ListInput({ active, id, inputRef, isShown, length, press, text, type, ...rest }: ListInputProps) {
+  const onKeyDown = (event: KeyboardEvent): void => {
+    // Enter and the arrows are the input method's while it composes.
+    const act = event.isComposing ? undefined : keyAct(event.key, active.value, length, text.value === "");
+    if (act === undefined) return;
+    if (act.kind !== "drop") event.preventDefault();
+    press(act);
+  };
+  return (
+    <input
+      {...rest}
+      id={id}
+      ref={inputRef}
+      role="combobox"
+      type="text"
+      autocomplete="off"
+      spellcheck={false}
+      aria-expanded={isShown}
+      aria-controls={`${id}-list`}
+      aria-activedescendant={isShown && active.value >= 0 ? `${id}-${active.value}` : undefined}
+      value={text.value}
+      onInput={(event) => type(event.currentTarget.value)}
+      onKeyDown={onKeyDown}
+    />
+  );
+}
+
+export type KeyAct = { readonly kind: "move"; readonly to: number } | { readonly kind: "choose" | "close" | "drop" };
+
+/** What a key does in the input: arrows go round the options, Enter takes one or the text, Backspace takes the last chip away. */
+function keyAct(key: string, at: number, length: number, isEmpty: boolean): KeyAct | undefined {
+  if (key === "ArrowDown") return { kind: "move", to: length === 0 ? -1 : (at + 1) % length };
+  if (key === "ArrowUp") return { kind: "move", to: length === 0 ? -1 : (at <= 0 ? length : at) - 1 };
+  if (key === "Enter") return { kind: "choose" };
+  if (key === "Escape") return { kind: "close" };
+  return key === "Backspace" && isEmpty ? { kind: "drop" } : undefined;
+}
+
+function useSuggestions(key: FilterKey, text: string, isOpen: boolean): Facets["values"] {
+  const options = useSignal<Facets["values"]>([]);
+  const chosen = filterValues(chosenFilters.value, key);
+  const without = JSON.stringify(withValues(chosenFilters.value, key, []));
   useEffect(() => {
     if (!isOpen) return;
     const turn = new AbortController();
     const ask = (): void => {
-      suggest(filterKey, JSON.parse(without) as Filters, mode, text, turn.signal)
-        .then((found) => {
-          options.value = found.filter(({ value }) => !chosen.includes(value));
-        })
+      suggest(key, JSON.parse(without) as Filters, text.trim(), turn.signal)
+        .then((found) => (options.value = found.filter(({ value }) => !chosen.includes(value))))
         // Suggestions only help: without them any text can be entered.
         .catch(() => undefined);
     };
@@ -158,40 +153,22 @@ function useSuggestions(asked: {
       clearTimeout(timer);
       turn.abort();
     };
-  }, [text, isOpen, without, mode, chosen.length]);
+  }, [text, isOpen, without, mode.value, chosen.length]);
   return options.value;
 }
 
-const Chips = ({
-  onDrop,
-  values,
-}: {
-  readonly values: readonly string[];
-  readonly onDrop: (value: string) => void;
-}) => (
-  <>
-    {values.map((value) => (
-      <span class="chip" key={value}>
-        <bdi>{value}</bdi>
-        <button type="button" aria-label={`Remove ${value}`} onClick={() => onDrop(value)}>
-          ×
-        </button>
-      </span>
-    ))}
-  </>
-);
-
-interface OptionsProps {
+interface ListboxProps {
   readonly id: string;
   readonly name: string;
-  readonly options: readonly Option[];
-  readonly active: number;
-  readonly hidden: boolean;
-  readonly onChoose: (value: string) => void;
+  readonly look: "options" | "plain";
+  readonly options: Facets["values"];
+  readonly active: Signal<number>;
+  readonly hidden?: boolean;
+  readonly choose: (value: string) => void;
 }
 
-const Options = ({ active, hidden, id, name, onChoose, options }: OptionsProps) => (
-  <div id={`${id}-list`} role="listbox" aria-label={name} hidden={hidden} class="options">
+export const Listbox = ({ active, choose, hidden, id, look, name, options }: ListboxProps) => (
+  <div id={`${id}-list`} role="listbox" aria-label={name} hidden={hidden} class={look}>
     {options.map(({ count, value }, index) => (
       // biome-ignore lint/a11y/useKeyWithClickEvents: the input's keys choose; an option never has the focus
       <div
@@ -199,9 +176,9 @@ const Options = ({ active, hidden, id, name, onChoose, options }: OptionsProps) 
         id={`${id}-${index}`}
         role="option"
         tabIndex={-1}
-        aria-selected={index === active}
+        aria-selected={index === active.value}
         onMouseDown={(event) => event.preventDefault()}
-        onClick={() => onChoose(value)}
+        onClick={() => choose(value)}
       >
         <bdi>{value}</bdi>
         {count === undefined ? null : <span class="n">{figure(count)}</span>}
@@ -213,19 +190,16 @@ const Options = ({ active, hidden, id, name, onChoose, options }: OptionsProps) 
 async function suggest(
   key: FilterKey,
   filters: Filters,
-  mode: string,
   prefix: string,
   signal: AbortSignal,
-): Promise<readonly Option[]> {
+): Promise<Facets["values"]> {
   const known = knownValues(key)
-    .filter((value) => value.toLowerCase().startsWith(prefix.trim().toLowerCase()))
-    .map((value): Option => ({ value, count: undefined }));
+    .filter((value) => value.toLowerCase().startsWith(prefix.toLowerCase()))
+    .map((value) => ({ value }));
   if (!isFacetKey(key)) return known;
   try {
-    const found = await requestFacets(
-      { filters, mode, key, ...(prefix.trim() === "" ? {} : { prefix }), limit: OPTIONS },
-      signal,
-    );
+    const begin = prefix === "" ? {} : { prefix };
+    const found = await requestFacets({ filters, mode: mode.value, key, ...begin, limit: OPTIONS }, signal);
     return found.values.length > 0 ? found.values : known;
   } catch (error) {
     if (known.length > 0 && !signal.aborted) return known;

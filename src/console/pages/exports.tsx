@@ -4,7 +4,7 @@ import type { Filters } from "../../shared/contract/filters.ts";
 import { api } from "../api.ts";
 import { amount, exportCommand, figure, inWords, searchCommand } from "../segment.ts";
 import { fail, may, me, mode, notice, refreshMe } from "../state.ts";
-import { download, Shown } from "./parts.tsx";
+import { Button, download, Shown } from "./parts.tsx";
 
 interface Export {
   readonly id: string;
@@ -88,14 +88,18 @@ const stateInWords = (items: readonly Export[]): string =>
     })
     .join(", ");
 
+const STATES = { buying: "Buying", ready: "Ready", stopped: "Stopped" };
+
 function ExportCard({ act, item }: { readonly act: (id: string, what: string) => void; readonly item: Export }) {
   const { credits, filters, id, kept, profiles, rows, state, why } = item;
   const isShort = state === "stopped";
+  const isThere = kept && rows > 0 && state !== "buying";
+  const rest = `${amount(profiles - rows, "profile")} more for ${amount(item.credits_left, "credit")}`;
   return (
     <section class="card" aria-label={`Export ${id}`} data-state={state}>
       <div class="head">
         <h2>{inWords(filters)}</h2>
-        <span class={`badge ${state}`}>{state === "ready" ? "Ready" : state === "buying" ? "Buying" : "Stopped"}</span>
+        <span class={`badge ${state}`}>{STATES[state]}</span>
       </div>
       <progress max={profiles} value={rows} aria-label="Profiles bought" />
       <p>
@@ -106,31 +110,24 @@ function ExportCard({ act, item }: { readonly act: (id: string, what: string) =>
         Bought {new Date(item.made).toLocaleString()} ·{" "}
         {kept ? `kept until ${new Date(item.kept_until).toLocaleString()}` : "no longer kept"}
       </p>
-      <div class="line">
-        {kept && rows > 0 && state !== "buying" && may.value.buy ? (
-          <>
-            <button type="button" onClick={() => void fetched(id, "csv")}>
-              Download CSV{isShort ? ` (first ${figure(rows)})` : ""}
-            </button>
-            <button type="button" class="quiet" onClick={() => void fetched(id, "ndjson")}>
-              NDJSON
-            </button>
-          </>
-        ) : null}
-        {kept && isShort && may.value.buy ? (
-          <button type="button" class="main" onClick={() => act(id, "continue")}>
-            Continue: {amount(profiles - rows, "profile")} more for {amount(item.credits_left, "credit")}
-          </button>
-        ) : null}
-        {state === "buying" && may.value.buy ? (
-          <button type="button" onClick={() => act(id, "stop")}>
-            Stop
-          </button>
-        ) : null}
-      </div>
+      {may.value.buy ? (
+        <div class="line">
+          {isThere ? (
+            <>
+              <Button
+                act={() => fetched(id, "csv")}
+                text={`Download CSV${isShort ? ` (first ${figure(rows)})` : ""}`}
+              />
+              <Button look="quiet" act={() => fetched(id, "ndjson")} text="NDJSON" />
+            </>
+          ) : null}
+          {kept && isShort ? <Button look="main" act={() => act(id, "continue")} text={`Continue: ${rest}`} /> : null}
+          {state === "buying" ? <Button act={() => act(id, "stop")} text="Stop" /> : null}
+        </div>
+      ) : null}
       <details>
         <summary>As a command</summary>
-        {kept && rows > 0 && state !== "buying" ? (
+        {isThere ? (
           <>
             <p class="soft">The same rows for nothing, with a key of this account that has no cap:</p>
             <Shown>{exportCommand(id, me.value?.origin ?? location.origin)}</Shown>

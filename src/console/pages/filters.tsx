@@ -1,10 +1,10 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
-import { FILTER_KEYS, type FilterKey, type Filters } from "../../shared/contract/filters.ts";
+import { FILTER_KEYS, type FilterKey } from "../../shared/contract/filters.ts";
 import { FOLDS, filterValues, labelOf, specOf, withValues } from "../segment.ts";
-import { chosenFilters, mode, problems, setFilters } from "../state.ts";
+import { chosenFilters, problems, setFilters } from "../state.ts";
 import { Combobox, FieldProblem } from "./combobox.tsx";
-import { isWholeNumber } from "./parts.tsx";
+import { Button, isWholeNumber, SubmitForm } from "./parts.tsx";
 
 const PAUSE_MS = 120;
 
@@ -12,7 +12,7 @@ const PAUSE_MS = 120;
 export function FilterForm() {
   const set = FILTER_KEYS.filter((key) => chosenFilters.value[key] !== undefined).length;
   return (
-    <form class="filters" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
+    <SubmitForm class="filters" aria-label="Filters" act={() => undefined}>
       {FOLDS.map(({ keys, name }, index) => {
         const used = keys.filter((key) => chosenFilters.value[key] !== undefined).length;
         return (
@@ -27,26 +27,14 @@ export function FilterForm() {
           </details>
         );
       })}
-      <button type="button" class="quiet" disabled={set === 0} onClick={() => setFilters({})}>
-        Clear all filters
-      </button>
-    </form>
+      <Button look="quiet" disabled={set === 0} act={() => setFilters({})} text="Clear all filters" />
+    </SubmitForm>
   );
 }
 
 function Field({ filterKey }: { readonly filterKey: FilterKey }) {
   const problem = problems.value.find(({ key }) => key === filterKey)?.message;
-  if (specOf(filterKey).list) {
-    return (
-      <Combobox
-        filterKey={filterKey}
-        filters={chosenFilters.value}
-        mode={mode.value}
-        problem={problem}
-        onChange={(next: Filters) => setFilters(next)}
-      />
-    );
-  }
+  if (specOf(filterKey).list) return <Combobox filterKey={filterKey} problem={problem} />;
   return <TextField filterKey={filterKey} problem={problem} />;
 }
 

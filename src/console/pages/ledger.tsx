@@ -4,7 +4,7 @@ import { isFormula } from "../../shared/contract/text.ts";
 import { api } from "../api.ts";
 import { figure } from "../segment.ts";
 import { fail, mode } from "../state.ts";
-import { Absent, Choice, download, Heads, Scroll } from "./parts.tsx";
+import { Absent, Button, Card, Choice, download, Table, type TableColumn, useLoaded } from "./parts.tsx";
 
 interface Entry {
   readonly id: string;
@@ -25,10 +25,24 @@ const CALLS = ["", "person_search", "company_enrich", "company_employees"].map(
   (call) => [call, call === "" ? "all" : call.replace("_", " ")] as const,
 );
 
+const entryText = ({ call, kind, note }: Entry) => (
+  <>
+    {call?.replaceAll("_", " ") ?? kind}
+    {note === "" || note === call ? null : <span class="soft"> · {note}</span>}
+  </>
+);
+const SHOWN: readonly TableColumn<Entry>[] = [
+  ["Time", ({ at }) => new Date(at).toLocaleString(), "tight"],
+  ["Entry", entryText],
+  ["Key", ({ key }) => key, "tight"],
+  ["Rows", ({ rows }) => (rows === null ? "" : figure(rows)), "n"],
+  ["Credits", ({ amount }) => figure(amount), "n"],
+  ["Balance after", ({ balance_after: after }) => figure(after), "n"],
+];
+
 /** Every movement of credits, newest first. */
 export function Ledger() {
   const loaded = useSignal<readonly Entry[] | undefined>(undefined);
-  const entries = loaded.value ?? [];
   const next = useSignal<string | null>(null);
   const [call, key, isBusy] = [useSignal(""), useSignal(""), useSignal(false)];
   const chosen = { mode: mode.value, call: call.value, key: key.value };
@@ -50,68 +64,31 @@ export function Ledger() {
       .catch(fail)
       .finally(() => (isBusy.value = false));
   };
+  const entries = loaded.value ?? [];
+  const controls = (
+    <>
+      <Choice name="call" chosen={call} options={CALLS} />
+      <Choice name="key" chosen={key} options={[["", "all"], ...useKeyNames()]} />
+      <Button look="quiet" disabled={isBusy.value} act={save} text="Download CSV" />
+    </>
+  );
   return (
-    <section class="card" aria-labelledby="ledger">
-      <div class="head">
-        <h2 id="ledger">Ledger</h2>
-        <Choice name="call" value={call.value} options={CALLS} onChange={(next) => (call.value = next)} />
-        <KeyFilter value={key.value} onChange={(id) => (key.value = id)} />
-        <button type="button" class="quiet" disabled={isBusy.value} onClick={save}>
-          Download CSV
-        </button>
-      </div>
+    <Card id="ledger" title="Ledger" beside={controls}>
       <Absent isAsked={loaded.value !== undefined} isThere={entries.length > 0} />
-      <Entries entries={entries} />
-      {next.value === null ? null : (
-        <button type="button" onClick={() => load(next.value)}>
-          Older entries
-        </button>
-      )}
-    </section>
+      <Table name="Entries" testId="ledger" columns={SHOWN} rows={entries} />
+      {next.value === null ? null : <Button act={() => load(next.value)} text="Older entries" />}
+    </Card>
   );
 }
 
-const Entries = ({ entries }: { readonly entries: readonly Entry[] }) => (
-  <Scroll name="Entries">
-    <table data-testid="ledger" hidden={entries.length === 0}>
-      <Heads names={["Time", "Entry", "Key"]} numbers={["Rows", "Credits", "Balance after"]} />
-      <tbody>
-        {entries.map((entry) => (
-          <tr key={entry.id}>
-            <td class="tight">{new Date(entry.at).toLocaleString()}</td>
-            <td>
-              {entry.call?.replaceAll("_", " ") ?? entry.kind}
-              {entry.note === "" || entry.note === entry.call ? null : <span class="soft"> · {entry.note}</span>}
-            </td>
-            <td class="tight">{entry.key ?? ""}</td>
-            <td class="n">{entry.rows === null ? "" : figure(entry.rows)}</td>
-            <td class="n">{figure(entry.amount)}</td>
-            <td class="n">{figure(entry.balance_after)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </Scroll>
-);
-
 /** All keys there are, and all console sessions that charged lately. */
-function KeyFilter({ onChange, value }: { readonly value: string; readonly onChange: (id: string) => void }) {
-  const names = useSignal<ReadonlyMap<string, string>>(new Map());
-  useEffect(() => {
-    const turn = new AbortController();
-    const keys = api<{ keys: readonly { id: string; name: string }[] }>("GET", "/keys", undefined, turn.signal);
-    const path = `/usage?by=key&days=90&mode=${mode.value}`;
-    const used = api<{ rows: readonly { key: string | null }[] }>("GET", path, undefined, turn.signal);
-    Promise.all([keys, used])
-      .then(([made, usage]) => {
-        const found = new Map(made.keys.map(({ id, name }) => [id, `${name} (${id})`]));
-        for (const { key } of usage.rows) if (key !== null && !found.has(key)) found.set(key, key);
-        names.value = found;
-      })
-      .catch(fail);
-    return () => turn.abort();
-  }, [mode.value]);
-  return <Choice name="key" value={value} options={[["", "all"], ...names.value]} onChange={onChange} />;
+function useKeyNames(): ReadonlyMap<string, string> {
+  const { found: made } = useLoaded<{ keys: readonly { id: string; name: string }[] }>("/keys");
+  const path = `/usage?by=key&days=90&mode=${mode.value}`;
+  const { found: used } = useLoaded<{ rows: readonly { key: string | null }[] }>(path);
+  const names = new Map(made?.keys.map(({ id, name }) => [id, `${name} (${id})`]));
+  for (const { key } of used?.rows ?? []) if (key !== null && !names.has(key)) names.set(key, key);
+  return names;
 }
 
 interface Chosen {

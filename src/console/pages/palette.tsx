@@ -3,7 +3,7 @@ import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 import { FILTER_KEYS } from "../../shared/contract/filters.ts";
 import { labelOf } from "../segment.ts";
 import { go, place } from "../state.ts";
-import { keyAct } from "./combobox.tsx";
+import { type KeyAct, Listbox, ListInput } from "./combobox.tsx";
 import { Dialog } from "./parts.tsx";
 
 interface Target {
@@ -58,54 +58,36 @@ function Finder({ onClose, targets }: { readonly onClose: () => void; readonly t
   useLayoutEffect(() => input.current?.focus(), []);
   const wanted = text.value.trim().toLowerCase();
   const found = targets.filter(({ name }) => name.toLowerCase().includes(wanted)).slice(0, MOST);
-  const choose = (target: Target | undefined): void => {
+  const choose = (value: string | undefined): void => {
+    const target = found.find(({ name }) => name === value);
     if (target === undefined) return;
     onClose();
     // After the dialog has given the focus back.
     setTimeout(target.go, 0);
   };
+  const press = (act: KeyAct): void => {
+    if (act.kind === "move") active.value = act.to;
+    else if (act.kind === "choose") choose(found[active.value]?.name);
+    else if (act.kind === "close") onClose();
+  };
+  const type = (typed: string): void => {
+    [text.value, active.value] = [typed, 0];
+  };
   return (
     <Dialog title="Go to" onClose={onClose}>
-      <input
-        ref={input}
-        role="combobox"
-        type="text"
-        autocomplete="off"
-        spellcheck={false}
+      <ListInput
+        {...{ id, text, active, press, type }}
+        inputRef={input}
         aria-label="Page or filter"
-        aria-expanded={found.length > 0}
-        aria-controls={`${id}-list`}
-        aria-activedescendant={found.length > 0 ? `${id}-${active.value}` : undefined}
-        value={text.value}
-        onInput={(event) => {
-          text.value = event.currentTarget.value;
-          active.value = 0;
-        }}
-        onKeyDown={(event) => {
-          const act = keyAct(event.key, { length: found.length, at: active.value, isEmpty: false });
-          if (event.isComposing || act === undefined || act.kind === "close") return;
-          event.preventDefault();
-          if (act.kind === "move") active.value = act.to;
-          else choose(found[active.value]);
-        }}
+        isShown={found.length > 0}
+        length={found.length}
       />
-      <div id={`${id}-list`} role="listbox" aria-label="Pages and filters" class="plain">
-        {found.map((target, index) => (
-          // biome-ignore lint/a11y/useKeyWithClickEvents: the input's keys choose; an option never has the focus
-          <div
-            key={target.name}
-            id={`${id}-${index}`}
-            role="option"
-            tabIndex={-1}
-            class="target"
-            aria-selected={index === active.value}
-            onMouseDown={(event) => event.preventDefault()}
-            onClick={() => choose(target)}
-          >
-            {target.name}
-          </div>
-        ))}
-      </div>
+      <Listbox
+        {...{ id, active, choose }}
+        name="Pages and filters"
+        look="plain"
+        options={found.map(({ name }) => ({ value: name }))}
+      />
       <p class="problem" role="status">
         {found.length === 0 ? "Nothing is called that." : ""}
       </p>

@@ -1,28 +1,118 @@
 import { type Signal, useSignal } from "@preact/signals";
-import type { ComponentChildren, PartialInputHTMLAttributes } from "preact";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { api } from "../api.ts";
+import type { ComponentChildren, HTMLAttributes, PartialInputHTMLAttributes } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { answerTo, type Finding } from "../answer.ts";
+import { api, reasonOf } from "../api.ts";
 import { figure } from "../segment.ts";
-import { fail, me } from "../state.ts";
+import { fail, inquiryAt, me } from "../state.ts";
 
-/** What a GET answers: asked for when the page is shown, and again by `load`. */
-export function useLoaded<Answer>(path: string): { readonly found: Answer | undefined; readonly load: () => void } {
-  const found = useSignal<Answer | undefined>(undefined);
-  const load = (): void => {
-    api<Answer>("GET", path)
-      .then((answer) => (found.value = answer))
-      .catch(fail);
+/** What a GET answers: asked for when the page is shown, again by `load`, and every so many milliseconds. */
+export function useLoaded<Answer>(path: string, everyMs?: number) {
+  const found = useSignal<{ readonly of: string; readonly answer: Answer } | undefined>(undefined);
+  const load = (signal?: AbortSignal): void => {
+    api<Answer>("GET", path, undefined, signal)
+      .then((answer) => (found.value = { of: path, answer }))
+      .catch((error: unknown) => {
+        // What another path answered does not stay for this one.
+        if (signal?.aborted !== true && found.value?.of !== path) found.value = undefined;
+        fail(error);
+      });
   };
-  useEffect(load, []);
-  return { found: found.value, load };
+  useEffect(() => {
+    const turn = new AbortController();
+    load(turn.signal);
+    const timer = everyMs === undefined ? undefined : setInterval(() => load(turn.signal), everyMs);
+    return () => {
+      turn.abort();
+      clearInterval(timer);
+    };
+  }, [path, everyMs]);
+  return { found: found.value?.answer, load: () => load() };
+}
+
+/** What a POST answers to a question, asked again whenever that changes; undefined: nothing is asked. */
+export function useInquiry<Answer>(path: string, of: string | undefined, waitMs = 0) {
+  const told = useSignal<Finding<Answer>>({ of: "" });
+  const inquiry = useMemo(() => inquiryAt<Answer>(path, (next) => (told.value = next)), []);
+  useEffect(() => {
+    if (of !== undefined) inquiry.ask(of, waitMs);
+    return () => inquiry.stop();
+  }, [of]);
+  return { ...answerTo(of ?? "", told.value), ask: inquiry.ask };
+}
+
+/** What a form does, and why it did not: said until it works. */
+export function useWork(done: () => void = () => undefined) {
+  const problem = useSignal("");
+  const act = (work: Promise<unknown>): void => {
+    work
+      .then(() => {
+        problem.value = "";
+        done();
+      })
+      .catch((error: unknown) => (problem.value = reasonOf(error)));
+  };
+  return { problem, act };
 }
 
 /** Where rows would be: that there are none is said only where they were asked for and none came. */
 export const Absent = ({ isAsked, isThere }: { readonly isAsked: boolean; readonly isThere: boolean }) =>
   isThere ? null : <p class="soft">{isAsked ? "Nothing yet." : "Not loaded."}</p>;
 
+interface CardProps {
+  readonly id: string;
+  readonly title: string;
+  /** What stands beside the title. */
+  readonly beside?: ComponentChildren;
+  readonly children: ComponentChildren;
+}
+
+export function Card({ beside, children, id, title }: CardProps) {
+  const heading = <h2 id={id}>{title}</h2>;
+  return (
+    <section class="card" aria-labelledby={id}>
+      {beside === undefined ? heading : <Head title={heading} beside={beside} />}
+      {children}
+    </section>
+  );
+}
+
+const Head = ({ beside, title }: { readonly title: ComponentChildren; readonly beside: ComponentChildren }) => (
+  <div class="head">
+    {title}
+    {beside}
+  </div>
+);
+
+interface ButtonProps extends Pick<HTMLAttributes, "aria-label" | "aria-pressed"> {
+  readonly text: ComponentChildren;
+  readonly look?: string;
+  readonly disabled?: boolean;
+  /** Without it the button submits its form. */
+  readonly act?: () => unknown;
+}
+
+export const Button = ({ act, look, text, ...rest }: ButtonProps) => (
+  <button type={act === undefined ? "submit" : "button"} class={look} onClick={act} {...rest}>
+    {text}
+  </button>
+);
+
+interface FormProps extends Pick<HTMLAttributes, "class" | "aria-label" | "aria-labelledby"> {
+  readonly act: () => void;
+  readonly children: ComponentChildren;
+}
+
+export function SubmitForm({ act, ...rest }: FormProps) {
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    act();
+  };
+  return <form onSubmit={submit} {...rest} />;
+}
+
 /** What may be wider than the window: it scrolls by itself, by keyboard too. */
-export const Scroll = ({ children, name }: { readonly children: ComponentChildren; readonly name: string }) => (
+const Scroll = ({ children, name }: { readonly children: ComponentChildren; readonly name: string }) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached by keyboard
   <section class="scroll" aria-label={name} tabIndex={0}>
     {children}
@@ -36,28 +126,48 @@ export const Shown = ({ children, testId }: { readonly children: string; readonl
   </pre>
 );
 
-/** The head of a table: columns of text, and then those of numbers. */
-export function Heads({
-  names,
-  numbers = [],
-}: {
-  readonly names: readonly string[];
-  readonly numbers?: readonly string[];
-}) {
-  const head = (name: string, isNumber: boolean) => (
-    <th key={name} scope="col" class={isNumber ? "n" : undefined}>
-      {name}
-    </th>
-  );
-  return (
-    <thead>
-      <tr>
-        {names.map((name) => head(name, false))}
-        {numbers.map((name) => head(name, true))}
-      </tr>
-    </thead>
-  );
+/** What stands over a column, what of a row stands in it, and how it looks: `n` is a number, `row` names the row. */
+export type TableColumn<Row> = readonly [name: string, cell: (row: Row) => ComponentChildren, look?: string];
+
+interface TableProps<Row> {
+  readonly name: string;
+  readonly columns: readonly TableColumn<Row>[];
+  readonly rows: readonly Row[];
+  readonly testId?: string;
 }
+
+export const Table = <Row,>({ columns, name, rows, testId }: TableProps<Row>) => (
+  <Scroll name={name}>
+    <table data-testid={testId} hidden={rows.length === 0}>
+      <thead>
+        <tr>
+          {columns.map(([title, , look]) => (
+            <th key={title} scope="col" class={look === "n" ? "n" : undefined}>
+              {title}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row, index) => (
+          <tr key={index}>
+            {columns.map(([title, cell, look]) =>
+              look === "row" ? (
+                <th key={title} scope="row">
+                  {cell(row)}
+                </th>
+              ) : (
+                <td key={title} class={look}>
+                  {cell(row)}
+                </td>
+              ),
+            )}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </Scroll>
+);
 
 export const Alert = ({ text }: { readonly text: string }) => (
   <p class="problem" role="alert">
@@ -65,9 +175,9 @@ export const Alert = ({ text }: { readonly text: string }) => (
   </p>
 );
 
-interface TextProps
-  extends Pick<PartialInputHTMLAttributes<HTMLInputElement>, "autocomplete" | "id" | "inputMode" | "maxLength"> {
+interface TextProps extends Pick<PartialInputHTMLAttributes<HTMLInputElement>, "inputMode" | "maxLength"> {
   readonly text: Signal<string>;
+  readonly type?: "text" | "password";
   readonly required?: boolean;
   readonly placeholder?: string;
   readonly "aria-label"?: string;
@@ -78,10 +188,9 @@ interface TextProps
 export const isWholeNumber = (text: string): boolean => /^\s*(\d{1,15}\s*)?$/.test(text);
 
 /** An input whose text is a signal. */
-export function Text({ label, text, ...rest }: TextProps) {
-  const input = (
-    <input type="text" {...rest} value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} />
-  );
+export function Text({ label, text, type = "text", ...rest }: TextProps) {
+  const onInput = (event: { readonly currentTarget: HTMLInputElement }) => (text.value = event.currentTarget.value);
+  const input = <input {...rest} type={type as "text"} autocomplete="off" value={text.value} onInput={onInput} />;
   if (label === undefined) return input;
   return (
     // biome-ignore lint/a11y/noLabelWithoutControl: the input is in it
@@ -91,19 +200,30 @@ export function Text({ label, text, ...rest }: TextProps) {
   );
 }
 
+interface TickProps {
+  readonly text: string;
+  readonly checked: boolean;
+  readonly onChange: (checked: boolean) => void;
+}
+
+export const Tick = ({ checked, onChange, text }: TickProps) => (
+  <label class="tick">
+    <input type="checkbox" checked={checked} onChange={(event) => onChange(event.currentTarget.checked)} /> {text}
+  </label>
+);
+
 interface ChoiceProps<Word extends string> {
   readonly name: string;
-  readonly value: Word;
+  readonly chosen: Signal<Word>;
   /** Each with what it is called. */
   readonly options: Iterable<readonly [value: Word, text: string]>;
-  readonly onChange: (value: Word) => void;
 }
 
 /** One of several, from a list that opens. */
-export const Choice = <Word extends string>({ name, onChange, options, value }: ChoiceProps<Word>) => (
+export const Choice = <Word extends string>({ chosen, name, options }: ChoiceProps<Word>) => (
   <label>
     {name}{" "}
-    <select value={value} onChange={(event) => onChange(event.currentTarget.value as Word)}>
+    <select value={chosen.value} onChange={(event) => (chosen.value = event.currentTarget.value as Word)}>
       {[...options].map(([each, text]) => (
         <option key={each} value={each}>
           {text}
@@ -116,38 +236,40 @@ export const Choice = <Word extends string>({ name, onChange, options, value }: 
 interface TabsProps<Word> {
   readonly name: string;
   readonly all: readonly Word[];
-  readonly chosen: Word;
+  readonly chosen: Signal<Word>;
   readonly text?: (word: Word) => string;
-  readonly onChoose: (word: Word) => void;
 }
 
 /** One of a few, all of them to be seen. */
-export const Tabs = <Word extends string | number>({ all, chosen, name, onChoose, text = String }: TabsProps<Word>) => (
+export const Tabs = <Word extends string | number>({ all, chosen, name, text = String }: TabsProps<Word>) => (
   <fieldset class="tabs" aria-label={name}>
     {all.map((each) => (
-      <button key={each} type="button" aria-pressed={chosen === each} onClick={() => onChoose(each)}>
-        {text(each)}
-      </button>
+      <Button key={each} aria-pressed={chosen.value === each} act={() => (chosen.value = each)} text={text(each)} />
     ))}
   </fieldset>
 );
 
-export const Fact = ({ name, value }: { readonly name: string; readonly value: ComponentChildren }) => (
-  <tr>
-    <th scope="row">{name}</th>
-    <td class="n">{value}</td>
-  </tr>
+type FactRow = readonly [name: string, value: ComponentChildren];
+
+export const FactTable = ({ rows }: { readonly rows: readonly FactRow[] }) => (
+  <table class="facts">
+    <tbody>
+      {rows.map(([name, value]) => (
+        <tr key={name}>
+          <th scope="row">{name}</th>
+          <td class="n">{value}</td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
 );
 
 /** What the dataset says of itself. */
-export const DatasetFacts = ({ before = "" }: { readonly before?: string }) =>
-  Object.entries(me.value?.dataset ?? {}).map(([key, value]) => (
-    <Fact
-      key={key}
-      name={`${before}${key.replaceAll("_", " ")}`}
-      value={typeof value === "number" ? figure(value) : (value ?? "")}
-    />
-  ));
+export const datasetFacts = (before = ""): readonly FactRow[] =>
+  Object.entries(me.value?.dataset ?? {}).map(([key, value]) => [
+    `${before}${key.replaceAll("_", " ")}`,
+    typeof value === "number" ? figure(value) : (value ?? ""),
+  ]);
 
 interface DialogProps {
   readonly children: ComponentChildren;
@@ -165,20 +287,48 @@ export function Dialog({ children, onClose, title }: DialogProps) {
     // Taken away, and not closed, it would leave the focus nowhere; what follows may take it on.
     return () => setTimeout(() => document.activeElement === document.body && opener?.focus(), 0);
   }, []);
+  const cancel = (event: Event): void => {
+    event.preventDefault();
+    onClose();
+  };
   return (
-    <dialog
-      ref={dialog}
-      aria-label={title}
-      onCancel={(event) => {
-        event.preventDefault();
-        onClose();
-      }}
-    >
+    <dialog ref={dialog} aria-label={title} onCancel={cancel}>
       <h2>{title}</h2>
       {children}
     </dialog>
   );
 }
+
+interface ConfirmProps extends DialogProps {
+  /** What is asked for before. */
+  readonly label: string;
+  readonly word: string;
+  readonly work: (typed: string) => Promise<unknown>;
+  readonly onDone: () => void;
+}
+
+/** Does what cannot be undone by a click alone: only once something is typed. */
+export function Confirm({ children, label, onClose, onDone, title, word, work }: ConfirmProps) {
+  const typed = useSignal("");
+  const { act, problem } = useWork(onDone);
+  return (
+    <Dialog title={title} onClose={onClose}>
+      {children}
+      <Text label={label} text={typed} />
+      <Alert text={problem.value} />
+      <DialogButtons onClose={onClose}>
+        <Button look="danger" act={() => act(work(typed.value))} text={word} />
+      </DialogButtons>
+    </Dialog>
+  );
+}
+
+export const DialogButtons = ({ children, onClose }: Pick<DialogProps, "children" | "onClose">) => (
+  <div class="head">
+    <Button look="quiet" act={onClose} text="Cancel" />
+    {children}
+  </div>
+);
 
 /** Lets the browser save what an address gives. @param name of the file; empty: as the answer says */
 export function download(href: string, name = ""): void {

@@ -1,15 +1,15 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
 import type { FilterKey } from "../../shared/contract/filters.ts";
-import { answerTo, type Finding, patience, SegmentInquiry } from "../answer.ts";
 import { reasonOf } from "../api.ts";
-import { BREAKDOWN_KEYS, type Facets, requestFacets } from "../facets.ts";
+import { BREAKDOWN_KEYS, type Facets } from "../facets.ts";
 import { amount, figure, filterValues, inWords, labelOf, withValues } from "../segment.ts";
 import { chosenFilters, count, counting, may, me, mode, segment, setFilters, uncounted } from "../state.ts";
 import { BuyDrawer, Preview } from "./buy.tsx";
 import { Copy } from "./copy.tsx";
 import { FilterForm } from "./filters.tsx";
-import { Choice, Heads } from "./parts.tsx";
+import { Button, Card, Choice, Table, useInquiry } from "./parts.tsx";
 import { Segments } from "./saved.tsx";
 
 export function SegmentPage() {
@@ -72,11 +72,7 @@ function CountCard({ onBuy }: { readonly onBuy: () => void }) {
                 : `${figure(-found.balance_after)} short of all of it`}
             </p>
           )}
-          {may.value.buy ? (
-            <button type="button" class="main" disabled={isEmpty} onClick={onBuy}>
-              Buy…
-            </button>
-          ) : null}
+          {may.value.buy ? <Button look="main" disabled={isEmpty} act={onBuy} text="Buy…" /> : null}
         </div>
       )}
     </section>
@@ -101,48 +97,28 @@ function Void({ again, why }: { readonly why: string; readonly again: number | u
 
 const BARS = 12;
 
+const BREAKDOWNS = BREAKDOWN_KEYS.map((each) => [each, labelOf(each)] as const);
+
 /** The values of one key inside the segment, as bars. Without the key itself, so that it shows what else there could be. */
 function Breakdown() {
   const key = useSignal<FilterKey>("department");
-  const found = useSignal<Finding<Facets>>({ of: "" });
-  const inquiry = useMemo(() => new SegmentInquiry(askFacets, (next) => (found.value = next), patience), []);
   const asTable = useSignal(false);
   const chosen = filterValues(chosenFilters.value, key.value);
-  const question = {
-    filters: withValues(chosenFilters.value, key.value, []),
-    mode: mode.value,
-    key: key.value,
-    limit: BARS,
-  };
-  const asked = JSON.stringify(question);
-  useEffect(() => {
-    inquiry.ask(asked);
-    return () => inquiry.stop();
-  }, [asked]);
-  const { again, error, value: facets } = answerTo(asked, found.value);
+  const filters = withValues(chosenFilters.value, key.value, []);
+  const asked = JSON.stringify({ filters, mode: mode.value, key: key.value, limit: BARS });
+  const { again, error, value: facets } = useInquiry<Facets>("/facets", asked);
   const toggle = (value: string): void => {
     const next = chosen.includes(value) ? chosen.filter((each) => each !== value) : [...chosen, value];
     setFilters(withValues(chosenFilters.value, key.value, next));
   };
+  const controls = (
+    <>
+      <Choice name="by" chosen={key} options={BREAKDOWNS} />
+      <Button look="quiet" aria-pressed={asTable.value} act={() => (asTable.value = !asTable.value)} text="As table" />
+    </>
+  );
   return (
-    <section class="card" aria-labelledby="breakdown">
-      <div class="head">
-        <h2 id="breakdown">Breakdown</h2>
-        <Choice
-          name="by"
-          value={key.value}
-          options={BREAKDOWN_KEYS.map((each) => [each, labelOf(each)] as const)}
-          onChange={(each) => (key.value = each)}
-        />
-        <button
-          type="button"
-          class="quiet"
-          aria-pressed={asTable.value}
-          onClick={() => (asTable.value = !asTable.value)}
-        >
-          As table
-        </button>
-      </div>
+    <Card id="breakdown" title="Breakdown" beside={controls}>
       {chosen.length > 0 ? (
         <p class="soft">
           The filter on {labelOf(key.value).toLowerCase()} is left out here: these are all values there could be.
@@ -159,11 +135,9 @@ function Breakdown() {
       ) : (
         <Bars facets={facets} chosen={chosen} onToggle={toggle} />
       )}
-    </section>
+    </Card>
   );
 }
-
-const askFacets = (of: string, signal: AbortSignal): Promise<Facets> => requestFacets(JSON.parse(of), signal);
 
 interface BarsProps {
   readonly facets: Facets;
@@ -171,64 +145,48 @@ interface BarsProps {
   readonly onToggle: (value: string) => void;
 }
 
-function Bars({ chosen, facets, onToggle }: BarsProps) {
-  const most = Math.max(1, ...facets.values.map((each) => each.count), facets.others ?? 0, facets.missing ?? 0);
+function Bars({ chosen, facets: { missing, others, values }, onToggle }: BarsProps) {
+  const most = Math.max(1, ...values.map((each) => each.count ?? 0), others ?? 0, missing ?? 0);
+  const bar = (name: ComponentChildren, people = 0) => (
+    <>
+      {name}
+      <progress max={most} value={people} aria-hidden="true" />
+      <span class="n">{figure(people)}</span>
+    </>
+  );
+  const rest = [
+    ["others", others],
+    ["no value", missing],
+  ] as const;
   return (
     <ul class="bars">
-      {facets.values.map(({ count: people, value }) => (
+      {values.map(({ count: people, value }) => (
         <li key={value}>
-          <button
-            type="button"
+          <Button
             aria-pressed={chosen.some((each) => each.toLowerCase() === value.toLowerCase())}
-            onClick={() => onToggle(value)}
-          >
-            <bdi class="name">{value}</bdi>
-            <progress max={most} value={people} aria-hidden="true" />
-            <span class="n">{figure(people)}</span>
-          </button>
+            act={() => onToggle(value)}
+            text={bar(<bdi class="name">{value}</bdi>, people)}
+          />
         </li>
       ))}
-      <Rest name="others" people={facets.others} most={most} />
-      <Rest name="no value" people={facets.missing} most={most} />
+      {rest.map(([name, people]) =>
+        people ? (
+          <li key={name} class="rest">
+            {bar(<span class="name">{name}</span>, people)}
+          </li>
+        ) : null,
+      )}
     </ul>
   );
 }
 
-function Rest({
-  most,
-  name,
-  people,
-}: {
-  readonly name: string;
-  readonly people: number | null;
-  readonly most: number;
-}) {
-  if (people === null || people === 0) return null;
-  return (
-    <li class="rest">
-      <span class="name">{name}</span>
-      <progress max={most} value={people} aria-hidden="true" />
-      <span class="n">{figure(people)}</span>
-    </li>
-  );
-}
-
-const FacetTable = ({ facets }: { readonly facets: Facets }) => (
-  <table>
-    <Heads names={[labelOf(facets.key)]} numbers={["People"]} />
-    <tbody>
-      {[
-        ...facets.values,
-        { value: "(others)", count: facets.others ?? 0 },
-        { value: "(no value)", count: facets.missing ?? 0 },
-      ].map(({ count: people, value }) => (
-        <tr key={value}>
-          <td>
-            <bdi>{value}</bdi>
-          </td>
-          <td class="n">{figure(people)}</td>
-        </tr>
-      ))}
-    </tbody>
-  </table>
+const FacetTable = ({ facets: { key, missing, others, values } }: { readonly facets: Facets }) => (
+  <Table
+    name="Breakdown as a table"
+    columns={[
+      [labelOf(key), ({ value }) => <bdi>{value}</bdi>],
+      ["People", ({ count: people }) => figure(people ?? 0), "n"],
+    ]}
+    rows={[...values, { value: "(others)", count: others ?? 0 }, { value: "(no value)", count: missing ?? 0 }]}
+  />
 );

@@ -1,9 +1,7 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
-import { api } from "../api.ts";
 import { amount, figure } from "../segment.ts";
-import { fail, mode } from "../state.ts";
-import { Absent, Heads, Scroll, Tabs } from "./parts.tsx";
+import { mode } from "../state.ts";
+import { Absent, Card, Table, type TableColumn, Tabs, useLoaded } from "./parts.tsx";
 
 interface UsageRow {
   readonly day: string | null;
@@ -18,74 +16,47 @@ const STACKS = ["key", "call"] as const;
 const COLOURS = 4;
 const OTHERS = "others";
 
-interface Stack {
-  readonly name: string;
-  readonly credits: number;
-}
-
 /** What was charged of each day, stacked by key or by call. */
 export function Usage() {
   const days = useSignal(30);
   const by = useSignal<(typeof STACKS)[number]>("key");
-  const loaded = useSignal<readonly UsageRow[] | undefined>(undefined);
-  const rows = loaded.value ?? [];
-  useEffect(() => {
-    const turn = new AbortController();
-    const query = `by=${by.value}&days=${days.value}&mode=${mode.value}`;
-    api<{ rows: readonly UsageRow[] }>("GET", `/usage?${query}`, undefined, turn.signal)
-      .then((found) => (loaded.value = found.rows))
-      .catch((error: unknown) => {
-        if (!turn.signal.aborted) loaded.value = undefined;
-        fail(error);
-      });
-    return () => turn.abort();
-  }, [days.value, by.value, mode.value]);
-  const nameOf = (row: UsageRow): string => (by.value === "key" ? row.key : row.call?.replaceAll("_", " ")) ?? "";
-  const sumOf = (some: readonly UsageRow[]): number => some.reduce((sum, { credits }) => sum + credits, 0);
-  const stacks = [...new Set(rows.map(nameOf))]
-    .map((name): Stack => ({ name, credits: sumOf(rows.filter((row) => nameOf(row) === name)) }))
-    .filter(({ credits }) => credits > 0)
-    .sort((a, b) => b.credits - a.credits || (a.name < b.name ? -1 : 1));
-  const shown = stacks.slice(0, COLOURS).map(({ name }) => name);
-  const names = stacks.length > COLOURS ? [...shown, OTHERS] : shown;
-  const byDay = daysBack(days.value).map((day) => {
-    const ofDay = rows.filter((row) => row.day === day);
-    const of = (name: string): readonly UsageRow[] =>
-      ofDay.filter((row) => (name === OTHERS ? !shown.includes(nameOf(row)) : nameOf(row) === name));
-    return { day, credits: sumOf(ofDay), parts: names.map((name) => sumOf(of(name))) };
-  });
+  const path = `/usage?by=${by.value}&days=${days.value}&mode=${mode.value}`;
+  const { found } = useLoaded<{ rows: readonly UsageRow[] }>(path);
+  const rows = found?.rows ?? [];
+  const { byDay, names } = stacked(rows, by.value, days.value);
   const refunded = rows.reduce((sum, row) => sum + row.refunded, 0);
+  const tabs = (
+    <>
+      <Tabs name="Stacked by" all={STACKS} chosen={by} text={(each) => `by ${each}`} />
+      <Tabs name="How far back" all={[30, 90]} chosen={days} text={(each) => `${each} days`} />
+    </>
+  );
   return (
-    <section class="card" aria-labelledby="usage">
-      <div class="head">
-        <h2 id="usage">Credits by day</h2>
-        <Tabs
-          name="Stacked by"
-          all={STACKS}
-          chosen={by.value}
-          text={(each) => `by ${each}`}
-          onChoose={(each) => (by.value = each)}
-        />
-        <Tabs
-          name="How far back"
-          all={[30, 90]}
-          chosen={days.value}
-          text={(each) => `${each} days`}
-          onChoose={(each) => (days.value = each)}
-        />
-      </div>
-      {loaded.value === undefined ? <Absent isAsked={false} isThere={false} /> : <Plot days={byDay} />}
+    <Card id="usage" title="Credits by day" beside={tabs}>
+      {found === undefined ? <Absent isAsked={false} isThere={false} /> : <Plot days={byDay} />}
       <ul class="legend">
         {names.map((name, index) => (
           <li key={name}>
             <span class={`swatch s${index}`} aria-hidden="true" />
-            {name} <span class="soft">{figure(byDay.reduce((sum, { parts }) => sum + (parts[index] ?? 0), 0))}</span>
+            {name} <span class="soft">{figure(sumOf(byDay.map(({ parts }) => parts[index] ?? 0)))}</span>
           </li>
         ))}
       </ul>
       {refunded > 0 ? <p class="soft">{amount(refunded, "credit")} of these were given back since.</p> : null}
-      <Days names={names} days={byDay} />
-    </section>
+      <details>
+        <summary>As table</summary>
+        <Table
+          name="Credits by day"
+          testId="usage"
+          rows={byDay.filter(({ credits }) => credits > 0)}
+          columns={[
+            ["Day (UTC)", ({ day }) => day, "row"],
+            ...names.map((name, index): TableColumn<Day> => [name, ({ parts }) => figure(parts[index] ?? 0), "n"]),
+            ["all", ({ credits }) => figure(credits), "n"],
+          ]}
+        />
+      </details>
+    </Card>
   );
 }
 
@@ -95,9 +66,31 @@ interface Day {
   readonly parts: readonly number[];
 }
 
+const sumOf = (some: readonly number[]): number => some.reduce((sum, each) => sum + each, 0);
+
+/** The days to this one, each in as many parts as there are names: the largest first, and what is left in one more. */
+function stacked(rows: readonly UsageRow[], by: (typeof STACKS)[number], days: number) {
+  const nameOf = (row: UsageRow): string => (by === "key" ? row.key : row.call?.replaceAll("_", " ")) ?? "";
+  const creditsOf = (some: readonly UsageRow[] = []): number => sumOf(some.map(({ credits }) => credits));
+  const stacks = [...Map.groupBy(rows, nameOf)]
+    .map(([name, some]) => ({ name, credits: creditsOf(some) }))
+    .filter(({ credits }) => credits > 0)
+    .sort((a, b) => b.credits - a.credits || (a.name < b.name ? -1 : 1));
+  const shown = stacks.slice(0, COLOURS).map(({ name }) => name);
+  const names = stacks.length > COLOURS ? [...shown, OTHERS] : shown;
+  const today = Date.now();
+  const byDay = Array.from({ length: days }, (_, index): Day => {
+    const day = new Date(today - (days - 1 - index) * 86_400_000).toISOString().slice(0, 10);
+    const ofDay = rows.filter((row) => row.day === day);
+    const parts = Map.groupBy(ofDay, (row) => (shown.includes(nameOf(row)) ? nameOf(row) : OTHERS));
+    return { day, credits: creditsOf(ofDay), parts: names.map((name) => creditsOf(parts.get(name))) };
+  });
+  return { byDay, names };
+}
+
 function Plot({ days }: { readonly days: readonly Day[] }) {
   const most = Math.max(1, ...days.map(({ credits }) => credits));
-  const total = days.reduce((sum, { credits }) => sum + credits, 0);
+  const total = sumOf(days.map(({ credits }) => credits));
   const width = 100 / days.length;
   return (
     <>
@@ -110,9 +103,8 @@ function Plot({ days }: { readonly days: readonly Day[] }) {
       >
         {days.map(({ day, parts }, index) =>
           parts.map((credits, part) => {
-            const below = parts.slice(0, part).reduce((sum, each) => sum + each, 0);
             const height = (28 * credits) / most;
-            const y = 30 - (28 * below) / most - height;
+            const y = 30 - (28 * sumOf(parts.slice(0, part))) / most - height;
             const x = index * width + width * 0.1;
             return <rect key={`${day} ${part}`} class={`s${part}`} x={x} width={width * 0.8} y={y} height={height} />;
           }),
@@ -124,37 +116,5 @@ function Plot({ days }: { readonly days: readonly Day[] }) {
         <span>{days.at(-1)?.day}</span>
       </p>
     </>
-  );
-}
-
-const Days = ({ days, names }: { readonly days: readonly Day[]; readonly names: readonly string[] }) => (
-  <details>
-    <summary>As table</summary>
-    <Scroll name="Credits by day">
-      <table data-testid="usage">
-        <Heads names={["Day (UTC)"]} numbers={[...names, "all"]} />
-        <tbody>
-          {days
-            .filter(({ credits }) => credits > 0)
-            .map(({ credits, day, parts }) => (
-              <tr key={day}>
-                <th scope="row">{day}</th>
-                {[...parts, credits].map((each, index) => (
-                  <td key={index} class="n">
-                    {figure(each)}
-                  </td>
-                ))}
-              </tr>
-            ))}
-        </tbody>
-      </table>
-    </Scroll>
-  </details>
-);
-
-function daysBack(days: number): readonly string[] {
-  const today = Date.now();
-  return Array.from({ length: days }, (_, index) =>
-    new Date(today - (days - 1 - index) * 86_400_000).toISOString().slice(0, 10),
   );
 }
