@@ -11,7 +11,7 @@ const MOST_CALLS = 10;
 const MOST_LISTS = 3;
 const MOST_NAMES = 5;
 
-/** What people write for a value that goes by another name. Two-letter countries are looked up in the system's list. */
+/** What people write for a value that goes by another name; two-letter countries are in the system's list. */
 const ALIASES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   country: {
     usa: "united states",
@@ -67,20 +67,17 @@ function otherName(key: string, value: string): string | undefined {
   return known.length === 0 || known.some((level) => normalForm(level) === normal) ? undefined : nearest(normal, known);
 }
 
-/** How a hint writes a filter. */
 export interface Speech {
   readonly name: (key: string) => string;
   readonly value: (text: string) => string;
 }
 
-/** As a command line has it. */
 const FLAGS: Speech = { name: flagOf, value: (text) => (/^[\w.-]+$/.test(text) ? text : `"${text}"`) };
-/** As an argument of a tool has it. */
 export const ARGUMENTS: Speech = { name: (key) => key, value: (text) => `"${text}"` };
 
 const people = (count: number): string => counted(count, "person", "people");
 
-/** The service as hints ask it: for free, and not for ever. */
+/** What hints ask, for free and not for ever. */
 export class Questions {
   readonly speech: Speech;
   readonly #client: Pick<ServiceClient, "count" | "facets">;
@@ -102,7 +99,6 @@ export class Questions {
     return this.#left-- > 0 ? (await this.#client.count(filters, this.#signal)).count : undefined;
   }
 
-  /** The values that the service tells of a key in a segment; none where it tells none or no call is left. */
   async values(filters: Filters, key: string): Promise<readonly string[]> {
     if (!isFacetKey(key) || this.#left-- <= 0) return [];
     const facet = await this.#client.facets(filters, key, { limit: FACET_VALUES_MAX, signal: this.#signal });
@@ -112,15 +108,14 @@ export class Questions {
 
 export interface Hints {
   readonly hints: readonly string[];
-  /** Values of lists that match nobody at all, as a hint writes them. */
   readonly unmatched: readonly string[];
-  /** Those that nobody looked at: the calls were used up, or failed. */
+  /** Those that nobody looked at. */
   readonly unchecked: readonly string[];
 }
 
 /**
- * Why a segment has nobody, and which values of its lists match nobody. What is suggested has been counted itself, so that a hint that
- * is followed finds somebody.
+ * Why a segment has nobody, and which values match nobody. What is suggested has been counted, so that it finds
+ * somebody.
  */
 export async function hintsFor(filters: Filters, count: number, questions: Questions): Promise<Hints> {
   const lists = listsOf(filters);
@@ -149,13 +144,13 @@ export async function hintsFor(filters: Filters, count: number, questions: Quest
   return { hints, unmatched, unchecked: [...open].flatMap(([key, values]) => say(key, values)) };
 }
 
-/** The keys of which any of several values may be met, where a value can be wrong. */
+/** Where any of several values may be met, and one can be wrong. */
 const listsOf = (filters: Filters): readonly (readonly [string, readonly string[]])[] =>
   Object.entries(filters).flatMap(([key, value]) =>
     Array.isArray(value) && key !== "department" && new Set(value.map(normalForm)).size > 1 ? [[key, value]] : [],
   );
 
-/** Which values match nobody at all: those that are not told are few people's or nobody's, so that they are counted. */
+/** Values that are not told are few people's or nobody's, so that they are counted. */
 async function unmatchedOf(key: string, values: readonly string[], questions: Questions) {
   const told = new Set(await questions.values({ [key]: values }, key));
   const rest = values.filter((value) => !told.has(normalForm(value)));
@@ -173,15 +168,12 @@ async function unmatchedOf(key: string, values: readonly string[], questions: Qu
 interface Mistaken {
   readonly key: string;
   readonly values: readonly string[];
-  /** Of these. */
   readonly missing: readonly string[];
-  /** What else they are to meet. */
   readonly others: Filters;
   /** Whether the segment has nobody, whatever stands in their place. */
   readonly isEmpty: boolean;
 }
 
-/** Of values that match nobody, the likely ones. */
 async function otherWords(mistaken: Mistaken, questions: Questions): Promise<string[]> {
   const { key, values, missing } = mistaken;
   const say = (value: string): string => questions.say(key, value);
@@ -201,7 +193,7 @@ async function otherWords(mistaken: Mistaken, questions: Questions): Promise<str
   return [...hints, `nobody matches ${names.join(", ")}${more}`];
 }
 
-/** What a value counts in place of another: in the segment, else by itself. */
+/** In the segment, else by itself. */
 async function countedAs(value: string, { key, others, isEmpty }: Mistaken, questions: Questions) {
   const within = isEmpty ? 0 : await questions.count({ ...others, [key]: value });
   const isAlone = !within && Object.keys(others).length > 0;
@@ -216,7 +208,7 @@ interface Remedy {
 
 type Replace = (key: string, value: string) => readonly string[];
 
-/** The filters with every value replaced by what `replace` makes of it; undefined where nothing changes. */
+/** Every value replaced; undefined where nothing changes. */
 function remedy(filters: Filters, replace: Replace, questions: Questions): Remedy | undefined {
   const changed: Record<string, unknown> = {};
   const words: string[] = [];
@@ -232,7 +224,6 @@ function remedy(filters: Filters, replace: Replace, questions: Questions): Remed
   return words.length > 0 && checkFilters(merged).ok ? { filters: merged, text: words.join(" ") } : undefined;
 }
 
-/** Values that cannot have been meant as they are; told without asking anybody. */
 function misread(filters: Filters, questions: Questions): string[] {
   const say = (key: string, text: unknown): string => questions.say(key, text);
   return Object.entries(filters).flatMap(([key, value]) =>
@@ -246,7 +237,7 @@ function misread(filters: Filters, questions: Questions): string[] {
   );
 }
 
-/** Other words for what was given, under which there is somebody. */
+/** Other words under which there is somebody. */
 async function remedyFor(filters: Filters, questions: Questions): Promise<string | undefined> {
   const split = (key: string, text: string): string[] =>
     filterSpec(key)?.list === true && text.includes(",") ? text.split(",").map((part) => part.trim()) : [text];
@@ -263,7 +254,6 @@ async function remedyFor(filters: Filters, questions: Questions): Promise<string
   return near !== undefined && count ? `did you mean ${near.text}? that counts ${people(count)}` : undefined;
 }
 
-/** What a value is called otherwise, else the nearest that the service lists, for each value that is not one of these. */
 async function nearNames(filters: Filters, questions: Questions): Promise<Replace> {
   const lists = new Map<string, readonly string[]>();
   for (const key of Object.keys(filters).slice(0, MOST_LISTS)) lists.set(key, await questions.values({}, key));
@@ -274,7 +264,6 @@ async function nearNames(filters: Filters, questions: Questions): Promise<Replac
   };
 }
 
-/** The one value as the beginning of a longer one. */
 async function asBeginning(filters: Filters, questions: Questions): Promise<string | undefined> {
   const [[key, value] = ["", undefined], second] = Object.entries(filters);
   const prefix = `${key}_prefix`;
@@ -283,7 +272,7 @@ async function asBeginning(filters: Filters, questions: Questions): Promise<stri
   return count ? `${questions.say(prefix, value)} counts ${people(count)}` : undefined;
 }
 
-/** Of several filters: those that match nobody alone, else those without which there is somebody. */
+/** Those that match nobody alone, else those without which there is somebody. */
 async function whichEmpties(filters: Filters, questions: Questions) {
   const entries = Object.entries(filters) as [FilterKey, Filters[FilterKey]][];
   if (entries.length === 1) return { keys: entries.map(([key]) => key), hints: [] };
@@ -304,7 +293,7 @@ async function whichEmpties(filters: Filters, questions: Questions) {
   return { keys, hints: without.length === 0 ? [] : [`${each}; without ${without.join("; without ")}`] };
 }
 
-/** A company that a look-up which found nothing may have meant, told by a free count of its people; undefined where there is none. */
+/** What a look-up that found nothing may have meant, by a free count; undefined where there is none. */
 export async function nearCompany(
   { by, value }: CompanyQuery,
   { client }: { readonly client: Pick<ServiceClient, "count"> },

@@ -15,7 +15,7 @@ import type { Context } from "../../shared/context.ts";
 import { type CanonicalFilters, canonicalJson } from "../../shared/contract/filters.ts";
 import { makeFolder } from "../../shared/folder.ts";
 
-/** Whose counts are meant: the service's address (or `sample:FOLDER`), and which kind of key sees its data. */
+/** Whose counts: the service's address (or `sample:FOLDER`), and which kind of key sees its data. */
 export interface CountedService {
   readonly serviceId: string;
   readonly mode: "live" | "test";
@@ -28,14 +28,14 @@ export interface PastCount {
   readonly version: string | null;
 }
 
-/** Counts kept of a segment: the newest so many, with room for as many again before the oldest go. */
+/** The newest counts of a segment, with room for as many again before the oldest go. */
 const KEPT = 1_000;
 const LINE_BYTES = 80;
-/** Segments kept of a service: the ones that were counted last. */
+/** The segments of a service that were counted last. */
 const SEGMENTS = 1_000;
 const PATIENCE_MS = 500;
 
-/** A text as 16 hexadecimal digits: names a file without telling what it is about. Node's own hashes would cost a count its start-up. */
+/** Names a file without telling what it is about. Node's own hashes would cost a count its start-up. */
 function nameOf(text: string): string {
   let [a, b] = [0xdeadbeef, 0x41c6ce57];
   for (let index = 0; index < text.length; index++) {
@@ -54,7 +54,7 @@ const folderOf = (state: string, { serviceId, mode }: CountedService): string =>
 const fileOf = (folder: string, filters: CanonicalFilters): string =>
   join(folder, `${nameOf(canonicalJson(filters))}.ndjson`);
 
-/** Keeps a count. Where that fails nothing is lost that anybody asked for: the count itself is answered. */
+/** Where that fails the count itself is answered all the same. */
 export function keepCount(context: Context, where: CountedService, filters: CanonicalFilters, past: PastCount): void {
   const state = findFolder("state", context);
   if (state === undefined) return;
@@ -93,7 +93,7 @@ function dropOldest(folder: string): void {
   for (const { name } of aged.slice(0, files.length - SEGMENTS + 1)) rmSync(join(folder, name), { force: true });
 }
 
-/** The counts of a segment that were made here, oldest first. A line that a crash cut short is passed over. */
+/** Oldest first. A line that a crash cut short is passed over. */
 export function pastCounts(context: Context, where: CountedService, filters: CanonicalFilters): readonly PastCount[] {
   const state = findFolder("state", context);
   if (state === undefined) return [];

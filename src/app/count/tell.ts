@@ -3,7 +3,6 @@ import type { Filters } from "../../shared/contract/filters.ts";
 import { CliError } from "../../shared/errors.ts";
 import { hintsFor, Questions } from "./hints.ts";
 
-/** A segment with what it counts, where that is known. */
 export interface CountedSegment {
   readonly filters: Filters;
   readonly count?: number | undefined;
@@ -17,8 +16,8 @@ interface Telling {
 }
 
 /**
- * Says why a segment has nobody and which values of its lists match nobody. Where nobody listens nobody is asked.
- * @throws CliError exit 5 with `--strict`, where there is anything of that kind
+ * Says why a segment has nobody and which values match nobody. @throws CliError exit 5 with `strict`, where anything
+ * does
  */
 export async function tellHints(
   segments: readonly CountedSegment[],

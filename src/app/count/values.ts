@@ -8,12 +8,11 @@ import { normalForm } from "../../shared/contract/normalise.ts";
 import { openRuns } from "../keep/store.ts";
 import type { Session } from "../session.ts";
 
-/** Values that people of a segment have of a key, most frequent first, in normal form. */
+/** Most frequent first, in normal form. */
 export interface KnownValues {
   readonly from: "service" | "owned";
-  /** Counted in the segment: by the service exactly, or among who is owned. */
   readonly values: readonly { readonly value: string; readonly count: number }[];
-  /** Of the segment, where the service tells: people with values that are not listed, and with none. */
+  /** Where the service tells: people with values that are not listed, and with none. */
   readonly whole?: number | undefined;
   readonly others?: number | undefined;
   readonly missing?: number | undefined;
@@ -25,7 +24,7 @@ export interface ValuesRequest {
   readonly prefix?: string | undefined;
 }
 
-/** Values of a key in a segment: from the service where it lists them, else among who is owned of it; undefined where neither does. */
+/** From the service where it lists them, else among who is owned of the segment; undefined where neither does. */
 export async function valuesIn(
   session: Session,
   context: Context,
@@ -39,7 +38,6 @@ export async function valuesIn(
   );
 }
 
-/** What the service lists of a key; undefined where it does not, or not in time, which is said. */
 async function listedValues(
   session: Session,
   key: FilterKey,
@@ -56,7 +54,7 @@ async function listedValues(
   return undefined;
 }
 
-/** Values of a key in a segment that was bought from before. Asks nobody; undefined where nothing is owned of the service. */
+/** Asks nobody; undefined where nothing is owned of the service. */
 export async function ownedValues(
   where: Pick<Session, "serviceId" | "keyMode">,
   context: Context,

@@ -31,9 +31,9 @@ export interface Bounds {
   readonly callsPerCredit: number;
 }
 
-/** Free calls that a quote makes of itself, where nothing was asked but the price. */
+/** Free calls that a quote makes of itself. */
 const QUOTE_CALLS = 10;
-/** Of the calls allowed this share may go into looking at owned people whose records do not match the segment: some moved into it. */
+/** The share of calls that may go into owned people whose records do not match: some moved into the segment. */
 const LOOK_SHARE = 0.1;
 
 const EVERYBODY = { exact: {}, prefix: {}, range: {} };
@@ -181,7 +181,6 @@ class OwnedSegment implements Ownership {
     });
   }
 
-  /** Of a segment that names addresses: those of nobody who is owned. */
   async #listedParts(total: number): Promise<NewParts | undefined> {
     const { network_url: listed } = this.#segment;
     if (listed === undefined) return undefined;
@@ -215,7 +214,6 @@ class OwnedSegment implements Ownership {
     return `${counted(others, "person", "people")} of the ${grouped(total)} who are in the segment now ${others === 1 ? "is" : "are"} not owned: the dataset moved meanwhile; the same command with --again buys them, and nobody twice`;
   }
 
-  /** Who is in the segment now that everything is bought. */
   async #again(): Promise<Presence> {
     this.#counts = this.#freshCounts(this.#bounds.maxCalls);
     return this.#sound(async () => this.#presenceOf(this.#people()));
@@ -229,7 +227,6 @@ class OwnedSegment implements Ownership {
     yield* recordPages(library.recordsBy(this.#there));
   }
 
-  /** Who is in the segment and was not bought by this run. */
   async #ownedBefore(run: Run): Promise<string[]> {
     await this.open();
     const presence = await this.#again();
@@ -238,7 +235,7 @@ class OwnedSegment implements Ownership {
     return kept.map(({ identity }) => identity).filter((identity) => !bought.has(identity));
   }
 
-  /** Those whose records match, and where that takes few calls all others: some of them may have moved into the segment. */
+  /** Whose records match, and where that takes few calls all others: some may have moved into the segment. */
   #people(): SegmentMember[] {
     const matching = this.#matching();
     const all = this.#library?.count(EVERYBODY) ?? 0;
@@ -269,7 +266,7 @@ class OwnedSegment implements Ownership {
     return this.#presence;
   }
 
-  /** People who are forgotten are not bought where that is known to be all of the new ones; else it is said that they may be. */
+  /** Forgotten people are not bought where they are known to be all of the new ones. */
   #withoutForgotten(seen: Presence): Presence {
     const { leftOut, people } = this.#forgottenOf(seen.others);
     if (people === 0) return seen;
@@ -331,7 +328,7 @@ async function tooManyCalls(look: Look, { maxCalls, callsPerCredit }: Bounds): P
   );
 }
 
-/** Opens the library of the service that is bought from, once, when it is asked for. @returns undefined for what is no single segment */
+/** @returns undefined for what is no single segment */
 export function ownershipOf(
   target: Target,
   bounds: Bounds,

@@ -6,7 +6,7 @@ import { parseCsv } from "../buy/companies.ts";
 
 export const MAX_BYTES = 1 << 29;
 
-/** The records of a file: a JSON list, NDJSON, or CSV with a header. @throws CliError (exit 2) that names the line */
+/** A JSON list, NDJSON, or CSV with a header. @throws CliError exit 2 that names the line */
 export async function recordsOf(text: string, file: string): Promise<JsonRecord[]> {
   const records = /^\s*[[{]/.test(text) ? jsonRecords(text, file) : await csvRecords(text, file);
   for (const [index, record] of records.entries()) {
@@ -50,7 +50,7 @@ async function csvRecords(text: string, file: string): Promise<JsonRecord[]> {
   );
 }
 
-/** A cell as it was before it was written: numbers again numbers, and without the apostrophe that keeps a spreadsheet from running it. */
+/** Numbers again numbers, and without the apostrophe that keeps a spreadsheet from running a cell. */
 function fieldOf(name: string, cell: string): string | number | null {
   if (cell === "") return null;
   const number = NUMBER_COLUMNS.includes(name) && /^\d+$/.test(cell) ? whole(Number(cell)) : undefined;

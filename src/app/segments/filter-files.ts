@@ -6,7 +6,10 @@ import { echo, isObject } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
 import { inputName, readInput } from "../../shared/input.ts";
 
-/** The files that words after -f name: each word itself, or what it matches, in order of their names. @throws CliError exit 2 for a pattern that matches nothing */
+/**
+ * Each word itself, or what it matches, in order of their names. @throws CliError exit 2 for a pattern without a
+ * match
+ */
 export async function filterFiles(context: Context, words: readonly string[]): Promise<readonly string[]> {
   const files: string[] = [];
   for (const word of words) {
@@ -28,7 +31,7 @@ async function matching({ cwd }: Context, pattern: string): Promise<readonly str
   );
 }
 
-/** Values of a key as typed, with those of `@FILE` in its place, one a line; `@@x` is the value `@x`. @throws CliError exit 2 */
+/** As typed, with the lines of `@FILE` in its place; `@@x` is the value `@x`. @throws CliError exit 2 */
 export async function listedValues(
   context: Context,
   flag: string,
@@ -43,7 +46,7 @@ export async function listedValues(
   return values;
 }
 
-/** A value of a line that may be a text of JSON, as jq prints it without -r, or a quoted cell of CSV: no value has the quotes. */
+/** A line may be a text of JSON, as jq prints it without -r, or a quoted cell of CSV. */
 function unquoted(line: string): string {
   if (!/^"(?:[^"\\]|""|\\.)*"$/.test(line)) return line;
   try {
@@ -66,7 +69,7 @@ async function linesOf(context: Context, flag: string, file: string): Promise<re
   );
 }
 
-/** Where a text is no JSON, as `line 2, column 5: ...`; undefined where it is. */
+/** As `line 2, column 5: ...`; undefined where it is JSON. */
 async function syntaxError(text: string): Promise<string | undefined> {
   const { parse } = await import("lossless-json");
   try {
@@ -79,7 +82,7 @@ async function syntaxError(text: string): Promise<string | undefined> {
   }
 }
 
-/** A file as strict JSON: where comments and trailing commas stand, as in files of jobs, there are spaces then. */
+/** With spaces where comments and trailing commas stand. */
 async function withoutTrailing(text: string): Promise<string> {
   const { tokenize } = await import("@humanwhocodes/momoa");
   const blank = (part: string): string => part.replace(/[^\r\n]/g, " ");
@@ -95,12 +98,12 @@ async function withoutTrailing(text: string): Promise<string> {
   return plain;
 }
 
-/** What a filter file holds: keys and values that nobody has checked. @param file `-` for stdin @throws CliError exit 2 */
+/** Keys and values that nobody has checked. @param file `-` for stdin @throws CliError exit 2 */
 export async function readFilterFile(context: Context, file: string): Promise<Readonly<Record<string, unknown>>> {
   const name = inputName(file);
   const refuse = (message: string, hint?: string): CliError => usageError(message, hint, "invalid_filters_file");
   const text = await readInput(context, file, "filters", MAX_BODY_BYTES);
-  // By the service's own rules: what it would refuse, such as a key that is there twice, is no segment to count and buy.
+  // What the service would refuse, such as a key that is there twice, is no segment to count and buy.
   const { parseStrictJson } = await import("../../shared/contract/strict-json.ts");
   const first = parseStrictJson(Buffer.from(text));
   const plain = first.ok ? undefined : await withoutTrailing(text).catch(() => undefined);

@@ -8,28 +8,25 @@ export interface CheckedFilters {
   readonly canonical: CanonicalFilters;
 }
 
-/** A segment with what it is called: a saved name, a file, or nothing where only flags describe it. */
+/** The name is a saved one, a file, or nothing where only flags describe it. */
 export interface NamedFilters extends CheckedFilters {
   readonly name: string;
 }
 
-/** Some segments, and those whose people are left out. */
 export interface SegmentSet {
   readonly segments: readonly NamedFilters[];
   readonly except: readonly NamedFilters[];
 }
 
-/** Where segments come from: names of saved ones and of files. */
 export interface NamedSegment {
   readonly filters?: readonly string[] | undefined;
   readonly segment?: readonly string[] | undefined;
   readonly except?: readonly string[] | undefined;
 }
 
-/** Values that stand beside those of a file, and replace them. */
 type Values = Readonly<Record<string, unknown>>;
 
-/** The segments that are named: saved ones, then those of files; one that is only values where none is. */
+/** Saved ones, then those of files; one that is only values where none is named. */
 export async function filterSets(
   context: Context,
   named: NamedSegment,
@@ -43,7 +40,7 @@ export async function filterSets(
   return readSources(context, sources, values);
 }
 
-/** As {@link filterSets}, with the segments of --except. Values change nothing in those. */
+/** Values change nothing in the segments of --except. */
 export async function segmentSet(context: Context, named: NamedSegment, values: Values): Promise<SegmentSet> {
   const words = named.except ?? [];
   const isFile = (word: string): boolean => /[/\\]|\.json$/i.test(word);
@@ -91,7 +88,7 @@ async function readSources(
   return sets;
 }
 
-/** Filters that break a rule, all of them at once. @param where the file, or what else they came from, with a colon */
+/** All issues at once. @param where the file, or what else they came from, with a colon */
 export function invalidFilter(issues: readonly FilterIssue[], where = ""): CliError {
   const [first = "invalid filters", ...details] = issues.map((issue) => issue.message);
   return usageError(
@@ -101,7 +98,7 @@ export function invalidFilter(issues: readonly FilterIssue[], where = ""): CliEr
   ).with({ details });
 }
 
-/** Filters in both forms. @param where as of {@link invalidFilter} @throws CliError exit 2 with every issue */
+/** @throws CliError exit 2 with every issue */
 export function checkedFilters(values: unknown, where?: string): CheckedFilters {
   const checked = checkFilters(values);
   if (!checked.ok) throw invalidFilter(checked.issues, where);

@@ -12,7 +12,7 @@ import { usageError } from "../../shared/errors.ts";
 const ENDING = ".json";
 const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 
-/** Where segments are kept: each is a filter file of its own, so that an editor opens it and `-f` reads it too. */
+/** Each is a filter file of its own, so that an editor opens it and `-f` reads it too. */
 const folderOf = (config: string): string => join(config, "segments");
 const fileOf = (config: string, name: string): string => join(folderOf(config), `${name}${ENDING}`);
 
@@ -23,10 +23,8 @@ export interface SavedSegment {
   readonly savedAt: number;
 }
 
-/** @throws CliError (exit 2) */
 export const checkSegmentName = (name: string): string => checkWord(name, "segment", "eu-legal");
 
-/** All that are saved, by name. */
 export async function savedSegments(context: Context): Promise<readonly SavedSegment[]> {
   const config = findFolder("config", context);
   if (config === undefined) return [];
@@ -43,7 +41,7 @@ export async function savedSegments(context: Context): Promise<readonly SavedSeg
   return saved;
 }
 
-/** The segments that words after -s name: one each, or with `*` all that match. @throws CliError (exit 2) where there is none */
+/** What words after -s name, `*` for any letters. @throws CliError exit 2 where there is none */
 export async function namedSegments(context: Context, words: readonly string[]): Promise<readonly SavedSegment[]> {
   const saved = await savedSegments(context);
   const found = words.flatMap((word) => {
@@ -76,7 +74,7 @@ function noSuch(name: string, saved: readonly SavedSegment[]) {
   return usageError(`there is no segment "${echo(name)}"`, hint, "unknown_segment");
 }
 
-/** Keeps a segment under a name, whole or not at all. @throws CliError (exit 2) where another is kept there and it may not be replaced */
+/** Whole or not at all. @throws CliError exit 2 where another is there and may not be replaced */
 export async function saveSegment(
   context: Context,
   name: string,
@@ -103,7 +101,7 @@ export async function saveSegment(
   return { name, file, savedAt: context.now() };
 }
 
-/** @throws CliError (exit 2) where one of them is not there: then none goes */
+/** @throws CliError exit 2 where one of them is not there: then none goes */
 export async function removeSegments(context: Context, names: readonly string[]): Promise<readonly SavedSegment[]> {
   const found = await namedSegments(context, names);
   for (const { file } of found) await rm(file, { force: true });

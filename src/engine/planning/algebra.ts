@@ -9,7 +9,7 @@ import {
 } from "../../shared/contract/filters.ts";
 import { isSlug, normalForm, slugOf } from "../../shared/contract/normalise.ts";
 
-/** Filters in normal form, lists as arrays: a segment as a set of people. Everybody has at most one value of each field. */
+/** Filters in normal form, lists as arrays: a set of people, each with at most one value of a field. */
 export type Segment = { readonly [key in FilterKey]?: string | number | readonly string[] };
 
 export const segmentOf = (canonical: CanonicalFilters): Segment => JSON.parse(canonicalJson(canonical)) as Segment;
@@ -23,13 +23,13 @@ const isAddress = ({ key }: FilterKeySpec): boolean => key === "network_url" || 
 
 const isLow = (key: FilterKey): boolean => key.endsWith("_min");
 
-/** What an address and another, or a slug that stands for it on any host, have in common. */
+/** What two addresses, or one and a slug that stands for it on any host, have in common. */
 function sameAddress(a: string, b: string): string | undefined {
   if (a === b || (isSlug(b) && slugOf(a) === b)) return a;
   return isSlug(a) && slugOf(b) === a ? b : undefined;
 }
 
-/** What two conditions of one key have in common; undefined: nobody can meet both. */
+/** undefined: nobody can meet both. */
 function meetOne(spec: FilterKeySpec, a: Segment[FilterKey], b: Segment[FilterKey]): Segment[FilterKey] {
   if (spec.match === "range") return isLow(spec.key) ? Math.max(Number(a), Number(b)) : Math.min(Number(a), Number(b));
   if (spec.match === "prefix") {
@@ -55,7 +55,6 @@ export function meet(a: Segment, b: Segment): Segment | undefined {
   return isEmpty(both) ? undefined : both;
 }
 
-/** Whether two of its own conditions exclude each other: an upper bound below the lower one, no value with the beginning. */
 function isEmpty(segment: Segment): boolean {
   return FILTER_SPECS.some(({ key, match, field }) => {
     const own = segment[key];
@@ -71,13 +70,12 @@ const lowOf = (key: FilterKey): FilterKey => key.replace("_max", "_min") as Filt
 
 const beginsWith = (value: string, prefix: string): boolean => normalForm(value).startsWith(normalForm(prefix));
 
-/** Whether everybody in `a` is in `b`, as far as the filters say. */
 export function isWithin(a: Segment, b: Segment): boolean {
   const both = meet(a, b);
   return both !== undefined && sameText(both) === sameText(a);
 }
 
-/** One segment that is both, where they differ in the values of one key only or one holds the other; else undefined. */
+/** One segment that is both, where filters can say it. */
 function joinOne(a: Segment, b: Segment): Segment | undefined {
   if (isWithin(a, b)) return b;
   if (isWithin(b, a)) return a;
@@ -89,7 +87,6 @@ function joinOne(a: Segment, b: Segment): Segment | undefined {
   return values.length > MAX_VALUES_PER_KEY ? undefined : { ...a, [spec.key]: values };
 }
 
-/** As few segments as filters alone can say with the same people. */
 export function joinedFilters(segments: readonly Segment[]): readonly Segment[] {
   const found: Segment[] = [];
   for (const segment of segments) {
@@ -107,10 +104,10 @@ export function joinedFilters(segments: readonly Segment[]): readonly Segment[] 
   return found;
 }
 
-/** All values that the people of a segment have of a key, as far as anybody can tell; undefined where nobody can. */
+/** All values of a key in a segment; undefined where nobody can tell. */
 export type ValuesOf = (segment: Segment, key: FilterKey) => Promise<readonly string[] | undefined>;
 
-/** Segments of those in `segment` who do not meet its condition of `key` in `other`; undefined where no filter says that. */
+/** Who of `segment` does not meet the condition of `key` in `other`; undefined where no filter says that. */
 async function butNot(
   segment: Segment,
   other: Segment,
@@ -144,9 +141,8 @@ async function butNot(
 const normalOf = (key: FilterKey, value: string): string => (key === "department" ? value : normalForm(value));
 
 /**
- * Segments that share nobody and together are who is in `segment` and not in `other`: of those who meet the first conditions of
- * `other`, the ones who do not meet the next. Who has no value at all for a key may be in none: counts tell.
- * @returns undefined where a condition has no opposite that a filter could say
+ * Parts that share nobody: of those who meet the first conditions of `other`, who does not meet the next. Who has no
+ * value of a key may be in none: counts tell.
  */
 export async function minus(
   segment: Segment,

@@ -1,30 +1,23 @@
 import { countChunks, findGone } from "./removed.ts";
 
-/** Somebody, and the value that was bought. */
 export interface Held<T> {
   readonly person: T;
   readonly value: string;
 }
 
-/** How many of these people have one of these values. */
 export interface Question<T> {
   readonly values: readonly string[];
   readonly people: readonly T[];
 }
 
 export interface Most {
-  /** People in one count. */
   readonly people: number;
-  /** Values of the field in one count. */
   readonly values: number;
 }
 
 /**
- * Who no longer has the value that was bought, exactly: each value is in several sets of values so that no value's sets are among those of
- * another (a completely separating system). Whoever moved from one value to another, or to none, is missing from a set that has the old
- * one and not the new one; nobody else is missing from any.
- * @param present free counts, asked for at once
- * @throws UnsoundCountsError where counts contradict each other
+ * Who no longer has the value that was bought: no value's sets are among those of another (a completely separating
+ * system), so that whoever moved is missing from one. @throws UnsoundCountsError
  */
 export async function findChanged<T>(
   held: readonly Held<T>[],
@@ -33,7 +26,6 @@ export async function findChanged<T>(
 ): Promise<T[]> {
   const changed = new Set<T>();
   for (const { values, people } of questionsFor(held, most)) {
-    // Whoever was found by another set would only be found again.
     const asked = people.filter((person) => !changed.has(person));
     const count = (lists: readonly (readonly T[])[]): Promise<readonly number[]> =>
       present(lists.map((list) => ({ values, people: list })));
@@ -83,7 +75,7 @@ function questionsFor<T>(held: readonly Held<T>[], most: Most): Question<T>[] {
 
 const MOST_EACH = 8;
 
-/** How many sets there are to be, and how many of them each value is in, so that the fewest counts are asked for. */
+/** How many sets, and how many of them each value is in, for the fewest counts. */
 function designFor(values: number, people: number, most: Most): { readonly sets: number; readonly each: number } {
   let best = { sets: values, each: 1, calls: Math.max(values, Math.ceil(people / most.people)) };
   for (let each = 2; each <= MOST_EACH && values > 2; each++) {
@@ -97,7 +89,6 @@ function designFor(values: number, people: number, most: Most): { readonly sets:
   return best;
 }
 
-/** The fewest sets of which so many can be chosen in as many ways as there are values. */
 function fewestSets(values: number, each: number): number {
   for (let sets = each + 1; ; sets++) {
     let ways = 1;
@@ -106,7 +97,7 @@ function fewestSets(values: number, each: number): number {
   }
 }
 
-/** For each value different sets, the emptiest that are left to it. @param sizes largest first */
+/** Each value its own choice of sets, the emptiest first. @param sizes largest first */
 function codesFor(sizes: readonly number[], sets: number, each: number): number[][] {
   const load = new Float64Array(sets);
   const used = new Set<string>();

@@ -4,21 +4,19 @@ import { UnsoundCountsError } from "./parts.ts";
 import { MOST_NAMED, type Presence } from "./presence.ts";
 import type { Counts, SegmentMember } from "./question.ts";
 
-/** What it takes to buy the new people of a segment (docs/new-only.md, "What it costs"): quotes of every door are made of this. */
+/** What it takes to buy the new people of a segment (docs/new-only.md, "What it costs"). */
 export interface Cost {
   /** 0: all of it is bought, without dividing it. */
   readonly callsPerCredit: number;
-  /** Free calls, about, those that prove it in the end included. */
+  /** Free calls, about, with those that prove it in the end. */
   readonly calls: number;
-  /** The most rows that are bought: the new people, and owned ones with whom they share the last parts. */
+  /** The most: the new people, and owned ones in the same parts. */
   readonly rows: number;
-  /** New people, about, whom no filter is likely to tell from people who are owned. */
+  /** New people, about, whom no filter tells from owned ones. */
   readonly untold: number;
 }
 
-/** What is known before anything finer than the segment is counted. */
 export interface Look extends Pick<Presence, "segment" | "total" | "others" | "chunks" | "groups"> {
-  /** Everybody owned who was looked for. */
   readonly members: readonly SegmentMember[];
   readonly listSize: number;
 }
@@ -31,10 +29,8 @@ const KINDS: readonly { readonly from: number; readonly rows: number }[] = [
   { from: 1, rows: 3 },
 ];
 
-/** Small numbers are rounded up by this many rows. */
 const SPARE = 2;
 
-/** @returns one that buys everything, without dividing, where that costs no more */
 export async function costOf(look: Look, callsPerCredit: number): Promise<Cost> {
   const { total, others } = look;
   const kind = KINDS.find(({ from }) => callsPerCredit >= from);
@@ -48,7 +44,7 @@ export async function costOf(look: Look, callsPerCredit: number): Promise<Cost> 
   return { callsPerCredit, calls: calls + halvingOf(look) + certain, rows, untold };
 }
 
-/** The cost at the most calls a credit that fits into so many calls; undefined where none does. */
+/** At the most calls a credit that fits into so many; undefined where none does. */
 export async function costWithin(look: Look, callsPerCredit: number, maxCalls: number): Promise<Cost | undefined> {
   for (const each of [callsPerCredit, ...KINDS.map(({ from }) => from).filter((from) => from < callsPerCredit)]) {
     const cost = await costOf(look, each);
@@ -57,10 +53,8 @@ export async function costWithin(look: Look, callsPerCredit: number, maxCalls: n
   return undefined;
 }
 
-/** Everybody is counted once more when all is bought. */
 const proofOf = ({ total, groups, listSize }: Look): number => Math.ceil(total / listSize) + 1 + 2 * groups.length;
 
-/** Counts that tell who is gone: those of weighing, and the proof of it. */
 function halvingOf({ chunks, listSize }: Look): number {
   const asked = chunks.reduce((sum, { items }) => sum + items.length, 0);
   const gone = asked - chunks.reduce((sum, { present }) => sum + present, 0);
@@ -71,19 +65,16 @@ function halvingOf({ chunks, listSize }: Look): number {
 
 /** Others use the key too: counts take at most this share of a minute's calls. */
 export const SHARE_OF_MINUTE = 0.8;
-/** What is reckoned with where nobody tells. */
 const PER_MINUTE = 60;
 
-/** How long so many free calls take by the rate limit alone, in milliseconds; 0 where one minute's do. */
+/** In milliseconds at the rate limit; 0 where one minute does. */
 export function countingMs(calls: number, perMinute: number = PER_MINUTE): number {
   const rate = perMinute * SHARE_OF_MINUTE;
   return calls <= rate ? 0 : Math.round(calls / rate) * 60_000;
 }
 
-/** People whom a rehearsal is played with, and how many of them it takes for new. */
 const MOST_PEOPLE = 2_000;
 const MOST_NEW = 48;
-/** Of fewer people nothing is learned. */
 const LEAST_PEOPLE = 24;
 const TIMES = 2;
 
@@ -94,14 +85,10 @@ interface Rehearsed {
 
 interface Allowed {
   readonly callsPerCredit: number;
-  /** Owned people for each new one that may be bought again. */
   readonly spare: number;
 }
 
-/**
- * What finding the new people of a segment takes, found out by doing it: some of those who are owned are taken for new ones, and looked for among
- * the others by counts that are made here. What names and values are worth in this segment is in the result, whatever they are.
- */
+/** Finds it out by doing it: some of the owned are taken for new and looked for by counts that are made here. */
 async function rehearse(look: Look, allowed: Allowed): Promise<Rehearsed> {
   const { total, others, members, listSize } = look;
   const isKnown = members.every(({ known }) => known);
@@ -112,7 +99,6 @@ async function rehearse(look: Look, allowed: Allowed): Promise<Rehearsed> {
   }
   const people = spread(members, MOST_PEOPLE);
   const fresh = Math.max(1, Math.min(MOST_NEW, Math.round((people.length * others) / total)));
-  // As many of the owned as there are for each new person.
   const size = Math.min(people.length, Math.max(LEAST_PEOPLE, Math.round((fresh * total) / others)));
   let [calls, untold] = [0, 0];
   for (let time = 0; time < TIMES; time++) {
@@ -122,7 +108,7 @@ async function rehearse(look: Look, allowed: Allowed): Promise<Rehearsed> {
     untold += played.untold / TIMES;
   }
   const deeper = Math.max(1, depth(total, others) / depth(size, fresh));
-  // The more of it is new, the less do those who are owned tell of the others: whole kinds of people may be missing among them.
+  // The more is new, the less the owned tell of it: whole kinds of people may be missing among them.
   const unlike = 1 + Math.min(1, 2 * (others / total));
   const scale = others / fresh;
   return {
@@ -161,7 +147,6 @@ async function play(
   }
 }
 
-/** Evenly from all of them. */
 const spread = <T>(items: readonly T[], most: number): readonly T[] =>
   items.length <= most
     ? items
@@ -169,7 +154,6 @@ const spread = <T>(items: readonly T[], most: number): readonly T[] =>
         (item) => item ?? [],
       );
 
-/** The same people in another order, of those at its beginning others. */
 function rotated<T>(items: readonly T[], time: number): T[] {
   const step = 7_919 + 2 * time;
   const order = items.map((item, at) => ({ item, key: ((at + 1) * step * 2_654_435_761) % 4_294_967_296 }));

@@ -8,62 +8,52 @@ import { Values } from "./values.ts";
 
 export interface DescentInput {
   readonly segment: Filters;
-  /** The count of the segment. */
   readonly total: number;
-  /** Everybody owned of whom counts proved that they are in the segment. */
+  /** Whom counts proved to be in the segment. */
   readonly owned: readonly SegmentMember[];
   /** Free calls that saving one credit may take; 0 divides nothing. */
   readonly callsPerCredit: number;
-  /** Free calls in all, those that the counts made before included. */
   readonly maxCalls: number;
-  /** The most owned people that may be bought again. */
   readonly maxWaste: number;
-  /** Rows that may be bought in all: nothing is divided of which no row will be. */
+  /** Nothing is divided of which no row will be bought. */
   readonly maxRows: number;
 }
 
 export interface Leaf {
   readonly filters: Filters;
   readonly count: number;
-  /** New people in it; the others are owned, or in another leaf too. */
   readonly fresh: number;
 }
 
-/** A part that is not bought because too many of its people are owned. */
 interface Within {
   readonly filters: Filters;
-  /** What buying it takes. */
   readonly rows: number;
 }
 
-/** What to buy so as to have everybody who is new: they are in a leaf, or among the unreached. */
 export interface Descent {
   /** Those with the fewest owned people for each new one first. */
   readonly leaves: readonly Leaf[];
-  /** New people in no leaf, why, and the smallest parts of the segment that hold them. */
+  /** New people in no leaf, why, and the smallest parts that hold them. */
   readonly unreached: readonly { readonly where: string; readonly count: number; readonly within: readonly Within[] }[];
-  /** People who may be in two leaves, at most: owned ones, and new ones where nothing tells others from them. */
+  /** People who may be in two leaves, at most. */
   readonly overlap: number;
-  /** New people who were not looked for, as no more rows may be bought. */
+  /** New people beyond the rows that may be bought. */
   readonly beyond: number;
 }
 
 /**
- * Where the new people of a segment are, by counts alone (docs/new-only.md, "How the new people are found"): parts in which the owned people are known are told from the
- * counts to hold nobody new, and are left out; the others are divided until buying them costs less than dividing them.
- * @throws UnsoundCountsError where counts contradict each other: approximate ones, or a dataset that moved
+ * Finds the new people by counts alone (docs/new-only.md, "How the new people are found"). @throws UnsoundCountsError
  */
 export async function descend(input: DescentInput, counts: Counts): Promise<Descent> {
   return new Search(input, counts).run();
 }
 
-/** Owned people for each new one in a part that is bought: however few calls a credit is worth, it costs no more than three times the least. */
+/** However few calls a credit is worth, a part costs no more than three times the least. */
 const MOST_OWNED = 2;
 
 /** Dividing by values before names wants it this likely that every new person has one. */
 const LIKELY = 0.5;
 
-/** Parts of a node, and how many new people are in none of them. */
 interface Division {
   readonly parts: readonly Node[];
   readonly left: number;
@@ -85,7 +75,7 @@ interface Left extends Stuck {
 
 const NONE: Division = { parts: [], left: Number.POSITIVE_INFINITY, why: "whom no filter tells from people you own" };
 
-/** Calls that looking for those in no part may take, whatever a credit is worth. */
+/** For those in no part, whatever a credit is worth. */
 const LEAST_CALLS = 500;
 
 const OUT_OF_CALLS = "not told apart from people you own within the calls allowed";
@@ -131,7 +121,7 @@ class Search {
     return { leaves, unreached: this.#unreached, overlap: this.#overlap, beyond: this.#beyond };
   }
 
-  /** Divides a node, or takes it for a leaf. @param strict whether only what is all new, or not to be divided, is a leaf */
+  /** @param strict whether only what is all new, or not to be divided, is a leaf */
   async #place(node: Node, strict: boolean): Promise<void> {
     const fresh = newIn(node);
     if (fresh < 0) throw unsound(`a part of ${node.count} people has ${ownedIn(node)} who are owned`);
@@ -149,7 +139,7 @@ class Search {
     for (const part of await this.#divided(node, known)) await this.#place(part, strict);
   }
 
-  /** The parts of a node that have somebody new, by whatever reaches most of them; the others are looked for one by one. */
+  /** By whatever reaches most of the new people; the others are looked for one by one. */
   async #divided(node: Node, known: boolean): Promise<readonly Node[]> {
     const { calls } = this.#counts;
     const isLarge = ownedIn(node) > this.#counts.listSize;
@@ -158,7 +148,7 @@ class Search {
       () => this.#halves(node, 0),
       () => this.#steps(node, true),
     ];
-    // Who has no address cannot be asked after: only names tell where they are, and by values they would be bought again.
+    // Who has no address cannot be asked after: by values they would be bought again.
     if (node.placed.some((member) => !member.known && member.address === undefined)) ways.push(...ways.splice(1, 1));
     // Where it is not known who is in it, names tell nothing.
     if (known || node.afloat > 0) ways.unshift(() => this.#halves(node, LIKELY));
@@ -168,7 +158,7 @@ class Search {
       const division = await way();
       if (division.left === 0) return division.parts;
       if (division.left < best.left) best = division;
-      // Of a large node all of the owned would be asked after at each step: rather name who is left.
+      // All of the owned would be asked after at each step: rather name who is left.
       if (isLarge && !known && division.parts.length > 0) break;
     }
     const stuck = await this.#strays(node, best);
@@ -177,7 +167,6 @@ class Search {
     return best.parts;
   }
 
-  /** New people who are in none of the parts, one by one. @returns who was not found */
   #strays(node: Node, { parts, left }: Division): Promise<readonly Stuck[]> {
     const { maxCalls, maxWaste, callsPerCredit } = this.#input;
     const worth = this.#counts.calls + LEAST_CALLS + callsPerCredit * node.count;
@@ -213,7 +202,7 @@ class Search {
     return this.#leaves.reduce((sum, leaf) => sum + wasteOf(leaf), 0);
   }
 
-  /** Divides leaves further, the worst first, until no more is wasted than was agreed to. */
+  /** The worst first, until no more is wasted than was agreed to. */
   async #refine(most: number): Promise<void> {
     while (this.#waste > most) {
       const worst = this.#leaves
@@ -230,8 +219,7 @@ class Search {
   }
 
   /**
-   * Whoever is not told from others is bought with them, in the smallest part that holds them, where that is within the waste that was agreed
-   * to; other leaves are divided further to make room for it.
+   * Who is not told from others is bought with them where the waste allows it; other leaves are divided to make room.
    */
   async #settle(): Promise<void> {
     const { maxWaste, maxCalls } = this.#input;
@@ -252,7 +240,7 @@ class Search {
     }
   }
 
-  /** By what names go on with. @param rare whether letters are tried that no owned name has there */
+  /** @param rare whether letters are tried that no owned name has there */
   async #steps(whole: Node, rare: boolean): Promise<Division> {
     const node = loosened(whole, "named");
     const { name, name_prefix: given, ...others } = node.filters;
@@ -277,7 +265,7 @@ class Search {
     return { parts, left, why: `whose names begin with ${so}a character that no owned name has there` };
   }
 
-  /** By the values of some key. @param least how likely all of the new people have one */
+  /** @param least how likely all of the new people have one */
   async #halves(whole: Node, least: number): Promise<Division> {
     const node = loosened(whole, "known");
     const fresh = newIn(node);
@@ -285,7 +273,6 @@ class Search {
     for (const { key, left, right, covers, sure } of await this.#values.cuts(node)) {
       if (this.#counts.calls >= this.#input.maxCalls || sure ** fresh < least) break;
       const first = await piece(node, left, this.#counts);
-      // All of them are there: nobody has to be looked for elsewhere.
       if (newIn(first) === fresh) return { parts: [first], left: 0, why: NONE.why };
       const second = covers ? rest(node, first, right) : await piece(node, right, this.#counts);
       if (first.count + second.count > node.count) {

@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 
-/** A page that a sample is made of: asked for as it is, whole or not at all. */
+/** A page of a sample: asked for as it is, whole or not at all. */
 export interface DrawnPage {
-  /** Which of the segments it is drawn from. */
   readonly segment: number;
   readonly offset: number;
   /** What is asked for; at the end of the segment it has fewer `rows`. */
@@ -10,10 +9,9 @@ export interface DrawnPage {
   readonly rows: number;
 }
 
-/** A whole number from 0, below the given one. */
 export type Dice = (below: number) => number;
 
-/** Numbers by a seed: the same sequence on every machine, from SHA-256 in counter mode. */
+/** The same numbers on every machine: SHA-256 in counter mode. */
 export function dice(seed: string): Dice {
   let block = Buffer.alloc(0);
   let at = 0;
@@ -27,7 +25,7 @@ export function dice(seed: string): Dice {
     return block.readUInt32BE(at - 4);
   };
   return (below) => {
-    // Of 2^53 numbers, those beyond the last multiple would make the small ones more frequent.
+    // The numbers beyond the last multiple would make the small ones more frequent.
     const end = 2 ** 53 - (2 ** 53 % below);
     for (;;) {
       const value = (word() >>> 11) * 2 ** 32 + word();
@@ -37,8 +35,8 @@ export function dice(seed: string): Dice {
 }
 
 /**
- * Numbers below `total`, none twice, each order of each set equally likely; all of them where `most` is as many. Of the same dice a
- * smaller draw is the beginning of a larger one, and every beginning is a fair draw by itself.
+ * Numbers below `total`, none twice, each order of each set equally likely. A smaller draw is the beginning of a
+ * larger one.
  */
 export function draw(total: number, most: number, random: Dice): number[] {
   // A shuffle of which only what was moved is kept.
@@ -53,10 +51,7 @@ export function draw(total: number, most: number, random: Dice): number[] {
   return found;
 }
 
-/**
- * Pages of one segment with at most `most` rows in all: pages of a fixed size, so that rows at their edges and those of the last,
- * shorter one have the same chance as all others.
- */
+/** Pages of a fixed size, so that rows at their edges have the same chance as all others. */
 export function drawPages(total: number, most: number, size: number, random: Dice): Omit<DrawnPage, "segment">[] {
   const pages = most >= total ? Math.ceil(total / size) : Math.floor(most / size);
   return draw(Math.ceil(total / size), pages, random).map((page) => {
@@ -65,7 +60,7 @@ export function drawPages(total: number, most: number, size: number, random: Dic
   });
 }
 
-/** One page of each list, then the second of each: a beginning of it has as much of every list as can be. */
+/** The first of each list, then the second of each. */
 export function inTurn<Kind>(lists: readonly (readonly Kind[])[]): Kind[] {
   const longest = Math.max(0, ...lists.map((list) => list.length));
   return Array.from({ length: longest }, (_, turn) => lists.flatMap((list) => list.slice(turn, turn + 1))).flat();
@@ -73,7 +68,6 @@ export function inTurn<Kind>(lists: readonly (readonly Kind[])[]): Kind[] {
 
 export const rowsOf = (pages: readonly DrawnPage[]): number => pages.reduce((sum, { rows }) => sum + rows, 0);
 
-/** The beginning of a sample that has at most so many rows, in whole pages. */
 export function rowsBegun(
   pages: readonly DrawnPage[],
   most: number,
@@ -88,7 +82,6 @@ export function rowsBegun(
   return { rows, pages: begun };
 }
 
-/** Pages as a plan keeps them: `segment:offset:size`, parted by spaces. */
 export const pagesText = (pages: readonly DrawnPage[]): string =>
   pages.map(({ segment, offset, size }) => `${segment}:${offset}:${size}`).join(" ");
 

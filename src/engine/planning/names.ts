@@ -4,16 +4,12 @@ import type { SegmentMember } from "./question.ts";
 /** The name ends where the beginning does. */
 export const END = "";
 
-/** What most names go on with, for beginnings that nobody owned has. */
+/** What most names go on with. */
 const LETTERS = "aeinrlosthmdcukgbpyvzjfwxq-'.0123456789áéíóúäöüñçèêàâôîëïåøæœłśżźćńęąőűšžčřďťňěůýğışđ";
 
-/** Weight of what names go on with in general beside those of the node. */
 const GENERAL = 4;
 
-/**
- * What a name goes on with after its beginning: one character, and more where an end of that kind would not stay as it is in normal form (a
- * space is trimmed, so the character after it is part of the step).
- */
+/** One character, and more where an end of that kind would not stay as it is in normal form (a space is trimmed). */
 function stepAfter(name: string, beginning: string): string {
   let step = "";
   for (const character of name.slice(beginning.length)) {
@@ -23,7 +19,6 @@ function stepAfter(name: string, beginning: string): string {
   return step;
 }
 
-/** How names go on, learned from those that are owned. */
 export class Alphabet {
   readonly #after = new Map<string, Map<string, number>>();
   readonly #all = new Map<string, number>();
@@ -50,7 +45,7 @@ export class Alphabet {
     if (step !== END) this.#all.set(step, (this.#all.get(step) ?? 0) + 1);
   }
 
-  /** What to try after a beginning, most likely first. @param rare whether also what no owned name has after these two characters */
+  /** Most likely first. @param rare whether also what no owned name has after these two characters */
   steps(beginning: string, here: ReadonlyMap<string, number>, rare: boolean): string[] {
     const [two, one] = [-2, -1].map((from) => this.#after.get(beginning.slice(from)));
     const total = (counts: ReadonlyMap<string, number> | undefined): number =>
@@ -78,10 +73,9 @@ export class Alphabet {
   }
 }
 
-/** Less likely steps are not tried one by one: dividing by values finds who is left for less. */
+/** Less likely steps cost more than dividing by values. */
 const LEAST = GENERAL / 400;
 
-/** The people of a node by the step that their names take after its beginning. */
 export function bySteps(members: readonly SegmentMember[], beginning: string): Map<string, SegmentMember[]> {
   const groups = new Map<string, SegmentMember[]>();
   for (const member of members) {

@@ -2,13 +2,11 @@ import type { Filters } from "../../shared/contract/filters.ts";
 import { UnsoundCountsError } from "./parts.ts";
 import type { Counts, OwnedAddress, SegmentMember } from "./question.ts";
 
-/** A part of the segment, and who of it is owned. */
 export interface Node {
   readonly filters: Filters;
   readonly count: number;
-  /** Owned people who are in it for certain. */
   readonly placed: readonly SegmentMember[];
-  /** Owned people of whom `afloat` are in it; which ones is not known. All have addresses. */
+  /** Owned people of whom `afloat` are in it, nobody knows which. All have addresses. */
   readonly floating: readonly SegmentMember[];
   readonly afloat: number;
 }
@@ -17,13 +15,12 @@ export const ownedIn = ({ placed, afloat }: Node): number => placed.length + afl
 
 export const newIn = (node: Node): number => node.count - ownedIn(node);
 
-/** What tells a part of a node: the filters, and whether somebody whose values hold is in it. */
 export interface Piece {
   readonly filters: Filters;
   readonly holds: (member: SegmentMember) => boolean;
 }
 
-/** A node of which only those are placed whose place a split by values or names tells; of the others it is counted how many are where. */
+/** Only those stay placed whose place a split by values or names tells; the others are counted. */
 export function loosened(node: Node, by: "known" | "named"): Node {
   const loose = node.placed.filter((member) => !member[by]);
   if (loose.length === 0) return node;
@@ -37,7 +34,6 @@ export function loosened(node: Node, by: "known" | "named"): Node {
   };
 }
 
-/** Counts a piece of a (loosened) node. */
 export async function piece(node: Node, { filters, holds }: Piece, counts: Counts): Promise<Node> {
   const count = await counts.count(filters);
   const afloat = node.afloat === 0 || count === 0 ? 0 : await counts.listed(filters, addressesOf(node.floating));
@@ -48,7 +44,7 @@ export async function piece(node: Node, { filters, holds }: Piece, counts: Count
   return { filters, count, placed, floating: afloat === 0 ? [] : node.floating, afloat };
 }
 
-/** What of a node is left beside a piece of it, where nobody is in neither or both. */
+/** What is left beside a piece, where nobody is in neither or both. */
 export function rest(node: Node, part: Node, { filters, holds }: Piece): Node {
   const afloat = node.afloat - part.afloat;
   return {

@@ -6,30 +6,28 @@ export type Count = (filters: Filters) => Promise<number>;
 export interface Part {
   readonly filters: Filters;
   readonly count: number;
-  /** How many of the segment's people are in parts before it, those that cannot be reached counted. */
+  /** People in parts before it, those that cannot be reached counted. */
   readonly from: number;
 }
 
-/** A segment in parts: each of its people is in exactly one of them, or among those who cannot be reached. */
 export interface Parts {
   readonly parts: readonly Part[];
-  /** People whom no part holds, and where they are: no key divides them further. */
+  /** People in no part: no key divides them further. */
   readonly unreached: readonly { readonly where: string; readonly count: number }[];
 }
 
-/** Counts that do not add up: approximate ones, or a dataset that moved. Nothing may be bought by them. */
+/** Approximate counts, or a dataset that moved. Nothing may be bought by them. */
 export class UnsoundCountsError extends Error {}
 
-/** Keys with one value of a known set for each person; a key divides a segment where its values make up all of it. */
 const LISTS: readonly { readonly key: FilterKey; readonly values: readonly string[] }[] = [
   { key: "department", values: DEPARTMENTS },
   { key: "seniority_level", values: SENIORITY_LEVELS },
 ];
 
-/** A part is filled to this share of the wall, as its size is guessed from the shares of the whole segment. */
+/** As its size is guessed from the shares of the whole segment. */
 const FILL = 0.85;
 
-/** What most names go on with, most frequent first; what follows a space is asked for together with it, because ends are trimmed. */
+/** What follows a space is asked for together with it, because ends are trimmed. */
 const LETTERS = [..."aeinrlosthmdcukgbpyvzjfwxq"];
 const STEPS = [
   ...LETTERS,
@@ -38,11 +36,8 @@ const STEPS = [
 ];
 
 /**
- * Divides a segment into parts of at most `wall` people, each proved by counts: parts under one node differ in a value that everybody has
- * once, or in how the name begins, so nobody is in two; their counts add up to the segment's, or the difference is named.
- * @param total the count of the segment
- * @param wanted whether anybody from one place of the segment to before another is asked for: what nobody wants is not divided
- * @throws UnsoundCountsError where counts contradict each other
+ * Parts of at most `wall` people, proved by counts: they differ in a value that everybody has once, or in how the
+ * name begins. @param wanted whether anybody from one place to before another is asked for @throws UnsoundCountsError
  */
 export async function divide(
   segment: Filters,
@@ -67,7 +62,7 @@ export async function divide(
     else await byName(filters, people, from);
   };
 
-  /** Halves the values by their shares; the second half is what the first one leaves, because the key covers the segment. */
+  /** The second half is what the first one leaves, because the key covers the segment. */
   const byList = async (
     filters: Filters,
     people: number,
@@ -86,7 +81,6 @@ export async function divide(
     await byList(filters, people - here, from + here, list, right, after);
   };
 
-  /** By what the name begins with; who has another character than those that are tried is named. */
   const byName = async (filters: Filters, people: number, from: number): Promise<void> => {
     const prefix = typeof filters.name_prefix === "string" ? filters.name_prefix : "";
     let left = people;
@@ -135,7 +129,6 @@ interface CoveringList {
   readonly values: readonly Share[];
 }
 
-/** The keys whose values make up the segment: each person has exactly one of them. */
 async function coveringLists(segment: Filters, total: number, count: Count): Promise<CoveringList[]> {
   const found: CoveringList[] = [];
   for (const { key, values } of LISTS) {
@@ -149,7 +142,7 @@ async function coveringLists(segment: Filters, total: number, count: Count): Pro
       sum += here;
       if (here > 0) shares.push({ value, share: here / total });
     }
-    // One value a person: the sum of the values is the union of them, and both are everybody.
+    // The sum of the values is the union of them, and both are everybody.
     if (sum !== total || (await count({ ...segment, [key]: shares.map(({ value }) => value) })) !== total) continue;
     found.push({ key, values: shares.sort((a, b) => b.share - a.share) });
   }

@@ -4,29 +4,26 @@ import { UnsoundCountsError } from "./parts.ts";
 import { type Counts, type OwnedAddress, ownedAddress, type SegmentMember } from "./question.ts";
 import { type Chunk, chunksOf, countChunks, findGone, type Present } from "./removed.ts";
 
-/** People whom one address or one name stands for: all of them are there, or nobody can say who. */
+/** One address or one name stands for them: all are there, or nobody can say who. */
 interface Group {
   readonly people: readonly SegmentMember[];
   readonly present: number;
 }
 
-/** Who of some owned people is in a segment, as far as lists of addresses tell. */
 export interface Presence {
   readonly segment: Filters;
-  /** People in the segment. */
   readonly total: number;
-  /** Of the people who were asked after. */
   readonly present: number;
-  /** Those in the segment who were not asked after: nobody of them is among these people. */
+  /** Those in the segment who were not asked after. */
   readonly others: number;
   readonly chunks: readonly Chunk<Item>[];
-  /** Who cannot be listed one by one: several at one address, or without an address and told by the name. */
+  /** Several at one address, or without an address and told by the name. */
   readonly groups: readonly Group[];
-  /** People with neither address nor name: no count tells whether they are there. */
+  /** With neither address nor name: no count tells whether they are there. */
   readonly unknown: readonly SegmentMember[];
 }
 
-/** An address and whose it is: several where one of them was imported without an id. */
+/** Several people where one of them was imported without an id. */
 interface Item {
   readonly address: OwnedAddress;
   readonly people: readonly SegmentMember[];
@@ -34,11 +31,11 @@ interface Item {
 
 export interface Whereabouts {
   readonly kept: readonly SegmentMember[];
-  /** Also those of a group of which only some are there: they are among the others, to be bought again. */
+  /** Also those of a group of which only some are there: they are bought again. */
   readonly gone: readonly SegmentMember[];
 }
 
-/** How many of these people are in a segment, and how many others. One free count for the segment, and one for each list of addresses. */
+/** One free count for the segment, and one for each list of addresses. */
 export async function lookFor(segment: Filters, people: readonly SegmentMember[], counts: Counts): Promise<Presence> {
   const total = await counts.count(segment);
   const { items, several } = byAddress(people);
@@ -57,14 +54,11 @@ export async function lookFor(segment: Filters, people: readonly SegmentMember[]
   return { segment, total, present: there, others: total - there, chunks, groups, unknown };
 }
 
-/**
- * The segment without people who are forgotten, and known to be in it: nobody can ask after them, so only where the others are all of them.
- * @param forgotten how many they are, at least
- */
+/** Nobody can ask after who is forgotten: they are left out only where the others are all of them. */
 export const leaveOut = (presence: Presence, forgotten: number): Presence =>
   presence.others === forgotten ? { ...presence, total: presence.total - forgotten, others: 0 } : presence;
 
-/** Who of them it is. @throws UnsoundCountsError where counts contradict each other */
+/** @throws UnsoundCountsError */
 export async function tellApart({ segment, chunks, groups, unknown }: Presence, counts: Counts): Promise<Whereabouts> {
   const found = await findGone(chunks, counts.listSize, presentIn(segment, counts));
   const kept = found.kept.flatMap(({ people }) => people);
@@ -73,13 +67,11 @@ export async function tellApart({ segment, chunks, groups, unknown }: Presence, 
   return { kept, gone: [...gone, ...unknown] };
 }
 
-/** People in one count whose names it has, too. */
 export const MOST_NAMED = 400;
 
 /**
- * Whose name is the one that was bought: the others are those whom a count with their names does not find. Somebody who took the name of
- * another in the same list is not noticed; what is planned by it contradicts the counts then, and ends.
- * @param kept all of them proved to be in the segment
+ * Who has the name that was bought. Who took the name of another in the same list is not noticed; the plan
+ * contradicts the counts then, and ends.
  */
 export async function namesHold(
   segment: Filters,
@@ -99,7 +91,6 @@ export async function namesHold(
   return new Set((await findGone(await countChunks(named, most, present), most, present)).kept);
 }
 
-/** Whether all of these people are in the segment, and nobody else. */
 export const isWholeSegment = ({ chunks, groups, others, unknown }: Presence): boolean =>
   others === 0 &&
   unknown.length === 0 &&
@@ -118,7 +109,6 @@ const presentIn =
       ),
     );
 
-/** One item for each address. People with ids of their own at one address are several. */
 function byAddress(people: readonly SegmentMember[]): {
   readonly items: readonly Item[];
   readonly several: readonly Item[];
@@ -147,8 +137,8 @@ const atOneAddress = (segment: Filters, several: readonly Item[], counts: Counts
   Promise.all(several.map(async ({ address, people }) => group(people, await counts.listed(segment, [address]))));
 
 /**
- * People without an address are looked for by their names, one after the other: those of the name whose addresses are not owned. Where
- * as many are there as are owned, nobody left, unless somebody of the same name came at the same time.
+ * One name after the other, without those whose addresses are owned. Where as many are there as are owned, nobody
+ * left.
  */
 async function byName(
   segment: Filters,

@@ -1,13 +1,12 @@
 import { UnsoundCountsError } from "./parts.ts";
 import { weighings } from "./weighings.ts";
 
-/** People who are counted together, and how many of them there are still. */
 export interface Chunk<T> {
   readonly items: readonly T[];
   readonly present: number;
 }
 
-/** How many of the people of each list are there: free counts, asked for at once. */
+/** How many of each list are there, asked for at once. */
 export type Present<T> = (lists: readonly (readonly T[])[]) => Promise<readonly number[]>;
 
 export interface Found<T> {
@@ -15,29 +14,23 @@ export interface Found<T> {
   readonly gone: readonly T[];
 }
 
-/** Lists of at most so many, in order. */
 export const chunksOf = <T>(items: readonly T[], most: number): T[][] =>
   Array.from({ length: Math.ceil(items.length / most) }, (_, index) => items.slice(index * most, (index + 1) * most));
 
-/** Counts people in lists of at most so many. @throws UnsoundCountsError where more are there than were asked for */
 export async function countChunks<T>(items: readonly T[], most: number, present: Present<T>): Promise<Chunk<T>[]> {
   const lists = chunksOf(items, most);
   const counts = await present(lists);
   return lists.map((list, index) => ({ items: list, present: within(counts[index] ?? 0, list.length) }));
 }
 
-/** A list with somebody in it who is gone, and somebody who is not. */
 interface Node<T> {
   readonly items: readonly T[];
   readonly gone: number;
 }
 
 /**
- * Who is gone, exactly: lists are halved all at once, and how many are gone of each left half is found by fewer counts than there are
- * halves ({@link weighings}). About log2 of the list's length rounds, whatever the size. The result is then proved without all that: the
- * kept are all counted, and none of the others.
- * @param most people in one count
- * @throws UnsoundCountsError where counts contradict each other: nothing is known then
+ * Who is gone: lists are halved all at once, in about log2 of their length rounds ({@link weighings}), and the result
+ * is proved without all that. @throws UnsoundCountsError
  */
 export async function findGone<T>(chunks: readonly Chunk<T>[], most: number, present: Present<T>): Promise<Found<T>> {
   const gone = new Set<T>();

@@ -11,11 +11,10 @@ interface SetPart {
 
 export interface SetParts {
   readonly parts: readonly SetPart[];
-  /** People in more than one part, at most: no filter takes those parts from each other. */
   readonly overlap: number;
 }
 
-/** People who are in both of two segments, and nothing that filters say takes them out of the first. */
+/** Nothing that filters say takes the people of both out of the first. */
 export class InseparableError extends Error {
   readonly both: number;
   readonly people: number;
@@ -32,13 +31,12 @@ const KNOWN: { readonly [key in FilterKey]?: readonly string[] } = {
   seniority_level: SENIORITY_LEVELS,
 };
 
-/** Set work over segments that only counts can look into. Each segment is counted once. */
+/** Each segment is counted once. */
 export class Sets {
   readonly #counts = new Map<string, Promise<number>>();
   readonly #count: CountOf;
   readonly #valuesOf: ValuesOf;
 
-  /** @param valuesOf who knows which values there are, beside the closed lists */
   constructor(count: CountOf, valuesOf: ValuesOf) {
     this.#count = count;
     this.#valuesOf = async (segment, key) => (await valuesOf(segment, key)) ?? KNOWN[key];
@@ -52,7 +50,7 @@ export class Sets {
     return known;
   }
 
-  /** Exactly how many people are in at least one: by what each two, three and so on have in common. */
+  /** By what each two, three and so on have in common. */
   async people(segments: readonly Segment[]): Promise<number> {
     const all = joinedFilters(segments);
     const within = async (common: Segment | undefined, from: number, sign: number): Promise<number> => {
@@ -60,7 +58,6 @@ export class Sets {
       for (let at = from; at < all.length; at++) {
         const both = common === undefined ? all[at] : meet(common, all[at] ?? {});
         const here = await this.count(both);
-        // Where nobody is in these, nobody is in these and others.
         if (here > 0) sum += sign * here + (await within(both, at + 1, -sign));
       }
       return sum;
@@ -68,7 +65,7 @@ export class Sets {
     return within(undefined, 0, 1);
   }
 
-  /** Who is in `segment` and not in `other`, in parts that share nobody; undefined where filters cannot say it, as counts prove. */
+  /** In parts that share nobody; undefined where filters cannot say it, as counts prove. */
   async without(segment: Segment, other: Segment): Promise<readonly Segment[] | undefined> {
     const both = meet(segment, other);
     const shared = await this.count(both);
@@ -88,9 +85,8 @@ export class Sets {
   }
 
   /**
-   * Parts whose people together are those of the segments, without those of `except`. Two parts share somebody only where no filter can
-   * take one from the other; `overlap` says how many.
-   * @throws InseparableError where people of `except` cannot be left out
+   * Parts share somebody only where no filter takes one from the other: at most `overlap`. @throws InseparableError
+   * where people of `except` cannot be left out
    */
   async parts(segments: readonly Segment[], except: readonly Segment[]): Promise<SetParts> {
     let found: Segment[] = [];
@@ -114,7 +110,7 @@ export class Sets {
     return { parts, overlap: await this.#overlapOf(found) };
   }
 
-  /** The parts with one more segment: what they share is taken from the new one, or where that cannot be said from the old. */
+  /** What they share is taken from the new one, or where that cannot be said from the old. */
   async #added(parts: readonly Segment[], segment: Segment): Promise<Segment[]> {
     const found = [...parts];
     const queue = [segment];

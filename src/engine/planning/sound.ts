@@ -2,16 +2,12 @@ import type { Filters } from "../../shared/contract/filters.ts";
 import { unsound } from "./node.ts";
 import type { Counts } from "./question.ts";
 
-/** Numbers that lie in the midst of what people have. */
 const CUTS = [
   { key: "connections", at: 300 },
   { key: "followers", at: 500 },
 ] as const;
 
-/**
- * Whether counts are exact, as far as a few of them tell: everybody with a number is on one side of a cut. Asked before anything is planned by them.
- * @throws UnsoundCountsError where they do not add up
- */
+/** Whether a few counts are exact: everybody with a number is on one side of a cut. @throws UnsoundCountsError */
 export async function requireSound(segment: Filters, counts: Counts): Promise<void> {
   for (const { key, at } of CUTS) {
     const [lowest, highest] = [`${key}_min`, `${key}_max`] as const;

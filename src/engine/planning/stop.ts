@@ -1,12 +1,12 @@
-/** Nodes up to this size are looked up; larger ones go by the ratio of the largest, which hardly moves. */
+/** Larger nodes go by the ratio of the largest, which hardly moves. */
 const NEW = 32;
 const OWNED = 512;
 
 const tables = new Map<string, (owned: number, fresh: number) => boolean>();
 
 /**
- * When to stop dividing: whether buying `owned` people again with `fresh` new ones costs less than the calls that would part them. A credit is
- * worth `callsPerCredit` calls, and parting takes `calls` of them and halves the owned (docs/new-only.md, "When it stops").
+ * Whether buying again costs less than parting, which takes `calls` and halves the owned (docs/new-only.md, "When it
+ * stops").
  */
 export function stopRule(callsPerCredit: number, calls: number): (owned: number, fresh: number) => boolean {
   const key = `${callsPerCredit} ${calls}`;
@@ -17,7 +17,7 @@ export function stopRule(callsPerCredit: number, calls: number): (owned: number,
   return rule;
 }
 
-/** Expected cost in credits of `fresh` and `owned` people who are not parted yet: the lesser of buying them and of halving them. */
+/** Expected cost in credits: the lesser of buying them and of halving them. */
 function solved(split: number, request: number): (owned: number, fresh: number) => boolean {
   const chances = binomials(NEW);
   const cost = Array.from({ length: NEW + 1 }, () => new Float64Array(OWNED + 1));

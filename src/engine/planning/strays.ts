@@ -3,7 +3,7 @@ import { loosened, type Node, newIn, ownedIn, type Piece, piece, unsound } from 
 import type { Counts } from "./question.ts";
 import type { Values } from "./values.ts";
 
-/** New people whom no filter tells from others, and the smallest part of the segment that was found to hold them. */
+/** New people whom no filter tells from others, and the smallest part that holds them. */
 export interface Stuck {
   readonly node: Node;
   readonly count: number;
@@ -16,19 +16,13 @@ const peopleOf = (stuck: readonly Stuck[]): number => stuck.reduce((sum, { count
 export interface StraysDeps {
   readonly counts: Counts;
   readonly values: Values;
-  /** Calls in all, after which nobody is looked for any more. */
   readonly maxCalls: number;
-  /** Owned people that may still be bought again. */
   readonly room: () => number;
-  /** Whether buying so many owned people again costs less than parting them. */
   readonly isCheap: (owned: number, fresh: number) => boolean;
   readonly take: (cell: Node) => void;
 }
 
-/**
- * Looks for new people of a node who are in none of its parts (names that go on with a character that no owned name has, values that are missing): by
- * values, with the new people of the parts told from them by counts. The cells that are taken have nobody else new, so only owned people may be in a part too.
- */
+/** Looks by values for new people who are in no part of a node. Cells that are taken have nobody else new. */
 export class Strays {
   readonly #deps: StraysDeps;
   readonly #taken: Node[] = [];
@@ -37,7 +31,7 @@ export class Strays {
     this.#deps = deps;
   }
 
-  /** @param parts have no new person in common @param strays new people of the cell in none of them @returns who of them was not found */
+  /** @param parts have no new person in common @returns who was not found */
   async find(cell: Node, parts: readonly Node[], strays: number): Promise<readonly Stuck[]> {
     if (strays === 0) return [];
     const { counts, values, isCheap, room, maxCalls } = this.#deps;
@@ -57,11 +51,11 @@ export class Strays {
       }
       const there = halves.reduce((sum, { fresh }) => sum + fresh, 0);
       if (halves.some(({ fresh }) => fresh < 0)) throw unsound("parts of a part have more new people than it has");
-      // Owned people without an address are taken for new ones where values are all that tells.
+      // Owned people without an address are taken for new ones.
       if (there > left) continue;
       const stuck: Stuck[] = [];
       for (const half of halves) stuck.push(...(await this.find(half.cell, half.parts, half.fresh)));
-      // All of them have a value of it: whoever is in a half is not found by another way that leads there.
+      // Whoever is in a half is not found by another way that leads there.
       if (there === left) return [...given, ...stuck];
       // Who is in a cell with others who are new may be told from them by another key.
       given.push(...stuck.filter(isApart));
@@ -78,7 +72,6 @@ export class Strays {
     return [];
   }
 
-  /** One half of a cell, of the parts that share it, and how many new people are in none of them. */
   async #half(
     cell: Node,
     parts: readonly Node[],
@@ -94,7 +87,7 @@ export class Strays {
       const node = await piece(loosened(part, "known"), { filters: both, holds }, counts);
       fresh -= newIn(node);
       if (newIn(node) > 0) shared.push(node);
-      // Parts share nobody new: the others have nobody here.
+      // Parts share nobody new.
       if (fresh === 0) break;
     }
     return { cell: half, parts: shared, fresh };

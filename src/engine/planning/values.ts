@@ -16,19 +16,17 @@ const LISTS = [
   "state",
   "city",
 ] as const satisfies readonly FilterKey[];
-/** Of so many values that they leave most people out: for whom nothing else tells apart. */
+/** Most people have none of those that can be listed: for whom nothing else tells apart. */
 const RARE = ["seniority", "title", "location", "last_name", "first_name"] as const satisfies readonly FilterKey[];
 const FIXED: Partial<Record<List, readonly string[]>> = { department: DEPARTMENTS, seniority_level: SENIORITY_LEVELS };
 
-/** Values of one key in a question: no service is known to take fewer. */
 const LONGEST = 50;
 
-/** A way to halve a node by the values of a key. */
 export interface Cut {
   readonly key: string;
   readonly left: Piece;
   readonly right: Piece;
-  /** Whether everybody is in one of the halves: what is not in the left one is in the right one. */
+  /** What is not in the left half is in the right one. */
   readonly covers: boolean;
   /** How likely somebody is in one of the halves. */
   readonly sure: number;
@@ -41,13 +39,11 @@ interface Listed {
   readonly unseen: number;
 }
 
-/** Ways to divide the people of a segment by what the owned ones were bought with. */
 export class Values {
   readonly #segment: Filters;
   readonly #total: number;
   readonly #counts: Counts;
   readonly #lists: Listed[] = [];
-  /** The values that most have of keys with more than can be listed. */
   readonly #long: Listed[] = [];
   readonly #covering = new Map<Range, Promise<boolean>>();
   readonly #unusable = new Set<string>();
@@ -73,14 +69,14 @@ export class Values {
         continue;
       }
       const values = all;
-      // As many new people have a value that none of the owned has as owned ones are alone with theirs (Good and Turing).
+      // As many new people have a value of none of the owned as owned ones are alone with theirs (Good and Turing).
       const alone = FIXED[key] === undefined ? [...seen.values()].filter((times) => times === 1).length : 0;
       const without = owned.length - [...seen.values()].reduce((sum, times) => sum + times, 0);
       this.#lists.push({ key, values, unseen: (alone + without) / Math.max(1, owned.length) });
     }
   }
 
-  /** The ways to halve a node, the best first. @param all also those that leave many out, or that the owned people do not suggest */
+  /** The best first. @param all also those that leave many out */
   async cuts(node: Node, all = false): Promise<Cut[]> {
     const fresh = newIn(node);
     const members = [...node.placed, ...node.floating];
@@ -119,12 +115,12 @@ export class Values {
       .map((cut) => ({ ...cut, covers: false, sure: 0 }));
   }
 
-  /** Somebody has several values of it: its halves have people in common. */
+  /** Somebody has several values of it. */
   refuse(key: string): void {
     this.#unusable.add(key);
   }
 
-  /** Whether everybody in the segment has a number there, and so everybody in each part of it. */
+  /** Everybody in the segment has a number there, and so everybody in each part of it. */
   #covers(key: Range): Promise<boolean> {
     const known = this.#covering.get(key);
     if (known !== undefined) return known;
@@ -140,7 +136,6 @@ export class Values {
 
 interface Halves extends Pick<Cut, "key" | "left" | "right"> {
   readonly balance: number;
-  /** The share of the people who have a value. */
   readonly with: number;
 }
 
@@ -155,7 +150,7 @@ function rangeCut(filters: Filters, key: Range, members: readonly SegmentMember[
     .sort((a, b) => a - b);
   if (numbers.length === 0 || from >= to) return undefined;
   const median = numbers[(numbers.length - 1) >> 1] ?? 0;
-  // Of many who have the same number the cut is made beside them, on the side where it halves better.
+  // Of many with the same number the cut is made beside them, where it halves better.
   const above = numbers.filter((number) => number > median).length;
   const below = numbers.filter((number) => number < median).length;
   const at = Math.max(below > above ? median - 1 : median, from);
@@ -173,7 +168,6 @@ function middleCut(filters: Filters, key: Range): Halves | undefined {
   return { ...cutAt(filters, key, { from, at, to }), balance: 1, with: 1 };
 }
 
-/** Nobody has more followers. */
 const LARGEST = 2 ** 31;
 
 function cutAt(

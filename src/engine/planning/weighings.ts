@@ -1,4 +1,4 @@
-/** A number that is not known: a whole number from 0 to `most`. */
+/** A whole number from 0 to `most`, that is not known. */
 export interface Unknown {
   readonly most: number;
   /** What it takes of the room of one weighing. */
@@ -6,13 +6,13 @@ export interface Unknown {
 }
 
 export interface Weighings {
-  /** Which unknowns are weighed together, by their index: one set for each weighing. */
+  /** Which unknowns are weighed together, by their index. */
   readonly sets: readonly (readonly number[])[];
-  /** The unknowns by the sum of each set; undefined where no unknowns have these sums. */
+  /** The unknowns by the sum of each set; undefined where none have these sums. */
   solve(sums: readonly number[]): number[] | undefined;
 }
 
-/** An unknown's place: it is in those weighings whose bits within `subset` are one of the `chosen`. */
+/** It is in the weighings whose bits within `subset` are one of the `chosen`. */
 interface Place {
   readonly unknown: number;
   readonly subset: number;
@@ -20,13 +20,11 @@ interface Place {
   readonly chosen: ReadonlySet<number>;
 }
 
-/** More at once save little more, and take long to lay out. */
 const AT_ONCE = 2_048;
 
 /**
- * Finds many small numbers with fewer sums than numbers (coin weighing: the detecting matrices of Lindström, Cantor and Mills, in mixed
- * radix): 32 bits by 15 sums, 192 by 63. All sums can be asked for at once.
- * @param room no set's load is larger, unless it is of one unknown
+ * Many small numbers by fewer sums (coin weighing: the detecting matrices of Lindström, Cantor and Mills, in mixed
+ * radix): 32 bits by 15, 192 by 63. @param room no set's load is larger, unless it is of one unknown
  */
 export function weighings(unknowns: readonly Unknown[], room: number): Weighings {
   const whole = unknowns.length <= AT_ONCE ? packed(unknowns, room) : undefined;
@@ -56,7 +54,6 @@ const bitsOf = (mask: number): number => {
   return bits;
 };
 
-/** The subsets of a mask that have an odd number of bits: never the empty one, which no weighing has. */
 function oddSubsets(mask: number): number[] {
   const found: number[] = [];
   for (let subset = mask; subset !== 0; subset = (subset - 1) & mask) if (bitsOf(subset) % 2 === 1) found.push(subset);
@@ -64,10 +61,10 @@ function oddSubsets(mask: number): number[] {
 }
 
 /**
- * Weighings are numbered 1..m and taken as sets of bits. At each of those sets stand unknowns whose factors are the digits of a mixed
- * radix, each in so many of the odd subsets as its factor says. Then the alternating sum over all subsets of a set tells the number
- * whose digits its unknowns are: what stands at other sets cancels out, but for larger ones, which are known first.
- * @returns undefined where a set would be larger than the room
+ * Weighings are sets of bits. At each stand unknowns whose factors are the digits of a mixed radix, each in so many
+ * of the odd subsets as its factor says: the alternating sum over all subsets tells the digits. What stands at other
+ * sets cancels out, but for larger ones, which are known first. @returns undefined where a set would be larger than
+ * the room
  */
 function packed(unknowns: readonly Unknown[], room: number): Weighings | undefined {
   const standing = layout(unknowns);
@@ -99,7 +96,7 @@ function packed(unknowns: readonly Unknown[], room: number): Weighings | undefin
   return { sets: sets.slice(1), solve: (sums) => solve(unknowns, places, sums) };
 }
 
-/** Which unknown stands at which set of bits with which factor: as many small ones as there is room for, and then the largest. */
+/** As many small ones as there is room for, and then the largest. */
 function layout(unknowns: readonly Unknown[]): Omit<Place, "chosen">[] {
   const mostOf = (index: number | undefined): number => unknowns[index ?? 0]?.most ?? 0;
   const order = unknowns.map((_, index) => index).sort((a, b) => mostOf(a) - mostOf(b));
@@ -128,7 +125,6 @@ function solve(unknowns: readonly Unknown[], places: readonly Place[], sums: rea
   for (const [subset, here] of [...bySubset].sort(([a], [b]) => bitsOf(b) - bitsOf(a))) {
     let digits = 0;
     for (let at = subset; at !== 0; at = (at - 1) & subset) digits += (bitsOf(at) % 2 === 1 ? 1 : -1) * (rest[at] ?? 0);
-    // The largest factor first: what is left are the digits below it.
     for (const { unknown, factor, chosen } of here.sort((a, b) => b.factor - a.factor)) {
       const value = Math.floor(digits / factor);
       if (value < 0 || value > (unknowns[unknown]?.most ?? 0)) return undefined;

@@ -45,7 +45,9 @@ import { type Followed, followed, listPath } from "./list.ts";
 import { refreshPlanOf, requireBudgetFor } from "./plan.ts";
 import type { Brought, RefreshEvents, RefreshOrder, RefreshPlan, RefreshResult, Work } from "./work.ts";
 
-/** Brings a list up to date. Whatever happens, what was bought is owned from then on, and the same order pays for nobody twice. @throws CliError */
+/**
+ * Whatever happens, what was bought is owned from then on, and the same order pays for nobody twice. @throws CliError
+ */
 export async function refresh(
   order: RefreshOrder & { readonly output: string },
   session: Session,
@@ -56,7 +58,7 @@ export async function refresh(
   const lock = await lockOutput(work.order.output ?? "", order.terms.wait === true, work.deps);
   let newPeople: Lock | undefined;
   try {
-    // Lists of one schedule are refreshed one after the other: none is left out because another one is at work.
+    // Lists of one schedule wait for each other: none is left out because another one is at work.
     newPeople = await lockNewPeople(true, work.deps);
     return await looked(work, order.output, async (begun, now) => {
       requireBudgetFor(begun.plan, now.order.terms);
@@ -71,7 +73,7 @@ export async function refresh(
   }
 }
 
-/** What a refresh would do, found out by free calls. @throws CliError as {@link refresh} does before it buys */
+/** What a refresh would do, found out by free calls. @throws CliError */
 export async function planRefresh(
   order: RefreshOrder,
   session: Session,
@@ -106,7 +108,7 @@ function depsOf(session: Session, context: Context, { start, warning }: RefreshE
   };
 }
 
-/** The library with all that was bought until now. @throws CliError exit 5 where a run cannot be read: its people would be bought again */
+/** @throws CliError exit 5 where a run cannot be read: its people would be bought again */
 async function libraryOf({ shelf, store }: Work): Promise<Library> {
   const opened = await openLibrary(shelf, store);
   if (opened === undefined) return Library.open(shelf.path, await store.suppression());
@@ -194,7 +196,7 @@ async function looked<T>(
   }
 }
 
-/** The library that is open: another one after each purchase. */
+/** Another library after each purchase. */
 interface Held {
   library: Library;
 }
@@ -240,11 +242,10 @@ async function bring({ list, look, plan, people, renamed, counts, held }: Begun,
   };
 }
 
-/** How many of these are on the suppression list: paid for, and in nothing that is written. */
+/** On the suppression list: paid for, and in nothing that is written. */
 const hiddenOf = (identities: readonly string[], library: Library): number =>
   identities.length - library.shown(identities).length;
 
-/** What is bought in one refresh, and what it brought so far. */
 interface Purchase {
   readonly list: Followed;
   readonly counts: FreeCounts;
@@ -277,7 +278,7 @@ async function buy(parts: readonly Leaf[], purchase: Purchase, work: Work): Prom
   purchase.rows += receipt.received;
 }
 
-/** The certificate: the segment's count is the sum of the counts of those who are owned. @throws CliError exit 5 where it is not */
+/** The segment's count is the sum of the counts of who is owned. @throws CliError exit 5 where it is not */
 async function proved(
   segment: Filters,
   people: readonly OwnedPerson[],
@@ -322,7 +323,6 @@ const textsIn =
       field,
     );
 
-/** Whoever was in the list, and whoever else is owned and matches by what was bought, or was bought for this segment. */
 function candidates(list: Followed, library: Library): Merged {
   const people = new Map(list.before.map((person) => [person.identity, person]));
   const others = [...library.members(list.canonical), ...library.membersBy({ segment: canonicalJson(list.canonical) })];
@@ -336,7 +336,7 @@ interface Merged {
   readonly renamed: ReadonlyMap<string, string>;
 }
 
-/** Somebody who was taken in without an id, and bought with one later, is one person. */
+/** Who was taken in without an id, and bought with one later, is one person. */
 function merged(people: readonly OwnedPerson[]): Merged {
   const own = ({ address }: OwnedPerson): string | undefined =>
     address === undefined ? undefined : canonicalAddress(address);
@@ -351,7 +351,6 @@ function merged(people: readonly OwnedPerson[]): Merged {
   return { people: people.filter(({ identity }) => !renamed.has(identity)), renamed };
 }
 
-/** People in parts that hold nobody else. */
 function byAddress(segment: Filters, people: readonly SegmentMember[], size: number): Leaf[] {
   const addresses = people.flatMap(({ address }) => (address === undefined ? [] : [address]));
   return chunksOf(addresses, size).map((own) => ({

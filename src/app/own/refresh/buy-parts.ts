@@ -8,7 +8,6 @@ import { CliError } from "../../../shared/errors.ts";
 import { nowhere, optionsOf } from "../../buy/order.ts";
 import { buyExport } from "../../buy/purchase.ts";
 
-/** Parts of a segment that are bought for a list: nobody is in two of them. */
 export interface NewParts {
   readonly parts: readonly Filters[];
   readonly counts: readonly number[];
@@ -19,7 +18,7 @@ export type PartsOptions = Pick<ExportOptions, "perPage" | "concurrency" | "wait
   readonly maxCredits: Credits | undefined;
 };
 
-/** Rows go nowhere but into the run: whoever buys parts writes what they are for from there. */
+/** Rows go nowhere but into the run. */
 export function withoutRows(deps: ExportDeps): ExportDeps {
   return { ...deps, stdout: nowhere(), consent: async () => undefined };
 }
@@ -27,7 +26,7 @@ export function withoutRows(deps: ExportDeps): ExportDeps {
 export const partsOptions = (target: Target, options: PartsOptions): ExportOptions =>
   optionsOf({ ...options, target, allowEmpty: true });
 
-/** Buys parts into a run, without asking: that was done. @throws CliError as an export does; what was paid is kept */
+/** Buys without asking: that was done. @throws CliError; what was paid is kept */
 export async function buyParts(
   target: Target,
   { parts, counts, datasetVersion }: NewParts,

@@ -36,7 +36,7 @@ export interface FileToWrite {
   readonly guard: Guard;
 }
 
-/** Writes files beside their names and gives them these only once all are whole. The first one is named last. */
+/** Gives files their names only once all are whole, the first one last. */
 export async function writeTogether(
   files: readonly FileToWrite[],
   rendering: Rendering,

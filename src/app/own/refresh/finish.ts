@@ -16,10 +16,8 @@ import type { Brought, RefreshEvents, RefreshResult, Work } from "./work.ts";
 const FEWER = ["incomplete", "dataset_moved"];
 
 /**
- * Buys what a run for the same list left unfinished: what is in flight under its keys, and the rest of its parts, which were agreed to.
- * Where the service has fewer people there by now the run is let go of; what it bought is kept.
- * @param options with `maxCredits`, the most that may be spent on it now
- * @returns what it brought now; undefined where there is none @throws CliError exit 4 where it may cost more than that
+ * Buys the rest of what a run for the same list began. Where the service has fewer people by now the run is let go
+ * of. @throws CliError exit 4 where it may cost more than `maxCredits`
  */
 export async function finishParts(
   target: Target,
@@ -53,7 +51,6 @@ export async function finishParts(
   return { run: open.id, spent: credits(spent(after) - spent(before)), rows: after.rows - before.rows };
 }
 
-/** @param agreed by the session before, where there was one */
 const lowerOf = (cap: Credits, agreed: string | null | undefined): Credits =>
   agreed == null ? cap : minCredits(cap, creditsOf(agreed));
 
@@ -67,7 +64,6 @@ function requireMost(run: string, left: Credits, most: Credits): void {
   });
 }
 
-/** What was begun before and finished now leaves that much less to spend. */
 export function afterwards(work: Work, { spent }: RefreshResult): Work {
   const left = (amount: Credits | undefined): Credits | undefined =>
     amount === undefined ? undefined : credits(amount > spent ? amount - spent : ZERO);
@@ -76,7 +72,6 @@ export function afterwards(work: Work, { spent }: RefreshResult): Work {
   return { ...work, order: { ...work.order, terms: { ...terms, ...rest } } };
 }
 
-/** The same command bought it: it is among what that cost. */
 export const withFinished = (found: Brought, finished: RefreshResult | undefined): Brought =>
   finished === undefined || finished.spent === ZERO
     ? found

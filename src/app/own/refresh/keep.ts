@@ -23,10 +23,9 @@ interface Found extends Brought {
   readonly counts: FreeCounts;
 }
 
-/** What `--json` prints: what changed, what it cost, and the proof. */
 export type RefreshReceipt = Of<typeof refreshed>;
 
-/** Writes the four files, then the history: a process that is killed in between finds the same again, at 0 credits. */
+/** A process that is killed before the history finds the same again, at 0 credits. */
 export async function keep(found: Found, work: Work): Promise<RefreshReceipt> {
   const { order, context, account } = work;
   const { list, library, plan, counts } = found;

@@ -20,19 +20,15 @@ import { type CliError, usageError } from "../../../shared/errors.ts";
 import { readInput } from "../../../shared/input.ts";
 import { MAX_BYTES, recordsOf } from "../people-file.ts";
 
-/** Filters as they were given, and in normal form. */
 export interface ListSegmentOf {
   readonly filters: Filters;
   readonly canonical: CanonicalFilters;
 }
 
-/** What is brought up to date: a segment, and who of it there was. */
 export interface Followed extends ListSegmentOf {
-  /** Who is in the list as it stands. */
   readonly before: readonly OwnedPerson[];
   /** Epoch milliseconds: records that came later are news. */
   readonly at: number;
-  /** How the list is written, where something says so. */
   readonly view: SavedView | undefined;
 }
 
@@ -40,11 +36,10 @@ interface Named {
   readonly library: Library;
   readonly store: RunStore;
   readonly shelf: Shelf;
-  /** Filters on the command line; undefined: none. */
   readonly given: ListSegmentOf | undefined;
 }
 
-/** What a run or a file is a list of, or the filters alone: what is owned of them. @throws CliError exit 2 where that cannot be told */
+/** @throws CliError exit 2 where nothing says what a list is of */
 export async function followed(
   word: string | undefined,
   output: string | undefined,
@@ -80,7 +75,7 @@ export async function followed(
   return ofRun(plan, (await store.open(plan.id)).state.lastAt, named);
 }
 
-/** The file that a word names, as runs keep it: where it is a symbolic link, the file behind it. */
+/** As runs keep it: where it is a symbolic link, the file behind it. */
 export async function listPath(word: string, { cwd }: Context): Promise<string> {
   const path = resolve(cwd, word);
   const link = await lstat(path).catch(() => undefined);
@@ -109,7 +104,6 @@ function listed(path: string, named: Named): Followed {
 /** A file of `--with-owned` also holds people whom its run did not bring. */
 const holdsMore = ({ target }: Plan): boolean => target.kind === "search" && target.owned === "with";
 
-/** The newest finished run that wrote a file. */
 async function newestRun(path: string, { store, shelf }: Named): Promise<{ plan: Plan; at: number } | undefined> {
   for (const id of await store.ids()) {
     const plan = await store.readPlan(id).catch(() => undefined);
@@ -151,7 +145,7 @@ function ofRun(plan: Plan, at: number, named: Named): Followed {
   };
 }
 
-/** What a list is of; filters beside it may say the same, and no other. */
+/** Filters beside it may say the same, and no other. */
 function sameSegment(filters: Filters, what: string, { given }: Named): ListSegmentOf {
   const checked = checkFilters(filters);
   if (!checked.ok)
@@ -165,7 +159,7 @@ function sameSegment(filters: Filters, what: string, { given }: Named): ListSegm
   );
 }
 
-/** A file that no run wrote: the filters beside it say what it is of, and its people are owned. */
+/** Nobody wrote it here: the filters beside it say what it is of. */
 async function ofFile(word: string, path: string, named: Named, context: Context): Promise<Followed> {
   const { given } = named;
   if (given === undefined || isUnfiltered(given.canonical)) {
@@ -178,7 +172,7 @@ async function ofFile(word: string, path: string, named: Named, context: Context
   return { ...given, before: await peopleIn(word, path, named, context), at: context.now(), view: undefined };
 }
 
-/** Who is in a file. @throws CliError exit 2 where somebody in it is not owned */
+/** @throws CliError exit 2 where somebody in it is not owned */
 async function peopleIn(word: string, path: string, { library }: Named, context: Context): Promise<OwnedPerson[]> {
   const records = await recordsOf(await readInput(context, path, "people", MAX_BYTES), word);
   const identities = identitiesOf(records);

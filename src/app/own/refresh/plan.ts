@@ -28,7 +28,7 @@ interface Looked {
   readonly finished: RefreshResult | undefined;
 }
 
-/** @throws CliError exit 4 where it takes more credits or calls than allowed: with what that would be, and what buying anew costs */
+/** @throws CliError exit 4 where it takes more credits or calls than allowed */
 export async function refreshPlanOf(
   { look, members, bought, counts, forgotten, finished }: Looked,
   work: Work,
@@ -91,7 +91,6 @@ const over = (code: string, message: string, { again }: Pick<RefreshPlan, "again
     hint,
   });
 
-/** @throws CliError exit 4 where it may pass a budget */
 export function requireBudgetFor(plan: RefreshPlan, { budgetLeft, buyChanged }: RefreshTerms): void {
   if (budgetLeft === undefined || (plan.others === 0 && buyChanged !== true)) return;
   if (plan.most > budgetLeft) throw overBudget(plan.most, budgetLeft, ZERO);

@@ -4,14 +4,14 @@ import { nearest } from "../../../shared/contract/suggest.ts";
 import { echo } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 
-/** Fields that a count can tell the value of, by the keys that match on it whole. */
+/** Fields that a count can tell the value of. */
 export const VERIFIABLE: readonly string[] = [
   ...EXACT_KEYS.filter((key) => key !== "network_url" && key !== "name"),
   "department",
   "company",
 ];
 
-/** `--verify-fields title,company`. @throws CliError exit 2 for a field whose value no count can tell */
+/** @throws CliError exit 2 for a field whose value no count can tell */
 export function readVerified(text: string): VerifiedField[] {
   const names = text
     .split(",")

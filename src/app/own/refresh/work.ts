@@ -13,7 +13,6 @@ import type { Credits } from "../../../shared/contract/money.ts";
 import type { Session } from "../../session.ts";
 import type { ListSegmentOf } from "./list.ts";
 
-/** What bounds a refresh, and how its files are guarded. */
 export interface RefreshTerms extends Guard {
   readonly maxCredits?: Credits | undefined;
   readonly maxCalls: number;
@@ -39,43 +38,37 @@ export interface RefreshOrder {
   readonly terms: RefreshTerms;
 }
 
-/** What a refresh will do at most, told before anything finer than the segment itself is counted. */
+/** What a refresh will do at most, told before anything finer than the segment is counted. */
 export interface RefreshPlan {
   readonly total: number;
-  /** People in the segment who are owned. */
   readonly owned: number;
-  /** People who are owned and no longer in the segment. */
+  /** Owned, and no longer in the segment. */
   readonly gone: number;
   readonly others: number;
-  /** People whom you forgot: beside the others where `leftOut`, else perhaps among them, at most so many. */
+  /** Beside the others where `leftOut`, else perhaps among them, at most so many. */
   readonly forgotten: number;
   readonly leftOut: boolean;
-  /** Rows to buy for the new people, at most. */
   readonly rows: number;
-  /** Credits, at most. */
+  /** At most. */
   readonly most: Credits;
-  /** Free calls in all, about. */
+  /** In all, about. */
   readonly calls: number;
-  /** What they take at the share of the rate limit that is used. */
   readonly ms: number;
   /** What buying the whole segment again costs. */
   readonly again: Credits;
 }
 
-/** What a refresh asks and tells. */
 export interface RefreshEvents {
   /** Agrees to what is bought, or throws. Not asked where nobody is new. */
   readonly agree: (plan: RefreshPlan) => Promise<void>;
-  /** Agrees to at most so much for the rest of a run that was begun for the list, or throws. */
+  /** The same for the rest of a run that was begun for the list. */
   readonly agreeToRest: (run: string, most: Credits) => Promise<void>;
   readonly warning: (text: string) => void;
   /** Free calls so far; undefined: something else is said now. */
   readonly progress?: ((calls: number | undefined) => void) | undefined;
-  /** The run of a purchase, before anything is paid for. */
   readonly start?: ((start: Start) => void) | undefined;
 }
 
-/** Everything that one refresh works with. */
 export interface Work {
   readonly order: RefreshOrder;
   readonly session: Session;
@@ -87,26 +80,24 @@ export interface Work {
   readonly shelf: Shelf;
 }
 
-/** What one command spent on what an earlier one had begun. */
 export interface RefreshResult {
   readonly run: string;
   readonly spent: Credits;
   readonly rows: number;
 }
 
-/** What is there in the end, proved. */
+/** Proved. */
 export interface Brought {
-  /** Everybody who is in the segment. */
   readonly now: readonly OwnedPerson[];
-  /** Who went by the address before, and by an id now. */
+  /** Who went by the address, and by an id now. */
   readonly renamed: ReadonlyMap<string, string>;
-  /** By identity: the verified fields that no longer are as they were bought. */
+  /** By identity: verified fields that no longer are as bought. */
   readonly changed: ReadonlyMap<string, readonly string[]>;
   readonly notChecked: number;
   readonly runs: readonly string[];
   readonly spent: Credits;
   readonly rows: number;
-  /** Of those who were bought: who is left out of everything, suppressed or forgotten. */
+  /** Bought, and suppressed or forgotten. */
   readonly hidden: number;
   readonly certificate: Presence;
 }
