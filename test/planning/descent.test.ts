@@ -2,8 +2,12 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Oracle, seeded, World, type WorldPerson } from "../../bench/world.mjs";
 import { type Descent, type DescentInput, descend } from "../../src/engine/planning/descent.ts";
-import { UnsoundCountsError } from "../../src/engine/planning/parts.ts";
-import { type Counts, ownedAddress, type SegmentMember } from "../../src/engine/planning/question.ts";
+import {
+  type Counts,
+  ownedAddress,
+  type SegmentMember,
+  UnsoundCountsError,
+} from "../../src/engine/planning/question.ts";
 import type { Filters } from "../../src/shared/contract/filters.ts";
 
 /** A service that counts these people; every address that it is asked after. */

@@ -147,10 +147,10 @@ describe("of a segment that is divided", () => {
 
   test("only the parts of whom somebody wants are found, at the places that they have in the whole", async () => {
     const whole = counter();
-    const { parts } = await divide({}, 4_000, 100, whole.count);
+    const { parts } = await divide({ filters: {}, count: 4_000 }, 100, whole.count);
     for (const wanted of [[17], [0, 3_999], [1_500, 1_501, 2_900]]) {
       const some = counter();
-      const found = await divide({}, 4_000, 100, some.count, (from, to) =>
+      const found = await divide({ filters: {}, count: 4_000 }, 100, some.count, (from, to) =>
         wanted.some((place) => place >= from && place < to),
       );
       expect(some.asked()).toBeLessThan(whole.asked() / 2);

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { divide, UnsoundCountsError } from "../../src/engine/planning/parts.ts";
+import { divide } from "../../src/engine/planning/parts.ts";
+import { UnsoundCountsError } from "../../src/engine/planning/question.ts";
 import { checkFilters, type Filters } from "../../src/shared/contract/filters.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
 import { hostilePeople, matches } from "../support/exactness.ts";
@@ -46,7 +47,7 @@ test.each([
 ] as const)("%d people behind a wall of %d, filters %j: everybody once, or named", async (size, wall, segment) => {
   const { count, matching } = service(crowd(size));
   const total = matching(segment).length;
-  const { parts, unreached } = await divide(segment, total, wall, count);
+  const { parts, unreached } = await divide({ filters: segment, count: total }, wall, count);
   const times = new Map<string, number>();
   for (const part of parts) {
     expect(part.count).toBeLessThanOrEqual(wall);
@@ -61,7 +62,7 @@ test.each([
 
 test("a key that covers takes a few counts, names take more", async () => {
   const { count, asked, matching } = service(crowd(900));
-  const { parts } = await divide({}, matching({}).length, 520, count);
+  const { parts } = await divide({ filters: {}, count: matching({}).length }, 520, count);
   expect(parts.length).toBeLessThanOrEqual(4);
   expect(asked.length).toBeLessThanOrEqual(36);
 });
@@ -69,7 +70,7 @@ test("a key that covers takes a few counts, names take more", async () => {
 test("who is called the same is named where they are more than the wall", async () => {
   const people = crowd(400).map((person) => ({ ...person, name: "Omar Ali", department: "Sales" }) as Person);
   const { count } = service(people);
-  const { parts, unreached } = await divide({}, 400, 100, count);
+  const { parts, unreached } = await divide({ filters: {}, count: 400 }, 100, count);
   expect(parts).toEqual([]);
   expect(unreached).toEqual([{ where: 'who are all called "omar ali"', count: 400 }]);
 });
@@ -79,14 +80,14 @@ test("names in other scripts are named with their number", async () => {
     (person, index) => ({ ...person, department: "Sales", ...(index % 3 === 0 ? { name: "東京 花" } : {}) }) as Person,
   );
   const { count } = service(people);
-  const { parts, unreached } = await divide({}, 300, 90, count);
+  const { parts, unreached } = await divide({ filters: {}, count: 300 }, 90, count);
   expect(unreached).toEqual([{ where: "whose names begin with another character", count: 100 }]);
   expect(parts.reduce((sum, part) => sum + part.count, 0)).toBe(200);
 });
 
 test("approximate counts are noticed, and nothing is planned", async () => {
   const { count, matching } = service(crowd(900), (exact) => Math.round(exact * 1.02));
-  await expect(divide({ department: "Sales" }, matching({ department: "Sales" }).length, 100, count)).rejects.toThrow(
-    UnsoundCountsError,
-  );
+  await expect(
+    divide({ filters: { department: "Sales" }, count: matching({ department: "Sales" }).length }, 100, count),
+  ).rejects.toThrow(UnsoundCountsError);
 });

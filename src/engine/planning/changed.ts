@@ -1,3 +1,4 @@
+import { groupsBy } from "./question.ts";
 import { countChunks, findGone } from "./removed.ts";
 
 export interface Held<T> {
@@ -40,43 +41,31 @@ export const testCalls = (held: readonly Held<unknown>[], most: Most): number =>
   questionsFor(held, most).reduce((sum, { people }) => sum + Math.ceil(people.length / most.people), 0);
 
 function questionsFor<T>(held: readonly Held<T>[], most: Most): Question<T>[] {
-  const groups = new Map<string, T[]>();
-  for (const { person, value } of held) {
-    const group = groups.get(value);
-    if (group === undefined) groups.set(value, [person]);
-    else group.push(person);
-  }
-  const bySize = [...groups].sort(([, a], [, b]) => b.length - a.length);
+  const single = [...groupsBy(held, ({ value }) => value)]
+    .map(([value, group]) => ({ values: [value], people: group.map(({ person }) => person) }))
+    .sort((a, b) => b.people.length - a.people.length);
   // What many people share fills a count by itself.
-  const isAlone = ([, people]: [string, T[]]): boolean => people.length * 2 >= most.people;
-  const alone = bySize.filter(isAlone);
-  const shared = bySize.filter((group) => !isAlone(group));
-  const { sets, each } = designFor(
-    shared.length,
-    shared.reduce((sum, [, people]) => sum + people.length, 0),
-    most,
-  );
-  const single = ([value, people]: [string, T[]]): Question<T> => ({ values: [value], people });
-  if (each === 1 && sets >= shared.length) return bySize.map(single);
+  const isAlone = ({ people }: Question<T>): boolean => people.length * 2 >= most.people;
+  const shared = single.filter((each) => !isAlone(each));
+  const sizes = shared.map(({ people }) => people.length);
+  const { sets, each } = designFor(sizes, most);
+  if (each === 1 && sets >= shared.length) return single;
   const together = Array.from({ length: sets }, () => ({ values: [] as string[], people: [] as T[] }));
-  const codes = codesFor(
-    shared.map(([, people]) => people.length),
-    sets,
-    each,
-  );
-  for (const [index, [value, people]] of shared.entries()) {
-    for (const set of codes[index] ?? []) {
-      together[set]?.values.push(value);
-      together[set]?.people.push(...people);
+  for (const [index, code] of codesFor(sizes, sets, each).entries()) {
+    for (const set of code) {
+      together[set]?.values.push(...(shared[index]?.values ?? []));
+      together[set]?.people.push(...(shared[index]?.people ?? []));
     }
   }
-  return [...alone.map(single), ...together.filter(({ people }) => people.length > 0)];
+  return [...single.filter(isAlone), ...together.filter(({ people }) => people.length > 0)];
 }
 
 const MOST_EACH = 8;
 
 /** How many sets, and how many of them each value is in, for the fewest counts. */
-function designFor(values: number, people: number, most: Most): { readonly sets: number; readonly each: number } {
+function designFor(sizes: readonly number[], most: Most): { readonly sets: number; readonly each: number } {
+  const values = sizes.length;
+  const people = sizes.reduce((sum, size) => sum + size, 0);
   let best = { sets: values, each: 1, calls: Math.max(values, Math.ceil(people / most.people)) };
   for (let each = 2; each <= MOST_EACH && values > 2; each++) {
     const least = fewestSets(values, each);

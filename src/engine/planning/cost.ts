@@ -1,8 +1,7 @@
 import type { Filters } from "../../shared/contract/filters.ts";
 import { descend } from "./descent.ts";
-import { UnsoundCountsError } from "./parts.ts";
 import { MOST_NAMED, type Presence } from "./presence.ts";
-import type { Counts, SegmentMember } from "./question.ts";
+import { type Counts, type SegmentMember, UnsoundCountsError } from "./question.ts";
 
 /** What it takes to buy the new people of a segment (docs/new-only.md, "What it costs"). */
 export interface Cost {

@@ -1,8 +1,7 @@
 import type { Filters } from "../../shared/contract/filters.ts";
 import { Alphabet, bySteps, END } from "./names.ts";
-import { loosened, type Node, newIn, ownedIn, piece, rest, unsound } from "./node.ts";
-import type { Counts, SegmentMember } from "./question.ts";
-import { stopRule } from "./stop.ts";
+import { loosened, type Node, newIn, ownedIn, piece, rest } from "./node.ts";
+import { type Counts, type SegmentMember, UnsoundCountsError } from "./question.ts";
 import { Strays, type Stuck } from "./strays.ts";
 import { Values } from "./values.ts";
 
@@ -111,7 +110,7 @@ class Search {
     const placed = owned.filter(({ known, named }) => known || named);
     const floating = owned.filter(({ known, named, address }) => !known && !named && address !== undefined);
     const root = { filters: segment, count: total, placed, floating, afloat: floating.length };
-    if (newIn(root) < 0) throw unsound(`${ownedIn(root)} of ${total} people are owned`);
+    if (newIn(root) < 0) throw new UnsoundCountsError(`${ownedIn(root)} of ${total} people are owned`);
     await this.#place(root, false);
     await this.#refine(this.#input.maxWaste);
     await this.#settle();
@@ -124,7 +123,7 @@ class Search {
   /** @param strict whether only what is all new, or not to be divided, is a leaf */
   async #place(node: Node, strict: boolean): Promise<void> {
     const fresh = newIn(node);
-    if (fresh < 0) throw unsound(`a part of ${node.count} people has ${ownedIn(node)} who are owned`);
+    if (fresh < 0) throw new UnsoundCountsError(`a part of ${node.count} people has ${ownedIn(node)} who are owned`);
     if (fresh === 0) return;
     const { maxRows, maxCalls } = this.#input;
     if (this.#fresh >= maxRows) {
@@ -257,7 +256,7 @@ class Search {
       const part = await piece(node, { filters, holds: (member) => own.has(member) }, this.#counts);
       const fresh = newIn(part);
       if (fresh < 0 || fresh > left)
-        throw unsound(`names that begin with "${beginning}" are fewer than those that go on`);
+        throw new UnsoundCountsError(`names that begin with "${beginning}" are fewer than those that go on`);
       if (fresh > 0) parts.push(part);
       left -= fresh;
     }
@@ -281,11 +280,55 @@ class Search {
       }
       const parts = [first, second].filter((part) => newIn(part) !== 0);
       const missing = fresh - newIn(first) - newIn(second);
-      if (missing < 0) throw unsound(`parts of ${fresh} new people have more`);
+      if (missing < 0) throw new UnsoundCountsError(`parts of ${fresh} new people have more`);
       if (missing < best.left)
         best = { parts, left: missing, why: `who have no ${key}, and are not told apart otherwise` };
       if (missing === 0) break;
     }
     return best;
   }
+}
+
+/** Larger nodes go by the ratio of the largest, which hardly moves. */
+const NEW = 32;
+const OWNED = 512;
+
+type StopRule = (owned: number, fresh: number) => boolean;
+
+const rules = new Map<string, StopRule>();
+
+/** Whether buying again costs less than parting, which takes `calls` and halves the owned (docs/new-only.md, "When it stops"). */
+function stopRule(callsPerCredit: number, calls: number): StopRule {
+  const key = `${callsPerCredit} ${calls}`;
+  const rule =
+    rules.get(key) ?? (callsPerCredit <= 0 ? () => true : solved(calls / callsPerCredit, 1 / callsPerCredit));
+  rules.set(key, rule);
+  return rule;
+}
+
+/** By the expected cost in credits: the lesser of buying them and of halving them. */
+function solved(split: number, request: number): StopRule {
+  const cost = [new Float64Array(OWNED + 1)];
+  const most = [0];
+  let chances = [1];
+  for (let fresh = 1; fresh <= NEW; fresh++) {
+    const above = chances;
+    chances = Array.from({ length: fresh + 1 }, (_, here) => ((above[here - 1] ?? 0) + (above[here] ?? 0)) / 2);
+    const row = new Float64Array(OWNED + 1).fill(request, 0, 1);
+    cost.push(row);
+    for (let owned = 1; owned <= OWNED; owned++) {
+      const left = owned >> 1;
+      let parted = split;
+      for (const [here, chance] of chances.entries()) {
+        // Nobody was parted from the one who is owned: the same once more.
+        if (left > 0 || here > 0)
+          parted += chance * ((cost[here]?.[left] ?? 0) + (cost[fresh - here]?.[owned - left] ?? 0));
+      }
+      if (left === 0) parted /= 1 - (chances[0] ?? 0);
+      row[owned] = Math.min(owned + request, parted);
+      if (owned + request <= parted) most[fresh] = owned;
+    }
+  }
+  const ratio = (most[NEW] ?? 0) / NEW;
+  return (owned, fresh) => owned <= (fresh <= NEW ? (most[fresh] ?? 0) : ratio * fresh);
 }

@@ -1,7 +1,7 @@
 import type { Filters } from "../../shared/contract/filters.ts";
-import { UnsoundCountsError } from "./parts.ts";
-import type { Counts, OwnedAddress, SegmentMember } from "./question.ts";
+import { addressesOf, type Counts, type SegmentMember, UnsoundCountsError } from "./question.ts";
 
+/** A part of the segment, and who of it is owned. */
 export interface Node {
   readonly filters: Filters;
   readonly count: number;
@@ -15,6 +15,7 @@ export const ownedIn = ({ placed, afloat }: Node): number => placed.length + afl
 
 export const newIn = (node: Node): number => node.count - ownedIn(node);
 
+/** What tells a part of a node: the filters, and whether somebody whose values hold is in it. */
 export interface Piece {
   readonly filters: Filters;
   readonly holds: (member: SegmentMember) => boolean;
@@ -22,10 +23,8 @@ export interface Piece {
 
 /** Only those stay placed whose place a split by values or names tells; the others are counted. */
 export function loosened(node: Node, by: "known" | "named"): Node {
-  const loose = node.placed.filter((member) => !member[by]);
-  if (loose.length === 0) return node;
   // Who has no address cannot be asked after either: taken for new, and bought again.
-  const listed = loose.filter(({ address }) => address !== undefined);
+  const listed = node.placed.filter((member) => !member[by] && member.address !== undefined);
   return {
     ...node,
     placed: node.placed.filter((member) => member[by]),
@@ -37,27 +36,19 @@ export function loosened(node: Node, by: "known" | "named"): Node {
 export async function piece(node: Node, { filters, holds }: Piece, counts: Counts): Promise<Node> {
   const count = await counts.count(filters);
   const afloat = node.afloat === 0 || count === 0 ? 0 : await counts.listed(filters, addressesOf(node.floating));
-  const placed = node.placed.filter(holds);
-  if (count > node.count || placed.length + afloat > count) {
-    throw unsound(`a part of ${node.count} people has ${count}, ${placed.length + afloat} of them owned`);
-  }
-  return { filters, count, placed, floating: afloat === 0 ? [] : node.floating, afloat };
+  const part = partOf(node, { filters, holds }, count, afloat);
+  if (count <= node.count && ownedIn(part) <= count) return part;
+  throw new UnsoundCountsError(`a part of ${node.count} people has ${count}, ${ownedIn(part)} of them owned`);
 }
 
 /** What is left beside a piece, where nobody is in neither or both. */
-export function rest(node: Node, part: Node, { filters, holds }: Piece): Node {
-  const afloat = node.afloat - part.afloat;
-  return {
-    filters,
-    count: node.count - part.count,
-    placed: node.placed.filter(holds),
-    floating: afloat === 0 ? [] : node.floating,
-    afloat,
-  };
-}
+export const rest = (node: Node, part: Node, piece: Piece): Node =>
+  partOf(node, piece, node.count - part.count, node.afloat - part.afloat);
 
-const addressesOf = (members: readonly SegmentMember[]): OwnedAddress[] =>
-  members.flatMap(({ address }) => (address === undefined ? [] : [address]));
-
-export const unsound = (message: string): UnsoundCountsError =>
-  new UnsoundCountsError(`the counts do not add up: ${message}; they are approximate, or the dataset moved`);
+const partOf = (node: Node, { filters, holds }: Piece, count: number, afloat: number): Node => ({
+  filters,
+  count,
+  placed: node.placed.filter(holds),
+  floating: afloat === 0 ? [] : node.floating,
+  afloat,
+});

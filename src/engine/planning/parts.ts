@@ -1,7 +1,8 @@
-import { DEPARTMENTS, SENIORITY_LEVELS } from "../../shared/contract/departments.ts";
-import type { FilterKey, Filters } from "../../shared/contract/filters.ts";
+import { type FilterKey, type Filters, knownValues } from "../../shared/contract/filters.ts";
+import { LETTERS } from "./names.ts";
+import { UnsoundCountsError } from "./question.ts";
 
-export type Count = (filters: Filters) => Promise<number>;
+type Count = (filters: Filters) => Promise<number>;
 
 export interface Part {
   readonly filters: Filters;
@@ -16,106 +17,72 @@ export interface Parts {
   readonly unreached: readonly { readonly where: string; readonly count: number }[];
 }
 
-/** Approximate counts, or a dataset that moved. Nothing may be bought by them. */
-export class UnsoundCountsError extends Error {}
-
-const LISTS: readonly { readonly key: FilterKey; readonly values: readonly string[] }[] = [
-  { key: "department", values: DEPARTMENTS },
-  { key: "seniority_level", values: SENIORITY_LEVELS },
-];
-
 /** As its size is guessed from the shares of the whole segment. */
 const FILL = 0.85;
 
+const [PLAIN, OTHERS] = [LETTERS.slice(0, 26), LETTERS.slice(26)];
 /** What follows a space is asked for together with it, because ends are trimmed. */
-const LETTERS = [..."aeinrlosthmdcukgbpyvzjfwxq"];
-const STEPS = [
-  ...LETTERS,
-  ...LETTERS.map((letter) => ` ${letter}`),
-  ..."-'.0123456789áéíóúäöüßñçèêàâôîëïåøæœłśżźćńęąőűšžčřďťňěůýğışćđ",
-];
+const STEPS = [...PLAIN, ...[...PLAIN].map((letter) => ` ${letter}`), ...OTHERS];
 
 /**
- * Parts of at most `wall` people, proved by counts: they differ in a value that everybody has once, or in how the
- * name begins. @param wanted whether anybody from one place to before another is asked for @throws UnsoundCountsError
+ * Parts of at most `wall` people, proved by counts: they differ in a value that everybody has once, or in how the name
+ * begins. @param wanted whether anybody from one place to before another is asked for @throws UnsoundCountsError
  */
 export async function divide(
-  segment: Filters,
-  total: number,
+  segment: Omit<Part, "from">,
   wall: number,
   count: Count,
   wanted: (from: number, to: number) => boolean = () => true,
 ): Promise<Parts> {
   const parts: Part[] = [];
   const unreached: { where: string; count: number }[] = [];
-  const lists = await coveringLists(segment, total, count);
 
-  const place = async (
-    filters: Filters,
-    people: number,
-    from: number,
-    left: readonly CoveringList[],
-  ): Promise<void> => {
-    if (people === 0 || !wanted(from, from + people)) return;
-    if (people <= wall) parts.push({ filters, count: people, from });
-    else if (left[0] !== undefined) await byList(filters, people, from, left[0], left[0].values, left.slice(1));
-    else await byName(filters, people, from);
+  const place = async (part: Part, [list, ...after]: readonly CoveringList[]): Promise<void> => {
+    if (part.count === 0 || !wanted(part.from, part.from + part.count)) return;
+    if (part.count <= wall) parts.push(part);
+    else if (list !== undefined) await byList(part, list, after);
+    else await byName(part);
   };
 
   /** The second half is what the first one leaves, because the key covers the segment. */
-  const byList = async (
-    filters: Filters,
-    people: number,
-    from: number,
-    list: CoveringList,
-    values: readonly Share[],
-    after: readonly CoveringList[],
-  ): Promise<void> => {
-    const own = { ...filters, [list.key]: values.map(({ value }) => value) };
-    if (!wanted(from, from + people)) return;
-    if (values.length === 1 || people <= wall) return place(own, people, from, after);
-    const [left, right] = halves(values, people, wall);
-    const here = await count({ ...filters, [list.key]: left.map(({ value }) => value) });
-    if (here > people) throw unsound(`a part of ${people} people has ${here}`);
-    await byList(filters, here, from, list, left, after);
-    await byList(filters, people - here, from + here, list, right, after);
+  const byList = async (whole: Part, { key, values }: CoveringList, after: readonly CoveringList[]): Promise<void> => {
+    const part = { ...whole, filters: { ...whole.filters, [key]: values.map(({ value }) => value) } };
+    if (!wanted(part.from, part.from + part.count)) return;
+    if (values.length === 1 || part.count <= wall) return place(part, after);
+    const [left, right] = halves(values, part.count, wall);
+    const here = await count({ ...part.filters, [key]: left.map(({ value }) => value) });
+    if (here > part.count) throw new UnsoundCountsError(`a part of ${part.count} people has ${here}`);
+    await byList({ ...part, count: here }, { key, values: left }, after);
+    await byList({ ...part, count: part.count - here, from: part.from + here }, { key, values: right }, after);
   };
 
-  const byName = async (filters: Filters, people: number, from: number): Promise<void> => {
-    const prefix = typeof filters.name_prefix === "string" ? filters.name_prefix : "";
-    let left = people;
-    if (prefix !== "" && filters.name === undefined) left -= await whole(filters, prefix, people, from);
+  const byName = async ({ filters, count: people, from }: Part): Promise<void> => {
+    const { name_prefix: given, ...others } = filters;
+    const prefix = typeof given === "string" ? given : "";
+    const exact = { ...others, name: prefix };
+    const whole = prefix === "" || filters.name !== undefined ? 0 : await count(exact);
+    if (whole > people) throw new UnsoundCountsError(`"${prefix}" is more often a whole name than a beginning`);
+    if (whole > wall) unreached.push({ where: `who are all called "${prefix}"`, count: whole });
+    else if (whole > 0) parts.push({ filters: exact, count: whole, from });
+    let left = people - whole;
     for (const step of STEPS) {
       if (left <= 0 || !wanted(from + people - left, from + people)) return;
       // A space first would be trimmed.
       if (prefix === "" && step.startsWith(" ")) continue;
       const longer = { ...filters, name_prefix: prefix + step };
       const here = await count(longer);
-      if (here > left)
-        throw unsound(`people whose names begin with "${prefix}" are ${people}, and more with the letters after it`);
-      if (here > 0) await place(longer, here, from + people - left, []);
+      if (here > left) {
+        const why = `people whose names begin with "${prefix}" are ${people}, and more with the letters after it`;
+        throw new UnsoundCountsError(why);
+      }
+      await place({ filters: longer, count: here, from: from + people - left }, []);
       left -= here;
     }
-    if (left > 0) {
-      const where =
-        prefix === ""
-          ? "whose names begin with another character"
-          : `whose names begin with "${prefix}" and another character`;
-      unreached.push({ where, count: left });
-    }
+    const beginning = prefix === "" ? "" : `"${prefix}" and `;
+    if (left > 0) unreached.push({ where: `whose names begin with ${beginning}another character`, count: left });
   };
 
-  const whole = async (filters: Filters, name: string, people: number, from: number): Promise<number> => {
-    const { name_prefix: _, ...rest } = filters;
-    const exact = { ...rest, name };
-    const here = await count(exact);
-    if (here > people) throw unsound(`"${name}" is more often a whole name than a beginning`);
-    if (here > wall) unreached.push({ where: `who are all called "${name}"`, count: here });
-    else if (here > 0) parts.push({ filters: exact, count: here, from });
-    return here;
-  };
-
-  await place(segment, total, 0, lists);
+  await place({ ...segment, from: 0 }, await coveringLists(segment, count));
   return { parts, unreached };
 }
 
@@ -129,11 +96,14 @@ interface CoveringList {
   readonly values: readonly Share[];
 }
 
-async function coveringLists(segment: Filters, total: number, count: Count): Promise<CoveringList[]> {
+/** The keys whose values make up the segment. */
+async function coveringLists(
+  { filters: segment, count: total }: Omit<Part, "from">,
+  count: Count,
+): Promise<CoveringList[]> {
   const found: CoveringList[] = [];
-  for (const { key, values } of LISTS) {
-    const own = segment[key];
-    const wanted = own === undefined ? values : [own].flat().map(String);
+  for (const key of ["department", "seniority_level"] as const) {
+    const wanted = [segment[key] ?? knownValues(key)].flat().map(String);
     if (wanted.length < 2) continue;
     const shares: Share[] = [];
     let sum = 0;
@@ -156,15 +126,10 @@ function halves(values: readonly Share[], people: number, wall: number): [Share[
   const [left, right]: [Share[], Share[]] = [[], []];
   let size = 0;
   for (const value of values) {
-    if (left.length === 0 || (size + value.share <= most && right.length + left.length < values.length)) {
-      left.push(value);
-      size += value.share;
-    } else right.push(value);
+    const fits = left.length === 0 || size + value.share <= most;
+    (fits ? left : right).push(value);
+    if (fits) size += value.share;
   }
-  const last = right.length === 0 ? left.pop() : undefined;
-  if (last !== undefined) right.push(last);
+  if (right.length === 0) right.push(...left.splice(-1));
   return [left, right];
 }
-
-const unsound = (message: string): UnsoundCountsError =>
-  new UnsoundCountsError(`the counts do not add up: ${message}; they are approximate, or the dataset moved`);

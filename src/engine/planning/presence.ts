@@ -1,8 +1,14 @@
 import type { Filters } from "../../shared/contract/filters.ts";
 import { canonicalAddress, isSlug, slugOf } from "../../shared/contract/normalise.ts";
-import { UnsoundCountsError } from "./parts.ts";
-import { type Counts, type OwnedAddress, ownedAddress, type SegmentMember } from "./question.ts";
-import { type Chunk, chunksOf, countChunks, findGone, type Present } from "./removed.ts";
+import {
+  addressesOf,
+  type Counts,
+  groupsBy,
+  type OwnedAddress,
+  type SegmentMember,
+  UnsoundCountsError,
+} from "./question.ts";
+import { type Chunk, countChunks, findGone, type Present } from "./removed.ts";
 
 /** One address or one name stands for them: all are there, or nobody can say who. */
 interface Group {
@@ -38,18 +44,23 @@ export interface Whereabouts {
 /** One free count for the segment, and one for each list of addresses. */
 export async function lookFor(segment: Filters, people: readonly SegmentMember[], counts: Counts): Promise<Presence> {
   const total = await counts.count(segment);
-  const { items, several } = byAddress(people);
+  const items = byAddress(people);
+  const isSeveral = (item: Item): boolean => item.people.filter(({ identity }) => !identity.startsWith("@")).length > 1;
+  const single = items.filter((item) => !isSeveral(item));
   const present = presentIn(segment, counts);
-  const [first] = chunksOf(items, counts.listSize);
   // The first list teaches how many the service takes.
   const size = counts.listSize;
-  const begun = first === undefined ? [] : await countChunks(first, size, present);
-  const again = counts.listSize === size ? begun : [];
-  const rest = items.slice(again.length === 0 ? 0 : (first?.length ?? 0));
-  const chunks = [...again, ...(await countChunks(rest, counts.listSize, present))];
-  const groups = [...(await atOneAddress(segment, several, counts)), ...(await byName(segment, people, items, counts))];
+  const begun = await countChunks(single.slice(0, size), size, present);
+  const first = counts.listSize === size ? begun : [];
+  const chunks = [...first, ...(await countChunks(single.slice(first.length * size), counts.listSize, present))];
+  const groups = await Promise.all([
+    ...items
+      .filter(isSeveral)
+      .map(async ({ address, people }) => group(people, await counts.listed(segment, [address]))),
+    ...byName(segment, people, single, counts),
+  ]);
   const there = [...chunks, ...groups].reduce((sum, each) => sum + each.present, 0);
-  if (there > total) throw new UnsoundCountsError(`the counts do not add up: ${there} of ${total} people are owned`);
+  if (there > total) throw new UnsoundCountsError(`${there} of ${total} people are owned`);
   const unknown = people.filter(({ address, name }) => address === undefined && name === undefined);
   return { segment, total, present: there, others: total - there, chunks, groups, unknown };
 }
@@ -83,9 +94,8 @@ export async function namesHold(
   const present: Present<SegmentMember> = (lists) =>
     Promise.all(
       lists.map((list) => {
-        const names = [...new Set(list.flatMap(({ name }) => (name === undefined ? [] : [name])))];
-        const addresses = list.flatMap(({ address }) => (address === undefined ? [] : [address]));
-        return counts.listed({ ...segment, name: names }, addresses);
+        const names = [...new Set(list.flatMap(({ name }) => name ?? []))];
+        return counts.listed({ ...segment, name: names }, addressesOf(list));
       }),
     );
   return new Set((await findGone(await countChunks(named, most, present), most, present)).kept);
@@ -109,61 +119,32 @@ const presentIn =
       ),
     );
 
-function byAddress(people: readonly SegmentMember[]): {
-  readonly items: readonly Item[];
-  readonly several: readonly Item[];
-} {
-  const canonical = (person: SegmentMember): string => canonicalAddress(person.address ?? "") ?? "";
+function byAddress(people: readonly SegmentMember[]): Item[] {
+  const canonical = ({ address }: SegmentMember): string => canonicalAddress(address ?? "") ?? "";
   const bare = new Set(people.map(canonical).filter(isSlug));
-  const found = new Map<string, [SegmentMember, ...SegmentMember[]]>();
-  for (const person of people) {
-    if (person.address === undefined) continue;
-    const own = canonical(person);
-    // A bare slug is that of any host: it would be counted with each of them.
-    const key = bare.has(slugOf(own)) ? slugOf(own) : own;
-    const there = found.get(key);
-    if (there === undefined) found.set(key, [person]);
-    else there.push(person);
-  }
-  const items = [...found].map(([key, owners]) => ({
-    address: owners[0].address ?? ownedAddress(key),
-    people: owners,
-  }));
-  const ids = (item: Item): number => item.people.filter(({ identity }) => !identity.startsWith("@")).length;
-  return { items: items.filter((item) => ids(item) <= 1), several: items.filter((item) => ids(item) > 1) };
+  const listed = people.filter(({ address }) => address !== undefined);
+  // A bare slug is that of any host: it would be counted with each of them.
+  const keyOf = (own: string): string => (bare.has(slugOf(own)) ? slugOf(own) : own);
+  return [...groupsBy(listed, (person) => keyOf(canonical(person))).values()].flatMap((owners) =>
+    addressesOf(owners.slice(0, 1)).map((address) => ({ address, people: owners })),
+  );
 }
 
-const atOneAddress = (segment: Filters, several: readonly Item[], counts: Counts): Promise<Group[]> =>
-  Promise.all(several.map(async ({ address, people }) => group(people, await counts.listed(segment, [address]))));
-
-/**
- * One name after the other, without those whose addresses are owned. Where as many are there as are owned, nobody
- * left.
- */
-async function byName(
+/** Without those of the name whose addresses are owned. Where as many are there as are owned, nobody left. */
+function byName(
   segment: Filters,
   people: readonly SegmentMember[],
   items: readonly Item[],
   counts: Counts,
-): Promise<Group[]> {
-  const named = new Map<string, SegmentMember[]>();
-  for (const person of people) {
-    if (person.address !== undefined || person.name === undefined) continue;
-    named.set(person.name, [...(named.get(person.name) ?? []), person]);
-  }
-  const addresses = new Map<string, OwnedAddress[]>();
-  for (const { address, people: owners } of items) {
-    const name = owners[0]?.name;
-    if (name !== undefined && named.has(name)) addresses.set(name, [...(addresses.get(name) ?? []), address]);
-  }
-  return Promise.all(
-    [...named].map(async ([name, owners]) => {
-      const own = { ...segment, name };
-      const listed = addresses.get(name) ?? [];
-      const there = (await counts.count(own)) - (listed.length === 0 ? 0 : await counts.listed(own, listed));
-      return group(owners, there);
-    }),
-  );
+): Promise<Group>[] {
+  const addresses = groupsBy(items, (item) => item.people[0]?.name);
+  const named = people.filter(({ address, name }) => address === undefined && name !== undefined);
+  return [...groupsBy(named, ({ name = "" }) => name)].map(async ([name, owners]) => {
+    const own = { ...segment, name };
+    const listed = addresses.get(name)?.map(({ address }) => address) ?? [];
+    const there = (await counts.count(own)) - (listed.length === 0 ? 0 : await counts.listed(own, listed));
+    return group(owners, there);
+  });
 }
 
 /** More of them than are owned: the rest is new. */

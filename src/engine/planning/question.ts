@@ -16,6 +16,7 @@ export interface Counts {
   readonly calls: number;
 }
 
+/** Somebody who is owned and in the segment. */
 export interface SegmentMember {
   readonly identity: string;
   readonly address: OwnedAddress | undefined;
@@ -27,4 +28,44 @@ export interface SegmentMember {
   readonly named: boolean;
   /** Whether all values hold now: they were bought from this version of the dataset. */
   readonly known: boolean;
+}
+
+export const addressesOf = (members: readonly SegmentMember[]): OwnedAddress[] =>
+  members.flatMap(({ address }) => address ?? []);
+
+/** Approximate counts, or a dataset that moved. Nothing may be bought by them. */
+export class UnsoundCountsError extends Error {
+  constructor(why: string) {
+    super(`the counts do not add up: ${why}; they are approximate, or the dataset moved`);
+  }
+}
+
+/** Numbers that lie in the midst of what people have. */
+const CUTS = { connections: 300, followers: 500 } as const;
+
+/** Whether a few counts are exact: everybody with a number is on one side of a cut. @throws UnsoundCountsError */
+export async function requireSound(segment: Filters, counts: Counts): Promise<void> {
+  for (const key of ["connections", "followers"] as const) {
+    const [lowest, highest, at] = [`${key}_min`, `${key}_max`, CUTS[key]] as const;
+    if (segment[lowest] !== undefined || segment[highest] !== undefined) continue;
+    const [all, below, above] = await Promise.all([
+      counts.count({ ...segment, [lowest]: 0 }),
+      counts.count({ ...segment, [lowest]: 0, [highest]: at }),
+      counts.count({ ...segment, [lowest]: at + 1 }),
+    ]);
+    if (below + above === all) continue;
+    throw new UnsoundCountsError(`of ${all} people with ${key}, ${below} have at most ${at} and ${above} more`);
+  }
+}
+
+/** `Map.groupBy`, which Node 20 does not have. */
+export function groupsBy<K, T>(items: Iterable<T>, keyOf: (item: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [item]);
+    else group.push(item);
+  }
+  return groups;
 }

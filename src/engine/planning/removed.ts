@@ -1,4 +1,4 @@
-import { UnsoundCountsError } from "./parts.ts";
+import { UnsoundCountsError } from "./question.ts";
 import { weighings } from "./weighings.ts";
 
 export interface Chunk<T> {
@@ -66,10 +66,11 @@ async function halved<T>(nodes: readonly Node<T>[], most: number, present: Prese
     return length - within(counts[index] ?? 0, length) - certain;
   });
   const found = solve(beyond);
-  if (found === undefined) throw new UnsoundCountsError(`${NO_FIT} of the people who are looked for`);
+  const noFit = "those of the people who are looked for do not fit each other";
+  if (found === undefined) throw new UnsoundCountsError(noFit);
   return halves.flatMap(({ left, right, gone, least, spread }, index) => {
     const more = found[index] ?? 0;
-    if (more < 0 || more > spread) throw new UnsoundCountsError(`${NO_FIT} of the people who are looked for`);
+    if (more < 0 || more > spread) throw new UnsoundCountsError(noFit);
     return [
       { items: left, gone: least + more },
       { items: right, gone: gone - least - more },
@@ -83,15 +84,11 @@ async function prove<T>({ kept, gone }: Found<T>, most: number, present: Present
   for (const [index, list] of [...there, ...away].entries()) {
     const expected = index < there.length ? list.length : 0;
     if (counts[index] === expected) continue;
-    throw new UnsoundCountsError(
-      `${NO_FIT}: ${expected} of a list are there by one count, ${counts[index]} by another`,
-    );
+    throw new UnsoundCountsError(`${expected} of a list are there by one count, ${counts[index]} by another`);
   }
 }
 
-const NO_FIT = "the counts do not fit each other";
-
 function within(count: number, length: number): number {
   if (Number.isSafeInteger(count) && count >= 0 && count <= length) return count;
-  throw new UnsoundCountsError(`the counts do not add up: ${count} people are at ${length} addresses`);
+  throw new UnsoundCountsError(`${count} people are at ${length} addresses`);
 }

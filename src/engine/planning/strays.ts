@@ -1,6 +1,6 @@
 import { meet, type Segment } from "./algebra.ts";
-import { loosened, type Node, newIn, ownedIn, type Piece, piece, unsound } from "./node.ts";
-import type { Counts } from "./question.ts";
+import { loosened, type Node, newIn, ownedIn, type Piece, piece } from "./node.ts";
+import { type Counts, UnsoundCountsError } from "./question.ts";
 import type { Values } from "./values.ts";
 
 /** New people whom no filter tells from others, and the smallest part that holds them. */
@@ -50,7 +50,8 @@ export class Strays {
         continue;
       }
       const there = halves.reduce((sum, { fresh }) => sum + fresh, 0);
-      if (halves.some(({ fresh }) => fresh < 0)) throw unsound("parts of a part have more new people than it has");
+      if (halves.some(({ fresh }) => fresh < 0))
+        throw new UnsoundCountsError("parts of a part have more new people than it has");
       // Owned people without an address are taken for new ones.
       if (there > left) continue;
       const stuck: Stuck[] = [];

@@ -1,5 +1,4 @@
-import { DEPARTMENTS, SENIORITY_LEVELS } from "../../shared/contract/departments.ts";
-import type { FilterKey, Filters } from "../../shared/contract/filters.ts";
+import { type FilterKey, type Filters, knownValues } from "../../shared/contract/filters.ts";
 import { type Node, newIn, type Piece } from "./node.ts";
 import type { Counts, SegmentMember } from "./question.ts";
 
@@ -18,7 +17,6 @@ const LISTS = [
 ] as const satisfies readonly FilterKey[];
 /** Most people have none of those that can be listed: for whom nothing else tells apart. */
 const RARE = ["seniority", "title", "location", "last_name", "first_name"] as const satisfies readonly FilterKey[];
-const FIXED: Partial<Record<List, readonly string[]>> = { department: DEPARTMENTS, seniority_level: SENIORITY_LEVELS };
 
 const LONGEST = 50;
 
@@ -52,67 +50,51 @@ export class Values {
     this.#segment = segment;
     this.#total = total;
     this.#counts = counts;
+    const longest = Math.min(LONGEST, counts.listSize);
     for (const key of [...LISTS, ...RARE]) {
       const own = segment[key];
       if (own !== undefined && !Array.isArray(own)) continue;
-      const seen = new Map<string, number>();
-      for (const { values } of owned) {
-        const value = values[key];
-        if (typeof value === "string") seen.set(value, (seen.get(value) ?? 0) + 1);
-      }
+      const seen = timesOf(key, owned);
+      const known = knownValues(key);
       const often = (a: string, b: string): number => (seen.get(b) ?? 0) - (seen.get(a) ?? 0) || (a < b ? -1 : 1);
-      const all = [own ?? FIXED[key] ?? [...seen.keys()].sort(often)].flat();
-      const most = Math.min(LONGEST, counts.listSize);
-      if (all.length < 2) continue;
-      if (all.length > most || RARE.some((rare) => rare === key)) {
-        if (own === undefined) this.#long.push({ key, values: all.slice(0, most), unseen: 1 });
-        continue;
-      }
-      const values = all;
+      const values = [own ?? (known.length > 0 ? known : [...seen.keys()].sort(often))].flat();
+      const isLong = values.length > longest || RARE.some((rare) => rare === key);
       // As many new people have a value of none of the owned as owned ones are alone with theirs (Good and Turing).
-      const alone = FIXED[key] === undefined ? [...seen.values()].filter((times) => times === 1).length : 0;
+      const alone = known.length > 0 ? 0 : [...seen.values()].filter((times) => times === 1).length;
       const without = owned.length - [...seen.values()].reduce((sum, times) => sum + times, 0);
-      this.#lists.push({ key, values, unseen: (alone + without) / Math.max(1, owned.length) });
+      const unseen = (alone + without) / Math.max(1, owned.length);
+      if (values.length < 2) continue;
+      if (!isLong) this.#lists.push({ key, values, unseen });
+      else if (own === undefined) this.#long.push({ key, values: values.slice(0, longest), unseen: 1 });
     }
   }
 
   /** The best first. @param all also those that leave many out */
   async cuts(node: Node, all = false): Promise<Cut[]> {
+    const { filters } = node;
     const fresh = newIn(node);
     const members = [...node.placed, ...node.floating];
-    const rated: { readonly score: number; readonly cut: Cut & Halves }[] = [];
-    for (const key of RANGES) {
-      if (this.#unusable.has(key)) continue;
-      const cut = rangeCut(node.filters, key, members);
-      if (cut === undefined) continue;
-      const covers = await this.#covers(key);
-      const sure = covers ? 1 : cut.with;
-      rated.push({ score: cut.balance * sure ** fresh * (covers ? 1 : 0.7), cut: { ...cut, covers, sure } });
+    const rated: { readonly score: number; readonly cut: Cut }[] = [];
+    const rate = (halves: Halves | undefined, sure: number, covers = false): void => {
+      const score = (halves?.balance ?? 0) * sure ** fresh * (covers ? 1 : 0.7);
+      if (halves !== undefined && halves.balance > 0.05 && score > 0)
+        rated.push({ score, cut: { ...halves, covers, sure } });
+    };
+    const usable = (key: string): boolean => !this.#unusable.has(key);
+    for (const key of RANGES.filter(usable)) {
+      const cut = rangeCut(filters, key, members);
+      const covers = cut !== undefined && (await this.#covers(key));
+      rate(cut, covers ? 1 : (cut?.with ?? 0), covers);
     }
-    for (const { key, values, unseen } of this.#lists) {
-      if (this.#unusable.has(key)) continue;
-      const cut = listCut(node.filters, key, values, members);
-      if (cut === undefined) continue;
-      const sure = 1 - unseen;
-      rated.push({ score: cut.balance * sure ** fresh * 0.7, cut: { ...cut, covers: false, sure } });
-    }
-    const likely = rated
-      .filter(({ cut, score }) => score > 0 && cut.balance > 0.05)
-      .sort((a, b) => b.score - a.score)
-      .map(({ cut }) => cut);
-    return all ? [...likely, ...this.#others(node, likely)] : likely;
-  }
-
-  #others({ filters, placed, floating }: Node, likely: readonly Cut[]): Cut[] {
-    const used = new Set(likely.map(({ key }) => key));
-    const usable = ({ key }: { readonly key: string }): boolean => !used.has(key) && !this.#unusable.has(key);
-    const members = [...placed, ...floating];
-    return [
-      ...RANGES.flatMap((key) => middleCut(filters, key) ?? []),
-      ...[...this.#lists, ...this.#long].flatMap(({ key, values }) => listCut(filters, key, values, members) ?? []),
-    ]
-      .filter(usable)
-      .map((cut) => ({ ...cut, covers: false, sure: 0 }));
+    for (const { key, values, unseen } of this.#lists)
+      if (usable(key)) rate(listCut(filters, key, values, members), 1 - unseen);
+    const likely = rated.sort((a, b) => b.score - a.score).map(({ cut }) => cut);
+    if (!all) return likely;
+    const others = [
+      ...RANGES.map((key) => middleCut(filters, key)),
+      ...[...this.#lists, ...this.#long].map(({ key, values }) => listCut(filters, key, values, members)),
+    ].flatMap((cut) => (cut === undefined ? [] : [{ ...cut, covers: false, sure: 0 }]));
+    return [...likely, ...others.filter(({ key }) => usable(key) && likely.every((cut) => cut.key !== key))];
   }
 
   /** Somebody has several values of it. */
@@ -139,10 +121,15 @@ interface Halves extends Pick<Cut, "key" | "left" | "right"> {
   readonly with: number;
 }
 
+type Span = Readonly<Record<"from" | "to", number>>;
+
+const spanOf = (filters: Filters, key: Range): Span => ({
+  from: Number(filters[`${key}_min`] ?? 0),
+  to: Number(filters[`${key}_max`] ?? Number.POSITIVE_INFINITY),
+});
+
 function rangeCut(filters: Filters, key: Range, members: readonly SegmentMember[]): Halves | undefined {
-  const [lowest, highest] = [`${key}_min`, `${key}_max`] as const;
-  const from = Number(filters[lowest] ?? 0);
-  const to = filters[highest] === undefined ? Number.POSITIVE_INFINITY : Number(filters[highest]);
+  const { from, to } = spanOf(filters, key);
   const numbers = members
     .flatMap(({ values: { [key]: value } }) =>
       typeof value === "number" && value >= from && value <= to ? [value] : [],
@@ -156,37 +143,40 @@ function rangeCut(filters: Filters, key: Range, members: readonly SegmentMember[
   const at = Math.max(below > above ? median - 1 : median, from);
   if (at >= to) return undefined;
   const half = numbers.filter((number) => number <= at).length / numbers.length;
-  return { ...cutAt(filters, key, { from, at, to }), balance: entropy(half), with: numbers.length / members.length };
+  return { ...cutAt(filters, key, at), balance: entropy(half), with: numbers.length / members.length };
 }
 
 /** Where nobody owned tells where to cut. */
 function middleCut(filters: Filters, key: Range): Halves | undefined {
-  const from = Number(filters[`${key}_min`] ?? 0);
-  const to = filters[`${key}_max`] === undefined ? Number.POSITIVE_INFINITY : Number(filters[`${key}_max`]);
+  const { from, to } = spanOf(filters, key);
   const at = Number.isFinite(to) ? Math.floor((from + to) / 2) : from < 256 ? 256 : from * 2;
-  if (from >= to || at > LARGEST) return undefined;
-  return { ...cutAt(filters, key, { from, at, to }), balance: 1, with: 1 };
+  return from >= to || at > LARGEST ? undefined : { ...cutAt(filters, key, at), balance: 1, with: 1 };
 }
 
+/** Nobody has more followers. */
 const LARGEST = 2 ** 31;
 
-function cutAt(
-  filters: Filters,
-  key: Range,
-  { from, at, to }: { readonly from: number; readonly at: number; readonly to: number },
-): Pick<Halves, "key" | "left" | "right"> {
-  const [lowest, highest] = [`${key}_min`, `${key}_max`] as const;
+function cutAt(filters: Filters, key: Range, at: number): Pick<Halves, "key" | "left" | "right"> {
+  const { from, to } = spanOf(filters, key);
+  const between =
+    (least: number, most: number): Piece["holds"] =>
+    ({ values: { [key]: value } }) =>
+      typeof value === "number" && value >= least && value <= most;
   return {
     key,
-    left: {
-      filters: { ...filters, [lowest]: from, [highest]: at },
-      holds: ({ values: { [key]: value } }) => typeof value === "number" && value >= from && value <= at,
-    },
-    right: {
-      filters: { ...filters, [lowest]: at + 1 },
-      holds: ({ values: { [key]: value } }) => typeof value === "number" && value > at && value <= to,
-    },
+    left: { filters: { ...filters, [`${key}_min`]: from, [`${key}_max`]: at }, holds: between(from, at) },
+    right: { filters: { ...filters, [`${key}_min`]: at + 1 }, holds: between(at + 1, to) },
   };
+}
+
+/** How many of them have each value. */
+function timesOf(key: List, members: readonly SegmentMember[]): Map<string, number> {
+  const times = new Map<string, number>();
+  for (const { values } of members) {
+    const value = values[key];
+    if (typeof value === "string") times.set(value, (times.get(value) ?? 0) + 1);
+  }
+  return times;
 }
 
 function listCut(
@@ -198,28 +188,23 @@ function listCut(
   const own = filters[key];
   const values = Array.isArray(own) ? (own as readonly string[]) : own === undefined ? all : [];
   if (values.length < 2) return undefined;
-  const people = new Map<string, number>();
-  for (const member of members) {
-    const value = member.values[key];
-    if (typeof value === "string") people.set(value, (people.get(value) ?? 0) + 1);
+  const times = timesOf(key, members);
+  const peopleOf = (value: string): number => times.get(value) ?? 0;
+  const [left, right] = [
+    { values: [] as string[], people: 0 },
+    { values: [] as string[], people: 0 },
+  ];
+  for (const value of [...values].sort((a, b) => peopleOf(b) - peopleOf(a) || (a < b ? -1 : 1))) {
+    const side = left.people <= right.people ? left : right;
+    side.values.push(value);
+    side.people += peopleOf(value) + 0.01;
   }
-  const [left, right]: [string[], string[]] = [[], []];
-  let [here, there] = [0, 0];
-  for (const value of [...values].sort((a, b) => (people.get(b) ?? 0) - (people.get(a) ?? 0) || (a < b ? -1 : 1))) {
-    const weight = (people.get(value) ?? 0) + 0.01;
-    if (here <= there) {
-      left.push(value);
-      here += weight;
-    } else {
-      right.push(value);
-      there += weight;
-    }
-  }
-  const half = (some: readonly string[]): Piece => {
+  const half = ({ values: some }: { readonly values: readonly string[] }): Piece => {
     const among = new Set(some);
     return { filters: { ...filters, [key]: some }, holds: ({ values: own }) => among.has(String(own[key])) };
   };
-  return { key, balance: entropy(here / (here + there)), with: 1, left: half(left), right: half(right) };
+  const balance = entropy(left.people / (left.people + right.people));
+  return { key, balance, with: 1, left: half(left), right: half(right) };
 }
 
 const entropy = (share: number): number =>

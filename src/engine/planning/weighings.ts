@@ -1,3 +1,5 @@
+import { groupsBy } from "./question.ts";
+
 /** A whole number from 0 to `most`, that is not known. */
 export interface Unknown {
   readonly most: number;
@@ -120,9 +122,9 @@ function layout(unknowns: readonly Unknown[]): Omit<Place, "chosen">[] {
 function solve(unknowns: readonly Unknown[], places: readonly Place[], sums: readonly number[]): number[] | undefined {
   const rest = [0, ...sums];
   const found = new Array<number>(unknowns.length).fill(0);
-  const bySubset = new Map<number, Place[]>();
-  for (const place of places) bySubset.set(place.subset, [...(bySubset.get(place.subset) ?? []), place]);
-  for (const [subset, here] of [...bySubset].sort(([a], [b]) => bitsOf(b) - bitsOf(a))) {
+  for (const [subset, here] of [...groupsBy(places, (place) => place.subset)].sort(
+    ([a], [b]) => bitsOf(b) - bitsOf(a),
+  )) {
     let digits = 0;
     for (let at = subset; at !== 0; at = (at - 1) & subset) digits += (bitsOf(at) % 2 === 1 ? 1 : -1) * (rest[at] ?? 0);
     for (const { unknown, factor, chosen } of here.sort((a, b) => b.factor - a.factor)) {

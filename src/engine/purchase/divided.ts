@@ -1,7 +1,8 @@
 import type { Filters } from "../../shared/contract/filters.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
-import { divide, type Parts, UnsoundCountsError } from "../planning/parts.ts";
+import { divide, type Parts } from "../planning/parts.ts";
+import { UnsoundCountsError } from "../planning/question.ts";
 import type { Plan, Target } from "../runs/plan.ts";
 import { unsoundRun } from "./failures.ts";
 import type { Offer } from "./quote.ts";
@@ -76,7 +77,7 @@ export async function dividedParts(
     return (await seller.client.count(filters, interrupted)).count;
   };
   try {
-    const found = await divide(segment, total, wall, count, wanted);
+    const found = await divide({ filters: segment, count: total }, wall, count, wanted);
     onNotice(`${counted(found.parts.length, "part")} by ${counted(counts, "free count")}`);
     return found;
   } catch (error) {
