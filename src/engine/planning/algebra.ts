@@ -87,21 +87,16 @@ function joinOne(a: Segment, b: Segment): Segment | undefined {
   return values.length > MAX_VALUES_PER_KEY ? undefined : { ...a, [spec.key]: values };
 }
 
-export function joinedFilters(segments: readonly Segment[]): readonly Segment[] {
-  const found: Segment[] = [];
-  for (const segment of segments) {
-    let next = segment;
-    for (let at = 0; at < found.length; at++) {
-      const one = joinOne(found[at] ?? {}, next);
-      if (one === undefined) continue;
-      next = one;
-      found.splice(at, 1);
-      // A larger one may now take in an earlier one.
-      at = -1;
-    }
-    found.push(next);
+export const joinedFilters = (segments: readonly Segment[]): readonly Segment[] =>
+  segments.reduce<readonly Segment[]>(joinedTo, []);
+
+/** A larger one may take in another. */
+function joinedTo(found: readonly Segment[], next: Segment): readonly Segment[] {
+  for (const [at, one] of found.entries()) {
+    const both = joinOne(one, next);
+    if (both !== undefined) return joinedTo(found.toSpliced(at, 1), both);
   }
-  return found;
+  return [...found, next];
 }
 
 /** All values of a key in a segment; undefined where nobody can tell. */
@@ -133,12 +128,10 @@ async function butNot(
   const isMet = (value: string): boolean =>
     spec.match === "prefix"
       ? wanted.some((prefix) => beginsWith(value, prefix))
-      : wanted.includes(normalOf(key, value));
+      : wanted.includes(key === "department" ? value : normalForm(value));
   const rest = values.filter((value) => !isMet(value));
   return rest.length === 0 ? "nobody" : { ...segment, [listKey]: rest };
 }
-
-const normalOf = (key: FilterKey, value: string): string => (key === "department" ? value : normalForm(value));
 
 /**
  * Parts that share nobody: of those who meet the first conditions of `other`, who does not meet the next. Who has no

@@ -77,18 +77,13 @@ const MOST_NEW = 48;
 const LEAST_PEOPLE = 24;
 const TIMES = 2;
 
-interface Rehearsed {
-  readonly calls: number;
-  readonly untold: number;
-}
-
 interface Allowed {
   readonly callsPerCredit: number;
   readonly spare: number;
 }
 
 /** Finds it out by doing it: some of the owned are taken for new and looked for by counts that are made here. */
-async function rehearse(look: Look, allowed: Allowed): Promise<Rehearsed> {
+async function rehearse(look: Look, allowed: Allowed): Promise<Pick<Cost, "calls" | "untold">> {
   const { total, others, members, listSize } = look;
   const isKnown = members.every(({ known }) => known);
   const names = isKnown ? 0 : Math.ceil(members.length / Math.min(listSize, MOST_NAMED)) + 15;
@@ -123,7 +118,7 @@ async function play(
   fresh: number,
   { segment, listSize }: Look,
   { callsPerCredit, spare }: Allowed,
-): Promise<Rehearsed> {
+): Promise<Pick<Cost, "calls" | "untold">> {
   const owned = cast.slice(fresh);
   const counts = new OwnCounts(cast, segment, listSize);
   const input = {

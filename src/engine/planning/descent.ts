@@ -24,16 +24,13 @@ export interface Leaf {
   readonly fresh: number;
 }
 
-interface Within {
-  readonly filters: Filters;
-  readonly rows: number;
-}
+type Within = readonly { readonly filters: Filters; readonly rows: number }[];
 
 export interface Descent {
   /** Those with the fewest owned people for each new one first. */
   readonly leaves: readonly Leaf[];
   /** New people in no leaf, why, and the smallest parts that hold them. */
-  readonly unreached: readonly { readonly where: string; readonly count: number; readonly within: readonly Within[] }[];
+  readonly unreached: readonly { readonly where: string; readonly count: number; readonly within: Within }[];
   /** People who may be in two leaves, at most. */
   readonly overlap: number;
   /** New people beyond the rows that may be bought. */
@@ -89,7 +86,7 @@ class Search {
   readonly #mostOwned: number;
   readonly #leaves: Bought[] = [];
   readonly #stuck: Left[] = [];
-  readonly #unreached: { where: string; count: number; within: Within[] }[] = [];
+  readonly #unreached: { where: string; count: number; within: Within[number][] }[] = [];
   #fresh = 0;
   #overlap = 0;
   #beyond = 0;

@@ -1,18 +1,5 @@
-import { DEPARTMENTS, SENIORITY_LEVELS } from "../../shared/contract/departments.ts";
-import type { FilterKey } from "../../shared/contract/filters.ts";
+import { knownValues } from "../../shared/contract/filters.ts";
 import { isWithin, joinedFilters, meet, minus, type Segment, sameText, type ValuesOf } from "./algebra.ts";
-
-export type CountOf = (segment: Segment) => Promise<number>;
-
-interface SetPart {
-  readonly segment: Segment;
-  readonly count: number;
-}
-
-export interface SetParts {
-  readonly parts: readonly SetPart[];
-  readonly overlap: number;
-}
 
 /** Nothing that filters say takes the people of both out of the first. */
 export class InseparableError extends Error {
@@ -26,20 +13,18 @@ export class InseparableError extends Error {
   }
 }
 
-const KNOWN: { readonly [key in FilterKey]?: readonly string[] } = {
-  department: DEPARTMENTS,
-  seniority_level: SENIORITY_LEVELS,
-};
-
 /** Each segment is counted once. */
 export class Sets {
   readonly #counts = new Map<string, Promise<number>>();
-  readonly #count: CountOf;
+  readonly #count: (segment: Segment) => Promise<number>;
   readonly #valuesOf: ValuesOf;
 
-  constructor(count: CountOf, valuesOf: ValuesOf) {
+  constructor(count: (segment: Segment) => Promise<number>, valuesOf: ValuesOf) {
     this.#count = count;
-    this.#valuesOf = async (segment, key) => (await valuesOf(segment, key)) ?? KNOWN[key];
+    this.#valuesOf = async (segment, key) => {
+      const known = knownValues(key);
+      return (await valuesOf(segment, key)) ?? (known.length === 0 ? undefined : known);
+    };
   }
 
   count(segment: Segment | undefined): Promise<number> {
@@ -74,21 +59,22 @@ export class Sets {
     if (shared === all || isWithin(segment, other)) return [];
     const pieces = await minus(segment, other, this.#valuesOf);
     if (pieces === undefined) return undefined;
-    let sum = 0;
-    const filled: Segment[] = [];
-    for (const piece of pieces) {
-      const here = await this.count(piece);
-      sum += here;
-      if (here > 0) filled.push(piece);
-    }
-    return sum === all - shared ? filled : undefined;
+    const filled = await this.#filled(pieces);
+    const sum = filled.reduce((people, { count }) => people + count, 0);
+    return sum === all - shared ? filled.map((piece) => piece.segment) : undefined;
+  }
+
+  async #filled(segments: readonly Segment[]) {
+    const each: { readonly segment: Segment; readonly count: number }[] = [];
+    for (const segment of segments) each.push({ segment, count: await this.count(segment) });
+    return each.filter(({ count }) => count > 0);
   }
 
   /**
    * Parts share somebody only where no filter takes one from the other: at most `overlap`. @throws InseparableError
    * where people of `except` cannot be left out
    */
-  async parts(segments: readonly Segment[], except: readonly Segment[]): Promise<SetParts> {
+  async parts(segments: readonly Segment[], except: readonly Segment[]) {
     let found: Segment[] = [];
     for (const segment of joinedFilters(segments)) found = await this.#added(found, segment);
     for (const other of joinedFilters(except)) {
@@ -102,12 +88,11 @@ export class Sets {
       }
       found = rest;
     }
-    const parts: SetPart[] = [];
-    for (const segment of found) {
-      const count = await this.count(segment);
-      if (count > 0) parts.push({ segment, count });
-    }
-    return { parts, overlap: await this.#overlapOf(found) };
+    const parts = await this.#filled(found);
+    let overlap = 0;
+    for (const [index, part] of found.entries())
+      for (const other of found.slice(index + 1)) overlap += await this.count(meet(part, other));
+    return { parts, overlap };
   }
 
   /** What they share is taken from the new one, or where that cannot be said from the old. */
@@ -133,12 +118,5 @@ export class Sets {
       if (!isPlaced) found.push(piece);
     }
     return found;
-  }
-
-  async #overlapOf(parts: readonly Segment[]): Promise<number> {
-    let sum = 0;
-    for (const [index, part] of parts.entries())
-      for (const other of parts.slice(index + 1)) sum += await this.count(meet(part, other));
-    return sum;
   }
 }
