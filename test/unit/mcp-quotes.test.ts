@@ -1,7 +1,7 @@
 import * as sdk from "@modelcontextprotocol/server";
 import { afterEach, expect, test, vi } from "vitest";
 import { questionCodec } from "../../src/app/agents/consent.ts";
-import { QUOTE_MS, QuoteBook } from "../../src/app/agents/quotes.ts";
+import { QUOTE_MS, QuoteBook } from "../../src/app/agents/world.ts";
 
 const offered = {} as Parameters<QuoteBook["keep"]>[0];
 

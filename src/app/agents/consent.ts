@@ -11,9 +11,7 @@ import { spokenTarget } from "../../engine/runs/plan.ts";
 import { creditsText, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { counted, harmlessLine } from "../../shared/contract/text.ts";
 import { type CliError, declined } from "../../shared/errors.ts";
-import type { HeldQuote } from "./quotes.ts";
-import { QUOTE_MS } from "./quotes.ts";
-import { type AgentWorld, leftOf, useOf } from "./world.ts";
+import { type AgentWorld, type HeldQuote, leftOf, QUOTE_MS, useOf } from "./world.ts";
 
 type Sdk = typeof import("@modelcontextprotocol/server");
 

@@ -1,7 +1,11 @@
+import { lstat, realpath } from "node:fs/promises";
+import { join } from "node:path";
 import { costsOf } from "../../engine/client/types.ts";
 import { stateDir } from "../../engine/connections/paths.ts";
 import { libraryPath } from "../../engine/library/library.ts";
 import { openLibrary, type Shelf } from "../../engine/library/take-in.ts";
+import { distinctPages, kindOf } from "../../engine/output/distinct.ts";
+import { chooseForm } from "../../engine/output/formats.ts";
 import { spokenTarget } from "../../engine/runs/plan.ts";
 import type { RunSummary } from "../../engine/runs/run-store.ts";
 import { FACET_KEYS, isFacetKey } from "../../shared/contract/facets.ts";
@@ -16,15 +20,19 @@ import { creditsOrNull, creditsToNumber, priceOf } from "../../shared/contract/m
 import { nearest } from "../../shared/contract/suggest.ts";
 import { echo, harmlessLine } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
+import { parseFields } from "../../shared/rows/columns.ts";
+import { nowhere } from "../buy/order.ts";
 import { ARGUMENTS, hintsFor, Questions } from "../count/hints.ts";
-import { inert } from "./rows.ts";
+import { openRuns } from "../keep/store.ts";
+import { renderingOf, writePages } from "../keep/write-pages.ts";
+import { DEFAULT_LIMIT, inert, readRows, THIRD_PARTY } from "./rows.ts";
 import { type Given, RUNS_MOST } from "./schemas.ts";
 import { filtersOfTool } from "./targets.ts";
-import { type AgentWorld, budgetDocument, runsOf, withService } from "./world.ts";
+import { type AgentWorld, budgetDocument, runNamed, withService } from "./world.ts";
 
-export async function accountTool(world: AgentWorld, signal: AbortSignal) {
-  return await withService(world, signal, async ({ client, keyMode }) => {
-    const account = await client.account(signal);
+export async function accountTool(world: AgentWorld) {
+  return await withService(world, async ({ client, keyMode }) => {
+    const account = await client.account(world.context.interrupted);
     const mode = account.keyMode ?? keyMode ?? null;
     return {
       balance: creditsOrNull(account.balance),
@@ -43,18 +51,15 @@ export async function accountTool(world: AgentWorld, signal: AbortSignal) {
   });
 }
 
-export async function countTool(
-  { filters: input, by, top = 10 }: Given<"count_people">,
-  world: AgentWorld,
-  signal: AbortSignal,
-) {
+export async function countTool({ filters: input, by, top = 10 }: Given<"count_people">, world: AgentWorld) {
+  const { interrupted: signal } = world.context;
   const { canonical, filters } = filtersOfTool(input);
   if (by !== undefined && !isFacetKey(by))
     throw usageError(
       `"${echo(by)}" is no key to count by; one of ${FACET_KEYS.join(", ")}`,
       near(by, FACET_KEYS) ?? "leave by out to count the segment as a whole",
     );
-  return await withService(world, signal, async ({ client, keyMode, serviceId }) => {
+  return await withService(world, async ({ client, keyMode, serviceId }) => {
     const { count, cached, asOf } = await client.count(filters, signal);
     const { costs, keyMode: told } = await client.account(signal);
     const owned = await ownedOf(canonical, { serviceId, mode: told ?? keyMode ?? "live" }, world);
@@ -92,7 +97,7 @@ async function ownedOf(
 ): Promise<number | null> {
   const path = libraryPath(stateDir(world.context), serviceId, mode);
   try {
-    const opened = await openLibrary({ path, serviceId, mode }, runsOf(world));
+    const opened = await openLibrary({ path, serviceId, mode }, openRuns(world.context));
     if (opened === undefined) return 0;
     try {
       return opened.library.count(canonical);
@@ -113,11 +118,7 @@ const near = (text: string, names: readonly string[]): string | undefined => {
 
 const VALUES_MOST = 50;
 
-export async function describeTool(
-  { key, prefix }: { readonly key?: string; readonly prefix?: string },
-  world: AgentWorld,
-  signal: AbortSignal,
-) {
+export async function describeTool({ key, prefix }: Given<"describe_filters">, world: AgentWorld) {
   const spec = key === undefined ? undefined : filterSpec(key);
   if (key !== undefined && spec === undefined)
     throw usageError(
@@ -137,8 +138,8 @@ export async function describeTool(
   }
   const name = spec.key;
   if (!isFacetKey(name)) return { keys };
-  return await withService(world, signal, async ({ client }) => {
-    const facet = await client.facets({}, name, { limit: VALUES_MOST, prefix, signal });
+  return await withService(world, async ({ client }) => {
+    const facet = await client.facets({}, name, { limit: VALUES_MOST, prefix, signal: world.context.interrupted });
     if (facet === undefined || !facet.exact) return { keys };
     const values = facet.values.map(({ value, count }) => ({ value: harmlessLine(value), count }));
     return { keys: [{ ...only, values }] };
@@ -157,7 +158,7 @@ const runDocument = (run: RunSummary) => ({
 
 /** Runs of this user, the newest first: `next` is where the following call goes on. */
 export async function runsTool({ state, limit = RUNS_MOST, after }: Given<"runs">, world: AgentWorld) {
-  const store = runsOf(world);
+  const store = openRuns(world.context);
   const ids = await store.ids();
   const from = after === undefined ? 0 : ids.indexOf(await store.resolve(after)) + 1;
   const runs: ReturnType<typeof runDocument>[] = [];
@@ -170,4 +171,54 @@ export async function runsTool({ state, limit = RUNS_MOST, after }: Given<"runs"
     runs.push(runDocument(summary));
   }
   return { runs };
+}
+
+/** Rows of a run that is owned. Asks nobody. @throws CliError exit 2 */
+export async function readRowsTool(given: Given<"read_rows">, world: AgentWorld) {
+  const { run: name, fields, where, offset = 0, limit = DEFAULT_LIMIT } = given;
+  const run = await runNamed(name, world);
+  const wanted = { fields, where: where && filtersOfTool(where).canonical, offset, limit, twice: true };
+  const { rows, total, next, cut } = await readRows(run, wanted, world.positions);
+  return {
+    ...{ run: run.id, source: THIRD_PARTY, rows, total },
+    ...(next === undefined ? {} : { next }),
+    ...(cut.length === 0 ? {} : { cut }),
+  };
+}
+
+const NEW = { overwrite: false, allowEmpty: true, minRows: undefined, maxShrink: undefined };
+
+/** Writes a run to the one folder that a person gave, and never over something. @throws CliError exit 2 */
+export async function exportTool({ run: name, format, fields, file }: Given<"export_run">, world: AgentWorld) {
+  const { context, out } = world;
+  if (out === undefined) throw usageError("nothing can be written: the server was started without --out");
+  const run = await runNamed(name, world);
+  const path = await pathIn(out, file ?? `${run.id}.${format}`);
+  const view = {
+    ...chooseForm(format, path, false),
+    ...{ fields: fields && parseFields(fields.join(",")), excel: false, raw: false },
+  };
+  const pages = () => distinctPages(run);
+  const rendering = await renderingOf(pages, kindOf(run), view);
+  const writing = { output: path, stream: nowhere(), rendering, guard: NEW, name: `${run.id}-mcp` };
+  const written = await writePages(pages, writing, context);
+  return { path, rows: written.rows, sha256: written.file?.sha256 ?? "" };
+}
+
+/** @throws CliError exit 2 where the name leads out of the folder, or to something that is there */
+async function pathIn(folder: string, name: string): Promise<string> {
+  if (!/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$/.test(name))
+    throw usageError(
+      `"${echo(name)}" is no plain file name: it goes into the folder of --out and nowhere else`,
+      "letters, digits, dots, hyphens and underscores",
+    );
+  const path = join(await realpath(folder), name);
+  const there = await lstat(path).catch(() => undefined);
+  if (there !== undefined)
+    throw usageError(
+      `${name} ${there.isSymbolicLink() ? "is a link" : "exists"} in the folder of --out, and stays as it is`,
+      "give another name with file",
+      "file_exists",
+    );
+  return path;
 }

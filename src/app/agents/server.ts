@@ -6,17 +6,18 @@ import type {
   McpServerFactory,
   ServerContext,
 } from "@modelcontextprotocol/server";
+import { nearest } from "../../shared/contract/suggest.ts";
 import { echo, harmless, harmlessJson, whole } from "../../shared/contract/text.ts";
 import { CliError, EXIT } from "../../shared/errors.ts";
+import type { JsonSchema } from "../../shared/schema/build.ts";
 import { filterFileSchema } from "../../shared/schema/filters.ts";
 import { packageVersion } from "../../shared/version.ts";
 import { failureOf } from "../failures.ts";
-import { argumentProblem } from "./arguments.ts";
 import { type QuestionCodec, questionCodec } from "./consent.ts";
 import { readRows } from "./rows.ts";
-import { ROWS_MOST, toolSchema } from "./schemas.ts";
+import { ROWS_MOST, type ToolName, toolSchema } from "./schemas.ts";
 import { budgetText, resultOf, type Told, type Tool, toolsOf } from "./tools.ts";
-import { type AgentWorld, budgetDocument, runsOf, withService } from "./world.ts";
+import { type AgentWorld, budgetDocument, runNamed, withService, worldOfCall } from "./world.ts";
 
 export type Sdk = typeof import("@modelcontextprotocol/server");
 export type Validators = typeof import("@modelcontextprotocol/server/validators/ajv");
@@ -62,7 +63,7 @@ export function serverFactory(
         requestState: { verify: codec.verify },
       },
     );
-    for (const tool of toolsOf(world)) addTool(tool, { sdk, server, codec, world, work, validator });
+    for (const [name, tool] of toolsOf(world)) addTool(name, tool, { sdk, server, codec, world, work, validator });
     addResources(sdk, server, world);
     return server;
   };
@@ -77,20 +78,19 @@ interface Parts {
   readonly validator: InstanceType<Validators["AjvJsonSchemaValidator"]>;
 }
 
-function addTool(tool: Tool, { sdk, server, codec, world, work, validator }: Parts): void {
-  const { input, checked, output } = toolSchema(tool.name);
+function addTool(name: ToolName, tool: Tool, { sdk, server, codec, world, work, validator }: Parts): void {
+  const { input, checked, output } = toolSchema(name);
   const call = async (given: unknown, ctx: ServerContext): Promise<CallToolResult | InputRequiredResult> => {
     try {
-      const told = await work.watch(
-        tool.call((given ?? {}) as never, { sdk, codec, server: server.server, ctx, world }),
-      );
+      const asking = { sdk, codec, server: server.server, ctx, world: worldOfCall(world, ctx.mcpReq.signal) };
+      const told = await work.watch(tool.call((given ?? {}) as never, asking.world, asking));
       return isTold(told) ? resultOf(told) : told;
     } catch (error) {
       return refused(failureOf(error));
     }
   };
   server.registerTool(
-    tool.name,
+    name,
     {
       title: tool.title,
       description: tool.description,
@@ -119,6 +119,27 @@ function addTool(tool: Tool, { sdk, server, codec, world, work, validator }: Par
   );
 }
 
+/** What a validator's words leave out: which argument is none of the tool's, and what a choice is from. @param schema of the tool's input */
+function argumentProblem(given: unknown, schema: JsonSchema): string | undefined {
+  if (typeof given !== "object" || given === null) return undefined;
+  const properties = schema.properties as Readonly<Record<string, JsonSchema>>;
+  const names = Object.keys(properties);
+  for (const [name, value] of Object.entries(given)) {
+    const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (property === undefined) {
+      const near = nearest(name, names);
+      const meant = near === undefined ? "" : ` (did you mean ${near}?)`;
+      const valid = names.length === 0 ? "the tool takes none" : `valid arguments: ${names.join(", ")}`;
+      return `unknown argument: ${echo(name)}${meant}; ${valid}`;
+    }
+    const choices = property.enum as readonly string[] | undefined;
+    if (choices === undefined || choices.includes(value as string)) continue;
+    const said = typeof value === "string" ? `"${echo(value)}"` : "this";
+    return `${name} is one of ${choices.join(", ")}, not ${said}`;
+  }
+  return undefined;
+}
+
 const isTold = (told: Told | InputRequiredResult): told is Told => "structured" in told;
 
 /** A failure as sentences: what, why, what helps. Never a stack trace. */
@@ -142,7 +163,7 @@ function offsetOf(text: string, { ProtocolError }: Sdk): number {
 
 /** Whether the key in use is a test key, by what it looks like: nobody is asked. Where there is no key, it is none. */
 const isTestKey = (world: AgentWorld): Promise<boolean> =>
-  withService(world, world.context.interrupted, async ({ keyMode }) => keyMode === "test").catch(() => false);
+  withService(world, async ({ keyMode }) => keyMode === "test").catch(() => false);
 
 function addResources(sdk: Sdk, server: McpServer, world: AgentWorld): void {
   const of = (uri: URL, text: string, mimeType = JSON_TYPE) => ({ contents: [{ uri: uri.href, mimeType, text }] });
@@ -158,7 +179,7 @@ function addResources(sdk: Sdk, server: McpServer, world: AgentWorld): void {
   );
   const run = async (uri: URL, id: unknown) => {
     try {
-      return await runsOf(world).open(await runsOf(world).resolve(String(id)));
+      return await runNamed(String(id), world);
     } catch (error) {
       if (error instanceof CliError && error.exitCode === EXIT.usage) {
         throw new sdk.ResourceNotFoundError(uri.href, harmless(error.message));

@@ -1,12 +1,15 @@
-import { stateDir } from "../../engine/connections/paths.ts";
-import { Disk } from "../../engine/runs/disk.ts";
-import { RunStore } from "../../engine/runs/run-store.ts";
+import { randomBytes } from "node:crypto";
+import type { Quote } from "../../engine/purchase/quote.ts";
+import type { Receipt } from "../../engine/purchase/receipt.ts";
+import type { Target } from "../../engine/runs/plan.ts";
+import type { RunReader } from "../../engine/runs/run.ts";
 import type { RunSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
 import { type Credits, creditsToNumber, ZERO } from "../../shared/contract/money.ts";
-import { type Budget, type BudgetUse, budgetUse } from "../jobs/named-budget.ts";
+import { usageError } from "../../shared/errors.ts";
+import { type Budget, type BudgetUse, budgetUse } from "../jobs/budget.ts";
+import { openRuns } from "../keep/store.ts";
 import { type Connecting, inSession, type Session, type SessionEvents } from "../session.ts";
-import type { QuoteBook } from "./quotes.ts";
 import type { RowPositions } from "./rows.ts";
 
 export const PERIODS = ["day", "session", "total"] as const;
@@ -35,13 +38,28 @@ export interface AgentWorld {
   readonly positions: RowPositions;
 }
 
+/** The world of one call: it ends with the server, and with the call. */
+export function worldOfCall(world: AgentWorld, signal: AbortSignal): AgentWorld {
+  const interrupted = AbortSignal.any([world.context.interrupted, signal]);
+  return { ...world, context: Object.create(world.context, { interrupted: { value: interrupted } }) as Context };
+}
+
+/** Runs a call with a session of its own. */
+export const withService = <T>(
+  { connecting, context, events }: AgentWorld,
+  run: (session: Session) => Promise<T>,
+): Promise<T> => inSession(context, connecting, events, run);
+
+/** A run by its name, or the start of it. @throws CliError exit 2 */
+export async function runNamed(name: string, { context }: AgentWorld): Promise<RunReader> {
+  const store = openRuns(context);
+  return await store.open(await store.resolve(name));
+}
+
 const DAY_MS = 86_400_000;
 
-export const runsOf = ({ context }: Pick<AgentWorld, "context">): RunStore =>
-  new RunStore(stateDir(context), new Disk());
-
 /** The budget of a key's mode: simulated credits of a test key and real ones never add up. */
-export function budgetOf({ name, per }: NamedBudget, cap: Credits, world: AgentWorld, isTest: boolean): Budget {
+export function budgetOf({ cap, name, per }: NamedBudget, world: AgentWorld, isTest: boolean): Budget {
   const now = world.context.now();
   const since = { day: now - (now % DAY_MS), session: world.startedAt, total: 0 }[per];
   const counts = ({ budgets, key_mode }: RunSpend): boolean =>
@@ -49,10 +67,11 @@ export function budgetOf({ name, per }: NamedBudget, cap: Credits, world: AgentW
   return { cap, since, counts };
 }
 
-export async function useOf(world: AgentWorld, isTest: boolean): Promise<BudgetUse | undefined> {
-  const { budget, context } = world;
-  return budget === undefined ? undefined : await budgetUse(budgetOf(budget, budget.cap, world, isTest), context);
-}
+export const useOf = async (world: AgentWorld, isTest: boolean): Promise<BudgetUse | undefined> =>
+  world.budget && (await budgetUse(budgetOf(world.budget, world, isTest), world.context));
+
+export const leftOf = async (world: AgentWorld, isTest: boolean): Promise<Credits> =>
+  (await useOf(world, isTest))?.left ?? ZERO;
 
 /** The budget as a tool tells it; null where there is none. */
 export async function budgetDocument(world: AgentWorld, isTest: boolean) {
@@ -62,28 +81,101 @@ export async function budgetDocument(world: AgentWorld, isTest: boolean) {
   const now = world.context.now();
   const midnight = new Date(now - (now % DAY_MS) + DAY_MS).toISOString();
   return {
-    name,
-    cap: creditsToNumber(cap),
-    per,
+    ...{ name, cap: creditsToNumber(cap), per },
     spent: creditsToNumber(use.spent),
     left: creditsToNumber(use.left),
     resets_at: per === "day" ? midnight : null,
   };
 }
 
-/** The world of one call: it ends with the server, and with the call. */
-export const withinFolder = ({ context }: Pick<AgentWorld, "context">, signal: AbortSignal): Context =>
-  Object.create(context, { interrupted: { value: AbortSignal.any([context.interrupted, signal]) } }) as Context;
+export const QUOTE_MS = 10 * 60_000;
+/** The oldest goes where there are more: a quote costs nothing to ask for again. */
+const MOST = 500;
 
-/** Runs a call with a session of its own. */
-export const withService = <T>(
-  world: AgentWorld,
-  signal: AbortSignal,
-  run: (session: Session, context: Context) => Promise<T>,
-): Promise<T> => {
-  const context = withinFolder(world, signal);
-  return inSession(context, world.connecting, world.events, (session) => run(session, context));
-};
+/** What was offered: a purchase is this or nothing. */
+export interface Offered {
+  readonly target: Target;
+  readonly quote: Quote;
+  readonly isTest: boolean;
+  /** The unfinished run that it goes on with. */
+  readonly continues: string | undefined;
+  /** How a person buys the same. */
+  readonly command: string;
+  /** Why nobody matches, or nobody one of several values. */
+  readonly hints: readonly string[];
+  /** Buys it. @param start hears which run it is */
+  readonly buy: (
+    within: { readonly budget: string; readonly budgetLeft: Credits },
+    start: (begun: { readonly run: string }) => void,
+    world: AgentWorld,
+  ) => Promise<{ readonly receipt: Receipt; readonly run: string }>;
+}
 
-export const leftOf = async (world: AgentWorld, isTest: boolean): Promise<Credits> =>
-  (await useOf(world, isTest))?.left ?? ZERO;
+export interface HeldQuote extends Offered {
+  readonly id: string;
+  readonly expiresAt: number;
+  /** The question that was asked last, and not yet answered. */
+  asked?: string | undefined;
+}
+
+const gone = (id: string, why: string) =>
+  usageError(`quote ${id} ${why}; nothing was spent`, "ask for a new one with the tool quote", "quote_gone");
+
+/** Quotes of this process: each good for ten minutes and one use, declined ones for none. */
+export class QuoteBook {
+  readonly #quotes = new Map<string, HeldQuote>();
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  keep(offered: Offered): HeldQuote {
+    const quote: HeldQuote = {
+      ...offered,
+      id: `q_${randomBytes(9).toString("base64url")}`,
+      expiresAt: this.#now() + QUOTE_MS,
+    };
+    this.#quotes.set(quote.id, quote);
+    for (const id of this.#quotes.keys()) {
+      if (this.#quotes.size <= MOST) break;
+      this.#quotes.delete(id);
+    }
+    return quote;
+  }
+
+  /** @throws CliError exit 2 where it is not known, used, declined or too old */
+  find(id: string): HeldQuote {
+    const quote = this.#quotes.get(id);
+    if (quote === undefined) throw gone(id.slice(0, 40), "is not known here: it was used, declined, or never given");
+    if (this.#now() < quote.expiresAt) return quote;
+    this.drop(id);
+    throw gone(id, "is older than ten minutes");
+  }
+
+  /** Uses a quote up. @throws CliError as {@link find} */
+  take(id: string): HeldQuote {
+    const quote = this.find(id);
+    this.drop(id);
+    return quote;
+  }
+
+  drop(id: string): void {
+    this.#quotes.delete(id);
+  }
+
+  /** Notes that a person is asked. @returns what the answer has to come with */
+  ask(id: string): string {
+    const question = randomBytes(16).toString("base64url");
+    this.find(id).asked = question;
+    return question;
+  }
+
+  /** Whether this is the question that was asked last; it can be answered once. */
+  answers(id: string, question: string): boolean {
+    const quote = this.#quotes.get(id);
+    if (quote === undefined || quote.asked !== question) return false;
+    quote.asked = undefined;
+    return true;
+  }
+}

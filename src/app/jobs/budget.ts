@@ -1,7 +1,100 @@
-import type { RunSpend } from "../../engine/runs/spend.ts";
-import { type Credits, parseCredits } from "../../shared/contract/money.ts";
+import { join } from "node:path";
+import { stateDir } from "../../engine/connections/paths.ts";
+import { Disk } from "../../engine/runs/disk.ts";
+import { creditsOf } from "../../engine/runs/journal.ts";
+import { acquireLock } from "../../engine/runs/lock.ts";
+import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
+import type { Context } from "../../shared/context.ts";
+import {
+  addCredits,
+  type Credits,
+  credits,
+  formatCreditsGrouped,
+  parseCredits,
+  ZERO,
+} from "../../shared/contract/money.ts";
 import { echo } from "../../shared/contract/text.ts";
-import type { Budget } from "./named-budget.ts";
+import { failureOf } from "../failures.ts";
+
+/** What several purchases may spend together. It is counted in the journals of the runs: no process that ends forgets any of it. */
+export interface Budget {
+  readonly cap: Credits;
+  /** Epoch milliseconds: what was spent before is over. */
+  readonly since: number;
+  readonly counts: (run: RunSpend) => boolean;
+}
+
+export interface BudgetUse {
+  readonly spent: Credits;
+  readonly left: Credits;
+}
+
+/**
+ * What a budget has spent and has left: charged, lost replies included, and what requests without a reply may still have cost.
+ * @param continues a run whose open requests are counted by whoever goes on with it
+ */
+export async function budgetUse(
+  { cap, since, counts }: Budget,
+  context: Context,
+  continues: (run: RunSpend) => boolean | Promise<boolean> = () => false,
+): Promise<BudgetUse> {
+  const { runs } = await readSpend(join(stateDir(context), "runs"), since);
+  const mine = runs.filter(counts);
+  let spent = netOf(mine);
+  for (const run of mine) if (!(await continues(run))) spent = addCredits(spent, creditsOf(run.pending));
+  return { spent, left: credits(cap > spent ? cap - spent : ZERO) };
+}
+
+export interface Turn {
+  /** Folder and name of the lock: whoever counts by the same budget waits for it. */
+  readonly folder: string;
+  readonly name: string;
+  readonly what: string;
+  readonly onWait: () => void;
+  readonly continues?: (run: RunSpend) => boolean | Promise<boolean>;
+  /** What else is said of a purchase that does not fit. */
+  readonly refusal: { readonly period: string; readonly hint: string };
+}
+
+/** Counts and buys in one turn: two at once could each find room for what only one may spend. @throws CliError exit 4 where it does not fit */
+export async function withinBudget<T>(
+  budget: Budget,
+  turn: Turn,
+  context: Context,
+  work: (left: Credits) => Promise<T>,
+): Promise<T> {
+  const { now, sleep, interrupted } = context;
+  await new Disk().makeFolder(turn.folder);
+  const lock = await acquireLock(join(turn.folder, turn.name), {
+    ...{ now, sleep, what: turn.what, onWait: turn.onWait },
+    wait: true,
+    signal: interrupted,
+  });
+  try {
+    const { spent, left } = await budgetUse(budget, context, turn.continues);
+    return await work(left).catch((error: unknown) => {
+      const failure = failureOf(error);
+      if (failure.code !== "over_budget") throw error;
+      const of = `${formatCreditsGrouped(spent)} of ${formatCreditsGrouped(budget.cap)} credits`;
+      throw failure.with({
+        details: [`${of} of ${turn.refusal.period} are spent or at risk`],
+        hint: turn.refusal.hint,
+      });
+    });
+  } finally {
+    await lock.release();
+  }
+}
+
+/** What runs cost: charged, and what lost replies may have cost. */
+export const netOf = (runs: readonly RunSpend[]): Credits =>
+  runs
+    .flatMap(({ days }) => days)
+    .reduce<Credits>(
+      (sum, { settled, uncertain, refunded }) =>
+        addCredits(sum, credits(creditsOf(settled) + creditsOf(uncertain) - creditsOf(refunded))),
+      ZERO,
+    );
 
 /** Reads `2000/month`. @returns credits a calendar month, or what is wrong with it in words */
 export function readBudget(text: string): Credits | string {
@@ -12,18 +105,18 @@ export function readBudget(text: string): Credits | string {
 }
 
 /** The first moment of a calendar month in UTC, as `headcount spend` counts its days. Epoch milliseconds. */
-export function monthStart(now: number): number {
+function monthStart(now: number): number {
   const date = new Date(now);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
 }
 
 /** Credits are of a service and a kind of key: what jobs spend elsewhere is no part of a budget. */
-export interface Till {
+interface Till {
   readonly serviceId: string;
   readonly keyMode: "live" | "test";
 }
 
-export const tillOf = ({ base_url, key_mode }: RunSpend): Till => ({
+const tillOf = ({ base_url, key_mode }: RunSpend): Till => ({
   serviceId: base_url,
   keyMode: key_mode === "test" ? "test" : "live",
 });
@@ -34,3 +127,14 @@ export const monthlyBudget = (cap: Credits, { serviceId, keyMode }: Till, now: n
   since: monthStart(now),
   counts: (run) => run.job !== null && run.base_url === serviceId && tillOf(run).keyMode === keyMode,
 });
+
+/** What jobs have spent in this calendar month (UTC), at each service. */
+export async function spentByJobs(context: Context): Promise<readonly (Till & { readonly spent: Credits })[]> {
+  const { runs } = await readSpend(join(stateDir(context), "runs"), monthStart(context.now()));
+  const ofJobs = runs.filter(({ job, days }) => job !== null && days.length > 0);
+  const tills = new Map(ofJobs.map((run) => [JSON.stringify(tillOf(run)), tillOf(run)]));
+  return [...tills].map(([key, till]) => ({
+    ...till,
+    spent: netOf(ofJobs.filter((run) => JSON.stringify(tillOf(run)) === key)),
+  }));
+}

@@ -7,10 +7,9 @@ import { sha256Of } from "../../engine/output/output.ts";
 import { engineOf } from "../../engine/output/tables/target.ts";
 import type { Receipt } from "../../engine/purchase/receipt.ts";
 import { FILE_MODE } from "../../engine/runs/disk.ts";
-import { creditsOf } from "../../engine/runs/journal.ts";
 import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
-import { addCredits, type Credits, credits, creditsToNumber, ZERO } from "../../shared/contract/money.ts";
+import { type Credits, creditsToNumber } from "../../shared/contract/money.ts";
 import { harmlessLine } from "../../shared/contract/text.ts";
 import { type CliError, EXIT, usageError } from "../../shared/errors.ts";
 import { duration } from "../../shared/numbers.ts";
@@ -18,6 +17,7 @@ import type { Of } from "../../shared/schema/build.ts";
 import type { outcome } from "../../shared/schema/purchase.ts";
 import { failureOf } from "../failures.ts";
 import { enterOwn } from "../keep/places.ts";
+import { netOf } from "./budget.ts";
 
 /** How one export went: a line of `--log`, what `--notify` gets, and what `jobs status` reads (docs/jobs.md, "Log"). */
 export type RunOutcome = Of<typeof outcome>;
@@ -123,16 +123,6 @@ async function spentSince(
   for (const run of runs) if (run.days.length > 0 && (await isMine(run))) mine.push(run);
   return { credits: netOf(mine), run: mine.at(0)?.run };
 }
-
-/** What runs cost: charged, and what lost replies may have cost. */
-export const netOf = (runs: readonly RunSpend[]): Credits =>
-  runs
-    .flatMap(({ days }) => days)
-    .reduce<Credits>(
-      (sum, { settled, uncertain, refunded }) =>
-        addCredits(sum, credits(creditsOf(settled) + creditsOf(uncertain) - creditsOf(refunded))),
-      ZERO,
-    );
 
 /** Log and notice come last: what fails here is said, and changes nothing of what was bought and written. */
 async function tell(outcome: RunOutcome, { log, notify, notifyFailure }: Telling, context: Context): Promise<void> {

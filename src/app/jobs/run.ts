@@ -19,10 +19,9 @@ import { planRefresh, refresh } from "../own/refresh/bring.ts";
 import type { RefreshReceipt } from "../own/refresh/keep.ts";
 import type { RefreshOrder, RefreshPlan } from "../own/refresh/work.ts";
 import { type Connecting, inSession, type Session, type SessionEvents } from "../session.ts";
-import { monthlyBudget } from "./budget.ts";
+import { monthlyBudget, withinBudget } from "./budget.ts";
 import type { Job, JobsFile } from "./file.ts";
 import { appendOutcome, type History, historyOf, jobsFolder, keyOf, lockOf, makeJobFolder } from "./history.ts";
-import { withinBudget } from "./named-budget.ts";
 import { refreshOf, searchOf } from "./order.ts";
 import { type Ended, endedWith, freshness, leftAlone, type RunOutcome, tellOutcome } from "./outcome.ts";
 

@@ -1,9 +1,8 @@
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { CLIENTS, type Client, entryFor, skillText } from "../../app/agents/install.ts";
-import { QuoteBook } from "../../app/agents/quotes.ts";
 import { RowPositions } from "../../app/agents/rows.ts";
-import { type AgentWorld, type NamedBudget, PERIODS, type Period } from "../../app/agents/world.ts";
+import { type AgentWorld, type NamedBudget, PERIODS, type Period, QuoteBook } from "../../app/agents/world.ts";
 import { program } from "../../app/jobs/systemd.ts";
 import { optional } from "../../engine/output/optional.ts";
 import type { Context } from "../../shared/context.ts";

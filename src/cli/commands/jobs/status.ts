@@ -1,7 +1,7 @@
+import { spentByJobs } from "../../../app/jobs/budget.ts";
 import type { Job, JobsFile } from "../../../app/jobs/file.ts";
 import { historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
 import { nextTime } from "../../../app/jobs/schedule.ts";
-import { spentByJobs } from "../../../app/jobs/spending.ts";
 import type { Context } from "../../../shared/context.ts";
 import { type Credits, creditsOrNull, creditsToNumber, formatCreditsGrouped } from "../../../shared/contract/money.ts";
 import { grouped } from "../../../shared/contract/text.ts";

@@ -1,0 +1,128 @@
+import { join } from "node:path";
+import { stateDir } from "../../engine/connections/paths.ts";
+import { isNarrowed, newPeopleIn } from "../../engine/purchase/owned.ts";
+import { rowsToBuy } from "../../engine/purchase/quote.ts";
+import type { Target } from "../../engine/runs/plan.ts";
+import { type Credits, creditsOrNull, creditsToNumber, formatCreditsGrouped } from "../../shared/contract/money.ts";
+import { counted } from "../../shared/contract/text.ts";
+import { CliError, usageError } from "../../shared/errors.ts";
+import { buy, quote } from "../buy/buy.ts";
+import { worldOf } from "../buy/order.ts";
+import { ARGUMENTS, hintsFor, Questions } from "../count/hints.ts";
+import { failureOf } from "../failures.ts";
+import { withinBudget } from "../jobs/budget.ts";
+import { openRuns } from "../keep/store.ts";
+import type { Given } from "./schemas.ts";
+import { personsCommand, targetOf } from "./targets.ts";
+import { type AgentWorld, budgetOf, type HeldQuote, leftOf, withService } from "./world.ts";
+
+/** Free calls that looking for new people may take: an agent waits for them. */
+const LOOKING = { maxCalls: 500 };
+
+interface QuoteRequest {
+  readonly target: Target;
+  readonly limit?: number | undefined;
+  /** Whether what is owned is bought anew. */
+  readonly again?: boolean | undefined;
+}
+
+/** Prices what is wanted as a purchase of it would, and keeps that for ten minutes. Free. @throws CliError */
+export async function quoteFor({ target, limit, again = false }: QuoteRequest, world: AgentWorld): Promise<HeldQuote> {
+  const { context } = world;
+  const wanted = { target, limit, fresh: again, tellOwned: !again, looking: LOOKING };
+  return await withService(world, async (session) => {
+    const quotation = await quote(wanted, worldOf(session, context));
+    const { account, continues, order, quote: offered } = quotation;
+    const questions = new Questions(session.client, context.interrupted, ARGUMENTS);
+    const matches = offered.matches ?? Number.POSITIVE_INFINITY;
+    const { hints } = target.kind === "search" ? await hintsFor(target.filters, matches, questions) : { hints: [] };
+    const bounds = { limit, credits: offered.total, again };
+    return world.quotes.keep({
+      ...{ target: order.target, quote: offered, continues, hints },
+      isTest: account.keyMode === "test",
+      command: personsCommand(order.target, session.connectionName, world.connecting, bounds),
+      buy: (within, start, call) =>
+        withService(call, (buying) =>
+          buy({ ...quotation, order: { ...order, ...within } }, worldOf(buying, call.context), { start }),
+        ),
+    });
+  }).catch((error: unknown) => {
+    if (!(error instanceof CliError) || error.code !== "unbounded_purchase") throw error;
+    throw error.with({ hint: "give profiles, or per_company" });
+  });
+}
+
+/** The tool `quote`. */
+export async function quoteTool(given: Given<"quote">, world: AgentWorld) {
+  const { profiles: limit, again } = given;
+  const held = await quoteFor({ target: targetOf(given), limit, again }, world);
+  const { quote: offered, isTest, target } = held;
+  const left = world.budget === undefined ? undefined : await leftOf(world, isTest);
+  const why = whyNot(held, left);
+  const fresh = (isNarrowed(target) ? newPeopleIn(offered.known) : undefined) ?? Number.MAX_VALUE;
+  return {
+    quote_id: held.id,
+    profiles: Math.min(rowsToBuy(offered), fresh),
+    yours: target.kind === "enrich" ? offered.kept : (offered.known?.owned ?? 0),
+    credits: creditsToNumber(offered.credits),
+    balance_after: creditsOrNull(offered.balanceAfter),
+    budget_left: creditsOrNull(left),
+    allowed: why === undefined,
+    ...(why === undefined ? {} : { why_not: why }),
+    ...(held.hints.length === 0 ? {} : { hints: held.hints }),
+    command: held.command,
+    expires: new Date(held.expiresAt).toISOString(),
+  };
+}
+
+function whyNot({ quote: { balance, credits } }: HeldQuote, left: Credits | undefined): string | undefined {
+  if (left === undefined) return "nothing can be bought here: the server was started without --max-credits";
+  if (credits > left)
+    return `it costs ${formatCreditsGrouped(credits)} credits, and the budget has ${formatCreditsGrouped(left)} left`;
+  if (balance !== undefined && credits > balance)
+    return `it costs ${formatCreditsGrouped(credits)} credits, and the balance is ${formatCreditsGrouped(balance)}`;
+  return undefined;
+}
+
+/** Buys what a quote says, in its turn of the budget. What was paid is in a run by then. @throws CliError */
+export async function buyQuoted(held: HeldQuote, world: AgentWorld) {
+  const { budget, context } = world;
+  if (budget === undefined) throw usageError("nothing can be bought: no --max-credits was given at the start");
+  const { name, per } = budget;
+  const turn = {
+    ...{ folder: join(stateDir(context), "budgets"), name: `${name}.lock`, what: `the budget "${name}"` },
+    onWait: () => undefined,
+    continues: ({ run }: { readonly run: string }) => run === held.continues,
+    refusal: { period: `the budget "${name}" (${per})`, hint: `a person may buy it: ${held.command}` },
+  };
+  return await withinBudget(budgetOf(budget, world, held.isTest), turn, context, async (budgetLeft) => {
+    let begun: string | undefined;
+    const start = ({ run }: { readonly run: string }): void => {
+      begun = run;
+    };
+    try {
+      const { receipt, run } = await held.buy({ budget: name, budgetLeft }, start, world);
+      return { receipt, run, budget_left: creditsToNumber(await leftOf(world, held.isTest)) };
+    } catch (error) {
+      throw begun === undefined ? error : await withWhatIsKept(error, begun, world);
+    }
+  });
+}
+
+/** A failure with what was paid before it: that is kept, and counts in the budget. */
+async function withWhatIsKept(error: unknown, run: string, { context }: AgentWorld): Promise<unknown> {
+  const summary = await openRuns(context)
+    .summary(run)
+    .catch(() => undefined);
+  if (summary === undefined) return error;
+  const failure = failureOf(error);
+  const { rows, settled, uncertain, pending } = summary;
+  const unsure = uncertain > 0n ? `, ${formatCreditsGrouped(uncertain)} uncertain` : "";
+  const open = pending > 0 ? `, ${counted(pending, "request")} without a reply` : "";
+  return failure.with({
+    details: [
+      ...failure.details,
+      `run ${run} keeps ${counted(rows, "row")} for ${formatCreditsGrouped(settled)} credits${unsure}${open}; a new quote for the same goes on with it`,
+    ],
+  });
+}
