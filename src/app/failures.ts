@@ -1,6 +1,7 @@
 import { LostReplyError, ServiceError, WaitTooLongError } from "../engine/client/errors.ts";
 import { shellWord } from "../shared/contract/command-line.ts";
-import { CliError, type CliErrorInit, missingPackage, systemFailure } from "../shared/errors.ts";
+import { CliError, type CliErrorInit, systemFailure } from "../shared/errors.ts";
+import { missingPackage } from "../shared/packages.ts";
 
 export interface CallSite {
   readonly connectionName: string;

@@ -1,4 +1,3 @@
-import { createRequire } from "node:module";
 import { Writable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import type { Command } from "commander";
@@ -7,6 +6,7 @@ import { Child, Overrun } from "../shared/child.ts";
 import type { Context, OutputStream } from "../shared/context.ts";
 import { harmless, harmlessJson } from "../shared/contract/text.ts";
 import { CliError, EXIT, usageError } from "../shared/errors.ts";
+import { packagePath } from "../shared/packages.ts";
 import type { GlobalOptions } from "./options.ts";
 import { pathOf } from "./reading.ts";
 import { describedPath } from "./schemas/all.ts";
@@ -101,7 +101,7 @@ export class JqOutput extends Writable {
   /** @throws CliError exit 2 for an expression that jq does not understand: before the command does anything */
   async begin(expression: string): Promise<void> {
     await optional("jq-wasm", "--jq", import("jq-wasm"), "pipe --json into jq");
-    const data = createRequire(import.meta.url).resolve("jq-wasm");
+    const data = packagePath("jq-wasm");
     this.#jq = new Child({ what: "--jq", text: TEXT, data, signal: this.#soon(), ...BOUNDS });
     const { exitCode, stderr } = await this.#jq.ask({ json: "", expression });
     if (exitCode !== 0) throw notUnderstood(expression, stderr);

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { sampleDir } from "../engine/connections/paths.ts";
 import type { DataFolder } from "../service/admin/data-folder.ts";
 import type { Context, Sample } from "../shared/context.ts";
-import { CliError, missingPackage } from "../shared/errors.ts";
+import { CliError } from "../shared/errors.ts";
+import { missingPackage } from "../shared/packages.ts";
 
 /** Starts the real service on the sample's data folder, which the first one makes. @throws CliError exit 2 without the optional packages */
 export async function startSample(context: Context, notice: (text: string) => void): Promise<Sample> {

@@ -1,38 +1,54 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { createHash } from "node:crypto";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
 import { argv, exit, stderr, stdout } from "node:process";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { NATIVES } from "../shared/packages.ts";
 import { packageRoot } from "../shared/paths.ts";
+import { bundleProgram } from "./program.ts";
 
-// `npm run release`: the tarball to publish. Beside the program it holds npm-shrinkwrap.json (whoever installs it gets the versions
-// that were tested), a bill of materials and the licences. The lock file is the one source of all three.
+// `npm run release`: the two tarballs to publish (docs/dependencies.md). `headcount` holds all JavaScript in its own files, a bill of
+// materials and the licences; `headcount-service` holds no code and brings the natives. Equal sources give equal bytes.
 interface Locked {
   readonly version?: string;
   readonly license?: string;
+  readonly integrity?: string;
   readonly dev?: boolean;
-  readonly peer?: boolean;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 interface Lock {
   readonly packages: Readonly<Record<string, Locked>>;
 }
 interface Manifest {
+  readonly name: string;
   readonly version: string;
-  readonly devDependencies: unknown;
-}
-interface Bill {
-  readonly components: readonly { readonly name: string }[];
+  readonly [field: string]: unknown;
 }
 
-/** Not installed beside the program but part of its files: their notices go with them. */
-const INLINED = ["commander", "fastest-levenshtein", "typebox", "preact", "@preact/signals", "@preact/signals-core"];
+/** The console's page is bundled with these, beside what the program's bundle says of itself. */
+const OF_THE_PAGE = ["preact", "@preact/signals", "@preact/signals-core"];
+const KEYCHAIN = "@napi-rs/keyring";
+/** What a user of the package is told about it; the rest of package.json is the workshop's. */
+const PUBLISHED = [
+  "name",
+  "version",
+  "description",
+  "license",
+  "type",
+  "bin",
+  "engines",
+  "man",
+  "keywords",
+  "repository",
+];
 /** Nothing that asks more of a user than to keep a notice. Another one is looked at by a person first. */
 const KNOWN = /^(?:0BSD|Apache-2\.0|BlueOak-1\.0\.0|BSD-[23]-Clause|ISC|MIT|\(MIT OR CC0-1\.0\))$/;
+const LICENCE_FILE = /^(?:licen[cs]e|copying)(?:[-.].*)?$/i;
 
 const nameOf = (path: string): string => path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
-const isShipped = (path: string, { dev, peer }: Locked): boolean =>
-  path !== "" && ((dev !== true && peer !== true) || INLINED.includes(nameOf(path)));
+const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
+const digest = (algorithm: string, data: string | Buffer): string => createHash(algorithm).update(data).digest("hex");
 
 /** A lock file that was made where a registry held not all platforms would leave others without their binaries, silently. */
 function checkComplete({ packages }: Lock): void {
@@ -47,70 +63,113 @@ function checkComplete({ packages }: Lock): void {
   );
 }
 
-function licences({ packages }: Lock, root: string): string {
-  const shipped = Object.entries(packages).filter(([path, locked]) => isShipped(path, locked));
-  const strange = shipped.filter(([, { license }]) => license === undefined || !KNOWN.test(license));
-  if (strange.length > 0) {
-    throw new Error(
-      `licences to look at: ${strange.map(([path, { license }]) => `${nameOf(path)} (${license})`).join(", ")}`,
-    );
-  }
-  const lines = shipped.map(([path, { license, version }]) => `${nameOf(path)} ${version}  ${license}`);
-  const notices = INLINED.map((name) => {
-    const file = ["LICENSE", "LICENSE.md", "license"]
-      .map((one) => join(root, "node_modules", name, one))
-      .find(existsSync);
-    if (file === undefined) throw new Error(`${name} is part of our files, and its licence is not to be found`);
-    return `\n${"=".repeat(80)}\n${name}, part of this package's files\n\n${readFileSync(file, "utf8").trim()}\n`;
+interface Part extends Locked {
+  readonly name: string;
+  readonly version: string;
+  readonly license: string;
+}
+
+/** The packages whose code is in our files. @throws Error for one whose licence nobody looked at */
+function partsOf({ packages }: Lock, names: Iterable<string>): readonly Part[] {
+  const parts = [...names].sort().map((name) => {
+    // A second version further down has the same licence and its notice.
+    const locked =
+      packages[`node_modules/${name}`] ?? Object.entries(packages).find(([path]) => nameOf(path) === name)?.[1];
+    return { ...locked, name, version: locked?.version ?? "", license: locked?.license ?? "unknown" };
   });
-  return `Packages that headcount installs or holds, and their licences\n\n${[...new Set(lines)].sort().join("\n")}\n${notices.join("")}`;
+  const strange = parts.filter(({ license }) => !KNOWN.test(license));
+  if (strange.length === 0) return parts;
+  throw new Error(`licences to look at: ${strange.map(({ name, license }) => `${name} (${license})`).join(", ")}`);
 }
 
-/** CycloneDX, of what is installed and of what is held in our own files. */
-function billOf(staging: string, { packages }: Lock): string {
-  const options = ["sbom", "--package-lock-only", "--omit", "dev", "--sbom-format", "cyclonedx"];
-  const bill = JSON.parse(execFileSync("npm", options, { cwd: staging, encoding: "utf8", maxBuffer: 2 ** 28 })) as Bill;
-  const listed = new Set(bill.components.map(({ name }) => name));
-  const held = INLINED.filter((name) => !listed.has(name)).map((name) => {
-    const { license, version } = packages[`node_modules/${name}`] as Locked;
-    const ref = `${name}@${version}`;
-    const purl = `pkg:npm/${ref.replace(/^@/, "%40")}`;
-    return { "bom-ref": ref, type: "library", name, version, purl, licenses: [{ license: { id: license } }] };
+function licences(parts: readonly Part[], root: string): string {
+  const notices = parts.map(({ name, license }) => {
+    const folder = join(root, "node_modules", name);
+    const file = existsSync(folder) ? readdirSync(folder).find((one) => LICENCE_FILE.test(one)) : undefined;
+    const text =
+      file === undefined
+        ? `${license}; the package has no file with its text`
+        : readFileSync(join(folder, file), "utf8");
+    return `\n${"=".repeat(80)}\n${name}, part of this package's files\n\n${text.trim()}\n`;
   });
-  return `${JSON.stringify({ ...bill, components: [...bill.components, ...held] }, null, 2)}\n`;
+  const lines = parts.map(({ name, version, license }) => `${name} ${version}  ${license}`);
+  return `Packages whose code is part of headcount's files, and their licences\n\n${lines.join("\n")}\n${notices.join("")}`;
 }
 
-/** The lock without the workshop: npm would install all that stands in it. */
-function shrinkwrapOf(lock: Lock): string {
-  const { devDependencies: _, ...root } = lock.packages[""] as Locked & { readonly devDependencies?: unknown };
-  const installed = Object.entries(lock.packages).filter(([path, { dev, peer }]) => path !== "" && !dev && !peer);
-  return `${JSON.stringify({ ...lock, packages: { "": root, ...Object.fromEntries(installed) } }, null, 2)}\n`;
+/** CycloneDX 1.5. Its serial number comes from its content: the same sources give the same bill. */
+function billOf({ name, version }: Manifest, parts: readonly Part[]): string {
+  const components = parts.map((part) => ({
+    type: "library",
+    "bom-ref": `${part.name}@${part.version}`,
+    name: part.name,
+    version: part.version,
+    purl: `pkg:npm/${part.name.replace(/^@/, "%40")}@${part.version}`,
+    licenses: [part.license.startsWith("(") ? { expression: part.license } : { license: { id: part.license } }],
+    ...(part.integrity?.startsWith("sha512-") && {
+      hashes: [{ alg: "SHA-512", content: Buffer.from(part.integrity.slice(7), "base64").toString("hex") }],
+    }),
+  }));
+  const metadata = { component: { type: "application", name, version, purl: `pkg:npm/${name}@${version}` } };
+  const hash = digest("sha256", JSON.stringify([metadata, components]));
+  const serial = hash.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, "$1-$2-5$3-8$4-$5");
+  return json({
+    bomFormat: "CycloneDX",
+    specVersion: "1.5",
+    serialNumber: `urn:uuid:${serial}`,
+    version: 1,
+    metadata,
+    components,
+  });
 }
 
-/** Makes the tarball of a folder that is built. @returns its path */
-function release(root: string, out: string): string {
+/** Packs a folder. @returns the tarball's path */
+function pack(folder: string, out: string): string {
+  const options = ["pack", "--silent", "--ignore-scripts", "--pack-destination", out];
+  return join(out, execFileSync("npm", options, { cwd: folder, encoding: "utf8" }).trim());
+}
+
+/** Makes both tarballs of a checkout that is built, and their sums. @returns the tarballs' paths */
+async function release(root: string, out: string): Promise<readonly string[]> {
   const lock = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) as Lock;
   checkComplete(lock);
+  const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest;
+  const pinned = (names: readonly string[]): Record<string, string | undefined> =>
+    Object.fromEntries(names.map((name) => [name, lock.packages[`node_modules/${name}`]?.version]));
   rmSync(out, { recursive: true, force: true });
-  mkdirSync(out, { recursive: true });
-  execFileSync("npm", ["pack", "--silent", "--ignore-scripts", "--pack-destination", out], { cwd: root });
-  const { devDependencies: _, ...manifest } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest;
-  const { version } = manifest;
-  const tarball = join(out, `headcount-${version}.tgz`);
-  execFileSync("tar", ["-xzf", tarball, "-C", out]);
   const staging = join(out, "package");
-  writeFileSync(join(staging, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
-  writeFileSync(join(staging, "npm-shrinkwrap.json"), shrinkwrapOf(lock));
-  writeFileSync(join(staging, "LICENSES.txt"), licences(lock, root));
-  writeFileSync(join(staging, "sbom.cdx.json"), billOf(staging, lock));
-  execFileSync("npm", ["pack", "--silent", "--ignore-scripts", "--pack-destination", out], { cwd: staging });
-  rmSync(staging, { recursive: true });
-  return tarball;
+  mkdirSync(staging, { recursive: true });
+  execFileSync("tar", ["-xzf", pack(root, out), "-C", out]);
+  const program = join(staging, "dist/program");
+  const held = await bundleProgram({ root: pathToFileURL(`${root}/`), folder: program, whole: true });
+  cpSync(join(root, "dist/program/help.txt"), join(program, "help.txt"));
+  const parts = partsOf(lock, [...held, ...OF_THE_PAGE]);
+  const published = Object.fromEntries(PUBLISHED.map((field) => [field, manifest[field]]));
+  const { name, version } = manifest;
+  writeFileSync(
+    join(staging, "package.json"),
+    json({ ...published, dependencies: {}, optionalDependencies: pinned([KEYCHAIN]) }),
+  );
+  writeFileSync(join(staging, "LICENSES.txt"), licences(parts, root));
+  writeFileSync(join(staging, "sbom.cdx.json"), billOf(manifest, parts));
+  const beside = join(out, "beside");
+  mkdirSync(beside);
+  const description =
+    "What the service and the sample of headcount need and cannot be part of its files. It holds no code.";
+  writeFileSync(
+    join(beside, "package.json"),
+    json({ name: `${name}-service`, version, description, license: manifest.license, dependencies: pinned(NATIVES) }),
+  );
+  writeFileSync(join(beside, "README.md"), `# ${name}-service\n\n${description} Install it beside headcount.\n`);
+  const tarballs = [pack(staging, out), pack(beside, out)];
+  for (const folder of [staging, beside]) rmSync(folder, { recursive: true });
+  const sums = tarballs.map((file) => `${digest("sha256", readFileSync(file))}  ${basename(file)}\n`);
+  writeFileSync(join(out, "SHA256SUMS"), sums.join(""));
+  return tarballs;
 }
 
 const [, , from = fileURLToPath(packageRoot()), to = join(from, "dist/release")] = argv;
 try {
-  stdout.write(`${release(resolve(from), resolve(to))}\n`);
+  stdout.write(`${(await release(resolve(from), resolve(to))).join("\n")}\n`);
 } catch (error) {
   stderr.write(`${(error as Error).message}\n`);
   exit(1);

@@ -123,24 +123,3 @@ export function systemFailure(error: unknown): CliError | undefined {
     cause: error,
   });
 }
-
-/**
- * A package that may be left out, and was (README, "Installation"): exit 2, with the command that installs it; else
- * undefined. It says so in three ways: to `import`, to a `require` further down, and by the service's own class.
- */
-export function missingPackage(error: unknown): CliError | undefined {
-  if (!(error instanceof Error)) return undefined;
-  const { code, name, message } = error as NodeJS.ErrnoException;
-  const unresolved = code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
-  if (!unresolved && name !== "MissingPackageError") return undefined;
-  // A file of our own that is not found is a bug, and stays one.
-  const missing = /(?:package|module) '?([^' ,./][^' ,]*)'?/.exec(message)?.[1];
-  if (missing === undefined) return undefined;
-  return new CliError({
-    code: "missing_package",
-    category: "usage",
-    message: `this needs the optional package ${missing}, which is not installed; searches and runs work without it`,
-    hint: "install headcount with its optional packages: npm install -g headcount --include=optional",
-    cause: error,
-  });
-}

@@ -8,6 +8,7 @@ import { keyOf } from "../../src/app/jobs/history.ts";
 import { startDuckDb } from "../../src/dataset/duckdb.ts";
 import { startAgent, YES } from "../support/agent.ts";
 import { charged, readCsv, runIds, seeded, spawnUser, spentBy, type User, user } from "../support/export.ts";
+import { ZST } from "../support/packings.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
 import { ok } from "../support/ran.ts";
 import { startTestService, type TestService } from "../support/service.ts";
@@ -117,7 +118,7 @@ test("bought through every door, a person is in no file afterwards, packed ones 
   const canary = canaryOf(all);
   const names = namesOf(canary);
   const address = canary.network_url ?? "";
-  const packed = ["s.csv.gz", "s.ndjson.zst", "s.xlsx", "s.parquet", "s.tsv"];
+  const packed = ["s.csv.gz", `s.ndjson.${ZST}`, "s.xlsx", "s.parquet", "s.tsv"];
   for (const file of packed) await ok(me, [...SALES, "-o", file]);
   await ok(me, ["search", "--network-url", address, "--yes", "-o", "one.csv", "--receipt", "one.json"]);
   await ok(me, ["count", "--network-url", address]);
@@ -235,20 +236,20 @@ test("the packed files beside a list, and its history", async () => {
   const other = await startPeopleService({ people });
   try {
     const me = user(other.url, other.key);
-    const list = ["refresh", "list.ndjson.zst", "--yes"];
-    await ok(me, ["refresh", "--department", "Sales", "-o", "list.ndjson.zst", "--yes"]);
+    const list = ["refresh", `list.ndjson.${ZST}`, "--yes"];
+    await ok(me, ["refresh", "--department", "Sales", "-o", `list.ndjson.${ZST}`, "--yes"]);
     other.options.people = [...people, named];
     await ok(me, list);
-    expect(await holding(me, names)).toContain("list.added.ndjson.zst");
+    expect(await holding(me, names)).toContain(`list.added.ndjson.${ZST}`);
     const moved = { ...named, title: "somebody else by now" };
     other.options.people = [...people, moved];
     await ok(me, list);
     other.options.people = people;
     await ok(me, list);
-    expect(await holding(me, names)).toContain("list.removed.ndjson.zst");
+    expect(await holding(me, names)).toContain(`list.removed.ndjson.${ZST}`);
     const { code, stderr } = await me.run(["forget", address, "--yes"]);
-    expect([code, stderr]).toEqual([5, expect.stringContaining("list.removed.ndjson.zst")]);
-    expect(await holding(me, names)).toEqual(["list.removed.ndjson.zst"]);
+    expect([code, stderr]).toEqual([5, expect.stringContaining(`list.removed.ndjson.${ZST}`)]);
+    expect(await holding(me, names)).toEqual([`list.removed.ndjson.${ZST}`]);
     other.options.people = [...people, moved];
     await ok(me, [...list, "--max-credits", "5"]);
     await ok(me, [...list, "--max-credits", "5"]);
@@ -293,7 +294,7 @@ test("whatever another door wrote is in the register: named or cleaned, and look
   const all = rows(await ok(me, [...SALES, "--format", "ndjson"]));
   const canary = canaryOf(all);
   const names = namesOf(canary);
-  const forms = ["csv", "tsv", "ndjson", "json", "xlsx", "parquet", "csv.gz", "json.zst"];
+  const forms = ["csv", "tsv", "ndjson", "json", "xlsx", "parquet", "csv.gz", `json.${ZST}`];
   for (const form of forms) {
     await ok(me, ["runs", "export", "last", "-o", `run.${form}`]);
     await ok(me, ["owned", "export", "-o", `owned.${form}`]);

@@ -1,6 +1,15 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join, resolve } from "node:path";
@@ -9,7 +18,6 @@ import { tempDir } from "../support/client.ts";
 
 interface Locked {
   readonly version?: string;
-  readonly dev?: boolean;
   readonly optionalDependencies?: Record<string, string>;
 }
 interface Lock {
@@ -19,13 +27,12 @@ interface Lock {
 const ROOT = resolve(import.meta.dirname, "../..");
 const RELEASE = join(ROOT, "dist/publish/release.js");
 const lockText = readFileSync(join(ROOT, "package-lock.json"), "utf8");
-const nameOf = (path: string): string => path.replace(/^.*node_modules\//, "");
 
-/** A built checkout whose lock file lists the given optional packages, and no others that it does not hold. */
+/** A built checkout in a folder of its own; its lock file lists the given optional packages more. */
 function checkout(more: Readonly<Record<string, string>> = {}): string {
   const root = join(tempDir("headcount-release-"), "root");
   mkdirSync(root);
-  for (const part of ["bin", "completions", "docs", "dist/program", "dist/console"]) {
+  for (const part of ["bin", "completions", "docs", "dist", "skills"]) {
     cpSync(join(ROOT, part), join(root, part), { recursive: true });
   }
   for (const name of ["package.json", "README.md", "LICENSE", "CHANGELOG.md", "SECURITY.md"]) {
@@ -33,10 +40,6 @@ function checkout(more: Readonly<Record<string, string>> = {}): string {
   }
   symlinkSync(join(ROOT, "node_modules"), join(root, "node_modules"));
   const lock = JSON.parse(lockText) as Lock;
-  const held = new Set(Object.keys(lock.packages).map(nameOf));
-  for (const { optionalDependencies: optional = {} } of Object.values(lock.packages)) {
-    for (const name of Object.keys(optional)) if (!held.has(name)) delete optional[name];
-  }
   Object.assign(lock.packages["node_modules/pino"] as Locked, { optionalDependencies: more });
   writeFileSync(join(root, "package-lock.json"), JSON.stringify(lock, null, 2));
   return root;
@@ -45,36 +48,86 @@ function checkout(more: Readonly<Record<string, string>> = {}): string {
 const release = (root: string) =>
   spawnSync(process.execPath, [RELEASE, root, join(root, "out")], { encoding: "utf8", timeout: 120_000 });
 
+const bytesUnder = (folder: string): number =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0);
+
 describe("npm run release", () => {
-  let tarball = "";
+  let out = "";
+  let tarballs: string[] = [];
   let unpacked = "";
   beforeAll(() => {
     const root = checkout();
     const { status, stderr, stdout } = release(root);
     expect({ status, stderr }).toMatchObject({ status: 0 });
-    tarball = stdout.trim();
+    out = join(root, "out");
+    tarballs = stdout.trim().split("\n");
     unpacked = tempDir("headcount-release-");
-    execFileSync("tar", ["-xzf", tarball, "-C", unpacked, "--strip-components=1"]);
+    execFileSync("tar", ["-xzf", tarballs[0] ?? "", "-C", unpacked, "--strip-components=1"]);
   });
 
-  test("lists every package that is installed, with its licence, and the notices of what is held in its files", () => {
-    const lock = JSON.parse(readFileSync(join(unpacked, "npm-shrinkwrap.json"), "utf8")) as Lock;
-    const installed = Object.entries(lock.packages).filter(([path]) => path !== "");
-    expect(installed.length).toBeGreaterThan(100);
-    expect(installed.some(([, { dev }]) => dev === true)).toBe(false);
+  test("gives equal bytes in another folder, with their sums beside them", () => {
+    const root = checkout();
+    expect(release(root).status).toBe(0);
+    const sums = readFileSync(join(root, "out/SHA256SUMS"), "utf8");
+    expect(sums).toBe(readFileSync(join(out, "SHA256SUMS"), "utf8"));
+    expect(spawnSync("sha256sum", ["--check", "--strict", "SHA256SUMS"], { cwd: out }).status).toBe(0);
+    expect(readdirSync(out).sort()).toEqual(["SHA256SUMS", "headcount-0.1.0.tgz", "headcount-service-0.1.0.tgz"]);
+  });
+
+  test("holds the program and nothing of its workshop, in a file that downloads in a moment", () => {
+    const files = readdirSync(unpacked, { recursive: true, encoding: "utf8" });
+    const beside = files.filter(
+      (path) => statSync(join(unpacked, path)).isFile() && !/^dist\/(program|console)\//.test(path),
+    );
+    expect(beside.sort()).toMatchInlineSnapshot(`
+      [
+        "CHANGELOG.md",
+        "LICENSE",
+        "LICENSES.txt",
+        "README.md",
+        "SECURITY.md",
+        "bin/headcount.js",
+        "bin/package.json",
+        "completions/_headcount",
+        "completions/headcount.bash",
+        "completions/headcount.fish",
+        "completions/headcount.ps1",
+        "docs/headcount.1",
+        "docs/openapi.json",
+        "docs/reference/collection.json",
+        "package.json",
+        "sbom.cdx.json",
+        "skills/headcount/SKILL.md",
+      ]
+    `);
+    expect(files.filter((path) => /\.ts$|^test|^bench|\.map$|node_modules/.test(path))).toEqual([]);
+    expect(statSync(tarballs[0] ?? "").size).toBeLessThan(1.5 * 1024 * 1024);
+    const manifest: object = JSON.parse(readFileSync(join(unpacked, "package.json"), "utf8"));
+    expect(manifest).toMatchObject({
+      dependencies: {},
+      optionalDependencies: { "@napi-rs/keyring": expect.any(String) },
+    });
+    expect(Object.keys(manifest)).not.toContain("scripts");
+  });
+
+  test("lists every package whose code it holds, with its licence and its notice", () => {
     const licences = readFileSync(join(unpacked, "LICENSES.txt"), "utf8");
     const bill = JSON.parse(readFileSync(join(unpacked, "sbom.cdx.json"), "utf8")) as {
+      readonly serialNumber: string;
       readonly components: readonly { readonly name: string; readonly version: string }[];
     };
-    const listed = new Set(bill.components.map(({ name, version }) => `${name} ${version}`));
-    for (const [path, { version }] of installed) {
-      expect(licences).toContain(`${nameOf(path)} ${version}  `);
-      // What a peer brings along is installed where the peer is.
-      if (!path.includes("@opentelemetry")) expect([...listed]).toContain(`${nameOf(path)} ${version}`);
+    expect(bill.serialNumber).toMatch(/^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/);
+    const names = bill.components.map(({ name }) => name);
+    for (const name of ["commander", "undici", "fastify", "ajv", "pg", "typebox", "preact", "@preact/signals"]) {
+      expect(names).toContain(name);
     }
-    for (const held of ["commander", "fastest-levenshtein", "typebox", "preact", "@preact/signals"]) {
-      expect(licences).toContain(`${held}, part of this package's files`);
-      expect([...listed].some((one) => one.startsWith(`${held} `))).toBe(true);
+    const { packages } = JSON.parse(lockText) as Lock;
+    for (const { name, version } of bill.components) {
+      expect(packages[`node_modules/${name}`]?.version).toBe(version);
+      expect(licences).toContain(`${name} ${version}  `);
+      expect(licences).toContain(`${name}, part of this package's files`);
     }
   });
 
@@ -93,19 +146,28 @@ describe("npm run release", () => {
   describe("from a registry", () => {
     let registry: Server;
     let url: string;
+    // What npm knows of this machine (its cache, its authorities) stays, under another HOME too.
+    const [cache, userconfig] = ["cache", "userconfig"].map((key) =>
+      execFileSync("npm", ["config", "get", key], { encoding: "utf8" }).trim(),
+    );
     beforeAll(async () => {
-      const bytes = readFileSync(tarball);
-      const manifest: object = JSON.parse(readFileSync(join(unpacked, "package.json"), "utf8"));
       const upstream = execFileSync("npm", ["config", "get", "registry"], { encoding: "utf8" })
         .trim()
         .replace(/\/$/, "");
+      const held = tarballs.map((file) => {
+        const bytes = readFileSync(file);
+        const text = execFileSync("tar", ["-xzOf", file, "package/package.json"], { encoding: "utf8" });
+        const manifest = JSON.parse(text) as { readonly name: string; readonly version: string };
+        return { bytes, manifest, integrity: `sha512-${createHash("sha512").update(bytes).digest("base64")}` };
+      });
       registry = createServer(({ url: path = "" }, response) => {
-        if (path === "/headcount.tgz") return response.end(bytes);
-        if (path !== "/headcount") return response.writeHead(302, { location: upstream + path }).end();
-        const integrity = `sha512-${createHash("sha512").update(bytes).digest("base64")}`;
-        // What a registry says of a tarball that holds the file.
-        const version = { ...manifest, _hasShrinkwrap: true, dist: { tarball: `${url}/headcount.tgz`, integrity } };
-        const packument = { name: "headcount", "dist-tags": { latest: "0.1.0" }, versions: { "0.1.0": version } };
+        const asked = held.find(({ manifest }) => path === `/${manifest.name}` || path === `/${manifest.name}.tgz`);
+        if (asked === undefined) return response.writeHead(302, { location: upstream + path }).end();
+        const { bytes, manifest, integrity } = asked;
+        if (path.endsWith(".tgz")) return response.end(bytes);
+        const { name, version } = manifest;
+        const one = { ...manifest, dist: { tarball: `${url}/${name}.tgz`, integrity } };
+        const packument = { name, "dist-tags": { latest: version }, versions: { [version]: one } };
         return response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(packument));
       });
       await new Promise<void>((listening) => registry.listen(0, "127.0.0.1", listening));
@@ -113,28 +175,113 @@ describe("npm run release", () => {
     });
     afterAll(() => void registry.close());
 
-    test("installs the versions of the lock file and nothing of the workshop, and runs", async () => {
+    /** Runs a command as a shell does, without blocking the registry. */
+    const shell = (command: string, cwd: string) =>
+      new Promise<{ code: number | null; stdout: string; stderr: string }>((ended) => {
+        const env = {
+          PATH: process.env.PATH,
+          HOME: cwd,
+          LANG: "C.UTF-8",
+          npm_config_registry: url,
+          npm_config_cache: cache,
+          npm_config_userconfig: userconfig,
+          NODE_EXTRA_CA_CERTS: process.env.NODE_EXTRA_CA_CERTS,
+          npm_config_fund: "false",
+        };
+        const child = spawn("sh", ["-c", command], { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
+        let stdout = "";
+        let stderr = "";
+        child.stdout.on("data", (chunk: Buffer) => {
+          stdout += chunk;
+        });
+        child.stderr.on("data", (chunk: Buffer) => {
+          stderr += chunk;
+        });
+        child.once("close", (code) => ended({ code, stdout, stderr }));
+      });
+
+    test("a global install is one package and the keychain's; what a native is missing for says the command that brings it, which works", async () => {
+      const home = tempDir("headcount-release-");
+      const prefix = join(home, "prefix");
+      const installed = await shell(`npm install -g --prefix '${prefix}' --no-audit headcount`, home);
+      expect(installed.code, installed.stderr).toBe(0);
+      const modules = join(prefix, "lib/node_modules");
+      expect(readdirSync(modules)).toEqual(["headcount"]);
+      expect(readdirSync(join(modules, "headcount/node_modules")).filter((name) => !name.startsWith("."))).toEqual([
+        "@napi-rs",
+      ]);
+      expect(bytesUnder(modules)).toBeLessThan(20 * 1024 * 1024);
+      const program = join(prefix, "bin/headcount");
+      const headcount = (args: string) => shell(`'${program}' ${args}`, home);
+      expect((await headcount("--version")).stdout).toBe("0.1.0\n");
+      const topics = (await headcount("completion bash")).stdout;
+      expect(topics).toContain("headcount");
+      for (const command of [
+        "count",
+        "search",
+        "enrich",
+        "employees",
+        "refresh",
+        "runs",
+        "jobs",
+        "serve",
+        "service",
+        "mcp",
+        "sql",
+        "doctor",
+      ]) {
+        expect(await headcount(`${command} --help`), command).toMatchObject({ code: 0, stderr: "" });
+      }
+      expect(await headcount("filters department")).toMatchObject({ code: 0 });
+      const people = join(modules, "headcount/package.json");
+      const needing = [
+        "-c sample count",
+        "serve --data data",
+        `service import --people '${people}' --data data`,
+        "service dataset list --data data",
+        "service accounts list --data data",
+        "service verify --data data",
+        "service forget canary --data data",
+        "--jq . filters --json",
+      ];
+      for (const args of needing) {
+        const { code, stdout, stderr } = await headcount(args);
+        expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: "" });
+        expect(stderr, args).toContain("npm install -g headcount-service");
+      }
+      const remedy = await shell(`npm_config_prefix='${prefix}' npm install -g headcount-service --no-audit`, home);
+      expect(remedy.code, remedy.stderr).toBe(0);
+      expect(await headcount("-c sample count --department Sales")).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/^\d+\n$/),
+      });
+      const search = "-c sample search --department Sales --limit 3 --yes -q";
+      for (const file of ["a.csv", "a.xlsx", "a.parquet", "a.ndjson.gz", "'duckdb:a.duckdb#people'"]) {
+        expect(await headcount(`${search} -o ${file}`), file).toMatchObject({ code: 0 });
+      }
+      expect(await headcount('-c sample sql "select count(*) as n from people" --format csv')).toMatchObject({
+        code: 0,
+        stdout: "n\n3\n",
+      });
+      expect(await headcount("--jq .count -c sample count --department Sales --json")).toMatchObject({ code: 0 });
+      const hello = {
+        jsonrpc: "2.0",
+        id: 1,
+        method: "initialize",
+        params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "t", version: "1" } },
+      };
+      const answer = await shell(`echo '${JSON.stringify(hello)}' | '${program}' -c sample mcp`, home);
+      expect(answer.stdout).toContain('"serverInfo"');
+      expect(await headcount("doctor -c sample")).toMatchObject({ code: 0 });
+    }, 300_000);
+
+    test("in a project, the command is the project's", async () => {
       const folder = tempDir("headcount-release-");
       writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "installs", private: true }));
-      const { spawn } = await import("node:child_process");
-      const flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--registry", url];
-      const code = await new Promise((ended) =>
-        spawn("npm", ["install", ...flags, "headcount@0.1.0"], { cwd: folder, stdio: "ignore" }).once("close", ended),
-      );
-      expect(code).toBe(0);
-      const modules = join(folder, "node_modules/headcount/node_modules");
-      expect(existsSync(join(modules, "vitest"))).toBe(false);
-      const { packages } = JSON.parse(lockText) as Lock;
-      const installed = readdirSync(modules).filter((name) => existsSync(join(modules, name, "package.json")));
-      expect(installed).toContain("undici");
-      for (const name of installed) {
-        const { version } = JSON.parse(readFileSync(join(modules, name, "package.json"), "utf8")) as Locked;
-        expect(`${name} ${version}`).toBe(`${name} ${packages[`node_modules/${name}`]?.version}`);
-      }
-      const program = join(folder, "node_modules/.bin/headcount");
-      expect(
-        spawnSync(program, ["filters", "department"], { env: { PATH: process.env.PATH, HOME: folder } }).status,
-      ).toBe(0);
+      expect((await shell("npm install --no-audit headcount", folder)).code).toBe(0);
+      const { code, stderr } = await shell("node_modules/.bin/headcount -c sample count", folder);
+      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("npm install headcount-service") });
+      expect(existsSync(join(folder, "node_modules/headcount-service"))).toBe(false);
     });
   });
 });

@@ -1,4 +1,3 @@
-import { createRequire } from "node:module";
 import { versions } from "node:process";
 import type { GlobalOptions } from "../../cli/options.ts";
 import { type Config, configFile, readConfig } from "../../engine/connections/config.ts";
@@ -7,6 +6,7 @@ import { selectionOf } from "../../engine/connections/resolve.ts";
 import type { Context } from "../../shared/context.ts";
 import { harmless, withoutPassword } from "../../shared/contract/text.ts";
 import { CliError } from "../../shared/errors.ts";
+import { installCommand, packagePath } from "../../shared/packages.ts";
 
 export interface Check {
   readonly name: string;
@@ -32,13 +32,9 @@ export const check = (
 
 const OPTIONAL = [
   ["@napi-rs/keyring", "keys in the system's keychain"],
-  ["fastify", "serve, and the sample connection"],
-  ["@photostructure/sqlite", "serve, and the sample connection"],
-  ["@duckdb/node-api", "service import, the sample connection, Parquet, DuckDB tables"],
-  ["pg", "PostgreSQL tables"],
-  ["yazl", ".xlsx"],
-  ["@hpcc-js/wasm-zstd", ".zst"],
-  ["mustache", "--template"],
+  ["@photostructure/sqlite", "serve, the sample connection, what is owned"],
+  ["@duckdb/node-api", "service import, the sample connection, Parquet, DuckDB tables, sql"],
+  ["jq-wasm", "--jq"],
 ] as const;
 
 export type DoctorOptions = Pick<GlobalOptions, "connection" | "baseUrl" | "quiet">;
@@ -72,10 +68,9 @@ function nodeCheck(): Check {
 
 function optionalCheck(): Check {
   const missing: string[] = [];
-  const { resolve } = createRequire(import.meta.url);
   for (const [name, use] of OPTIONAL) {
     try {
-      resolve(name);
+      packagePath(name);
     } catch {
       missing.push(`${name} (${use})`);
     }
@@ -86,7 +81,7 @@ function optionalCheck(): Check {
     "Optional parts",
     "warn",
     `not installed: ${missing.join(", ")}`,
-    "npm install -g headcount --include=optional",
+    [...new Set(missing.map((text) => installCommand(text.split(" ", 1)[0] ?? "")))].join("; "),
   );
 }
 

@@ -1,6 +1,6 @@
-import { createRequire } from "node:module";
 import { platform, resourceUsage } from "node:process";
 import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from "@photostructure/sqlite";
+import { packagePath } from "../../shared/packages.ts";
 import { Thread } from "../thread.ts";
 
 type Row = Readonly<Record<string, unknown>>;
@@ -72,7 +72,7 @@ export class RowReader {
     this.#diskReads = options.diskReads ?? (platform === "linux" ? linuxDiskReads : undefined);
     this.#db = new DatabaseSync(path, { readOnly: true });
     this.#db.exec(PRAGMAS);
-    const sqlite = createRequire(import.meta.url).resolve("@photostructure/sqlite");
+    const sqlite = packagePath("@photostructure/sqlite");
     this.#thread = new Thread({
       what: "the thread that reads records",
       text: TEXT,

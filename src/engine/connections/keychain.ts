@@ -1,5 +1,6 @@
 import { setTimeout as after } from "node:timers/promises";
 import { CliError } from "../../shared/errors.ts";
+import { installCommand } from "../../shared/packages.ts";
 
 /** Why a keychain cannot be used. "No such entry" is no failure: it is `undefined`. */
 type KeychainProblem = "missing_package" | "no_bus" | "no_provider" | "locked" | "hung" | "no_collection" | "failed";
@@ -87,7 +88,7 @@ const TEXTS: Readonly<Record<KeychainProblem, { readonly message: string; readon
   missing_package: {
     message:
       "the keychain cannot be used: the optional package @napi-rs/keyring is not installed or does not load here",
-    hint: `install it with: npm install -g headcount --include=optional; ${WAY_ROUND}`,
+    hint: `install it beside headcount: ${installCommand("@napi-rs/keyring")}; ${WAY_ROUND}`,
   },
   no_bus: {
     message: "the keychain cannot be reached: there is no D-Bus session (usual over ssh, in containers and in cron)",

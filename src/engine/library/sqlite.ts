@@ -1,9 +1,8 @@
 import { closeSync, openSync } from "node:fs";
-import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
-import { missingPackage } from "../../shared/errors.ts";
 import { makeFolder } from "../../shared/folder.ts";
+import { missingPackage, packagePath } from "../../shared/packages.ts";
 import { FILE_MODE } from "../runs/disk.ts";
 
 /** How long a process waits for another one that writes, in ms. */
@@ -35,7 +34,7 @@ export async function openToWrite(path: string): Promise<DatabaseSyncInstance> {
 /** Where the driver stands, for a process that loads it by itself. @throws CliError (exit 2) as {@link openToWrite} does */
 export async function driverPath(): Promise<string> {
   await driver();
-  return createRequire(import.meta.url).resolve("@photostructure/sqlite");
+  return packagePath("@photostructure/sqlite");
 }
 
 /** All of it or nothing, while no other process writes. */

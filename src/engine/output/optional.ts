@@ -1,4 +1,5 @@
 import { CliError } from "../../shared/errors.ts";
+import { installCommand } from "../../shared/packages.ts";
 
 /** Loads an optional package, before anything is bought. @throws CliError (exit 2) that names the one that is missing */
 export async function optional<Package>(
@@ -14,7 +15,7 @@ export async function optional<Package>(
       code: "missing_package",
       category: "usage",
       message: `${what} needs the optional package ${name}, which cannot be loaded: ${firstLine(cause)}`,
-      hint: `install it (npm install ${name} beside headcount), or ${instead}`,
+      hint: `install it (${installCommand(name)}), or ${instead}`,
       cause,
     });
   }

@@ -1,6 +1,8 @@
 import { createReadStream } from "node:fs";
-import { pipeline, type Readable } from "node:stream";
-import { createGunzip, createGzip } from "node:zlib";
+import { versions } from "node:process";
+import { pipeline, type Readable, type Transform } from "node:stream";
+import zlib from "node:zlib";
+import { usageError } from "../../shared/errors.ts";
 import { optional } from "./optional.ts";
 
 /** Bytes in, packed bytes out. What is handed in may be used again once the promise resolves. */
@@ -9,11 +11,8 @@ export interface Packer {
   end(): Promise<readonly Uint8Array[]>;
 }
 
-const loadZstd = () =>
-  optional("@hpcc-js/wasm-zstd", "Zstandard (.zst)", import("@hpcc-js/wasm-zstd"), "choose .gz instead");
-
-function gzip(): Packer {
-  const stream = createGzip();
+/** Written through a stream of Node's own. */
+function streamed(stream: Transform): Packer {
   let out: Uint8Array[] = [];
   stream.on("data", (chunk: Buffer) => out.push(chunk));
   const take = (): readonly Uint8Array[] => {
@@ -35,25 +34,14 @@ function gzip(): Packer {
   };
 }
 
-// The library has one state for the whole process: two streams at once would be one broken one.
-let latest: Packer | undefined;
-
 /** One frame, whatever its length: many readers stop at the end of the first. */
-async function zstd(): Promise<Packer> {
-  const { Zstd } = await loadZstd();
-  const library = await Zstd.load();
-  library.reset();
-  library.setCompressionLevel(library.defaultCLevel());
-  const own = <Result>(work: () => Result): Result => {
-    if (latest !== packer) throw new TypeError("two Zstandard streams at once");
-    return work();
-  };
-  const packer: Packer = {
-    push: async (bytes) => own(() => [library.compressChunk(bytes)]),
-    end: async () => own(() => [library.compressEnd()]),
-  };
-  latest = packer;
-  return packer;
+function zstd(): Packer {
+  const { createZstdCompress } = zlib as { readonly createZstdCompress?: () => Transform };
+  if (createZstdCompress !== undefined) return streamed(createZstdCompress());
+  throw usageError(
+    `Zstandard (.zst) is written by Node.js 22.15 and newer; this is ${versions.node}`,
+    "choose .gz instead",
+  );
 }
 
 async function* unzstd(file: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -71,17 +59,20 @@ async function* unzstd(file: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Arr
 
 /** How files are compressed, by the ending of their names: all that there is to say of a packing. */
 const PACKINGS = {
-  gz: { pack: gzip, unpack: (file: Readable) => pipeline(file, createGunzip(), () => undefined) },
+  gz: {
+    pack: () => streamed(zlib.createGzip()),
+    unpack: (file: Readable) => pipeline(file, zlib.createGunzip(), () => undefined),
+  },
   zst: { pack: zstd, unpack: unzstd },
 } satisfies Record<
   string,
-  { readonly pack: () => Packer | Promise<Packer>; readonly unpack: (file: Readable) => AsyncIterable<Uint8Array> }
+  { readonly pack: () => Packer; readonly unpack: (file: Readable) => AsyncIterable<Uint8Array> }
 >;
 export type Packing = keyof typeof PACKINGS;
 export const PACKING_NAMES = Object.keys(PACKINGS) as readonly Packing[];
 
-/** @throws CliError (exit 2) where the package that a packing needs is missing */
-export const openPacker = async (packing: Packing | undefined): Promise<Packer | undefined> =>
+/** @throws CliError (exit 2) where this Node cannot write a packing */
+export const openPacker = (packing: Packing | undefined): Packer | undefined =>
   packing === undefined ? undefined : PACKINGS[packing].pack();
 
 /** The bytes of a file as they were before they were packed. */

@@ -1,18 +1,11 @@
 /** A package of the service's stack is not installed: they are optional, since the client works without them. */
 class MissingPackageError extends Error {
   override readonly name = "MissingPackageError";
-  readonly packageName: string;
 
   constructor(packageName: string, cause: unknown) {
     super(`the service needs the package ${packageName}, which is not installed; the client works without it`, {
       cause,
     });
-    this.packageName = packageName;
-  }
-
-  /** The command that installs it. */
-  get remedy(): string {
-    return `npm install ${this.packageName}`;
   }
 }
 

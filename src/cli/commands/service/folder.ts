@@ -6,7 +6,8 @@ import type { Store } from "../../../service/ledger/ledger.ts";
 import type { Context } from "../../../shared/context.ts";
 import { shellWord } from "../../../shared/contract/command-line.ts";
 import { echo, harmless, withoutPassword } from "../../../shared/contract/text.ts";
-import { CliError, type ErrorCategory, missingPackage, usageError } from "../../../shared/errors.ts";
+import { CliError, type ErrorCategory, usageError } from "../../../shared/errors.ts";
+import { missingPackage } from "../../../shared/packages.ts";
 import { type Command, type GlobalOptions, Option } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { type Listed, ServiceList } from "./list.ts";
@@ -170,11 +171,11 @@ export function ledgerPlaceOf(option: string, store: string, files: string, cont
 /** What went wrong below, as an error of the command line. Faults that nobody can act on stay what they are. */
 export function serviceError(error: unknown, dir: string): unknown {
   if (error instanceof CliError || !(error instanceof Error)) return error;
-  const { code, remedy } = error as NodeJS.ErrnoException & { readonly remedy?: string };
+  const { code } = error as NodeJS.ErrnoException;
   const failure = (code: string, category: ErrorCategory, hint?: string): CliError =>
     new CliError({ code, category, message: error.message, hint, cause: error });
   const missing = missingPackage(error);
-  if (missing !== undefined) return remedy === undefined ? missing : missing.with({ hint: remedy });
+  if (missing !== undefined) return missing;
   const data = `--data ${shellWord(dir)}`;
   const importing = `headcount service import --people FILE ${data}`;
   switch (error.name) {

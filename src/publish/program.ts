@@ -1,0 +1,111 @@
+import { readFileSync, renameSync, rmSync } from "node:fs";
+import { pid } from "node:process";
+import { fileURLToPath } from "node:url";
+import { type Plugin, rolldown } from "rolldown";
+import { NATIVES } from "../shared/packages.ts";
+
+/** The part of package.json that a bundle asks: what it may find installed. */
+interface Manifest {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly optionalDependencies: Readonly<Record<string, string>>;
+  readonly peerDependencies: Readonly<Record<string, string>>;
+}
+
+/** Small and needed by everything: commander is one file instead of seven. In a clone all else stays a package. */
+const INLINED = ["commander", "fastest-levenshtein"];
+/** The keychain's binary is of the user's machine, telemetry is brought by who wants it; pg looks for a binary that nobody needs. */
+const NEVER_INLINED = ["@napi-rs/keyring", "@opentelemetry", "pg-native"];
+
+const external = (names: readonly string[]): RegExp[] => names.map((name) => new RegExp(`^${name}(/|$)`));
+
+/** A native is looked for in the program's own tree, then in that of headcount-service beside it. */
+const nativesBeside = (root: URL): Plugin => ({
+  name: "natives-beside",
+  resolveId: (id) => (NATIVES.includes(id) ? `${NATIVE}${id}` : undefined),
+  load: (id) => {
+    if (!id.startsWith(NATIVE)) return undefined;
+    const [finder, name] = [fileURLToPath(new URL("dist/shared/packages.js", root)), id.slice(NATIVE.length)];
+    return `const { packagePath } = require(${JSON.stringify(finder)});
+module.exports = require("node:module").createRequire(__filename)(packagePath(${JSON.stringify(name)}));`;
+  },
+});
+const NATIVE = "\0native:";
+
+/** Commander loads `node:child_process` for commands that are programs: there are none, and it is a tenth of a whole `count`. */
+const noPrograms: Plugin = {
+  name: "commander-without-programs",
+  transform(code, id) {
+    if (!/[\\/]commander[\\/]lib[\\/]command\.js$/.test(id)) return undefined;
+    const eager = "const childProcess = require('node:child_process');";
+    if (!code.includes(eager)) throw new Error("commander loads node:child_process in another way than it did");
+    return code.replace(eager, "const childProcess = { get spawn() { return require('node:child_process').spawn; } };");
+  },
+};
+
+// Opening a file costs as much as compiling 20 KB: what is needed together is one file.
+const groups = [
+  {
+    name: "program",
+    priority: 2,
+    test: /[\\/]dist[\\/](cli[\\/](program|options|help)|shared[\\/](version|errors|context))\.js$|[\\/]node_modules[\\/]commander[\\/]/,
+  },
+  {
+    name: "contract",
+    priority: 3,
+    test: /[\\/]dist[\\/](?:cli[\\/]terminal[\\/](?:printer|style|numbers)|shared[\\/]contract[\\/](?:command-line|filters|money|departments|normalise|suggest|records|text))\.js$|[\\/]node_modules[\\/]fastest-levenshtein[\\/]/,
+  },
+  {
+    name: "connected",
+    priority: 1,
+    test: /[\\/]dist[\\/](engine[\\/]client[\\/](?!probe|decompress|tunnel)\S+|engine[\\/]connections[\\/](resolve|config|paths)|app[\\/]session|cli[\\/]arguments[\\/](filter-options|input))\.js$/,
+  },
+];
+
+interface BundleOptions {
+  /** The checkout, which is compiled. */
+  readonly root: URL;
+  readonly folder: string;
+  /** Whether packages become part of it, as in what is published. */
+  readonly whole: boolean;
+}
+
+/** Writes the program's CommonJS chunks, one for each part that a command loads. @returns the packages whose code it holds */
+export async function bundleProgram({ root, folder, whole }: BundleOptions): Promise<ReadonlySet<string>> {
+  const manifest = JSON.parse(readFileSync(new URL("package.json", root), "utf8")) as Manifest;
+  const { dependencies, optionalDependencies, peerDependencies } = manifest;
+  const packages = Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies });
+  const bundle = await rolldown({
+    input: fileURLToPath(new URL("dist/cli/main.js", root)),
+    platform: "node",
+    external: external(whole ? NEVER_INLINED : packages.filter((name) => !INLINED.includes(name))),
+    plugins: [noPrograms, ...(whole ? [nativesBeside(root)] : [])],
+    // How long a plugin took says how busy the machine is.
+    checks: { bundlerTimings: false },
+    // A warning is a difference between what is tested and what is shipped, but in code that is not ours.
+    onLog: (level, { code, id, message }) => {
+      if (
+        level !== "warn" ||
+        code === "INEFFECTIVE_DYNAMIC_IMPORT" ||
+        (code === "EVAL" && id?.includes("node_modules"))
+      )
+        return;
+      throw new Error(`the bundle would differ from its source: ${message}`);
+    },
+  });
+  // Made beside the old one and swapped in: a program that starts meanwhile finds one or the other.
+  const draft = `${folder}-${pid}`;
+  const { output } = await bundle.write({
+    dir: draft,
+    format: "cjs",
+    minify: true,
+    entryFileNames: "[name].cjs",
+    chunkFileNames: "[name]-[hash].cjs",
+    codeSplitting: { groups },
+  });
+  await bundle.close();
+  rmSync(folder, { recursive: true, force: true });
+  renameSync(draft, folder);
+  const modules = output.flatMap((part) => (part.type === "chunk" ? Object.keys(part.modules) : []));
+  const names = modules.map((id) => /.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)[\\/]/.exec(id)?.[1]);
+  return new Set(names.filter((name) => name !== undefined));
+}

@@ -1,0 +1,53 @@
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+import { CliError } from "./errors.ts";
+import { packageRoot } from "./paths.ts";
+
+/** What cannot be part of one bundle: the package headcount-service, which holds no code, brings them (docs/dependencies.md). */
+export const NATIVES: readonly string[] = ["@duckdb/node-api", "@photostructure/sqlite", "jq-wasm"];
+
+/** Where a package stands: in the program's own tree, or in that of headcount-service beside it. @throws Error as `require.resolve` */
+export function packagePath(name: string): string {
+  const here = createRequire(import.meta.url);
+  try {
+    return here.resolve(name);
+  } catch (error) {
+    try {
+      return createRequire(here.resolve("headcount-service/package.json")).resolve(name);
+    } catch {
+      throw error;
+    }
+  }
+}
+
+/** The command that brings a package to where this program would find it: npx, a project and a global install look in other places. */
+export function installCommand(name: string): string {
+  const root = fileURLToPath(packageRoot());
+  if (!/[\\/]node_modules[\\/]headcount[\\/]$/.test(root)) return "npm install";
+  if (/[\\/]_npx[\\/]/.test(root)) return "npx -p headcount -p headcount-service headcount ...";
+  const what = NATIVES.includes(name) ? "headcount-service" : name;
+  return /[\\/]lib[\\/]node_modules[\\/]headcount[\\/]$|[\\/]npm[\\/]node_modules[\\/]headcount[\\/]$/.test(root)
+    ? `npm install -g ${what}`
+    : `npm install ${what}`;
+}
+
+/**
+ * A package that may be left out, and was (README, "Installation"): exit 2, with the command that installs it; else
+ * undefined. It says so in three ways: to `import`, to a `require` further down, and by the service's own class.
+ */
+export function missingPackage(error: unknown): CliError | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { code, name, message } = error as NodeJS.ErrnoException;
+  const unresolved = code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
+  if (!unresolved && name !== "MissingPackageError") return undefined;
+  // A file of our own that is not found is a bug, and stays one.
+  const missing = /(?:package|module) '?([^' ,./][^' ,]*)'?/.exec(message)?.[1];
+  if (missing === undefined) return undefined;
+  return new CliError({
+    code: "missing_package",
+    category: "usage",
+    message: `this needs the optional package ${missing}, which is not installed; searches and runs work without it`,
+    hint: `install what it needs: ${installCommand(missing)}`,
+    cause: error,
+  });
+}
