@@ -16,7 +16,7 @@ import { duration } from "../../shared/numbers.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { outcome } from "../../shared/schema/purchase.ts";
 import { failureOf } from "../failures.ts";
-import { enterOwn } from "../keep/places.ts";
+import { enterOwn } from "../keep/store.ts";
 import { netOf } from "./budget.ts";
 
 /** How one export went: a line of `--log`, what `--notify` gets, and what `jobs status` reads (docs/jobs.md, "Log"). */

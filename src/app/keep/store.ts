@@ -1,4 +1,7 @@
-import { stateDir } from "../../engine/connections/paths.ts";
+import { existsSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { configDir, stateDir } from "../../engine/connections/paths.ts";
 import { Register } from "../../engine/output/register.ts";
 import { Disk } from "../../engine/runs/disk.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
@@ -10,3 +13,30 @@ export const registerOf = (context: Context, disk = new Disk()): Register =>
 
 /** The runs of this user. */
 export const openRuns = (context: Context): RunStore => new RunStore(stateDir(context), new Disk());
+
+/** A file of the user's own that may name people: a log, a file of jobs, a saved segment. */
+interface UsersFile {
+  readonly what: "log" | "jobs" | "segment";
+  /** Absolute. */
+  readonly path: string;
+}
+
+/** Enters a file of the user's own that a command was given: nothing else knows where it lies. */
+export const enterOwn = (what: "log" | "jobs", path: string, context: Context): Promise<void> =>
+  registerOf(context).enter({ path, what, by: what, kind: null, format: null, sha256: [] });
+
+/** The files of the user's own that are known of and there. */
+export async function usersFiles(context: Context): Promise<readonly UsersFile[]> {
+  const config = configDir(context);
+  const folder = join(config, "segments");
+  const segments = (await readdir(folder).catch(() => [])).sort();
+  const all: UsersFile[] = [
+    ...(await registerOf(context).entries()).flatMap(({ what, path }) =>
+      what === "log" || what === "jobs" ? [{ what, path }] : [],
+    ),
+    { what: "jobs", path: join(config, "jobs.jsonc") },
+    ...segments.map((name) => ({ what: "segment" as const, path: join(folder, name) })),
+  ];
+  const once = new Map(all.map((file) => [file.path, file]));
+  return [...once.values()].filter(({ path }) => existsSync(path));
+}

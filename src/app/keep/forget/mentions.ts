@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Context } from "../../../shared/context.ts";
 import type { PersonMatcher } from "../../../shared/person.ts";
-import { usersFiles } from "../places.ts";
+import { usersFiles } from "../store.ts";
 
 /** A file of the user's own that names the person: it is not ours to change. */
 export interface MentionFound {

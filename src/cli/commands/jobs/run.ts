@@ -4,7 +4,7 @@ import { jobsNamed } from "../../../app/jobs/file.ts";
 import { historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
 import { type Done, type JobTerms, type Quoted, quoteJob, runJob } from "../../../app/jobs/run.ts";
 import { nextTime } from "../../../app/jobs/schedule.ts";
-import { enterOwn } from "../../../app/keep/places.ts";
+import { enterOwn } from "../../../app/keep/store.ts";
 import { quoteJson } from "../../../engine/purchase/quote.ts";
 import type { Context } from "../../../shared/context.ts";
 import type { Credits } from "../../../shared/contract/money.ts";
