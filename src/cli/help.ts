@@ -1,7 +1,7 @@
 import type { EventEmitter } from "node:events";
 import type { Command } from "commander";
 
-/** Examples are what most readers of a help came for: they are moved before the usage, notes stay at the end; both fit the width. */
+/** Examples are what most readers of a help came for: they come before the usage, notes stay at the end. */
 export function examplesFirst(command: Command): void {
   // A Command is an EventEmitter; its type declarations only show part of that.
   const events = command as unknown as EventEmitter;
@@ -25,7 +25,7 @@ export function examplesFirst(command: Command): void {
 
 const EXAMPLE = /^ {2}\$ (.*?)(?: {2,}(\S.*))?$/;
 
-/** Lines of at most `width`: prose broken at spaces, a command continued as a shell reads it, what is said of it beside or beneath. */
+/** Prose broken at spaces, a command continued as a shell reads it, what is said of it beside or beneath. */
 function fitTo(width: number, paragraph: string): string {
   const lines = paragraph.split("\n");
   const said = lines.map((line) => EXAMPLE.exec(line)).filter((match) => match?.[2] !== undefined);

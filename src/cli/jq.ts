@@ -13,7 +13,6 @@ import { describedPath } from "./schemas/all.ts";
 
 /** The largest JSON value that jq is given: its memory ends a little above. */
 const MOST = 32 << 20;
-/** Values that came together are given to jq together, up to so many characters. */
 const BATCH = 4 << 20;
 
 /** An expression may go on for ever, or take all memory: that is not ours to wait for. */
@@ -24,7 +23,6 @@ const AFTER_SIGNAL_MS = 2_000;
 interface Question {
   readonly json: string;
   readonly expression: string;
-  /** Objects and lists of the results are indented. */
   readonly indented?: boolean;
 }
 
@@ -34,7 +32,7 @@ interface Result {
   readonly stderr: string;
 }
 
-/** Without an input an expression is only read. What follows `--` is an expression, whatever it begins with. */
+/** Without an input an expression is only read. What follows `--` is an expression, however it begins. */
 const TEXT = `
 const { loadJq } = require(workerData);
 const loading = loadJq();
@@ -45,14 +43,13 @@ return async ({ expression, indented, json }) => {
   return { exitCode, stderr, stdout: indented ? stdout.split("\\n").map(shown).join("\\0") : stdout };
 };`;
 
-/** With what says where and how rows are printed, where a command has that. */
 interface JqOptions extends GlobalOptions {
   readonly format?: string;
   readonly output?: string;
   readonly template?: string;
 }
 
-/** Sets `--jq` up for a command that is about to run. @throws CliError exit 2 where it can have no effect, or cannot be read */
+/** @throws CliError exit 2 where `--jq` can have no effect, or cannot be read */
 export async function beginJq(command: Command, options: JqOptions, { stdout }: Context): Promise<void> {
   const { format, jq = "", json, output, template } = options;
   const path = pathOf(command);
@@ -70,8 +67,8 @@ export async function beginJq(command: Command, options: JqOptions, { stdout }: 
 }
 
 /**
- * Stdout behind `--jq`. Until {@link begin} it hands everything on as it comes; from then on it takes JSON, gives each whole value of it
- * to jq, and hands on the results: a line each, texts without quotes. What stdout refuses, whoever wrote is told.
+ * Stdout behind `--jq`. Once begun, it gives each whole JSON value to jq and hands on the results, a line each. What
+ * stdout refuses, whoever wrote is told.
  */
 export class JqOutput extends Writable {
   readonly #out: OutputStream;
@@ -176,7 +173,7 @@ const paired = (json: string): string =>
     /^\\u[dD][89a-fA-F]..$/.test(escaped) ? "\\ufffd" : escaped,
   );
 
-/** Finds the whole objects and lists in a text that comes in pieces; those of one piece together, up to a {@link BATCH}. */
+/** Finds the whole objects and lists in a text that comes in pieces; those of one piece together. */
 class Values {
   #begun: string[] = [];
   #depth = 0;

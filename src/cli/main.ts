@@ -9,7 +9,7 @@ const BUILDS = new Set(["import", "generate"]);
 const isBuild = (argv: readonly string[]): boolean => argv.includes("service") && argv.some((word) => BUILDS.has(word));
 const VERSION = new Set(["--version", "-V", "version"]);
 
-/** Runs one command line and returns its exit code (docs/output.md, "Exit codes"); never throws, and leaves the ending to `run`. */
+/** Runs one command line, never throws. @returns its exit code (docs/output.md, "Exit codes") */
 export async function main(argv: readonly string[], outside: Context): Promise<number> {
   const context = await behindJq(argv, outside);
   const stopped = stopSignal(argv, context);
@@ -78,7 +78,6 @@ function stopSignal(argv: readonly string[], context: Context) {
   };
 }
 
-/** The real process as a context. @param onStderr called when stderr is wanted */
 function processContext(argv: readonly string[], interrupted: AbortSignal, onStderr: () => void): Context {
   // Opening a stream costs one or two milliseconds, and most commands need neither of these.
   const stdin = (): InputStream => process.stdin;
@@ -137,7 +136,7 @@ export async function run(): Promise<void> {
   process.on("SIGTERM", onSignal);
   let stderrOpened = false;
   const context = processContext(argv, interruption.signal, () => {
-    // What nobody reads any more (`2>&1 | head`, a full disk under a log) is no reason to end in the middle of a purchase.
+    // What nobody reads any more (`2>&1 | head`) is no reason to end in the middle of a purchase.
     if (!stderrOpened) process.stderr.on("error", () => undefined);
     stderrOpened = true;
   });

@@ -1,11 +1,10 @@
 import { type Argument, Command as Commander, type Option } from "commander";
 import type { Context } from "../shared/context.ts";
-import { echo, whole } from "../shared/contract/text.ts";
+import { echo, spanMs, whole } from "../shared/contract/text.ts";
 import { usageError } from "../shared/errors.ts";
 
 export { Argument, Option } from "commander";
 
-/** A command as every one of them is declared: examples and what it does are said in one way. */
 export class Command extends Commander {
   declare readonly commands: readonly Command[];
 
@@ -35,7 +34,6 @@ export interface GlobalOptions {
   readonly baseUrl?: string;
   readonly paging?: string;
   readonly json?: boolean;
-  /** A jq expression for what `--json` prints. */
   readonly jq?: string;
   readonly quiet?: boolean;
   readonly verbose?: boolean;
@@ -82,3 +80,15 @@ export const collect = (value: string, before: readonly string[] | undefined): r
   ...(before ?? []),
   value,
 ];
+
+export function sinceMs(text: string, now: number): number {
+  if (text === "all") return 0;
+  const span = spanMs(text);
+  if (span !== undefined) return now - span;
+  const date = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text) ? Date.parse(text) : Number.NaN;
+  if (!Number.isNaN(date)) return date;
+  throw usageError(
+    `--since takes 12h, 30d, 8w, a date such as 2026-01-31, or all, not "${echo(text)}"`,
+    "for example --since 7d",
+  );
+}

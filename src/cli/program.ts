@@ -5,67 +5,59 @@ import { examplesFirst } from "./help.ts";
 import { Command, type CommandModule, type GlobalOptions, Option, offering } from "./options.ts";
 import { pathOf, readingFailure } from "./reading.ts";
 
-interface CommandEntry {
-  readonly name: string;
-  readonly group: string;
-  readonly summary: string;
-  readonly load: () => Promise<CommandModule>;
-}
+type Entry = readonly [summary: string, load: () => Promise<CommandModule>];
 
-/** Every command in the order of the help. A command's file is loaded only where it is the one that runs. */
-const COMMANDS: readonly CommandEntry[] = [
-  entry("Look", "count", "count the people in a segment (free)", () => import("./commands/count/count.ts")),
-  entry("Look", "account", "show balance, plan, limits and prices (free)", () => import("./commands/account.ts")),
-  entry("Look", "whoami", "show the key in use and what it may do (free)", () => import("./commands/whoami.ts")),
-  entry("Look", "filters", "list filter keys and their values (offline)", () => import("./commands/filters.ts")),
-  entry("Look", "segment", "save a segment under a name, list, show, remove", () => import("./commands/segment.ts")),
-  entry("Buy", "search", "export the people of a segment", () => import("./commands/search.ts")),
-  entry("Buy", "enrich", "look companies up", () => import("./commands/enrich.ts")),
-  entry("Buy", "employees", "export the people of a company", () => import("./commands/employees.ts")),
-  entry("Buy", "refresh", "bring a list up to date: pay for who is new", () => import("./commands/refresh.ts")),
-  entry("Buy", "mcp", "let an agent count, quote and buy within a cap", () => import("./commands/mcp.ts")),
-  entry("Keep", "runs", "list, show, resume, export or remove paid exports", () => import("./commands/runs/runs.ts")),
-  entry("Keep", "resume", "continue an unfinished export", () => import("./commands/resume.ts")),
-  entry("Keep", "spend", "show what was spent, from the runs that are kept", () => import("./commands/spend.ts")),
-  entry(
-    "Keep",
-    "owned",
-    "what you own: everybody ever bought, once (offline)",
-    () => import("./commands/owned/owned.ts"),
-  ),
-  entry("Keep", "sql", "ask the people you own with SQL (offline)", () => import("./commands/sql.ts")),
-  entry(
-    "Keep",
-    "suppress",
-    "leave people out of every output (offline)",
-    () => import("./commands/suppress/suppress.ts"),
-  ),
-  entry(
-    "Keep",
-    "forget",
-    "delete a person from all that is kept (offline)",
-    () => import("./commands/forget/forget.ts"),
-  ),
-  entry("Keep", "data", "what is kept of people, and for how long (offline)", () => import("./commands/data.ts")),
-  entry("Keep", "jobs", "run exports on a schedule, within a budget", () => import("./commands/jobs/jobs.ts")),
-  entry("Connect", "login", "store a key for a connection", () => import("./commands/login.ts")),
-  entry("Connect", "logout", "remove a connection's key", () => import("./commands/logout.ts")),
-  entry("Connect", "connections", "list, use or remove connections", () => import("./commands/connections.ts")),
-  entry("Connect", "doctor", "check this machine and a connection (free)", () => import("./commands/doctor.ts")),
-  entry("Serve", "serve", "run the API over a dataset of your own", () => import("./commands/serve.ts")),
-  entry(
-    "Serve",
-    "service",
-    "import data, make accounts and keys, add credits, verify",
-    () => import("./commands/service/service.ts"),
-  ),
-  entry("Shell", "schema", "print what a command's --json looks like", () => import("./commands/schema.ts")),
-  entry("Shell", "completion", "print a completion script", () => import("./commands/completion.ts")),
-];
-
-function entry(group: string, name: string, summary: string, load: () => Promise<CommandModule>): CommandEntry {
-  return { group, name, summary, load };
-}
+/** Every command in the order of the help, by its group. A command's file is loaded only where it is the one that runs. */
+const COMMANDS: Readonly<Record<string, Readonly<Record<string, Entry>>>> = {
+  Look: {
+    count: ["count the people in a segment (free)", () => import("./commands/count/count.ts")],
+    account: ["show balance, plan, limits and prices (free)", () => import("./commands/account.ts")],
+    whoami: [
+      "show the key in use and what it may do (free)",
+      async () => ({ register: (await import("./commands/account.ts")).registerWhoami }),
+    ],
+    filters: ["list filter keys and their values (offline)", () => import("./commands/filters.ts")],
+    segment: ["save a segment under a name, list, show, remove", () => import("./commands/segment.ts")],
+  },
+  Buy: {
+    search: ["export the people of a segment", () => import("./commands/search.ts")],
+    enrich: ["look companies up", () => import("./commands/enrich.ts")],
+    employees: ["export the people of a company", () => import("./commands/employees.ts")],
+    refresh: ["bring a list up to date: pay for who is new", () => import("./commands/refresh.ts")],
+    mcp: ["let an agent count, quote and buy within a cap", () => import("./commands/mcp.ts")],
+  },
+  Keep: {
+    runs: ["list, show, resume, export or remove paid exports", () => import("./commands/runs/runs.ts")],
+    resume: ["continue an unfinished export", () => import("./commands/resume.ts")],
+    spend: ["show what was spent, from the runs that are kept", () => import("./commands/spend.ts")],
+    owned: ["what you own: everybody ever bought, once (offline)", () => import("./commands/owned/owned.ts")],
+    sql: ["ask the people you own with SQL (offline)", () => import("./commands/sql.ts")],
+    suppress: ["leave people out of every output (offline)", () => import("./commands/suppress/suppress.ts")],
+    forget: ["delete a person from all that is kept (offline)", () => import("./commands/forget/forget.ts")],
+    data: ["what is kept of people, and for how long (offline)", () => import("./commands/data.ts")],
+    jobs: ["run exports on a schedule, within a budget", () => import("./commands/jobs/jobs.ts")],
+  },
+  Connect: {
+    login: ["store a key for a connection", () => import("./commands/login.ts")],
+    logout: [
+      "remove a connection's key",
+      async () => ({ register: (await import("./commands/connections.ts")).registerLogout }),
+    ],
+    connections: ["list, use or remove connections", () => import("./commands/connections.ts")],
+    doctor: ["check this machine and a connection (free)", () => import("./commands/doctor.ts")],
+  },
+  Serve: {
+    serve: ["run the API over a dataset of your own", () => import("./commands/serve.ts")],
+    service: [
+      "import data, make accounts and keys, add credits, verify",
+      () => import("./commands/service/service.ts"),
+    ],
+  },
+  Shell: {
+    schema: ["print what a command's --json looks like", () => import("./commands/schema.ts")],
+    completion: ["print a completion script", () => import("./commands/completion.ts")],
+  },
+};
 
 const OPTIONS_WITH_VALUE = new Set(["-c", "--connection", "--base-url", "--paging", "--max-wait", "--jq"]);
 
@@ -88,7 +80,6 @@ function seconds(text: string): number {
   return value;
 }
 
-/** `help WORDS`: a topic, a command, or a command of a command. @throws CliError exit 2 for what is none of them */
 export async function printHelp(argv: readonly string[], context: Context): Promise<void> {
   const words = argv.slice(argv.indexOf("help") + 1).filter((word) => !word.startsWith("-"));
   const { TOPICS, topicText } = await import("./topics.ts");
@@ -111,10 +102,7 @@ const find = (command: Command, words: readonly string[]): Command | undefined =
 
 const every = (command: Command): Command[] => [...command.commands, ...command.commands.flatMap(every)];
 
-/**
- * The program for these arguments. Only the named command is loaded whole; the others are there as names and summaries, for
- * help and suggestions. `"all"` loads every command (completions, man page, tests).
- */
+/** Only the named command is loaded whole, the others are there for help; `"all"` loads every one. */
 export async function buildProgram(
   context: Context,
   argv: readonly string[],
@@ -127,7 +115,7 @@ export async function buildProgram(
   );
   program
     .description("Count a segment of people for free, see what it costs, buy exactly that, keep every paid profile.")
-    // Read from the context's environment where they are used (connections/resolve.ts), not by commander from the process's.
+    // Read from the context's environment where they are used, not by commander from the process's.
     .addOption(offering(connection, { kind: "connections" }))
     .option("--base-url <url>", "overrides the connection's address (env: HEADCOUNT_BASE_URL)")
     .addOption(
@@ -153,10 +141,13 @@ export async function buildProgram(
     .showSuggestionAfterError(true);
   const wanted = commandName(argv);
   const helpFor = wanted === "help" ? commandName(argv.slice(argv.indexOf("help") + 1)) : undefined;
-  for (const { name, group, summary, load: loadCommand } of COMMANDS) {
+  for (const [group, commands] of Object.entries(COMMANDS)) {
     program.commandsGroup(`${group}:`);
-    if (load === "all" || name === wanted || name === helpFor) (await loadCommand()).register(program, context);
-    else program.command(name).summary(summary);
+    for (const [name, [summary, module]] of Object.entries(commands)) {
+      if (load === "all" || name === wanted || name === helpFor) (await module()).register(program, context);
+      else program.command(name);
+      find(program, [name])?.summary(summary);
+    }
   }
   settle(program, context);
   program.hook("preAction", async (_, command) => {
@@ -179,7 +170,6 @@ const EXAMPLES = `
 
 headcount help COMMAND: options and examples of a command. headcount help exit-codes: what the codes mean.`;
 
-/** What every command has in common, also where it was added before the program was set up: see the calls. */
 function settle(command: Command, context: Context): void {
   examplesFirst(command);
   command

@@ -1,11 +1,9 @@
 import type { Command, CommanderError } from "commander";
 import { type CliError, usageError } from "../shared/errors.ts";
 
-/** `runs export`: the words after `headcount`. */
 export const pathOf = (command: Command): string =>
   command.parent === null ? "" : `${pathOf(command.parent)} ${command.name()}`.trim();
 
-/** What commander throws, in our words. @param command the one that was being read */
 export function readingFailure({ code, message }: CommanderError, command: Command): CliError {
   const path = pathOf(command);
   const help = path === "" ? "headcount --help" : `headcount help ${path}`;

@@ -3,7 +3,7 @@ import type { Context } from "../shared/context.ts";
 import { harmless, harmlessJson } from "../shared/contract/text.ts";
 import { type CliError, EXIT } from "../shared/errors.ts";
 
-/** Turns whatever a command threw into one message on stderr and an exit code. Nothing else maps errors to codes. */
+/** Nothing else maps errors to exit codes. */
 export function report(error: unknown, argv: readonly string[], context: Context): number {
   const failure = failureOf(error);
   if (failure.exitCode === EXIT.pipeClosed) return EXIT.pipeClosed;

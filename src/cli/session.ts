@@ -6,7 +6,6 @@ import { hasColor, styleFor } from "./terminal/style.ts";
 
 export type SessionFlags = Pick<GlobalOptions, "connection" | "baseUrl" | "paging" | "quiet" | "verbose" | "maxWait">;
 
-/** A session that tells on stderr what it waits for and what was called. */
 export const withSession = <T>(
   context: Context,
   flags: SessionFlags,
@@ -38,7 +37,6 @@ export const requestLog = (
       }
     : undefined;
 
-/** A line on the terminal that says how long it still takes, and goes when it is over. */
 async function countDown(context: Context, until: number, reason: string): Promise<void> {
   const { openProgress } = await import("./terminal/progress.ts");
   const { stderr, now, env } = context;

@@ -193,7 +193,6 @@ See also: headcount help exit-codes, headcount help environment
 `,
 };
 
-/** The text of a help topic. @returns undefined where there is no topic of this name */
 export function topicText(name: string): string | undefined {
   const topic = TOPICS.find((candidate) => candidate.name === name);
   return topic === undefined ? undefined : TEXTS[topic.name]();

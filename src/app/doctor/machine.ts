@@ -1,5 +1,4 @@
 import { versions } from "node:process";
-import type { GlobalOptions } from "../../cli/options.ts";
 import { type Config, configFile, readConfig } from "../../engine/connections/config.ts";
 import { findFolder } from "../../engine/connections/paths.ts";
 import { selectionOf } from "../../engine/connections/resolve.ts";
@@ -37,7 +36,11 @@ const OPTIONAL = [
   ["jq-wasm", "--jq"],
 ] as const;
 
-export type DoctorOptions = Pick<GlobalOptions, "connection" | "baseUrl" | "quiet">;
+export interface DoctorOptions {
+  readonly connection?: string;
+  readonly baseUrl?: string;
+  readonly quiet?: boolean;
+}
 
 export async function checkMachine(context: Context, options: DoctorOptions): Promise<Check[]> {
   const checks = [

@@ -26,11 +26,10 @@ export const addCompanyOptions = (command: Command): Command =>
 export const MAX_INPUT_BYTES = 64 * 1024 * 1024;
 
 const HOW = "give a domain (acme.com), a profile address or its slug; --name and --id for those";
-/** Lines that name nobody are told one by one up to here. */
 const TOLD = 5;
 
 /**
- * The companies that arguments and `--input` name, each once, in their order. Lines of the file that name none are told and left out.
+ * The companies that arguments and `--input` name, each once; lines of the file that name none are told and left out.
  * @throws CliError exit 2 for an argument that names no company, or where no line does
  */
 export async function readCompanies(

@@ -49,7 +49,6 @@ export interface ExportFlags extends ViewFlags, GuardFlags {
   readonly notifyFailure?: string;
 }
 
-/** A span of time as an option takes it, in milliseconds. */
 const span =
   (flag: string) =>
   (text: string): number => {
@@ -94,7 +93,6 @@ export const readGuard = (flags: GuardFlags): Guard => ({
   maxShrink: flags.maxShrink,
 });
 
-/** Options of buying alone: what `resume` takes too. */
 export function addBuyingOptions(command: Command, unit: string): Command {
   return addGuardOptions(command)
     .option("--max-credits <n>", "spend at most this, all told (decimals allowed)", creditAmount)
@@ -146,7 +144,6 @@ export const addExportOptions = (command: Command, kind: RecordKind): Command =>
     )
     .option("--receipt <file>", "write the receipt (counts, credits, SHA-256) as JSON");
 
-/** What an export that nobody watches tells, and whether it has to run at all. */
 export const addUnattendedOptions = (command: Command): Command =>
   command
     .option("--if-older-than <span>", "do nothing where the file is younger than 12h, 6d, 8w", span("--if-older-than"))
@@ -231,6 +228,5 @@ export const readBuyingOptions = (flags: ExportFlags) => ({
   wait: flags.wait === true,
 });
 
-/** The user's own command with one more option, ready to be pasted into a shell. */
 export const sameCommand = (context: Context, ...more: readonly string[]): string =>
   ["headcount", ...[...context.argv, ...more].map(shellWord)].join(" ");

@@ -51,7 +51,6 @@ export function addFilterOptions(command: Command): Command {
   return command.optionsGroup("Options:");
 }
 
-/** For commands that can leave the people of another segment out. */
 export const addExceptOption = (command: Command): Command =>
   command.addOption(
     offering(
@@ -64,8 +63,8 @@ export const addExceptOption = (command: Command): Command =>
   );
 
 /**
- * The filters of a command that takes one segment: of the file, each value replaced by its flag where that is given.
- * @throws CliError (exit 2) with every issue, before any request
+ * The filters of a command that takes one segment; flags replace values of the file. @throws CliError (exit 2) with
+ * every issue, before any request
  */
 export async function readFilters(context: Context, options: FilterOptions): Promise<CheckedFilters> {
   const [only, second] = await readFilterSets(context, options);
@@ -82,7 +81,6 @@ export async function readFilters(context: Context, options: FilterOptions): Pro
 export const readFilterSets = async (context: Context, options: FilterOptions): Promise<readonly NamedFilters[]> =>
   filterSets(context, options, await flagValues(context, options));
 
-/** As {@link readFilterSets}, with the segments of --except. */
 export const readSegmentSet = async (context: Context, options: FilterOptions): Promise<SegmentSet> =>
   segmentSet(context, options, await flagValues(context, options));
 
@@ -112,8 +110,8 @@ export async function valuesGiven(
 }
 
 /**
- * Values of a key to go through: as given, else those of the filters themselves, else all that the key is known to have; undefined where
- * nobody here can tell. @throws CliError exit 2 for one that is none, or outside the segment
+ * Values of a key to go through: as given, of the filters, or all there are; undefined where nobody here can tell.
+ * @throws CliError exit 2 for one that is none, or outside the segment
  */
 export function valuesWithin(
   key: FilterKey,

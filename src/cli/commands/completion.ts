@@ -27,7 +27,6 @@ const DEADLINE_MS = 1_500;
 export function register(program: Command, context: Context): void {
   program
     .command("completion")
-    .summary("print a completion script")
     .description(
       "Print the completion script of a shell: commands, flags, departments, connections, runs, segments, files.",
     )
@@ -76,7 +75,6 @@ async function printList(what: List, prefix: string, context: Context): Promise<
   context.stdout.write(lines.map((line) => `${line}\n`).join(""));
 }
 
-/** Values of a key: from the service where its key is at hand without asking a keychain, else from who is owned. */
 async function valueLines(key: FacetKey, prefix: string, context: Context): Promise<readonly string[]> {
   const [{ readConfig, findConnection }, { findFolder }, { withSession }, { valuesIn, ownedValues }, { filterSpec }] =
     await Promise.all([
@@ -130,7 +128,6 @@ async function runLines(context: Context): Promise<readonly string[]> {
   return lines.length === 0 ? [] : [line("last", "the newest run"), ...lines];
 }
 
-/** What a run was about, or nothing where its plan cannot be read. */
 async function runText(file: string): Promise<string> {
   try {
     const { targetText } = await import("../../engine/runs/plan.ts");

@@ -1,19 +1,18 @@
-import { COLUMNS } from "../../app/keep/columns.ts";
-import { keptHere } from "../../app/keep/kept.ts";
+import { type Kept, keptHere } from "../../app/keep/kept.ts";
 import { keptRuns } from "../../app/keep/retention.ts";
 import { updateConfig } from "../../engine/connections/config.ts";
 import { configDir } from "../../engine/connections/paths.ts";
 import type { Context } from "../../shared/context.ts";
 import { counted, echo, spanMs } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
+import { bytesText } from "../../shared/numbers.ts";
 import { Argument, type Command, type GlobalOptions } from "../options.ts";
+import { countColumn, documentsOf, iso, type Listed, ServiceList, timeColumn } from "../terminal/list.ts";
 import { Printer } from "../terminal/printer.ts";
-import { documentsOf, ServiceList } from "./service/list.ts";
 
 export function register(program: Command, context: Context): void {
   const data = program
     .command("data")
-    .summary("what is kept of people: where, how many, how old (offline)")
     .description(
       "Show all that headcount keeps of people and of what you asked: where it lies, how many, how old. `data set` says how long runs are kept. Offline and free.",
     )
@@ -74,11 +73,31 @@ async function show(options: GlobalOptions, context: Context): Promise<void> {
   const printer = new Printer(context, options);
   const policy = keptRuns(context) ?? null;
   if (printer.json) {
-    return printer.document<"data show">({ retention: { runs: policy }, kept: documentsOf(COLUMNS, kept) as never });
+    return printer.document<"data show">({
+      retention: { runs: policy },
+      kept: documentsOf(KEPT_COLUMNS, kept) as never,
+    });
   }
-  await new ServiceList(COLUMNS, printer).print(kept, context, "nothing is kept yet");
+  await new ServiceList(KEPT_COLUMNS, printer).print(kept, context, "nothing is kept yet");
   const runs = kept.find(({ what }) => what === "runs")?.items ?? 0;
   const said =
     policy === null ? "are kept until somebody removes them (headcount data set runs=90d)" : `are kept for ${policy}`;
   if (printer.terminal) printer.note(`${counted(runs, "run")} ${said}`);
 }
+
+export const KEPT_COLUMNS: readonly Listed<Kept>[] = [
+  { name: "what", value: ({ what }) => what, title: "what" },
+  countColumn("items", ({ items }) => items),
+  countColumn("people", ({ people }) => people),
+  countColumn("rows", ({ rows }) => rows),
+  {
+    name: "bytes",
+    value: ({ bytes }) => bytes,
+    title: "size",
+    align: "right",
+    show: ({ bytes }) => (bytes === null ? "" : bytesText(bytes)),
+  },
+  timeColumn("oldest", "oldest", ({ oldest }) => oldest),
+  { name: "newest", value: ({ newest }) => iso(newest) },
+  { name: "path", value: ({ path }) => path, title: "where", long: true },
+];

@@ -10,7 +10,6 @@ type DoctorFlags = GlobalOptions & { readonly offline?: boolean };
 export function register(program: Command, context: Context): void {
   program
     .command("doctor")
-    .summary("check this machine and a connection (free)")
     .description(
       "Check Node, optional parts, config, key and proxy, reach the service, and find out how it speaks. Only free calls are made; what is learned is saved to the connection.",
     )

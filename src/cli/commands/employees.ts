@@ -7,23 +7,20 @@ import type { Context } from "../../shared/context.ts";
 import { usageError } from "../../shared/errors.ts";
 import { addCompanyOptions, type CompanyFlags, readCompanies } from "../arguments/companies.ts";
 import { addExportOptions, type ExportFlags, readExportOptions } from "../arguments/export-options.ts";
-import { addNewOnlyOptions, boundsOf, type NewOnlyFlags, narrowed } from "../arguments/new-only.ts";
+import { addNewOnlyOptions, boundsOf, type NewOnlyFlags, narrowed } from "../arguments/sampling-options.ts";
 import { type Command, wholeNumber } from "../options.ts";
 import { buy } from "../purchase/buy.ts";
 import type { ParsedPurchase } from "../purchase/purchase.ts";
 import { buyParsed } from "../purchase/unattended.ts";
 
 export interface EmployeesOptions extends ExportFlags, CompanyFlags, NewOnlyFlags {
-  /** At most so many people of each company. */
   readonly perCompany?: number;
 }
 
-/** @param run what is done with a purchase: tests of parsing hand in another */
 export function register(program: Command, context: Context, run: typeof buy = buy): void {
   const command = program
     .command("employees")
     .argument("[company...]", "domain, profile address or slug of a company")
-    .summary("export the people of a company")
     .description(
       "Buy the people of companies. Where a company is named by its profile address or slug the price is known beforehand, by a free count; otherwise --max-credits, --limit or --per-company bounds it.",
     );

@@ -28,12 +28,10 @@ export interface EnrichOptions extends ExportFlags, CompanyFlags {
   readonly prefix?: string;
 }
 
-/** @param run what is done with a purchase: tests of parsing hand in another */
 export function register(program: Command, context: Context, run: typeof buy = buy): void {
   const command = program
     .command("enrich")
     .argument("[company...]", "domain, profile address or slug of a company; with --keep-input the file")
-    .summary("look companies up")
     .description(
       "Look companies up. A match is charged, a miss is free. One company is looked up at once; for several the price is shown and agreed to first, as with search.",
     );
@@ -127,7 +125,6 @@ async function requireApart(
   }
 }
 
-/** A card to a terminal, the record as JSON otherwise. */
 async function printCompany(json: string, printer: Printer): Promise<void> {
   // Into a pipe every token as the service sent it.
   if (!printer.terminal) return printer.text(json);

@@ -24,7 +24,6 @@ interface FiltersOptions extends GlobalOptions {
 export function register(program: Command, context: Context, run = runFilters): void {
   program
     .command("filters")
-    .summary("list filter keys and their values (offline)")
     .description(
       "List the filter keys, how each of them matches, and the departments: offline. With --prefix or --top the values that people have of one key, from the service or what you own. Free.",
     )

@@ -34,7 +34,6 @@ interface LoginOptions extends GlobalOptions {
 export function register(program: Command, context: Context): void {
   program
     .command("login")
-    .summary("store a key for a connection")
     .description(
       "Store a key for a connection, after checking it with a free call. The key goes to the system's keychain, the address to the config file.",
     )

@@ -50,11 +50,9 @@ const addCapOptions = (command: Command): Command =>
       offering(new Option("--out <folder>", "let it write runs as files into this folder"), { kind: "directory" }),
     );
 
-/** @param run what serves: tests of parsing hand in another */
 export function register(parent: Command, context: Context, run = serve): void {
   const command = parent
     .command("mcp")
-    .summary("let an agent count, quote and buy within a cap")
     .description(
       "Serve the tools of headcount to an agent by the Model Context Protocol, over stdin and stdout. It counts and quotes for free; it buys only where a cap is given here, and asks a person first. The cap holds whatever the agent does with these tools; against one that has a shell the wall is a key with a cap of its own.",
     );

@@ -36,12 +36,10 @@ export interface RefreshFlags extends ViewFlags, GuardFlags {
   readonly wait?: boolean;
 }
 
-/** @param run what is done with the command line: tests of parsing hand in another */
 export function register(program: Command, context: Context, run = bringUpToDate): void {
   const command = program
     .command("refresh")
     .addArgument(offering(new Argument("[list]", "a file that headcount wrote, or a run"), { kind: "file" }))
-    .summary("bring a list up to date: pay for who is new")
     .description(
       "Bring a list of people up to date: who is gone and who is new is found by free counts, and only parts with somebody new are bought. Writes the list, and beside it who was added, removed and changed.",
     );

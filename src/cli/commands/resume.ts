@@ -15,7 +15,6 @@ import type { ParsedPurchase } from "../purchase/purchase.ts";
 
 export type ResumeFlags = ExportFlags;
 
-/** @param run what is done with a purchase: tests of parsing hand in another */
 export function register(program: Command, context: Context, run = buy): void {
   const command = program
     .command("resume")

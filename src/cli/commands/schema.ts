@@ -12,11 +12,9 @@ interface SchemaOptions extends GlobalOptions {
 
 const WORDS = [...new Set([...DESCRIBED.keys(), "errors"].flatMap((path) => path.split(" ")))];
 
-/** @param run what is done with the command line: tests of parsing hand in another */
 export function register(program: Command, context: Context, run = printSchema): void {
   program
     .command("schema")
-    .summary("print what a command's --json looks like")
     .description(
       "Print the JSON Schema (2020-12) of what a command prints with --json, or of the errors of all of them. Without a command: which have one.",
     )

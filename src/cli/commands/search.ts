@@ -11,27 +11,30 @@ import {
   readSegmentSet,
   valuesGiven,
 } from "../arguments/filter-options.ts";
-import { addNewOnlyOptions, boundsOf, type NewOnlyFlags, narrowed } from "../arguments/new-only.ts";
-import { addSamplingOptions, readSampling, type SamplingFlags } from "../arguments/sampling-options.ts";
+import {
+  addNewOnlyOptions,
+  addSamplingOptions,
+  boundsOf,
+  type NewOnlyFlags,
+  narrowed,
+  readSampling,
+  type SamplingFlags,
+} from "../arguments/sampling-options.ts";
 import { type Command, Option } from "../options.ts";
 import { buy } from "../purchase/buy.ts";
 import type { ParsedPurchase } from "../purchase/purchase.ts";
 import { buyParsed } from "../purchase/unattended.ts";
 
-/** The options of `search`, filters aside. */
 export interface SearchOptions extends ExportFlags, NewOnlyFlags, Omit<SamplingFlags, "limit" | "perPage"> {
-  /** Consent to a purchase without any filter. */
   readonly all?: boolean;
   readonly strict?: boolean;
   readonly owned?: boolean;
   readonly test?: boolean;
 }
 
-/** @param run what is done with a purchase: tests of parsing hand in another */
 export function register(program: Command, context: Context, run: typeof buy = buy): void {
   const command = program
     .command("search")
-    .summary("export the people of a segment")
     .description(
       "Count a segment, price it, ask, then buy and write exactly that. Every paid page is kept in a run: the same command again goes on where this one stopped, and buys nothing twice.",
     );
@@ -61,7 +64,6 @@ Of several segments (-s, -f) everybody is bought once.`)
     });
 }
 
-/** Flags that say how to buy, where nothing is bought. */
 const OF_BUYING = [
   "sample",
   "spread",

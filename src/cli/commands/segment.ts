@@ -21,7 +21,6 @@ interface SaveOptions extends GlobalOptions {
 export function register(program: Command, context: Context): void {
   const segment = program
     .command("segment")
-    .summary("save a segment under a name, list, show, remove")
     .description(
       "Keep filters under a name, and use them with -s NAME wherever filters go. Each is a filter file of its own in the config folder. Offline and free.",
     )
@@ -91,7 +90,6 @@ async function list(options: GlobalOptions, context: Context): Promise<void> {
   );
 }
 
-/** A segment as `--json` lists it; one that somebody's editor broke is listed with what is wrong. */
 async function described({ name, file, savedAt }: SavedSegment, context: Context) {
   const saved_at = new Date(savedAt).toISOString();
   try {

@@ -7,7 +7,6 @@ import { echo, withoutPassword } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { type Command, wholeNumber } from "../options.ts";
 import { addFolderOptions, type FolderOptions, folderOf, placeFlags, serviceError, storeOf } from "./service/folder.ts";
-import { addTurnOptions, type TurnFlags, turnSettings } from "./service/turns.ts";
 
 interface ServeOptions extends FolderOptions, TurnFlags {
   readonly host: string;
@@ -32,7 +31,6 @@ interface ServeOptions extends FolderOptions, TurnFlags {
 
 export function register(program: Command, context: Context): void {
   const command = addFolderOptions(program.command("serve"))
-    .summary("run the API over a dataset of your own")
     .description(
       "Run the API. A new data folder starts with a synthetic sample of 50,000 people, and its first key is printed once. SIGTERM or Ctrl-C lets calls in flight finish and exits 0.",
     )
@@ -81,7 +79,7 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
   const port = wholeNumber("--port", 0, 65_535)(options.port);
   const settings = await readSettings(options, context);
   if (options.printUnit === true) {
-    const { serveUnit } = await import("./service/unit.ts");
+    const { serveUnit } = await import("./jobs/units.ts");
     context.stdout.write(serveUnit({ dir, port, data: options.data, store: options.store }, context));
     return;
   }
@@ -311,4 +309,50 @@ function listenError(error: unknown, options: ServeOptions): CliError | undefine
     hint: `choose another ${flags.join(" or ")}; ${flags[1]} 0 picks a free one`,
     cause: error,
   });
+}
+
+export interface TurnFlags {
+  readonly maxConcurrent?: number;
+  readonly maxConcurrentPerKey?: number;
+  readonly maxQueued?: number;
+  readonly queueWait?: number;
+}
+
+export const addTurnOptions = (command: Command): Command =>
+  command
+    .option(
+      "--max-concurrent <n>",
+      "calls that the dataset works at, at once; 3 of them free ones (default: 16)",
+      wholeNumber("--max-concurrent", 1, 1_000),
+    )
+    .option(
+      "--max-concurrent-per-key <n>",
+      "of them of one key; 2 of them free ones (default: 8)",
+      wholeNumber("--max-concurrent-per-key", 1, 1_000),
+    )
+    .option(
+      "--max-queued <n>",
+      "calls of a key that wait for their turn, paid and free each; one more gets a 503 (default: 1000)",
+      wholeNumber("--max-queued", 0, 100_000),
+    )
+    .option(
+      "--queue-wait <seconds>",
+      "how long a call waits for its turn before a 503 (default: 5)",
+      wholeNumber("--queue-wait", 1, 600),
+    );
+
+export async function turnSettings(flags: TurnFlags): Promise<Pick<ServiceOptions, "timeouts" | "turns">> {
+  const { maxConcurrent, maxConcurrentPerKey, maxQueued, queueWait } = flags;
+  const { turnBoundsOf: boundsOf, TURNS } = await import("../../service/http/turns.ts");
+  const all = maxConcurrent ?? TURNS.dataset;
+  if (maxConcurrentPerKey !== undefined && maxConcurrentPerKey > all) {
+    throw usageError(
+      `--max-concurrent-per-key ${maxConcurrentPerKey} is more than the ${all} of all keys together`,
+      `--max-concurrent ${maxConcurrentPerKey} allows it, or a smaller number for each key`,
+    );
+  }
+  return {
+    turns: boundsOf({ all, ofKey: maxConcurrentPerKey, waiting: maxQueued }),
+    ...(queueWait === undefined ? {} : { timeouts: { turn: queueWait * 1_000 } }),
+  };
 }

@@ -12,8 +12,7 @@ import {
 } from "../../shared/contract/money.ts";
 import { grouped, spanMs } from "../../shared/contract/text.ts";
 import { csvDocument } from "../../shared/rows/csv.ts";
-import { sinceMs } from "../arguments/since.ts";
-import { type Command, type GlobalOptions, Option } from "../options.ts";
+import { type Command, type GlobalOptions, Option, sinceMs } from "../options.ts";
 import { Printer } from "../terminal/printer.ts";
 
 const GROUPINGS = ["day", "run", "connection", "job"] as const;
@@ -29,7 +28,6 @@ interface SpendOptions extends GlobalOptions {
 export function register(program: Command, context: Context): void {
   program
     .command("spend")
-    .summary("show what was spent, from the runs that are kept")
     .description("Show what exports on this machine spent: added up from its runs, removed ones too; offline and free.")
     .option("--since <when>", "how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all", "30d")
     .addOption(new Option("--by <what>", "one line for each").choices(GROUPINGS).default("day"))
@@ -57,7 +55,6 @@ interface Sums {
   rows: number;
 }
 
-/** One line: what it is of, in the columns of its grouping, and its sums. */
 interface Group {
   readonly of: readonly string[];
   readonly sums: Sums;
@@ -124,7 +121,6 @@ function keyOf(run: RunSpend, { from }: DaySpend, by: Grouping): readonly string
   return by === "run" ? [run.run] : [run.connection, run.base_url];
 }
 
-/** Credits as JSON numbers. */
 const numbers = (sums: Sums) => ({
   profiles: sums.rows,
   settled: creditsToNumber(sums.settled),

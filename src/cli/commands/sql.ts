@@ -13,12 +13,10 @@ export interface SqlOptions extends ShelfOptions {
 
 const MAX_QUERY_BYTES = 1 << 20;
 
-/** @param run what is done with a query: tests of parsing hand in another */
 export function register(program: Command, context: Context, run = query): void {
   addShelfOption(
     program
       .command("sql [query]")
-      .summary("ask the people you own with SQL (offline)")
       .description("Ask everybody you own with one SQL query (SQLite's), read-only: offline, at 0 credits.")
       .option("-f, --file <file>", "read the query from a file, or from stdin (-)")
       .option("--format <format>", "table, csv or json"),

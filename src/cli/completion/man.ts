@@ -2,7 +2,7 @@ import type { Command, Option } from "commander";
 import { flagOf } from "../../shared/contract/command-line.ts";
 import { FILTER_KEYS } from "../../shared/contract/filters.ts";
 import { ENVIRONMENT, EXIT_CODES, TOPICS, topicText } from "../topics.ts";
-import { GENERATED } from "./template.ts";
+import { GENERATED } from "./tree.ts";
 
 const FILTER_FLAGS: ReadonlySet<string> = new Set(FILTER_KEYS.map(flagOf));
 
@@ -72,7 +72,6 @@ function commandLines(command: Command, path: string): readonly string[] {
 
 const topic = (name: string): string => (topicText(name) ?? "").replace(/^.*\n\n/, "").trimEnd();
 
-/** The manual page headcount(1), in the macros of man(7). */
 export function manPage(program: Command): string {
   const help = program.createHelp();
   const commands = help.visibleCommands(program).filter((child) => child.name() !== "help");

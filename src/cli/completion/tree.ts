@@ -2,6 +2,8 @@ import type { Argument, Command, Option } from "commander";
 import { type OfferedValues, offersOf } from "../options.ts";
 import { TOPICS } from "../topics.ts";
 
+export const GENERATED = "Generated from the program by `npm run completions`; do not edit.";
+
 export interface FlagSpec {
   /** `-c` and `--connection`: short first, where there is one. */
   readonly names: readonly string[];
@@ -17,10 +19,8 @@ interface ArgumentSpec {
 }
 
 export interface CommandSpec {
-  /** The words after `headcount`; empty for the program itself. */
   readonly path: readonly string[];
   readonly summary: string;
-  /** The flags of its own. Those of the program hold everywhere. */
   readonly flags: readonly FlagSpec[];
   readonly arguments: readonly ArgumentSpec[];
   readonly commands: readonly CommandSpec[];
@@ -63,7 +63,6 @@ function commandSpec(command: Command, path: readonly string[]): CommandSpec {
   };
 }
 
-/** The program as the completion scripts and the man page need it: what a person may type, and nothing hidden. */
 export function programTree(program: Command): CommandSpec {
   const tree = commandSpec(program, []);
   const topics = [...tree.commands.map(({ path }) => path.join(" ")), ...TOPICS.map(({ name }) => name)];

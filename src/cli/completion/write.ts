@@ -4,8 +4,7 @@ import { packageRoot } from "../../shared/paths.ts";
 import { buildProgram } from "../program.ts";
 import { generatedFiles } from "./files.ts";
 
-// npm run completions: writes the completion scripts and the man page into the package. No command is run, so that a context
-// that can do nothing is enough.
+// Runs no command: a context that can do nothing is enough.
 const context = {
   stdout: process.stdout,
   stderr: process.stderr,

@@ -15,7 +15,6 @@ import { KEEPING } from "./keeping.ts";
 import { LOOKING } from "./looking.ts";
 import { SERVING } from "./serving.ts";
 
-/** What a command prints with `--json`, and where it can write rows as NDJSON, a line of them. */
 interface Described {
   readonly document: JsonSchema;
   readonly line?: JsonSchema;
@@ -23,7 +22,7 @@ interface Described {
 
 const ALL = { ...LOOKING, ...BUYING, ...KEEPING, ...SERVING };
 
-/** What a command prints with `--json`, by its words (`runs list`): the contract that docs/output.md tells and tests hold. */
+/** What each command prints with `--json`: the contract that docs/output.md tells and tests hold. */
 export const DESCRIBED: ReadonlyMap<string, Described> = new Map(
   Object.entries(ALL as unknown as Readonly<Record<string, Described>>).sort(([a], [b]) => (a < b ? -1 : 1)),
 );
@@ -44,7 +43,6 @@ const USUAL: Readonly<Record<string, string>> = {
   "service plan": "show",
 };
 
-/** The error document that every command writes to stderr with `--json` or `HEADCOUNT_JSON=1`. */
 const ERROR = object({
   error: object({
     code: text,
@@ -56,13 +54,13 @@ const ERROR = object({
   }),
 });
 
-/** The words of a command that is described, with the one that runs where a group alone is named; undefined where none is. */
+/** A group alone stands for the command that runs then. @returns undefined where none is described */
 export function describedPath(path: string): string | undefined {
   const named = USUAL[path] === undefined ? path : `${path} ${USUAL[path]}`;
   return named === "errors" || DESCRIBED.has(named) ? named : undefined;
 }
 
-/** @param line a line of NDJSON instead of the document @returns a JSON Schema (2020-12); undefined where there is nothing to describe */
+/** @param line of NDJSON instead @returns JSON Schema (2020-12); undefined where there is nothing to describe */
 export function schemaOf(path: string, line = false): JsonSchema | undefined {
   const described: Described | undefined = path === "errors" ? { document: { ...ERROR } } : DESCRIBED.get(path);
   const schema = line ? described?.line : described?.document;

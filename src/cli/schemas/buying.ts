@@ -17,7 +17,6 @@ import {
 import { quoteShape, receipt, refreshed, skipped, writtenShape } from "../../shared/schema/purchase.ts";
 import { company, person } from "../../shared/schema/rows.ts";
 
-/** What every command that buys prints: rows to stdout, or what became of them. */
 const bought = <Row extends Schema, More extends Schema[]>(row: Row, ...more: readonly [...More]) => ({
   document: some(
     titled("rows, where they go to stdout", list(row)),

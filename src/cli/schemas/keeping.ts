@@ -159,7 +159,6 @@ const jobs = {
   },
 };
 
-/** Of both lists, the client's and the service's. */
 export const suppression = {
   added: {
     document: object({
@@ -188,7 +187,6 @@ const pruned = {
   document: some(object({ removed: list(text) }), titled("--dry-run", object({ would_remove: list(text) }))),
 };
 
-/** `data` and `service data`. */
 export const kept = list(
   object({
     what: text,

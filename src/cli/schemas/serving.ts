@@ -22,7 +22,6 @@ import { kept, suppression } from "./keeping.ts";
 const mode = one("live", "test");
 const priced = one("account", "person_count", "person_search", "company_enrich", "company_employees");
 
-/** Of a backup. */
 const copied = {
   made_at: time,
   head: said(maybe(text), "the end of the ledger's chain"),

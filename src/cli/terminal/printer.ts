@@ -5,7 +5,6 @@ import type { Documents } from "../schemas/all.ts";
 import { hasColor, hasUnicode, type Style, styleFor, widthOfStream } from "./style.ts";
 import type { Column as TableColumn } from "./table.ts";
 
-/** A value for a pipe: bare, times in ISO form, nothing for null. */
 export type TsvValue = string | number | bigint | boolean | null | undefined;
 
 /** Rows as lines: no header, nothing shortened; tabs and line breaks inside a value become spaces. */
@@ -35,7 +34,6 @@ export interface PrintOptions {
   readonly color?: boolean | undefined;
 }
 
-/** A column of rows: the values go into a pipe as they are, a terminal sees them as `show` writes them. */
 export interface Column extends TableColumn {
   readonly show?: (value: TsvValue) => string;
   readonly only?: "terminal" | "pipe";
@@ -46,12 +44,8 @@ const harmlessLines = (text: string): string => text.replace(/[^\n\t]+/g, harmle
 
 type Entries = readonly (readonly [label: string, value: string | undefined])[];
 
-/**
- * What a command prints with. It alone knows whether stdout is a terminal or a pipe, how wide it is and whether it has colour: a
- * command says what there is, and gets tables, cards and styles on a terminal, bare lines in a pipe, and JSON with `--json`.
- */
+/** It alone knows whether stdout is a terminal or a pipe, how wide it is and whether it has colour. */
 export class Printer {
-  /** Whether a person looks at stdout. */
   readonly terminal: boolean;
   readonly json: boolean;
   readonly quiet: boolean;
@@ -80,12 +74,12 @@ export class Printer {
     this.#paper.stdout.write(text);
   }
 
-  /** One JSON document, `document<"runs list">(...)` of that command: one line in a pipe, indented and harmless on a terminal. */
+  /** One line in a pipe, indented and harmless on a terminal. */
   document<Path extends keyof Documents = never>(value: Documents[Path]): void {
     this.text(this.terminal ? `${harmlessJson(JSON.stringify(value, undefined, 2))}\n` : `${JSON.stringify(value)}\n`);
   }
 
-  /** Where rows of an export go: into a pipe byte by byte as they are, onto a terminal without what would act on it. */
+  /** Into a pipe byte by byte as they are, onto a terminal without what would act on it. */
   dataStream(format: string): Writable {
     const { stdout } = this.#paper;
     if (!this.terminal || format === "table") return stdout;

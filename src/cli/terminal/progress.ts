@@ -51,7 +51,7 @@ export function openProgress(options: ProgressOptions): ProgressLine {
   return options.stream.isTTY === true ? spinner(options) : milestones(options);
 }
 
-/** `████░░░░░░ 40%  400 of 1,000 profiles, 100 of 125 credits, 120 profiles/s, 5 s left`; where it is narrow the time left stays longest. */
+/** Where it is narrow the time left stays longest. */
 export function progressLine(
   state: ProgressState,
   startedAt: number,

@@ -8,7 +8,6 @@ interface Input extends Readable {
 
 const interruption = (): Error => Object.assign(new Error("SIGINT"), { name: "AbortError", code: "SIGINT" });
 
-/** Asks a yes/no question; anything but y or yes, and the end of input, is no. @throws as {@link promptOn} */
 export async function confirmOn(
   input: Input,
   output: Writable,
@@ -20,9 +19,8 @@ export async function confirmOn(
 }
 
 /**
- * Asks for a line on `output`. With `hidden` nothing of it is shown. The terminal is as it was before, however this ends; the end
- * of input (Ctrl-D) is an empty answer. Node's own line editor: the package `read` wraps the same one, and never answers Ctrl-D.
- * @throws an error with code SIGINT on Ctrl-C, or the signal's reason
+ * The terminal is as it was before, however this ends; the end of input (Ctrl-D) is an empty answer. @throws an error
+ * with code SIGINT on Ctrl-C, or the signal's reason
  */
 export async function promptOn(
   input: Input,

@@ -7,10 +7,7 @@ interface Stream {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/**
- * Whether a stream gets colour: `NO_COLOR` over `--no-color` over `FORCE_COLOR` over `TERM=dumb` over whether it is a terminal.
- * @param wanted the value of `--color`/`--no-color`; false where `--no-color` was given
- */
+/** `NO_COLOR` over `--no-color` over `FORCE_COLOR` over `TERM=dumb` over whether it is a terminal. */
 export function hasColor(stream: Stream, env: Environment, wanted?: boolean): boolean {
   if (env.NO_COLOR) return false;
   if (wanted === false) return false;

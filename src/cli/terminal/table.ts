@@ -10,7 +10,6 @@ const NARROWEST_COLUMN = 6;
 export interface Column {
   readonly title: string;
   readonly align?: "left" | "right";
-  /** Never shortened: numbers, ids, bars. */
   readonly fixed?: boolean;
   readonly paint?: (text: string) => string;
 }
@@ -20,7 +19,6 @@ export interface TableOptions {
   readonly style: Style;
 }
 
-/** Widths that fit: what each column needs, the widest shortened first until the line fits. */
 function columnWidths(columns: readonly Column[], rows: readonly (readonly string[])[], width: number): number[] {
   const widths = columns.map((column, index) =>
     Math.max(widthOf(column.title), ...rows.map((row) => widthOf(row[index] ?? ""))),
@@ -106,7 +104,6 @@ interface Shown extends Column {
   readonly index: number;
 }
 
-/** The columns that are shown: those that always are, then as many others as have something to show and fit whole. */
 function fitting(
   titles: readonly string[],
   rows: readonly (readonly string[])[],
@@ -133,7 +130,7 @@ function toTheEdge(widths: readonly number[], columns: readonly Column[], width:
   return widths.map((own, index) => (index === last ? own + Math.max(0, left) : own));
 }
 
-/** Rows that grow page by page, laid out by the first one; a card each where columns would be too narrow. @param always columns shown at any width */
+/** Rows that grow page by page, laid out by the first one; a card each where columns would be too narrow. */
 export function createRowsTable(
   columns: readonly string[],
   always: number,

@@ -7,14 +7,13 @@ import { nearest } from "../../../shared/contract/suggest.ts";
 import { grouped } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { keyName, valuesGiven, valuesWithin } from "../../arguments/filter-options.ts";
-import type { Printer } from "../../terminal/printer.ts";
-import { type ByKey, type CountOptions, type CountRequest, formatOf } from "./options.ts";
+import type { Column, Printer } from "../../terminal/printer.ts";
+import { widthOf } from "../../terminal/width.ts";
+import { type ByKey, type CountOptions, type CountRequest, formatOf } from "./one.ts";
 import { type CountPart, type Matrix, nested, printParts, words } from "./parts.ts";
 import { countAll } from "./several.ts";
 
-/** Values that a breakdown shows where nobody says how many. */
 const TOP = 20;
-/** Free counts that a matrix may take. */
 const MAX_CELLS = 2_000;
 
 /** The keys of --by with the values to count. @throws CliError (exit 2) before any request */
@@ -49,7 +48,6 @@ function breakdownKey(by: string): FilterKeySpec {
   return spec;
 }
 
-/** What --values says of each key: of the one key its values, of two `KEY=VALUE`. */
 async function valuesOfKeys(
   context: Context,
   specs: readonly FilterKeySpec[],
@@ -75,7 +73,6 @@ async function valuesOfKeys(
 
 type PartsRequest = CountRequest & { readonly kind: "parts" };
 
-/** `count --by KEY`: the people of each value, and what these leave unexplained. */
 export async function countParts(
   { segment, by, options }: PartsRequest,
   session: Session,
@@ -87,7 +84,6 @@ export async function countParts(
   if (first === undefined) throw new RangeError("nothing to break down by");
   const format = formatOf(options, printer) ?? "csv";
   if (second !== undefined) {
-    const { printMatrix } = await import("./matrix.ts");
     const matrix = await matrixOf([first, second], filters, options, session, printer, context);
     await printMatrix(matrix, format, printer);
     return [{ filters, count: matrix.whole }];
@@ -111,7 +107,7 @@ export async function countParts(
 const largest = (parts: readonly CountPart[], top: number | undefined): readonly CountPart[] =>
   top === undefined ? parts : [...parts].sort((a, b) => b.count - a.count).slice(0, top);
 
-/** The values of a key that has no closed list: from the service, else from who is owned. @throws CliError exit 2 where nobody knows any */
+/** @throws CliError exit 2 where nobody knows any values of the key */
 async function listedFor(
   spec: FilterKeySpec,
   filters: Filters,
@@ -187,4 +183,85 @@ async function matrixOf(
       cells: cells.slice(index * columns.length, (index + 1) * columns.length),
     })),
   };
+}
+
+const REST = "(another or none)";
+const ALL = "(all)";
+const GAP = 2;
+const NAMES = 24;
+
+/** Nested parts (soft, so) would make the rest too small: both the column of nobody and that of all are told. */
+const withRest = (cells: readonly number[], all: number): readonly number[] => [
+  ...cells,
+  all - cells.reduce((sum, cell) => sum + cell, 0),
+  all,
+];
+
+async function printMatrix(matrix: Matrix, format: "table" | "csv" | "json", printer: Printer): Promise<void> {
+  const { by, whole, columns, rows, filters } = matrix;
+  const [down, across] = by;
+  if (format === "json") {
+    return printer.document<"count">({
+      count: whole,
+      by: [down.key, across.key],
+      columns,
+      rows: rows.map(({ value, count, cells }) => ({ value, count, cells })),
+      filters,
+    });
+  }
+  if (format === "table") return printMatrixTable(matrix, printer);
+  const { csvDocument } = await import("../../../shared/rows/csv.ts");
+  const lines = [
+    ...rows.map(({ value, count, cells }) => [value, ...withRest(cells, count)]),
+    [REST, ...restOf(matrix)],
+    [
+      ALL,
+      ...withRest(
+        columns.map(({ count }) => count),
+        whole,
+      ),
+    ],
+  ];
+  printer.text(csvDocument([down.key, ...columns.map(({ value }) => value), REST, ALL], lines));
+}
+
+function restOf({ columns, rows, whole }: Matrix): readonly number[] {
+  const left = columns.map(({ count }, at) => count - rows.reduce((sum, { cells }) => sum + (cells[at] ?? 0), 0));
+  return withRest(left, whole - rows.reduce((sum, { count }) => sum + count, 0));
+}
+
+/** As many columns as fit, the largest first; what the others hold is in the rest, and said. */
+async function printMatrixTable(matrix: Matrix, printer: Printer): Promise<void> {
+  const { by, whole, columns, rows } = matrix;
+  const [down, across] = by;
+  const widthFor = (title: string, largest: number): number => Math.max(widthOf(title), grouped(largest).length) + GAP;
+  const names = Math.min(NAMES, Math.max(...[words(down), REST, ...rows.map(({ value }) => value)].map(widthOf)));
+  let left = printer.width - names - widthFor("other", whole) - widthFor(ALL, whole);
+  const fits = columns.findIndex(({ value, count }) => {
+    left -= widthFor(value, count);
+    return left < 0;
+  });
+  const shown = fits < 0 ? columns.length : Math.max(1, fits);
+  const kept = columns.slice(0, shown);
+  const line = (cells: readonly number[], all: number): string[] => withRest(cells.slice(0, shown), all).map(grouped);
+  const number = (title: string): Column => ({ title, align: "right", fixed: true });
+  const remaining = restOf(matrix);
+  const rest = remaining.some((count) => count !== 0) ? [[REST, ...line(remaining, remaining.at(-1) ?? 0)]] : [];
+  await printer.table(
+    [{ title: words(down) }, ...kept.map(({ value }) => number(value)), number("other"), number(ALL)],
+    [
+      ...rows.map(({ value, count, cells }) => [value, ...line(cells, count)]),
+      ...rest,
+      [
+        ALL,
+        ...line(
+          columns.map(({ count }) => count),
+          whole,
+        ),
+      ],
+    ],
+  );
+  const hidden = columns.length - shown;
+  const more = hidden === 0 ? "none" : `none, or one of ${hidden} that do not fit here (--format csv has all)`;
+  printer.note(`other: another ${words(across)} or ${more}`);
 }

@@ -13,17 +13,14 @@ import {
 import { type Command, collect, Option, offering, wholeNumber } from "../../options.ts";
 import { withSession } from "../../session.ts";
 import { Printer } from "../../terminal/printer.ts";
-import { countOne, countSet } from "./one.ts";
-import { COUNT_FORMATS, type CountOptions, type CountRequest } from "./options.ts";
+import { COUNT_FORMATS, type CountOptions, type CountRequest, countOne, countSet } from "./one.ts";
 
-/** @param run what is done with a request: tests of parsing hand in another */
 export function register(program: Command, context: Context, run = runCount): void {
   const by = new Option("--by <key>", "break the segment down by this filter key; two keys make a matrix").argParser(
     collect,
   );
   const command = program
     .command("count")
-    .summary("count the people in a segment (free)")
     .description(
       "Count the people that match the filters, exactly and for free, with what buying them would cost at most.",
     )
@@ -149,7 +146,7 @@ async function countOwnedAs(
   const [by, second] = request.kind === "parts" ? request.by : [];
   if (second !== undefined)
     throw usageError("--owned breaks down by one key", "headcount sql makes any table of what you own");
-  const { countOwned } = await import("../owned/count.ts");
+  const { countOwned } = await import("./parts.ts");
   const owned = {
     segments,
     by: by?.spec,

@@ -1,10 +1,10 @@
 import { keepCount } from "../../../app/count/history.ts";
 import type { CountedSegment } from "../../../app/count/tell.ts";
-import type { CheckedFilters, SegmentSet } from "../../../app/segments/segment-set.ts";
+import type { CheckedFilters, NamedFilters, SegmentSet } from "../../../app/segments/segment-set.ts";
 import type { Session } from "../../../app/session.ts";
 import type { AccountView, CountView } from "../../../engine/client/types.ts";
 import type { Context } from "../../../shared/context.ts";
-import { checkFilters, type Filters } from "../../../shared/contract/filters.ts";
+import { checkFilters, type FilterKeySpec, type Filters } from "../../../shared/contract/filters.ts";
 import {
   affordableRows,
   creditsOrNull,
@@ -13,9 +13,9 @@ import {
   priceOf,
 } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
+import type { GlobalOptions } from "../../options.ts";
 import type { Printer } from "../../terminal/printer.ts";
 
-/** Keeps a count for `count --history`. */
 export function remember(count: CountView, segment: CheckedFilters, session: Session, context: Context): void {
   const where = { serviceId: session.serviceId, mode: session.keyMode ?? "live" };
   const version = count.meta.datasetVersion ?? null;
@@ -77,7 +77,6 @@ export function noticeUnknownCost(account: AccountView | undefined, session: Ses
   }
 }
 
-/** `count --json`. Credits are JSON numbers; what the service does not tell is null. */
 function countDocument(
   count: CountView,
   account: AccountView,
@@ -113,3 +112,42 @@ async function printCount({ count, cached, asOf }: CountView, account: AccountVi
     2,
   );
 }
+
+export const COUNT_FORMATS = ["table", "csv", "json"] as const;
+export type CountFormat = (typeof COUNT_FORMATS)[number];
+
+export interface CountOptions extends GlobalOptions {
+  readonly by?: readonly string[];
+  readonly values?: readonly string[];
+  readonly top?: number;
+  readonly format?: CountFormat;
+  readonly union?: boolean;
+  readonly strict?: boolean;
+  readonly history?: boolean;
+  readonly plot?: string;
+  readonly overwrite?: boolean;
+  readonly owned?: boolean;
+  readonly test?: boolean;
+}
+
+/** `values`: those that are given or known; undefined: whoever lists them is to be asked. */
+export interface ByKey {
+  readonly spec: FilterKeySpec;
+  readonly values: readonly string[] | undefined;
+}
+
+export type CountRequest =
+  | { readonly kind: "one"; readonly segment: NamedFilters; readonly options: CountOptions }
+  | { readonly kind: "files"; readonly segments: readonly NamedFilters[]; readonly options: CountOptions }
+  | { readonly kind: "set"; readonly set: SegmentSet; readonly options: CountOptions }
+  | { readonly kind: "history"; readonly segment: NamedFilters; readonly options: CountOptions }
+  | {
+      readonly kind: "parts";
+      readonly segment: NamedFilters;
+      readonly by: readonly ByKey[];
+      readonly options: CountOptions;
+    };
+
+/** As asked, else a table on a terminal; undefined is what the pipe gets. */
+export const formatOf = (options: CountOptions, printer: Printer): CountFormat | undefined =>
+  printer.json ? "json" : (options.format ?? (printer.terminal ? "table" : undefined));

@@ -1,15 +1,20 @@
+import { checkedFilters } from "../../../app/segments/segment-set.ts";
+import type { Library } from "../../../engine/library/library.ts";
+import type { Context } from "../../../shared/context.ts";
 import type { FilterKeySpec, Filters } from "../../../shared/contract/filters.ts";
 import { normalForm } from "../../../shared/contract/normalise.ts";
 import { grouped } from "../../../shared/contract/text.ts";
+import { usageError } from "../../../shared/errors.ts";
 import { bar, percent } from "../../../shared/numbers.ts";
-import type { Printer } from "../../terminal/printer.ts";
+import { csvDocument } from "../../../shared/rows/csv.ts";
+import { Printer } from "../../terminal/printer.ts";
+import { type ShelfOptions, withLibrary } from "../owned/shelf.ts";
 
 export interface CountPart {
   readonly value: string;
   readonly count: number;
 }
 
-/** A segment broken down by a key. */
 export interface Breakdown {
   readonly by: FilterKeySpec;
   readonly whole: number;
@@ -116,4 +121,55 @@ async function printTable(found: Explained, printer: Printer): Promise<void> {
   printer.text(`${printer.style.strong(grouped(whole))} ${whole === 1 ? "person" : "people"} in all\n`);
   if (unexplained < 0) printer.text(`${remainderText(found)}\n`);
   else if ((found.rest?.others ?? 0) > 0) printer.note(OTHERS);
+}
+
+export interface OwnedCount {
+  readonly segments: readonly { readonly name: string; readonly filters: Filters }[];
+  readonly by?: FilterKeySpec | undefined;
+  readonly values: readonly string[];
+  readonly top?: number | undefined;
+  readonly format?: "table" | "csv" | "json" | undefined;
+}
+
+/** `count --owned`: the same counts over who is owned, offline and free. */
+export async function countOwned(
+  { segments, by, values, top, format }: OwnedCount,
+  options: ShelfOptions,
+  context: Context,
+): Promise<void> {
+  const printer = new Printer(context, options);
+  await withLibrary(options, context, printer, async (library) => {
+    const count = (filters: Filters): number => library?.count(checkedFilters(filters).canonical) ?? 0;
+    const [first] = segments;
+    const chosen = printer.json ? "json" : (format ?? (printer.terminal ? "table" : "csv"));
+    if (first !== undefined && by !== undefined) {
+      const { filters } = first;
+      const parts =
+        values.length > 0
+          ? values.map((value) => ({ value, count: count({ ...filters, [by.key]: value }) }))
+          : known(library, by, filters);
+      const largest = [...parts].sort((a, b) => b.count - a.count).slice(0, top ?? parts.length);
+      return printParts({ by, whole: count(filters), parts: largest, filters }, chosen, printer);
+    }
+    const rows = segments.map(({ name, filters }) => ({ segment: name, count: count(filters), filters }));
+    if (first !== undefined && rows.length === 1) {
+      const { count: people, filters } = rows[0] ?? { count: 0, filters: {} };
+      if (printer.json) printer.document<"count">({ count: people, owned: true, filters });
+      else printer.text(printer.terminal ? `${printer.style.strong(grouped(people))} owned\n` : `${people}\n`);
+    } else if (chosen === "json") printer.document<"count">(rows);
+    else
+      printer.text(
+        csvDocument(
+          ["segment", "count"],
+          rows.map(({ segment, count: people }) => [segment, people]),
+        ),
+      );
+  });
+}
+
+function known(library: Library | undefined, by: FilterKeySpec, filters: Filters): CountPart[] {
+  if (by.match !== "exact" && by.match !== "department") {
+    throw usageError(`--by ${by.key} needs --values`, `--by ${by.field} needs none: it has the values of who is owned`);
+  }
+  return library?.valuesOf(by, checkedFilters(filters).canonical) ?? [];
 }

@@ -7,10 +7,8 @@ import type { Filters } from "../../../shared/contract/filters.ts";
 import { creditsOrNull, creditsToNumber, formatCreditsGrouped, priceOf } from "../../../shared/contract/money.ts";
 import { grouped } from "../../../shared/contract/text.ts";
 import { Printer } from "../../terminal/printer.ts";
-import { noticeUnknownCost, remember } from "./one.ts";
-import { type CountOptions, formatOf } from "./options.ts";
+import { type CountOptions, formatOf, noticeUnknownCost, remember } from "./one.ts";
 
-/** A row for each of several segments. */
 export async function countFiles(
   segments: readonly NamedFilters[],
   options: CountOptions,

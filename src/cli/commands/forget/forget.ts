@@ -35,7 +35,6 @@ interface ForgetOptions extends GlobalOptions {
 export function register(program: Command, context: Context): void {
   program
     .command("forget <person>")
-    .summary("delete a person from all that is kept (offline)")
     .description(
       "Delete a person, named by profile address, its last part, id or name, from runs, the library and the files that were written from them, and leave the person out from now on. What was spent stays known. Lists what it finds, and asks first.",
     )

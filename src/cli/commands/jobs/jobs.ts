@@ -24,7 +24,6 @@ interface UnitOptions extends JobsOptions {
 export function register(program: Command, context: Context): void {
   const jobs = program
     .command("jobs")
-    .summary("run exports on a schedule, within a budget")
     .description(
       "Exports that run by themselves: one file says which, when, and what they may spend; systemd or cron starts them. A job keeps a list up to date and pays for who is new, or buys a segment each time.",
     )
@@ -117,7 +116,7 @@ function registerLooking(jobs: Command, context: Context, read: Read): void {
   $ headcount jobs status --file jobs.jsonc --json | jq '.jobs[] | select(.status == "failed")'`)
     .does(async (options: JobsOptions, names: readonly string[]) => {
       const file = await read(options);
-      const { showStatus } = await import("./status.ts");
+      const { showStatus } = await import("./list.ts");
       await showStatus(file, await jobsNamed(file, names), options, context);
     });
   jobs
@@ -128,7 +127,7 @@ function registerLooking(jobs: Command, context: Context, read: Read): void {
     )
     .examples("\n  $ headcount jobs check jobs.jsonc --json | jq -r '.[] | [.job, .finding] | @tsv'")
     .does(async (options: GlobalOptions, file: string | undefined) => {
-      const { checkJobs } = await import("./check.ts");
+      const { checkJobs } = await import("./list.ts");
       await checkJobs(await readJobs(context, file), options, context);
     });
   withFile(jobs.command("list"))

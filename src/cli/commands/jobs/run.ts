@@ -1,6 +1,5 @@
 import { failureOf } from "../../../app/failures.ts";
-import type { Job, JobsFile } from "../../../app/jobs/file.ts";
-import { jobsNamed } from "../../../app/jobs/file.ts";
+import { type Job, type JobsFile, jobsNamed } from "../../../app/jobs/file.ts";
 import { historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
 import { type Done, type JobTerms, type Quoted, quoteJob, runJob } from "../../../app/jobs/run.ts";
 import { nextTime } from "../../../app/jobs/schedule.ts";
@@ -65,7 +64,6 @@ export async function runJobs(
   else throw failureAll(failures, chosen.length, chosen.length - documents.length);
 }
 
-/** One error for all that failed. @param rest jobs that were not begun */
 function failureAll(failures: readonly Failed[], chosen: number, rest: number): unknown {
   const [first] = failures;
   const interrupted = failures.find(({ failure }) => failure.exitCode === EXIT.interrupted);

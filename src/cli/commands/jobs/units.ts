@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import type { Job, JobsFile } from "../../../app/jobs/file.ts";
 import type { Schedule } from "../../../app/jobs/schedule.ts";
 import { execWords, oneLine, percentEscaped, program, unitQuoted } from "../../../app/jobs/systemd.ts";
@@ -7,7 +7,6 @@ import type { Context } from "../../../shared/context.ts";
 import { shellWord } from "../../../shared/contract/command-line.ts";
 import { usageError } from "../../../shared/errors.ts";
 
-/** A job with a time of its own. */
 export interface Timed {
   readonly job: Job;
   readonly schedule: Schedule;
@@ -55,7 +54,6 @@ export function keyFileOf(given: string | undefined, { env, cwd }: Context): str
   );
 }
 
-/** Units of systemd: a service and a timer for each job. */
 export function systemdUnits(
   timed: readonly Timed[],
   file: JobsFile,
@@ -103,7 +101,6 @@ WantedBy=timers.target
   ]);
 }
 
-/** Lines for a crontab. */
 export function cronLines(timed: readonly Timed[], file: JobsFile, keys: string, context: Context): string {
   const set = handedOn(context).map(([name, value]) => `${name}=${shellWord(value)}; `);
   const settings = `set -a; ${set.join("")}[ ! -r ${shellWord(keys)} ] || . ${shellWord(keys)}`;
@@ -113,4 +110,61 @@ export function cronLines(timed: readonly Timed[], file: JobsFile, keys: string,
     return `${schedule.cron}  ${oneLine(`${settings}; cd ${shellWord(file.folder)} && ${run}`).replaceAll("%", "\\%")}\n`;
   });
   return `# headcount jobs of ${oneLine(file.path)}: paste into crontab -e\n${lines.join("")}`;
+}
+
+interface ServedBy {
+  readonly dir: string;
+  readonly data: string | undefined;
+  readonly store: string | undefined;
+  readonly port: number;
+}
+
+/** A unit of systemd that runs this very `serve`, as a user that may write to its data folder and nowhere else. */
+export function serveUnit({ data, dir, port, store }: ServedBy, { argv, cwd }: Context): string {
+  const words = argv.filter((word) => word !== "--print-unit");
+  const place = data === undefined ? ["--data", dir] : [];
+  const ledger = store === undefined || store.includes("://") ? [] : [dirname(resolve(cwd, store))];
+  const writable = [dir, ...ledger].map((path) => percentEscaped(unitQuoted(path))).join(" ");
+  const low = port > 0 && port < 1_024 ? "CAP_NET_BIND_SERVICE" : "";
+  return `[Unit]
+Description=headcount service
+After=network-online.target
+Wants=network-online.target
+
+[Service]
+Type=exec
+# A user of its own that the data folder and the TLS key belong to; for systemctl --user leave this line out.
+User=headcount
+WorkingDirectory=${percentEscaped(cwd)}
+# PGPASSWORD, HEADCOUNT_CLICKHOUSE_PASSWORD and OTEL_... of the service, readable to root alone.
+EnvironmentFile=-/etc/headcount.env
+ExecStart=${execWords([...program(), ...words, ...place])}
+Restart=on-failure
+RestartSec=2s
+# What a person has to mend is not tried again.
+RestartPreventExitStatus=1 2 3
+# Calls in flight are answered before it ends.
+TimeoutStopSec=30s
+UMask=0077
+LimitNOFILE=16384
+# They must be there before the first start, and belong to that user.
+ReadWritePaths=${writable}
+ProtectSystem=strict
+ProtectHome=read-only
+PrivateTmp=true
+PrivateDevices=true
+ProtectKernelTunables=true
+ProtectKernelModules=true
+ProtectControlGroups=true
+NoNewPrivileges=true
+RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX
+RestrictSUIDSGID=true
+LockPersonality=true
+SystemCallArchitectures=native
+CapabilityBoundingSet=${low}
+AmbientCapabilities=${low}
+
+[Install]
+WantedBy=multi-user.target
+`;
 }

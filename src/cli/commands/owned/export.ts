@@ -21,7 +21,6 @@ import { addShelfOption, type ShelfOptions, withLibrary } from "./shelf.ts";
 
 export type ExportOwnedOptions = ShelfOptions & ViewFlags & GuardFlags & { readonly limit?: number };
 
-/** @param run what is done with the command line: tests of parsing hand in another */
 export function register(owned: Command, context: Context, run = exportOwned): void {
   const command = owned
     .command("export")

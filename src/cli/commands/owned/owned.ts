@@ -1,16 +1,24 @@
+import { stat } from "node:fs/promises";
+import { basename, resolve } from "node:path";
+import { openRuns } from "../../../app/keep/store.ts";
+import { MAX_BYTES, recordsOf } from "../../../app/own/people-file.ts";
+import { importRecords, rebuildLibrary } from "../../../engine/library/take-in.ts";
+import type { LibraryTotals } from "../../../engine/library/totals.ts";
 import type { Context } from "../../../shared/context.ts";
+import { credits, creditsToNumber, formatCreditsGrouped } from "../../../shared/contract/money.ts";
+import { counted, echo, grouped } from "../../../shared/contract/text.ts";
+import { usageError } from "../../../shared/errors.ts";
+import { readInput } from "../../../shared/input.ts";
+import type { JsonRecord } from "../../../shared/rows/values.ts";
 import type { Command } from "../../options.ts";
-import * as diff from "./diff.ts";
-import * as exporting from "./export.ts";
-import * as importing from "./import.ts";
-import * as rebuild from "./rebuild.ts";
-import * as show from "./show.ts";
-import * as status from "./status.ts";
+import { Printer } from "../../terminal/printer.ts";
+import { register as registerExport } from "./export.ts";
+import { addShelfOption, type ShelfOptions, shelfOf, withLibrary } from "./shelf.ts";
+import { registerDiff, register as registerShow } from "./show.ts";
 
 export function register(program: Command, context: Context): void {
   const owned = program
     .command("owned")
-    .summary("what you own: everybody ever bought, once (offline)")
     .description(
       "Everybody ever bought from a service, once, with every purchase and every record that came. Made from the runs by itself; asks nobody, costs nothing.",
     )
@@ -18,5 +26,138 @@ export function register(program: Command, context: Context): void {
   $ headcount -c sample owned
   $ headcount -c sample owned export --department Legal --fields name,title | head -3
   $ headcount -c sample count --owned --department Sales`);
-  for (const part of [status, show, exporting, importing, diff, rebuild]) part.register(owned, context);
+  registerStatus(owned, context);
+  registerShow(owned, context);
+  registerExport(owned, context);
+  registerImport(owned, context);
+  registerDiff(owned, context);
+  registerRebuild(owned, context);
+}
+
+const NOTHING: LibraryTotals = {
+  people: 0,
+  suppressed: 0,
+  forgotten: 0,
+  purchases: 0,
+  credits: 0n,
+  repeatCredits: 0n,
+  runs: 0,
+  firstAt: null,
+  lastAt: null,
+};
+
+export function registerStatus(owned: Command, context: Context, run = printStatus): void {
+  addShelfOption(owned.command("status", { isDefault: true }))
+    .description("Say how many people are owned, what they cost, and what was paid for somebody who was owned already.")
+    .examples("\n  $ headcount -c sample owned status\n  $ headcount -c sample owned --json | jq .people")
+    .does((options: ShelfOptions) => run(options, context));
+}
+
+async function printStatus(options: ShelfOptions, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
+  await withLibrary(options, context, printer, async (library) => {
+    const totals = library?.totals() ?? NOTHING;
+    const iso = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
+    const document = {
+      people: totals.people,
+      suppressed: totals.suppressed,
+      forgotten: totals.forgotten,
+      rows_paid: totals.purchases,
+      rows_repeated: totals.purchases - totals.people - totals.suppressed - totals.forgotten,
+      credits: creditsToNumber(credits(totals.credits)),
+      credits_for_repeated: creditsToNumber(credits(totals.repeatCredits)),
+      runs: totals.runs,
+      first_bought_at: iso(totals.firstAt),
+      last_bought_at: iso(totals.lastAt),
+      file: library?.path ?? null,
+    };
+    if (printer.json) return printer.document<"owned status">(document);
+    if (!printer.terminal) return printer.leaves(document);
+    const repeated = document.rows_repeated;
+    await printer.card([
+      ["owned", counted(totals.people, "person", "people")],
+      [
+        "suppressed",
+        totals.suppressed === 0 ? undefined : `${grouped(totals.suppressed)} more, left out of every answer`,
+      ],
+      ["forgotten", totals.forgotten === 0 ? undefined : grouped(totals.forgotten)],
+      ["paid for", `${counted(totals.purchases, "row")}, ${formatCreditsGrouped(credits(totals.credits))} credits`],
+      [
+        "bought again",
+        repeated === 0
+          ? undefined
+          : `${grouped(repeated)} of them, ${formatCreditsGrouped(credits(totals.repeatCredits))} credits`,
+      ],
+      ["runs", grouped(totals.runs)],
+      ["first", document.first_bought_at ?? undefined],
+      ["last", document.last_bought_at ?? undefined],
+      ["kept in", document.file ?? undefined],
+    ]);
+  });
+}
+
+interface ImportOptions extends ShelfOptions {
+  readonly at?: string;
+}
+
+export function registerImport(owned: Command, context: Context, run = importFiles): void {
+  addShelfOption(owned.command("import <file...>"))
+    .description(
+      "Take in people that you own already: earlier exports as NDJSON, JSON or CSV with a column `id` or `network_url`. From then on they count as owned, at no price.",
+    )
+    .option("--at <date>", "when the records were true (default: when the file was last written)")
+    .examples(`
+  $ headcount owned import people.csv --at 2025-12-31
+  $ headcount owned import people.ndjson people.csv`)
+    .does((options: ImportOptions, files: readonly string[]) => run(files, options, context));
+}
+
+async function importFiles(files: readonly string[], options: ImportOptions, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
+  const given = options.at === undefined ? undefined : Date.parse(options.at);
+  if (given !== undefined && !Number.isFinite(given)) {
+    throw usageError(`--at takes a date such as 2025-12-31, not "${echo(options.at)}"`);
+  }
+  // Everything is read before anything is taken in: a file that is refused leaves the library as it was.
+  const sources: { readonly name: string; readonly at: number; readonly records: readonly JsonRecord[] }[] = [];
+  for (const file of files) {
+    const records = await recordsOf(await readInput(context, file, "people", MAX_BYTES), file);
+    const written = given ?? (file === "-" ? context.now() : (await stat(resolve(context.cwd, file))).mtimeMs);
+    sources.push({ name: basename(file), at: Math.floor(written), records });
+  }
+  await withLibrary(
+    options,
+    context,
+    printer,
+    async (library) => {
+      let [rows, fresh] = [0, 0];
+      for (const source of sources) {
+        rows += source.records.length;
+        fresh += importRecords(library, source);
+      }
+      if (printer.json) printer.document<"owned import">({ files: files.length, rows, new: fresh });
+      printer.note(`Took in ${counted(rows, "row")}: ${grouped(fresh)} people who were not owned before`);
+    },
+    "make",
+  );
+}
+
+export function registerRebuild(owned: Command, context: Context, run = rebuild): void {
+  addShelfOption(owned.command("rebuild"))
+    .description("Make the library again from the runs. What came from removed runs and from files stays.")
+    .examples("\n  $ headcount -c sample owned rebuild")
+    .does((options: ShelfOptions) => run(options, context));
+}
+
+async function rebuild(options: ShelfOptions, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
+  const opened = await rebuildLibrary(shelfOf(options, context), openRuns(context));
+  if (opened === undefined) {
+    if (printer.json) printer.document<"owned rebuild">({ people: 0, rows_paid: 0 });
+    return printer.note("nothing was bought there yet");
+  }
+  const { people, purchases } = opened.library.totals();
+  opened.library.close();
+  if (printer.json) printer.document<"owned rebuild">({ people, rows_paid: purchases });
+  printer.note(`${counted(people, "person", "people")} from ${counted(purchases, "paid row")}`);
 }

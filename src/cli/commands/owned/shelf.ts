@@ -11,12 +11,10 @@ import { usageError } from "../../../shared/errors.ts";
 import { type Command, type GlobalOptions, Option } from "../../options.ts";
 import type { Printer } from "../../terminal/printer.ts";
 
-/** The options that say whose people are meant. */
 export interface ShelfOptions extends GlobalOptions {
   readonly test?: boolean;
 }
 
-/** Every command over what is owned has it. */
 export const addShelfOption = (command: Command): Command =>
   command.addOption(new Option("--test", "what was bought with test keys instead"));
 
@@ -35,7 +33,6 @@ function serviceIdOf(options: GlobalOptions, context: Context): string {
   );
 }
 
-/** The library that is meant. */
 export function shelfOf(options: ShelfOptions, context: Context): Shelf {
   const serviceId = serviceIdOf(options, context);
   const mode = options.test === true || keyModeOf(context.env.HEADCOUNT_API_KEY ?? "") === "test" ? "test" : "live";

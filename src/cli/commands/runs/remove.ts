@@ -76,7 +76,7 @@ async function prune(options: PruneOptions, context: Context): Promise<void> {
   else await removeAll(store, old, options, context);
 }
 
-/** What the policy says, where there is one: after jobs, which nobody looks at. Never asks; what cannot go now goes another time, and is said. */
+/** What the policy says, after jobs, which nobody looks at. Never asks; what cannot go now goes another time. */
 export async function applyRetention(context: Context, printer: Printer): Promise<void> {
   const span = keptRuns(context);
   if (span === undefined) return;
@@ -107,10 +107,7 @@ async function removeAll(
   report("removed", runs, options, context);
 }
 
-/**
- * Who was bought stays owned: the library takes it in while it is there.
- * @throws CliError where that cannot be done and `--force` is not given
- */
+/** Who was bought stays owned: the library takes it in. @throws CliError where it cannot and no `--force` is given */
 async function keepPeople(
   store: RunStore,
   runs: readonly RunSummary[],

@@ -1,15 +1,28 @@
+import { isAbsolute, relative } from "node:path";
+import { openRuns } from "../../../app/keep/store.ts";
+import { engineOf } from "../../../engine/output/tables/target.ts";
+import { describeTarget, spokenTarget } from "../../../engine/runs/plan.ts";
+import type { RunSummary } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
-import type { Command } from "../../options.ts";
+import {
+  creditsOrNull,
+  creditsToNumber,
+  formatCreditsGrouped,
+  parseCredits,
+  ZERO,
+} from "../../../shared/contract/money.ts";
+import { counted, grouped } from "../../../shared/contract/text.ts";
+import { ago, timeText } from "../../../shared/numbers.ts";
+import { csvDocument } from "../../../shared/rows/csv.ts";
+import { type Command, type GlobalOptions, sinceMs, wholeNumber } from "../../options.ts";
+import { Printer } from "../../terminal/printer.ts";
 import { register as registerResume } from "../resume.ts";
 import { register as registerExport } from "./export.ts";
-import { register as registerList } from "./list.ts";
 import { registerPrune, registerRemove } from "./remove.ts";
-import { register as registerShow } from "./show.ts";
 
 export function register(program: Command, context: Context): void {
   const runs = program
     .command("runs")
-    .summary("list, show, resume, export or remove paid exports")
     .description(
       "Every paid export is a run that keeps what was bought: continue it, or write it again in another form at 0 credits.\nRUN is an id of `runs list`, its beginning or its end, or `last`.",
     )
@@ -24,4 +37,215 @@ export function register(program: Command, context: Context): void {
   registerPrune(runs, context);
   registerResume(runs, context);
   registerExport(runs, context);
+}
+
+interface ListOptions extends GlobalOptions {
+  readonly unfinished?: boolean;
+  readonly limit?: number;
+  readonly since: string;
+}
+
+const SCREENFUL = 30;
+
+export function registerList(runs: Command, context: Context): void {
+  runs
+    .command("list", { isDefault: true })
+    .description("List runs, the newest first: all of them in a pipe (CSV), the last thirty on a terminal.")
+    .option("--unfinished", "only those that stopped before their end")
+    .option("--limit <n>", "so many at most", wholeNumber("--limit", 1, 1e9))
+    .option("--since <when>", "those at work since then: 12h, 30d, 8w, a date such as 2026-01-31, or all", "all")
+    .examples(`
+  $ headcount runs list
+  $ headcount -c sample runs list --unfinished --since 7d
+  $ headcount runs list --json | jq -r '.[] | select(.rows > 1000) | .id'
+
+-c lists the runs of one connection.`)
+    .does((options: ListOptions) => list(options, context));
+}
+
+async function list(options: ListOptions, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
+  const since = sinceMs(options.since, context.now());
+  const all = await openRuns(context).list();
+  const wanted = all.filter(
+    ({ plan, status, lastAt }) =>
+      lastAt >= since &&
+      (options.connection === undefined || plan.connection === options.connection) &&
+      (options.unfinished !== true || status === "unfinished"),
+  );
+  const people = printer.terminal && !printer.json;
+  const shown = wanted.slice(0, options.limit ?? (people ? SCREENFUL : undefined));
+  if (printer.json) printer.document<"runs list">(shown.map(runDocument));
+  else if (!people) printer.text(csvDocument(COLUMNS, shown.map(csvRow)));
+  else if (shown.length > 0) await printTable(shown, all, printer, context);
+  else if (all.length === 0) printer.note("No runs yet: headcount search makes the first one.");
+  else printer.note(`None of ${counted(all.length, "run")} fits.`);
+  if (people && options.limit === undefined && shown.length < wanted.length) {
+    printer.note(`${grouped(wanted.length - shown.length)} more: --limit ${wanted.length} lists them`);
+  }
+}
+
+export function runDocument(run: RunSummary) {
+  const { plan } = run;
+  return {
+    id: run.id,
+    status: run.status,
+    command: plan.command,
+    connection: plan.connection,
+    base_url: plan.base_url,
+    account_id: plan.account_id,
+    key_mode: plan.key_mode,
+    target: plan.target.kind === "search" ? plan.target.filters : plan.target.companies,
+    sample: sampleOf(plan),
+    matches: plan.matches,
+    expected: run.expected,
+    rows: run.rows,
+    misses: run.misses,
+    settled: creditsToNumber(run.settled),
+    uncertain: creditsToNumber(run.uncertain),
+    foreign: creditsToNumber(run.foreign),
+    pending: run.pending,
+    output: plan.output,
+    format: plan.view.format,
+    created_at: plan.created_at,
+    last_at: new Date(run.lastAt).toISOString(),
+    problem: run.problem ?? null,
+  };
+}
+
+function sampleOf({ target, draw }: RunSummary["plan"]) {
+  if (target.kind !== "search" || target.sample === undefined) return null;
+  const { rows, seed, spread } = target.sample;
+  return { rows, seed: draw?.seed ?? seed, spread };
+}
+
+const COLUMNS = [
+  "id",
+  "status",
+  "command",
+  "connection",
+  "base_url",
+  "rows",
+  "expected",
+  "settled",
+  "created_at",
+  "last_at",
+  "output",
+  "target",
+] as const;
+
+function csvRow(run: RunSummary) {
+  const document = runDocument(run);
+  return COLUMNS.map((name) => (name === "target" ? describeTarget(run.plan.target) : document[name]));
+}
+
+async function printTable(
+  shown: readonly RunSummary[],
+  all: readonly RunSummary[],
+  printer: Printer,
+  context: Context,
+): Promise<void> {
+  const short = shortIds(all.map(({ id }) => id));
+  // Where there is little room, the rows tell of credits and status what is not plain.
+  const narrow = printer.width < 80;
+  await printer.table(
+    [
+      { title: "run", fixed: true },
+      { title: "when", fixed: true },
+      { title: "what" },
+      { title: "rows", align: "right", fixed: true },
+      ...(narrow ? [] : [{ title: "credits", align: "right", fixed: true } as const]),
+      { title: "output" },
+      ...(narrow ? [] : [{ title: "status", fixed: true }]),
+    ],
+    shown.map((run) => [
+      short(run.id),
+      ago(context.now() - run.lastAt, run.lastAt),
+      spokenTarget(run.plan.target),
+      narrow ? progressAndStatus(run) : progressOf(run),
+      ...(narrow ? [] : [formatCreditsGrouped(run.settled)]),
+      shortPath(run.plan.output, context),
+      ...(narrow ? [] : [run.status]),
+    ]),
+  );
+}
+
+/** `400 of 1,000` is unfinished and `1,000` finished; whatever else a run is, is said. */
+function progressAndStatus(run: RunSummary): string {
+  const text = progressOf(run);
+  const plain = run.status === "finished" || (run.status === "unfinished" && text.includes(" of "));
+  return plain ? text : `${text} ${run.status}`;
+}
+
+/** The end of an id, as short as all of them allow, but at least the six characters that were drawn for it. */
+function shortIds(ids: readonly string[]): (id: string) => string {
+  for (let length = 6; length < 24; length++) {
+    if (new Set(ids.map((id) => id.slice(-length))).size === ids.length) return (id) => id.slice(-length);
+  }
+  return (id) => id;
+}
+
+/** `400 of 1,000`, or `1,000` where nothing is missing. */
+export const progressOf = ({ rows, expected }: RunSummary): string =>
+  expected === null || expected <= rows ? grouped(rows) : `${grouped(rows)} of ${grouped(expected)}`;
+
+function shortPath(path: string | null, context: Context): string {
+  if (path === null) return "stdout";
+  if (engineOf(path) !== undefined) return path;
+  const near = relative(context.cwd, path);
+  return near === "" || near.startsWith("..") || isAbsolute(near) ? path : near;
+}
+
+export function registerShow(runs: Command, context: Context): void {
+  runs
+    .command("show <run>")
+    .description("Show one run: what it buys, what it cost, where it stands.")
+    .examples(`
+  $ headcount runs show last
+  $ headcount runs show last --json | jq .receipt`)
+    .does((options: GlobalOptions, run: string) => show(run, options, context));
+}
+
+async function show(name: string, options: GlobalOptions, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
+  const store = openRuns(context);
+  const summary = await store.find(name);
+  const { id, plan, status, problem } = summary;
+  const unit = parseCredits(plan.unit_price);
+  const document = {
+    ...runDocument(summary),
+    unit_price: creditsOrNull(unit),
+    dataset_version: plan.dataset_version,
+    fields: plan.view.fields,
+    bytes: await store.size(id),
+    receipt: (await store.receipt(id)) ?? null,
+  };
+  if (printer.json) return printer.document<"runs show">(document as never);
+  if (!printer.terminal) {
+    const { receipt: _, ...facts } = document;
+    return printer.leaves(facts);
+  }
+  const amount = (credits: typeof ZERO): string | undefined =>
+    credits === ZERO ? undefined : formatCreditsGrouped(credits);
+  const resumable = status === "unfinished" || status === "closed";
+  await printer.card([
+    ["run", id],
+    ["status", problem === undefined ? status : `${status}: ${problem}`],
+    ["what", `${plan.command} ${describeTarget(plan.target)}`],
+    ["from", `${plan.connection} (${plan.base_url})${plan.key_mode === "test" ? ", a test key" : ""}`],
+    ["rows", `${progressOf(summary)}${summary.misses > 0 ? `, ${grouped(summary.misses)} not found` : ""}`],
+    [
+      "credits",
+      `${formatCreditsGrouped(summary.settled)} at ${unit === undefined ? "?" : formatCreditsGrouped(unit)} each`,
+    ],
+    ["uncertain", amount(summary.uncertain)],
+    ["others spent", amount(summary.foreign)],
+    ["output", `${plan.output ?? "stdout"} (${plan.view.format})`],
+    ["dataset", plan.dataset_version ?? undefined],
+    ["began", timeText(Date.parse(plan.created_at))],
+    ["last", timeText(summary.lastAt)],
+    ["kept", `${grouped(document.bytes)} bytes`],
+    ["continue", resumable ? `headcount resume ${id}` : undefined],
+    ["write again", `headcount runs export ${id} -o FILE`],
+  ]);
 }

@@ -1,10 +1,15 @@
+import type { ConsoleSession } from "../../../service/admin/console-store.ts";
 import type { AccountSummary } from "../../../service/ledger/ledger.ts";
 import type { Context } from "../../../shared/context.ts";
 import { creditsOrNull, formatCreditsGrouped, parseCredits, ZERO } from "../../../shared/contract/money.ts";
 import { echo } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
-import type { Command } from "../../options.ts";
+import { type Command, Option } from "../../options.ts";
+import { countColumn, creditsColumn, iso, type Listed, timeColumn } from "../../terminal/list.ts";
 import {
+  type AccountOptions,
+  actor,
+  addAccountOptions,
   addFolderOptions,
   atDesk,
   type Desk,
@@ -13,8 +18,8 @@ import {
   placeFlags,
   printList,
   requireAccount,
+  withStore,
 } from "./folder.ts";
-import { countColumn, creditsColumn, iso, type Listed, timeColumn } from "./list.ts";
 
 interface CreateOptions extends FolderOptions {
   readonly name?: string;
@@ -95,4 +100,84 @@ const COLUMNS: readonly Listed<AccountSummary>[] = [
   countColumn("keys", ({ keys }) => keys),
   timeColumn("created_at", "made", ({ createdAt }) => createdAt),
   { name: "suspended_at", value: ({ suspendedAt }) => iso(suspendedAt) },
+];
+
+const DEFAULT_ORIGIN = "http://127.0.0.1:8787";
+const ROLES = ["operator", "owner", "viewer"] as const;
+
+interface LinkOptions extends AccountOptions {
+  readonly role?: (typeof ROLES)[number];
+  readonly url?: string;
+}
+
+export function registerLink(service: Command, context: Context): void {
+  addAccountOptions(service.command("link"))
+    .summary("print a link that signs in to the console")
+    .description(
+      "Print a link that signs in to the console of `headcount serve`: once, and within ten minutes. An operator may do everything, an owner everything of one account, a viewer looks at it and spends nothing.",
+    )
+    .addOption(
+      new Option("--role <role>", "what the link allows (default: operator; with --account: owner)").choices(ROLES),
+    )
+    .option("--url <url>", "where the service is (default: where it was last started)")
+    .examples(`
+  $ headcount service link
+  $ headcount service link --account default              as its owner, and not as operator of all
+  $ headcount service link --role viewer --url https://people.example`)
+    .action((_: unknown, command: Command) => {
+      // A link for somebody else's account must not be one to all accounts because a word was left out.
+      const isNamed = command.getOptionValueSource("account") !== "default";
+      return printLink(command.optsWithGlobals<LinkOptions>(), isNamed ? "owner" : "operator", context);
+    });
+}
+
+async function printLink(
+  options: LinkOptions,
+  usual: NonNullable<LinkOptions["role"]>,
+  context: Context,
+): Promise<void> {
+  const { account, role = usual, url } = options;
+  if (url !== undefined && !(URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))) {
+    throw usageError(`--url takes an address such as https://people.example, not "${url}"`);
+  }
+  const link = await withStore(options, context, async (store) => {
+    const origin = url === undefined ? ((await store.console.lastServed()) ?? DEFAULT_ORIGIN) : new URL(url).origin;
+    if ((await store.account(account)) === undefined) {
+      throw usageError(`no account named "${account}"`, "headcount service accounts lists them");
+    }
+    const { makeLink } = await import("../../../service/console/sessions.ts");
+    return `${origin}/console/enter#t=${await makeLink(store, { accountId: account, role, now: context.now(), by: "service link" })}`;
+  });
+  context.stdout.write(options.json ? `${JSON.stringify({ link, account, role })}\n` : `${link}\n`);
+}
+
+export function registerSessions(service: Command, context: Context): void {
+  const sessions = addFolderOptions(service.command("sessions"))
+    .summary("list and end sessions of the console")
+    .description("List who is signed in to the console, the newest first; `end` signs one of them out.")
+    .examples("\n  $ headcount service sessions\n  $ headcount service sessions end 1f2e3d4c5b6a")
+    .does(atDesk(context, listSessions));
+  addFolderOptions(sessions.command("end"))
+    .summary("sign a session out")
+    .argument("<id>", "as the list names it")
+    .does(atDesk(context, endSession));
+}
+
+const listSessions = async (desk: Desk<FolderOptions>): Promise<void> =>
+  printList(desk, SESSION_COLUMNS, await desk.store.console.sessions(), "Nobody is signed in.");
+
+async function endSession({ context, printer, store }: Desk<FolderOptions>, id: string): Promise<void> {
+  const ended = await store.console.endSession(id, actor(context));
+  if (!ended) throw usageError(`no session ${id} goes on`, "headcount service sessions lists them");
+  if (printer.json) printer.document<"service sessions end">({ id, ended: true });
+  else printer.note(`Session ${id} is over.`);
+}
+
+const SESSION_COLUMNS: readonly Listed<ConsoleSession>[] = [
+  { name: "id", title: "id", value: ({ id }) => id },
+  { name: "account", title: "account", value: ({ accountId }) => accountId },
+  { name: "role", title: "role", value: ({ role }) => role },
+  timeColumn("made", "made (UTC)", ({ createdAt }) => createdAt),
+  timeColumn("seen", "seen (UTC)", ({ seenAt }) => seenAt),
+  { name: "expires", value: ({ expiresAt }) => iso(expiresAt) },
 ];

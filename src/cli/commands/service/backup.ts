@@ -1,12 +1,21 @@
 import { resolve } from "node:path";
 import type { Manifest } from "../../../service/admin/backup.ts";
+import type { Findings } from "../../../service/admin/verify.ts";
 import type { Context } from "../../../shared/context.ts";
 import { shellWord } from "../../../shared/contract/command-line.ts";
 import { counted } from "../../../shared/contract/text.ts";
 import { CliError } from "../../../shared/errors.ts";
-import type { Command } from "../../options.ts";
+import type { Command, GlobalOptions } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
-import { addFolderOptions, type FolderOptions, folderOf, serviceError, storeOf } from "./folder.ts";
+import {
+  actor,
+  addFolderOptions,
+  type FolderOptions,
+  folderOf,
+  ledgerPlaceOf,
+  serviceError,
+  storeOf,
+} from "./folder.ts";
 
 export function register(service: Command, context: Context): void {
   addFolderOptions(service.command("backup").argument("<dir>", "a folder that is missing or empty"))
@@ -45,7 +54,7 @@ async function run(to: string, options: FolderOptions, context: Context): Promis
   }
 }
 
-export const told = ({ dataset, files, head, made_at }: Manifest, more: Readonly<Record<string, string>>) => ({
+const told = ({ dataset, files, head, made_at }: Manifest, more: Readonly<Record<string, string>>) => ({
   ...more,
   made_at,
   head,
@@ -54,7 +63,7 @@ export const told = ({ dataset, files, head, made_at }: Manifest, more: Readonly
   bytes: bytesOf(files),
 });
 
-export const linesOf = ({ dataset, files, head, made_at }: Manifest): readonly (readonly [string, string])[] => [
+const linesOf = ({ dataset, files, head, made_at }: Manifest): readonly (readonly [string, string])[] => [
   ["made", made_at],
   ["ledger", head ?? "none"],
   ["dataset", dataset ?? "none"],
@@ -63,7 +72,7 @@ export const linesOf = ({ dataset, files, head, made_at }: Manifest): readonly (
 
 const bytesOf = (files: Manifest["files"]): number => files.reduce((sum, { bytes }) => sum + bytes, 0);
 
-export function backupError(error: unknown, dir: string): unknown {
+function backupError(error: unknown, dir: string): unknown {
   if (!(error instanceof Error)) return error;
   if (error.name === "TakenError") {
     return new CliError({ code: "folder_taken", category: "usage", message: error.message, cause: error });
@@ -75,4 +84,95 @@ export function backupError(error: unknown, dir: string): unknown {
     return new CliError({ code, category, message: error.message, details: breaches.slice(0, 20), cause: error });
   }
   return serviceError(error, dir);
+}
+
+interface VerifyOptions extends FolderOptions {
+  readonly against?: string;
+}
+
+export function registerVerify(service: Command, context: Context): void {
+  addFolderOptions(service.command("verify"))
+    .option(
+      "--against <backup>",
+      "hold the ledger against a backup of it too: the folder, a file of accounts, or postgres://... of a restored dump",
+    )
+    .summary("recompute the ledger's and the dataset's invariants")
+    .description(
+      "Recompute every invariant of the ledger (balances, holds, entries, stored replies) and of the dataset from zero, hold every file of the dataset against its SHA-256 from when it was made, and write nothing: a read-only copy will do, and a service may run meanwhile. Exits 1 on a breach. A ledger that somebody wrote anew, chain and all, is sound in itself: --against tells, since all that is in a backup must be the beginning of today's.",
+    )
+    .examples("\n  $ headcount service verify\n  $ headcount service verify --data ./data --json")
+    .does((options: FolderOptions) => verify(options, context));
+}
+
+async function verify(options: VerifyOptions, context: Context): Promise<void> {
+  const dir = await folderOf(options, context);
+  const store = await storeOf(options, context);
+  const files = "a folder of service backup, a SQLite file";
+  const backup =
+    options.against === undefined ? undefined : ledgerPlaceOf("--against", options.against, files, context);
+  const { breachesOf, verifyFolder } = await import("../../../service/admin/verify.ts");
+  const findings = await verifyFolder({ dir, store, backup, now: context.now }).catch((error: unknown) => {
+    throw backupError(error, dir);
+  });
+  const breaches = breachesOf(findings);
+  const printer = new Printer(context, options);
+  if (printer.json) printer.document<"service verify">({ sound: breaches.length === 0, ...findings });
+  else printFindings(findings, printer);
+  if (breaches.length === 0) return;
+  throw new CliError({
+    code: "breach",
+    category: "internal",
+    message: `${breaches.length} ${breaches.length === 1 ? "breach" : "breaches"} found in ${dir}`,
+    details: breaches.slice(0, 20),
+    hint: "stop the service, keep the folder as it is, and make a new one of the last sound backup: headcount service restore BACKUP --data DIR",
+  });
+}
+
+function printFindings({ against, dataset, head, ledger, notes }: Findings, printer: Printer): void {
+  const verdict = (breaches: readonly string[] | null): string =>
+    breaches === null ? "none" : breaches.length === 0 ? "sound" : `${breaches.length} found`;
+  printer.lines([
+    ["ledger", verdict(ledger)],
+    ["dataset", verdict(dataset)],
+    ...(against === null ? [] : [["against", verdict(against)] as const]),
+    ...(head === null ? [] : [["head", head] as const]),
+  ]);
+  for (const note of notes) printer.say(`notice: ${note}`);
+}
+
+interface RestoreOptions extends GlobalOptions {
+  readonly data?: string;
+}
+
+export function registerRestore(service: Command, context: Context): void {
+  service
+    .command("restore")
+    .argument("<dir>", "a folder that service backup has made")
+    .summary("make a data folder of a backup")
+    .description(
+      "Make a data folder of a backup: every file is held against its SHA-256, ledger and dataset are verified, and the folder is there whole or not at all. It has to be missing or empty. What was charged, revoked or taken out after the backup was made is not in it.",
+    )
+    .option("--data <dir>", "data folder to make (default: the XDG data folder)")
+    .examples(
+      "\n  $ headcount service restore ./backup-monday --data ./restored\n  $ headcount serve --data ./restored",
+    )
+    .does((options: RestoreOptions, from: string) => restoreFrom(from, options, context));
+}
+
+async function restoreFrom(from: string, options: RestoreOptions, context: Context): Promise<void> {
+  const dir = await folderOf(options, context);
+  const printer = new Printer(context, options);
+  try {
+    const { restoreBackup: restore } = await import("../../../service/admin/backup.ts");
+    const source = resolve(context.cwd, from);
+    const manifest = await restore({ from: source, dir, now: context.now, actor: actor(context) });
+    if (printer.json) printer.document<"service restore">(told(manifest, { data: dir }) as never);
+    else printer.lines(linesOf(manifest));
+    printer.note(`restored and verified; headcount serve --data ${shellWord(options.data ?? dir)} serves it`);
+    printer.say(
+      `notice: the ledger is that of ${manifest.made_at}: keys revoked, people taken out and credits added since then have to be so again`,
+    );
+  } catch (error) {
+    throw backupError(error, dir);
+  }
 }

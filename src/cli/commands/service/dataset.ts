@@ -4,10 +4,10 @@ import type { Context } from "../../../shared/context.ts";
 import { counted, grouped, harmlessLine } from "../../../shared/contract/text.ts";
 import { CliError, EXIT } from "../../../shared/errors.ts";
 import type { Command } from "../../options.ts";
+import { countColumn, type Listed, minute, ServiceList } from "../../terminal/list.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { withBuild } from "./build.ts";
 import { type FolderOptions, placeFlags } from "./folder.ts";
-import { countColumn, type Listed, minute, ServiceList } from "./list.ts";
 
 const DATA = ["--data <dir>", "data folder with the dataset and the accounts (default: the XDG data folder)"] as const;
 

@@ -1,12 +1,29 @@
-import type { EntryKind, EntryQuery, LedgerEntry } from "../../../service/ledger/ledger.ts";
+import type {
+  AuditRow,
+  EntryKind,
+  EntryQuery,
+  LedgerEntry,
+  UsageGroup,
+  UsageRow,
+} from "../../../service/ledger/ledger.ts";
 import type { Context } from "../../../shared/context.ts";
 import { creditsOrNull } from "../../../shared/contract/money.ts";
 import { COSTED_CALLS, type CostedCall } from "../../../shared/contract/records.ts";
-import { sinceMs } from "../../arguments/since.ts";
-import { type Command, Option, wholeNumber } from "../../options.ts";
-import { type AccountOptions, addMode, atDesk, type Desk, printPages } from "./folder.ts";
+import { echo } from "../../../shared/contract/text.ts";
+import { usageError } from "../../../shared/errors.ts";
+import { type Command, Option, offering, sinceMs, wholeNumber } from "../../options.ts";
+import { countColumn, creditsColumn, type Listed, timeColumn } from "../../terminal/list.ts";
+import {
+  type AccountOptions,
+  addFolderOptions,
+  addMode,
+  atDesk,
+  type Desk,
+  type FolderOptions,
+  printList,
+  printPages,
+} from "./folder.ts";
 import { requireUsedKey } from "./keys.ts";
-import { countColumn, creditsColumn, type Listed, timeColumn } from "./list.ts";
 
 interface EntriesOptions extends AccountOptions {
   readonly mode: "live" | "test";
@@ -77,5 +94,118 @@ const COLUMNS: readonly Listed<LedgerEntry>[] = [
     long: true,
     value: ({ note }) => note,
     show: ({ kind, note, reference }) => (kind === "charge" ? "" : [note, reference].filter(Boolean).join(" · ")),
+  },
+];
+
+interface UsageOptions extends AccountOptions {
+  readonly mode: "live" | "test";
+  readonly by: string;
+  readonly key?: string;
+  readonly since: string;
+}
+
+const GROUPS: readonly UsageGroup[] = ["day", "key", "call"];
+
+export function registerUsage(service: Command, context: Context): void {
+  addMode(service.command("usage"))
+    .summary("add up what was charged, by day, key and call")
+    .description(
+      "Add up what an account was charged: calls, rows and credits, by UTC day, key or call, or by several of them. Free calls are not in it. A pipe gets CSV.",
+    )
+    .addOption(
+      offering(new Option("--by <what>", "one line for each: day, key, call (commas between)").default("day"), {
+        kind: "commas",
+        values: GROUPS,
+      }),
+    )
+    .option("--key <key-id>", "only one key")
+    .option("--since <when>", "how far back, whole UTC days: 30d, 8w, a date such as 2026-01-31, or all", "30d")
+    .examples(`
+  $ headcount service usage
+  $ headcount service usage --by key --since all
+  $ headcount service usage --by day,call --json`)
+    .does(atDesk(context, usage));
+}
+
+async function usage(desk: Desk<UsageOptions>): Promise<void> {
+  const { context, options, store } = desk;
+  const { account, key, mode } = options;
+  const by = groupsOf(options.by);
+  const since = new Date(sinceMs(options.since, context.now())).toISOString().slice(0, 10);
+  if (key !== undefined) await requireUsedKey(store, key, options);
+  const query = { accountId: account, mode, by, since, ...(key === undefined ? {} : { keyId: key }) };
+  const columns = [...by.map((group) => GROUP_COLUMNS[group]), ...SUMS];
+  await printList(desk, columns, await store.usage(query), "Nothing was charged.");
+}
+
+function groupsOf(text: string): readonly UsageGroup[] {
+  const given = text.split(",").map((word) => word.trim());
+  const unknown = given.find((word) => !GROUPS.includes(word as UsageGroup));
+  if (unknown === undefined) return GROUPS.filter((group) => given.includes(group));
+  throw usageError(
+    `--by takes day, key and call, with commas between, not "${echo(unknown)}"`,
+    "for example --by day,key",
+  );
+}
+
+const GROUP_COLUMNS: Readonly<Record<UsageGroup, Listed<UsageRow>>> = {
+  day: { name: "day", title: "day (UTC)", value: ({ day }) => day },
+  key: { name: "key", title: "key", value: ({ keyId }) => keyId },
+  call: { name: "call", title: "call", value: ({ call }) => call },
+};
+
+const SUMS: readonly Listed<UsageRow>[] = [
+  countColumn("calls", ({ calls }) => calls),
+  countColumn("rows", ({ rows }) => rows),
+  creditsColumn("charged", "charged", ({ charged }) => charged),
+  creditsColumn("refunded", "refunded", ({ refunded }) => refunded),
+];
+
+interface AuditOptions extends FolderOptions {
+  readonly account?: string;
+  readonly since: string;
+  readonly limit?: number;
+}
+
+export function registerAudit(service: Command, context: Context): void {
+  addFolderOptions(service.command("audit"))
+    .summary("list who administered what, and when")
+    .description(
+      "List every act of administration, the newest first: accounts, keys, plans and credits; who, when and what, never a key or a record. All of them in a pipe (CSV), the last thirty on a terminal.",
+    )
+    .option("--account <id>", "only what concerns one account")
+    .option("--since <when>", "how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all", "all")
+    .option("--limit <n>", "so many at most", wholeNumber("--limit", 1, 1e9))
+    .examples("\n  $ headcount service audit\n  $ headcount service audit --since 30d --json")
+    .does(atDesk(context, audit));
+}
+
+async function audit(desk: Desk<AuditOptions>): Promise<void> {
+  const { context, options, store } = desk;
+  const since = sinceMs(options.since, context.now());
+  const whose = options.account === undefined ? {} : { accountId: options.account };
+  await printPages(desk, AUDIT_COLUMNS, (limit, last) =>
+    store.audit({ since, limit, ...whose, ...(last === undefined ? {} : { before: last.id }) }),
+  );
+}
+
+const AUDIT_COLUMNS: readonly Listed<AuditRow>[] = [
+  { name: "id", value: ({ id }) => Number(id) },
+  timeColumn("at", "when (UTC)", ({ at }) => at),
+  { name: "actor", title: "who", value: ({ actor }) => actor },
+  { name: "action", title: "did", value: ({ action }) => action },
+  { name: "account", title: "account", value: ({ accountId }) => accountId },
+  { name: "target", title: "to", value: ({ target }) => target },
+  {
+    name: "detail",
+    title: "what",
+    long: true,
+    value: ({ detail }) => JSON.stringify(detail),
+    json: ({ detail }) => detail,
+    show: ({ detail }) =>
+      Object.entries(detail)
+        .filter(([, value]) => value !== null && value !== "")
+        .map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : String(value)}`)
+        .join(", "),
   },
 ];

@@ -9,8 +9,8 @@ import { echo, harmless, withoutPassword } from "../../../shared/contract/text.t
 import { CliError, type ErrorCategory, usageError } from "../../../shared/errors.ts";
 import { missingPackage } from "../../../shared/packages.ts";
 import { type Command, type GlobalOptions, Option } from "../../options.ts";
+import { type Listed, ServiceList } from "../../terminal/list.ts";
 import { Printer } from "../../terminal/printer.ts";
-import { type Listed, ServiceList } from "./list.ts";
 
 export interface FolderOptions extends GlobalOptions {
   readonly data?: string;
@@ -73,7 +73,6 @@ export async function withStore<Result>(
   }
 }
 
-/** What a command works with that works on the accounts. */
 export interface Desk<Options> {
   readonly store: Store;
   readonly options: Options;
@@ -81,7 +80,6 @@ export interface Desk<Options> {
   readonly context: Context;
 }
 
-/** What such a command does: with the accounts open, and the account of its options looked up. */
 export const atDesk =
   <Options extends FolderOptions & { readonly account?: string }, Args extends unknown[]>(
     context: Context,
@@ -126,7 +124,6 @@ export async function printPages<Row>(
   if (!list.streams) await list.print(rows, context, "Nothing to list.");
 }
 
-/** Who runs this, for the audit. */
 export function actor({ env }: Context): string {
   try {
     return `cli:${userInfo().username}`;
@@ -136,11 +133,9 @@ export function actor({ env }: Context): string {
   }
 }
 
-/** `--store` as a URL or an absolute path. */
 export const storeOf = async ({ store }: FolderOptions, context: Context): Promise<string | undefined> =>
   store === undefined ? undefined : ledgerPlaceOf("--store", store, "a SQLite file", context);
 
-/** How the ledger of the options is opened, and by whom. */
 export async function ledgerOf(options: FolderOptions, context: Context) {
   const store = await storeOf(options, context);
   return { now: context.now, actor: actor(context), ...(store === undefined ? {} : { store }) };

@@ -1,17 +1,24 @@
+import { join } from "node:path";
+import { filesAt, type Kept } from "../../../app/keep/kept.ts";
+import type { ServedPeople } from "../../../dataset/clickhouse/left-out.ts";
 import { Disk } from "../../../engine/runs/disk.ts";
 import { failpoint } from "../../../engine/runs/failpoint.ts";
 import { SuppressionList } from "../../../engine/runs/suppression.ts";
-import { findInFolder, type InFolder, openKept, purge } from "../../../service/people/purge.ts";
+import { findInFolder, type InFolder, type KeptPeople, openKept, purge } from "../../../service/people/purge.ts";
 import type { Context } from "../../../shared/context.ts";
-import { suppressedName } from "../../../shared/contract/suppression.ts";
-import { counted, echo } from "../../../shared/contract/text.ts";
+import { shellWord } from "../../../shared/contract/command-line.ts";
+import { type SuppressedName, suppressedName } from "../../../shared/contract/suppression.ts";
+import { counted, echo, grouped, withoutPassword } from "../../../shared/contract/text.ts";
 import { CliError, usageError } from "../../../shared/errors.ts";
+import { bytesText } from "../../../shared/numbers.ts";
 import type { Command } from "../../options.ts";
+import { documentsOf, ServiceList } from "../../terminal/list.ts";
 import { Printer } from "../../terminal/printer.ts";
+import { KEPT_COLUMNS } from "../data.ts";
 import { agreeToForget, reportForgotten } from "../forget/consent.ts";
+import { addListCommands, type SuppressOptions } from "../suppress/list-commands.ts";
 import { withBuild } from "./build.ts";
-import { actor, addFolderOptions, type FolderOptions, folderOf, ledgerOf, placeFlags } from "./folder.ts";
-import { addServersOption, type ServersOptions, servedPeople, serversFlag } from "./servers.ts";
+import { actor, addFolderOptions, type FolderOptions, folderOf, ledgerOf, placeFlags, serviceError } from "./folder.ts";
 
 interface ForgetOptions extends FolderOptions, ServersOptions {
   readonly yes?: boolean;
@@ -116,4 +123,190 @@ function report(found: InFolder, verb: "forgot" | "would_forget", printer: Print
   const named = filters.map(({ accountId, id, kind }) => ({ kind, account: accountId, id }));
   const document = { records, test_records: test, replies, exports, filters: named };
   reportForgotten(verb, linesOf(found), document, printer);
+}
+
+interface ServersOptions {
+  readonly dataset?: string;
+}
+
+const addServersOption = (command: Command): Command =>
+  command.option("--dataset <url>", "leave them out of the dataset in clickhouse://... too");
+
+const serversFlag = ({ dataset }: ServersOptions): string =>
+  dataset === undefined ? "" : ` --dataset ${shellWord(withoutPassword(dataset))}`;
+
+async function servedPeople(
+  { dataset }: ServersOptions,
+  { env, interrupted, sleep }: Context,
+): Promise<ServedPeople | undefined> {
+  if (dataset === undefined) return undefined;
+  const { ServedPeople } = await import("../../../dataset/clickhouse/left-out.ts");
+  return ServedPeople.open(dataset, env.HEADCOUNT_CLICKHOUSE_PASSWORD ?? "", { sleep, signal: interrupted });
+}
+
+type SuppressFlags = SuppressOptions & FolderOptions & ServersOptions;
+
+export function registerSuppress(service: Command, context: Context): void {
+  const suppress = service
+    .command("suppress")
+    .summary("leave people out of the dataset, also of later imports")
+    .description(
+      "Take people out of the dataset for good: it is built again without them, a running service takes it over within a second, and no import brings them back. The list holds keyed hashes and names nobody.",
+    )
+    .examples(`
+  $ headcount service suppress add network.example/in/ada-lovelace --note "objected, ticket 118" --data ./demo
+  $ printf 'p_0000000042\\n' | headcount service suppress import - --data ./demo
+  $ headcount service suppress list --data ./demo
+  $ headcount service suppress remove network.example/in/ada-lovelace --data ./demo
+
+The last one lets the person in again with the next import. A dataset in ClickHouse is named
+with --dataset, as in "headcount serve"; without it the people leave that one with its next import only.`);
+  addListCommands<SuppressFlags>(suppress, context, {
+    name: "headcount service suppress",
+    options: (command) =>
+      command.option("--data <dir>", "data folder with the dataset and the accounts (default: the XDG data folder)"),
+    addOptions: addServersOption,
+    folder: async (options) => {
+      const [{ datasetDir }, { suppressionDir }] = await Promise.all([
+        import("../../../service/admin/data-folder.ts"),
+        import("../../../dataset/suppression.ts"),
+      ]);
+      return suppressionDir(datasetDir(await folderOf(options, context)));
+    },
+    added: rebuild,
+  });
+}
+
+/** Serves nobody who is on the list; where a process died in between, the same command again does it. */
+async function rebuild(names: readonly SuppressedName[], options: SuppressFlags, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
+  const away = await withBuild(options, context, () => leaveOutOfServers(names, options, context));
+  if (away !== undefined) {
+    printer.note(
+      away.removed === 0
+        ? `nobody more of the dataset in ClickHouse is named so: it stays ${away.version}`
+        : `took ${counted(away.removed, "person", "people")} out of the dataset in ClickHouse (now ${away.version})`,
+    );
+  }
+  const built = await withBuild(options, context, async (setup) => {
+    const [{ rebuildDataset }, { peopleFolders }] = await Promise.all([
+      import("../../../dataset/build/rebuild.ts"),
+      import("../../../service/admin/data-folder.ts"),
+    ]);
+    const { suppression, testDataset } = peopleFolders(await folderOf(options, context));
+    await rebuildDataset({ ...setup, datasetDir: testDataset, suppression });
+    return rebuildDataset(setup);
+  });
+  // Who serves from ClickHouse need have no dataset here.
+  if (built === undefined && away !== undefined) return;
+  const said =
+    built === undefined
+      ? "nobody of the dataset is on the list: it stays as it is"
+      : `took ${counted(built.removed, "person", "people")} out of the dataset (now ${built.meta.version})`;
+  printer.note(said);
+}
+
+async function leaveOutOfServers(names: readonly SuppressedName[], options: SuppressFlags, context: Context) {
+  const people = await servedPeople(options, context);
+  try {
+    return await people?.leaveOut(names);
+  } finally {
+    await people?.close();
+  }
+}
+
+export function registerData(service: Command, context: Context): void {
+  addFolderOptions(service.command("data"))
+    .summary("what a data folder keeps of people: where, how many, how old")
+    .description(
+      "Show what a data folder keeps of people, and for how long: versions of the dataset, stored replies (24 hours), exports and segments of the browser console, the suppression list, ledger and audit. Changes nothing.",
+    )
+    .examples(`
+  $ headcount service data --data ./demo
+  $ headcount service data --data ./demo --json | jq '.kept[] | {what, people, oldest}'
+
+See also: headcount service forget`)
+    .does((options: FolderOptions) => show(options, context));
+}
+
+async function show(options: FolderOptions, context: Context): Promise<void> {
+  const dir = await folderOf(options, context);
+  const printer = new Printer(context, options);
+  const kept = await openKept(dir, await ledgerOf(options, context));
+  let found: readonly Kept[];
+  try {
+    found = [...(await datasets(kept)), ...(await inLedger(kept)), ...(await beside(kept))];
+  } catch (error) {
+    throw serviceError(error, dir);
+  } finally {
+    await kept.close();
+  }
+  if (printer.json) return printer.document<"service data">({ kept: documentsOf(KEPT_COLUMNS, found) as never });
+  await new ServiceList(KEPT_COLUMNS, printer).print(found, context, "nothing is kept in this folder yet");
+  const { bytes } = await filesAt(dir);
+  if (printer.terminal) printer.note(`${grouped(found.length)} kinds, ${bytesText(bytes)} in ${dir}`);
+}
+
+async function datasets({ folders }: KeptPeople): Promise<Kept[]> {
+  const { versionsOf } = await import("../../../dataset/versions.ts");
+  const found: Kept[] = [];
+  for (const [dir, name] of [
+    [folders.dataset, "dataset"],
+    [folders.testDataset, "dataset of test keys"],
+  ] as const) {
+    const versions = await versionsOf(dir).catch((error: Error) => {
+      if (error.name === "NoDatasetError") return [];
+      throw error;
+    });
+    for (const { bytes, created_at, path, people, serves } of versions) {
+      const at = Date.parse(created_at);
+      const what = serves ? name : `${name}, older version`;
+      found.push({ what, path, items: 1, people, rows: people, bytes, oldest: at, newest: at });
+    }
+  }
+  return found;
+}
+
+/** What replies and console have. People are told apart by their ids. */
+async function inLedger({ dir, store }: KeptPeople): Promise<Kept[]> {
+  if (store === undefined) return [];
+  const { peopleIn } = await import("../../../service/people/suppressed.ts");
+  const path = join(dir, "ledger.db");
+  const people = new Set<string>();
+  let [items, rows, bytes] = [0, 0, 0];
+  const times: number[] = [];
+  for await (const { createdAt, mode, reply } of store.people.replies()) {
+    const here = peopleIn(reply);
+    items++;
+    rows += here.length;
+    bytes += Buffer.byteLength(reply.body);
+    times.push(createdAt);
+    for (const { address, id } of here) people.add(`${mode} ${id ?? address}`);
+  }
+  const [oldest, newest] = items === 0 ? [null, null] : [Math.min(...times), Math.max(...times)];
+  const filters = await store.people.filters();
+  const nobody = { path, people: null, rows: null, bytes: null, oldest: null, newest: null };
+  const count = (kind: "export" | "segment"): number => filters.filter((one) => one.kind === kind).length;
+  const audit = await store.audit({ limit: 1 });
+  const last = audit[0]?.at ?? null;
+  return [
+    { what: "stored replies", path, items, people: people.size, rows, bytes, oldest, newest },
+    { ...nobody, what: "console exports", items: count("export") },
+    { ...nobody, what: "console segments", items: count("segment") },
+    { ...nobody, what: "audit", items: Number(audit[0]?.id ?? 0n), newest: last },
+  ].filter(({ items: some, what }) => some > 0 || what === "stored replies");
+}
+
+async function beside({ dir, folders }: KeptPeople): Promise<Kept[]> {
+  const { readSuppressedEntries } = await import("../../../dataset/suppression.ts");
+  const ledger = await filesAt(join(dir, "ledger.db"));
+  const log = await filesAt(join(dir, "ledger.db-wal"));
+  const list = await filesAt(folders.suppression);
+  const entries = await readSuppressedEntries(folders.suppression);
+  const nobody = { people: null, rows: null };
+  const found: Kept[] = [
+    { ...ledger, what: "ledger", path: join(dir, "ledger.db"), bytes: ledger.bytes + log.bytes, ...nobody },
+    { ...list, what: "suppression list", path: folders.suppression, items: entries, ...nobody },
+  ];
+  return found.filter(({ bytes, items }) => items > 0 && bytes !== 0);
 }

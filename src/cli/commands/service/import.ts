@@ -1,11 +1,12 @@
 import type { ImportReport } from "../../../dataset/build/import.ts";
 import type { FileReport, TableReport } from "../../../dataset/build/import-stage.ts";
+import type { Suggestion } from "../../../dataset/build/suggest.ts";
 import type { Context } from "../../../shared/context.ts";
 import { counted, grouped, harmless, harmlessLine } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
-import { type Command, wholeNumber } from "../../options.ts";
-import { addTextFlags, type BuildSetup, type TextFlags, textOptions, withBuild } from "./build.ts";
-import { type FolderOptions, folderOf } from "./folder.ts";
+import { type Command, type GlobalOptions, Option, offering, wholeNumber } from "../../options.ts";
+import { addTextFlags, type BuildSetup, inputError, type TextFlags, textOptions, withBuild } from "./build.ts";
+import { type FolderOptions, folderOf, serviceError } from "./folder.ts";
 
 interface ImportOptions extends FolderOptions, TextFlags {
   readonly people?: string[];
@@ -156,4 +157,104 @@ function refusals(what: string, { refused, reasons, examples }: TableReport): st
     return `  ${harmless(file)}, ${place}: ${harmlessLine(detail, 100)}`;
   });
   return [`Refused ${grouped(refused)} rows of ${what}: ${parts.join(", ")}`, ...shown];
+}
+
+interface MapOptions extends GlobalOptions, TextFlags {
+  readonly suggest?: string;
+  readonly kind?: string;
+}
+
+export function registerMap(service: Command, context: Context): void {
+  const command = service
+    .command("map")
+    .summary("propose a column map for a file")
+    .description(
+      "Propose a column map for --map of `service import`, from the header and the first values of a file. The map goes to stdout, what it would read from the first five rows to stderr.",
+    )
+    .option("--suggest <file>", "a Parquet, CSV or NDJSON file")
+    .addOption(
+      offering(new Option("--kind <kind>", "what its rows are: people or companies (default: told by the header)"), {
+        kind: "list",
+        values: ["people", "companies"],
+      }),
+    );
+  addTextFlags(command)
+    .examples(`
+  $ headcount service map --suggest people.csv > map.json
+  $ headcount service map --suggest companies.parquet --kind companies
+  $ headcount service map --suggest people.ndjson --json | jq .unused`)
+    .does((options: MapOptions) => suggest(options, context));
+}
+
+async function suggest(options: MapOptions, context: Context): Promise<void> {
+  const { suggest, kind } = options;
+  if (suggest === undefined) throw usageError("--suggest is missing", "for example --suggest people.csv");
+  if (kind !== undefined && kind !== "people" && kind !== "companies") {
+    throw usageError(`--kind takes people or companies, not "${kind}"`);
+  }
+  const text = textOptions(options);
+  let suggestion: Suggestion;
+  try {
+    const { suggestFor } = await import("../../../dataset/build/suggest.ts");
+    suggestion = await suggestFor(suggest, context.cwd, kind, text);
+  } catch (error) {
+    throw inputError(serviceError(error, context.cwd));
+  }
+  if (options.json) {
+    context.stdout.write(`${JSON.stringify(suggestion)}\n`);
+    return;
+  }
+  const values = Object.keys(suggestion.values).length === 0 ? {} : { values: suggestion.values };
+  context.stdout.write(`${JSON.stringify({ [suggestion.kind]: suggestion.map, ...values }, null, 2)}\n`);
+  if (!options.quiet) context.stderr.write(preview(suggestion));
+}
+
+function preview({ file, kind, rows, unused }: Suggestion): string {
+  const lines = [`${harmless(file)}: rows of ${kind}. The first ${rows.length} as they would be read:`];
+  for (const [index, row] of rows.entries()) {
+    lines.push("", `row ${index + 1}`);
+    for (const [field, value] of Object.entries(row)) lines.push(`  ${field.padEnd(20)} ${harmless(value ?? "")}`);
+  }
+  if (unused.length > 0) lines.push("", `Columns that no field takes: ${unused.map(harmless).join(", ")}`);
+  return `${lines.join("\n")}\n`;
+}
+
+interface GenerateOptions extends FolderOptions {
+  readonly people?: string;
+  readonly seed: string;
+}
+
+export function registerGenerate(service: Command, context: Context): void {
+  service
+    .command("generate")
+    .summary("make a synthetic dataset of any size")
+    .description(
+      "Replace the dataset of a data folder by synthetic people, and about one company for seven of them. The same number and seed give the same people on every machine. A running service takes it over by itself.",
+    )
+    .option("--data <dir>", "data folder with the dataset and the accounts (default: the XDG data folder)")
+    .option("--people <n>", "how many people, 1 to 4000000000")
+    .option("--seed <s>", "another seed gives other people, 0 to 4294967295", "1")
+    .examples(`
+  $ headcount service generate --people 1000 --data ./demo
+  $ headcount service generate --people 100000 --seed 7 --data ./demo --json`)
+    .does((options: GenerateOptions) => generate(options, context));
+}
+
+async function generate(options: GenerateOptions, context: Context): Promise<void> {
+  if (options.people === undefined) throw usageError("--people is missing", "for example --people 50000");
+  const people = wholeNumber("--people", 1, 4_000_000_000)(options.people);
+  const seed = wholeNumber("--seed", 0, 4_294_967_295)(options.seed);
+  const began = context.now();
+  const meta = await withBuild(options, context, async (setup) => {
+    const { generateDataset } = await import("../../../dataset/build/sample.ts");
+    return generateDataset({ people, seed }, setup);
+  });
+  const seconds = (context.now() - began) / 1_000;
+  const { version, companies } = meta;
+  if (options.json) {
+    context.stdout.write(`${JSON.stringify({ version, people, companies, seed, seconds })}\n`);
+  } else if (!options.quiet) {
+    const made = `${grouped(people)} people and ${grouped(companies)} companies`;
+    context.stderr.write(`Generated ${made} in ${seconds.toFixed(1)} s (dataset ${version}).\n`);
+  }
 }

@@ -21,17 +21,13 @@ export interface SuppressOptions extends GlobalOptions {
   readonly note?: string;
 }
 
-/** A list that the four commands work on. */
 export interface ListPlace<Options extends SuppressOptions> {
-  /** `headcount suppress`. */
   readonly name: string;
   readonly folder: (options: Options, context: Context) => Promise<string>;
-  /** How the one person of a whole name is named. */
   readonly byName?: (name: string, context: Context) => Promise<readonly SuppressedName[]>;
   /** What is done for those who were added before it is reported. */
   readonly added?: (names: readonly SuppressedName[], options: Options, context: Context) => Promise<void>;
   readonly options?: (command: Command) => Command;
-  /** More of `add` and `import`. */
   readonly addOptions?: (command: Command) => Command;
 }
 
@@ -40,7 +36,6 @@ const NOTE_LENGTH = 200;
 /** Digits of a mark that are shown, and the fewest that name an entry. */
 const MARK_DIGITS = 12;
 
-/** `add`, `import`, `list` and `remove`, below a command that says which list it is. */
 export function addListCommands<Options extends SuppressOptions>(
   parent: Command,
   context: Context,

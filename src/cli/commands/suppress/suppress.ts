@@ -8,7 +8,6 @@ import { addListCommands } from "./list-commands.ts";
 export function register(program: Command, context: Context): void {
   const suppress = program
     .command("suppress")
-    .summary("leave people out of every output from now on (offline)")
     .description(
       "Leave people out of everything that headcount writes, counts and shows of what you own, from now on. The list holds keyed hashes and names nobody. Offline and free.",
     )

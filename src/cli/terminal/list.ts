@@ -1,12 +1,11 @@
-import { type Context, written } from "../../../shared/context.ts";
-import { type Credits, creditsOrNull, formatCreditsGrouped } from "../../../shared/contract/money.ts";
-import { grouped, harmless } from "../../../shared/contract/text.ts";
-import { csvDocument } from "../../../shared/rows/csv.ts";
-import type { Printer } from "../../terminal/printer.ts";
+import { type Context, written } from "../../shared/context.ts";
+import { type Credits, creditsOrNull, formatCreditsGrouped } from "../../shared/contract/money.ts";
+import { grouped, harmless } from "../../shared/contract/text.ts";
+import { csvDocument } from "../../shared/rows/csv.ts";
+import type { Printer } from "./printer.ts";
 
 type Json = string | number | boolean | null;
 
-/** One column of a list: of its JSON, of its CSV, and where it has a title, of the table. */
 export interface Listed<Row> {
   readonly name: string;
   readonly value: (row: Row) => Json;
@@ -78,7 +77,6 @@ export const timeColumn = <Row>(name: string, title: string, of: (row: Row) => n
   ...{ name, title, value: (row) => iso(of(row)), show: (row) => minute(of(row)) },
 });
 
-/** To the minute, UTC. */
 export const minute = (at: number | null): string =>
   at === null ? "" : new Date(at).toISOString().slice(0, 16).replace("T", " ");
 
