@@ -1,8 +1,8 @@
 import { stat } from "node:fs/promises";
+import { spentByJobs } from "../../../app/jobs/budget.ts";
 import type { Job, JobsFile } from "../../../app/jobs/file.ts";
 import { historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
 import { lastTime, nextTime } from "../../../app/jobs/schedule.ts";
-import { spentByJobs } from "../../../app/jobs/budget.ts";
 import type { Context } from "../../../shared/context.ts";
 import { type Credits, creditsOrNull, creditsToNumber, formatCreditsGrouped } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
