@@ -4,12 +4,14 @@ import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ensureSample } from "../../src/dataset/build/sample.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
+import { KEY_PATH } from "../../src/service/http/key-page.ts";
 import { API_ROUTES } from "../../src/service/http/routes.ts";
 import { openTestDataset } from "../../src/service/http/test-dataset.ts";
 import { FILTER_KEYS } from "../../src/shared/contract/filters.ts";
-import { COMPANY_FIELDS, MAX_BODY_BYTES, PERSON_FIELDS } from "../../src/shared/contract/records.ts";
+import { COMPANY, COMPANY_FIELDS, MAX_BODY_BYTES, PERSON, PERSON_FIELDS } from "../../src/shared/contract/records.ts";
+import { exampleOf } from "../../src/shared/openapi/convert.ts";
 import { openApiDocument, openApiText } from "../../src/shared/openapi/document.ts";
-import { EXAMPLE_COMPANY, EXAMPLE_PERSON } from "../../src/shared/openapi/schemas.ts";
+import { API_SCHEMAS } from "../../src/shared/schema/api.ts";
 import { wrapped } from "../support/dataset.ts";
 import { documentedAnswers, responseProblems, unseenAnswers, validateResponse } from "../support/openapi.ts";
 import { type CallInit, startTestService, type TestService, temporaryFolder } from "../support/service.ts";
@@ -24,7 +26,7 @@ describe("the document", () => {
   test("describes the routes of the service, no more and no fewer", () => {
     const documented = Object.entries(openApiDocument().paths).map(([path, item]) => [path, Object.keys(item)]);
     const served = Object.entries(API_ROUTES).map(([path, { method }]) => [path, [method.toLowerCase()]]);
-    expect(documented).toEqual(served);
+    expect(documented).toEqual([...served, [KEY_PATH, ["get"]]]);
   });
 
   test("describes every filter key and every field of the records, and allows no other", () => {
@@ -78,16 +80,18 @@ describe("the document", () => {
     await ensureSample(datasetDir);
     const engine = await openDataset(datasetDir);
     try {
-      const company = await engine.company({ by: "domain", value: EXAMPLE_COMPANY.domain ?? "" });
-      expect(JSON.parse(company?.record.toString() ?? "null")).toEqual(EXAMPLE_COMPANY);
-      const exact = { network_url: [EXAMPLE_PERSON.network_url ?? ""] };
+      const company = await engine.company({ by: "domain", value: COMPANY.domain[0] });
+      expect(JSON.parse(company?.record.toString() ?? "null")).toEqual(exampleOf(API_SCHEMAS.Company));
+      const exact = { network_url: [PERSON.network_url[0]] };
       const people = await engine.people({ exact, prefix: {}, range: {} }, { offset: 0, limit: 2 });
-      expect(people.records.map((record) => JSON.parse(record.toString()) as unknown)).toEqual([EXAMPLE_PERSON]);
+      expect(people.records.map((record) => JSON.parse(record.toString()) as unknown)).toEqual([
+        exampleOf(API_SCHEMAS.Person),
+      ]);
     } finally {
       await engine.close();
     }
     const testDataset = await openTestDataset(join(temporaryFolder(), "test"));
-    expect(await testDataset.company({ by: "domain", value: EXAMPLE_COMPANY.domain ?? "" })).toBeDefined();
+    expect(await testDataset.company({ by: "domain", value: COMPANY.domain[0] })).toBeDefined();
     await testDataset.close();
   });
 
@@ -217,6 +221,7 @@ const CALLS = [
   { method: "GET", path: "/v1/company/enrich", query: NOBODY, bodies: [], paid: true },
   { method: "GET", path: "/v1/company/employees", query: NOBODY, bodies: [], paid: true },
   { method: "POST", path: "/facets", query: "", bodies: [{ filters: {}, key: "industry" }], paid: false },
+  { method: "GET", path: KEY_PATH, query: "", bodies: [], paid: false },
 ] as const;
 
 describe("every status of every path", () => {
@@ -228,6 +233,8 @@ describe("every status of every path", () => {
         { call: "all", probability: 1, times: Number.POSITIVE_INFINITY, action: { kind: "status", status: 500 } },
       ],
     });
+    // Injected faults are of calls that are named, which the page of a key is not.
+    faulty.store.key = () => Promise.reject(new Error("the store is gone"));
     const poor = await startTestService({ people: 500, credits: 0 });
     // Its clock stands still, so that the one call of the minute is used up for good.
     const exhausted = await startTestService({ people: 500, plan: { perMinute: 1 }, monotonic: () => 0 });

@@ -1,5 +1,5 @@
 import { createRequire } from "node:module";
-import type { OpenApiDocument } from "../../src/shared/openapi/types.ts";
+import type { OpenApiDocument } from "../../src/shared/openapi/document.ts";
 
 const require = createRequire(import.meta.url);
 

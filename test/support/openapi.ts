@@ -1,8 +1,10 @@
 import { createRequire } from "node:module";
 import { afterAll, expect } from "vitest";
 import type { ObservedAnswer } from "../../src/service/http/server.ts";
+import type { ApiResponse, Header } from "../../src/shared/openapi/components.ts";
+import type { OpenApiSchema, Ref } from "../../src/shared/openapi/convert.ts";
 import { openApiDocument } from "../../src/shared/openapi/document.ts";
-import type { Header, HttpMethod, OpenApiSchema, Operation, Ref, Response } from "../../src/shared/openapi/types.ts";
+import type { HttpMethod, Operation } from "../../src/shared/openapi/operations.ts";
 
 /** An answer of the service as it went over the wire. */
 export interface ValidatedAnswer {
@@ -38,7 +40,7 @@ const named = <T>(value: T | Ref, table: Readonly<Record<string, T>>): T => {
 interface Route {
   readonly path: string;
   readonly method: string;
-  readonly responses: Readonly<Record<string, Response>>;
+  readonly responses: Readonly<Record<string, ApiResponse>>;
   readonly bodies: BodyValidator;
 }
 
@@ -91,7 +93,7 @@ function headerProblem(name: string, header: Header, value: string | undefined):
   return wrong ? `header ${name} is not as documented: ${JSON.stringify(value)}` : undefined;
 }
 
-function headerProblems(response: Response, headers: ReadonlyMap<string, string>): readonly string[] {
+function headerProblems(response: ApiResponse, headers: ReadonlyMap<string, string>): readonly string[] {
   const documented = new Map(
     Object.entries(response.headers).map(([name, header]) => [name.toLowerCase(), { name, header }]),
   );

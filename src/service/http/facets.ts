@@ -1,6 +1,6 @@
 import { type Engine, type FacetQuestion, OutOfTimeError } from "../../dataset/engine.ts";
-import type { FacetResult } from "../../shared/contract/facets.ts";
 import type { CanonicalFilters } from "../../shared/contract/filters.ts";
+import type { FacetResult } from "../../shared/schema/api.ts";
 import { within } from "./deadline.ts";
 
 interface FacetLimits {

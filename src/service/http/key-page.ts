@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { envelopeJson } from "../../shared/contract/envelope.ts";
 import { type Credits, credits, creditsToNumber, ZERO } from "../../shared/contract/money.ts";
-import type { KeyResult } from "../../shared/contract/records.ts";
+import type { KeyResult } from "../../shared/schema/api.ts";
 import type { KeyBudget, KeyDetail, Store } from "../ledger/ledger.ts";
 import type { Admission } from "./admission.ts";
 import type { Answer } from "./call.ts";

@@ -2,13 +2,13 @@ import type { DatasetInfo } from "../../dataset/engine.ts";
 import { envelopeJson } from "../../shared/contract/envelope.ts";
 import { creditsToNumber, formatCredits, ZERO } from "../../shared/contract/money.ts";
 import {
-  type AccountResult,
   COSTED_CALLS,
   COUNT_CACHE_SECONDS,
   type CostedCall,
   IDEMPOTENCY_SECONDS,
   PER_PAGE_MAX,
 } from "../../shared/contract/records.ts";
+import type { AccountResult } from "../../shared/schema/api.ts";
 import type { Account, Balance, StoredKey } from "../ledger/ledger.ts";
 
 /** What of an account's page only an administrator changes, as JSON text before and after what calls change. */

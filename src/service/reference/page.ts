@@ -1,17 +1,9 @@
 import { readFileSync } from "node:fs";
-import { openApiDocument } from "../../shared/openapi/document.ts";
-import { EXAMPLE_COMPANY } from "../../shared/openapi/schemas.ts";
-import type {
-  Header,
-  HttpMethod,
-  MediaType,
-  OpenApiDocument,
-  OpenApiSchema,
-  Operation,
-  Parameter,
-  Ref,
-  Response,
-} from "../../shared/openapi/types.ts";
+import { COMPANY } from "../../shared/contract/records.ts";
+import type { ApiResponse, Header, Parameter } from "../../shared/openapi/components.ts";
+import type { OpenApiSchema, Ref } from "../../shared/openapi/convert.ts";
+import { type OpenApiDocument, openApiDocument } from "../../shared/openapi/document.ts";
+import type { HttpMethod, Operation } from "../../shared/openapi/operations.ts";
 import { packageRoot } from "../../shared/paths.ts";
 import { escapeHtml, type Html, html, jsonCode } from "./html.ts";
 import { headings, markdown, slug } from "./markdown.ts";
@@ -127,7 +119,7 @@ function parameterTable(document: OpenApiDocument, operation: Operation): Html |
 }
 
 function bodyTable(document: OpenApiDocument, operation: Operation): Html | undefined {
-  const schema = mediaOf(operation.requestBody?.content)?.schema;
+  const schema = operation.requestBody?.content["application/json"]?.schema;
   if (schema === undefined || !isRef(schema)) return undefined;
   const found = document.components.schemas[nameOf(schema)];
   return found === undefined
@@ -135,17 +127,14 @@ function bodyTable(document: OpenApiDocument, operation: Operation): Html | unde
     : html`<h4>Body: ${schemaLink(nameOf(schema))}</h4>${fieldTable(found, document.components.schemas)}`;
 }
 
-const mediaOf = (content: Readonly<Record<string, MediaType>> | undefined): MediaType | undefined =>
-  content?.["application/json"];
-
 const shellQuote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** A call as curl makes it, with the operation's own first example. */
 function curl({ method, path, operation }: Call): string {
   const lines = ['-H "Authorization: Bearer $HEADCOUNT_API_KEY"'];
-  const query = path.endsWith("/enrich") || path.endsWith("/employees") ? `domain=${EXAMPLE_COMPANY.domain}` : "";
+  const query = path.endsWith("/enrich") || path.endsWith("/employees") ? `domain=${COMPANY.domain[0]}` : "";
   if (operation["x-cost"] !== "free") lines.push('-H "Idempotency-Key: $(uuidgen)"');
-  const [example] = Object.values(mediaOf(operation.requestBody?.content)?.examples ?? {});
+  const [example] = Object.values(operation.requestBody?.content["application/json"]?.examples ?? {});
   if (example !== undefined) {
     lines.push('-H "Content-Type: application/json"', `-d ${shellQuote(JSON.stringify(example.value))}`);
   }
@@ -157,9 +146,9 @@ function curl({ method, path, operation }: Call): string {
 const statusClass = (status: string): string =>
   status.startsWith("2") ? "ok" : status.startsWith("5") ? "fault" : "refused";
 
-function responseBlock(document: OpenApiDocument, status: string, entry: Response | Ref, open: boolean): Html {
+function responseBlock(document: OpenApiDocument, status: string, entry: ApiResponse | Ref, open: boolean): Html {
   const response = resolve(document, "responses", entry);
-  const media = mediaOf(response.content);
+  const media = response.content["application/json"];
   const names = Object.keys(response.headers);
   const examples = Object.values(media?.examples ?? {}).map(
     ({ summary, value }) => html`<figure><figcaption>${summary}</figcaption>${jsonCode(value)}</figure>`,

@@ -32,13 +32,3 @@ export interface Facet {
   /** Different values in the segment; with a prefix those that begin with it. */
   readonly distinct: number;
 }
-
-/** `result` of `POST /facets` (docs/contract.md, Facets). Where `exact` is false it took too long, and nothing is told but `reason`. */
-export type FacetResult = { readonly key: FacetKey; readonly least: number; readonly as_of: string } & (
-  | (Facet & { readonly exact: true })
-  | ({ readonly [name in keyof Omit<Facet, "values">]: null } & {
-      readonly values: readonly [];
-      readonly exact: false;
-      readonly reason: string;
-    })
-);

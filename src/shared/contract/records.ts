@@ -1,113 +1,73 @@
-/** The fields of a person record in published order (docs/contract.md, Records): CSV columns and row stores keep it. */
-export const PERSON_FIELDS = [
-  "id",
-  "network_url",
-  "name",
-  "first_name",
-  "last_name",
-  "headline",
-  "title",
-  "seniority",
-  "seniority_level",
-  "functional_area",
-  "department",
-  "industry",
-  "country",
-  "state",
-  "city",
-  "location",
-  "connections",
-  "followers",
-  "company_name",
-  "company_domain",
-  "company_network_url",
-  "updated_at",
-] as const;
+import { SENIORITY_LEVELS } from "./departments.ts";
 
-export type PersonField = (typeof PERSON_FIELDS)[number];
+type Fields = Readonly<Record<string, readonly [example: string | number | readonly string[], says: string]>>;
 
-/** One person. Missing values are null; `department` is never null ("Other" is the catch-all). `updated_at` is ISO-8601. */
-export type Person = {
-  readonly [Field in PersonField]: Field extends "id" | "department"
-    ? string
-    : Field extends "connections" | "followers"
+/** The fields of a person record in published order (docs/contract.md, Records): what one of the sample has, and what it says. */
+export const PERSON = {
+  id: ["p0f8b4db9", "Identifier, stable within a dataset version."],
+  network_url: ["network.example/in/anthony-caldwood-ff61cef8", "Profile address."],
+  name: ["Anthony Caldwood", "Full name as displayed."],
+  first_name: ["Anthony", "Given name."],
+  last_name: ["Caldwood", "Family name."],
+  headline: [
+    "Director of Business Development at Acme | supply chains, supply chains | Lifelong student 🎓",
+    "The line below the name.",
+  ],
+  title: ["Director of Business Development", "Present job title."],
+  seniority: ["Director", "Seniority label as published."],
+  seniority_level: ["director", `Seniority on one ladder: ${SENIORITY_LEVELS.join(", ")}.`],
+  functional_area: ["Business Development", "What kind of work it is, finer than the department."],
+  department: ["Sales", 'One of the 20 departments. Never null: "Other" is the catch-all.'],
+  industry: ["Primary Education", "Industry of the person."],
+  country: ["Canada", "Country."],
+  state: ["Stoneworth State", "State, province or region."],
+  city: ["Greenwood", "City."],
+  location: ["Greenwood, Stoneworth State, Canada", "Place as displayed."],
+  connections: [127, "Number of connections. Null where unknown: a range filter never matches it."],
+  followers: [842, "Number of followers. Null where unknown: a range filter never matches it."],
+  company_name: ["Acme", "Present employer."],
+  company_domain: ["acme.example", "Domain of the present employer."],
+  company_network_url: ["network.example/company/acme", "Profile address of the present employer."],
+  updated_at: ["2025-11-26T00:00:00Z", "When the record was last refreshed, ISO-8601."],
+} as const satisfies Fields;
+
+export const COMPANY = {
+  id: ["c3a94236f", "Identifier, stable within a dataset version."],
+  name: ["Acme", "Name as displayed."],
+  domain: ["acme.example", "Domain."],
+  company_network_url: ["network.example/company/acme", "Profile address."],
+  industry: ["Primary Education", "Industry."],
+  type: ["Nonprofit", "Legal or ownership form."],
+  size_range: ["1,001-5,000", "Size band as published."],
+  employee_count: [1_026, "Number of employees."],
+  founded_year: [1979, "Year of foundation."],
+  description: ["Acme works on design systems and recruiting in Greenwood.", "What the company says of itself."],
+  country: ["Canada", "Country of the head office."],
+  state: ["Stoneworth State", "State, province or region of the head office."],
+  city: ["Greenwood", "City of the head office."],
+  location: ["Greenwood, Stoneworth State, Canada", "Head office as displayed."],
+  followers: [136, "Number of followers."],
+  specialties: [["design systems", "recruiting"], "Subjects the company names as its own; empty where none are known."],
+  updated_at: ["2025-10-08T00:00:00Z", "When the record was last refreshed, ISO-8601."],
+} as const satisfies Fields;
+
+/** Missing values are null; `department` never is ("Other" is the catch-all). */
+type RecordOf<Table extends Fields> = {
+  readonly [Field in keyof Table]: Table[Field][0] extends string
+    ? string | (Field extends "id" | "department" ? never : null)
+    : Table[Field][0] extends number
       ? number | null
-      : string | null;
+      : readonly string[];
 };
 
-export const COMPANY_FIELDS = [
-  "id",
-  "name",
-  "domain",
-  "company_network_url",
-  "industry",
-  "type",
-  "size_range",
-  "employee_count",
-  "founded_year",
-  "description",
-  "country",
-  "state",
-  "city",
-  "location",
-  "followers",
-  "specialties",
-  "updated_at",
-] as const;
+export type Person = RecordOf<typeof PERSON>;
+export type Company = RecordOf<typeof COMPANY>;
 
-export type CompanyField = (typeof COMPANY_FIELDS)[number];
+const names = <Table extends Fields>(table: Table) => Object.keys(table) as readonly (keyof Table & string)[];
 
-export type Company = {
-  readonly [Field in CompanyField]: Field extends "id"
-    ? string
-    : Field extends "specialties"
-      ? readonly string[]
-      : Field extends "employee_count" | "founded_year" | "followers"
-        ? number | null
-        : string | null;
-};
-
-/** `result` of `GET /key` (docs/contract.md, Keys). Times are ISO-8601. */
-export interface KeyResult {
-  readonly account: { readonly id: string; readonly name: string };
-  readonly key: {
-    readonly id: string;
-    readonly name: string;
-    readonly mode: "live" | "test";
-    readonly prefix: string;
-    /** Calls that it may make; null: all. */
-    readonly scopes: readonly string[] | null;
-    readonly created_at: string;
-    /** Null: never. */
-    readonly expires_at: string | null;
-    readonly last_used_at: string | null;
-  };
-  /** Null: none but the balance. */
-  readonly cap: {
-    readonly max_credits: number;
-    readonly spent: number;
-    readonly held: number;
-    readonly left: number;
-  } | null;
-  readonly credits: { readonly remaining: number; readonly held: number };
-}
-
-/** `result` of `GET /v1/account` (docs/contract.md, Account). Credits and prices are JSON numbers. */
-export interface AccountResult {
-  readonly account: { readonly id: string; readonly name: string };
-  readonly key: { readonly id: string; readonly name: string; readonly mode: "live" | "test"; readonly prefix: string };
-  readonly plan: { readonly name: string };
-  readonly credits: { readonly remaining: number; readonly held: number; readonly used_today: number };
-  readonly rate_limits: { readonly per_minute: number; readonly per_day: number };
-  readonly costs: Readonly<Record<CostedCall, number>>;
-  readonly limits: {
-    readonly per_page_max: number;
-    readonly max_depth: number | null;
-    readonly count_cache_seconds: number;
-    readonly idempotency_seconds: number;
-  };
-  readonly dataset: { readonly version: string; readonly people: number; readonly companies: number };
-}
+/** CSV columns and row stores keep this order. */
+export const PERSON_FIELDS = names(PERSON);
+export const COMPANY_FIELDS = names(COMPANY);
 
 export const COSTED_CALLS = [
   "account",

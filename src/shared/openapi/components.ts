@@ -1,58 +1,64 @@
 import { DEPARTMENTS } from "../contract/departments.ts";
 import { VALID_FILTERS_LINE } from "../contract/filters.ts";
-import { MAX_BODY_BYTES, PER_PAGE_MAX } from "../contract/records.ts";
-import { EXAMPLE_COMPANY, PAGING_SCHEMAS } from "./schemas.ts";
-import type { Example, Header, Json, MediaType, OpenApiSchema, Parameter, Ref, Response } from "./types.ts";
+import { COMPANY, MAX_BODY_BYTES, PER_PAGE_MAX } from "../contract/records.ts";
+import { PAGING } from "../schema/api.ts";
+import { type JsonSchema, more, one, type Schema, said, text, wholeNumberShape } from "../schema/build.ts";
+import { openApi } from "./convert.ts";
 
-const header = (description: string, schema: OpenApiSchema, example: Json, required = true): Header => ({
-  description,
-  required,
-  schema,
-  example,
-});
-const integer: OpenApiSchema = { type: "integer", minimum: 0 };
-const positive: OpenApiSchema = { type: "integer", minimum: 1 };
-const string: OpenApiSchema = { type: "string", minLength: 1 };
+export interface Example {
+  readonly summary: string;
+  readonly value: unknown;
+}
+type Examples = Readonly<Record<string, Example>>;
 
-export const HEADERS: Readonly<Record<string, Header>> = {
-  "X-RateLimit-Limit": header("Calls allowed in the window that binds first.", integer, 600),
-  "X-RateLimit-Remaining": header("Calls left in that window.", integer, 599),
-  "X-RateLimit-Reset": header("When that window resets, in epoch seconds.", integer, 1_790_847_060),
-  "X-RateLimit-Window": header(
-    "Which window binds first.",
-    { type: "string", enum: ["minute", "day", "small-counts"] },
-    "minute",
-  ),
+const header = (described: Schema, required = true) => {
+  const { description, example, ...schema } = openApi(described);
+  return { description: description ?? "", required, schema, example };
+};
+const count = (description: string, example: number) => header(said(wholeNumberShape, description, example));
+const atLeastOne = (description: string, example: number, bounds: JsonSchema = {}) =>
+  said(more(wholeNumberShape, { minimum: 1, ...bounds }), description, example);
+const word = (description: string, example: string) => said(more(text, { minLength: 1 }), description, example);
+
+export type Header = ReturnType<typeof header>;
+
+export const HEADERS = {
+  "X-RateLimit-Limit": count("Calls allowed in the window that binds first.", 600),
+  "X-RateLimit-Remaining": count("Calls left in that window.", 599),
+  "X-RateLimit-Reset": count("When that window resets, in epoch seconds.", 1_790_847_060),
+  "X-RateLimit-Window": header(said(one("minute", "day", "small-counts"), "Which window binds first.", "minute")),
   "X-Request-Id": header(
-    "Identifies this call in logs and support. Taken from the request where it sends a sane one.",
-    { type: "string", minLength: 1, maxLength: 128 },
-    "97c25b4e-f246-4dd3-8b10-86d1eae6a1f1",
+    said(
+      more(text, { minLength: 1, maxLength: 128 }),
+      "Identifies this call in logs and support. Taken from the request where it sends a sane one.",
+      "97c25b4e-f246-4dd3-8b10-86d1eae6a1f1",
+    ),
   ),
-  "X-Dataset-Version": header("Version of the dataset that answered.", string, "20261001-093000-32ba0b"),
-  "X-Total-Count": header("Rows that match in all, over every page.", integer, 2_614),
+  "X-Dataset-Version": header(word("Version of the dataset that answered.", "20261001-093000-32ba0b")),
+  "X-Total-Count": count("Rows that match in all, over every page.", 2_614),
   "X-Suppressed-Count": header(
-    "People of this page who are suppressed since it was bought, or since the dataset was built: `result` lacks them.",
-    positive,
-    1,
+    atLeastOne(
+      "People of this page who are suppressed since it was bought, or since the dataset was built: `result` lacks them.",
+      1,
+    ),
     false,
   ),
-  "X-Page": header("Number of this page, counting from 1.", positive, 1),
-  "X-Per-Page": header("Size of a page.", { ...positive, maximum: PER_PAGE_MAX }, 25),
+  "X-Page": header(atLeastOne("Number of this page, counting from 1.", 1)),
+  "X-Per-Page": header(atLeastOne("Size of a page.", 25, { maximum: PER_PAGE_MAX })),
   "X-Next-Cursor": header(
-    "Send it back as `cursor` for the next page. Absent on the last page.",
-    string,
-    "djE6MjU",
+    word("Send it back as `cursor` for the next page. Absent on the last page.", "djE6MjU"),
     false,
   ),
   Link: header(
-    'The next page: `rel="next"`. Absent on the last page.',
-    string,
-    '</v1/company/employees?domain=acme.example&page=2&per_page=25>; rel="next"',
+    word(
+      'The next page: `rel="next"`. Absent on the last page.',
+      '</v1/company/employees?domain=acme.example&page=2&per_page=25>; rel="next"',
+    ),
     false,
   ),
-  "Retry-After": header("Whole seconds to wait before the next try, at least 1.", positive, 7),
-  Allow: header("The methods that the path has.", string, "GET"),
-  "WWW-Authenticate": header("How to send the key.", string, "Bearer", false),
+  "Retry-After": header(atLeastOne("Whole seconds to wait before the next try, at least 1.", 7)),
+  Allow: header(word("The methods that the path has.", "GET")),
+  "WWW-Authenticate": header(word("How to send the key.", "Bearer"), false),
 };
 
 export const RATE_HEADERS = [
@@ -63,73 +69,68 @@ export const RATE_HEADERS = [
   "X-Request-Id",
 ] as const;
 
-export const headers = (...names: readonly string[]): Readonly<Record<string, Ref>> =>
+export const headers = (...names: readonly (keyof typeof HEADERS)[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
-export const json = (
-  schema: string,
-  examples: Readonly<Record<string, Example>>,
-): Readonly<Record<string, MediaType>> => ({
+export const json = (schema: string, examples: Examples) => ({
   "application/json": { schema: { $ref: `#/components/schemas/${schema}` }, examples },
 });
 
-export const PARAMETERS: Readonly<Record<string, Parameter>> = {
-  RequestId: {
-    name: "X-Request-Id",
-    in: "header",
-    required: false,
-    description:
+const parameter = (place: "query" | "header", name: string, described: Schema) => {
+  const { description = "", example: _, ...schema } = openApi(described);
+  return { name, in: place, required: false, description, schema };
+};
+// Without examples but one: of the four exactly one may be sent, and there are tools that send every example.
+const lookup = (name: string, description: string) => {
+  const rule = "Exactly one of `domain`, `company_network_url`, `name` and `id` is required.";
+  return parameter("query", name, said(PAGING.cursor, `${description} ${rule}`));
+};
+
+export type Parameter = ReturnType<typeof parameter> & { readonly example?: unknown };
+
+export const PARAMETERS = {
+  RequestId: parameter(
+    "header",
+    "X-Request-Id",
+    said(
+      text,
       "Your own identifier of the call, echoed in the answer: up to 128 letters, digits, `.`, `_`, `:` and `-`. Any other is ignored and one is made.",
-    schema: { type: "string" },
-  },
-  IdempotencyKey: {
-    name: "Idempotency-Key",
-    in: "header",
-    required: false,
-    description:
+    ),
+  ),
+  IdempotencyKey: parameter(
+    "header",
+    "Idempotency-Key",
+    said(
+      more(text, { minLength: 1, maxLength: 255, pattern: "^[\\x21-\\x7e]+$" }),
       "An extension of this service. Send the same key on every retry of one call: the stored reply comes back and nothing is charged twice. See *Retrying a paid call*.",
-    schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[\\x21-\\x7e]+$" },
-  },
+    ),
+  ),
   Domain: {
     ...lookup("domain", "Domain of the company; scheme, `www.` and path are ignored."),
-    example: EXAMPLE_COMPANY.domain,
+    example: COMPANY.domain[0],
   },
   CompanyNetworkUrl: lookup("company_network_url", "Profile address of the company, or its slug."),
   Name: lookup("name", "Exact name in any case. Where companies share it, the one with the first id."),
   Id: lookup("id", "Identifier of the company."),
-  Page: paging("page", PAGING_SCHEMAS.page),
-  PerPage: { ...paging("per_page", PAGING_SCHEMAS.perPage), example: 25 },
-  Cursor: paging("cursor", PAGING_SCHEMAS.cursor),
+  Page: parameter("query", "page", PAGING.page),
+  PerPage: { ...parameter("query", "per_page", PAGING.per_page), example: 25 },
+  Cursor: parameter("query", "cursor", PAGING.cursor),
 };
-
-// Without examples but one: of the four exactly one may be sent, and there are tools that send every example.
-function lookup(name: string, description: string): Parameter {
-  return {
-    name,
-    in: "query",
-    required: false,
-    description: `${description} Exactly one of \`domain\`, \`company_network_url\`, \`name\` and \`id\` is required.`,
-    schema: { type: "string", minLength: 1, maxLength: 1_024 },
-  };
-}
-
-function paging(name: string, schema: OpenApiSchema): Parameter {
-  const { description = "", example: _, ...rest } = schema;
-  return { name, in: "query", required: false, description, schema: rest };
-}
 
 const failure = (summary: string, detail: readonly string[], remaining = 3_766): Example => ({
   summary,
   value: { status: false, detail, result: null, credits_used: 0, credits_remaining: remaining },
 });
 
-function errorResponse(description: string, examples: Readonly<Record<string, Example>>, ...more: string[]): Response {
+export type ApiResponse = ReturnType<typeof errorResponse>;
+
+function errorResponse(description: string, examples: Examples, ...more: (keyof typeof HEADERS)[]) {
   return { description, headers: headers(...RATE_HEADERS, ...more), content: json("ErrorEnvelope", examples) };
 }
 
 const VALID_COMPANY_PARAMETERS = "valid parameters: domain, company_network_url, name, id";
 
-export const RESPONSES: Readonly<Record<string, Response>> = {
+export const RESPONSES = {
   Unauthorized: errorResponse(
     "The key is missing, not valid, revoked or expired. The rate-limit headers are those of callers without a key.",
     {

@@ -1,12 +1,11 @@
-import { HEADERS, PARAMETERS, RESPONSES } from "./components.ts";
-import { FACET_SCHEMAS } from "./facets.ts";
+import { API_SCHEMAS } from "../schema/api.ts";
+import { type ApiResponse, HEADERS, type Header, PARAMETERS, type Parameter, RESPONSES } from "./components.ts";
+import { openApis } from "./convert.ts";
 import { OPENAPI_DESCRIPTION } from "./guide.ts";
 import { OPERATIONS } from "./operations.ts";
-import { OPENAPI_SCHEMAS } from "./schemas.ts";
-import type { OpenApiDocument } from "./types.ts";
 
 /** The API as an OpenAPI 3.0.3 document, from the tables that client and service check by; kept as docs/openapi.json. */
-export function openApiDocument(): OpenApiDocument {
+export function openApiDocument() {
   return {
     openapi: "3.0.3",
     info: {
@@ -34,12 +33,14 @@ export function openApiDocument(): OpenApiDocument {
             "An API key, `hc_live_...` or `hc_test_...`, as `Authorization: Bearer <API_KEY>`. It is shown once, at creation.",
         },
       },
-      schemas: { ...OPENAPI_SCHEMAS, ...FACET_SCHEMAS },
-      headers: HEADERS,
-      parameters: PARAMETERS,
-      responses: RESPONSES,
+      schemas: openApis(API_SCHEMAS),
+      headers: HEADERS as Readonly<Record<string, Header>>,
+      parameters: PARAMETERS as Readonly<Record<string, Parameter>>,
+      responses: RESPONSES as Readonly<Record<string, ApiResponse>>,
     },
   };
 }
+
+export type OpenApiDocument = ReturnType<typeof openApiDocument>;
 
 export const openApiText = (): string => `${JSON.stringify(openApiDocument(), null, 2)}\n`;

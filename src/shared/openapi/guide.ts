@@ -92,18 +92,3 @@ For a company the bare value works as \`name\`, \`id\` and slug too.
 
 An answer from 4 KiB on is packed with brotli or gzip where \`Accept-Encoding\` allows; request bodies are sent unpacked. Pages of other origins may read this document; whether they may call \`/v1\` is for whoever runs the service to say.
 `;
-
-export const OPERATION_TEXT = {
-  account:
-    "The balance, what is held by calls in flight, the plan with its rate limits, what each call costs (`costs`), the bounds of the API and the dataset being served. Free, always.",
-  count:
-    "The exact number of people that match: the most that a search over the same filters can return, and so its largest bill. Free, always. A count may come from a cache of at most five minutes; `cached` and `as_of` say so.",
-  facets:
-    "The values that a key has among the people who match, with the exact number of people of each, how many have another value and how many have none. Free, and counted by the rate limits as a count is. Not a call of the contract but this service's own, so it stands outside `/v1`; another service answers 404. Values that fewer than `least` people share are not told: looking for one person's values is what a search is for. Where it would take longer than 300 ms nothing is told, `exact` is false and `reason` says so.",
-  search:
-    "A page of people in a fixed total order. Holds `per_page` credits, charges for the profiles actually returned and gives the rest back at once. A page past the last one is empty and free.",
-  enrich:
-    "The record of the company named by exactly one of `domain`, `company_network_url`, `name` and `id`. Charged on a match only: a miss is a free 404.",
-  employees:
-    "The people of the company named by exactly one of `domain`, `company_network_url`, `name` and `id`, in the same fixed order as a search. Charged per profile returned. A company that is not known is a free 404; a known company with nobody is an empty page.",
-} as const;

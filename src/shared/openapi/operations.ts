@@ -1,9 +1,16 @@
-import { IDEMPOTENCY_SECONDS, PER_PAGE_DEFAULT, PER_PAGE_MAX } from "../contract/records.ts";
-import { headers, json, RATE_HEADERS } from "./components.ts";
-import { CUT_FACETS_EXAMPLE, FACETS_EXAMPLE } from "./facets.ts";
-import { OPERATION_TEXT } from "./guide.ts";
-import { EXAMPLE_COMPANY, EXAMPLE_PERSON } from "./schemas.ts";
-import type { Example, HttpMethod, Json, Operation, Ref, RequestBody, Response } from "./types.ts";
+import { PER_PAGE_DEFAULT } from "../contract/records.ts";
+import { API_SCHEMAS } from "../schema/api.ts";
+import {
+  type ApiResponse,
+  type Example,
+  type HEADERS,
+  headers,
+  json,
+  type PARAMETERS,
+  RATE_HEADERS,
+  type RESPONSES,
+} from "./components.ts";
+import { exampleOf, type Ref } from "./convert.ts";
 
 const EVERY_ERROR = {
   "400": "Malformed",
@@ -36,31 +43,15 @@ const PEOPLE_HEADERS = [
   "X-Dataset-Version",
 ] as const;
 
-const envelope = (summary: string, result: Json, used: number, remaining = 3_766): Example => ({
+const envelope = (summary: string, result: unknown, used = 0): Example => ({
   summary,
-  value: { status: true, detail: [], result, credits_used: used, credits_remaining: remaining },
+  value: { status: true, detail: [], result, credits_used: used, credits_remaining: 3_766 },
 });
+/** The envelope round what the examples of a schema make. */
+const made = (summary: string, name: keyof typeof API_SCHEMAS, used = 0): Example =>
+  envelope(summary, exampleOf(API_SCHEMAS[name]), used);
 
-const PERSON: Json = { ...EXAMPLE_PERSON };
-const COMPANY: Json = { ...EXAMPLE_COMPANY };
-const ACCOUNT: Json = {
-  account: { id: "default", name: "default" },
-  key: { id: "k_c6cda93fa1d9", name: "reporting", mode: "live", prefix: "hc_live_3kTM…0h0F" },
-  plan: { name: "standard" },
-  credits: { remaining: 3_766, held: 0, used_today: 1_234 },
-  rate_limits: { per_minute: 600, per_day: 100_000 },
-  costs: { account: 0, person_count: 0, person_search: 1, company_enrich: 1, company_employees: 1 },
-  limits: {
-    per_page_max: PER_PAGE_MAX,
-    max_depth: null,
-    count_cache_seconds: 300,
-    idempotency_seconds: IDEMPOTENCY_SECONDS,
-  },
-  dataset: { version: "20261001-093000-32ba0b", people: 50_000, companies: 7_143 },
-};
-const COUNT: Json = { count: 2_614, cached: false, as_of: "2026-10-01T09:30:00.000Z" };
-
-const body = (schema: string, examples: Readonly<Record<string, Example>>): RequestBody => ({
+const body = (schema: string, examples: Readonly<Record<string, Example>>) => ({
   description: "A JSON object of at most 1 MiB.",
   required: true,
   content: json(schema, examples),
@@ -93,143 +84,172 @@ const SEARCH_BODY = body("SearchRequest", {
   },
 });
 
-interface Call extends Pick<Operation, "operationId" | "summary" | "description" | "x-cost"> {
-  readonly tag: string;
-  readonly parameters?: readonly string[];
-  readonly requestBody?: RequestBody;
-  readonly success: {
-    readonly description: string;
-    readonly schema: string;
-    readonly examples: Readonly<Record<string, Example>>;
-    readonly headers?: readonly string[];
-  };
-  readonly errors: Readonly<Record<string, string>>;
+const FACETS_BODY = body("FacetsRequest", {
+  industries: {
+    summary: "Industries of a department that begin with soft",
+    value: exampleOf(API_SCHEMAS.FacetsRequest),
+  },
+  countries: { summary: "The most frequent countries of all", value: { filters: {}, key: "country" } },
+});
+
+const onePerson = envelope("One person", [exampleOf(API_SCHEMAS.Person)], 1);
+const CUT_FACETS = envelope("It would have taken too long", {
+  ...(exampleOf(API_SCHEMAS.Facets) as object),
+  ...{ count: null, values: [], others: null, missing: null, distinct: null, exact: false },
+  reason:
+    "counting the values of this segment takes longer than 300 ms; narrow the filters, or count the values that you know",
+});
+
+interface Call {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly tags: readonly string[];
+  /** Default: free. */
+  readonly cost?: string;
+  readonly parameters?: readonly (keyof typeof PARAMETERS)[];
+  readonly requestBody?: ReturnType<typeof body>;
+  readonly answer: string;
+  readonly schema: keyof typeof API_SCHEMAS;
+  readonly examples: Readonly<Record<string, Example>>;
+  readonly headers?: readonly (keyof typeof HEADERS)[];
+  readonly errors: Readonly<Record<string, keyof typeof RESPONSES>>;
 }
 
-function operation({ errors, parameters = [], success, tag, ...rest }: Call): Operation {
-  const responses: Record<string, Response | Ref> = {
-    "200": {
-      description: success.description,
-      headers: headers(...RATE_HEADERS, ...(success.headers ?? [])),
-      content: json(success.schema, success.examples),
-    },
+function operation({
+  answer,
+  cost = "free",
+  errors,
+  examples,
+  headers: more = [],
+  parameters = [],
+  schema,
+  ...rest
+}: Call) {
+  const success: ApiResponse = {
+    description: answer,
+    headers: headers(...RATE_HEADERS, ...more),
+    content: json(schema, examples),
   };
-  for (const [status, name] of Object.entries({ ...EVERY_ERROR, ...errors })) {
-    responses[status] = { $ref: `#/components/responses/${name}` };
-  }
-  const refs = [...parameters, "RequestId"].map((name) => ({ $ref: `#/components/parameters/${name}` }));
-  return { ...rest, tags: [tag], parameters: refs, responses };
+  const failures = Object.entries({ ...EVERY_ERROR, ...errors }).map(([status, name]): [string, Ref] => [
+    status,
+    { $ref: `#/components/responses/${name}` },
+  ]);
+  return {
+    ...rest,
+    "x-cost": cost,
+    parameters: [...parameters, "RequestId"].map((name): Ref => ({ $ref: `#/components/parameters/${name}` })),
+    responses: { "200": success, ...Object.fromEntries(failures) } as Readonly<Record<string, ApiResponse | Ref>>,
+  };
 }
 
-const account = operation({
-  operationId: "getAccount",
-  summary: "Balance, plan, limits and prices",
-  description: OPERATION_TEXT.account,
-  tag: "Account",
-  "x-cost": "free",
-  success: {
-    description: "The account of the key.",
-    schema: "AccountEnvelope",
-    examples: { account: envelope("An account", ACCOUNT, 0) },
-  },
-  errors: { "422": "UnknownParameter" },
-});
-
-const count = operation({
-  operationId: "countPeople",
-  summary: "How many people match",
-  description: OPERATION_TEXT.count,
-  tag: "People",
-  "x-cost": "free",
-  requestBody: COUNT_BODY,
-  success: {
-    description: "The number.",
-    schema: "CountEnvelope",
-    examples: { count: envelope("A count", COUNT, 0) },
-    headers: ["X-Dataset-Version"],
-  },
-  errors: { ...BODY_ERRORS, ...BUSY },
-});
-
-const facets = operation({
-  operationId: "facetsOfPeople",
-  summary: "Which values of a key a segment has (ours, not of the contract)",
-  description: OPERATION_TEXT.facets,
-  tag: "People",
-  "x-cost": "free",
-  requestBody: body("FacetsRequest", {
-    industries: {
-      summary: "Industries of a department that begin with soft",
-      value: { filters: { department: "Sales" }, key: "industry", prefix: "soft", limit: 10 },
-    },
-    countries: { summary: "The most frequent countries of all", value: { filters: {}, key: "country" } },
-  }),
-  success: {
-    description: "The values.",
-    schema: "FacetsEnvelope",
-    examples: {
-      facets: envelope("Values of industry", FACETS_EXAMPLE, 0),
-      cut: envelope("It would have taken too long", CUT_FACETS_EXAMPLE, 0),
-    },
-    headers: ["X-Dataset-Version"],
-  },
-  errors: { ...BODY_ERRORS, ...BUSY },
-});
-
-const search = operation({
-  operationId: "searchPeople",
-  summary: "The people who match, a page at a time",
-  description: OPERATION_TEXT.search,
-  tag: "People",
-  "x-cost": "per profile returned",
-  parameters: ["IdempotencyKey"],
-  requestBody: SEARCH_BODY,
-  success: {
-    description: "A page of people; empty past the last one.",
-    schema: "PeopleEnvelope",
-    examples: { page: envelope("One person", [PERSON], 1), empty: envelope("Nobody matches", [], 0) },
-    headers: PEOPLE_HEADERS,
-  },
-  errors: { ...PAID_ERRORS, ...BODY_ERRORS, ...BUSY },
-});
-
-const enrich = operation({
-  operationId: "enrichCompany",
-  summary: "One company's record",
-  description: OPERATION_TEXT.enrich,
-  tag: "Companies",
-  "x-cost": "per match",
-  parameters: [...LOOKUP, "IdempotencyKey"],
-  success: {
-    description: "The company.",
-    schema: "CompanyEnvelope",
-    examples: { company: envelope("A match", COMPANY, 1) },
-    headers: ["X-Dataset-Version"],
-  },
-  errors: { ...PAID_ERRORS, ...LOOKUP_ERRORS, ...BUSY },
-});
-
-const employees = operation({
-  operationId: "listEmployees",
-  summary: "The people of one company, a page at a time",
-  description: OPERATION_TEXT.employees,
-  tag: "Companies",
-  "x-cost": "per profile returned",
-  parameters: [...LOOKUP, "PerPage", "Page", "Cursor", "IdempotencyKey"],
-  success: {
-    description: "A page of people; empty where the company is known and nobody works there.",
-    schema: "PeopleEnvelope",
-    examples: { page: envelope("One person", [PERSON], 1), empty: envelope("Nobody", [], 0) },
-    headers: PEOPLE_HEADERS,
-  },
-  errors: { ...PAID_ERRORS, ...LOOKUP_ERRORS, ...BUSY },
-});
+export type Operation = ReturnType<typeof operation>;
+export type HttpMethod = "get" | "post";
 
 export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMethod]?: Operation }>> = {
-  "/v1/account": { get: account },
-  "/v1/person/count": { post: count },
-  "/v1/person/search": { post: search },
-  "/v1/company/enrich": { get: enrich },
-  "/v1/company/employees": { get: employees },
-  "/facets": { post: facets },
+  "/v1/account": {
+    get: operation({
+      operationId: "getAccount",
+      summary: "Balance, plan, limits and prices",
+      description:
+        "The balance, what is held by calls in flight, the plan with its rate limits, what each call costs (`costs`), the bounds of the API and the dataset being served. Free, always.",
+      tags: ["Account"],
+      answer: "The account of the key.",
+      schema: "AccountEnvelope",
+      examples: { account: made("An account", "Account") },
+      errors: { "422": "UnknownParameter" },
+    }),
+  },
+  "/v1/person/count": {
+    post: operation({
+      operationId: "countPeople",
+      summary: "How many people match",
+      description:
+        "The exact number of people that match: the most that a search over the same filters can return, and so its largest bill. Free, always. A count may come from a cache of at most five minutes; `cached` and `as_of` say so.",
+      tags: ["People"],
+      requestBody: COUNT_BODY,
+      answer: "The number.",
+      schema: "CountEnvelope",
+      examples: { count: made("A count", "Count") },
+      headers: ["X-Dataset-Version"],
+      errors: { ...BODY_ERRORS, ...BUSY },
+    }),
+  },
+  "/v1/person/search": {
+    post: operation({
+      operationId: "searchPeople",
+      summary: "The people who match, a page at a time",
+      description:
+        "A page of people in a fixed total order. Holds `per_page` credits, charges for the profiles actually returned and gives the rest back at once. A page past the last one is empty and free.",
+      tags: ["People"],
+      cost: "per profile returned",
+      parameters: ["IdempotencyKey"],
+      requestBody: SEARCH_BODY,
+      answer: "A page of people; empty past the last one.",
+      schema: "PeopleEnvelope",
+      examples: { page: onePerson, empty: envelope("Nobody matches", []) },
+      headers: PEOPLE_HEADERS,
+      errors: { ...PAID_ERRORS, ...BODY_ERRORS, ...BUSY },
+    }),
+  },
+  "/v1/company/enrich": {
+    get: operation({
+      operationId: "enrichCompany",
+      summary: "One company's record",
+      description:
+        "The record of the company named by exactly one of `domain`, `company_network_url`, `name` and `id`. Charged on a match only: a miss is a free 404.",
+      tags: ["Companies"],
+      cost: "per match",
+      parameters: [...LOOKUP, "IdempotencyKey"],
+      answer: "The company.",
+      schema: "CompanyEnvelope",
+      examples: { company: made("A match", "Company", 1) },
+      headers: ["X-Dataset-Version"],
+      errors: { ...PAID_ERRORS, ...LOOKUP_ERRORS, ...BUSY },
+    }),
+  },
+  "/v1/company/employees": {
+    get: operation({
+      operationId: "listEmployees",
+      summary: "The people of one company, a page at a time",
+      description:
+        "The people of the company named by exactly one of `domain`, `company_network_url`, `name` and `id`, in the same fixed order as a search. Charged per profile returned. A company that is not known is a free 404; a known company with nobody is an empty page.",
+      tags: ["Companies"],
+      cost: "per profile returned",
+      parameters: [...LOOKUP, "PerPage", "Page", "Cursor", "IdempotencyKey"],
+      answer: "A page of people; empty where the company is known and nobody works there.",
+      schema: "PeopleEnvelope",
+      examples: { page: onePerson, empty: envelope("Nobody", []) },
+      headers: PEOPLE_HEADERS,
+      errors: { ...PAID_ERRORS, ...LOOKUP_ERRORS, ...BUSY },
+    }),
+  },
+  "/facets": {
+    post: operation({
+      operationId: "facetsOfPeople",
+      summary: "Which values of a key a segment has (ours, not of the contract)",
+      description:
+        "The values that a key has among the people who match, with the exact number of people of each, how many have another value and how many have none. Free, and counted by the rate limits as a count is. Not a call of the contract but this service's own, so it stands outside `/v1`; another service answers 404. Values that fewer than `least` people share are not told: looking for one person's values is what a search is for. Where it would take longer than 300 ms nothing is told, `exact` is false and `reason` says so.",
+      tags: ["People"],
+      requestBody: FACETS_BODY,
+      answer: "The values.",
+      schema: "FacetsEnvelope",
+      examples: { facets: made("Values of industry", "Facets"), cut: CUT_FACETS },
+      headers: ["X-Dataset-Version"],
+      errors: { ...BODY_ERRORS, ...BUSY },
+    }),
+  },
+  "/key": {
+    get: operation({
+      operationId: "getKey",
+      summary: "What the key that asks may do (ours, not of the contract)",
+      description:
+        "Whose key it is, the calls that it may make, until when, what is left of its cap, and the balance of its account. Free, and counted by the rate limits. Not a call of the contract but this service's own, so it stands outside `/v1`; another service answers 404.",
+      tags: ["Account"],
+      answer: "The key.",
+      schema: "KeyEnvelope",
+      examples: { key: made("A key with a cap and scopes", "Key") },
+      errors: { "422": "UnknownParameter" },
+    }),
+  },
 };

@@ -1,0 +1,352 @@
+import { DEPARTMENTS } from "../contract/departments.ts";
+import { FACET_KEYS, FACET_LEAST, FACET_VALUES_DEFAULT, FACET_VALUES_MAX } from "../contract/facets.ts";
+import { FILTER_SPECS, type FilterKeySpec, MAX_VALUE_LENGTH, MAX_VALUES_PER_KEY } from "../contract/filters.ts";
+import { COMPANY, IDEMPOTENCY_SECONDS, PER_PAGE_DEFAULT, PER_PAGE_MAX, PERSON } from "../contract/records.ts";
+import {
+  flag,
+  list,
+  maybe,
+  more,
+  number,
+  type Of,
+  object,
+  one,
+  optionalProperty,
+  raw,
+  type Schema,
+  said,
+  some,
+  text,
+  wholeNumberShape,
+} from "./build.ts";
+
+// What the service is asked and what it answers, as OpenAPI publishes it: each with its meaning and an example.
+
+const ref = (name: string) => raw({ $ref: `#/components/schemas/${name}` });
+const described = <Properties extends Schema>(title: string, description: string, schema: Properties): Properties =>
+  ({ title, description, ...schema }) as Properties;
+
+const count = (description: string, example: number) => said(wholeNumberShape, description, example);
+const atLeastOne = (description: string, ...examples: number[]) =>
+  said(more(wholeNumberShape, { minimum: 1 }), description, ...examples);
+const credits = (description: string, example: number) => said(more(number, { minimum: 0 }), description, example);
+const word = (description: string, example: string) => said(text, description, example);
+const stamp = more(text, { format: "date-time" });
+const time = (description: string) => said(stamp, description, "2026-10-01T09:30:00.000Z");
+
+type Fields = typeof PERSON | typeof COMPANY;
+
+function fieldSchema(name: string, [example, description]: Fields[keyof Fields]): Schema {
+  if (name === "id") return said(more(text, { minLength: 1 }), description, example);
+  if (name === "department") return ref("Department");
+  if (typeof example === "object") return said(list(text), description, example);
+  return said(maybe(typeof example === "number" ? wholeNumberShape : text), description, example);
+}
+
+/** A record as published: every field is always there, in this order, and nothing else is. */
+const record = (title: string, description: string, fields: Fields): Schema => {
+  const properties = Object.entries(fields).map(([name, field]) => [name, fieldSchema(name, field)]);
+  const example = Object.fromEntries(Object.entries(fields).map(([name, [value]]) => [name, value]));
+  return more(described(title, description, object(Object.fromEntries(properties))), { examples: [example] });
+};
+
+const filterText = more(text, { minLength: 1, maxLength: MAX_VALUE_LENGTH });
+
+// One named schema for what thirteen keys take: an anonymous union at each makes thirteen classes in a generated client.
+function filterSchema({ description, example, list: isList, match }: FilterKeySpec): Schema {
+  const sentence = `${description.charAt(0).toUpperCase()}${description.slice(1)}.`;
+  if (match === "range") {
+    const range = more(wholeNumberShape, { maximum: Number.MAX_SAFE_INTEGER });
+    return said(range, `${sentence} A row with no value never matches.`, example);
+  }
+  if (match === "department") return ref("DepartmentOrDepartments");
+  return isList ? ref("TextOrTexts") : said(filterText, sentence, example);
+}
+
+const oneOrMore = (title: string, description: string, item: Schema, example: unknown): Schema => {
+  const either = some(item, list(item, { minItems: 1, maxItems: MAX_VALUES_PER_KEY }));
+  return more(described(title, `${description} An array means OR.`, either), { examples: [example] });
+};
+
+const owner = said(
+  object({ id: word("Identifier.", "default"), name: word("Name.", "default") }),
+  "The account that owns the key.",
+);
+const ofKey = {
+  id: word("Identifier, for revoking it.", "k_c6cda93fa1d9"),
+  name: word("Name given at creation.", "reporting"),
+  mode: said(one("live", "test"), "Live or test.", "live"),
+  prefix: word("What may be shown of the key.", "hc_live_3kTM…0h0F"),
+};
+const balance = {
+  remaining: credits("Balance. Credits held by calls in flight are still in it.", 3_766),
+  held: credits("Held by calls in flight; comes back as far as they return fewer profiles.", 0),
+};
+const perProfile = credits("Credits per profile returned.", 1);
+
+const account = described(
+  "Account",
+  "Balance, plan, limits and prices of the key's account.",
+  object({
+    account: owner,
+    key: said(object(ofKey), "The key that asked. Its secret is never shown again."),
+    plan: said(object({ name: word("Name of the plan.", "standard") }), "The plan."),
+    credits: said(
+      object({ ...balance, used_today: credits("Charged since midnight UTC.", 1_234) }),
+      "Money of the account, in credits.",
+    ),
+    rate_limits: said(
+      object({ per_minute: count("In a minute.", 600), per_day: count("In a UTC day.", 100_000) }),
+      "Calls that one key may make.",
+    ),
+    costs: said(
+      object({
+        account: credits("Always 0.", 0),
+        person_count: credits("Always 0.", 0),
+        person_search: perProfile,
+        company_enrich: credits("Credits per match.", 1),
+        company_employees: perProfile,
+      }),
+      "What a call costs, in credits. Decimals are possible.",
+    ),
+    limits: said(
+      object({
+        per_page_max: atLeastOne("Largest `per_page`.", PER_PAGE_MAX),
+        max_depth: said(maybe(wholeNumberShape), "Largest `page` x `per_page`; null where there is none.", null),
+        count_cache_seconds: count("How old a count may be, in seconds.", 300),
+        idempotency_seconds: count(
+          "How long a paid call that is repeated under its `Idempotency-Key` is answered again and charged nothing, in seconds.",
+          IDEMPOTENCY_SECONDS,
+        ),
+      }),
+      "Bounds of the API.",
+    ),
+    dataset: said(
+      object({
+        version: word(
+          "Changes with every import; cursors and cached counts belong to one version.",
+          "20261001-093000-32ba0b",
+        ),
+        people: count("Number of people.", 50_000),
+        companies: count("Number of companies.", 7_143),
+      }),
+      "What is being served.",
+    ),
+  }),
+);
+
+const key = described(
+  "Key",
+  "What the key that asks may do, until when, and what is left of its cap.",
+  object({
+    account: owner,
+    key: said(
+      object({
+        ...ofKey,
+        scopes: said(maybe(list(text)), "Calls that it may make; null: all.", ["count", "search"]),
+        created_at: time("When it was made."),
+        expires_at: said(maybe(stamp), "When it ends; null: never.", null),
+        last_used_at: said(maybe(stamp), "When it was last used.", "2026-10-01T09:29:00.000Z"),
+      }),
+      "The key that asked. Its secret is never shown again.",
+    ),
+    cap: said(
+      maybe(
+        object({
+          max_credits: credits("What the key may spend in all.", 500),
+          spent: credits("Charged to the key, less what was refunded.", 120),
+          held: credits("Held by its calls in flight.", 0),
+          left: credits("What it may still spend.", 380),
+        }),
+      ),
+      "The key's own bound; null: none but the balance.",
+    ),
+    credits: said(object(balance), "Money of the account, in credits."),
+  }),
+);
+
+const facetKey = said(
+  raw<(typeof FACET_KEYS)[number]>({ type: "string", enum: FACET_KEYS }),
+  "The key whose values are wanted. `name` and `network_url` name single people and have no facets.",
+  "industry",
+);
+const people = (description: string, example: number) =>
+  said(maybe(wholeNumberShape), `${description} Null where \`exact\` is false.`, example);
+const facetValue = described(
+  "FacetValue",
+  "A value and who has it.",
+  object({
+    value: word(
+      "In the form that filters are matched in; it can be sent as a filter as it is.",
+      "software development",
+    ),
+    count: atLeastOne("People of the segment who have it.", 310),
+  }),
+);
+
+const facets = described(
+  "Facets",
+  "Values of a key in a segment. `count` is the sum of all values told, `others` and `missing`.",
+  object({
+    key: facetKey,
+    least: atLeastOne("Values that fewer people of the segment share are not told; they are in `others`.", FACET_LEAST),
+    as_of: time("When it was computed."),
+    count: people("People of the segment.", 2_614),
+    values: said(
+      list(facetValue, { maxItems: FACET_VALUES_MAX }),
+      "The most frequent values first, then by code point.",
+      [
+        { value: "software development", count: 310 },
+        { value: "hospitals and health care", count: 121 },
+      ],
+    ),
+    missing: people("People without a value.", 100),
+    distinct: people("Different values in the segment, told or not; with a `prefix` those that begin so.", 57),
+    others: people("People with a value that is not told.", 2_083),
+    exact: said(
+      flag,
+      "Whether this is all of it. Where it would have taken too long it is false, and nothing is told.",
+      true,
+    ),
+    reason: optionalProperty(word("Why nothing is told; there where `exact` is false.", "")),
+  }),
+);
+
+const filters = described(
+  "Filters",
+  "What the people must match. Separate keys combine with AND, the elements of one array with OR. `{}` is the whole dataset. Text matches in any case and Unicode form (NFKC, case-folded, white space collapsed); addresses match without scheme, `www.`, query and trailing slash, and a bare slug matches too. An unknown key is a 422 that lists the valid ones. All keys together take 2,000 values and 100,000 characters in their normal form.",
+  more(object({}), {
+    properties: Object.fromEntries(FILTER_SPECS.map((spec) => [spec.key, filterSchema(spec)])),
+    examples: [{ department: "Sales", country: ["france", "germany"], connections_min: 100 }],
+  }),
+);
+
+/** Of search and employees, whose parameters they are too. */
+export const PAGING = {
+  per_page: said(
+    more(wholeNumberShape, { minimum: 1, maximum: PER_PAGE_MAX }),
+    `Profiles wanted on the page; ${PER_PAGE_DEFAULT} where it is not sent. So many credits are held until the call is settled.`,
+    25,
+  ),
+  page: said(
+    more(wholeNumberShape, { minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+    "Which page, counting from 1; the first where neither it nor `cursor` is sent.",
+  ),
+  cursor: said(
+    filterText,
+    "In place of `page`: the `X-Next-Cursor` of the page before. A cursor of another dataset version is a 422.",
+  ),
+};
+
+const request = (title: string, description: string, schema: Schema, example: object): Schema =>
+  more(described(title, description, schema), { examples: [example] });
+
+const envelope = (title: string, result: Schema, used: Schema) =>
+  described(
+    title,
+    "The envelope around every answer.",
+    object({
+      status: said(flag, "Always true: the call worked.", true),
+      detail: said(list(text), "Empty, or notices such as a deprecation.", []),
+      result,
+      credits_used: used,
+      credits_remaining: credits("Balance after the call.", 3_766),
+    }),
+  );
+const free = said(more(number, { minimum: 0, maximum: 0 }), "Always 0: the call is free.", 0);
+
+/** By their names, in the order of the document. */
+export const API_SCHEMAS = {
+  Person: record("Person", "One person. Missing values are null; every filterable attribute is in the record.", PERSON),
+  Company: record("Company", "One company. Missing values are null.", COMPANY),
+  Department: described(
+    "Department",
+    "The 20 departments in their exact spelling.",
+    more(one(...DEPARTMENTS), { examples: ["Sales"] }),
+  ),
+  TextOrTexts: oneOrMore("TextOrTexts", "A text in any case and Unicode form.", filterText, ["france", "germany"]),
+  DepartmentOrDepartments: oneOrMore(
+    "DepartmentOrDepartments",
+    "One of the 20 departments. The service takes their names in any case.",
+    ref("Department"),
+    "Sales",
+  ),
+  Filters: filters,
+  CountRequest: request("CountRequest", "Filters to count.", object({ filters: ref("Filters") }), {
+    filters: { department: "Sales" },
+  }),
+  SearchRequest: request(
+    "SearchRequest",
+    "Filters and the page wanted. `page` and `cursor` exclude each other.",
+    object({
+      filters: ref("Filters"),
+      per_page: optionalProperty(PAGING.per_page),
+      page: optionalProperty(PAGING.page),
+      cursor: optionalProperty(PAGING.cursor),
+    }),
+    { filters: { department: "Sales" }, per_page: 25, page: 1 },
+  ),
+  Account: account,
+  Count: described(
+    "Count",
+    "An exact number.",
+    object({
+      count: count("People that match: the largest number a search can return and bill.", 2_614),
+      cached: said(flag, "Whether it came from the cache.", false),
+      as_of: time("When it was computed."),
+    }),
+  ),
+  AccountEnvelope: envelope("AccountEnvelope", ref("Account"), free),
+  CountEnvelope: envelope("CountEnvelope", ref("Count"), free),
+  PeopleEnvelope: envelope(
+    "PeopleEnvelope",
+    said(list(ref("Person"), { maxItems: PER_PAGE_MAX }), "The people of the page, in order."),
+    credits("Profiles returned x the plan's cost of the call.", 1),
+  ),
+  CompanyEnvelope: envelope("CompanyEnvelope", ref("Company"), credits("The plan's cost of a match.", 1)),
+  ErrorEnvelope: described(
+    "ErrorEnvelope",
+    "The envelope of every error. Nothing is ever charged for one.",
+    object({
+      status: said(flag, "Always false: the call failed.", false),
+      detail: said(list(text, { minItems: 1 }), "What is wrong, one message each.", [
+        "the API key is missing or not valid",
+      ]),
+      result: said(maybe(raw({ type: "object" })), "Always null.", null),
+      credits_used: said(more(number, { minimum: 0, maximum: 0 }), "Always 0.", 0),
+      credits_remaining: credits("Balance; 0 and meaningless on a 401.", 3_766),
+    }),
+  ),
+  FacetsRequest: request(
+    "FacetsRequest",
+    "A segment, and the key whose values inside it are wanted.",
+    object({
+      filters: ref("Filters"),
+      key: facetKey,
+      prefix: optionalProperty(
+        said(
+          more(text, { maxLength: MAX_VALUE_LENGTH }),
+          "Only values that begin so, in any case. Empty is none.",
+          "soft",
+        ),
+      ),
+      limit: optionalProperty(
+        said(
+          more(wholeNumberShape, { minimum: 1, maximum: FACET_VALUES_MAX }),
+          `The most values; ${FACET_VALUES_DEFAULT} where it is left out.`,
+          FACET_VALUES_DEFAULT,
+        ),
+      ),
+    }),
+    { filters: { department: "Sales" }, key: "industry", prefix: "soft", limit: 10 },
+  ),
+  Facets: facets,
+  FacetsEnvelope: envelope("FacetsEnvelope", ref("Facets"), free),
+  Key: key,
+  KeyEnvelope: envelope("KeyEnvelope", ref("Key"), free),
+};
+
+/** `result` of `GET /v1/account`, of `GET /key` and of `POST /facets` (docs/contract.md). Credits are JSON numbers, times ISO-8601. */
+export type AccountResult = Of<typeof account>;
+export type KeyResult = Of<typeof key>;
+export type FacetResult = Of<typeof facets>;
