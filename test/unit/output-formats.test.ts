@@ -5,7 +5,7 @@ import { parse } from "csv-parse/sync";
 import { stringify } from "csv-stringify/sync";
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
-import { besideName } from "../../src/app/own/refresh/files.ts";
+import { besideName } from "../../src/app/own/refresh/keep.ts";
 import { Distinct } from "../../src/engine/output/distinct.ts";
 import { chooseForm, createView, type Format, formName, type Rendering } from "../../src/engine/output/formats.ts";
 import { writeParquet } from "../../src/engine/output/whole/parquet.ts";

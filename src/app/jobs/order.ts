@@ -9,8 +9,8 @@ import { isUnfiltered } from "../../shared/contract/filters.ts";
 import { usageError } from "../../shared/errors.ts";
 import { checkFields, parseFields } from "../../shared/rows/columns.ts";
 import type { Order } from "../buy/order.ts";
-import { readVerified } from "../own/refresh/verify.ts";
 import type { RefreshOrder } from "../own/refresh/work.ts";
+import { readVerified } from "../own/refresh/work.ts";
 import { type SegmentSet, segmentSet } from "../segments/segment-set.ts";
 import type { Job } from "./file.ts";
 

@@ -1,27 +1,23 @@
-import type { AccountView } from "../../engine/client/types.ts";
 import { type Library, libraryPath } from "../../engine/library/library.ts";
-import type { OwnedPerson } from "../../engine/library/members.ts";
 import { recordPages } from "../../engine/library/pages.ts";
-import { openLibrary, type Shelf } from "../../engine/library/take-in.ts";
+import { openLibrary } from "../../engine/library/take-in.ts";
 import { identityOf } from "../../engine/output/distinct.ts";
-import { type Cost, costOf, costWithin, countingMs, type Look } from "../../engine/planning/cost.ts";
+import { type Cost, costOf, costWithin, countingMs } from "../../engine/planning/cost.ts";
 import { descend } from "../../engine/planning/descent.ts";
-import { leaveOut, lookFor, namesHold, type Presence, tellApart } from "../../engine/planning/presence.ts";
-import { ownedAddress, requireSound, type SegmentMember, UnsoundCountsError } from "../../engine/planning/question.ts";
-import { unsoundRun } from "../../engine/purchase/failures.ts";
-import { FreeCounts } from "../../engine/purchase/free-counts.ts";
+import { namesHold, tellApart } from "../../engine/planning/presence.ts";
+import { ownedAddress, requireSound, UnsoundCountsError } from "../../engine/planning/question.ts";
+import type { FreeCounts } from "../../engine/purchase/free-counts.ts";
 import type { ExportDeps } from "../../engine/purchase/order.ts";
 import type { Known, NewParts, OpenOwnership, Ownership } from "../../engine/purchase/ownership.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import type { Run } from "../../engine/runs/run.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
-import type { Filters } from "../../shared/contract/filters.ts";
 import { canonicalAddress, slugOf } from "../../shared/contract/normalise.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import type { Page } from "../../shared/rows/page.ts";
-import { type Forgotten, forgottenIn } from "../keep/forgotten.ts";
-import { checkedFilters } from "../segments/segment-set.ts";
+import { type CheckedFilters, checkedFilters } from "../segments/segment-set.ts";
+import { freeCounts, lookAt, type Sight, soundly } from "./look.ts";
 
 export interface Bounds {
   /** Free calls in all. */
@@ -36,45 +32,36 @@ const LOOK_SHARE = 0.1;
 
 const EVERYBODY = { exact: {}, prefix: {}, range: {} };
 
+type Account = Parameters<OpenOwnership>[0];
+type People = ReturnType<Library["members"]>;
+
 /** What the library and free counts say of a segment (docs/new-only.md). */
 class OwnedSegment implements Ownership {
-  readonly #segment: Filters;
+  readonly #segment: CheckedFilters;
   readonly #narrowed: "without" | "with" | undefined;
   readonly #bounds: Bounds;
   readonly #deps: ExportDeps;
-  readonly #account: AccountView;
-  readonly #shelf: Shelf;
+  readonly #account: Account;
   #library: Library | undefined;
-  #counts: FreeCounts;
-  #presence: Presence | undefined;
-  #estimate: Cost | undefined;
-  /** Identities of those who are owned and in the segment, as the last look told. */
+  /** Identities of those who were in the segment before the run bought. */
   #there: readonly string[] | undefined;
-  /** People who are forgotten, where nobody else is new. */
-  #forgotten = 0;
 
-  constructor(target: Target & { readonly kind: "search" }, bounds: Bounds, account: AccountView, deps: ExportDeps) {
-    const mode = account.keyMode ?? "live";
-    const { serviceId } = deps.seller;
-    this.#segment = target.filters;
+  constructor(target: Target & { readonly kind: "search" }, bounds: Bounds, account: Account, deps: ExportDeps) {
+    this.#segment = checkedFilters(target.filters);
     this.#narrowed = target.owned;
     this.#bounds = bounds;
     this.#deps = deps;
     this.#account = account;
-    this.#shelf = { path: libraryPath(deps.stateDir, serviceId, mode), serviceId, mode };
-    this.#counts = this.#freshCounts(bounds.maxCalls);
-  }
-
-  #freshCounts(maxCalls: number): FreeCounts {
-    const { now, sleep, interrupted: signal, seller } = this.#deps;
-    return new FreeCounts({ client: seller.client, maxCalls, now, sleep, signal, perMinute: this.#account.perMinute });
   }
 
   /** Opens the library anew, with what was bought meanwhile. */
   async open(): Promise<void> {
     this.close();
-    const { stateDir, disk, onWarning } = this.#deps;
-    const opened = await openLibrary(this.#shelf, new RunStore(stateDir, disk));
+    const { stateDir, disk, onWarning, seller } = this.#deps;
+    const { keyMode: mode = "live" } = this.#account;
+    const { serviceId } = seller;
+    const shelf = { path: libraryPath(stateDir, serviceId, mode), serviceId, mode };
+    const opened = await openLibrary(shelf, new RunStore(stateDir, disk));
     const unread = this.#narrowed === undefined ? [] : (opened?.taken.unread ?? []);
     for (const { run, why } of unread) onWarning(`warning: run ${run} is not counted: ${why}`);
     this.#library = opened?.library;
@@ -86,43 +73,33 @@ class OwnedSegment implements Ownership {
   }
 
   async look(total: number): Promise<Known | undefined> {
-    const { maxCalls } = this.#bounds;
-    if (this.#narrowed === undefined) return this.#glance(total);
-    return this.#sound(async () => {
-      if (this.#library !== undefined && total > 0) await requireSound(this.#segment, this.#counts);
-      const people = this.#people();
-      const presence = this.#withoutForgotten(await this.#presenceOf(people));
-      const { present, unknown } = presence;
-      if (unknown.length > 0) this.#deps.onWarning(untoldText(unknown.length));
-      const calls = this.#counts.calls;
-      const left = maxCalls - calls - this.#callsToLook(people.length);
-      const look = { ...presence, members: people, listSize: this.#counts.listSize };
-      const estimate = await costWithin(look, this.#bounds.callsPerCredit, left);
-      if (estimate === undefined) throw await tooManyCalls(look, this.#bounds);
-      this.#estimate = estimate;
-      return { total: presence.total, owned: present, exact: true, calls, ...this.#timed(estimate) };
+    const counts = freeCounts(this.#deps, this.#account, this.#bounds.maxCalls);
+    if (this.#narrowed === undefined) return this.#glance(total, counts);
+    return sound(async () => {
+      if (this.#library !== undefined && total > 0) await requireSound(this.#segment.filters, counts);
+      const sight = await this.#sightOf(this.#people(counts), counts);
+      this.#warn(sight);
+      const { maxCalls, callsPerCredit } = this.#bounds;
+      const left = maxCalls - counts.calls - callsToLook(sight.members.length, counts);
+      const estimate = await costWithin(sight, callsPerCredit, left);
+      if (estimate === undefined) throw await tooManyCalls(sight, this.#bounds);
+      return {
+        ...this.#known(sight, estimate, counts),
+        divide: (maxRows) => sound(() => this.#divide(sight, estimate, maxRows, counts)),
+      };
     });
   }
 
   /** What a quote says by the way: counted where that takes a few calls, otherwise as the records have it. */
-  async #glance(total: number): Promise<Known | undefined> {
+  async #glance(total: number, counts: FreeCounts): Promise<Known | undefined> {
     const people = this.#matching();
-    const calls = this.#callsToLook(people.length);
+    const calls = callsToLook(people.length, counts);
     const believed = { total, owned: Math.min(total, people.length), calls, estimate: undefined, durationMs: 0 };
     if (people.length === 0) return { ...believed, exact: this.#library === undefined, calls: 0 };
     if (calls > QUOTE_CALLS) return { ...believed, exact: false };
     try {
-      const presence = await this.#presenceOf(people);
-      const { others, present } = presence;
-      const look = { ...presence, members: people, listSize: this.#counts.listSize };
-      const estimate = await costWithin(look, this.#bounds.callsPerCredit, this.#bounds.maxCalls);
-      return {
-        total: present + others,
-        owned: present,
-        exact: true,
-        calls: this.#counts.calls,
-        ...this.#timed(estimate),
-      };
+      const sight = await lookAt(this.#segment, people, { counts, account: this.#account, library: undefined });
+      return this.#known(sight, await costWithin(sight, this.#bounds.callsPerCredit, this.#bounds.maxCalls), counts);
     } catch (error) {
       // The quote is right without it.
       if (error instanceof UnsoundCountsError || error instanceof CliError) return undefined;
@@ -130,71 +107,59 @@ class OwnedSegment implements Ownership {
     }
   }
 
-  #timed(estimate: Cost | undefined): Pick<Known, "estimate" | "durationMs"> {
+  #known({ total, present: owned }: Sight, estimate: Cost | undefined, { calls }: FreeCounts): Known {
     const perMinute = this.#account.perMinute ?? this.#deps.seller.pacer.perMinute();
-    return { estimate, durationMs: countingMs(estimate?.calls ?? 0, perMinute) };
+    return { total, owned, exact: true, calls, estimate, durationMs: countingMs(estimate?.calls ?? 0, perMinute) };
   }
 
-  async divide(maxRows: number): Promise<NewParts> {
-    const presence = this.#presence;
-    const estimate = this.#estimate;
-    const { maxCalls } = this.#bounds;
-    if (presence === undefined || estimate === undefined) throw new TypeError("divided before it was looked at");
-    const { total, others, segment } = presence;
+  async #divide(sight: Sight, estimate: Cost, maxRows: number, counts: FreeCounts): Promise<NewParts> {
+    const { total, others, segment } = sight;
     if (others === 0) return { parts: [], counts: [] };
-    return this.#sound(async () => {
-      const listed = await this.#listedParts(total);
-      if (listed !== undefined) return listed;
-      const { rows } = estimate;
-      // Where less than all of it may be bought, the first rows could be those that are owned.
-      if (estimate.callsPerCredit === 0 && maxRows >= total) return { parts: [segment], counts: [total] };
-      const callsPerCredit = estimate.callsPerCredit || this.#bounds.callsPerCredit;
-      const maxWaste = maxRows >= rows ? rows - others : 0;
-      const { onNotice } = this.#deps;
-      onNotice(
-        `looking for ${counted(others, "new person", "new people")}: about ${counted(estimate.calls, "free count")}`,
-      );
-      const { kept } = await tellApart(presence, this.#counts);
-      const named = await namesHold(segment, kept, this.#counts);
-      // Who has no address was found by the name.
-      const owned = kept.map((person) => ({
-        ...person,
-        named: person.known || person.address === undefined || named.has(person),
-      }));
-      const spare = this.#callsToLook(kept.length + others);
-      const { leaves, unreached, overlap, beyond } = await descend(
-        { segment, total, owned, callsPerCredit, maxCalls: maxCalls - spare, maxWaste, maxRows },
-        this.#counts,
-      );
-      onNotice(
-        `${counted(others, "new person", "new people")} in ${counted(leaves.length, "part")}, found by ${counted(this.#counts.calls, "free count")}`,
-      );
-      return {
-        parts: leaves.map(({ filters }) => filters),
-        counts: leaves.map(({ count }) => count),
-        unreached,
-        ...(overlap === 0 ? {} : { overlap }),
-        beyond,
-      };
-    });
+    if (segment.network_url !== undefined) return this.#listedParts(total, counts);
+    // Where less than all of it may be bought, the first rows could be those that are owned.
+    if (estimate.callsPerCredit === 0 && maxRows >= total) return { parts: [segment], counts: [total] };
+    const { onNotice } = this.#deps;
+    const people = counted(others, "new person", "new people");
+    onNotice(`looking for ${people}: about ${counted(estimate.calls, "free count")}`);
+    const { kept } = await tellApart(sight, counts);
+    const named = await namesHold(segment, kept, counts);
+    const { leaves, unreached, overlap, beyond } = await descend(
+      {
+        segment,
+        total,
+        // Who has no address was found by the name.
+        owned: kept.map((each) => ({ ...each, named: each.known || each.address === undefined || named.has(each) })),
+        callsPerCredit: estimate.callsPerCredit || this.#bounds.callsPerCredit,
+        maxCalls: this.#bounds.maxCalls - callsToLook(kept.length + others, counts),
+        maxWaste: maxRows >= estimate.rows ? estimate.rows - others : 0,
+        maxRows,
+      },
+      counts,
+    );
+    onNotice(`${people} in ${counted(leaves.length, "part")}, found by ${counted(counts.calls, "free count")}`);
+    return {
+      parts: leaves.map(({ filters }) => filters),
+      counts: leaves.map(({ count }) => count),
+      unreached,
+      ...(overlap === 0 ? {} : { overlap }),
+      beyond,
+    };
   }
 
-  async #listedParts(total: number): Promise<NewParts | undefined> {
-    const { network_url: listed } = this.#segment;
-    if (listed === undefined) return undefined;
-    const owned = new Set<string>();
-    for (const { address } of this.#matching()) if (address !== undefined) owned.add(address).add(slugOf(address));
-    const rest = [listed]
+  /** Of a segment that names addresses, those of nobody who is owned. */
+  async #listedParts(total: number, counts: FreeCounts): Promise<NewParts> {
+    const { filters } = this.#segment;
+    const owned = new Set(
+      this.#matching().flatMap(({ address: own }) => (own === undefined ? [] : [own, slugOf(own)])),
+    );
+    const rest = [filters.network_url ?? []]
       .flat()
       .map(String)
       .filter((address) => !owned.has(canonicalAddress(address) ?? ""));
     if (rest.length === 0) return { parts: [], counts: [] };
-    const count = await this.#counts.listed(this.#segment, rest.map(ownedAddress));
-    if (count > total)
-      throw new UnsoundCountsError(
-        `the counts do not add up: ${count} of ${total} people are at some of the addresses`,
-      );
-    return { parts: [{ ...this.#segment, network_url: rest }], counts: [count] };
+    const count = await counts.listed(filters, rest.map(ownedAddress));
+    if (count > total) throw new UnsoundCountsError(`${count} of ${total} people are at some of the addresses`);
+    return { parts: [{ ...filters, network_url: rest }], counts: [count] };
   }
 
   before(run: Run, page: Page): ReadonlySet<number> {
@@ -205,120 +170,78 @@ class OwnedSegment implements Ownership {
   }
 
   async certify(): Promise<string | undefined> {
-    await this.open();
-    const { others, total } = await this.#again();
-    // Whoever was forgotten between two sessions of the run is still in the segment, and was bought by it.
-    if (others === 0 || this.#forgottenOf(others).leftOut) return undefined;
+    const { others, total } = await this.#again(async (sight) => sight);
+    if (others === 0) return undefined;
     return `${counted(others, "person", "people")} of the ${grouped(total)} who are in the segment now ${others === 1 ? "is" : "are"} not owned: the dataset moved meanwhile; the same command with --again buys them, and nobody twice`;
   }
 
-  async #again(): Promise<Presence> {
-    this.#counts = this.#freshCounts(this.#bounds.maxCalls);
-    return this.#sound(async () => this.#presenceOf(this.#people()));
+  /** Looks once more, now that everything is bought. */
+  async #again<T>(rest: (sight: Sight, counts: FreeCounts) => Promise<T>): Promise<T> {
+    await this.open();
+    const counts = freeCounts(this.#deps, this.#account, this.#bounds.maxCalls);
+    return sound(async () => rest(await this.#sightOf(this.#people(counts), counts), counts));
   }
 
   async *beside(run: Run): AsyncIterable<Page> {
     if (this.#narrowed !== "with") return;
-    this.#there ??= await this.#ownedBefore(run);
-    const library = this.#library;
-    if (library === undefined) return;
-    yield* recordPages(library.recordsBy(this.#there));
-  }
-
-  async #ownedBefore(run: Run): Promise<string[]> {
-    await this.open();
-    const presence = await this.#again();
-    const { kept } = await this.#sound(() => tellApart(presence, this.#counts));
-    const bought = new Set(this.#library?.membersBy({ run: run.id }).map(({ identity }) => identity));
-    return kept.map(({ identity }) => identity).filter((identity) => !bought.has(identity));
+    if (this.#there === undefined) {
+      const { kept } = await this.#again(tellApart);
+      const bought = new Set(this.#library?.membersBy({ run: run.id }).map(({ identity }) => identity));
+      this.#there = kept.map(({ identity }) => identity).filter((identity) => !bought.has(identity));
+    }
+    if (this.#library !== undefined) yield* recordPages(this.#library.recordsBy(this.#there));
   }
 
   /** Whose records match, and where that takes few calls all others: some may have moved into the segment. */
-  #people(): SegmentMember[] {
+  #people(counts: FreeCounts): People {
     const matching = this.#matching();
     const all = this.#library?.count(EVERYBODY) ?? 0;
     // Of a segment that names addresses nobody else is in it.
-    if (this.#segment.network_url !== undefined) return matching;
-    if (all <= matching.length || this.#callsToLook(all) > this.#bounds.maxCalls * LOOK_SHARE) return matching;
+    if (this.#segment.filters.network_url !== undefined) return matching;
+    if (all <= matching.length || callsToLook(all, counts) > this.#bounds.maxCalls * LOOK_SHARE) return matching;
     const known = new Set(matching.map(({ identity }) => identity));
-    const others = this.#library?.members(EVERYBODY).filter(({ identity }) => !known.has(identity)) ?? [];
-    return [...matching, ...others.map((person) => memberOf(person, this.#version))];
+    return [...matching, ...(this.#library?.members(EVERYBODY) ?? []).filter(({ identity }) => !known.has(identity))];
   }
 
-  #matching(): SegmentMember[] {
-    const { canonical } = checkedFilters(this.#segment);
-    return this.#library?.members(canonical).map((person) => memberOf(person, this.#version)) ?? [];
+  #matching(): People {
+    return this.#library?.members(this.#segment.canonical) ?? [];
   }
 
-  get #version(): string | undefined {
-    return this.#counts.datasetVersion ?? this.#account.datasetVersion;
+  #sightOf(people: People, counts: FreeCounts): Promise<Sight> {
+    return lookAt(this.#segment, people, { counts, account: this.#account, library: this.#library });
   }
 
-  #callsToLook(people: number): number {
-    return 1 + Math.ceil(people / this.#counts.listSize);
-  }
-
-  async #presenceOf(people: readonly SegmentMember[]): Promise<Presence> {
-    const seen = await lookFor(this.#segment, people, this.#counts);
-    this.#presence = this.#forgotten === 0 ? seen : leaveOut(seen, this.#forgotten);
-    return this.#presence;
-  }
-
-  /** Forgotten people are not bought where they are known to be all of the new ones. */
-  #withoutForgotten(seen: Presence): Presence {
-    const { leftOut, people } = this.#forgottenOf(seen.others);
-    if (people === 0) return seen;
+  #warn({ unknown, forgotten, others }: Sight): void {
     const { onWarning } = this.#deps;
-    if (!leftOut) {
-      onWarning(
-        `up to ${grouped(people)} of the ${grouped(seen.others)} new are people whom you forgot: paid for, and in no file`,
-      );
-      return seen;
+    const { people, leftOut } = forgotten;
+    if (leftOut) {
+      const whom = counted(people, "person", "people");
+      onWarning(`${whom} of the segment, whom you forgot, ${people === 1 ? "is" : "are"} not bought`);
+    } else if (people > 0) {
+      const some = `up to ${grouped(people)} of the ${grouped(others)} new`;
+      onWarning(`${some} are people whom you forgot: paid for, and in no file`);
     }
+    if (unknown.length === 0) return;
+    const whom = counted(unknown.length, "person whom you own has", "people whom you own have");
     onWarning(
-      `${counted(people, "person", "people")} of the segment, whom you forgot, ${people === 1 ? "is" : "are"} not bought`,
+      `warning: ${whom} neither address nor name, so nothing tells them from new ones: they may be paid for again`,
     );
-    this.#forgotten = people;
-    this.#presence = leaveOut(seen, people);
-    return this.#presence;
-  }
-
-  #forgottenOf(others: number): Forgotten {
-    const { canonical } = checkedFilters(this.#segment);
-    return forgottenIn(canonical, others, this.#version, this.#library);
-  }
-
-  async #sound<T>(work: () => Promise<T>): Promise<T> {
-    try {
-      return await work();
-    } catch (error) {
-      if (!(error instanceof UnsoundCountsError)) throw error;
-      throw unsoundRun(
-        error,
-        "nothing was bought by them",
-        "without --new-only the segment is bought as it is; run it again where the dataset moved",
-      );
-    }
   }
 }
 
-/** @param now the dataset's version now: what was bought of it holds */
-export function memberOf(
-  { identity, address, name, values, version }: OwnedPerson,
-  now: string | undefined,
-): SegmentMember {
-  const known = version !== null && version === now;
-  const listed = address === undefined ? undefined : ownedAddress(address);
-  return { identity, address: listed, name, values, named: known, known };
-}
+const callsToLook = (people: number, { listSize }: FreeCounts): number => 1 + Math.ceil(people / listSize);
 
-const untoldText = (people: number): string =>
-  `warning: ${counted(people, "person whom you own has", "people whom you own have")} neither address nor name, so nothing tells them from new ones: they may be paid for again`;
+const sound = <T>(work: () => Promise<T>): Promise<T> =>
+  soundly(
+    "nothing was bought by them",
+    "without --new-only the segment is bought as it is; run it again where the dataset moved",
+    work,
+  );
 
-async function tooManyCalls(look: Look, { maxCalls, callsPerCredit }: Bounds): Promise<CliError> {
-  const { total, others } = look;
-  const least = await costOf(look, Math.min(callsPerCredit, 1));
-  const asked = await costOf(look, callsPerCredit);
+async function tooManyCalls(sight: Sight, { maxCalls, callsPerCredit }: Bounds): Promise<CliError> {
+  const { total, others } = sight;
+  const least = await costOf(sight, Math.min(callsPerCredit, 1));
+  const asked = await costOf(sight, callsPerCredit);
   return usageError(
     `${grouped(others)} of ${grouped(total)} people are new, and finding them takes about ${grouped(least.calls)} free calls, more than the ${grouped(maxCalls)} allowed; nothing was spent`,
     `--max-calls ${Math.ceil(asked.calls * 1.5)} allows them; without --new-only all ${grouped(total)} are bought`,

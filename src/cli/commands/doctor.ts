@@ -1,4 +1,4 @@
-import { type Check, checkMachine } from "../../app/doctor/machine.ts";
+import { type Check, checkMachine, checkService } from "../../app/doctor/doctor.ts";
 import type { Context } from "../../shared/context.ts";
 import { CliError } from "../../shared/errors.ts";
 import type { Command, GlobalOptions } from "../options.ts";
@@ -38,10 +38,7 @@ async function run(options: DoctorFlags, context: Context): Promise<void> {
     if (!print.json) printCheck(check, print);
   };
   for (const check of await checkMachine(context, options)) add(check);
-  if (!options.offline) {
-    const { checkService } = await import("../../app/doctor/service.ts");
-    await checkService(context, options, add);
-  }
+  if (!options.offline) await checkService(context, options, add);
   const failed = checks.filter(({ status }) => status === "fail");
   if (print.json) print.document<"doctor">({ ok: failed.length === 0, checks });
   const [first] = failed;

@@ -1,6 +1,6 @@
 import { planRefresh, refresh } from "../../app/own/refresh/bring.ts";
-import { readVerified, VERIFIABLE } from "../../app/own/refresh/verify.ts";
 import type { RefreshEvents, RefreshOrder } from "../../app/own/refresh/work.ts";
+import { readVerified, VERIFIABLE } from "../../app/own/refresh/work.ts";
 import type { Session } from "../../app/session.ts";
 import { engineOf } from "../../engine/output/tables/target.ts";
 import type { Context } from "../../shared/context.ts";

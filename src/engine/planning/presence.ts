@@ -65,10 +65,6 @@ export async function lookFor(segment: Filters, people: readonly SegmentMember[]
   return { segment, total, present: there, others: total - there, chunks, groups, unknown };
 }
 
-/** Nobody can ask after who is forgotten: they are left out only where the others are all of them. */
-export const leaveOut = (presence: Presence, forgotten: number): Presence =>
-  presence.others === forgotten ? { ...presence, total: presence.total - forgotten, others: 0 } : presence;
-
 /** @throws UnsoundCountsError */
 export async function tellApart({ segment, chunks, groups, unknown }: Presence, counts: Counts): Promise<Whereabouts> {
   const found = await findGone(chunks, counts.listSize, presentIn(segment, counts));

@@ -18,8 +18,8 @@ type Division = Pick<Plan, "matches" | "counts" | "parts" | "overlap" | "unreach
 /** Divides what was agreed to, and makes the run that is to buy it. @returns the run, and the quote that its parts make */
 export async function begin(survey: Survey, inquiry: Inquiry): Promise<{ run: Run; quote: Quote }> {
   const { quote, offer, sample, owned } = survey;
-  const { target, options, account, deps, store } = inquiry;
-  const parts = divisionIn(owned.reuse?.plan) ?? sample ?? (await partsToBuy(target, offer, quote, account, deps));
+  const { target, options, deps, store } = inquiry;
+  const parts = divisionIn(owned.reuse?.plan) ?? sample ?? (await partsToBuy(target, offer, quote, deps));
   const division = { matches: isNarrowed(target) ? mostRows(quote.known) : offer.matches, ...parts };
   const plan = planOf(survey, inquiry, division);
   const run = await store.create(plan, deps.now(), lockOptions("the new run", options.wait, deps));

@@ -2,7 +2,6 @@ import { flagsOf } from "../../shared/contract/command-line.ts";
 import { formatCredits, priceOf } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
 import type { Page } from "../../shared/rows/page.ts";
-import type { AccountView } from "../client/types.ts";
 import type { Output } from "../output/output.ts";
 import type { Plan, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
@@ -32,14 +31,12 @@ export async function partsToBuy(
   target: Target,
   offer: Offer,
   quote: Quote,
-  account: AccountView,
   deps: ExportDeps,
 ): Promise<Pick<Plan, "matches" | "parts" | "counts" | "unreached" | "overlap">> {
   const { matches } = offer;
   if (!isNarrowed(target)) return { matches, ...(await divisionOf(target, offer, quote.depth, deps)) };
-  const ownership = await deps.ownership?.(account);
-  if (ownership === undefined) throw new TypeError("nobody knows who is owned");
-  const { unreached = [], beyond = 0, ...found } = await ownership.divide(quote.rows);
+  if (quote.known?.divide === undefined) throw new TypeError("nobody knows who is owned");
+  const { unreached = [], beyond = 0, ...found } = await quote.known.divide(quote.rows);
   const parts = await divisionOf(target, { ...offer, ...found }, quote.depth, deps);
   const made = { matches: rowsOf(parts.counts) + beyond, ...parts };
   const left = [...unreached, ...(made.unreached ?? [])];

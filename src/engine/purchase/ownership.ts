@@ -17,6 +17,8 @@ export interface Known {
   readonly estimate: Cost | undefined;
   /** How long the estimated calls take at the rate that free counts keep to, in milliseconds. */
   readonly durationMs: number;
+  /** What to buy so as to have the new people, where only they are bought. @param maxRows that were agreed to */
+  readonly divide?: (maxRows: number) => Promise<NewParts>;
 }
 
 /** The parts of a segment that hold its new people. */
@@ -31,8 +33,6 @@ export interface NewParts extends Pick<Plan, "unreached" | "overlap"> {
 export interface Ownership {
   /** Counts the owned people of the segment, before anything is agreed to: no part of it is looked into. @param total its count */
   look(total: number): Promise<Known | undefined>;
-  /** What to buy so as to have the new people. @param maxRows the most rows that were agreed to */
-  divide(maxRows: number): Promise<NewParts>;
   /** Which rows of a page that a run bought are of people who were owned before, by their index. */
   before(run: Run, page: Page): ReadonlySet<number>;
   /** After everything was bought: why not everybody of the segment is owned; undefined where everybody is. */

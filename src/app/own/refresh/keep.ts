@@ -1,121 +1,149 @@
-import type { Library } from "../../../engine/library/library.ts";
-import type { Refreshed } from "../../../engine/library/lists.ts";
+import { basename, dirname, join } from "node:path";
 import { recordPages } from "../../../engine/library/pages.ts";
-import { formName } from "../../../engine/output/formats.ts";
-import type { OutputFacts } from "../../../engine/output/output.ts";
-import { savedView, templateOf } from "../../../engine/output/sinks/sink.ts";
-import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
+import { formName, type Rendering } from "../../../engine/output/formats.ts";
+import { checkOutput, exists, type Output, type OutputFacts } from "../../../engine/output/output.ts";
+import { packedName } from "../../../engine/output/packing.ts";
+import type { Guard } from "../../../engine/output/publish.ts";
+import { openSink, savedView, templateOf } from "../../../engine/output/sinks/sink.ts";
 import { canonicalJson } from "../../../shared/contract/filters.ts";
 import { creditsToNumber, formatCredits, priceOf } from "../../../shared/contract/money.ts";
 import { counted } from "../../../shared/contract/text.ts";
+import { usageError } from "../../../shared/errors.ts";
 import { collectColumns } from "../../../shared/rows/columns.ts";
 import type { Page } from "../../../shared/rows/page.ts";
 import type { Of } from "../../../shared/schema/build.ts";
 import type { refreshed } from "../../../shared/schema/purchase.ts";
-import { BESIDE, type Beside, besideName, type FileToWrite, writeTogether } from "./files.ts";
-import type { Followed } from "./list.ts";
-import type { Brought, RefreshOrder, RefreshPlan, Work } from "./work.ts";
+import { registerOf } from "../../keep/store.ts";
+import { type Followed, listPath } from "./list.ts";
+import type { Brought } from "./people.ts";
+import type { RefreshOrder, Work } from "./work.ts";
 
-interface Found extends Brought {
-  readonly library: Library;
-  readonly list: Followed;
-  readonly plan: RefreshPlan;
-  readonly counts: FreeCounts;
+const BESIDE = ["added", "removed", "changed"] as const;
+const FILES = ["list", ...BESIDE] as const;
+type File = (typeof FILES)[number];
+
+/** `people.csv` and `added` make `people.added.csv`. */
+export function besideName(path: string, what: File): string {
+  if (what === "list") return path;
+  const name = basename(path);
+  const [, stem = name] = /^(.+?)(?:\.[a-z0-9]+)?$/i.exec(packedName(name).inner) ?? [];
+  return join(dirname(path), `${stem}.${what}${name.slice(stem.length)}`);
 }
 
+/** @throws CliError exit 2 where a file is in the way that is not this list's */
+export async function checkFiles(list: Followed, { order, held, context }: Work): Promise<void> {
+  const { output, word, terms } = order;
+  if (output === undefined || terms.overwrite) return;
+  // A list of another segment is somebody's, too.
+  const known = held.library.lists.at(output)?.canonical === canonicalJson(list.canonical);
+  const own = known || (word !== undefined && output === (await listPath(word, context)));
+  for (const what of FILES) {
+    const path = besideName(output, what);
+    if ((what === "list" ? own : known) || !(await exists(path))) continue;
+    throw usageError(`${path} exists`, "add --overwrite, or choose another name with -o", "file_exists");
+  }
+}
+
+/** What `--json` prints: what changed, what it cost, and the proof. */
 export type RefreshReceipt = Of<typeof refreshed>;
 
 /** A process that is killed before the history finds the same again, at 0 credits. */
-export async function keep(found: Found, work: Work): Promise<RefreshReceipt> {
-  const { order, context, account } = work;
-  const { list, library, plan, counts } = found;
-  const output = order.output ?? "";
+export async function keep(found: Brought, work: Work): Promise<RefreshReceipt> {
+  const { order, context, account, held, deps } = work;
+  const { list, counts } = found;
+  const { library } = held;
+  const { output = "" } = order;
   const now = found.now.map(({ identity }) => identity);
   const before = [...new Set(list.before.map(({ identity }) => found.renamed.get(identity) ?? identity))];
   const added = without(now, before);
   const removed = without(before, now);
-  const stayed = without(now, added);
-  const changed = new Map(library.changedSince(stayed, list.at));
+  const changed = new Map(library.changedSince(without(now, added), list.at));
   for (const [person, fields] of found.changed)
     changed.set(person, [...new Set([...(changed.get(person) ?? []), ...fields])]);
   const view = viewOf(list, work);
-  const people = shownOf(library, { list: now, added, removed, changed: [...changed.keys()] });
-  const pages = (who: readonly string[]) => (): AsyncIterable<Page> => recordPages(library.recordsBy(who));
-  const beside = { overwrite: true, allowEmpty: true, minRows: undefined, maxShrink: undefined };
-  const file = (what: Beside): FileToWrite => ({
-    path: besideName(output, what),
-    pages: pages(people[what]),
-    guard: beside,
-  });
-  // Each of the files has the columns of the list.
-  const columns = AS_THEY_CAME.includes(view.format)
-    ? undefined
-    : await collectColumns(pages([...now, ...removed])(), "person");
   const kept = { output, filters: list.filters, canonical: canonicalJson(list.canonical), view: savedView(view) };
+  const shown = (who: readonly string[]): readonly string[] => library.shown(who);
+  // Who is suppressed is in the list's history, so that nobody is paid for twice, and in no file.
+  const people = {
+    list: shown(now),
+    added: shown(added),
+    removed: shown(removed),
+    changed: shown([...changed.keys()]),
+  };
+  const pages = (who: readonly string[]) => (): AsyncIterable<Page> => recordPages(library.recordsBy(who));
+  // Each of the files has the columns of the list.
+  const isAsItCame = AS_THEY_CAME.includes(view.format);
+  const columns = isAsItCame ? undefined : await collectColumns(pages([...now, ...removed])(), "person");
   library.lists.begin({ ...kept, at: list.at }, before);
   const facts = await writeTogether(
-    [{ path: output, pages: pages(people.list), guard: { ...order.terms, overwrite: true } }, ...BESIDE.map(file)],
+    FILES.map((what) => ({
+      path: besideName(output, what),
+      pages: pages(people[what]),
+      guard: { ...(what === "list" ? order.terms : NO_GUARD), overwrite: true },
+    })),
     { ...view, kind: "person", fields: view.fields ?? columns, template: await templateOf(view) },
-    context,
+    work,
   );
   const at = context.now();
-  const refreshed: Refreshed = {
-    at,
+  library.lists.record(kept, before, {
+    ...{ at, added, removed, changed, calls: counts.calls, credits: found.spent, run: found.runs[0] ?? null },
     datasetVersion: counts.datasetVersion ?? account.datasetVersion ?? null,
     count: found.certificate.total,
-    added,
-    removed,
-    changed,
-    calls: counts.calls,
-    credits: found.spent,
-    run: found.runs[0] ?? null,
-  };
-  library.lists.record(kept, before, refreshed);
-  if (found.changed.size > 0 && order.terms.buyChanged !== true) work.deps.onNotice(asBought(output, found, work));
-  return {
-    list: output,
-    filters: list.filters,
+  });
+  if (found.changed.size > 0 && order.terms.buyChanged !== true) deps.onNotice(asBought(found, work));
+  return receiptOf(found, work, {
     checked_at: new Date(at).toISOString(),
-    dataset_version: refreshed.datasetVersion,
-    count: found.certificate.total,
     added: added.length,
     removed: removed.length,
     changed: changed.size,
     suppressed: now.length - people.list.length,
-    forgotten: plan.leftOut ? plan.forgotten : 0,
     changes: people.changed.map((person) => ({ person, fields: changed.get(person) ?? [] })),
-    not_checked: found.notChecked,
-    verified: order.verify.map(({ name }) => name),
-    runs: found.runs,
-    bought: found.rows,
-    bought_suppressed: found.hidden,
-    credits: creditsToNumber(found.spent),
-    rebuy_credits: creditsToNumber(plan.again),
-    free_calls: counts.calls,
-    certificate: { count: found.certificate.total, owned: found.certificate.present, equal: true },
-    files: filesOf(facts, people),
-  };
+    files: Object.fromEntries(
+      FILES.map((what, index) => {
+        const { path: file = "", sha256 } = facts[index] ?? {};
+        return [what, { file, rows: people[what].length, sha256: sha256 ?? "" }];
+      }),
+    ) as RefreshReceipt["files"],
+  });
 }
 
-function asBought(output: string, { changed }: Brought, { account }: Work): string {
+type Written = Pick<
+  RefreshReceipt,
+  "checked_at" | "added" | "removed" | "changed" | "suppressed" | "changes" | "files"
+>;
+
+const receiptOf = (
+  found: Brought,
+  { order, account }: Work,
+  { checked_at, changes, files, ...sizes }: Written,
+): RefreshReceipt => ({
+  list: order.output ?? "",
+  filters: found.list.filters,
+  checked_at,
+  dataset_version: found.counts.datasetVersion ?? account.datasetVersion ?? null,
+  count: found.certificate.total,
+  ...sizes,
+  forgotten: found.plan.leftOut ? found.plan.forgotten : 0,
+  changes,
+  not_checked: found.notChecked,
+  verified: order.verify.map(({ name }) => name),
+  runs: found.runs,
+  bought: found.rows,
+  bought_suppressed: found.hidden,
+  credits: creditsToNumber(found.spent),
+  rebuy_credits: creditsToNumber(found.plan.again),
+  free_calls: found.counts.calls,
+  certificate: { count: found.certificate.total, owned: found.certificate.present, equal: true },
+  files,
+});
+
+function asBought({ changed }: Brought, { account, order: { output = "" } }: Work): string {
   const most = formatCredits(priceOf(changed.size, account.costs.personSearch));
   const whose = `the ${counted(changed.size, "record")} of whom a value no longer holds`;
   return `notice: ${besideName(output, "changed")} has ${whose} as bought; --buy-changed --max-credits ${most} buys what is there now`;
 }
 
-type People = Readonly<Record<"list" | Beside, readonly string[]>>;
-
-/** Who is suppressed is in the list's history, so that nobody is paid for twice, and in no file. */
-const shownOf = (library: Library, people: People): People =>
-  Object.fromEntries(Object.entries(people).map(([what, who]) => [what, library.shown(who)])) as unknown as People;
-
-const filesOf = (facts: readonly (OutputFacts | undefined)[], people: People): RefreshReceipt["files"] =>
-  Object.fromEntries(
-    (["list", ...BESIDE] as const).map((what, index) => {
-      const { path: file = "", sha256 } = facts[index] ?? {};
-      return [what, { file, rows: people[what].length, sha256: sha256 ?? "" }];
-    }),
-  ) as RefreshReceipt["files"];
+const NO_GUARD = { allowEmpty: true, minRows: undefined, maxShrink: undefined };
 
 const without = (people: readonly string[], others: readonly string[]): string[] => {
   const left = new Set(others);
@@ -126,8 +154,7 @@ const without = (people: readonly string[], others: readonly string[]): string[]
 const AS_THEY_CAME: readonly string[] = ["ndjson", "json", "template"];
 
 /** As asked, else as the list was written, where it has the same format. */
-function viewOf({ view: saved }: Followed, { order }: Work): RefreshOrder["view"] {
-  const { view, terms } = order;
+function viewOf({ view: saved }: Followed, { order: { view, terms } }: Work): RefreshOrder["view"] {
   if (saved === undefined || saved.format !== formName(view)) return view;
   return {
     ...view,
@@ -135,4 +162,43 @@ function viewOf({ view: saved }: Followed, { order }: Work): RefreshOrder["view"
     excel: terms.excel ?? saved.excel,
     raw: terms.raw ?? saved.raw,
   };
+}
+
+interface FileToWrite {
+  readonly path: string;
+  readonly pages: () => AsyncIterable<Page>;
+  readonly guard: Guard;
+}
+
+/** Gives files their names only once all are whole, the first one last. */
+async function writeTogether(
+  files: readonly FileToWrite[],
+  rendering: Rendering,
+  { context, deps: { disk } }: Work,
+): Promise<(OutputFacts | undefined)[]> {
+  const outputs: Output[] = [];
+  try {
+    const facts: (OutputFacts | undefined)[] = [];
+    for (const { path, pages, guard } of files) {
+      const output = await openSink({
+        output: await checkOutput(path),
+        stream: context.stdout,
+        rendering,
+        guard,
+        place: { name: `owned-${context.pid}`, by: "refresh", disk, register: registerOf(context, disk) },
+        interrupted: context.interrupted,
+      });
+      outputs.push(output);
+      for await (const page of pages()) {
+        context.interrupted.throwIfAborted();
+        await output.write(page);
+      }
+      facts.push(await output.prepare(pages));
+    }
+    for (const output of [...outputs.slice(1), ...outputs.slice(0, 1)]) await output.publish();
+    return facts;
+  } catch (error) {
+    for (const output of outputs) await output.abort();
+    throw error;
+  }
 }

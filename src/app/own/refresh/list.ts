@@ -3,67 +3,53 @@ import { lstat, realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Library } from "../../../engine/library/library.ts";
 import type { OwnedPerson } from "../../../engine/library/members.ts";
-import { identitiesOf, type Shelf } from "../../../engine/library/take-in.ts";
+import { identitiesOf } from "../../../engine/library/take-in.ts";
 import type { Plan, SavedView } from "../../../engine/runs/plan.ts";
-import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
-import {
-  type CanonicalFilters,
-  canonicalJson,
-  checkFilters,
-  type Filters,
-  isUnfiltered,
-} from "../../../shared/contract/filters.ts";
+import { canonicalJson, checkFilters, type Filters, isUnfiltered } from "../../../shared/contract/filters.ts";
 import { canonicalAddress } from "../../../shared/contract/normalise.ts";
 import { counted, echo, grouped } from "../../../shared/contract/text.ts";
-import { type CliError, usageError } from "../../../shared/errors.ts";
+import { usageError } from "../../../shared/errors.ts";
 import { readInput } from "../../../shared/input.ts";
+import type { CheckedFilters } from "../../segments/segment-set.ts";
 import { MAX_BYTES, recordsOf } from "../people-file.ts";
+import type { Work } from "./work.ts";
 
-export interface ListSegmentOf {
-  readonly filters: Filters;
-  readonly canonical: CanonicalFilters;
-}
-
-export interface Followed extends ListSegmentOf {
+export interface Followed extends CheckedFilters {
   readonly before: readonly OwnedPerson[];
   /** Epoch milliseconds: records that came later are news. */
   readonly at: number;
   readonly view: SavedView | undefined;
 }
 
-interface Named {
-  readonly library: Library;
-  readonly store: RunStore;
-  readonly shelf: Shelf;
-  readonly given: ListSegmentOf | undefined;
-}
-
 /** @throws CliError exit 2 where nothing says what a list is of */
-export async function followed(
-  word: string | undefined,
-  output: string | undefined,
-  named: Named,
-  context: Context,
-): Promise<Followed> {
-  const { library, store, given } = named;
+export async function followed(work: Work): Promise<Followed> {
+  const { order, held, store, context } = work;
+  const { word, output, given } = order;
+  const { library } = held;
   if (word === undefined) {
-    if (given === undefined) throw nothingNamed();
-    const known = output === undefined ? undefined : library.lists.at(output);
-    if (known !== undefined && known.canonical === canonicalJson(given.canonical)) return listed(known.output, named);
-    return { ...given, before: library.members(given.canonical), at: context.now(), view: undefined };
+    if (given === undefined) {
+      throw usageError(
+        "nothing is named to bring up to date",
+        "name a file that headcount wrote, a run, or filters: headcount refresh people.csv",
+        "nothing_named",
+      );
+    }
+    const known = output === undefined ? undefined : listed(output, work, canonicalJson(given.canonical));
+    return known ?? { ...given, before: library.members(given.canonical), at: context.now(), view: undefined };
   }
   const path = await listPath(word, context);
-  const run = await newestRun(path, named);
-  const list = library.lists.at(path);
-  if (list !== undefined && (run === undefined || run.at <= list.at)) return listed(path, named);
+  const run = await newestRun(path, work);
+  const list = run !== undefined && run.at > (library.lists.at(path)?.at ?? 0) ? undefined : listed(path, work);
+  if (list !== undefined) return list;
   if (run !== undefined) {
-    const list = ofRun(run.plan, run.at, named);
-    return holdsMore(run.plan) && existsSync(path)
-      ? { ...list, before: await peopleIn(word, path, named, context) }
-      : list;
+    const { target } = run.plan;
+    // A file of `--with-owned` also holds people whom its run did not bring.
+    const holdsMore = target.kind === "search" && target.owned === "with" && existsSync(path);
+    const { before, ...own } = ofRun(run.plan, run.at, work);
+    return { ...own, before: holdsMore ? await peopleIn(path, work) : before };
   }
-  if (existsSync(path)) return ofFile(word, path, named, context);
+  if (existsSync(path)) return ofFile(word, path, work);
   if (/\.\w+$/.test(word)) {
     throw usageError(
       `there is no file ${echo(word)}, and nothing that was bought here was written to it`,
@@ -72,7 +58,7 @@ export async function followed(
     );
   }
   const plan = await store.readPlan(await store.resolve(word));
-  return ofRun(plan, (await store.open(plan.id)).state.lastAt, named);
+  return ofRun(plan, (await store.open(plan.id)).state.lastAt, work);
 }
 
 /** As runs keep it: where it is a symbolic link, the file behind it. */
@@ -82,29 +68,16 @@ export async function listPath(word: string, { cwd }: Context): Promise<string> 
   return link?.isSymbolicLink() === true ? realpath(path).catch(() => path) : path;
 }
 
-const nothingNamed = (): CliError =>
-  usageError(
-    "nothing is named to bring up to date",
-    "name a file that headcount wrote, a run, or filters: headcount refresh people.csv",
-    "nothing_named",
-  );
-
-function listed(path: string, named: Named): Followed {
-  const list = named.library.lists.at(path);
-  if (list === undefined) throw new RangeError(`no list at ${path}`);
-  const segment = sameSegment(list.filters, path, named);
-  return {
-    ...segment,
-    before: named.library.membersBy(named.library.lists.members(list.n)),
-    at: list.at,
-    view: list.view,
-  };
+/** The list that is kept at a path. @param canonical of the segment that it has to be of, where one is meant */
+function listed(path: string, work: Work, canonical?: string): Followed | undefined {
+  const { library } = work.held;
+  const list = library.lists.at(path);
+  if (list === undefined || (canonical !== undefined && list.canonical !== canonical)) return undefined;
+  const before = library.membersBy(library.lists.members(list.n));
+  return { ...sameSegment(list.filters, path, work), before, at: list.at, view: list.view };
 }
 
-/** A file of `--with-owned` also holds people whom its run did not bring. */
-const holdsMore = ({ target }: Plan): boolean => target.kind === "search" && target.owned === "with";
-
-async function newestRun(path: string, { store, shelf }: Named): Promise<{ plan: Plan; at: number } | undefined> {
+async function newestRun(path: string, { store, shelf }: Work): Promise<{ plan: Plan; at: number } | undefined> {
   for (const id of await store.ids()) {
     const plan = await store.readPlan(id).catch(() => undefined);
     if (plan?.output !== path || plan.base_url !== shelf.serviceId || (plan.key_mode ?? "live") !== shelf.mode)
@@ -115,8 +88,8 @@ async function newestRun(path: string, { store, shelf }: Named): Promise<{ plan:
   return undefined;
 }
 
-function ofRun(plan: Plan, at: number, named: Named): Followed {
-  const { library, shelf } = named;
+function ofRun(plan: Plan, at: number, work: Work): Followed {
+  const { held, shelf } = work;
   if (plan.target.kind === "search" && (plan.target.union ?? plan.target.except ?? plan.target.sample) !== undefined) {
     throw usageError(
       `run ${plan.id} bought several segments or a sample, and a list is brought up to date as one whole segment`,
@@ -138,15 +111,15 @@ function ofRun(plan: Plan, at: number, named: Named): Followed {
     );
   }
   return {
-    ...sameSegment(plan.target.filters, `run ${plan.id}`, named),
-    before: library.membersBy({ run: plan.id }),
+    ...sameSegment(plan.target.filters, `run ${plan.id}`, work),
+    before: held.library.membersBy({ run: plan.id }),
     at,
     view: plan.view,
   };
 }
 
 /** Filters beside it may say the same, and no other. */
-function sameSegment(filters: Filters, what: string, { given }: Named): ListSegmentOf {
+function sameSegment(filters: Filters, what: string, { order: { given } }: Work): CheckedFilters {
   const checked = checkFilters(filters);
   if (!checked.ok)
     throw usageError(`${what} has filters that this version does not know: ${checked.issues[0]?.message}`);
@@ -160,8 +133,8 @@ function sameSegment(filters: Filters, what: string, { given }: Named): ListSegm
 }
 
 /** Nobody wrote it here: the filters beside it say what it is of. */
-async function ofFile(word: string, path: string, named: Named, context: Context): Promise<Followed> {
-  const { given } = named;
+async function ofFile(word: string, path: string, work: Work): Promise<Followed> {
+  const { given } = work.order;
   if (given === undefined || isUnfiltered(given.canonical)) {
     throw usageError(
       `no run wrote ${word}, so nobody knows which segment it is a list of`,
@@ -169,24 +142,20 @@ async function ofFile(word: string, path: string, named: Named, context: Context
       "no_segment",
     );
   }
-  return { ...given, before: await peopleIn(word, path, named, context), at: context.now(), view: undefined };
+  return { ...given, before: await peopleIn(path, work), at: work.context.now(), view: undefined };
 }
 
 /** @throws CliError exit 2 where somebody in it is not owned */
-async function peopleIn(word: string, path: string, { library }: Named, context: Context): Promise<OwnedPerson[]> {
+async function peopleIn(path: string, { order: { word = path }, held, context }: Work): Promise<OwnedPerson[]> {
   const records = await recordsOf(await readInput(context, path, "people", MAX_BYTES), word);
   const identities = identitiesOf(records);
-  const found = new Map(library.membersBy(identities).map((person) => [person.identity, person]));
-  const addresses = records.flatMap(({ network_url: url }, index) => {
-    const address = found.has(identities[index] ?? "") || typeof url !== "string" ? undefined : canonicalAddress(url);
-    return address === undefined ? [] : [address];
-  });
-  const byAddress = new Map(library.membersBy({ addresses }).map((person) => [person.address, person]));
-  for (const person of byAddress.values()) found.set(person.identity, person);
-  const missing = identities.filter((identity, index) => {
-    const url = records[index]?.network_url;
-    return !found.has(identity) && !(typeof url === "string" && byAddress.has(canonicalAddress(url)));
-  });
+  const byIdentity = new Map(held.library.membersBy(identities).map((person) => [person.identity, person]));
+  const addresses = records.map(({ network_url: url }) =>
+    typeof url === "string" ? canonicalAddress(url) : undefined,
+  );
+  const asked = addresses.flatMap((address, index) => (byIdentity.has(identities[index] ?? "") ? [] : (address ?? [])));
+  const byAddress = new Map(held.library.membersBy({ addresses: asked }).map((person) => [person.address, person]));
+  const missing = identities.filter((each, index) => !byIdentity.has(each) && !byAddress.has(addresses[index]));
   if (missing.length > 0) {
     throw usageError(
       `${grouped(missing.length)} of the ${counted(records.length, "person", "people")} in ${word} are not owned here, and would be bought again`,
@@ -194,5 +163,32 @@ async function peopleIn(word: string, path: string, { library }: Named, context:
       "not_owned",
     );
   }
-  return [...found.values()];
+  return [
+    ...new Map([...byIdentity.values(), ...byAddress.values()].map((person) => [person.identity, person])).values(),
+  ];
+}
+
+export const candidates = ({ before, canonical }: Followed, library: Library): Merged =>
+  merged([...before, ...library.members(canonical), ...library.membersBy({ segment: canonicalJson(canonical) })]);
+
+export interface Merged {
+  readonly people: readonly OwnedPerson[];
+  /** Who went by the address, and has an id now. */
+  readonly renamed: ReadonlyMap<string, string>;
+}
+
+/** Who was taken in without an id, and bought with one later, is one person. */
+export function merged(all: readonly OwnedPerson[]): Merged {
+  const people = [...new Map(all.map((person) => [person.identity, person])).values()];
+  const own = ({ address }: OwnedPerson): string | undefined =>
+    address === undefined ? undefined : canonicalAddress(address);
+  const isBare = ({ identity }: OwnedPerson): boolean => identity.startsWith("@");
+  const withId = new Map(people.flatMap((person) => (isBare(person) ? [] : [[own(person), person.identity] as const])));
+  withId.delete(undefined);
+  const renamed = new Map<string, string>();
+  for (const person of people.filter(isBare)) {
+    const id = withId.get(own(person));
+    if (id !== undefined) renamed.set(person.identity, id);
+  }
+  return { people: people.filter(({ identity }) => !renamed.has(identity)), renamed };
 }

@@ -1,6 +1,5 @@
 import { costOf, countingMs } from "../../../engine/planning/cost.ts";
-import type { Presence } from "../../../engine/planning/presence.ts";
-import type { Counts, SegmentMember } from "../../../engine/planning/question.ts";
+import type { Counts } from "../../../engine/planning/question.ts";
 import { overBudget } from "../../../engine/purchase/quote.ts";
 import { type BoughtParts, verifyCalls } from "../../../engine/purchase/refresh.ts";
 import {
@@ -15,34 +14,28 @@ import {
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import { CliError } from "../../../shared/errors.ts";
 import { duration } from "../../../shared/numbers.ts";
-import type { Forgotten } from "../../keep/forgotten.ts";
+import type { Sight } from "../look.ts";
 import type { RefreshPlan, RefreshResult, RefreshTerms, Work } from "./work.ts";
 
 interface Looked {
-  readonly look: Presence;
-  readonly members: readonly SegmentMember[];
+  readonly sight: Sight;
   readonly bought: BoughtParts;
   readonly counts: Counts;
-  readonly forgotten: Forgotten;
-  /** What was begun before, and the same command finished. */
   readonly finished: RefreshResult | undefined;
 }
 
 /** @throws CliError exit 4 where it takes more credits or calls than allowed */
-export async function refreshPlanOf(
-  { look, members, bought, counts, forgotten, finished }: Looked,
-  work: Work,
-): Promise<RefreshPlan> {
-  const { order, account, session } = work;
+export async function refreshPlanOf({ sight, bought, counts, finished }: Looked, work: Work): Promise<RefreshPlan> {
+  const { order, account, deps } = work;
   const { buyChanged, maxCredits, maxCalls, callsPerCredit } = order.terms;
   const price = account.costs.personSearch;
-  const about = await costOf({ ...look, members, listSize: counts.listSize }, callsPerCredit);
-  const { total, others, present } = look;
+  const about = await costOf(sight, callsPerCredit);
+  const { total, others, present, chunks, groups, forgotten } = sight;
   const pays = maxCredits === undefined ? Number.POSITIVE_INFINITY : affordableRows(maxCredits, price);
   const again = priceOf(total, price);
-  const calls = counts.calls + about.calls + verifyCalls(order.verify, members, bought, counts);
+  const calls = counts.calls + about.calls + verifyCalls(order.verify, sight.members, bought, counts);
   const rows = Math.min(total, maxCredits === undefined ? about.rows : pays);
-  const asked = [...look.chunks.map(({ items }) => items.length), ...look.groups.map(({ people }) => people.length)];
+  const asked = [...chunks.map(({ items }) => items.length), ...groups.map(({ people }) => people.length)];
   const plan = {
     total,
     owned: present,
@@ -53,26 +46,32 @@ export async function refreshPlanOf(
     rows,
     most: (buyChanged === true ? maxCredits : undefined) ?? priceOf(rows, price),
     calls,
-    ms: countingMs(calls, account.perMinute ?? session.pacer.perMinute()),
+    ms: countingMs(calls, account.perMinute ?? deps.seller.pacer.perMinute()),
     again,
   };
   const nothing =
     finished === undefined || finished.spent === ZERO
       ? "nothing was spent"
       : `nothing was spent beside the ${creditsText(finished.spent)} that finished run ${finished.run}`;
+  const over = (code: string, message: string, hint: string): CliError =>
+    new CliError({
+      code,
+      category: "credits",
+      message: `${message}; ${nothing}`,
+      details: [`--calls-per-credit 0 buys the whole segment again for ${formatCreditsGrouped(again)} credits`],
+      hint,
+    });
   if (others > pays) {
     throw over(
       "over_cap",
-      `${counted(others, "person is", "people are")} new, and --max-credits ${formatCredits(maxCredits ?? price)} pays for ${grouped(pays)}; ${nothing}`,
-      plan,
+      `${counted(others, "person is", "people are")} new, and --max-credits ${formatCredits(maxCredits ?? price)} pays for ${grouped(pays)}`,
       `--max-credits ${formatCredits(priceOf(Math.max(others, about.rows), price))} brings the list up to date`,
     );
   }
   if (calls > maxCalls) {
     throw over(
       "over_calls",
-      `this takes about ${grouped(calls)} free calls${spoken(plan)}, more than --max-calls ${maxCalls}; ${nothing}`,
-      plan,
+      `this takes about ${grouped(calls)} free calls${spoken(plan)}, more than --max-calls ${maxCalls}`,
       `--max-calls ${Math.ceil(calls * 1.25)} brings the list up to date for at most ${formatCreditsGrouped(minCredits(again, plan.most))} credits; a smaller --calls-per-credit takes fewer calls and more credits`,
     );
   }
@@ -82,15 +81,7 @@ export async function refreshPlanOf(
 export const spoken = ({ ms }: Pick<RefreshPlan, "ms">): string =>
   ms === 0 ? "" : `, ${duration(ms)} at the rate limit,`;
 
-const over = (code: string, message: string, { again }: Pick<RefreshPlan, "again">, hint: string): CliError =>
-  new CliError({
-    code,
-    category: "credits",
-    message,
-    details: [`--calls-per-credit 0 buys the whole segment again for ${formatCreditsGrouped(again)} credits`],
-    hint,
-  });
-
+/** @throws CliError exit 4 where it may pass a budget */
 export function requireBudgetFor(plan: RefreshPlan, { budgetLeft, buyChanged }: RefreshTerms): void {
   if (budgetLeft === undefined || (plan.others === 0 && buyChanged !== true)) return;
   if (plan.most > budgetLeft) throw overBudget(plan.most, budgetLeft, ZERO);

@@ -1,22 +1,24 @@
 import type { AccountView } from "../../../engine/client/types.ts";
-import type { OwnedPerson } from "../../../engine/library/members.ts";
+import type { Library } from "../../../engine/library/library.ts";
 import type { Shelf } from "../../../engine/library/take-in.ts";
 import type { Guard } from "../../../engine/output/publish.ts";
 import type { AskedView } from "../../../engine/output/sinks/sink.ts";
-import type { Presence } from "../../../engine/planning/presence.ts";
 import type { ExportDeps } from "../../../engine/purchase/order.ts";
 import type { VerifiedField } from "../../../engine/purchase/refresh.ts";
 import type { Start } from "../../../engine/purchase/world.ts";
 import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
+import { EXACT_KEYS, type FilterKey } from "../../../shared/contract/filters.ts";
 import type { Credits } from "../../../shared/contract/money.ts";
-import type { Session } from "../../session.ts";
-import type { ListSegmentOf } from "./list.ts";
+import { nearest } from "../../../shared/contract/suggest.ts";
+import { echo } from "../../../shared/contract/text.ts";
+import { usageError } from "../../../shared/errors.ts";
+import type { CheckedFilters } from "../../segments/segment-set.ts";
 
 export interface RefreshTerms extends Guard {
-  readonly maxCredits?: Credits | undefined;
   readonly maxCalls: number;
   readonly callsPerCredit: number;
+  readonly maxCredits?: Credits | undefined;
   readonly buyChanged?: boolean | undefined;
   readonly perPage?: number | undefined;
   readonly wait?: boolean | undefined;
@@ -30,7 +32,7 @@ export interface RefreshTerms extends Guard {
 export interface RefreshOrder {
   /** A file or a run; undefined: the filters say what it is. */
   readonly word: string | undefined;
-  readonly given: ListSegmentOf | undefined;
+  readonly given: CheckedFilters | undefined;
   /** Absolute; undefined where only the plan is wanted. */
   readonly output: string | undefined;
   readonly view: AskedView;
@@ -49,9 +51,8 @@ export interface RefreshPlan {
   readonly forgotten: number;
   readonly leftOut: boolean;
   readonly rows: number;
-  /** At most. */
   readonly most: Credits;
-  /** In all, about. */
+  /** Free calls in all, about. */
   readonly calls: number;
   readonly ms: number;
   /** What buying the whole segment again costs. */
@@ -71,33 +72,45 @@ export interface RefreshEvents {
 
 export interface Work {
   readonly order: RefreshOrder;
-  readonly session: Session;
   readonly account: AccountView;
   readonly events: RefreshEvents;
   readonly context: Context;
   readonly deps: ExportDeps;
   readonly store: RunStore;
   readonly shelf: Shelf;
+  /** Another library after each purchase. */
+  readonly held: { library: Library };
 }
 
+/** What a run bought for the list. */
 export interface RefreshResult {
   readonly run: string;
   readonly spent: Credits;
   readonly rows: number;
 }
 
-/** Proved. */
-export interface Brought {
-  readonly now: readonly OwnedPerson[];
-  /** Who went by the address, and by an id now. */
-  readonly renamed: ReadonlyMap<string, string>;
-  /** By identity: verified fields that no longer are as bought. */
-  readonly changed: ReadonlyMap<string, readonly string[]>;
-  readonly notChecked: number;
-  readonly runs: readonly string[];
-  readonly spent: Credits;
-  readonly rows: number;
-  /** Bought, and suppressed or forgotten. */
-  readonly hidden: number;
-  readonly certificate: Presence;
+/** Fields that a count can tell the value of. */
+export const VERIFIABLE: readonly string[] = [
+  ...EXACT_KEYS.filter((key) => key !== "network_url" && key !== "name"),
+  "department",
+  "company",
+];
+
+/** @throws CliError exit 2 for a field whose value no count can tell */
+export function readVerified(text: string): VerifiedField[] {
+  const names = text.split(",").map((name) => name.trim().toLowerCase());
+  const given = [...new Set(names.filter((name) => name !== ""))];
+  if (given.length === 0)
+    throw usageError("--verify-fields names no field", "for example --verify-fields title,company");
+  return given.map((name) => {
+    if (name === "company") {
+      return { name, key: "company_network_url", field: "company_network_url", several: false };
+    }
+    if (VERIFIABLE.includes(name)) return { name, key: name as FilterKey, field: name, several: true };
+    const near = nearest(name, VERIFIABLE);
+    throw usageError(
+      `--verify-fields cannot look at "${echo(name)}": no count tells its value; fields: ${VERIFIABLE.join(", ")}`,
+      near === undefined ? undefined : `did you mean ${near}?`,
+    );
+  });
 }

@@ -1,0 +1,287 @@
+import { versions } from "node:process";
+import type { ProbeReport } from "../../engine/client/probe.ts";
+import { DEFAULT_DIALECT, type Dialect, pagingName } from "../../engine/client/types.ts";
+import {
+  type Config,
+  configFile,
+  existingConnection,
+  findConnection,
+  readConfig,
+  SAMPLE,
+  updateConfig,
+  withConnection,
+} from "../../engine/connections/config.ts";
+import { findFolder } from "../../engine/connections/paths.ts";
+import {
+  type ConnectionChoice,
+  type Destination,
+  FROM_ENVIRONMENT,
+  type KeySource,
+  keyModeOf,
+  keyPrefix,
+  resolveTarget,
+  selectionOf,
+} from "../../engine/connections/resolve.ts";
+import type { Context } from "../../shared/context.ts";
+import { formatCreditsGrouped } from "../../shared/contract/money.ts";
+import { grouped, harmless, withoutPassword } from "../../shared/contract/text.ts";
+import { CliError } from "../../shared/errors.ts";
+import { installCommand, packagePath } from "../../shared/packages.ts";
+import { mapError } from "../failures.ts";
+
+export interface Check {
+  readonly name: string;
+  readonly area: "machine" | "key" | "service";
+  readonly status: "ok" | "warn" | "fail" | "skip";
+  readonly message: string;
+  readonly fix?: string;
+}
+
+const checksOf =
+  (area: Check["area"]) =>
+  (name: string, status: Check["status"], message: string, fix?: string): Check => ({
+    ...{ name, area, status, message: harmless(message) },
+    ...(fix === undefined ? {} : { fix: harmless(fix) }),
+  });
+
+const [machine, key, service] = [checksOf("machine"), checksOf("key"), checksOf("service")];
+
+function failed(check: typeof machine, name: string, error: unknown, status: Check["status"] = "fail"): Check {
+  if (!(error instanceof CliError)) throw error;
+  return check(name, status, [error.message, ...error.details].join("; "), error.hint);
+}
+
+const OPTIONAL = {
+  "@napi-rs/keyring": "keys in the system's keychain",
+  "@photostructure/sqlite": "serve, the sample connection, what is owned",
+  "@duckdb/node-api": "service import, the sample connection, Parquet, DuckDB tables, sql",
+  "jq-wasm": "--jq",
+};
+
+export interface DoctorOptions extends ConnectionChoice {
+  readonly quiet?: boolean;
+}
+
+export async function checkMachine(context: Context, options: DoctorOptions): Promise<Check[]> {
+  const state = findFolder("state", context);
+  return [
+    machine("Node", "ok", versions.node),
+    optionalCheck(),
+    configCheck(context, options),
+    state === undefined
+      ? machine("State folder", "warn", "none: no home is set; exports need one", "set HEADCOUNT_STATE_DIR")
+      : machine("State folder", "ok", state),
+    await keychainCheck(context),
+    await proxyCheck(context),
+  ];
+}
+
+function optionalCheck(): Check {
+  const missing = Object.entries(OPTIONAL).filter(([name]) => {
+    try {
+      packagePath(name);
+      return false;
+    } catch {
+      return true;
+    }
+  });
+  if (missing.length === 0) return machine("Optional parts", "ok", "all installed");
+  const parts = missing.map(([name, use]) => `${name} (${use})`).join(", ");
+  const fix = [...new Set(missing.map(([name]) => installCommand(name)))].join("; ");
+  return machine("Optional parts", "warn", `not installed: ${parts}`, fix);
+}
+
+function configCheck(context: Context, options: DoctorOptions): Check {
+  const dir = findFolder("config", context);
+  if (dir === undefined) {
+    const fix = "set HEADCOUNT_CONFIG_DIR, or give all by HEADCOUNT_API_KEY and HEADCOUNT_BASE_URL";
+    return machine("Config", "warn", "no folder: no home is set", fix);
+  }
+  try {
+    const config = readConfig(dir);
+    const names = Object.keys(config.connections);
+    const count = names.length === 0 ? "no connections" : `connections: ${names.join(", ")}`;
+    return machine("Config", "ok", `${configFile(dir)}; ${count}; used: ${originOf(context, options, config)}`);
+  } catch (error) {
+    return failed(machine, "Config", error);
+  }
+}
+
+function originOf(context: Context, options: DoctorOptions, config: Config): string {
+  const { env } = context;
+  const { connection, baseUrl } = selectionOf(options, context);
+  const from = (value: string, variable: string, flag: string): string => (value === env[variable] ? variable : flag);
+  if (connection !== undefined) return `${connection} (${from(connection, "HEADCOUNT_CONNECTION", "-c")})`;
+  if (baseUrl !== undefined && env.HEADCOUNT_API_KEY) {
+    return `${baseUrl} (${from(baseUrl, "HEADCOUNT_BASE_URL", "--base-url")}), without a connection`;
+  }
+  return config.default === undefined ? "none" : `${config.default} (the config's default)`;
+}
+
+/** Asks for an entry that nobody made: whether the keychain answers, without writing to it. */
+async function keychainCheck(context: Context): Promise<Check> {
+  const { openKeychain } = await import("../../engine/connections/keychain.ts");
+  try {
+    await openKeychain(context).get("doctor");
+    return machine("Keychain", "ok", "answers");
+  } catch (error) {
+    // Where a connection keeps its key there, the key's own check fails.
+    return failed(machine, "Keychain", error, "warn");
+  }
+}
+
+async function proxyCheck({ env }: Context): Promise<Check> {
+  const { proxyFor } = await import("../../engine/client/proxy.ts");
+  try {
+    const proxy = proxyFor(new URL("https://api.example.com"), env);
+    if (proxy === undefined) return machine("Proxy", "ok", "none set");
+    const noProxy = env.no_proxy || env.NO_PROXY;
+    return machine("Proxy", "ok", `${withoutPassword(proxy.href)}${noProxy ? `, not for ${noProxy}` : ""}`);
+  } catch (error) {
+    return failed(machine, "Proxy", error);
+  }
+}
+
+type Target = Pick<Destination, "name" | "baseUrl" | "apiKey" | "dialect"> & {
+  readonly keySource: KeySource | "sample";
+};
+type Add = (check: Check) => void;
+
+/** The key, the way to the service, and how the service speaks. Free calls alone. */
+export async function checkService(context: Context, options: DoctorOptions, add: Add): Promise<void> {
+  if (selectionOf(options, context).connection === SAMPLE) return checkSample(context, options, add);
+  let target: Destination;
+  try {
+    target = await resolveTarget(options, context);
+  } catch (error) {
+    add(failed(key, "Key", error));
+    add(service("Service", "skip", "not tried without a key"));
+    return;
+  }
+  const places = { environment: "HEADCOUNT_API_KEY", keychain: "the system's keychain", file: "the credentials file" };
+  const kind = keyModeOf(target.apiKey) ?? "unknown kind of";
+  add(key("Key", "ok", `${kind} key ${keyPrefix(target.apiKey)} from ${places[target.keySource]}`));
+  await probe(target, context, add);
+}
+
+async function checkSample(context: Context, { quiet }: DoctorOptions, add: Add): Promise<void> {
+  const say = (text: string): void => void (quiet || context.stderr.write(`${text}\n`));
+  const sample = await context.startSample(context, say).catch((error: unknown) => {
+    add(failed(service, "Sample", error));
+  });
+  if (sample === undefined) return;
+  const { url: baseUrl, key: apiKey, dir } = sample;
+  add(key("Key", "ok", `the sample's own, in ${dir}`));
+  try {
+    await probe({ name: SAMPLE, baseUrl, apiKey, dialect: DEFAULT_DIALECT, keySource: "sample" }, context, add);
+  } finally {
+    await sample.close();
+  }
+}
+
+async function probe({ name, baseUrl, apiKey, dialect, keySource }: Target, context: Context, add: Add): Promise<void> {
+  const { probeService } = await import("../../engine/client/probe.ts");
+  const { now, env, interrupted: signal } = context;
+  let report: ProbeReport;
+  try {
+    report = await probeService({ baseUrl, apiKey, now, env, signal });
+  } catch (error) {
+    const shown = { shown: keyPrefix(apiKey), source: keySource };
+    const mapped = mapError(error, { connectionName: name, baseUrl, key: shown });
+    if (!(mapped instanceof CliError)) throw mapped;
+    add(failed(mapped.category === "auth" ? key : service, "Service", mapped));
+    return;
+  }
+  add(service("Service", "ok", `${baseUrl} answered in ${Math.round(report.elapsedMs)} ms`));
+  add(clockCheck(report));
+  add(accountCheck(report));
+  for (const found of dialectChecks(report, name, dialect)) add(found);
+  const saved = await saveDialect(name, report, context);
+  if (saved !== undefined) add(saved);
+}
+
+function clockCheck({ skewMs }: ProbeReport): Check {
+  if (skewMs === undefined) return service("Clock", "warn", "the service does not tell its time");
+  const seconds = Math.round(skewMs / 1000);
+  if (Math.abs(seconds) <= 5) return service("Clock", "ok", "within 5 s of the service's");
+  const message = `this machine's clock is ${Math.abs(seconds)} s ${seconds > 0 ? "behind" : "ahead of"} the service's`;
+  return service("Clock", "warn", message, "set it by NTP; waits for rate limits are reckoned with it");
+}
+
+function accountCheck({ account, rateLimitHeaders }: ProbeReport): Check {
+  const { accountName, accountId, plan, balance, perMinute, unknownCosts } = account;
+  const parts = [
+    accountName ?? accountId,
+    plan === undefined ? undefined : `plan ${plan}`,
+    balance === undefined ? "balance unknown" : `balance ${formatCreditsGrouped(balance)}`,
+    perMinute === undefined ? undefined : `${grouped(perMinute)} calls a minute`,
+  ].filter((part) => part !== undefined);
+  const unknown = unknownCosts.length === 0 ? "" : `; no price for ${unknownCosts.join(", ")}: 1 is assumed`;
+  const odd = `${unknown}${rateLimitHeaders ? "" : "; no rate-limit headers"}`;
+  return service("Account", odd === "" ? "ok" : "warn", `${parts.join(", ")}${odd}`);
+}
+
+function dialectChecks(report: ProbeReport, name: string, dialect: Dialect): Check[] {
+  const { countShape, charged, perPageMax } = report;
+  const count =
+    countShape === undefined
+      ? service("Count", "fail", "the answer to a count holds no count", "is this the API? see --base-url")
+      : service("Count", "ok", countShape === "bare number" ? "a bare number" : `under "${countShape}"`);
+  if (charged !== undefined) {
+    const fix = "compare headcount account with before; tell the service's operator";
+    return [count, service("Paging", "fail", charged, fix)];
+  }
+  const largest =
+    perPageMax === undefined
+      ? service("Largest page", "warn", "not told; learned from the first refusal")
+      : service("Largest page", "ok", `${perPageMax} profiles`);
+  return [count, pagingCheck(report, name, dialect), largest];
+}
+
+const WORDS = {
+  page: "by page, counting from 1",
+  page0: "by page, counting from 0",
+  offset: "by offset",
+  cursor: "by cursor",
+};
+
+/** How pages are asked for. Nothing is ok that the service did not show. */
+function pagingCheck(report: ProbeReport, name: string, used: Dialect): Check {
+  const { paging, firstPage, refusesUnknownFilters } = report;
+  const isUnsaved = [FROM_ENVIRONMENT, SAMPLE].includes(name);
+  const how = isUnsaved ? "set HEADCOUNT_PAGING=" : `headcount connections set ${name} paging=`;
+  const using = pagingName(used);
+  if (paging !== undefined && (paging !== "page" || firstPage !== undefined)) {
+    const found = pagingName({ paging, firstPage: firstPage ?? 1 });
+    if (found === using) return service("Paging", "ok", WORDS[found]);
+    const saved = isUnsaved ? "; nothing keeps it, as no connection has this address" : "";
+    return service("Paging", isUnsaved ? "warn" : "ok", `${WORDS[found]}${saved}`, `${how}${found}`);
+  }
+  const why = refusesUnknownFilters
+    ? ""
+    : ": the service does not refuse unknown filters, so no search could be tried for free";
+  const half = paging === "page" ? "by page; whether the first is 0 or 1 was not told" : `not told${why}`;
+  const fix = `${how}offset (or page0, cursor) where that is wrong`;
+  return service("Paging", "warn", `${half}; ${WORDS[using]}, is used`, fix);
+}
+
+/** Keeps what was learned with the connection, where there is one. */
+async function saveDialect(name: string, report: ProbeReport, context: Context): Promise<Check | undefined> {
+  const dir = findFolder("config", context);
+  const before = dir === undefined || name === SAMPLE ? undefined : findConnection(readConfig(dir), name);
+  if (dir === undefined || before === undefined || report.charged !== undefined) return undefined;
+  const perPageMax = report.perPageMax ?? before.dialect?.perPageMax;
+  const dialect: Dialect = {
+    paging: report.paging ?? before.dialect?.paging ?? "page",
+    firstPage: report.firstPage ?? before.dialect?.firstPage ?? 1,
+    ...(perPageMax === undefined ? {} : { perPageMax }),
+  };
+  if (JSON.stringify(dialect) === JSON.stringify(before.dialect))
+    return machine("Saved", "ok", `"${name}" was up to date`);
+  try {
+    await updateConfig(dir, (config) => withConnection(config, name, { ...existingConnection(config, name), dialect }));
+    return machine("Saved", "ok", `to the connection "${name}"`);
+  } catch (error) {
+    return failed(machine, "Saved", error, "warn");
+  }
+}

@@ -1,0 +1,61 @@
+import type { AccountView } from "../../engine/client/types.ts";
+import type { Library } from "../../engine/library/library.ts";
+import type { OwnedPerson } from "../../engine/library/members.ts";
+import type { Look } from "../../engine/planning/cost.ts";
+import { lookFor, type Presence } from "../../engine/planning/presence.ts";
+import { ownedAddress, type SegmentMember, UnsoundCountsError } from "../../engine/planning/question.ts";
+import { unsoundRun } from "../../engine/purchase/failures.ts";
+import { FreeCounts } from "../../engine/purchase/free-counts.ts";
+import type { ExportDeps } from "../../engine/purchase/order.ts";
+import { type Forgotten, forgottenIn } from "../keep/forgotten.ts";
+import type { CheckedFilters } from "../segments/segment-set.ts";
+
+/** Who of some owned people is in a segment now. */
+export interface Sight extends Presence, Look {
+  readonly forgotten: Forgotten;
+}
+
+interface Looking {
+  readonly counts: FreeCounts;
+  readonly account: AccountView;
+  /** Undefined where it does not matter who is forgotten. */
+  readonly library: Library | undefined;
+}
+
+/** Nobody can ask after who is forgotten: they are left out where they are known to be all of the others. */
+export async function lookAt(
+  { filters, canonical }: CheckedFilters,
+  people: readonly OwnedPerson[],
+  { counts, account, library }: Looking,
+): Promise<Sight> {
+  const version = (): string | undefined => counts.datasetVersion ?? account.datasetVersion;
+  const now = version();
+  const members = people.map((person) => memberOf(person, now));
+  const seen = await lookFor(filters, members, counts);
+  const forgotten = forgottenIn(canonical, seen.others, version(), library);
+  const left = forgotten.leftOut ? { total: seen.total - forgotten.people, others: 0 } : {};
+  return { ...seen, ...left, members, listSize: counts.listSize, forgotten };
+}
+
+/** @param now the dataset's version: what was bought of it holds */
+function memberOf({ identity, address, name, values, version }: OwnedPerson, now: string | undefined): SegmentMember {
+  const known = version !== null && version === now;
+  const listed = address === undefined ? undefined : ownedAddress(address);
+  return { identity, address: listed, name, values, named: known, known };
+}
+
+export const freeCounts = (
+  { seller, now, sleep, interrupted: signal }: ExportDeps,
+  { perMinute }: AccountView,
+  maxCalls: number,
+  onCall?: (calls: number) => void,
+): FreeCounts => new FreeCounts({ client: seller.client, maxCalls, now, sleep, signal, perMinute, onCall });
+
+/** @throws CliError exit 8 where counts contradict each other */
+export async function soundly<T>(so: string, hint: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof UnsoundCountsError ? unsoundRun(error, so, hint) : error;
+  }
+}

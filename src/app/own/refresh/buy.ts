@@ -1,0 +1,149 @@
+import { Library } from "../../../engine/library/library.ts";
+import { openLibrary } from "../../../engine/library/take-in.ts";
+import type { Leaf } from "../../../engine/planning/descent.ts";
+import { openRun } from "../../../engine/purchase/locks.ts";
+import { runIdentityOf } from "../../../engine/purchase/offer.ts";
+import type { ExportOptions } from "../../../engine/purchase/order.ts";
+import { endStale, stillOpen } from "../../../engine/purchase/survey.ts";
+import { creditsOf, type RunState } from "../../../engine/runs/journal.ts";
+import type { Target } from "../../../engine/runs/plan.ts";
+import { canonicalJson } from "../../../shared/contract/filters.ts";
+import {
+  type Credits,
+  credits,
+  creditsText,
+  formatCredits,
+  formatCreditsGrouped,
+  minCredits,
+  parseCredits,
+  priceOf,
+  ZERO,
+} from "../../../shared/contract/money.ts";
+import { grouped } from "../../../shared/contract/text.ts";
+import { CliError } from "../../../shared/errors.ts";
+import { optionsOf } from "../../buy/order.ts";
+import { buyExport, continueRun } from "../../buy/purchase.ts";
+import type { Followed } from "./list.ts";
+import type { RefreshResult, Work } from "./work.ts";
+
+/** @throws CliError exit 5 where a run cannot be read: its people would be bought again */
+export async function libraryOf({ shelf, store }: Pick<Work, "shelf" | "store">): Promise<Library> {
+  const opened = await openLibrary(shelf, store);
+  if (opened === undefined) return Library.open(shelf.path, await store.suppression());
+  const [unread] = opened.taken.unread;
+  if (unread === undefined) return opened.library;
+  opened.library.close();
+  throw new CliError({
+    code: "unread_run",
+    category: "incomplete",
+    message: `run ${unread.run} cannot be read, and its people would be bought again: ${unread.why}; nothing was spent`,
+    hint: `headcount runs export ${unread.run} --salvage -o rest.ndjson, headcount owned import rest.ndjson, and headcount runs remove ${unread.run} --force`,
+  });
+}
+
+async function takeIn(work: Work): Promise<void> {
+  const library = await libraryOf(work);
+  work.held.library.close();
+  work.held.library = library;
+}
+
+const targetOf = ({ filters, canonical }: Followed, { order: { output = "" } }: Work): Target => ({
+  kind: "search",
+  filters,
+  canonical: canonicalJson(canonical),
+  list: output,
+});
+
+const optionsFor = (target: Target, { order: { terms } }: Work, maxCredits: Credits | undefined): ExportOptions =>
+  optionsOf({
+    target,
+    allowEmpty: true,
+    job: terms.job,
+    budgetLeft: maxCredits === undefined ? terms.budgetLeft : undefined,
+    perPage: terms.perPage,
+    wait: terms.wait === true,
+    maxCredits,
+  });
+
+/** The people are no longer those that were counted. */
+const FEWER = ["incomplete", "dataset_moved"];
+
+/**
+ * Buys the rest of what a run for the same list began. Where the service has fewer people by now the run is let go of.
+ * @throws CliError exit 4 where it may cost more than `maxCredits`
+ */
+export async function finishRest(list: Followed, work: Work): Promise<RefreshResult | undefined> {
+  const { account, deps, store, events, order } = work;
+  const { maxCredits: most } = order.terms;
+  const target = targetOf(list, work);
+  const identity = runIdentityOf(target, null, account, deps.seller);
+  const found = await store.findOpen(identity);
+  if (found === undefined) return undefined;
+  const options = optionsFor(target, work, undefined);
+  const trade = { store, account, options, deps };
+  const open = await stillOpen({ ...trade, identity }, true);
+  if (open === undefined) return { run: found.id, spent: ZERO, rows: 0 };
+  const { state: before } = await store.open(open.id);
+  const spent = ({ settled, uncertain }: RunState): bigint => settled + uncertain;
+  const rest = credits(creditsOf(before.session?.cap) - spent(before));
+  if (most !== undefined && rest > most) {
+    throw overCap(
+      `run ${open.id}, which was begun for this list, may cost ${creditsText(rest)} more, and --max-credits is ${formatCredits(most)}; nothing was spent`,
+      `--max-credits ${formatCredits(rest)} finishes it first`,
+    );
+  }
+  if (rest > 0n) await events.agreeToRest(open.id, rest);
+  const agreed = before.session?.maxCredits;
+  const own = most === undefined ? undefined : credits(spent(before) + most);
+  const maxCredits = own === undefined || agreed == null ? own : minCredits(own, creditsOf(agreed));
+  try {
+    await continueRun(await openRun(open.id, trade), { ...trade, options: { ...options, maxCredits } }, true);
+  } catch (error) {
+    if (!(error instanceof CliError) || !FEWER.includes(error.code)) throw error;
+    const run = await openRun(open.id, trade);
+    if (run.state.done === undefined && run.state.ended === undefined) await endStale(run, error.message, trade);
+    else await run.close();
+  }
+  await takeIn(work);
+  const { state: after } = await store.open(open.id);
+  return { run: open.id, spent: credits(spent(after) - spent(before)), rows: after.rows - before.rows };
+}
+
+/** Buys without asking: that was done. @throws CliError; what was paid is kept */
+export async function buyLeaves(
+  leaves: readonly Leaf[],
+  {
+    list,
+    datasetVersion,
+    most,
+  }: { readonly list: Followed; readonly datasetVersion: string | null; readonly most: Credits },
+  work: Work,
+): Promise<RefreshResult> {
+  const counts = leaves.map(({ count }) => count);
+  const matches = counts.reduce((sum, count) => sum + count, 0);
+  const cost = priceOf(matches, work.account.costs.personSearch);
+  if (cost > most) {
+    throw overCap(
+      `what is to be bought costs ${formatCreditsGrouped(cost)} credits, more than the ${formatCreditsGrouped(most)} that were agreed to; nothing was spent, and the list stays as it was`,
+      `--max-credits ${formatCredits(cost)} buys it; a larger --calls-per-credit finds the new people with fewer that are owned among them`,
+    );
+  }
+  const target = targetOf(list, work);
+  const offer = { matches, counts, parts: leaves.map(({ filters }) => filters), datasetVersion };
+  const { receipt } = await buyExport(target, { ...optionsFor(target, work, most), offer }, work.deps);
+  const { received, unit_cost: price, run } = receipt;
+  const amount = (value: number): Credits => parseCredits(value) ?? ZERO;
+  if (!receipt.complete) {
+    throw new CliError({
+      code: "incomplete",
+      category: "incomplete",
+      message: `a row costs ${price} credits, which the account did not tell: ${grouped(received)} of ${grouped(matches)} rows came for what was agreed to, and the list stays as it was`,
+      hint: `the same command with a larger --max-credits buys the others: at least ${formatCredits(priceOf(matches - received, amount(price)))}`,
+    });
+  }
+  await takeIn(work);
+  return { run, spent: credits(amount(receipt.credits) + amount(receipt.uncertain_credits)), rows: received };
+}
+
+const overCap = (message: string, hint: string): CliError =>
+  new CliError({ code: "over_cap", category: "credits", message, hint });

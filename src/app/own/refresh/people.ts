@@ -1,0 +1,114 @@
+import type { Library } from "../../../engine/library/library.ts";
+import type { OwnedPerson } from "../../../engine/library/members.ts";
+import type { Leaf } from "../../../engine/planning/descent.ts";
+import { isWholeSegment, tellApart } from "../../../engine/planning/presence.ts";
+import { addressesOf, type SegmentMember, UnsoundCountsError } from "../../../engine/planning/question.ts";
+import { chunksOf } from "../../../engine/planning/removed.ts";
+import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
+import { type BoughtParts, leavesOf, verifyFields } from "../../../engine/purchase/refresh.ts";
+import type { Filters } from "../../../shared/contract/filters.ts";
+import { credits, ZERO } from "../../../shared/contract/money.ts";
+import { counted, grouped } from "../../../shared/contract/text.ts";
+import { CliError } from "../../../shared/errors.ts";
+import { lookAt, type Sight } from "../look.ts";
+import { buyLeaves } from "./buy.ts";
+import { type Followed, type Merged, merged } from "./list.ts";
+import type { RefreshPlan, RefreshResult, Work } from "./work.ts";
+
+/** A refresh after the first look. */
+export interface Begun extends Merged {
+  readonly list: Followed;
+  readonly sight: Sight;
+  readonly plan: RefreshPlan;
+  readonly counts: FreeCounts;
+  readonly finished: RefreshResult | undefined;
+}
+
+export type Brought = Awaited<ReturnType<typeof bring>>;
+
+/** Finds who is gone and who changed, buys who is new, and proves that nobody is missing. */
+export async function bring({ list, sight, plan, people, renamed, counts, finished }: Begun, work: Work) {
+  const { held, order } = work;
+  const { terms, verify } = order;
+  const { kept } = await tellApart(sight, counts);
+  const there = new Set(kept.map(({ identity }) => identity));
+  const verified = await verifyFields(list.filters, verify, kept, textsIn(kept, held.library), counts);
+  // What is left of the calls must do for the proof.
+  const proof = sight.chunks.length + Math.ceil(sight.others / counts.listSize) + 3 * sight.groups.length + 3;
+  const allowed = { ...terms, maxCalls: terms.maxCalls - proof, maxRows: plan.rows };
+  const bought = new Map<string, OwnedPerson>();
+  const results: RefreshResult[] = [];
+  const buy = async (leaves: readonly Leaf[]): Promise<void> => {
+    if (leaves.length === 0) return;
+    const most = credits(plan.most - spentBy(results));
+    const result = await buyLeaves(leaves, { list, datasetVersion: counts.datasetVersion ?? null, most }, work);
+    for (const person of held.library.membersBy({ run: result.run })) bought.set(person.identity, person);
+    results.push(result);
+  };
+  await buy(await leavesOf(sight, kept, allowed, counts));
+  if (terms.buyChanged === true) {
+    const missing = kept.filter(({ identity }) => verified.changed.has(identity) && !bought.has(identity));
+    await buy(leavesAt(list.filters, missing, counts.listSize));
+  }
+  const now = merged([...people.filter(({ identity }) => there.has(identity)), ...bought.values()]);
+  // Where everybody was there at the first look, that is the proof.
+  const isProved = results.length === 0 && isWholeSegment(sight);
+  const all = [...(finished === undefined || finished.spent === ZERO ? [] : [finished]), ...results];
+  return {
+    ...{ list, plan, counts, ...verified },
+    now: now.people,
+    /** Who went by the address, and by an id now. */
+    renamed: new Map([...renamed, ...now.renamed]),
+    runs: all.map(({ run }) => run),
+    spent: credits(spentBy(all)),
+    rows: all.reduce((sum, { rows }) => sum + rows, 0),
+    /** On the suppression list: paid for, and in nothing that is written. */
+    hidden: bought.size - held.library.shown([...bought.keys()]).length,
+    certificate: isProved ? sight : await proved(list, now.people, work, counts),
+  };
+}
+
+const spentBy = (results: readonly RefreshResult[]): bigint => results.reduce((sum, { spent }) => sum + spent, 0n);
+
+/** The segment's count is the sum of the counts of who is owned. @throws CliError exit 5 where it is not */
+async function proved(
+  list: Followed,
+  people: readonly OwnedPerson[],
+  { account, held }: Work,
+  counts: FreeCounts,
+): Promise<Sight> {
+  const notCertain = (why: string, cause?: unknown): CliError =>
+    new CliError({
+      code: "not_certain",
+      category: "incomplete",
+      message: `not certain: ${why}; the dataset moved meanwhile, and the list stays as it was`,
+      hint: "run it again: what was bought is owned and not bought again",
+      cause,
+    });
+  const looking = { counts, account, library: held.library };
+  const certificate = await lookAt(list, people, looking).catch((error: unknown) => {
+    throw error instanceof UnsoundCountsError ? notCertain(error.message, error) : error;
+  });
+  if (isWholeSegment(certificate)) return certificate;
+  const { total, present } = certificate;
+  throw notCertain(
+    `the segment has ${counted(total, "person", "people")}, and ${grouped(present)} of the ${grouped(people.length)} that are owned of it are there`,
+  );
+}
+
+/** What was bought of a field, by identity. */
+export const textsIn =
+  (people: readonly SegmentMember[], library: Library): BoughtParts =>
+  (field) =>
+    library.textsBy(
+      people.map(({ identity }) => identity),
+      field,
+    );
+
+/** Parts that hold nobody else. */
+const leavesAt = (segment: Filters, people: readonly SegmentMember[], size: number): Leaf[] =>
+  chunksOf(addressesOf(people), size).map((own) => ({
+    filters: { ...segment, network_url: own },
+    count: own.length,
+    fresh: 0,
+  }));
