@@ -23,7 +23,7 @@ interface Looking {
 }
 
 /** Nobody can ask after who is forgotten: they are left out where they are known to be all of the others. */
-export async function lookAt(
+export async function lookInto(
   { filters, canonical }: CheckedFilters,
   people: readonly OwnedPerson[],
   { counts, account, library }: Looking,

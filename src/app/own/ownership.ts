@@ -17,7 +17,7 @@ import { counted, grouped } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import type { Page } from "../../shared/rows/page.ts";
 import { type CheckedFilters, checkedFilters } from "../segments/segment-set.ts";
-import { freeCounts, lookAt, type Sight, soundly } from "./look.ts";
+import { freeCounts, lookInto, type Sight, soundly } from "./look.ts";
 
 export interface Bounds {
   /** Free calls in all. */
@@ -98,7 +98,7 @@ class OwnedSegment implements Ownership {
     if (people.length === 0) return { ...believed, exact: this.#library === undefined, calls: 0 };
     if (calls > QUOTE_CALLS) return { ...believed, exact: false };
     try {
-      const sight = await lookAt(this.#segment, people, { counts, account: this.#account, library: undefined });
+      const sight = await lookInto(this.#segment, people, { counts, account: this.#account, library: undefined });
       return this.#known(sight, await costWithin(sight, this.#bounds.callsPerCredit, this.#bounds.maxCalls), counts);
     } catch (error) {
       // The quote is right without it.
@@ -208,7 +208,7 @@ class OwnedSegment implements Ownership {
   }
 
   #sightOf(people: People, counts: FreeCounts): Promise<Sight> {
-    return lookAt(this.#segment, people, { counts, account: this.#account, library: this.#library });
+    return lookInto(this.#segment, people, { counts, account: this.#account, library: this.#library });
   }
 
   #warn({ unknown, forgotten, others }: Sight): void {

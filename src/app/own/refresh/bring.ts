@@ -11,7 +11,7 @@ import { usageError } from "../../../shared/errors.ts";
 import { nowhere, worldOf } from "../../buy/order.ts";
 import { mapError } from "../../failures.ts";
 import type { Session } from "../../session.ts";
-import { freeCounts, lookAt, soundly } from "../look.ts";
+import { freeCounts, lookInto, soundly } from "../look.ts";
 import { finishRest, libraryOf } from "./buy.ts";
 import { checkFiles, keep, type RefreshReceipt } from "./keep.ts";
 import { candidates, followed } from "./list.ts";
@@ -105,7 +105,7 @@ async function looked<T>(
     const { terms, view, output } = work.order;
     const counts = freeCounts(work.deps, account, terms.maxCalls, events.progress);
     const own = candidates(list, held.library);
-    const sight = await lookAt(list, own.people, { counts, account, library: held.library });
+    const sight = await lookInto(list, own.people, { counts, account, library: held.library });
     if (sight.unknown.length > 0) throw untold(sight.unknown.length);
     await checkRows(sight.total, output, terms, "; nothing was spent");
     await checkRoom(view, sight.total);

@@ -10,7 +10,7 @@ import type { Filters } from "../../../shared/contract/filters.ts";
 import { credits, ZERO } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import { CliError } from "../../../shared/errors.ts";
-import { lookAt, type Sight } from "../look.ts";
+import { lookInto, type Sight } from "../look.ts";
 import { buyLeaves } from "./buy.ts";
 import { type Followed, type Merged, merged } from "./list.ts";
 import type { RefreshPlan, RefreshResult, Work } from "./work.ts";
@@ -86,7 +86,7 @@ async function proved(
       cause,
     });
   const looking = { counts, account, library: held.library };
-  const certificate = await lookAt(list, people, looking).catch((error: unknown) => {
+  const certificate = await lookInto(list, people, looking).catch((error: unknown) => {
     throw error instanceof UnsoundCountsError ? notCertain(error.message, error) : error;
   });
   if (isWholeSegment(certificate)) return certificate;
