@@ -11,7 +11,6 @@ export const isPlaced = (column: string): column is PlacedColumn =>
 export const ROW_INDEXES = [...PLACED_COLUMNS, "address", "employer"] as const;
 export type RowIndex = (typeof ROW_INDEXES)[number];
 
-/** Those, and what companies are looked up by. */
 const COMPANY_INDEXES = ["company_id", "company_domain", "company_name", "company_address"] as const;
 export const KEY_INDEXES = [...ROW_INDEXES, ...COMPANY_INDEXES] as const;
 export type KeyIndex = (typeof KEY_INDEXES)[number];

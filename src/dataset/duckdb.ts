@@ -2,13 +2,12 @@ import { availableParallelism, totalmem } from "node:os";
 import { constrainedMemory } from "node:process";
 import type { DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 
-/** What DuckDB may use of the machine. Defaults come from the machine: {@link machineResources}. */
 export interface Resources {
   readonly threads: number;
   readonly memoryBytes: number;
 }
 
-/** All cores, and a third of the memory (at least 256 MB): the rest is for the row store's pages in the system's cache. */
+/** All cores and a third of the memory (at least 256 MB): the rest is for the row store's pages in the cache. */
 export function machineResources(): Resources {
   // In a container the limit is below what the machine has; where there is none it reads as 0 or as an absurd number.
   const limit = constrainedMemory() || Number.POSITIVE_INFINITY;
@@ -16,7 +15,7 @@ export function machineResources(): Resources {
   return { threads: availableParallelism(), memoryBytes: Math.max(256 * 2 ** 20, Math.floor(memory / 3)) };
 }
 
-/** An in-memory DuckDB to which database files are attached. `spill` is where sorts and joins go that exceed the memory. */
+/** Files are attached to it. `spill` is where sorts and joins go that exceed the memory. */
 export async function startDuckDb(resources: Resources, spill?: string): Promise<DuckDBInstance> {
   const { DuckDBInstance } = await import("@duckdb/node-api");
   const instance = await DuckDBInstance.create(":memory:", {

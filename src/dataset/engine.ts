@@ -31,18 +31,14 @@ export type CompanyLookup =
 
 export interface FoundCompany {
   readonly id: string;
-  /** As those of a {@link RecordPage}. */
   readonly record: Buffer;
 }
 
-/** Which values of a key are told. */
 export interface FacetQuestion {
   readonly key: FacetKey;
   /** In normal form: only values that begin so. '' for all. */
   readonly prefix: string;
-  /** The most values. */
   readonly limit: number;
-  /** The fewest people who have to share a value. */
   readonly least: number;
 }
 
@@ -52,15 +48,15 @@ export class OutOfTimeError extends Error {
 }
 
 /**
- * People and companies behind the service. A count is the number of rows that `people` pages through, on every engine. Where data cannot be
- * read completely all methods reject: never a short answer.
+ * Where data cannot be read completely all methods reject: never a short answer. A count is what `people` pages
+ * through.
  */
 export interface Engine {
   info(): DatasetInfo;
-  /** Resolves once a newer version, where there is one, has taken over: before an answer that was kept is given again. */
+  /** Resolves once a newer version has taken over: before an answer that was kept is given again. */
   current?(): Promise<void>;
   count(filters: CanonicalFilters): Promise<number>;
-  /** Values of a key with the number of people of the segment that have each. @throws OutOfTimeError where it takes longer than `limitMs` */
+  /** How many of the segment have each value of a key. @throws OutOfTimeError after `limitMs` */
   facet(filters: CanonicalFilters, question: FacetQuestion, limitMs: number): Promise<Facet>;
   /** The people of a slice of the segment, in public order; the same row is at the same offset for every slice. */
   people(filters: CanonicalFilters, slice: Slice): Promise<RecordPage>;

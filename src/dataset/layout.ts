@@ -5,20 +5,12 @@ import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite"
 import { writeManifest } from "./manifest.ts";
 
 /*
- * A dataset folder:
- *   CURRENT        JSON {"version","folder","previous"}: which version is served, and the folders of those kept that were
- *                  served before it, last first; replaced by rename, so it is always whole
- *   <version>/     one immutable folder for each version: columns.bin, records.db, meta.json, in-use.db,
- *                  manifest.sha256
- *   build-*        a version that is being written; nothing refers to it
- *   suppression/   the list of people who are left out (suppression.ts); left-out.json: whom of them a version is known to be without
- *   lock.db        one builder at a time; the lock is SQLite's, so it dies with the process that held it
+ * Layout: docs/dataset.md. `build-*` is a version that is being written; the lock dies with the process that holds
+ * it.
  */
 
 export const FILES = {
-  /** What people are counted and found by, for memory. */
   columns: "columns.bin",
-  /** SQLite: packed blocks of records by position, and of sorted look-up keys. */
   records: "records.db",
   meta: "meta.json",
   inUse: "in-use.db",
@@ -49,7 +41,7 @@ export class NoDatasetError extends Error {
   override readonly name = "NoDatasetError";
 }
 
-/** The stored files are of another format, or not what was written. Importing or generating the dataset again mends it. */
+/** Another format, or not what was written. Importing or generating the dataset again mends it. */
 export class DatasetDamagedError extends Error {
   override readonly name = "DatasetDamagedError";
 }
@@ -79,10 +71,7 @@ export async function readPointer(datasetDir: string): Promise<Pointer | undefin
   );
 }
 
-/**
- * What is wrong where nothing says which version is served: undefined where none was ever published, or only those that are made anew
- * from a seed.
- */
+/** What is wrong where nothing says which version is served; undefined where none was ever published. */
 export async function lostPointer(datasetDir: string): Promise<string | undefined> {
   const names = await readdir(datasetDir).catch((error: unknown) => {
     if (isMissing(error)) return [];
@@ -121,7 +110,6 @@ export async function hasDataset(datasetDir: string): Promise<boolean> {
   );
 }
 
-/** Writes a small file whole or not at all, and flushes it. */
 async function replaceFile(folder: string, name: string, text: string): Promise<void> {
   const draft = join(folder, `${name}.${randomBytes(6).toString("hex")}`);
   await writeFile(draft, text, { flush: true });
@@ -145,10 +133,7 @@ export async function syncPath(path: string): Promise<void> {
   }
 }
 
-/**
- * Makes a finished folder the one that is served: files flushed, folder renamed, CURRENT replaced.
- * @param keep how many of the versions that were served before are kept
- */
+/** Files are flushed, the folder renamed, CURRENT replaced. @param keep how many versions served before are kept */
 export async function publish(datasetDir: string, draft: string, meta: DatasetMeta, keep: number): Promise<void> {
   await writeFile(join(draft, FILES.meta), `${JSON.stringify(meta, null, 2)}\n`, { flush: true });
   const inUse = new DatabaseSync(join(draft, FILES.inUse));
@@ -215,7 +200,7 @@ export async function removeUnused(datasetDir: string): Promise<void> {
   }
 }
 
-/** Removes every version but the current one, waiting for those that are still read. @returns the folders that are read at the end of the wait */
+/** Waits for versions that are still read. @returns the folders that are read at the end of the wait */
 export async function purgeOldVersions(
   datasetDir: string,
   sleep: (ms: number) => Promise<void>,
@@ -231,7 +216,7 @@ export async function purgeOldVersions(
   }
 }
 
-/** Runs `work` as the folder's only builder; waits for another. @throws the reason of `signal` when it is aborted meanwhile */
+/** Runs `work` as the folder's only builder; waits for another. @throws the reason of `signal` */
 export async function withBuildLock<Result>(
   datasetDir: string,
   sleep: (ms: number) => Promise<void>,
@@ -256,7 +241,6 @@ export async function withBuildLock<Result>(
   }
 }
 
-/** Unique for each import: when it was made, and a random part. */
 export const newVersion = (now: number): string =>
   `${new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "-")}-${randomBytes(3).toString("hex")}`;
 

@@ -7,7 +7,6 @@ import { pipeline } from "node:stream/promises";
 /** In the form of sha256sum, so that it can be checked without us. */
 export const MANIFEST_FILE = "manifest.sha256";
 
-/** SHA-256 of a file, in hexadecimal digits. */
 export async function fileDigest(path: string): Promise<string> {
   const hash = createHash("sha256");
   await pipeline(createReadStream(path, { highWaterMark: 2 ** 20 }), hash);
@@ -20,14 +19,13 @@ async function namesIn(folder: string): Promise<string[]> {
   return (await readdir(folder)).filter((name) => name !== MANIFEST_FILE).sort();
 }
 
-/** Writes down what the finished files of a version are. */
 export async function writeManifest(folder: string): Promise<void> {
   let text = "";
   for (const name of await namesIn(folder)) text += lineOf(await fileDigest(join(folder, name)), name);
   await writeFile(join(folder, MANIFEST_FILE), text, { flush: true });
 }
 
-/** Holds every byte of a version against what was written; reads all of it. @returns a sentence for each file that is hurt */
+/** Reads every byte of a version. @returns a sentence for each file that is hurt */
 export async function checkManifest(folder: string): Promise<string[]> {
   const problems: string[] = [];
   const manifest = join(folder, MANIFEST_FILE);

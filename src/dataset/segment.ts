@@ -12,7 +12,6 @@ export interface SegmentPositions<Positions extends Rids = Uint32Array> {
   slice(offset: number, limit: number): Positions;
 }
 
-/** All people: the position is the offset. */
 export class WholeDataset implements SegmentPositions {
   readonly count: number;
   readonly bytes = 0;
@@ -27,7 +26,6 @@ export class WholeDataset implements SegmentPositions {
   }
 }
 
-/** A segment with few people: their positions as they are. */
 export class ListSegment<Positions extends Rids = Uint32Array> implements SegmentPositions<Positions> {
   readonly count: number;
   readonly bytes: number;
@@ -46,7 +44,6 @@ export class ListSegment<Positions extends Rids = Uint32Array> implements Segmen
 }
 
 const PIECE = 16_384;
-/** Words between two running counts. */
 const BLOCK = 128;
 
 /** A segment with many people: one bit for each person of the dataset, however many match. */

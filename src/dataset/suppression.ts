@@ -11,7 +11,6 @@ import {
 } from "../shared/contract/suppression.ts";
 import { InputError } from "./text/input-file.ts";
 
-/** Where a service finds whom it leaves out: the list's folder, and the folders of its datasets, which say whom they are without. */
 export interface PeopleFolders {
   readonly suppression: string;
   readonly dataset: string;
@@ -58,7 +57,6 @@ const leftOutText = ({ marks, version }: LeftOut): string => {
   return `${JSON.stringify({ ...said, sha256: hash("sha256", JSON.stringify(said)) })}\n`;
 };
 
-/** Notes that nobody of the list is in a version. */
 export async function noteLeftOut(datasetDir: string, version: string, { marks }: Suppression): Promise<void> {
   const draft = `${leftOutFile(datasetDir)}.new`;
   await writeFile(draft, leftOutText({ version, marks: [...marks] }), { mode: 0o600, flush: true });
@@ -74,11 +72,10 @@ export async function readLeftOut(
     const said = JSON.parse(text ?? "") as LeftOut;
     if (leftOutText(said) === text) return { version: said.version, marks: new Set(said.marks) };
   } catch {}
-  // Nothing is known: every page is looked through.
   return undefined;
 }
 
-/** Holds the list of who is left out, and what is known of a version without them, against what was written. @returns a sentence for each file that is hurt */
+/** Holds the list and `left-out.json` against what was written. @returns a sentence for each file that is hurt */
 export async function checkLeftOut(datasetDir: string): Promise<string[]> {
   const problems: string[] = [];
   await readHiddenPeople(suppressionDir(datasetDir)).catch((error: Error) => problems.push(error.message));

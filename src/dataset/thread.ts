@@ -1,9 +1,8 @@
 import { type Transferable, Worker } from "node:worker_threads";
 
 export interface ThreadOptions {
-  /** For errors: "a thread that reads records". */
   readonly what: string;
-  /** The body of a function that returns one: of a message, `[answer]` or `[answer, what of it is handed over]`. It may use `workerData`. */
+  /** Makes a function of a message that returns `[answer, what of it is handed over]`. It may use `workerData`. */
   readonly text: string;
   readonly data?: unknown;
 }
@@ -41,7 +40,7 @@ export class Thread<Message, Answer> {
     return this.#worker !== undefined;
   }
 
-  /** @param moved what is handed over with the message. @throws Error what the thread throws; or that it has ended, and the next message starts another */
+  /** @param moved what is handed over. @throws Error of the thread, or that it ended: the next message starts one */
   ask(message: Message, moved: readonly Transferable[] = []): Promise<Answer> {
     this.#worker ??= this.#start();
     const worker = this.#worker;

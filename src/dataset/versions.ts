@@ -14,12 +14,9 @@ import {
 import { checkManifest } from "./manifest.ts";
 import { checkLeftOut } from "./suppression.ts";
 
-/** A version of a dataset that is served, or was and is kept. */
 export interface KeptVersion extends DatasetMeta {
-  /** Its path. */
   readonly path: string;
   readonly serves: boolean;
-  /** On disk. */
   readonly bytes: number;
 }
 
@@ -60,10 +57,7 @@ async function sizeOf(folder: string): Promise<number> {
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }
 
-/**
- * Serves a kept version again; the one served until now is kept in its place. A running service follows as it follows an import.
- * @param wanted by default the one that was served last. @throws UnknownVersionError where it is not kept
- */
+/** @param wanted by default the one that was served last. @throws UnknownVersionError where it is not kept */
 export async function rollBack(
   wanted: string | undefined,
   { datasetDir, signal, sleep }: VersionOptions,
@@ -93,7 +87,6 @@ export function versionNamed(versions: readonly KeptVersion[], name: string): Ke
   );
 }
 
-/** Keeps the version that is served and no other. */
 export async function dropPrevious({ datasetDir, signal, sleep }: VersionOptions): Promise<void> {
   const work = async (): Promise<void> => {
     const pointer = await readPointer(datasetDir);
@@ -104,10 +97,7 @@ export async function dropPrevious({ datasetDir, signal, sleep }: VersionOptions
   await withBuildLock(datasetDir, sleep, work, signal);
 }
 
-/**
- * Holds every byte of a dataset's folder against what was written: CURRENT, the files of the version that is served and of those
- * kept, and the list of who is left out. Reads all of them, and writes nothing. @returns a sentence for each file that is hurt; undefined where there is no dataset
- */
+/** Reads every byte, writes nothing. @returns a sentence for each file that is hurt; undefined without a dataset */
 export async function checkVersionFiles(datasetDir: string): Promise<string[] | undefined> {
   const current = join(datasetDir, "CURRENT");
   const problems = await checkLeftOut(datasetDir);

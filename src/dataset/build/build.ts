@@ -44,13 +44,11 @@ export interface BuildOptions {
   readonly keep?: number;
 }
 
-/** Versions kept beside the one that is served: a bad import can be taken back. */
 const KEPT = 1;
 
 /** What a build starts from: fills `staged_people` (and `place`, a row's own number) and `staged_companies`. */
 export interface BuildSource {
   readonly name: string;
-  /** Where the name is known after staging only. */
   readonly nameOf?: () => string;
   readonly version: string;
   readonly stage: (connection: DuckDBConnection, scratch: string) => Promise<void>;
@@ -152,17 +150,12 @@ const KEYS_BESIDE: readonly RowIndex[] = ["name", "address"];
 interface PeopleWriting {
   readonly draft: string;
   readonly stop: AbortController;
-  /** Of a phase: told how many people are done. */
   readonly tell: (phase: BuildProgress["phase"]) => (done: number) => void;
-  /** Makes `keyed_companies` and `linked_people`. */
   readonly linked: () => Promise<void>;
   readonly peopleAtOnce: number | undefined;
 }
 
-/**
- * Puts people in order and writes what they are counted, shown and found by. Two statements of DuckDB at a time: one
- * alone leaves threads idle.
- */
+/** Two statements of DuckDB at a time: one alone leaves threads idle. */
 async function writePeople(
   connection: DuckDBConnection,
   writing: RecordsOutput,
@@ -227,7 +220,7 @@ export function interruptedBy(connections: readonly DuckDBConnection[], signal: 
   };
 }
 
-/** Takes the suppressed out, whatever they come from. By domain once it is known which company each person works for. */
+/** By domain too once it is known which company each person works for. */
 async function leaveOut(
   connection: DuckDBConnection,
   source: BuildSource,

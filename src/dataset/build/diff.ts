@@ -14,7 +14,6 @@ export interface TableDiff {
   readonly after: number;
   readonly added: number;
   readonly removed: number;
-  /** In both, with at least one other value. */
   readonly changed: number;
   /** How many have another value, by column; columns without any are left out. */
   readonly columns: Readonly<Record<string, number>>;

@@ -63,7 +63,6 @@ const slugText = (text: string): string =>
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, "");
 
-/** 1, 1/2, 1/3, ...: exact in IEEE arithmetic, so the same everywhere. */
 const zipfWeights = (count: number): number[] => Array.from({ length: count }, (_, rank) => 1 / (rank + 1));
 
 /** For each slot the number of the value that owns it: in proportion to the weights, at least one slot each. */
@@ -89,7 +88,6 @@ interface Place {
   readonly weight: number;
 }
 
-/** About 10,000 cities in 200 countries, each country at least four. */
 function makePlaces(): Place[] {
   const countryWeights = zipfWeights(COUNTRIES.length);
   const sum = countryWeights.reduce((total, weight) => total + weight, 0);

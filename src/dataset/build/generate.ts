@@ -12,7 +12,6 @@ import { PERSON_FORMS } from "./normal-sql.ts";
 import { COMPANY_ENDS, COMPANY_HEADS, COMPANY_TAILS } from "./words.ts";
 
 export interface GenerateOptions {
-  /** 1..4,000,000,000. */
   readonly people: number;
   /** 0..4,294,967,295; the same people and seed give the same dataset on every machine. */
   readonly seed: number;
@@ -20,10 +19,7 @@ export interface GenerateOptions {
 
 export const companiesFor = (people: number): number => Math.max(1, Math.round(people / 7));
 
-/**
- * Fills the staged tables. A row is a pure function of its number and the seed in 32-bit integers: no floats, and not
- * DuckDB's `hash()`, which may change.
- */
+/** A row is a pure function of its number and the seed in 32-bit integers: no floats, and no `hash()` of DuckDB's. */
 export async function generateInto(connection: DuckDBConnection, options: GenerateOptions): Promise<void> {
   await createMacros(connection, options.seed);
   const pools = await createPools(connection);

@@ -15,7 +15,6 @@ const FORMATS: Readonly<Record<string, FileFormat>> = {
   json: "ndjson",
 };
 
-/** The files behind names and patterns, those of a pattern sorted. @throws InputError */
 export async function findFiles(
   connection: DuckDBConnection,
   names: readonly string[],
@@ -79,7 +78,6 @@ export interface FileColumn {
 
 const literalPath = (path: string): string => path.replace(/[*?[]/g, (character) => `[${character}]`);
 
-/** A FROM clause over a Parquet file, with `file_row_number` from 0. */
 export const parquetSql = (file: InputFile): string =>
   `read_parquet(${literal(literalPath(file.path))}, file_row_number = true)`;
 
@@ -99,7 +97,7 @@ export async function parquetColumns(connection: DuckDBConnection, file: InputFi
 }
 
 /**
- * DuckDB reads decimals of more than 38 digits as DOUBLE, and wrongly (1.5.6) where they are no multiple of 8 bytes.
+ * DuckDB (1.5.6) reads decimals of more than 38 digits as DOUBLE, and wrongly where they are no multiple of 8 bytes.
  */
 async function wideDecimals(connection: DuckDBConnection, file: InputFile): Promise<Map<string, string>> {
   const reader = await connection.runAndReadAll(

@@ -7,7 +7,7 @@ import { OTHER_NAMES } from "./column-names.ts";
 
 export type ImportKind = "people" | "companies";
 
-/** Our field -> the column that it is read from; null leaves the field out. Fields that are not named take the column of their own name. */
+/** Our field -> the column; null leaves it out. A field that is not named takes the column of its own name. */
 export type ColumnMap = Readonly<Record<string, string | null>>;
 
 /** How numbers with separators are written: `1,234.0` (en) or `1.234,0` (de). */
@@ -26,7 +26,6 @@ export const NO_MAP: ImportMap = { people: {}, companies: {}, values: {} };
 export const mappedFields = (kind: ImportKind): readonly string[] =>
   kind === "people" ? PERSON_FIELDS : COMPANY_FIELDS;
 
-/** One of these has to be there, else a row cannot be told from another. */
 export const fileIdentity = (kind: ImportKind): readonly string[] =>
   kind === "people"
     ? ["id", "network_url", "name", "first_name", "last_name"]
@@ -51,7 +50,7 @@ export const lenientFields = (kind: ImportKind): readonly string[] => [
 /** The column of a raw table with what of a lenient field can be used: a canonical address, a number, a time. */
 export const usableOf = (field: string): string => `usable_${field}`;
 
-/** Reads a map (docs/dataset.md), for people alone, or the other way round (`{"Job Title": "title"}`). @throws InputError */
+/** Also for people alone, or the other way round (`{"Job Title": "title"}`). @throws InputError */
 export function parseMap(text: string, source: string): ImportMap {
   let value: unknown;
   try {
@@ -158,7 +157,6 @@ export const plainName = (column: string): string =>
     .replace(/[^\p{L}\p{N}]+/gu, "_")
     .replace(/^_+|_+$/g, "");
 
-/** Tells whether a column's name means something: a field, another name of one, or a column of the map. */
 export function columnNames(kind: ImportKind, map: ColumnMap): (name: string) => boolean {
   const mapped = Object.values(map).filter((column) => column !== null);
   const known = new Set([
@@ -171,7 +169,6 @@ export function columnNames(kind: ImportKind, map: ColumnMap): (name: string) =>
 
 export type MappedColumns = ReadonlyMap<string, string>;
 
-/** What a file says about its columns. */
 export interface MappedHeader {
   readonly file: string;
   readonly names: readonly string[];
@@ -181,10 +178,7 @@ export interface MappedHeader {
   readonly nested: boolean;
 }
 
-/**
- * What the map says, else the column of the field's name. @throws InputError where a column is missing, several are
- * one field, or nothing identifies a row
- */
+/** @throws InputError where a column is missing, several are one field, or nothing identifies a row */
 export function findColumns(
   kind: ImportKind,
   map: ColumnMap,

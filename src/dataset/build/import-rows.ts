@@ -141,7 +141,6 @@ const trimmed = (field: string): string =>
   `CASE WHEN ${field} >= '!' AND NOT (suffix(${field}, ' ') OR suffix(${field}, e'\\n') OR suffix(${field}, e'\\r') OR suffix(${field}, e'\\t'))
     THEN ${field} ELSE nullif(trim(${field}, ${WHITE}), '') END`;
 
-/** What the map's values make of a cell. */
 function mapped(field: string, values: ImportMap["values"]): string {
   const cases = Object.entries(values[field] ?? {}).map(
     ([from, to]) => `WHEN ${literal(normalForm(from))} THEN ${to === null || to === "" ? "NULL" : literal(to)}`,
@@ -194,7 +193,6 @@ const rowKey = (kind: ImportKind, id = "coalesce(id, chr(30))"): string => {
 };
 const madeId = (kind: ImportKind, key: string): string => `'${kind === "people" ? "p" : "c"}' || left(md5(${key}), 20)`;
 
-/** In rows of the raw table that are refused: the field whose value is to blame, NULL where it is the row as a whole. */
 export function blamedSql(kind: ImportKind): string {
   const made = madeFrom(kind).map((field) => `WHEN id = ${madeId(kind, keyOf(field))} THEN '${field}'`);
   return `CASE WHEN reason <> 'duplicate_id' THEN wrong_field ${made.join(" ")}

@@ -20,7 +20,6 @@ import {
 import { blamedSql, checkedSql, csvRows, ndjsonRows, parquetRows } from "./import-rows.ts";
 import { MOST_EXAMPLES, type Reason, type RejectFile, type RejectPlace } from "./rejects.ts";
 
-/** Characters of a value that a reject names beside its row. */
 const MOST_OF_VALUE = 200;
 
 export interface FileReport {
@@ -28,9 +27,7 @@ export interface FileReport {
   readonly format: InputFile["format"];
   readonly rows: number;
   readonly encoding?: string;
-  /** Of CSV with more than one column. */
   readonly delimiter?: string;
-  /** Lines before the header: a title, `sep=`. */
   readonly skipped_lines?: number;
   /** Lines of NDJSON in which half a character became U+FFFD. */
   readonly repaired?: number;
@@ -42,7 +39,6 @@ export interface TableReport {
   readonly taken: number;
   readonly refused: number;
   readonly reasons: Readonly<Partial<Record<Reason, number>>>;
-  /** The first of those that are refused; all are in the reject file. */
   readonly examples: readonly RejectPlace[];
   readonly read: readonly FileReport[];
 }
@@ -51,7 +47,6 @@ export interface Staging {
   readonly connection: DuckDBConnection;
   readonly map: ImportMap;
   readonly scratch: string;
-  /** What relative paths are relative to. */
   readonly cwd: string;
   readonly text: TextOptions;
   readonly rejects: RejectFile;
@@ -104,10 +99,8 @@ export async function planFiles(staging: Staging, kind: ImportKind, names: reado
   return plans;
 }
 
-/** A file among those of its kind. */
 interface Turn {
   readonly kind: ImportKind;
-  /** Its number among them, from 0. */
   readonly index: number;
   readonly onBytes: (done: number) => void;
 }

@@ -23,7 +23,6 @@ const listSql = (values: readonly string[]): string => `[${values.map(literal).j
 const known = `list_position(${listSql(DEPARTMENTS.map(normalForm))}, normal_form(department))`;
 const departmentSql = `coalesce(list_extract(${listSql(DEPARTMENTS)}, ${known}), 'Other')`;
 
-/** @param most how many values are named */
 export async function departmentReport(connection: DuckDBConnection, most = 10): Promise<DepartmentReport> {
   const found = await connection.runAndReadAll(`SELECT department, people FROM
       (SELECT department, count(*) AS people FROM raw_people WHERE reason IS NULL GROUP BY 1)
@@ -45,8 +44,7 @@ const ZONE = " ?([+-](0[0-9]|1[0-8])(:?[0-5][0-9])?|[A-Za-z][A-Za-z0-9/_+-]*)";
 const fourDigits = (time: string): string => `CASE WHEN strlen(${time}) = 20 AND ${time} >= '0001' THEN ${time} END`;
 
 /**
- * A date, a timestamp (UTC without an offset), or an epoch in seconds or milliseconds. Never cast to a type with a
- * zone: DuckDB (1.5.6) takes the zone of the row before.
+ * A date, a timestamp or an epoch. Never cast to a type with a zone: DuckDB (1.5.6) takes the zone of the row before.
  */
 const timestampSql = `CASE WHEN regexp_full_match(updated_at, '${DAY}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z')
   THEN CASE WHEN TRY_CAST(updated_at AS TIMESTAMP) IS NOT NULL THEN ${fourDigits("updated_at")} END ELSE ${fourDigits(`strftime(coalesce(
@@ -56,7 +54,7 @@ const timestampSql = `CASE WHEN regexp_full_match(updated_at, '${DAY}T([01][0-9]
     WHEN regexp_full_match(updated_at, '${DAY}${TIME}${ZONE}') THEN TRY_CAST(TRY_CAST(updated_at AS TIMESTAMPTZ) AS TIMESTAMP) END
 ), '%Y-%m-%dT%H:%M:%SZ')`)} END`;
 
-/** A whole number from 0 to 9007199254740991, else NULL (docs/dataset.md, Values): what may be read two ways is left out. */
+/** From 0 to 9007199254740991, else NULL (docs/dataset.md, Values): what may be read two ways is left out. */
 function wholeSql(field: string, numbers: NumberStyle | undefined): string {
   const digits = (pattern: string, kept: string): string =>
     `WHEN regexp_full_match(${field}, '[+]?${pattern}') THEN regexp_replace(${kept}, '[^0-9]', '', 'g')`;
@@ -76,7 +74,7 @@ function wholeSql(field: string, numbers: NumberStyle | undefined): string {
   return `CASE WHEN regexp_full_match(${field}, '[0-9]{1,15}') THEN ${field}::BIGINT WHEN ${number} <= 9007199254740991 THEN ${number} END`;
 }
 
-/** By field: what of a value can be used, of those of which some cannot be: NULL for these. Computed once, while rows are read. */
+/** By lenient field: what of a value can be used, else NULL. Computed once, while rows are read. */
 export function usableSql(kind: ImportKind, numbers: NumberStyle | undefined): Readonly<Record<string, string>> {
   const usable: Record<string, string> = { updated_at: timestampSql };
   for (const [field, form] of Object.entries(ADDRESSES[kind])) usable[field] = `${form}(${field})`;
@@ -84,13 +82,12 @@ export function usableSql(kind: ImportKind, numbers: NumberStyle | undefined): R
   return usable;
 }
 
-/** Values that were left out because they cannot be used: an address without a host, a date that is none, `500+` for a number. */
+/** Values that cannot be used: an address without a host, a date that is none, `500+` for a number. */
 export interface ClearedReport {
   readonly values: number;
   readonly examples: readonly { readonly value: string; readonly rows: number }[];
 }
 
-/** @param most how many values of a field are named */
 export async function clearedReport(
   connection: DuckDBConnection,
   kind: ImportKind,
@@ -110,16 +107,12 @@ export async function clearedReport(
   return cleared;
 }
 
-/** The first word of a name and the rest, whatever white space is between them: U+3000 in Japanese, U+00A0 in French. */
+/** The first word of a name and the rest, whatever white space is between them: U+3000, U+00A0. */
 const NAME_PARTS = "'(?s)^[\\s\\p{Z}]*([^\\s\\p{Z}]+)[\\s\\p{Z}]*(.*?)[\\s\\p{Z}]*$'";
 
-/** Of the raw people: what tells why one is refused. */
 const REFUSALS = ["reason", "detail", "wrong_field", "text", "file", "line"];
 
-/**
- * `staged_people`, a view of the raw people that are taken, and `staged_companies`. What only reports want is
- * dropped.
- */
+/** `staged_people`, a view of the raw people that are taken, and `staged_companies`. */
 export async function typedTables(connection: DuckDBConnection): Promise<void> {
   await connection.run("DELETE FROM raw_people WHERE reason IS NOT NULL");
   const asWritten = lenientFields("people").filter((field) => ADDRESSES.people[field] !== "address_form");
@@ -158,7 +151,6 @@ export function typedSql(kind: ImportKind, more: readonly string[] = []): string
   const columns = mappedFields(kind).map((field) => {
     const special = SPECIAL[kind][field];
     if (special !== undefined) return `${special} AS ${field}`;
-    // An address stays as it is written.
     if (ADDRESSES[kind][field] === "address_form")
       return `CASE WHEN ${usableOf(field)} IS NOT NULL THEN ${field} END AS ${field}`;
     return lenient.includes(field) ? `${usableOf(field)} AS ${field}` : field;

@@ -21,10 +21,8 @@ import { RejectFile } from "./rejects.ts";
 
 export interface ImportInput extends TextOptions {
   readonly people: readonly string[];
-  /** Where there are none, companies are derived from people. */
   readonly companies: readonly string[];
   readonly map?: string;
-  /** What relative paths are relative to. */
   readonly cwd: string;
   /** Where refused rows go, as NDJSON; written only where there are any. */
   readonly rejects: string;
@@ -50,7 +48,7 @@ export class TooManyRefusedError extends Error {
 
 class DryRunEnd extends Error {}
 
-/** Replaces the dataset of a folder; the old one stays until the new one is whole. @throws InputError, TooManyRefusedError */
+/** The old dataset stays until the new one is whole. @throws InputError, TooManyRefusedError */
 export async function importDataset(input: ImportInput, options: BuildOptions): Promise<ImportReport> {
   const map = input.map === undefined ? NO_MAP : await readMap(input.map, input.cwd);
   const version = newVersion(options.now());

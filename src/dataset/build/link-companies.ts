@@ -11,7 +11,6 @@ SELECT (row_number() OVER (ORDER BY id) - 1)::UINTEGER AS seq, id, normal_form(n
 FROM (SELECT *, address_form(company_network_url) AS address FROM staged_companies) ORDER BY id`);
 }
 
-/** What a person of `staged_people` is linked to a company by. */
 export const LINK_KEY = `CASE WHEN company_address IS NOT NULL THEN 'address ' || company_address
   WHEN company_domain IS NOT NULL THEN 'domain ' || company_domain
   WHEN normal_form(company_name) IS NOT NULL THEN 'name ' || normal_form(company_name) END`;
@@ -57,7 +56,7 @@ export async function linkCompanies(connection: DuckDBConnection): Promise<void>
   await connection.run(`CREATE VIEW linked_people AS ${employerSql("staged_people")}`);
 }
 
-/** A query of these rows of `staged_people` as {@link linkCompanies} completes them, and the position of each one's company. */
+/** These rows of `staged_people` as {@link linkCompanies} completes them, and each one's company's position. */
 export const employerSql = (people: string): string => `SELECT s.* REPLACE (
     coalesce(s.company_name, k.name) AS company_name, coalesce(s.company_domain, k.domain) AS company_domain,
     CASE WHEN s.company_address IS NULL OR (NOT contains(s.company_address, '/') AND k.company_network_url IS NOT NULL)

@@ -4,7 +4,7 @@ import { literal } from "../duckdb.ts";
 
 type Range = readonly [first: number, last: number];
 
-/** Where the characters of names and headlines are; each one is tried. The last three have no case and no other form. */
+/** Where the characters of names and headlines are; each is tried. The last three have no case or other form. */
 const TRIED: readonly Range[] = [
   [0x21, 0x7e],
   [0xa1, 0x33ff],
@@ -17,13 +17,12 @@ const SIMPLE: readonly Range[] = [
   [0x4e00, 0x9fff],
   [0xac00, 0xd7a3],
 ];
-/** Neither white space nor part of another character. */
 const APART = "\u0001";
 const WHITE = /[\p{White_Space}\ufeff]/u;
 /** What may become one character with the one before it, or change places with the next. */
 const JOINS = /[\p{M}\u1100-\u11ff\ud7b0-\ud7ff]/u;
 
-// No pattern here ignores case: then the long s and the sign of Kelvin, which are other letters in normal form, would match too.
+// No pattern here ignores case: then the long s and the sign of Kelvin, which are other letters, would match.
 const BEFORE_HOST = "([hH][tT][tT][pP][sS]?://)?([wW][wW][wW][.])?";
 const ADDRESS = `${BEFORE_HOST}[A-Za-z0-9_.~-]+(/[A-Za-z0-9_.~-]+)+/?`;
 const DOMAIN = `${BEFORE_HOST}[A-Za-z0-9_-]+([.][A-Za-z0-9_-]+)+/?`;
@@ -37,10 +36,7 @@ const composedForm = (text: string): string =>
 export const PERSON_FORMS =
   "address_form(network_url) AS address, address_form(company_network_url) AS company_address";
 
-/**
- * Macros `normal_form`, `address_form`, `domain_form` and `slug_of`, which give what contract/normalise.ts gives,
- * NULL where nothing is left. Texts with characters that DuckDB treats otherwise go to JavaScript.
- */
+/** What contract/normalise.ts gives, as macros. Texts with characters that DuckDB treats otherwise go to JavaScript. */
 export async function addNormalForms(
   connection: DuckDBConnection,
   ...others: readonly DuckDBConnection[]
@@ -79,10 +75,7 @@ interface Classes {
 
 let known: Promise<Classes> | undefined;
 
-/**
- * Of `plain` texts the normal form is the lower case; those of `composed` ones have their parts put together around
- * it.
- */
+/** The normal form of `plain` texts is the lower case; those of `composed` ones have parts put together around it. */
 async function findClasses(connection: DuckDBConnection): Promise<Classes> {
   const reader = await connection.runAndReadAll(
     `SELECT i, c, lower(c), ${composedForm("c")} FROM (SELECT i, chr(i) AS c

@@ -10,15 +10,12 @@ const COLUMNS_A_PASS = 5;
 
 interface Coding {
   readonly column: string;
-  /** The different ones in rising order, texts by code point. */
   readonly values: readonly string[] | readonly number[];
-  /** By place: which of them, their number for none. */
   readonly codes: Codes;
 }
 
-/** Where people stand in public order. A place is the number of a staged row, a position that of a person in the dataset. */
+/** A place is the number of a staged row, a position that of a person in the dataset. */
 export interface PublicOrder {
-  /** Of each position. */
   readonly places: Uint32Array;
   /** How many places there are, those of rows that were refused among them. */
   readonly staged: number;
@@ -32,10 +29,7 @@ export interface Ordering {
   readonly signal: AbortSignal;
 }
 
-/**
- * Puts `staged_people` in public order by codes, so that neither texts nor records are moved, and writes the columns
- * of codes. Makes `positions`.
- */
+/** Sorts `staged_people` by codes, so that neither texts nor records are moved, and makes `positions`. */
 export async function orderPeople(ordering: Ordering): Promise<PublicOrder> {
   const { connection, people } = ordering;
   const staged = toNumber(await scalar(connection, "SELECT max(place) + 1 FROM staged_people"));
@@ -48,7 +42,6 @@ export async function orderPeople(ordering: Ordering): Promise<PublicOrder> {
   return { places, staged };
 }
 
-/** Writes the columns of codes that people are not sorted by. */
 export async function writeCodes(ordering: Ordering, { places, staged }: PublicOrder): Promise<void> {
   const others = FILTER_COLUMNS.filter((column) => !isPlaced(column) && !SORT_KEYS.some((key) => key === column));
   for (let from = 0; from < others.length; from += COLUMNS_A_PASS) {
@@ -95,7 +88,7 @@ async function tableOf(connection: DuckDBConnection, positions: Uint32Array): Pr
   );
 }
 
-/** By one key after another, the last one first: each keeps the order of those before it among people of one value. @returns by position */
+/** By one key after another, the last one first, each keeping the order before it. @returns by position */
 async function sortedPlaces(ordering: Ordering, keys: readonly Coding[]): Promise<Uint32Array> {
   const { people, signal } = ordering;
   let order = new Uint32Array(people);
@@ -168,7 +161,7 @@ async function codedPeople(ordering: Ordering, columns: readonly string[], place
   return codings.map(({ coding }) => coding);
 }
 
-/** The number of a person's text among the `different` ones as they are written, in SQL, and by this the code of its form. */
+/** The number of a person's text among the `different` ones, in SQL, and by this the code of its form. */
 async function textCodes(
   connection: DuckDBConnection,
   column: string,

@@ -3,10 +3,7 @@ import { open, rm } from "node:fs/promises";
 /** What is read at once: so short that its lines are near by when they are put in groups. */
 export const PIECE_BYTES = 2 ** 24;
 
-/**
- * Reads a file piece by piece into memory that is used again, and removes it. @param take told whether it is the last
- * piece; returns how many bytes it is done with
- */
+/** Reads a file piece by piece, and removes it. @param take returns how many bytes it is done with */
 export async function inPieces(
   path: string,
   firstRoom: Buffer<ArrayBuffer>,

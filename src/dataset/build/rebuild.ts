@@ -12,10 +12,7 @@ import { loadRecords, peopleOf } from "./records-table.ts";
 /** Nobody of the dataset is suppressed: it stays as it is. */
 class NothingToDo extends Error {}
 
-/**
- * Builds the current version again without whom it leaves out now; older ones are not kept. @returns undefined where
- * nobody had to go
- */
+/** Builds the current version without whom it leaves out now. @returns undefined where nobody had to go */
 export async function rebuildDataset(
   options: BuildOptions,
 ): Promise<{ readonly meta: DatasetMeta; readonly removed: number } | undefined> {

@@ -4,7 +4,6 @@ import { PERSON_FIELDS } from "../../shared/contract/records.ts";
 import { RECORDS_A_BLOCK } from "../embedded/blocks.ts";
 import { inPieces, PIECE_BYTES } from "./pieces.ts";
 
-/** Whole blocks; some 27 MB of records. */
 export const PEOPLE_A_PART = 1_920 * RECORDS_A_BLOCK;
 const NONE: Buffer<ArrayBuffer> = Buffer.alloc(0);
 const SPACE = 32;
@@ -19,10 +18,7 @@ interface Lines {
   readonly positions: Uint32Array;
 }
 
-/**
- * Stored records on their way to public order, through a file for each part of it: every record is written and read
- * once, whatever the memory.
- */
+/** Stored records on their way to public order, through a file for each part: each is written and read once. */
 export class RecordParts {
   readonly #folder: string;
   readonly #first: number;
@@ -78,8 +74,8 @@ export class RecordParts {
   }
 
   /**
-   * The records of each part in public order, a line feed behind each; the bytes are written over by the part after
-   * the next. @throws Error where a record is missing
+   * Each part in public order; its bytes are written over by the part after the next. @throws where a record is
+   * missing
    */
   async *inOrder(): AsyncGenerator<Buffer<ArrayBuffer>> {
     const rooms = [NONE, NONE, NONE];

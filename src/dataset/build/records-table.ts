@@ -15,7 +15,6 @@ const ROWS_AT_ONCE = 1_000;
 /** Records that lie in a file of their own for a moment: so much disk is needed beside the table, some 100 MB. */
 const ROWS_A_FILE = 200_000;
 
-/** All people of a row store in public order. @param onRead told how many were read */
 export async function* peopleOf(
   store: RecordStore,
   people: number,
@@ -31,7 +30,6 @@ export async function* peopleOf(
   }
 }
 
-/** Loads records into a new table with these columns. @returns how many */
 export async function loadRecords(
   connection: DuckDBConnection,
   scratch: string,

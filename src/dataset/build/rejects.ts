@@ -15,19 +15,15 @@ const REASONS = {
 } as const;
 export type Reason = keyof typeof REASONS;
 
-/** Refused rows that a report names by itself. */
 export const MOST_EXAMPLES = 5;
 
-/** Where a refused row is, and what of it is to blame. */
 export interface RejectPlace {
   readonly file: string;
   /** Where known: the line of the file, else the number of the row in it (the header is not counted). */
   readonly line?: number;
   readonly row_number?: number;
   readonly reason: Reason;
-  /** The column of the file, null where it is the row as a whole. */
   readonly column: string | null;
-  /** What is in that column, at most 200 characters of it. */
   readonly value: string | null;
   readonly detail: string;
 }
@@ -36,10 +32,7 @@ interface Reject extends RejectPlace {
   readonly row: unknown;
 }
 
-/**
- * The reject file: written in the dataset folder, where a crash leaves it to the next build, and moved to its place
- * whole.
- */
+/** Written in the dataset folder, where a crash leaves it to the next build, and moved to its place whole. */
 export class RejectFile {
   readonly #path: string;
   readonly #draft: string;
@@ -67,7 +60,6 @@ export class RejectFile {
   }
 
   async write(reject: Reject): Promise<void> {
-    // Other people's data: not for every user of the machine.
     this.#stream ??= createWriteStream(this.#draft, { mode: 0o600, flush: true });
     const stream = this.#stream;
     if (stream.errored) throw stream.errored;

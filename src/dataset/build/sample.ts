@@ -10,7 +10,6 @@ const SAMPLE_SEED = 20_260_101;
 export const SAMPLE_VERSION = "sample-1";
 
 export interface SampleOptions {
-  /** Wall clock in epoch milliseconds; only for the `created_at` of the folder. */
   readonly now?: () => number;
   readonly sleep?: (ms: number) => Promise<void>;
   readonly resources?: Resources;
@@ -18,7 +17,7 @@ export interface SampleOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Makes the sample where there is none; of several processes one builds, the others wait. @returns whether this call made it */
+/** Where there is none; of several processes one builds, the others wait. @returns whether this call made it */
 export async function ensureSample(datasetDir: string, options: SampleOptions = {}): Promise<boolean> {
   if (await hasDataset(datasetDir)) return false;
   const made = await buildDataset(

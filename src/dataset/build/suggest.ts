@@ -12,7 +12,6 @@ import { columnNames, type ImportKind, mappedFields, plainName } from "./import-
 export interface Suggestion {
   readonly file: string;
   readonly kind: ImportKind;
-  /** Our field -> the column of the file, or null where none is likely. */
   readonly map: Readonly<Record<string, string | null>>;
   /** Departments of the file that are none of the 20, and the nearest of these. */
   readonly values: { readonly department?: Readonly<Record<string, string>> };
@@ -25,7 +24,7 @@ const ROWS = 5;
 const LONGEST = 200;
 const LOOKED_AT = 500;
 
-/** Proposes a map from a file's header and first values, with its first five rows. @throws InputError where it cannot be read */
+/** From a file's header and first values, with its first five rows. @throws InputError */
 export async function suggestFor(
   name: string,
   cwd: string,

@@ -9,10 +9,9 @@ import type { RecordStore } from "../embedded/record-store.ts";
 import { PEOPLE_A_BLOCK } from "../embedded/scan.ts";
 import type { DatasetMeta } from "../layout.ts";
 
-/** People whose record is compared with what they are found by, evenly over the dataset. */
 const SAMPLE = 1_000;
 
-/** Recomputes what can be checked: sizes, order, columns, indexes, and records by sample. @returns a sentence for each breach */
+/** Sizes, order, columns, indexes, and records by sample. @returns a sentence for each breach */
 export async function verifyFiles(columns: StoredColumns, store: RecordStore, meta: DatasetMeta): Promise<string[]> {
   const breaches: string[] = [];
   const expect = (what: string, found: number, wanted: number): void => {
@@ -125,7 +124,6 @@ async function unlike(columns: StoredColumns, store: RecordStore, people: number
 const formOf = (column: string, own: unknown): unknown =>
   column !== "department" && typeof own === "string" ? normalForm(own) || null : (own ?? null);
 
-/** Whom an index does not have under what their record says. */
 async function notFound(
   store: RecordStore,
   index: RowIndex,

@@ -1,7 +1,6 @@
 import data from "./words.json" with { type: "json" };
 
-// What people and companies of a generated dataset are made of (words.json). Earlier entries are more frequent. A change there changes
-// every generated dataset: raise `SAMPLE_VERSION` with it.
+// Earlier entries are more frequent. A change in words.json changes every generated dataset: raise `SAMPLE_VERSION`.
 
 export interface NameWords {
   readonly first: string;
@@ -20,7 +19,6 @@ export interface Level {
   readonly pattern: string;
 }
 
-/** Titles by department and functional area, `|` between them. */
 export const ROLES: Readonly<Record<string, Readonly<Record<string, string>>>> = data.roles;
 /** How many people of 1,000 work in a department, in the order of {@link ROLES}. */
 export const DEPARTMENT_WEIGHTS: readonly number[] = data.departmentWeights;
@@ -33,10 +31,9 @@ export const INDUSTRIES: readonly string[] = data.industries;
 export const INTERESTS: readonly string[] = data.interests;
 export const SLOGANS: readonly string[] = data.slogans;
 export const SPECIALTIES: readonly string[] = data.specialties;
-/** By culture: first and last names (`display/ascii`), heads and tails of made-up surnames, heads and tails of places. */
+/** By culture: names (`display/ascii`), heads and tails of made-up surnames, heads and tails of places. */
 export const NAMES: ReadonlyMap<string, NameWords> = new Map(Object.entries(data.cultures));
 export const CULTURES: readonly string[] = [...NAMES.keys()];
-/** By falling size. */
 export const COUNTRIES = Object.entries(data.countries).map(([name, culture]) => ({ name, culture }));
 /** Real states and cities of the big countries, `State=City,City`; the rest of the places are made up. */
 export const REAL_PLACES: ReadonlyMap<string, string> = new Map(Object.entries(data.places));

@@ -20,7 +20,7 @@ export const PEOPLE_AT_ONCE = 245_760;
 
 const RECORD = packedSql(PERSON_FIELDS);
 
-/** Slug first, with what comes before it behind a character that it cannot hold: a bare slug is then a range of keys. */
+/** Slug first, the rest behind a character that it cannot hold: a bare slug is then a range of keys. */
 const addressKey = (slug: string, address: string): string =>
   `${slug} || '/' || left(${address}, length(${address}) - length(${slug}))`;
 
@@ -31,7 +31,7 @@ const COMPANY_KEYS: Readonly<Partial<Record<KeyIndex, string>>> = {
   company_address: addressKey("slug", "address"),
 };
 
-/** The people of a company without an address are found by its position. Only an employer wants the join with companies. */
+/** The people of a company without an address are found by its position, which wants the join. */
 const PERSON_KEYS: Readonly<Record<RowIndex, readonly [key: string, table: string]>> = {
   name: ["normal_form(name)", "staged_people"],
   headline: ["normal_form(headline)", "staged_people"],
@@ -42,7 +42,6 @@ const PERSON_KEYS: Readonly<Record<RowIndex, readonly [key: string, table: strin
   ],
 };
 
-/** Where the texts of a table are written for a moment, on their way from DuckDB. */
 export interface RecordsOutput {
   readonly connection: DuckDBConnection;
   readonly writer: RecordWriter;
@@ -62,18 +61,11 @@ export async function writeCompanies(writing: RecordsOutput): Promise<void> {
   }
 }
 
-/**
- * Many people are written in rounds, so that not all of their records lie on the disk at once. A round costs a look
- * at every place.
- */
+/** Many people are written in rounds, so that not all of their records lie on the disk at once. */
 const FILES_A_ROUND = 10;
 const MOST_ROUNDS = 4;
 
-/**
- * Records in public order.
- * @param peopleAtOnce of how many people records lie in one file before they are put in order
- * @param onDone told how many are written
- */
+/** @param peopleAtOnce of how many people records lie in one file before they are put in order */
 export async function writeRecords(
   writing: RecordsOutput,
   { places: { length: people }, staged }: PublicOrder,
@@ -95,7 +87,7 @@ export async function writeRecords(
   });
 }
 
-/** Gives `prepare` what begins a work once the one before has ended. None is at work any more when this ends or throws. */
+/** Gives `prepare` what begins a work once the one before has ended. None is at work when this ends or throws. */
 async function following(
   prepare: (next: (work: () => Promise<unknown>) => Promise<void>) => Promise<void>,
 ): Promise<void> {
@@ -115,7 +107,6 @@ async function following(
 /** Positions that are written together, and how many staged rows are looked through for them at once. */
 interface Round {
   readonly from: number;
-  /** The first that is no longer of them. */
   readonly to: number;
   readonly staged: number;
   readonly placesAtOnce: number;
@@ -156,7 +147,7 @@ async function packRecords(
   });
 }
 
-/** What people are looked up by, in the order of each of these indexes, and the orders of the people that go with two of them. */
+/** The keys of these indexes in order, and the orders of the people that go with two of them. */
 export async function writePeopleKeys(
   writing: RecordsOutput,
   columns: ColumnWriter,
@@ -178,7 +169,6 @@ export async function writePeopleKeys(
   }
 }
 
-/** Evenly over a table, in the order of its numbers. */
 async function samplesOf(connection: DuckDBConnection, text: string, table: string, number: string): Promise<string[]> {
   const reader = await connection.runAndReadAll(`SELECT ${text} FROM ${table}
     WHERE ${number} % (SELECT greatest(1, count(*) // ${SAMPLES}) FROM ${table}) = 0 ORDER BY ${number}`);

@@ -2,7 +2,7 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import type { DatasetInfo } from "../engine.ts";
 import { pointerTable, type Topology } from "./schema.ts";
 
-/** Settings that keep every answer exact: with `skip_unavailable_shards` a shard that is down would make a count smaller. */
+/** Exact answers: with `skip_unavailable_shards` a shard that is down would make a count smaller. */
 export const EXACT = {
   skip_unavailable_shards: 0,
   fallback_to_stale_replicas_for_distributed_queries: 0,
@@ -13,11 +13,9 @@ export const EXACT = {
 
 /** What is served: a version that was imported, without whom it leaves out since. */
 export interface Active {
-  /** Its version is another one with everybody who is left out, so that nothing that was counted before is taken for it. */
+  /** Its version is another with everybody who is left out, so that no count from before is taken for it. */
   readonly info: DatasetInfo;
-  /** The version of the tables. */
   readonly version: string;
-  /** How many people were imported. */
   readonly stored: number;
   /** A condition on row numbers that holds of those who are not left out; "" where everybody is shown. */
   readonly shown: string;

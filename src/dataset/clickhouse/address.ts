@@ -12,7 +12,7 @@ export interface ClickHouseAddress {
 const FORM =
   "clickhouse://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]...]/DATABASE[?cluster=NAME][&replicated=true][&tls=true]";
 
-/** Reads `clickhouse://...`; the password may come from the environment, where no process list shows it. @throws Error with the form */
+/** The password may come from the environment, where no process list shows it. @throws Error with the form */
 export function parseClickHouseAddress(text: string, password = ""): ClickHouseAddress {
   const match = /^clickhouse:\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^/?]+)(?:\/([^?]*))?(?:\?(.*))?$/.exec(text);
   if (match === null) throw new Error(`not a ClickHouse address; the form is ${FORM}`);

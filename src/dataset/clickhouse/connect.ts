@@ -3,7 +3,6 @@ import { parseClickHouseAddress } from "./address.ts";
 import { LITERAL_TEST, MODERN, type ServerDialect } from "./dialect.ts";
 import type { Topology } from "./schema.ts";
 
-/** No server of the address answers, or one failed on the way. */
 export class DatasetUnavailableError extends Error {
   override readonly name = "DatasetUnavailableError";
 }
@@ -15,10 +14,7 @@ export interface ClickHouseServers {
   readonly dialect: ServerDialect;
 }
 
-/**
- * The first server that answers is the one that is asked. @param timeoutMs for one answer; a statement of a load takes longer than a call
- * @throws Error for a bad address, DatasetUnavailableError where none answers
- */
+/** @param timeoutMs for one answer. @throws Error for a bad address, DatasetUnavailableError where none answers */
 export async function connectClickHouse(
   address: string,
   password = "",

@@ -22,12 +22,10 @@ import { rendered, type ServerDialect, type Statement } from "./dialect.ts";
 import { type Topology, tablesOf } from "./schema.ts";
 import { and, whereOf } from "./where.ts";
 
-/** A check reads every row. */
 const VERIFY_MS = 3_600_000;
 const SPILL_BYTES = "2000000000";
 
 const SEGMENT_BYTES = 64 * 2 ** 20;
-/** ClickHouse's number of an error. */
 const TIMEOUT_EXCEEDED = "159";
 
 export interface ClickHouseEngineOptions {
@@ -108,7 +106,6 @@ export class ClickHouseEngine implements Engine {
 
   async company(lookup: CompanyLookup): Promise<FoundCompany | undefined> {
     const { by, value } = lookup;
-    // Missing text is ''.
     if (value === "") return undefined;
     if (by !== "company_network_url") return this.#company(by, value);
     if (isSlug(value)) return this.#company("slug", value);
@@ -235,7 +232,6 @@ export class ClickHouseEngine implements Engine {
     return { rids, total };
   }
 
-  /** Reads every row number of the segment up to the page. */
   async #ridsAt(where: Statement, offset: number, limit: number): Promise<readonly number[]> {
     const rows = await this.#rows({
       sql: `SELECT rid FROM ${this.#people}${where.sql} ORDER BY rid LIMIT {limit:UInt32} OFFSET {offset:UInt64}`,

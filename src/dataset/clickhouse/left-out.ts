@@ -9,7 +9,6 @@ import { type ClickHouseServers, connectClickHouse } from "./connect.ts";
 import { LoadServers } from "./load/servers.ts";
 import { dropTables, leftOutTable, tablesOf } from "./schema.ts";
 
-/** A statement that looks through everybody, or takes rows away. */
 const STATEMENT_MS = 3_600_000;
 const NAMES_AT_ONCE = 200;
 const ROWS_AT_ONCE = 10_000;
@@ -23,7 +22,7 @@ interface Pointer {
   readonly companies: number;
 }
 
-/** The people of the version that servers serve, to leave some of them out. Done again, or cut off and done again, it is the same. */
+/** Leaves some of the people out that servers serve. Done again, or cut off and done again, it is the same. */
 export class ServedPeople {
   readonly #servers: LoadServers;
   readonly #sleep: (ms: number) => Promise<void>;
@@ -47,14 +46,13 @@ export class ServedPeople {
     return new ServedPeople(await connectClickHouse(address, password, STATEMENT_MS), sleep, signal);
   }
 
-  /** The records of everybody who is stored under one of the names, left out already or not. @throws NoDatasetError where nothing is stored */
+  /** Records under one of the names, left out already or not. @throws NoDatasetError where nothing is stored */
   async records(names: readonly SuppressedName[]): Promise<readonly string[]> {
     return [...(await this.#find((await this.#latest()).version, names)).values()];
   }
 
   /**
-   * Leaves them out of every answer from its end on. @returns how many were not left out before, and the version then
-   * @throws NoDatasetError where nothing is stored, DatasetUnavailableError where a server fails
+   * @returns how many were not left out before, and the version then. @throws NoDatasetError, DatasetUnavailableError
    */
   async leaveOut(names: readonly SuppressedName[]): Promise<{ readonly removed: number; readonly version: string }> {
     const servers = this.#servers;
@@ -77,7 +75,7 @@ export class ServedPeople {
     }
   }
 
-  /** Takes the rows of people who are left out off the servers' tables, and every version before. @param names of them */
+  /** Takes the rows of people who are left out off the servers' tables, and every version before. */
   async erase(names: readonly SuppressedName[]): Promise<void> {
     const servers = this.#servers;
     const { version } = await this.#latest();
@@ -112,7 +110,6 @@ export class ServedPeople {
     return latest;
   }
 
-  /** Row numbers and records. */
   async #find(version: string, names: readonly SuppressedName[]): Promise<ReadonlyMap<number, string>> {
     const found = new Map<number, string>();
     const key = randomBytes(32);
@@ -132,7 +129,7 @@ export class ServedPeople {
       const conditions = [
         ...(params.ids.length > 0 ? ["id IN {ids:Array(String)}"] : []),
         ...(params.slugs.length > 0 ? ["network_slug IN {slugs:Array(String)}"] : []),
-        // No column has it. What is escaped or not plain ASCII may be the same domain in other characters, and is looked at here.
+        // No column has it. What is escaped or not plain ASCII may be the same domain, and is looked at here.
         ...domains.map((_, index) => `positionCaseInsensitive(record, {d${index}:String}) > 0`),
         ...(domains.length > 0 ? [`match(record, '(?i)"company_domain":"[^"]*([^"!-~]|%|xn--)')`] : []),
       ];
@@ -152,7 +149,6 @@ export class ServedPeople {
     return found;
   }
 
-  /** Whom any server leaves out at a step. */
   async #step(version: string, step: number): Promise<Set<number>> {
     const all = new Set<number>();
     for (const client of this.#servers.clients) for (const rid of await this.#held(version, step, client)) all.add(rid);

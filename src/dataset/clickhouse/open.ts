@@ -5,7 +5,6 @@ import { activeDataset } from "./active.ts";
 import { closeAll, connectClickHouse } from "./connect.ts";
 import { ClickHouseEngine } from "./engine.ts";
 
-/** The engine over the dataset version that was activated last. It stays on that version. */
 export async function openClickHouse(address: string, password = ""): Promise<Engine> {
   const { clients, topology, dialect } = await connectClickHouse(address, password);
   const [client, ...others] = clients;

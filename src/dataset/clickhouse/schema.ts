@@ -20,10 +20,7 @@ export const pointerTable = (topology: Topology): string =>
   `CREATE TABLE IF NOT EXISTS ${topology.database}.headcount_datasets
   (version String, activated UInt64, people UInt64, companies UInt64) ENGINE = MergeTree() ORDER BY activated`;
 
-/**
- * Whom a version is served without, by row number. Each step has them all, and counts once a pointer has its number
- * as `activated`.
- */
+/** Whom a version is served without. A step has them all, and counts once a pointer has its number as `activated`. */
 export const leftOutTable = (topology: Topology): string =>
   `CREATE TABLE IF NOT EXISTS ${topology.database}.headcount_left_out
   (version String, step UInt64, rid UInt64) ENGINE = MergeTree() ORDER BY (version, step, rid)`;
@@ -89,7 +86,6 @@ export function dropTable(name: string, topology: Topology): readonly string[] {
 }
 
 export interface StorageOptions {
-  /** What a row's shard is told by. Default: its id. */
   readonly shardBy?: string;
   readonly partitionBy?: string;
   /** Of the table that holds the rows: `name = value, ...`. */

@@ -7,7 +7,6 @@ export const RECORDS_A_BLOCK = 32;
 const DICTIONARY_BYTES = 16_384;
 const CHECKSUM_BYTES = 4;
 
-/** Blocks one after another, and where each ends. */
 export interface Pieces {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly ends: readonly number[];

@@ -6,10 +6,10 @@ import { type Dictionary, NumberDictionary, TextDictionary } from "./dictionary.
 import type { Codes } from "./scan.ts";
 
 /*
- * columns.bin, little-endian: arrays at multiples of 8, then a header (JSON), its CRC-32 (u32), its length (u32) and the magic (8 bytes).
- * A column's dictionary holds its values in rising order, so that a beginning or a range is a range of codes; a missing value has the
- * code after the last. There is a code for each person, in public order, the least and the greatest of each block of people, and for each
- * code how many people have one before it. An order holds the people by a long text, as the row store's index of it has them.
+ * columns.bin, little-endian: arrays at multiples of 8, a header (JSON), its CRC-32 (u32), its length (u32), the magic.
+ * A dictionary holds values in rising order; a missing value has the code after the last. There is a code for each
+ * person, in public order, the least and the greatest of each block of people, and for each code how many people have
+ * one before it. An order holds the people by a long text, as the row store's index of it has them.
  */
 
 export const MAGIC = "hccolum1";
@@ -19,20 +19,15 @@ export const COLUMNS_TAIL = 16;
 const READ_AT_ONCE = 2 ** 20;
 
 export interface ByteSpan {
-  /** From the beginning of the file, in bytes. */
   readonly at: number;
   readonly bytes: number;
   readonly crc: number;
 }
 
 export interface ColumnHeader {
-  /** Different values. */
   readonly size: number;
-  /** Bytes of a code. */
   readonly width: 1 | 2 | 4;
-  /** Whole numbers as 64-bit floats. */
   readonly numbers?: ByteSpan;
-  /** Where each text begins, and where the last ends. */
   readonly starts?: ByteSpan;
   readonly texts?: ByteSpan;
   /** How many people have a code below each, and all people at the end. */
@@ -50,22 +45,18 @@ export interface ColumnFileHeader {
 
 export interface StoredColumn {
   readonly dictionary: Dictionary;
-  /** How many people have a code below each, and all people at the end. */
   readonly before: Uint32Array;
   readonly codes: Codes;
   readonly least: Codes;
   readonly most: Codes;
 }
 
-/** The columns of the people, in memory that threads share. */
 export interface StoredColumns {
-  /** In the order of the file. */
   readonly byName: ReadonlyMap<string, StoredColumn>;
-  /** People who have the text, in its order; by position where they have the same. */
   readonly orders: Readonly<Record<PlacedColumn, Uint32Array>>;
 }
 
-/** Reads all of the file without holding the event loop, and holds it against its checksums. @throws DatasetDamagedError */
+/** Reads it without holding the event loop, against its checksums. @throws DatasetDamagedError */
 export async function readColumns(path: string, people: number): Promise<StoredColumns> {
   const file = await open(path);
   try {
@@ -95,7 +86,6 @@ export async function readColumns(path: string, people: number): Promise<StoredC
   }
 }
 
-/** Undefined where the file is not whole. */
 async function headerOf(file: FileHandle): Promise<ColumnFileHeader | undefined> {
   const { size } = await file.stat();
   const tail = Buffer.alloc(COLUMNS_TAIL);

@@ -10,7 +10,6 @@ export function codesFor(size: number, people: number): Codes {
   return size < 2 ** 16 ? new Uint16Array(people) : new Uint32Array(people);
 }
 
-/** The least and the greatest code of a block of people. */
 export function edgesOf(codes: Codes, block: number): [least: number, most: number] {
   const end = Math.min(codes.length, (block + 1) * PEOPLE_A_BLOCK);
   let least = Number.POSITIVE_INFINITY;
@@ -40,7 +39,7 @@ export class ColumnWriter {
     return new ColumnWriter(await open(path, "wx"), people);
   }
 
-  /** @param values in rising order, texts by code point. @param codes a value's place among them for each person, their number for none */
+  /** @param values in rising order, texts by code point. @param codes a value's place among them by person */
   async add(column: string, values: readonly string[] | readonly number[], codes: Codes): Promise<void> {
     const size = values.length;
     const before = new Uint32Array(size + 2);
@@ -83,7 +82,6 @@ export class ColumnWriter {
     await this.#file.close();
   }
 
-  /** Nothing is of use any more. */
   abandon(): Promise<void> {
     return this.#file.close();
   }

@@ -23,7 +23,6 @@ import { HeldThreads } from "./scan-threads.ts";
 import { PeopleSelection } from "./selection.ts";
 
 export interface EmbeddedEngineOptions {
-  /** How many threads look through the people. */
   readonly resources?: Resources;
   readonly segmentBytes?: number;
   /** A search of all people that takes longer is given up with OutOfTimeError. Default 30 s. */

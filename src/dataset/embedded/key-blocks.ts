@@ -1,34 +1,27 @@
 /*
- * Sorted keys, each with the position of a person or a company, in blocks. A block: how many entries (1 byte), their positions (4 bytes
- * each, little-endian), then each key as three LEB128 numbers (bytes shared with the key before at its beginning, at its end, and bytes
- * between) and the bytes between. Addresses share both their beginning and their end.
+ * Sorted keys, each with the position of a person or a company, in blocks: how many entries (1 byte), their positions
+ * (4 bytes each, little-endian), then each key as three LEB128 numbers (bytes shared with the key before at its
+ * beginning, at its end, and bytes between) and the bytes between. Addresses share both ends.
  */
 
-/** Look-ups read one block, so few entries are quick; the key that leads a block is stored once more, so many are small. */
+/** Look-ups read one block, so few entries are quick; the key that leads a block is stored once more. */
 export const KEYS_A_BLOCK = 64;
 
-/** Long texts are packed on top (14 bytes each in place of 55): the others are looked up by the thousand, in microseconds. */
+/** Long texts are packed on top (14 bytes each in place of 55): the others are looked up by the thousand. */
 export const isPacked = (index: string): index is "headline" => index === "headline";
 
-/** A line of what {@link keyBlocks} takes, in SQL: the position, how many bytes the key has, and the key, which may hold anything. */
+/** A line for {@link keyBlocks}, in SQL: the position, how many bytes the key has, and the key. */
 export const keyLineSql = (key: string, rid: string): string => `concat(${rid}, ' ', strlen(${key}), ' ', ${key})`;
 
 export interface KeyBlocks {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Where each block ends. */
   readonly ends: readonly number[];
-  /** By block: the first key. */
   readonly firsts: readonly string[];
-  /** Of each entry. */
   readonly rids: readonly number[];
-  /** Bytes of the lines that are in these blocks. */
   readonly taken: number;
 }
 
-/**
- * Blocks of these lines, each of the form of {@link keyLineSql} with a line feed, sorted by the bytes of the keys.
- * @param isLast more do not follow: else what fills no block is left
- */
+/** Lines as {@link keyLineSql} makes them, sorted by key. @param isLast else what fills no block is left */
 export function keyBlocks(lines: Buffer, isLast: boolean): KeyBlocks {
   const firsts: string[] = [];
   const rids: number[] = [];
@@ -51,7 +44,6 @@ export function keyBlocks(lines: Buffer, isLast: boolean): KeyBlocks {
     while (at < lines.length && own.length < KEYS_A_BLOCK) {
       const rid = number();
       const length = number();
-      // The rest of it is not here.
       if (at + length >= lines.length) break;
       own.push(rid);
       if (own.length === 1) first = lines.toString("utf8", at, at + length);
@@ -92,7 +84,6 @@ class ByteWriter {
     this.bytes = Buffer.allocUnsafeSlow(size);
   }
 
-  /** Leaves so many bytes for later. */
   reserve(bytes: number): void {
     const wanted = this.length + bytes;
     if (wanted > this.bytes.length) {
@@ -132,7 +123,6 @@ class ByteWriter {
   }
 }
 
-/** The positions of a block, from one entry to before another. */
 export function ridsOf(block: Buffer, from = 0, before = block[0] ?? 0): number[] {
   const rids: number[] = [];
   for (let index = from; index < before; index++) rids.push(block.readUInt32LE(1 + 4 * index));
@@ -140,9 +130,7 @@ export function ridsOf(block: Buffer, from = 0, before = block[0] ?? 0): number[
 }
 
 export interface EntrySpan {
-  /** Entries below the key. */
   readonly below: number;
-  /** Those and the ones that are the key. */
   readonly upTo: number;
   readonly size: number;
 }

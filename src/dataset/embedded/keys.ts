@@ -1,9 +1,6 @@
 import type { Address } from "../../shared/contract/conditions.ts";
 
-/**
- * Where an address stands in the index of addresses, or all with a slug: it holds no `/` and leads the key, so that a
- * bare one is a range.
- */
+/** The slug holds no `/` and leads the key, so that a bare one is a range. */
 export function addressKeys(addresses: readonly Address[]): KeyList {
   // "0" comes right after "/".
   const values = addresses.map(({ slug, address }) =>

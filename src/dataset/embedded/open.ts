@@ -6,7 +6,7 @@ import { EmbeddedEngine, type EmbeddedEngineOptions } from "./engine.ts";
 
 export type OpenOptions = EmbeddedEngineOptions;
 
-/** Opens the current dataset of a folder (a path or `file:` URL), read-only, and stays on its version. @throws NoDatasetError */
+/** A folder (a path or `file:` URL), read-only; stays on its version. @throws NoDatasetError */
 export async function openDataset(dataset: string | URL, options: OpenOptions = {}): Promise<Engine> {
   const datasetDir = typeof dataset === "string" ? dataset : fileURLToPath(dataset);
   let failure: unknown;

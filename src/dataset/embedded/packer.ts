@@ -30,7 +30,6 @@ export class BlockPacker {
     );
   }
 
-  /** Each of these blocks packed, in their order, as they become ready. */
   async *pack(blocks: Pieces, options: ZlibOptions): AsyncGenerator<Pieces> {
     const { bytes, ends } = blocks;
     // A thread takes as long to start as these take to pack.

@@ -20,7 +20,6 @@ const KEPT_BYTES = 4 * 2 ** 20;
 
 interface LeadingBlock {
   readonly number: number;
-  /** Undefined where the index is empty. */
   readonly block: Buffer | undefined;
 }
 
@@ -38,7 +37,7 @@ export interface StoredCompany extends FoundCompany {
   readonly address: string | undefined;
 }
 
-/** Reads `records.db`. Every call is a few look-ups of blocks, on this thread while they are quick: see {@link RowReader}. */
+/** Every call is a few look-ups of blocks, on this thread while they are quick: see {@link RowReader}. */
 export class RecordStore {
   readonly #rows: RowReader;
   readonly #path: string;
@@ -49,7 +48,6 @@ export class RecordStore {
     sizeCalculation: ({ bytes }) => bytes.buffer.byteLength,
   });
 
-  /** @throws DatasetDamagedError */
   constructor(folder: string, options: RowReaderOptions = {}) {
     this.#path = join(folder, FILES.records);
     this.#rows = new RowReader(this.#path, options);
@@ -62,7 +60,7 @@ export class RecordStore {
     this.#sizes = new Map(sizes.map(({ name, entries }) => [name, Number(entries)]));
   }
 
-  /** The records at these positions, in this order. @throws Error where one is missing, DatasetDamagedError where its block is */
+  /** In the order of the positions. @throws Error where one is missing, DatasetDamagedError */
   async people(rids: Uint32Array): Promise<Buffer[]> {
     return PEOPLE.json(await this.#records("people", rids));
   }
@@ -138,7 +136,6 @@ export class RecordStore {
     };
   }
 
-  /** Every company in the order of ids, as JSON text. For building and comparing datasets. */
   async *companies(): AsyncGenerator<string> {
     const companies = this.rows("companies");
     for (let start = 0; start < companies; start += RECORDS_A_BLOCK) {
@@ -167,7 +164,6 @@ export class RecordStore {
     }
   }
 
-  /** The positions of the entries from one to before another. */
   async *#entries(index: KeyIndex, from: number, before: number): AsyncGenerator<readonly number[]> {
     const end = Math.ceil(before / KEYS_A_BLOCK);
     for (let start = Math.floor(from / KEYS_A_BLOCK); start < end; start += BLOCKS_AT_ONCE) {
@@ -180,7 +176,7 @@ export class RecordStore {
     }
   }
 
-  /** Which entries, counted from 0 in the order of the index, have each of these keys: from the first to before the second. */
+  /** Which entries, counted from 0 in the order of the index, have each key: from the first to before the second. */
   async spans(index: RowIndex, keys: KeyList["values"]): Promise<(readonly [number, number])[]> {
     const spans: (readonly [number, number])[] = [];
     for (let start = 0; start < keys.length; start += KEYS_AT_ONCE) {
@@ -223,7 +219,6 @@ export class RecordStore {
     return spans;
   }
 
-  /** For each key the block in which it is, if anywhere. */
   async #leading(index: KeyIndex, keys: readonly string[]): Promise<readonly LeadingBlock[]> {
     if (keys.length <= FEW_KEYS) return Promise.all(keys.map((key) => this.#leadingOne(index, "<", key)));
     const leading = await this.#rows.all(
@@ -246,7 +241,6 @@ export class RecordStore {
     return { number, block: row && this.#open(`by_${index}`, number, row.data) };
   }
 
-  /** Entries below a key (or up to it). */
   async #countBelow(index: KeyIndex, below: "<" | "<=", key: string): Promise<number> {
     const { block, number } = await this.#leadingOne(index, below, key);
     if (!block) return 0;

@@ -16,10 +16,7 @@ const NONE = Buffer.alloc(0);
 const LINE_FEED = 10;
 const SEPARATOR_BYTE = RECORD_SEPARATOR.charCodeAt(0);
 
-/**
- * Writes `records.db`. People and companies come in the order of their positions, keys in theirs, all but the last
- * part of a table in whole blocks.
- */
+/** Rows come in the order of their positions, keys in theirs, all but the last part of a table in whole blocks. */
 export class RecordWriter {
   readonly #db: DatabaseSyncInstance;
   readonly #inserts: Readonly<Record<string, StatementSyncInstance>>;
@@ -28,7 +25,6 @@ export class RecordWriter {
   readonly #entries = new Map<string, number>();
   readonly #packer: BlockPacker;
 
-  /** @param threads how many pack */
   constructor(folder: string, threads: number) {
     this.#packer = new BlockPacker(threads);
     this.#db = new DatabaseSync(join(folder, FILES.records));
@@ -52,11 +48,7 @@ export class RecordWriter {
     return [...inserts, [`first_${name}`, this.#db.prepare(`INSERT INTO first_${name} VALUES (?, ?)`)]];
   }
 
-  /**
-   * @param lines stored records, a line feed behind each; spoiled
-   * @param isLast more do not follow: else what fills no block is left
-   * @returns how many are written, and their bytes
-   */
+  /** @param lines stored records, a line feed behind each; spoiled @param isLast else what fills no block is left */
   async addRecords(
     table: "people" | "companies",
     lines: Buffer<ArrayBuffer>,
@@ -81,7 +73,6 @@ export class RecordWriter {
     return { count, taken: start };
   }
 
-  /** @param lines as {@link keyBlocks} takes them */
   async addKeys(index: KeyIndex, lines: Buffer, isLast: boolean): Promise<Pick<KeyBlocks, "rids" | "taken">> {
     const table = `by_${index}`;
     const { firsts, rids, taken, ...blocks } = keyBlocks(lines, isLast);
@@ -127,7 +118,6 @@ export class RecordWriter {
     await this.#packer.close();
   }
 
-  /** Nothing is of use any more. */
   async abandon(): Promise<void> {
     await this.stop();
     this.#db.close();

@@ -1,6 +1,6 @@
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../shared/contract/records.ts";
 
-/** Between the values of a stored record, and between records. JSON contains neither; without field names a record is half the size. */
+/** Between values, and between records: JSON has neither. Without field names a record is half the size. */
 const SEPARATOR = 0x1f;
 export const RECORD_SEPARATOR = "\x1e";
 const END = 0x1e;
@@ -24,7 +24,6 @@ const WORD = 4;
 
 const viewOf = ({ buffer, byteLength, byteOffset }: Buffer): DataView => new DataView(buffer, byteOffset, byteLength);
 
-/** Records as they are stored, unpacked. */
 export interface Block {
   readonly bytes: DataView;
   /** The last record once more, with room behind it to read four bytes at a time. */
@@ -41,7 +40,6 @@ export function blockOf(data: Buffer): Block {
   return { bytes: viewOf(data), last: viewOf(Buffer.concat([last, Buffer.alloc(WORD, END)])), starts };
 }
 
-/** One of the records of a block. */
 export interface Stored {
   readonly block: Block;
   readonly place: number;
@@ -60,14 +58,12 @@ const DESK_BYTES = 2 ** 18;
 let desk = viewOf(Buffer.allocUnsafeSlow(DESK_BYTES));
 let taken = 0;
 
-/** The form of the records of one kind. */
 class RecordForm {
   readonly #fields: number;
   readonly #places: ReadonlyMap<string, number>;
   /** What stands before each value, in rows of as many words: its length, its words, and these. */
   readonly #openings: DataView;
   readonly #row: number;
-  /** All of them, and the brace. */
   readonly #around: number;
   /** By place: of which values the one that lies there is made where it is empty. */
   readonly #derived: readonly (Derivation | undefined)[];
@@ -103,7 +99,7 @@ class RecordForm {
     return records.map((record) => this.#joined(record));
   }
 
-  /** The values of a record by field, each parsed when it is asked for; null where it has none. @throws Error where it is damaged */
+  /** The values of a record by field, each parsed when it is asked for. @throws Error where it is damaged */
   fields(record: Stored): (field: string) => unknown {
     this.#makeRoom([record]);
     const json = this.#joined(record);
@@ -191,7 +187,6 @@ class RecordForm {
   }
 }
 
-/** @returns where it ends on the desk */
 function copied(source: DataView, begin: number, end: number, start: number): number {
   let at = start;
   for (let index = begin; index < end; index++) desk.setUint8(at++, source.getUint8(index));

@@ -34,8 +34,8 @@ const folderPlace = (datasetDir: string, options: OpenOptions): DatasetPlace => 
 });
 
 /**
- * Follows a dataset: the first call `everyMs` after the last look opens a new version. Calls on the old one end on it, then it is closed. Who
- * needs several calls on one version compares `info().version` before and after.
+ * The first call `everyMs` after the last look opens a new version. Calls on the old one end on it; then it is
+ * closed.
  */
 export class ReloadingEngine implements Engine {
   readonly #place: DatasetPlace;

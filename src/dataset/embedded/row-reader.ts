@@ -8,7 +8,6 @@ type Row = Readonly<Record<string, unknown>>;
 export interface RowReaderOptions {
   /** A read that takes longer waited for the disk, in milliseconds. Default 1. */
   readonly slowMs?: number | undefined;
-  /** A clock in milliseconds; only differences count. */
   readonly monotonic?: (() => number) | undefined;
   /** How much this process has read from a disk so far, in any unit. */
   readonly diskReads?: (() => number) | undefined;
@@ -19,9 +18,8 @@ const SLOW_MS = 1;
 /** Quick reads of the other thread before this one reads again; doubled each time that this was too soon. */
 export const QUICK_BEFORE_RETURN = 256;
 const MOST_BEFORE_RETURN = 2 ** 16;
-/** Reads on this thread after which what was too soon before is forgotten. */
 const FORGOTTEN_AFTER = 4_096;
-/** The most that SQLite maps, 2 GiB. What is not mapped is copied 32 KB at a time: a thousand look-ups take 8 ms more. */
+/** SQLite maps at most 2 GiB; what is not mapped is copied: a thousand look-ups take 8 ms more. */
 const PRAGMAS = "PRAGMA cache_size = -16384; PRAGMA mmap_size = 2147418112";
 
 const TEXT = `
@@ -53,7 +51,7 @@ interface Answer {
   readonly ms: number;
 }
 
-/** Reads a file that nobody writes: itself while that takes microseconds, in a thread of its own once a read had to wait for the disk. */
+/** Reads itself while that takes microseconds, in a thread once a read had to wait for the disk. */
 export class RowReader {
   readonly #db: DatabaseSyncInstance;
   readonly #statements = new Map<string, StatementSyncInstance>();
@@ -80,7 +78,6 @@ export class RowReader {
     });
   }
 
-  /** For what is read at the start or in bulk, on this thread. */
   get db(): DatabaseSyncInstance {
     return this.#db;
   }
@@ -99,7 +96,6 @@ export class RowReader {
     return rows;
   }
 
-  /** Whether anything came from a disk since it was counted. */
   #readFromDisk(before: number): boolean {
     return !this.#diskReads || this.#slowMs === 0 || this.#diskReads() > before;
   }
@@ -108,7 +104,6 @@ export class RowReader {
     return (await this.all(sql, ...values))[0];
   }
 
-  /** Nothing may be read any more, nor wait to be read. */
   async close(): Promise<void> {
     this.#db.close();
     await this.#thread.end();

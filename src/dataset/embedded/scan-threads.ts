@@ -27,7 +27,7 @@ const threads = Array.from({ length: availableParallelism() }, newThread);
 /** Nobody: a thread that has answered this has started, and one asked this last has nothing else to do. */
 const NOBODY: Piece = { work: { tests: [], people: 0, stop: new Int32Array(1) }, from: 0, to: 0 };
 
-/** The threads of an open dataset: how many look through its people at once, and whether they are worth starting before a question comes. */
+/** The threads of an open dataset: how many look through its people, and whether they start before a question. */
 export class HeldThreads {
   static readonly #held = new Set<HeldThreads>();
   readonly most: number;
@@ -38,10 +38,7 @@ export class HeldThreads {
     this.#started = started;
   }
 
-  /**
-   * Starts them where there are more people than the calling thread looks at itself. @param most how many. @param
-   * here as in {@link scanAll}
-   */
+  /** @param here as in {@link scanAll} */
   static async hold(people: number, most: number, here = LOOKED_AT_HERE): Promise<HeldThreads> {
     const held = new HeldThreads(most, people > here ? most : 0);
     HeldThreads.#held.add(held);
@@ -54,10 +51,7 @@ export class HeldThreads {
     return held;
   }
 
-  /**
-   * For a dataset that is closed: what a thread looked at last stays in its memory. Those that another dataset wants
-   * are started anew first.
-   */
+  /** What a thread looked at last stays in its memory. Those that another dataset wants are started anew first. */
   async release(): Promise<void> {
     HeldThreads.#held.delete(this);
     const wanted = Math.max(0, ...Array.from(HeldThreads.#held, (held) => held.#started));
@@ -79,7 +73,6 @@ async function renew(old: Thread<Piece, ScanResult>, index: number, isWanted: bo
   await old.end();
 }
 
-/** Whether there is no more to look at than that, of blocks of which the least and the greatest code say too little. */
 function isLittle({ people, spans, tests }: Scan, here: number): boolean {
   let left = here;
   for (let at = 0; at < (spans?.length ?? 2); at += 2) {
@@ -112,10 +105,7 @@ function partsOf({ people, spans }: Scan, parts: number): number[] {
   return [...cuts.filter((cut) => cut < people), people];
 }
 
-/**
- * Looks through all people, in threads where that takes a while. @param most how many. @param here people times tests
- * up to which this thread does it. @throws OutOfTimeError
- */
+/** @param most threads @param here people times tests up to which this thread does it. @throws OutOfTimeError */
 export async function scanAll(
   question: Omit<Scan, "stop">,
   limitMs: number,

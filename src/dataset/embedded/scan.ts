@@ -1,7 +1,5 @@
-/** The codes of one column, by position. */
 export type Codes = Uint8Array | Uint16Array | Uint32Array;
 
-/** Whether a person's code lies in ranges. */
 export interface CodeTest {
   readonly codes: Codes;
   /** The least and the greatest code of each block of people: in the sorted order most blocks need not be read. */
@@ -24,7 +22,6 @@ export interface Scan {
   readonly people: number;
   /** Who alone is looked at: from and to (not included) of spans of positions, rising and apart. */
   readonly spans?: Uint32Array | undefined;
-  /** Where the bits of those found are put. */
   readonly bits?: Uint32Array | undefined;
   /** The column by which they are counted, and how many codes it has. */
   readonly groups?: { readonly codes: Codes; readonly size: number } | undefined;
@@ -34,23 +31,19 @@ export interface Scan {
 
 export interface ScanResult {
   readonly count: number;
-  /** People by code of the groups' column. */
   readonly sums: Uint32Array | undefined;
 }
 
 /** People of a block. The functions below know it as numbers of their own. */
 export const PEOPLE_A_BLOCK = 1_024;
 
-/** How many positions spans have together. */
 export function peopleWithin(spans: Uint32Array): number {
   let people = 0;
   for (let at = 0; at < spans.length; at += 2) people += (spans[at + 1] ?? 0) - (spans[at] ?? 0);
   return people;
 }
 
-/*
- * These functions also run in threads that get them as text (scan-threads.ts): they use nothing but each other.
- */
+/* These run in threads too, which get them as text (scan-threads.ts): they use nothing but each other. */
 
 /** Those from `from`, a multiple of a block, to before `to` who pass all tests. */
 export function scanned(work: Scan, from: number, to: number): ScanResult {
@@ -83,14 +76,13 @@ export function scanned(work: Scan, from: number, to: number): ScanResult {
   return { count, sums };
 }
 
-/** How many bits of a word are set. */
 export function onesIn(word: number): number {
   let bits = word - ((word >>> 1) & 0x55555555);
   bits = (bits & 0x33333333) + ((bits >>> 2) & 0x33333333);
   return Math.imul((bits + (bits >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }
 
-/** Leaves the bits of those of a block who pass all tests. @param span the first that may reach into the block. @returns false where nobody does */
+/** @param span the first that may reach into the block. @returns false where nobody passes all tests */
 function narrowTests({ people, spans, tests }: Scan, start: number, words: Uint32Array, span: number): boolean {
   const length = Math.min(1_024, people - start);
   words.fill(0);

@@ -28,7 +28,6 @@ const READING_MS = 5;
 const POSITIONS_AT_ONCE = 2 ** 16;
 const MOST_LISTED = 2 ** 16;
 
-/** What the people of one dataset are looked for in. */
 export interface Tables {
   readonly people: number;
   readonly columns: StoredColumns;
@@ -38,16 +37,13 @@ export interface Tables {
 }
 
 export interface SelectionOptions {
-  /** A search of all people that takes longer is given up, in milliseconds. */
   readonly limitMs: number;
   readonly threads: number;
-  /** People times conditions up to which the calling thread looks itself. */
   readonly scanHere?: number | undefined;
-  /** Up to so many positions are looked at one by one; more become a bit for each person of the dataset. Default 65,536. */
+  /** Up to so many positions are looked at one by one; more become a bit for each person. Default 65,536. */
   readonly mostListed?: number | undefined;
   /** Into how many spans the order of the people may divide them: {@link sortedSpans}. */
   readonly mostSpans?: number | undefined;
-  /** A clock in milliseconds. */
   readonly monotonic: () => number;
 }
 
@@ -64,16 +60,14 @@ interface Plan {
   readonly tests: readonly (CodeTest | BitTest)[];
 }
 
-/** What a column has to have. */
 interface Wanted {
   readonly name: string;
   readonly column: StoredColumn;
   readonly ranges: Ranges;
-  /** Who have it. */
   readonly people: number;
 }
 
-/** Counts, finds and groups people who meet conditions: an index names few, the columns in memory say the rest (docs/dataset.md, Layout). */
+/** An index names few, the columns in memory say the rest (docs/dataset.md, Layout). */
 export class PeopleSelection {
   readonly #people: number;
   readonly #columns: StoredColumns;
@@ -101,7 +95,6 @@ export class PeopleSelection {
     return (await this.#scan(plan)).count;
   }
 
-  /** Those who meet all conditions. */
   async segment(conditions: readonly Condition[]): Promise<SegmentPositions> {
     const plan = await this.#plan(conditions);
     if (!plan) return new ListSegment(new Uint32Array());
@@ -133,7 +126,6 @@ export class PeopleSelection {
     return facetOf(sums ?? new Uint32Array(size), dictionary, question);
   }
 
-  /** The people of a company without an address, by its position. */
   async ofEmployer(seq: number): Promise<SegmentPositions> {
     const named = await this.#found("employer", { values: [`/${seq}`] });
     return new ListSegment(await this.#listed(named));
@@ -189,7 +181,7 @@ export class PeopleSelection {
     return { among, spans, tests: tests.sort((a, b) => cost(a) - cost(b)).map(({ test }) => test) };
   }
 
-  /** Where those lie who have what is wanted of columns that lead the order, and what of the rest still has to be looked at. */
+  /** Where those lie who have what is wanted of leading sort keys, and what still has to be looked at. */
   #spans(wanted: readonly Wanted[]): { readonly rest: readonly Wanted[]; readonly spans?: Uint32Array } {
     const asked = this.#sortedBy.map((name) => wanted.find((one) => one.name === name));
     const keys = this.#sortedBy.map((name, place) => {

@@ -1,12 +1,9 @@
 import type { Ranges } from "./dictionary.ts";
 import { type Codes, PEOPLE_A_BLOCK } from "./scan.ts";
 
-/** A key of the order of the people, the first one first. */
 export interface SortedKey {
   readonly codes: Codes;
-  /** Different codes that there may be. */
   readonly size: number;
-  /** The codes that are asked for, where anything is. */
   readonly ranges: Ranges | undefined;
 }
 
@@ -20,10 +17,7 @@ export interface SortedSpans {
 /** Each is found in a microsecond at most, on the thread that answers everybody. */
 const MOST_SPANS = 8_192;
 
-/**
- * Where those lie who have what is asked of the first sort keys, by binary search. @returns undefined where that
- * leaves out nobody, or is no less work
- */
+/** By binary search. @returns undefined where that leaves out nobody, or is no less work */
 export function sortedSpans(
   keys: readonly SortedKey[],
   people: number,
@@ -69,7 +63,6 @@ function leading(keys: readonly SortedKey[], most: number): number {
   return used;
 }
 
-/** The first position from `from` on with that code or a greater one; `to` where there is none before. */
 function firstFrom(codes: Codes, code: number, from: number, to: number): number {
   let low = from;
   let high = to;

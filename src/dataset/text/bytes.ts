@@ -12,7 +12,7 @@ export interface ReadingOptions {
   readonly onBytes?: ((bytes: number) => void) | undefined;
 }
 
-/** The bytes of a file, unpacked, however many members or frames it has. @throws InputError where it is cut off or damaged */
+/** A file unpacked, however many members or frames it has. @throws InputError where it is cut off or damaged */
 export async function* bytesOf(file: InputFile, options: ReadingOptions = {}): AsyncGenerator<Buffer> {
   const { signal, onBytes } = options;
   const source = createReadStream(file.path, { highWaterMark: CHUNK, ...(signal && { signal }) });
@@ -43,10 +43,7 @@ class DamagedArchive extends Error {}
 const isDamage = (error: unknown): boolean =>
   error instanceof DamagedArchive || (error instanceof Error && "code" in error && /^Z_/.test(String(error.code)));
 
-/**
- * Node has zstd from 22.15 only; its unpacker takes a file that was cut off for a shorter one, so frames are walked
- * first.
- */
+/** Node has zstd from 22.15 only. fzstd takes a file that was cut off for a shorter one: frames are walked first. */
 async function* unpackedZstd(file: InputFile, source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   if (!(await isWholeZstd(file.path))) throw new DamagedArchive();
   const { Decompress } = await import("fzstd");
@@ -62,7 +59,7 @@ async function* unpackedZstd(file: InputFile, source: AsyncIterable<Buffer>): As
   }
 }
 
-/** The bytes of a text file as UTF-8 without a byte-order mark. @param encoding a label of the WHATWG Encoding Standard */
+/** UTF-8 without a byte-order mark. @param encoding a label of the WHATWG Encoding Standard */
 export async function* utf8Of(file: InputFile, encoding: string, options: ReadingOptions = {}): AsyncGenerator<Buffer> {
   if (encoding !== "utf-8") {
     const decoder = new TextDecoder(encoding);

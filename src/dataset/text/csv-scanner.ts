@@ -12,17 +12,13 @@ const ENOUGH_COLUMNS = 5;
 
 export const CELL = { plain: 0, quoted: 1, doubled: 2 } as const;
 
-/**
- * Finds the records and cells of CSV in UTF-8 (docs/dataset.md). A broken quote costs its own line. While `handle`
- * runs the fields describe the record.
- */
+/** Finds records and cells (docs/dataset.md). While `handle` runs the fields describe the record. */
 export class CsvScanner {
   data: Buffer = Buffer.alloc(0);
   start = 0;
   end = 0;
   /** The first line of the record in the file, from 1. */
   line = 1;
-  /** Where each of the cells begins and ends, and how it is written. */
   cells = 0;
   starts = new Int32Array(64);
   ends = new Int32Array(64);
@@ -44,7 +40,7 @@ export class CsvScanner {
     this.line = line;
   }
 
-  /** Takes the next bytes. `handle` is called for each whole record, and returns false to stop. Blank lines are no records. */
+  /** `handle` is called for each whole record, and returns false to stop. Blank lines are no records. */
   push(chunk: Buffer, last: boolean, handle: () => boolean): void {
     this.data = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     let at = this.#skipping ? this.#skipLine() : 0;
@@ -157,7 +153,6 @@ export class CsvScanner {
     return true;
   }
 
-  /** What speaks against a record whose quotes are fine. */
   #doubt(): string | undefined {
     const columns = this.#columns;
     if (columns === 0) return undefined;
@@ -176,7 +171,6 @@ export class CsvScanner {
     return undefined;
   }
 
-  /** Whether each line of the record, quotes aside, has as many cells as the header. */
   #isRowsByItself(): boolean {
     let cells = 1;
     for (let at = this.start; at <= this.end; at++) {

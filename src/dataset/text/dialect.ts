@@ -3,10 +3,9 @@ import { CsvScanner, cellText } from "./csv-scanner.ts";
 /** How a CSV file is read. Quotes are `"`, doubled inside; there are no comments. */
 export interface CsvDialect {
   readonly delimiter: string;
-  /** Lines before the header that are not read: `sep=`, a title. */
   readonly skippedLines: number;
   readonly header: readonly string[];
-  /** Names of the header that were written otherwise, because the same name is there before: `name_1` for a second `name`. */
+  /** Names of the header that were there before and are written otherwise: `name_1` for a second `name`. */
   readonly copies: ReadonlyMap<string, string>;
 }
 
@@ -14,10 +13,7 @@ const DELIMITERS = [",", ";", "\t", "|"];
 const LOOKED_AT = 1_000;
 const TITLE_LINES = 10;
 
-/**
- * Decides the delimiter by the shape of the records all over the file, and where the header is.
- * @param pieces the beginning of the file, then whole lines from later on
- */
+/** @param pieces the beginning of the file, then whole lines from later on */
 export function dialectOf(pieces: readonly Buffer[], isKnown: (name: string) => boolean, skip?: number): CsvDialect {
   const [head = Buffer.alloc(0), ...later] = pieces;
   const said = skip === undefined ? /^"?sep=([^\r\n"])"?\r?\n/i.exec(head.toString("latin1", 0, 20))?.[1] : undefined;
@@ -53,7 +49,6 @@ export function dialectOf(pieces: readonly Buffer[], isKnown: (name: string) => 
   return { delimiter: best.delimiter, skippedLines: skipped + titleEnd, ...distinct(best.header) };
 }
 
-/** Where the lines after the first few begin. */
 export function afterLines(bytes: Buffer, lines: number): Buffer {
   let at = 0;
   for (let line = 0; line < lines; line++) {

@@ -2,18 +2,16 @@ import { isAscii, isUtf8 } from "node:buffer";
 import { bytesOf, type ReadingOptions, withoutByteOrderMark } from "./bytes.ts";
 import { InputError, type InputFile } from "./input-file.ts";
 
-/** What a text file is written in, and pieces from all over it, decoded to UTF-8. */
 export interface TextLook {
   readonly encoding: string;
   readonly pieces: readonly Buffer[];
 }
 
-/** More than the longest line. */
 const HEAD = 2_200_000;
 const PIECE = 64 * 1024;
 const MOST_PIECES = 16;
 
-/** Reads all of a file to tell its encoding (UTF-8, UTF-16, Windows-1252), unless that is given, and takes samples on the way. */
+/** Reads all of a file to tell its encoding, unless that is given, and takes samples on the way. */
 export async function lookAt(
   file: InputFile,
   encoding: string | undefined,
@@ -55,7 +53,6 @@ const KINDS: readonly (readonly [beginning: string, kind: string, hint: (name: s
   ["PK\x03\x04", "a zip archive or a workbook", () => "unpack it, or save the sheet as CSV"],
 ];
 
-/** @throws InputError where a file is not the text that its name says */
 function refuseBinary(name: string, head: Buffer): void {
   const beginning = head.toString("latin1", 0, 4);
   const found = KINDS.find(([bytes]) => beginning.startsWith(bytes));
@@ -123,7 +120,7 @@ const isLetter = (byte: number): boolean => (byte >= 0x41 && byte <= 0x5a) || (b
 /** Quotes, dashes, the euro sign and the like, which stand anywhere. */
 const SIGNS = new Set([0x80, 0x85, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97, 0x99, 0xa0, 0xab, 0xb0, 0xb7, 0xbb]);
 
-/** Accented letters beside plain ones, as in Western names; Cyrillic in another code page has none of these beside it. */
+/** Accented letters beside plain ones, as in Western names; Cyrillic in another code page has none of these. */
 function readsAsWindows1252(line: Buffer): boolean {
   return line.every((byte, at) => {
     if (byte < 0x80 || SIGNS.has(byte)) return true;

@@ -7,7 +7,6 @@ import { CELL, type CsvScanner, LONGEST } from "./csv-scanner.ts";
 const SEPARATOR = 1;
 const ESCAPE = 2;
 const LETTERS: Readonly<Record<number, number>> = { 10: 0x6e, 13: 0x72, 1: 0x73, 2: 0x74 };
-/** Bytes of a line that cannot be taken which are kept for the reject file. */
 const SHOWN = 2_000;
 
 export class PlainRows {
@@ -45,7 +44,6 @@ export class PlainRows {
   }
 
   #begin(line: number, problem: string | undefined, text: Buffer): void {
-    // Every byte may need an escape.
     const most = this.#at + 2 * Math.min(text.length, LONGEST) + 16_384;
     if (most > this.#out.length) {
       const grown = Buffer.allocUnsafe(2 * most);

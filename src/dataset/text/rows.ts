@@ -9,7 +9,6 @@ import { PlainRows } from "./plain-rows.ts";
 const PART = 32 << 20;
 const HEADER_LINES = 2_000;
 
-/** How somebody says that text files are to be read, where they do not want it told from the files. */
 export interface TextOptions {
   /** A label of the WHATWG Encoding Standard. */
   readonly encoding?: string | undefined;
@@ -77,7 +76,6 @@ function parsed(line: string): unknown {
   }
 }
 
-/** The first rows as they would be read: cells of CSV, values of NDJSON, in the order of the header. */
 export function firstRows({ look, dialect, header }: TextFile, most: number): unknown[][] {
   const head = look.pieces[0] ?? Buffer.alloc(0);
   if (dialect) return recordsAfterHeader(head, dialect, most);
@@ -91,7 +89,7 @@ const recordsAfterHeader = (head: Buffer, dialect: CsvDialect, most: number): st
 
 export type TakePart = (rows: PlainRows) => Promise<void>;
 
-/** Reads all rows; `places` are the columns of CSV that are wanted. @returns in how many lines a lone surrogate became U+FFFD */
+/** `places` are the columns of CSV that are wanted. @returns in how many lines a lone surrogate became U+FFFD */
 export async function readTextRows(
   text: TextFile,
   places: readonly number[],

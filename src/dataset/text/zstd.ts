@@ -3,7 +3,7 @@ import { open } from "node:fs/promises";
 const FRAME = 0xfd2fb528;
 const SKIPPABLE = 0x184d2a50;
 
-/** Walks the frames and blocks of a zstd file (RFC 8878, 3.1) without unpacking: they have to end where the file ends. */
+/** Walks the frames and blocks of a zstd file (RFC 8878, 3.1): they have to end where the file ends. */
 export async function isWholeZstd(path: string): Promise<boolean> {
   const file = await open(path, "r");
   try {

@@ -1,14 +1,12 @@
 import { COMPANY_FIELDS } from "../../../shared/contract/records.ts";
 import { EMPLOYER, madeOf, STAGED, type StageTables } from "./stage.ts";
 
-/** A table of this load in the form that a statement needs. */
 export type TableName = (table: keyof StageTables) => string;
 
 /** A row's place among all that were read: file by file, line by line. */
 export const PLACE = "(toUInt64(part) * 1099511627776 + line)";
 const lastOf = (address: string): string => `arrayElement(splitByChar('/', ${address}), -1)`;
 
-/** Leaves out what the load left out so far. */
 export const notRefused = (table: TableName, any: boolean): string =>
   any ? `(part, line) GLOBAL NOT IN (SELECT part, line FROM ${table("refused")})` : "1";
 
@@ -22,14 +20,10 @@ const record = COMPANY_FIELDS.map((field) => {
   return `'${field === "id" ? "{" : ","}"${field}":', ${given[field] ?? (field === "specialties" ? "'[]'" : "'null'")}`;
 }).join(", ");
 
-/** People who name their employer by a slug alone. */
 export const bareSql = (table: TableName): string =>
   `SELECT count() FROM ${table("people")} WHERE own_address != '' AND position(own_address, '/') = 0`;
 
-/**
- * What `deriveCompanies` of build/import-values.ts does, in statements to be run one after another. @param anyBare
- * what `bareSql` counts
- */
+/** What `deriveCompanies` of build/import-values.ts does, in statements to be run one after another. */
 export function deriveSql(table: TableName, anyRefused: boolean, anyBare: boolean): readonly string[] {
   const columns = ["company_plain", "company_domain", "company_domain_key", ...EMPLOYER];
   const made = columns.map((column) => madeOf(column)).join(", ");
@@ -92,10 +86,7 @@ SELECT key, ${least("seq")}, ${least("address")}, ${named}, min(tier)
 FROM (${keys.join(" UNION ALL ")}) AS keys GROUP BY key HAVING min(tier) < 4 OR count() = 1`;
 }
 
-/**
- * A query of rows that ask for a company by the link key `asked`, with what is known of it: `found`, `k_seq`,
- * `k_address` and so on. @param keys a query of `asked` of the same rows
- */
+/** Rows that ask for a company by the link key `asked`, and what is known of it: `found`, `k_seq`, `k_address`, ... */
 export function linkedSql(table: TableName, rows: string, keys: string, columns: readonly string[]): string {
   const slug = `if(startsWith(asked, 'address ') AND position(asked, '/') > 0, concat('address ', ${lastOf("asked")}), '')`;
   const values = ["seq", "address", ...EMPLOYER];

@@ -14,7 +14,6 @@ import { type LoadPart, PartReader } from "./parts.ts";
 import { LoadServers } from "./servers.ts";
 import { clearedReports, departmentsReport, fingerprintOf, LoadState, type PartReport, tableReport } from "./state.ts";
 
-/** One statement of a load may put half a million rows in order, or all companies. */
 const STATEMENT_MS = 3_600_000;
 /** Another way to load has another number: what it has begun is not gone on with. */
 const LOAD_FORMAT = 4;
@@ -22,10 +21,7 @@ const LOAD_FORMAT = 4;
 /** `datasetDir` is a folder for what is known of a load that is under way; it is small, and goes with the load. */
 export type LoadBuildOptions = BuildOptions & { readonly rangeRows?: number };
 
-/**
- * Loads files into the servers of an address; a load that was cut off is gone on with. @throws InputError,
- * TooManyRefusedError, DatasetUnavailableError
- */
+/** A load that was cut off is gone on with. @throws InputError, TooManyRefusedError, DatasetUnavailableError */
 export async function importIntoClickHouse(
   address: string,
   password: string,
@@ -116,7 +112,7 @@ async function loadWhole(
   }
 }
 
-/** @returns the load that was begun, where it was with the same files for the same servers; else nothing is left of it */
+/** @returns the load, where it was begun with the same files for the same servers; else nothing is left of it */
 async function goOn(begun: LoadState, isSame: boolean, load: Load): Promise<LoadState | undefined> {
   await load.endRunning();
   const isWhole = begun.isDone("publish");

@@ -48,7 +48,6 @@ export class Load {
     return { people: this.#servers.named(people), companies: this.#servers.named(companies) };
   }
 
-  /** Whether every server still has the tables of this load. */
   async isThere(): Promise<boolean> {
     const names = Object.values(stageOf(this.#state.version));
     for (const client of this.#servers.clients) {
@@ -70,7 +69,6 @@ export class Load {
     ]);
   }
 
-  /** Takes away everything of this version. */
   drop(): Promise<void> {
     const { topology } = this.#servers;
     return this.#servers.onAll([
@@ -130,7 +128,7 @@ export class Load {
     }
   }
 
-  /** Of rows with one id the first is taken; the parts of the others are read again, so that those are refused with their words. */
+  /** Parts of rows whose id an earlier row has are read again, so that those are refused with their words. */
   async refuseTwins(): Promise<void> {
     if (this.#state.isDone("twins")) return;
     const { parts, reader } = this.#options;
@@ -196,10 +194,7 @@ export class Load {
     });
   }
 
-  /**
-   * Companies in the order of their ids. @param andLinks whether people are linked to them later: what each may be named by is found beside
-   * @returns how many were derived from people
-   */
+  /** @param andLinks whether people are linked to them later. @returns how many were derived from people */
   async companies(andLinks: boolean): Promise<number> {
     const servers = this.#servers;
     const isDerived = !this.#options.parts.some(({ kind }) => kind === "companies");
@@ -235,7 +230,6 @@ export class Load {
     await this.#servers.run(linksSql(this.#table));
   }
 
-  /** Leaves out whom the suppression list names by a company. */
   async hide(hiddenDomains: readonly string[]): Promise<void> {
     const servers = this.#servers;
     if (this.#state.isDone("hidden")) return;
@@ -275,7 +269,6 @@ export class Load {
     await this.#holds(this.#target.people, total);
   }
 
-  /** Groups by as many keys as it takes until none is larger than a range. */
   async #groups(anyRefused: boolean, rangeRows: number): Promise<Group[]> {
     for (let keys = 1; ; keys++) {
       const sql = groupsSql(this.#table, RANGE_COLUMNS.slice(0, keys), anyRefused);
@@ -284,7 +277,7 @@ export class Load {
     }
   }
 
-  /** Makes the version the one that is served, and takes away what the load worked in. Done again, it does what is left. */
+  /** Makes the version the one that is served, and clears up. Done again, it does what is left. */
   async publish(): Promise<void> {
     const servers = this.#servers;
     const { version } = this.#state;
@@ -311,13 +304,11 @@ export class Load {
     return this.#servers.endRunning();
   }
 
-  /** Leaves nothing of this load, neither on the servers nor here. */
   async giveUp(): Promise<void> {
     await this.drop();
     await this.#state.remove();
   }
 
-  /** What a server lost since it was sent would be missing without a word. */
   async #holdsParts(kind: ImportKind): Promise<void> {
     const own = this.#options.parts.filter((part) => part.kind === kind);
     const sent = own.map(({ number }) => this.#state.part(number)?.sent ?? 0);
@@ -334,13 +325,11 @@ export class Load {
     if (stored !== rows) throw loadFailure(`${table} holds ${stored} of ${rows} rows`);
   }
 
-  /** Empties a table of the load, to fill it again. */
   #again(table: keyof StageTables): Promise<void> {
     return this.#servers.empty(stageOf(this.#state.version)[table]);
   }
 }
 
-/** Waits for all, those beside one that fails too. */
 async function allOf(work: readonly Promise<void>[]): Promise<void> {
   const ends = await Promise.allSettled(work);
   for (const end of ends) if (end.status === "rejected") throw end.reason;

@@ -13,11 +13,9 @@ import type { ServerDialect } from "../dialect.ts";
 import { FURTHER, jsonSql, writeRows } from "./rows.ts";
 import type { PartReport } from "./state.ts";
 
-/** A file of people or companies: what is read, sent and done again as one. */
 export interface LoadPart {
   readonly number: number;
   readonly kind: ImportKind;
-  /** Its place among the files of its kind. */
   readonly index: number;
   readonly plan: FilePlan;
 }
@@ -59,7 +57,6 @@ export class PartReader {
     return new PartReader(options, instance, connection);
   }
 
-  /** All files, in the order of their rows. @throws InputError */
   async plan(): Promise<LoadPart[]> {
     const { people, companies, cwd } = this.#options.input;
     const staging = this.#staging(undefined, cwd);
@@ -73,10 +70,7 @@ export class PartReader {
     return all.map((part, number) => ({ number, ...part }));
   }
 
-  /**
-   * Reads a part. @param twins a file of `line,file,line` of rows whose id an earlier row has @param rows the folder
-   * for what is taken; undefined: nothing is written
-   */
+  /** `twins` is a file of `line,file,line` of rows whose id an earlier row has, `rows` a folder for what is taken. */
   async read(
     part: LoadPart,
     places: { readonly rejects: string; readonly twins?: string; readonly rows?: string },

@@ -5,7 +5,6 @@ import { LOW } from "../schema.ts";
 import { linkedSql, notRefused, PLACE, type TableName } from "./companies.ts";
 import { FORMED_COLUMNS, inOrder, madeOf, RECORD, recordOf, STAGED } from "./stage.ts";
 
-/** What people are put in order by one range after another. */
 export const RANGE_COLUMNS = SORT_KEYS.slice(0, 4);
 
 const kept = (table: TableName, anyRefused: boolean): string => `hidden = 0 AND ${notRefused(table, anyRefused)}`;

@@ -31,13 +31,9 @@ export function rangesOf(groups: readonly Group[], most: number): RowRange[] {
   return ranges;
 }
 
-/**
- * The condition on a row to be of a range, in lists of values that an index on the keys is read by. @param all every
- * group there is
- */
+/** In lists of values that an index on the keys is read by. @param all every group there is */
 export class RangeConditions {
   readonly #keys: readonly string[];
-  /** How many groups begin with these values. */
   readonly #sizes = new Map<string, number>();
 
   constructor(keys: readonly string[], all: readonly Group[]) {

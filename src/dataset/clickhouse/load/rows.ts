@@ -27,7 +27,6 @@ const ROWS_A_PIECE = 262_144;
 /** To look for more values that are alike costs more than it saves. */
 const VALUES_OF_FEW = 4_000;
 
-/** What is needed of a raw row beside the fields of its record. */
 export const FURTHER: Readonly<Record<ImportKind, readonly string[]>> = {
   people: [
     ...["line", `${usableOf("network_url")} AS address`],
@@ -107,7 +106,6 @@ function rowsSql(kind: ImportKind, anyHidden: boolean): string {
     FROM (SELECT *, ${IS_PLAIN} AS is_plain FROM (SELECT *, ${IS_ESCAPED} AS is_escaped FROM (SELECT *, ${ALL_TEXTS} AS all_texts FROM typed)))`;
 }
 
-/** Writes what is taken of a part into files of a folder, each whole rows as the servers read them. */
 export async function writeRows(
   connection: DuckDBConnection,
   { number, kind }: { readonly number: number; readonly kind: ImportKind },

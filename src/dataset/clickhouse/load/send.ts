@@ -7,7 +7,6 @@ import type { LoadServers } from "./servers.ts";
 const CHUNK = 16 << 20;
 const NEWLINE = 0x0a;
 
-/** Pieces of a file of lines, each of whole lines. */
 async function* wholeLines(path: string): AsyncGenerator<Buffer> {
   const file = await open(path);
   try {

@@ -62,12 +62,10 @@ export class LoadServers {
     return this.clients.flatMap((client) => Array<ClickHouseClient>(STREAMS).fill(client));
   }
 
-  /** The table of all servers. */
   named(table: string): string {
     return `${this.topology.database}.${table}`;
   }
 
-  /** The one of the server that is asked. */
   local(table: string): string {
     return localName(table, this.topology);
   }
@@ -80,12 +78,10 @@ export class LoadServers {
     }
   }
 
-  /** Takes all rows out of a table. */
   empty(table: string): Promise<void> {
     return this.onAll([`TRUNCATE TABLE ${this.local(table)}`]);
   }
 
-  /** Runs a statement on one server, by default the first. */
   async run(query: Statement | string, client: ClickHouseClient = this.clients[0]): Promise<void> {
     this.#signal?.throwIfAborted();
     await this.#reaching(client.command({ ...this.#rendered(query), ...this.#call() }));
@@ -183,7 +179,6 @@ export class LoadServers {
   }
 }
 
-/** A server failed in the middle of a load. */
 export const loadFailure = (message: string, cause?: unknown): DatasetUnavailableError =>
   new DatasetUnavailableError(
     `${message}; the dataset there is unchanged, and the same command goes on where this one stopped`,

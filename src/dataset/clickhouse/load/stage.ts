@@ -12,9 +12,7 @@ export interface StageTables {
   readonly twins: string;
   /** Rows of both that are left out: `why` is 1 for a duplicate, 2 for one of the suppression list. */
   readonly refused: string;
-  /** Companies with their positions. */
   readonly keyed: string;
-  /** What a person may name a company by, and which one it is. */
   readonly links: string;
 }
 
@@ -27,7 +25,6 @@ export const stageOf = (version: string): StageTables => ({
   links: `stage_links_${version}`,
 });
 
-/** What is written by a person's employer: values of the record as JSON. */
 export const EMPLOYER = ["company_name_json", "company_domain_json", "company_url_json"] as const;
 
 /** Columns of the people table in normal form of which hardly two people have the same. */
@@ -41,7 +38,6 @@ export const FORMED: Readonly<Record<string, string>> = {
 /** Sent for a form of which nothing is left where the value has something. No form is a space. */
 export const NO_FORM = " ";
 
-/** Fields of a record that are sent as they are. */
 export const VALUES: readonly string[] = PERSON_FIELDS.filter(
   (field) => field !== "id" && field !== "department" && !NUMBER_COLUMNS.includes(field),
 );
@@ -49,7 +45,6 @@ export const stagedForm = (column: string): string => `${column}_form`;
 export const givenOf = (field: string): string => `${field}_given`;
 /** Sent only of records with a character that JSON escapes; the others are put together there. */
 export const escapedOf = (part: string): string => `${part}_escaped`;
-/** A record before its employer and behind it. */
 export const RECORD = ["head", ...EMPLOYER, "tail"] as const;
 
 /** Columns of a staged row, in the order in which they are sent. A part is a file, a line its place there. */
@@ -62,7 +57,6 @@ export const STAGED: Readonly<Record<"people" | "companies", readonly string[]>>
 };
 
 const employerAt = PERSON_FIELDS.indexOf("company_name");
-/** Fields of a record before its employer, and behind it. */
 export const HEAD = PERSON_FIELDS.slice(0, employerAt);
 export const STAGE_TAIL = PERSON_FIELDS.slice(employerAt + EMPLOYER.length);
 const EMPLOYER_FIELDS = PERSON_FIELDS.slice(employerAt, employerAt + EMPLOYER.length);
@@ -78,7 +72,6 @@ const fieldsSql = (fields: readonly string[]): string => {
 };
 const orEscaped = (part: string, sql: string, escaped = escapedOf(part)): string =>
   `if(${escapedOf("head")} = '', ${sql}, ${escaped})`;
-/** Of parts of a record the whole. */
 export const recordOf = (part: (name: string) => string): string => {
   const [name = "", domain = "", url = ""] = EMPLOYER.map(part);
   return `concat(${part("head")}, ${name}, ',"company_domain":', ${domain}, ',"company_network_url":', ${url}, ${part("tail")})`;
@@ -107,7 +100,7 @@ const MADE: Readonly<Record<string, string>> = {
   ),
 };
 
-/** A column of staged people for a list of columns: as it was sent, or made of what was; '' of rows that do not meet a condition. */
+/** As it was sent, or made of what was; '' of rows that do not meet a condition. */
 export const madeOf = (column: string, condition?: string): string => {
   const made = MADE[column] ?? column;
   if (condition !== undefined) return `if(${condition}, ${made}, '') AS ${column}`;

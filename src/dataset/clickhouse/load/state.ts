@@ -5,13 +5,11 @@ import type { FileReport, TableReport } from "../../build/import-stage.ts";
 import type { ClearedReport, DepartmentReport } from "../../build/import-values.ts";
 import { MOST_EXAMPLES } from "../../build/rejects.ts";
 
-/** What is known of a part, a file of people or companies, once it is on the servers. */
 export interface PartReport extends Pick<TableReport, "rows" | "taken" | "refused" | "reasons" | "examples"> {
   readonly file: FileReport;
   /** With every value, not the most frequent only: parts are added up. */
   readonly departments: DepartmentReport;
   readonly cleared: Readonly<Record<string, ClearedReport>>;
-  /** Domains of employers that the suppression list names, as JSON. */
   readonly hiddenDomains: readonly string[];
   /** Rows that were sent: those taken before the ids of other files were known. */
   readonly sent: number;
@@ -26,7 +24,7 @@ interface Saved {
   readonly done: readonly LoadStep[];
 }
 
-/** A load that was begun: which version it makes, and what of it is done. Kept in a folder, so that the next process goes on. */
+/** Which version a load makes, and what of it is done. Kept in a folder, so that the next process goes on. */
 export class LoadState {
   readonly folder: string;
   #saved: Saved;
@@ -68,7 +66,6 @@ export class LoadState {
     return this.#saved.fingerprint;
   }
 
-  /** Takes away what is known of the load. */
   remove(): Promise<void> {
     return rm(this.folder, { recursive: true, force: true });
   }
@@ -81,7 +78,7 @@ export class LoadState {
     return this.#saved.done.includes(step);
   }
 
-  /** @param report undefined where the part is not on the servers after all: what was made of the parts is to be made again */
+  /** @param report undefined where the part is not on the servers after all: all after it is to be made again */
   async setPart(part: number, report: PartReport | undefined): Promise<void> {
     if (report === undefined) {
       this.#saved = { ...this.#saved, done: [] };
@@ -127,7 +124,6 @@ export const fingerprintOf = (value: unknown): string =>
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
-/** A table's report from those of its parts. */
 export function tableReport(parts: readonly PartReport[]): TableReport {
   const reasons: Record<string, number> = {};
   for (const part of parts) {
