@@ -13,7 +13,7 @@ export async function startSample(context: Context, notice: (text: string) => vo
   const { now, random } = context;
   let folder: DataFolder | undefined;
   try {
-    const [{ createKey }, { datasetDir, openDataFolder }, { startService }] = await Promise.all([
+    const [{ createKey }, { openDataFolder }, { startService }] = await Promise.all([
       import("../service/admin/keys.ts"),
       import("../service/admin/data-folder.ts"),
       import("../service/http/server.ts"),
@@ -23,7 +23,7 @@ export async function startSample(context: Context, notice: (text: string) => vo
     folder = await open().catch((error: unknown) => {
       if (!(error instanceof Error && error.name === "DatasetDamagedError")) throw error;
       // Of another version, or broken: it is made again from nothing, accounts and runs stay.
-      rmSync(datasetDir(dir), { recursive: true, force: true });
+      rmSync(join(dir, "dataset"), { recursive: true, force: true });
       return open();
     });
     const { engine, store, testEngine } = folder;

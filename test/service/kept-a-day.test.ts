@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { expect, test } from "vitest";
-import { IDEMPOTENCY_TTL_MS } from "../../src/service/http/basics.ts";
+import { IDEMPOTENCY_TTL_MS } from "../../src/service/ledger/records.ts";
 import { holding } from "../support/kept.ts";
 import { ACCOUNT, answer, c, held, temporaryLedger } from "../support/store.ts";
 

@@ -2,8 +2,8 @@ import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { verifyAgainst } from "../../src/service/admin/against.ts";
 import { backUp, restoreBackup } from "../../src/service/admin/backup.ts";
+import { verifyAgainst } from "../../src/service/admin/verify.ts";
 import {
   AUDIT_COLUMNS,
   auditLink,

@@ -5,9 +5,8 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { StoreUnavailableError } from "../../src/service/ledger/errors.ts";
 import type { Store } from "../../src/service/ledger/ledger.ts";
-import { snapshotLedger } from "../../src/service/ledger/snapshot.ts";
 import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
-import { verifySqliteFile } from "../../src/service/ledger/sqlite-file.ts";
+import { snapshotLedger, verifySqliteFile } from "../../src/service/ledger/sqlite-file.ts";
 import { tempDir } from "../support/client.ts";
 import { ACCOUNT, answer, c, fund, held, holdRequest } from "../support/store.ts";
 

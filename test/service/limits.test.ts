@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
-import { networkOf } from "../../src/service/http/address.ts";
+import { networkOf } from "../../src/service/http/connections.ts";
 import { ANONYMOUS_PER_MINUTE, RateLimiter } from "../../src/service/http/limits.ts";
 import type { DayCount } from "../../src/service/ledger/ledger.ts";
 import { makeApiKey } from "../../src/service/money/keys.ts";

@@ -1,9 +1,8 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { Engine } from "../../src/dataset/engine.ts";
 import { createKey } from "../../src/service/admin/keys.ts";
-import { DeadlineError } from "../../src/service/http/deadline.ts";
-import { VanishedError } from "../../src/service/http/problem.ts";
 import { Turns } from "../../src/service/http/turns.ts";
+import { DeadlineError, VanishedError } from "../../src/service/problem.ts";
 import { wrapped } from "../support/dataset.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { onResponse, startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";

@@ -63,7 +63,7 @@ describe.skipIf(postgresBinaries() === undefined)("serve --store postgres://", (
     const { code, err } = await serving([...argv, "--store", cluster.url], async (line) => {
       const { url } = JSON.parse(line) as { url: string };
       const { createKey } = await import("../../src/service/admin/keys.ts");
-      const { DEFAULT_ACCOUNT } = await import("../../src/service/admin/new-account.ts");
+      const { DEFAULT_ACCOUNT } = await import("../../src/service/admin/keys.ts");
       const { openPostgresStore } = await import("../../src/service/ledger/postgres.ts");
       const store = await openPostgresStore({ url: cluster.url, now: Date.now });
       const { key } = await createKey(store, { accountId: DEFAULT_ACCOUNT, name: "x", mode: "live", now: Date.now });

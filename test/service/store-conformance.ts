@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { ConsoleExport } from "../../src/service/admin/console-store.ts";
 import {
   HoldResolvedError,
   OverchargeError,
@@ -15,6 +14,7 @@ import {
   type Store,
   type UsageGroup,
 } from "../../src/service/ledger/ledger.ts";
+import type { ConsoleExport } from "../../src/service/ledger/records.ts";
 import { makeApiKey } from "../../src/service/money/keys.ts";
 import { type Credits, credits } from "../../src/shared/contract/money.ts";
 import { ACCOUNT, answer, c, fund, held, holdRequest } from "../support/store.ts";

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { stateOf } from "../../src/engine/runs/run.ts";
 import { readSpend } from "../../src/engine/runs/spend.ts";
-import { IDEMPOTENCY_TTL_MS } from "../../src/service/http/basics.ts";
+import { IDEMPOTENCY_TTL_MS } from "../../src/service/ledger/records.ts";
 import { readCsv } from "../support/export.ts";
 import type { Sold } from "./network.ts";
 import { type Asked, type Before, besides, type Person, type Typed } from "./person.ts";

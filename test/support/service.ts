@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { generateDataset } from "../../src/dataset/build/sample.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
+import { openTestDataset } from "../../src/service/admin/datasets.ts";
 import { createKey } from "../../src/service/admin/keys.ts";
 import {
   type ObservedAnswer,
@@ -11,7 +12,6 @@ import {
   type ServiceOptions,
   startService,
 } from "../../src/service/http/server.ts";
-import { openTestDataset } from "../../src/service/http/test-dataset.ts";
 import { type AccountPlan, STANDARD_PLAN, type Store } from "../../src/service/ledger/ledger.ts";
 import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
 import { type Credits, parseCredits } from "../../src/shared/contract/money.ts";

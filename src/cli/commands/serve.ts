@@ -222,7 +222,7 @@ async function consoleLink(
   await store.console.served(new URL(service.consoleUrl).origin);
   if (context.stdout.isTTY !== true && options.consoleLink !== true) return undefined;
   const { makeLink } = await import("../../service/console/sessions.ts");
-  const { DEFAULT_ACCOUNT } = await import("../../service/admin/new-account.ts");
+  const { DEFAULT_ACCOUNT } = await import("../../service/admin/keys.ts");
   const token = await makeLink(store, {
     accountId: DEFAULT_ACCOUNT,
     role: "operator",

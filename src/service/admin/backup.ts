@@ -6,10 +6,9 @@ import { FILES, markInUse, type Pointer, readPointer, syncPath } from "../../dat
 import { fileDigest } from "../../dataset/manifest.ts";
 import { suppressionDir } from "../../dataset/suppression.ts";
 import { checkVersionFiles } from "../../dataset/versions.ts";
-import { needed } from "../http/missing-package.ts";
-import { noteRestored, snapshotLedger } from "../ledger/snapshot.ts";
-import { verifySqliteFile } from "../ledger/sqlite-file.ts";
-import { datasetDir } from "./data-folder.ts";
+import { needed } from "../ledger/errors.ts";
+import { noteRestored, snapshotLedger, verifySqliteFile } from "../ledger/sqlite-file.ts";
+import { datasetDir } from "./datasets.ts";
 
 /*
  * A backup is a folder: ledger.db (one state of it), dataset/ (what is served, and who is taken out), and backup.json,

@@ -1,16 +1,14 @@
 import { join } from "node:path";
 import type { ReloadOptions } from "../../dataset/embedded/reloading-engine.ts";
 import type { Engine } from "../../dataset/engine.ts";
-import { type PeopleFolders, suppressionDir } from "../../dataset/suppression.ts";
+import type { PeopleFolders } from "../../dataset/suppression.ts";
 import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
 import { makeFolder } from "../../shared/folder.ts";
-import { openTestDataset } from "../http/test-dataset.ts";
-import type { AskBackup } from "../ledger/chain/against.ts";
+import type { AskBackup, VerifiedFile } from "../ledger/database.ts";
 import { StoreConflictError } from "../ledger/errors.ts";
 import type { Store } from "../ledger/ledger.ts";
-import type { VerifiedFile } from "../ledger/sqlite-file.ts";
-import { createKey } from "./keys.ts";
-import { DEFAULT_ACCOUNT } from "./new-account.ts";
+import { datasetDir, openTestDataset, peopleFolders } from "./datasets.ts";
+import { createKey, DEFAULT_ACCOUNT } from "./keys.ts";
 
 export const FIRST_CREDITS: Credits = credits(10_000n * 1_000_000n);
 
@@ -44,15 +42,6 @@ export interface DataFolder {
   readonly leftOut: PeopleFolders;
   close(): Promise<void>;
 }
-
-export const datasetDir = (dir: string): string => join(dir, "dataset");
-export const testDatasetDir = (dir: string): string => join(dir, "test-dataset");
-
-export const peopleFolders = (dir: string): PeopleFolders => ({
-  suppression: suppressionDir(datasetDir(dir)),
-  dataset: datasetDir(dir),
-  testDataset: testDatasetDir(dir),
-});
 
 export const isUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
 

@@ -1,8 +1,12 @@
-import type { Engine } from "../../dataset/engine.ts";
-import type { PeopleFolders } from "../../dataset/suppression.ts";
+import { join } from "node:path";
+import { type Engine, type FacetQuestion, OutOfTimeError } from "../../dataset/engine.ts";
+import { type PeopleFolders, suppressionDir } from "../../dataset/suppression.ts";
+import type { CanonicalFilters } from "../../shared/contract/filters.ts";
+import type { FacetResult } from "../../shared/schema/api.ts";
 import { type Clocks, CountCache } from "../http/count-cache.ts";
 import type { KeyMode } from "../ledger/ledger.ts";
 import { SuppressedPeople } from "../people/suppressed.ts";
+import { within } from "../problem.ts";
 
 /** A dataset with the cache of its counts: one for live keys, one for test keys. They share nothing. */
 export interface ServedDataset {
@@ -56,4 +60,72 @@ export async function onOneVersion<Result>(
     const result = await work(version);
     if (engine.info().version === version) return result;
   }
+}
+
+interface FacetLimits {
+  readonly facet: number;
+  readonly work: number;
+  readonly now: () => number;
+}
+
+/** Values of a key inside a segment. What takes too long is answered without them, and says so. */
+export async function facetsOf(
+  engine: Engine,
+  { filters, question }: { readonly filters: CanonicalFilters; readonly question: FacetQuestion },
+  { facet: limitMs, now, work }: FacetLimits,
+): Promise<FacetResult> {
+  const told = { key: question.key, least: question.least, as_of: new Date(now()).toISOString() };
+  try {
+    return { ...told, ...(await within(engine.facet(filters, question, limitMs), work)), exact: true };
+  } catch (error) {
+    if (!(error instanceof OutOfTimeError)) throw error;
+    const reason = `counting the values of this segment takes longer than ${limitMs} ms; narrow the filters, or count the values that you know`;
+    const nothing = { count: null, values: [] as const, others: null, missing: null, distinct: null };
+    return { ...told, ...nothing, exact: false, reason };
+  }
+}
+
+export const datasetDir = (dir: string): string => join(dir, "dataset");
+export const testDatasetDir = (dir: string): string => join(dir, "test-dataset");
+
+export const peopleFolders = (dir: string): PeopleFolders => ({
+  suppression: suppressionDir(datasetDir(dir)),
+  dataset: datasetDir(dir),
+  testDataset: testDatasetDir(dir),
+});
+
+/** People in the synthetic dataset that test keys see: the same everywhere and for ever. */
+export const TEST_PEOPLE = 1_000;
+const TEST_SEED = 20_260_404;
+const TEST_VERSION = "test-1";
+
+/**
+ * Opens the dataset of test keys in a folder, making it there first where it is missing (once, in about a second).
+ * @param suppression the folder of the list of people who are left out of it
+ */
+export async function openTestDataset(datasetDir: string, suppression?: string): Promise<Engine> {
+  const [{ buildDataset }, { generateInto }, { hasDataset }, { ReloadingEngine }] = await Promise.all([
+    import("../../dataset/build/build.ts"),
+    import("../../dataset/build/generate.ts"),
+    import("../../dataset/layout.ts"),
+    import("../../dataset/embedded/reloading-engine.ts"),
+  ]);
+  const isDone = () => hasDataset(datasetDir);
+  if (!(await isDone())) {
+    await buildDataset(
+      {
+        name: `test data of ${TEST_PEOPLE} people`,
+        version: TEST_VERSION,
+        stage: (connection) => generateInto(connection, { people: TEST_PEOPLE, seed: TEST_SEED }),
+        isDone,
+      },
+      {
+        datasetDir,
+        now: Date.now,
+        sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+        ...(suppression === undefined ? {} : { suppression }),
+      },
+    );
+  }
+  return ReloadingEngine.open(datasetDir, { now: () => performance.now() });
 }

@@ -1,17 +1,15 @@
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { parseStrictJson } from "../../shared/contract/strict-json.ts";
-import { addressOf } from "../http/address.ts";
 import type { Admission } from "../http/admission.ts";
-import { problemOf } from "../http/failures.ts";
-import { Problem } from "../http/problem.ts";
-import { ACCOUNT_ENDPOINTS } from "./account.ts";
+import { addressOf } from "../http/connections.ts";
+import { Problem, problemOf } from "../problem.ts";
+import { ACCOUNT_ENDPOINTS, OPERATOR_ENDPOINTS } from "./account.ts";
 import { type Asset, assetFrom } from "./assets.ts";
 import { bad, byOf, type ConsoleEndpoint, type ConsoleParts } from "./call.ts";
 import { Exports } from "./exports.ts";
 import { addExportFiles, sendFile } from "./file.ts";
 import { CONSOLE_HEADERS, ConsoleGuard, ConsoleRefusal } from "./guard.ts";
-import { OPERATOR_ENDPOINTS } from "./operator.ts";
 import { SEGMENT_ENDPOINTS } from "./segment.ts";
 import { Sessions } from "./sessions.ts";
 

@@ -1,17 +1,18 @@
+import { createHash } from "node:crypto";
 import { OutOfTimeError } from "../../dataset/engine.ts";
-import { canonicalJson, checkFilters } from "../../shared/contract/filters.ts";
-import { addCredits } from "../../shared/contract/money.ts";
-import type { ConsoleExport } from "../admin/console-store.ts";
-import type { ServedDataset } from "../admin/datasets.ts";
-import { DeadlineError } from "../http/deadline.ts";
+import { listOf } from "../../shared/contract/envelope.ts";
+import { type CanonicalFilters, canonicalJson, checkFilters } from "../../shared/contract/filters.ts";
+import { addCredits, creditsToNumber, priceOf, ZERO } from "../../shared/contract/money.ts";
+import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
+import { onOneVersion, type ServedDataset } from "../admin/datasets.ts";
 import type { RateLimiter } from "../http/limits.ts";
-import { Problem } from "../http/problem.ts";
 import type { Turns } from "../http/turns.ts";
 import { StoreUnavailableError, UnknownAccountError } from "../ledger/errors.ts";
 import { type Account, IDEMPOTENCY_TTL_MS, type KeyMode, type Spender, type Store } from "../ledger/ledger.ts";
-import { OutcomeUnknownError, type Sale } from "../money/billing.ts";
+import type { ConsoleExport } from "../ledger/records.ts";
+import { type ChargedReply, purchase, type Sale } from "../money/billing.ts";
+import { DeadlineError, OutcomeUnknownError, Problem } from "../problem.ts";
 import { ConsoleRefusal } from "./guard.ts";
-import { buyPage, type PageOrder, pageRows } from "./pages.ts";
 
 /** A worker that was not heard of for so long is gone, or its service is. */
 const SILENT_MS = 15_000;
@@ -33,7 +34,6 @@ interface ExportsOptions {
   readonly dataset: (mode: KeyMode) => Promise<ServedDataset>;
   readonly turns: Turns;
   readonly now: () => number;
-  readonly monotonic: () => number;
   readonly limiter: Pick<RateLimiter, "take">;
   readonly sleep: (ms: number) => Promise<unknown>;
   readonly onFault: (id: string, error: unknown) => void;
@@ -241,3 +241,67 @@ export async function* storedPages(
     yield (await suppressed.shown(reply)).body.toString();
   }
 }
+
+export interface PageOrder {
+  readonly account: Account;
+  readonly key: Spender;
+  readonly filters: CanonicalFilters;
+  readonly canonical: string;
+  readonly version: string;
+  readonly offset: number;
+  readonly rows: number;
+  /** The Idempotency-Key: the same one gives the same page again, at no cost. */
+  readonly idempotencyKey: string;
+}
+
+interface PageOptions {
+  readonly store: Store;
+  readonly served: ServedDataset;
+  readonly turns: Turns;
+}
+
+const ROWS = "x-rows";
+
+const pageRows = ({ answer }: Sale): number => Number(answer.headers[ROWS] ?? 0);
+
+/** Buys one page as every paid call is. @throws Problem; ConsoleRefusal where the dataset moved */
+export async function buyPage(order: PageOrder, options: PageOptions): Promise<Sale> {
+  const { account, canonical, filters, idempotencyKey, key, offset, rows, version } = order;
+  const { engine, suppressed } = options.served;
+  const identity = `console\n${canonical}\n${version}\n${offset} ${rows}`;
+  const work = () =>
+    onOneVersion(engine, async (now): Promise<ChargedReply> => {
+      if (now !== version) throw moved();
+      const page = await engine.people(filters, { offset, limit: rows });
+      const { leftOut = 0, records } = page;
+      return {
+        rows: records.length,
+        result: listOf(records),
+        // Rows of the segment: the export goes on behind them, whoever of them is left out.
+        headers: { "x-dataset-version": now, [ROWS]: String(records.length + leftOut) },
+      };
+    });
+  return await purchase(options.store, {
+    call: { requestId: idempotencyKey, charged: ZERO },
+    key,
+    account,
+    costed: "person_search",
+    rows,
+    suppressed,
+    idempotency: { key: idempotencyKey, requestHash: createHash("sha256").update(identity).digest("hex") },
+    work: () => options.turns.run("paid", key.id, work),
+    vanished: () => false,
+  });
+}
+
+export const quoteOf = (account: Account, profiles: number) => {
+  const credits = priceOf(profiles, account.plan.costs.person_search);
+  return { credits, creditsNumber: creditsToNumber(credits), requests: Math.ceil(profiles / PER_PAGE_MAX) };
+};
+
+export const moved = (): ConsoleRefusal =>
+  new ConsoleRefusal(
+    409,
+    "dataset_moved",
+    "the dataset was replaced since this quote: ask for a new one; nothing more was bought",
+  );

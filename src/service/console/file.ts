@@ -4,13 +4,13 @@ import { collectColumns } from "../../shared/rows/columns.ts";
 import { CsvView } from "../../shared/rows/csv.ts";
 import { NdjsonView } from "../../shared/rows/json.ts";
 import { Page, type View } from "../../shared/rows/page.ts";
-import type { ConsoleExport } from "../admin/console-store.ts";
-import { type Admission, assertScope } from "../http/admission.ts";
-import { Problem } from "../http/problem.ts";
+import type { Admission } from "../http/admission.ts";
+import type { ConsoleExport } from "../ledger/records.ts";
+import { assertScope, Problem } from "../problem.ts";
 import type { ConsoleParts } from "./call.ts";
 import { storedPages } from "./exports.ts";
 import { ConsoleRefusal } from "./guard.ts";
-import { unseal } from "./tokens.ts";
+import { unseal } from "./sessions.ts";
 
 const TICKET_MS = 60_000;
 const used = new WeakMap<ConsoleParts, Map<string, number>>();

@@ -1,10 +1,9 @@
 import { creditsToNumber, priceOf, subtractCredits } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
-import type { ConsoleExport } from "../admin/console-store.ts";
-import { onOneVersion } from "../admin/datasets.ts";
-import { facetsOf } from "../http/facets.ts";
+import { facetsOf, onOneVersion } from "../admin/datasets.ts";
 import { readFacets } from "../http/requests.ts";
 import type { KeyMode, Spender, StoredKey } from "../ledger/ledger.ts";
+import type { ConsoleExport } from "../ledger/records.ts";
 import {
   BUYERS,
   bad,
@@ -20,10 +19,9 @@ import {
   OWNERS,
   wholeOf,
 } from "./call.ts";
-import { keptUntil } from "./exports.ts";
+import { buyPage, keptUntil, moved, quoteOf } from "./exports.ts";
 import { ConsoleRefusal } from "./guard.ts";
-import { buyPage, moved, quoteOf } from "./pages.ts";
-import { hashOf, sealToken, unseal } from "./tokens.ts";
+import { hashOf, sealToken, unseal } from "./sessions.ts";
 
 const QUOTE_MS = 10 * 60_000;
 const PREVIEW_ROWS = 10;

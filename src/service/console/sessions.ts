@@ -1,12 +1,33 @@
-import { randomBytes } from "node:crypto";
+import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import type { ConsoleRole, ConsoleSession } from "../admin/console-store.ts";
-import { assertScope } from "../http/admission.ts";
-import { suspended } from "../http/problem.ts";
 import type { Account, KeyMode, Scope, Spender, Store, StoredKey } from "../ledger/ledger.ts";
+import type { ConsoleRole, ConsoleSession } from "../ledger/records.ts";
 import { parseApiKey, sameHash } from "../money/keys.ts";
+import { assertScope, suspended } from "../problem.ts";
 import { ConsoleRefusal } from "./guard.ts";
-import { hashOf, newSecret } from "./tokens.ts";
+
+const newSecret = (): string => randomBytes(32).toString("base64url");
+
+/** SHA-256, hex: what is kept of a secret. One round is right for 256 random bits. */
+export const hashOf = (secret: string): string => createHash("sha256").update(secret, "utf8").digest("hex");
+
+const macOf = (text: string, secret: string): string => createHmac("sha256", secret).update(text).digest("base64url");
+
+/** A text that says `value`, and that only who has the secret can make: quotes and tickets are kept nowhere. */
+export function sealToken(value: unknown, secret: string): string {
+  const text = Buffer.from(JSON.stringify(value)).toString("base64url");
+  return `${text}.${macOf(text, secret)}`;
+}
+
+/** What was sealed with the same secret; undefined for everything else. */
+export function unseal(sealed: unknown, secret: string): unknown {
+  if (typeof sealed !== "string") return undefined;
+  const [text = "", mac = "", ...rest] = sealed.split(".");
+  // Compared as text: many texts decode to the same bytes, and each would be a quote or a ticket of its own.
+  const [given, right] = [Buffer.from(mac), Buffer.from(macOf(text, secret))];
+  if (rest.length > 0 || given.length !== right.length || !timingSafeEqual(given, right)) return undefined;
+  return JSON.parse(Buffer.from(text, "base64url").toString()) as unknown;
+}
 
 const LINK_MS = 10 * 60_000;
 const SESSION_MS = 12 * 60 * 60_000;

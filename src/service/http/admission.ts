@@ -1,12 +1,12 @@
 import type { FastifyRequest } from "fastify";
 import type { CanonicalFilters } from "../../shared/contract/filters.ts";
 import { type Credits, ZERO } from "../../shared/contract/money.ts";
-import type { Scope, Store, StoredKey } from "../ledger/ledger.ts";
+import type { Store } from "../ledger/ledger.ts";
 import { parseApiKey } from "../money/keys.ts";
+import { assertScope, ended, Problem, suspended } from "../problem.ts";
 import type { Call } from "./call.ts";
 import { countOf } from "./incoming.ts";
 import { type RateLimiter, type RateState, weightOf } from "./limits.ts";
-import { ended, Problem, suspended } from "./problem.ts";
 
 const CHALLENGE = { "www-authenticate": "Bearer" };
 
@@ -62,11 +62,6 @@ export class Admission {
 
 const keyIn = (authorization: string): ReturnType<typeof parseApiKey> =>
   parseApiKey(/^bearer +(\S+)$/i.exec(authorization)?.[1] ?? "");
-
-export function assertScope({ scopes }: Pick<StoredKey, "scopes">, scope: Scope): void {
-  if (scopes === null || scope === "account" || scopes.includes(scope)) return;
-  throw new Problem(403, [`this key may not call ${scope}; its scopes: ${scopes.join(", ")}`]);
-}
 
 const tooMany = ({ limit, retryAfter, window }: RateState): Problem =>
   new Problem(429, [`rate limit of ${limit} calls a ${window} exceeded; retry in ${retryAfter} s`], {

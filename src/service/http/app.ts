@@ -7,24 +7,17 @@ import { type Credits, ZERO } from "../../shared/contract/money.ts";
 import { MAX_BODY_BYTES } from "../../shared/contract/records.ts";
 import { echo } from "../../shared/contract/text.ts";
 import type { RecentRequests } from "../console/recent.ts";
-import { networkOf } from "./address.ts";
+import { Problem, problemOf, VanishedError } from "../problem.ts";
 import { type Admission, boundGuesses } from "./admission.ts";
 import { type Call, CLIENT_GONE, newCall } from "./call.ts";
-import type { Connections } from "./connections.ts";
-import type { Cors } from "./cors.ts";
-import { problemOf } from "./failures.ts";
+import { type Connections, networkOf, refuseBytes } from "./connections.ts";
 import type { FaultPlan } from "./faults.ts";
 import { checkBodyHeaders, isLarge, readBody } from "./incoming.ts";
-import { KEY_PATH } from "./key-page.ts";
 import type { RateLimiter } from "./limits.ts";
-import { type ServiceLog, SILENT } from "./log.ts";
-import type { Metrics } from "./metrics.ts";
 import type { ServerTimeouts, ServiceOptions } from "./options.ts";
-import { Problem, VanishedError } from "./problem.ts";
-import { refuseBytes } from "./refusal.ts";
 import { type Lifecycle, send } from "./reply.ts";
-import { API_ROUTES } from "./routes.ts";
-import type { Telemetry } from "./telemetry.ts";
+import { API_ROUTES, KEY_PATH } from "./routes.ts";
+import { type Metrics, type ServiceLog, SILENT, type Telemetry } from "./telemetry.ts";
 import type { TlsPair } from "./tls.ts";
 import type { Turns } from "./turns.ts";
 
@@ -277,4 +270,55 @@ function originForm(url: string): string {
   if (url.charCodeAt(0) === 47) return url;
   const match = /^https?:\/\/[^/?#]*(.*)$/is.exec(url);
   return match === null ? url : (match[1] ?? "").startsWith("/") ? (match[1] ?? "/") : `/${match[1] ?? ""}`;
+}
+
+const EXPOSED = [
+  "Content-Encoding",
+  "Idempotent-Replayed",
+  "Link",
+  "Retry-After",
+  "X-Dataset-Version",
+  "X-Next-Cursor",
+  "X-Page",
+  "X-Per-Page",
+  "X-RateLimit-Limit",
+  "X-RateLimit-Remaining",
+  "X-RateLimit-Reset",
+  "X-RateLimit-Window",
+  "X-Request-Id",
+  "X-Suppressed-Count",
+  "X-Total-Count",
+].join(", ");
+const REQUEST_HEADERS = "Authorization, Content-Type, Idempotency-Key, X-Request-Id";
+const PREFLIGHT_SECONDS = "600";
+const API_PATH = /^\/(?:v1|facets|key)(?:[/?#]|$)/;
+
+/** Lets pages of the named origins (`*`: of any) read what the API answers. The page must have a key. */
+export class Cors {
+  readonly #origins: ReadonlySet<string>;
+
+  constructor(origins: readonly string[]) {
+    this.#origins = new Set(origins);
+  }
+
+  /** Adds what a browser asks for. @returns whether the request is a preflight that this answers in full */
+  allow(request: FastifyRequest, reply: FastifyReply): boolean {
+    if (this.#origins.size === 0 || !API_PATH.test(request.raw.url ?? "")) return false;
+    const { headers, method } = request;
+    const any = this.#origins.has("*");
+    if (!any) reply.header("vary", "origin");
+    const { origin } = headers;
+    if (origin === undefined || !(any || this.#origins.has(origin))) return false;
+    reply.header("access-control-allow-origin", any ? "*" : origin);
+    if (method !== "OPTIONS" || headers["access-control-request-method"] === undefined) {
+      reply.header("access-control-expose-headers", EXPOSED);
+      return false;
+    }
+    reply.headers({
+      "access-control-allow-methods": "GET, POST",
+      "access-control-allow-headers": REQUEST_HEADERS,
+      "access-control-max-age": PREFLIGHT_SECONDS,
+    });
+    return true;
+  }
 }

@@ -2,7 +2,7 @@ import type { LRUCache } from "lru-cache";
 import type { Engine } from "../../dataset/engine.ts";
 import type { CanonicalFilters } from "../../shared/contract/filters.ts";
 import { COUNT_CACHE_SECONDS } from "../../shared/contract/records.ts";
-import { needed } from "./missing-package.ts";
+import { needed } from "../ledger/errors.ts";
 
 export interface Counted {
   readonly count: number;

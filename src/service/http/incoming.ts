@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { FastifyRequest } from "fastify";
 import { MAX_BODY_BYTES } from "../../shared/contract/records.ts";
 import type { HoldRequest } from "../ledger/ledger.ts";
-import { invalid, Problem } from "./problem.ts";
+import { invalid, Problem, unsupportedMediaType } from "../problem.ts";
 
 export function countOf(name: string, rawHeaders: readonly string[]): number {
   let count = 0;
@@ -78,8 +78,6 @@ export function jsonBody({ body, headers }: FastifyRequest): Buffer {
 }
 
 const bodyTooLarge = (): Problem => new Problem(413, [`the body is larger than ${MAX_BODY_BYTES} bytes`]);
-export const unsupportedMediaType = (): Problem =>
-  new Problem(415, ["send the body as Content-Type: application/json (in UTF-8)"]);
 
 /** The `Idempotency-Key` with a SHA-256 over what it stands for (docs/contract.md). Throws a 422 Problem. */
 export function idempotencyOf({ call, headers, method, raw }: FastifyRequest, identity: string) {

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Engine } from "../../dataset/engine.ts";
 import type { Store } from "../ledger/ledger.ts";
-import { encodeBody } from "./compression.ts";
-import { within } from "./deadline.ts";
+import { within } from "../problem.ts";
+import { encodeBody } from "./reply.ts";
 
 interface PublicPageOptions {
   readonly engine: Engine;

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { CompanyLookup, FacetQuestion } from "../../dataset/engine.ts";
 import {
   FACET_KEYS,
@@ -18,8 +19,7 @@ import { canonicalAddress, canonicalDomain, hasLoneSurrogate, normalForm } from 
 import { PER_PAGE_DEFAULT, PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { parseStrictJson } from "../../shared/contract/strict-json.ts";
 import { echo } from "../../shared/contract/text.ts";
-import { type Cursor, readCursor, segmentHash } from "./cursor.ts";
-import { invalid } from "./problem.ts";
+import { invalid } from "../problem.ts";
 
 export interface PageRequest {
   readonly offset: number;
@@ -259,4 +259,38 @@ function lookup(fields: ReadonlyMap<string, string>): CompanyLookup {
       ? `domain is not a domain: "${echo(text)}"; for example acme.example`
       : `company_network_url is not a profile address: "${echo(text)}"; give an http(s) URL without a user name, or a slug`,
   );
+}
+
+/** What a cursor stands for: a place in the order of one segment of one dataset version. */
+export interface Cursor {
+  readonly version: string;
+  readonly segment: string;
+  readonly offset: number;
+}
+
+const digest = (text: string): string => createHash("sha256").update(text).digest("base64url");
+
+/** A short name for a segment (the canonical filters or the company), so that a cursor serves no other one. */
+export const segmentHash = (segment: string): string => digest(segment).slice(0, 12);
+
+/** An opaque text. The checksum is against mutilation: a cursor gives nobody more than `page` does. */
+export function writeCursor(cursor: Cursor): string {
+  const body = Buffer.from(JSON.stringify([cursor.version, cursor.segment, cursor.offset])).toString("base64url");
+  return `${body}.${digest(body).slice(0, 8)}`;
+}
+
+function readCursor(text: string): Cursor | undefined {
+  const match = /^([A-Za-z0-9_-]{1,400})\.([A-Za-z0-9_-]{8})$/.exec(text);
+  const [, body = "", sum] = match ?? [];
+  if (match === null || digest(body).slice(0, 8) !== sum) return undefined;
+  try {
+    const parts: unknown = JSON.parse(Buffer.from(body, "base64url").toString("utf8"));
+    if (!Array.isArray(parts)) return undefined;
+    const [version, segment, offset] = parts as unknown[];
+    if (typeof version !== "string" || typeof segment !== "string") return undefined;
+    if (typeof offset !== "number" || !Number.isSafeInteger(offset) || offset < 0) return undefined;
+    return { version, segment, offset };
+  } catch {
+    return undefined;
+  }
 }

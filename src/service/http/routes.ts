@@ -1,23 +1,21 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import type { RecordPage } from "../../dataset/engine.ts";
+import type { CompanyLookup, RecordPage } from "../../dataset/engine.ts";
 import { envelopeJson, listOf } from "../../shared/contract/envelope.ts";
 import type { CanonicalFilters } from "../../shared/contract/filters.ts";
-import { ZERO } from "../../shared/contract/money.ts";
-import { onOneVersion, type ServedDataset } from "../admin/datasets.ts";
-import type { KeyMode, Store, StoredKey } from "../ledger/ledger.ts";
+import { type Credits, credits, creditsToNumber, ZERO } from "../../shared/contract/money.ts";
+import type { KeyResult } from "../../shared/schema/api.ts";
+import { facetsOf, onOneVersion, type ServedDataset } from "../admin/datasets.ts";
+import type { KeyBudget, KeyDetail, KeyMode, Store, StoredKey } from "../ledger/ledger.ts";
 import { accountBody } from "../money/account.ts";
 import { type ChargedReply, type Purchase, purchase } from "../money/billing.ts";
 import type { SmallCounts } from "../people/small-counts.ts";
 import { LEFT_OUT } from "../people/suppressed.ts";
+import { invalid, Problem } from "../problem.ts";
 import type { Admission } from "./admission.ts";
 import type { Answer } from "./call.ts";
-import { segmentHash, writeCursor } from "./cursor.ts";
-import { facetsOf } from "./facets.ts";
 import type { CallName } from "./faults.ts";
 import { idempotencyOf, jsonBody, queryFields } from "./incoming.ts";
-import { MAGIC_SLOW_MS, type Magic, magicOfCompany, magicOfFilters, magicProblem } from "./magic.ts";
 import type { ServerTimeouts } from "./options.ts";
-import { invalid, Problem } from "./problem.ts";
 import { send } from "./reply.ts";
 import {
   companyParameter,
@@ -28,6 +26,8 @@ import {
   readFacets,
   readSearch,
   refuseQuery,
+  segmentHash,
+  writeCursor,
 } from "./requests.ts";
 import type { Turns } from "./turns.ts";
 
@@ -272,4 +272,89 @@ function magicOf(key: StoredKey, find: () => Magic | undefined, miss?: Problem):
   const problem = magicProblem(magic, miss);
   if (problem !== undefined) throw problem;
   return magic;
+}
+
+type Magic = "402" | "404" | "429" | "500" | "slow";
+
+export const MAGIC_SLOW_MS = 3_000;
+
+const MAGIC = /^magic-(402|404|429|500|slow)(?:\.example)?$/;
+const wordOf = (value: string): Magic | undefined => MAGIC.exec(value)?.[1] as Magic | undefined;
+
+/** With a test key: `{"name": "magic-500"}` in the filters. There is no 404 on these, and no 402 on a count. */
+function magicOfFilters(filters: CanonicalFilters, paid: boolean): Magic | undefined {
+  for (const name of filters.exact.name ?? []) {
+    const magic = wordOf(name);
+    if (magic !== undefined && magic !== "404" && (paid || magic !== "402")) return magic;
+  }
+  return undefined;
+}
+
+/** With a test key: `domain=magic-404.example`, or `magic-404` as name, id or slug. */
+const magicOfCompany = (lookup: CompanyLookup): Magic | undefined => wordOf(lookup.value);
+
+/** What a magic value answers; undefined where the call goes on. @param miss the 404 of a look-up */
+function magicProblem(magic: Magic | undefined, miss?: Problem): Problem | undefined {
+  if (magic === "404") return miss;
+  if (magic === "402") {
+    const advice = "lower per_page or top up";
+    return new Problem(402, [`magic value: this call may cost more credits than are available: ${advice}`]);
+  }
+  if (magic === "429") {
+    const headers = { "retry-after": "1", "x-ratelimit-remaining": "0" };
+    return new Problem(429, ["magic value: rate limit exceeded; retry in 1 s"], headers);
+  }
+  if (magic === "500") return new Problem(500, ["magic value: internal error; nothing was charged"]);
+  return undefined;
+}
+
+export const KEY_PATH = "/key";
+
+/** `GET /key` (docs/contract.md, Keys): outside `/v1`, in its envelope, free, and counted as a call. */
+export function addKeyPage(app: FastifyInstance, admission: Admission, store: Store): void {
+  app.route({
+    url: KEY_PATH,
+    method: "GET",
+    handler: async (request, reply) => {
+      await admission.admit(request);
+      const { rate } = request.call;
+      if (rate === undefined) throw new Error("a key was let in without its limits");
+      await send(request, reply, rate, await answer(request, store));
+    },
+  });
+}
+
+async function answer(request: FastifyRequest, store: Store): Promise<Answer> {
+  refuseQuery(queryFields(request));
+  const { account, key } = request.call;
+  const detail = key && (await store.key(key.id));
+  if (account === undefined || detail === undefined) throw new Error("a key was let in that is not there");
+  const { balance, held } = await store.money(detail.accountId, detail.mode);
+  const result: KeyResult = {
+    account: { id: account.id, name: account.name },
+    key: shown(detail),
+    cap: detail.budget && capOf(detail.budget),
+    credits: { remaining: creditsToNumber(balance), held: creditsToNumber(held) },
+  };
+  return { status: 200, headers: {}, body: envelopeJson(JSON.stringify(result), ZERO, balance) };
+}
+
+const shown = ({ createdAt, expiresAt, id, lastUsedAt, mode, name, prefix, scopes }: KeyDetail): KeyResult["key"] => ({
+  ...{ id, name, mode, prefix, scopes },
+  created_at: new Date(createdAt).toISOString(),
+  expires_at: timeOf(expiresAt),
+  last_used_at: timeOf(lastUsedAt),
+});
+
+const timeOf = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
+
+function capOf({ cap, held, spent }: KeyBudget): NonNullable<KeyResult["cap"]> {
+  const left: Credits = credits(cap - spent - held);
+  const [max_credits, used, kept, free] = [cap, spent, held, left].map(creditsToNumber) as [
+    number,
+    number,
+    number,
+    number,
+  ];
+  return { max_credits, spent: used, held: kept, left: free };
 }

@@ -4,22 +4,25 @@ import { serveDatasets } from "../admin/datasets.ts";
 import { isConsoleBuilt } from "../console/assets.ts";
 import type { ServedConsole } from "../console/console.ts";
 import { RecentRequests } from "../console/recent.ts";
+import { needed } from "../ledger/errors.ts";
 import { SmallCounts } from "../people/small-counts.ts";
-import { addressOf } from "./address.ts";
 import { Admission } from "./admission.ts";
-import { HttpApp } from "./app.ts";
-import { Connections } from "./connections.ts";
-import { Cors } from "./cors.ts";
+import { Cors, HttpApp } from "./app.ts";
+import { addressOf, Connections } from "./connections.ts";
 import { FaultPlan } from "./faults.ts";
-import { addKeyPage } from "./key-page.ts";
 import { RateLimiter } from "./limits.ts";
-import { openLog, type ServiceLog, SILENT } from "./log.ts";
-import { type Metrics, openMetrics } from "./metrics.ts";
-import { needed } from "./missing-package.ts";
 import { SERVER_TIMEOUTS, type ServiceOptions } from "./options.ts";
 import { addPublicPages } from "./public-pages.ts";
-import { addRoutes } from "./routes.ts";
-import { openTelemetry, type Telemetry } from "./telemetry.ts";
+import { addKeyPage, addRoutes } from "./routes.ts";
+import {
+  type Metrics,
+  openLog,
+  openMetrics,
+  openTelemetry,
+  type ServiceLog,
+  SILENT,
+  type Telemetry,
+} from "./telemetry.ts";
 import { followTls, readTls } from "./tls.ts";
 import { Turns } from "./turns.ts";
 

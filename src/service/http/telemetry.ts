@@ -1,9 +1,55 @@
+import { createServer, type Server } from "node:http";
 import type { Attributes, Context, Span, Tracer } from "@opentelemetry/api";
 import type { FastifyRequest } from "fastify";
-import { creditsToNumber, ZERO } from "../../shared/contract/money.ts";
+import type { Registry } from "prom-client";
+import { creditsToNumber, formatCredits, ZERO } from "../../shared/contract/money.ts";
 import { packageVersion } from "../../shared/version.ts";
+import { needed } from "../ledger/errors.ts";
 import { CLIENT_GONE, type Trace } from "./call.ts";
-import { needed } from "./missing-package.ts";
+
+export interface ServiceLog {
+  request(request: FastifyRequest, status: number, ms: number): void;
+  /** A fault of the service. Only the error's name, message and stack are written. */
+  fault(requestId: string, error: unknown): void;
+  event(message: string, fields?: Readonly<Record<string, string | number>>): void;
+}
+
+export const SILENT: ServiceLog = { request: () => undefined, fault: () => undefined, event: () => undefined };
+
+/**
+ * Structured logs (one JSON object a line). What is logged is an allow-list: method, route, status, milliseconds, ids,
+ * key id, credits. Never a key, a URL with its query, a filter value or a record.
+ * @throws MissingPackageError where pino is not installed
+ */
+export async function openLog(out: { write(text: string): unknown }): Promise<ServiceLog> {
+  const { pino } = await needed("pino", import("pino"));
+  const logger = pino(
+    { base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    { write: (line) => void out.write(line) },
+  );
+  return {
+    request(request, status, ms) {
+      const { call } = request;
+      logger.info({
+        method: request.method,
+        route: call.route,
+        status,
+        ms: Math.round(ms * 10) / 10,
+        request_id: call.requestId,
+        ...(call.trace === undefined ? {} : { trace_id: call.trace.id }),
+        key_id: call.key?.id ?? null,
+        credits: formatCredits(call.charged),
+      });
+    },
+    fault(requestId, error) {
+      const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
+      logger.error({ request_id: requestId, error: name, stack: stack?.split("\n").slice(1, 6).join(" ") }, message);
+    },
+    event(message, fields) {
+      logger.info({ ...fields }, message);
+    },
+  };
+}
 
 export interface Telemetry {
   begin(request: FastifyRequest): Trace;
@@ -136,3 +182,124 @@ function instruments(meter: Meter): (request: FastifyRequest, status: number, ms
     if (status === CLIENT_GONE) unanswered.add(credits, { call: call.name ?? "other" });
   };
 }
+
+export interface Metrics {
+  readonly host: string;
+  readonly port: number;
+  observe(request: FastifyRequest, status: number, ms: number): void;
+  readonly smallCount: (key: string, isAnswered: boolean) => void;
+  close(): Promise<void>;
+}
+
+/**
+ * Prometheus metrics on a port of their own: by call and status alone. Where it listens on
+ * loopback, a Host of another name is refused: a page in a browser can make its own name point here.
+ * @throws MissingPackageError where prom-client is not installed
+ */
+export async function openMetrics(host: string, port: number): Promise<Metrics> {
+  const { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } = await needed(
+    "prom-client",
+    import("prom-client"),
+  );
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const requests = new Counter({
+    name: "headcount_requests_total",
+    help: "Answers by call and status",
+    labelNames: ["call", "status"],
+    registers: [registry],
+  });
+  const seconds = new Histogram({
+    name: "headcount_request_seconds",
+    help: "Time from the request's head to the end of the answer",
+    labelNames: ["call"],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+    registers: [registry],
+  });
+  const charged = new Counter({
+    name: "headcount_credits_charged_total",
+    help: "Credits charged by call and mode of the key",
+    labelNames: ["call", "mode"],
+    registers: [registry],
+  });
+  const unanswered = new Counter({
+    name: "headcount_credits_charged_unanswered_total",
+    help: "Credits charged by calls whose client did not take the answer",
+    labelNames: ["call"],
+    registers: [registry],
+  });
+  const smallCount = smallCountsIn(registry, { Counter, Gauge });
+  const server = createServer((request, response) => {
+    if (isLoopback(host) && !isLoopback((request.headers.host ?? "").replace(/:\d+$/, ""))) {
+      response.writeHead(421).end();
+      return;
+    }
+    const path = request.url?.split("?", 1)[0];
+    if (request.method !== "GET" || path !== "/metrics") {
+      response.writeHead(path === "/metrics" ? 405 : 404).end();
+      return;
+    }
+    registry.metrics().then(
+      (text) => response.writeHead(200, { "content-type": registry.contentType }).end(text),
+      () => response.writeHead(500).end(),
+    );
+  });
+  await listen(server, host, port);
+  const address = server.address();
+  return {
+    host,
+    port: typeof address === "object" && address !== null ? address.port : port,
+    observe(request, status, ms) {
+      const { call } = request;
+      const name = call.name ?? "other";
+      requests.inc({ call: name, status: String(status) });
+      seconds.observe({ call: name }, ms / 1_000);
+      if (call.charged === ZERO) return;
+      const credits = creditsToNumber(call.charged);
+      charged.inc({ call: name, mode: call.key?.mode ?? "live" }, credits);
+      if (status === CLIENT_GONE) unanswered.inc({ call: name }, credits);
+    },
+    smallCount,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function smallCountsIn(
+  registry: Registry,
+  { Counter, Gauge }: Pick<typeof import("prom-client"), "Counter" | "Gauge">,
+): Metrics["smallCount"] {
+  const small = new Counter({
+    name: "headcount_small_counts_total",
+    help: "Counts of few people by keys whose plan bounds them",
+    labelNames: ["outcome"],
+    registers: [registry],
+  });
+  const refused = new Set<string>();
+  new Gauge({
+    name: "headcount_small_count_keys",
+    help: "Keys that were refused a count of few people since the start",
+    registers: [registry],
+    collect() {
+      this.set(refused.size);
+    },
+  });
+  return (key, isAnswered) => {
+    small.inc({ outcome: isAnswered ? "answered" : "refused" });
+    if (!isAnswered) refused.add(key);
+  };
+}
+
+const isLoopback = (host: string): boolean => /^(?:localhost|\[?::1\]?|127(?:\.\d{1,3}){3})$/i.test(host);
+
+const listen = (server: Server, host: string, port: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });

@@ -4,8 +4,8 @@ import { readFile } from "node:fs/promises";
 import type { Server as NodeServer } from "node:http";
 import type { Server } from "node:https";
 import { createSecureContext } from "node:tls";
-import type { ServiceLog } from "./log.ts";
 import type { TlsFiles } from "./options.ts";
+import type { ServiceLog } from "./telemetry.ts";
 
 export interface TlsPair {
   readonly cert: Buffer;

@@ -1,5 +1,4 @@
-import { within } from "./deadline.ts";
-import { Problem, VanishedError } from "./problem.ts";
+import { Problem, VanishedError, within } from "../problem.ts";
 
 /** Calls that are charged, and those that never are, at the dataset; and large bodies, at the event loop. */
 type TurnKind = "paid" | "free" | "large";

@@ -1,6 +1,6 @@
 import { type Credits, credits, formatCredits, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { COSTED_CALLS, type CostedCall } from "../../shared/contract/records.ts";
-import { type Acting, audit } from "./chain/audit.ts";
+import { type Acting, audit } from "./chain/links.ts";
 import { change, type Row, type Steps, statementRows } from "./database.ts";
 import { StoreConflictError, UnknownAccountError } from "./errors.ts";
 import {

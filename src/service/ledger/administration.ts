@@ -1,13 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { formatCredits } from "../../shared/contract/money.ts";
 import { ACCOUNT_LIST, accountSummary, createAccount, setPlan, suspendAccount } from "./accounts.ts";
-import { type Acting, operationNamed } from "./chain/audit.ts";
+import { type Acting, operationNamed } from "./chain/links.ts";
 import type { Steps } from "./database.ts";
 import { StoreConflictError } from "./errors.ts";
-import type { MoneyRequest, Place } from "./facts.ts";
+import type { LedgerDatabase, MoneyRequest, Place } from "./facts.ts";
 import { createKeyStep, KEY_DETAILS, keyDetail, revokeKey, updateKey } from "./key-steps.ts";
 import type { Act, Adjusted, Adjustment, Administration, Balance, KeyMode } from "./ledger.ts";
-import type { LedgerDatabase } from "./ledger-database.ts";
 import { auditQuery, auditRow, entriesQuery, ledgerEntry, usageQuery, usageRow } from "./listing.ts";
 
 interface Office {

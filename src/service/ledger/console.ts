@@ -1,15 +1,8 @@
 import { credits } from "../../shared/contract/money.ts";
-import type {
-  ConsoleExport,
-  ConsoleLink,
-  ConsoleRole,
-  ConsoleSession,
-  ConsoleStore,
-  ExportState,
-} from "../admin/console-store.ts";
-import { IDEMPOTENCY_TTL_MS, type KeyMode, type StoredReply } from "../http/basics.ts";
-import { audit } from "./chain/audit.ts";
+import { audit } from "./chain/links.ts";
 import { change, type Durability, type Row, type Steps, statementRows } from "./database.ts";
+import type { ConsoleExport, ConsoleLink, ConsoleRole, ConsoleSession, ConsoleStore, ExportState } from "./records.ts";
+import { IDEMPOTENCY_TTL_MS, type KeyMode, type StoredReply } from "./records.ts";
 
 const LINK_COLUMNS = "hash, account_id, role, created_at, expires_at";
 const SESSION_COLUMNS = "id, hash, proof_hash, account_id, role, key_hash, created_at, seen_at, expires_at";

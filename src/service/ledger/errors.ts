@@ -66,3 +66,42 @@ export class StoreConflictError extends Error {
 export class LedgerInvariantError extends Error {
   override readonly name = "LedgerInvariantError";
 }
+
+/** A package of the service's stack is not installed: they are optional, since the client works without them. */
+class MissingPackageError extends Error {
+  override readonly name = "MissingPackageError";
+
+  constructor(packageName: string, cause: unknown) {
+    super(`the service needs the package ${packageName}, which is not installed; the client works without it`, {
+      cause,
+    });
+  }
+}
+
+/** What an optional package exports. @throws MissingPackageError where it is not installed */
+export const needed = <Package>(name: string, loading: Promise<Package>): Promise<Package> =>
+  loading.catch((error: unknown) => {
+    throw new MissingPackageError(name, error);
+  });
+
+export const SQLITE_BUSY = 5;
+export const SQLITE_CORRUPT = 11;
+export const SQLITE_CONSTRAINT = 19;
+
+/** SQLite's primary result code of an error. The driver leaves it out of some of its errors. */
+export function resultCode(error: unknown): number | undefined {
+  const { code, errcode, message } = (error ?? {}) as { code?: unknown; errcode?: unknown; message?: unknown };
+  if (typeof errcode === "number") return errcode & 0xff;
+  if (code !== "ERR_SQLITE_ERROR") return undefined;
+  const text = String(message);
+  if (/is locked/.test(text)) return SQLITE_BUSY;
+  if (/malformed|not a database/.test(text)) return SQLITE_CORRUPT;
+  return /constraint failed/.test(text) ? SQLITE_CONSTRAINT : 1;
+}
+
+/** Turns what SQLite throws into what a caller of the store can act upon; other errors pass as they are. */
+export function translateError(error: unknown): unknown {
+  const code = resultCode(error);
+  if (code === undefined || code === SQLITE_CONSTRAINT) return error;
+  return new StoreUnavailableError(`the ledger cannot be used: ${(error as Error).message}`, { cause: error });
+}

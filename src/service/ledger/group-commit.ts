@@ -1,7 +1,7 @@
 import { setTimeout as setTimer } from "node:timers";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import type { Durability } from "./database.ts";
-import { StoreUnavailableError } from "./errors.ts";
+import { resultCode, SQLITE_BUSY, SQLITE_CONSTRAINT, StoreUnavailableError, translateError } from "./errors.ts";
 import type { Outcome } from "./facts.ts";
 
 interface GroupCommitOptions<Request> {
@@ -26,28 +26,6 @@ interface Job<Request> {
 
 /** How long one attempt blocks on a lock of another process; longer waits happen outside, where the event loop runs. */
 const LOCK_WAIT_MS = 20;
-export const SQLITE_BUSY = 5;
-export const SQLITE_CORRUPT = 11;
-const SQLITE_CONSTRAINT = 19;
-
-/** SQLite's primary result code of an error. The driver leaves it out of some of its errors. */
-export function resultCode(error: unknown): number | undefined {
-  const { code, errcode, message } = (error ?? {}) as { code?: unknown; errcode?: unknown; message?: unknown };
-  if (typeof errcode === "number") return errcode & 0xff;
-  if (code !== "ERR_SQLITE_ERROR") return undefined;
-  const text = String(message);
-  if (/is locked/.test(text)) return SQLITE_BUSY;
-  if (/malformed|not a database/.test(text)) return SQLITE_CORRUPT;
-  return /constraint failed/.test(text) ? SQLITE_CONSTRAINT : 1;
-}
-
-/** Turns what SQLite throws into what a caller of the store can act upon; other errors pass as they are. */
-export function translateError(error: unknown): unknown {
-  const code = resultCode(error);
-  if (code === undefined || code === SQLITE_CONSTRAINT) return error;
-  return new StoreUnavailableError(`the ledger cannot be used: ${(error as Error).message}`, { cause: error });
-}
-
 function isOfOneChange(error: unknown): boolean {
   const code = resultCode(error);
   return code === SQLITE_CONSTRAINT || (code === undefined && !(error instanceof StoreUnavailableError));

@@ -1,5 +1,5 @@
 import { type Credits, credits, formatCredits } from "../../shared/contract/money.ts";
-import { type Acting, audit } from "./chain/audit.ts";
+import { type Acting, audit } from "./chain/links.ts";
 import { change, type Row, type Steps, statementRows } from "./database.ts";
 import { StoreConflictError, UnknownAccountError } from "./errors.ts";
 import type { KeyBudget, KeyChanges, KeyDetail, KeyMode, NewKey, Scope, StoredKey } from "./ledger.ts";

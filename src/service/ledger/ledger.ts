@@ -1,10 +1,8 @@
 import { type Credits, credits } from "../../shared/contract/money.ts";
 import type { CostedCall } from "../../shared/contract/records.ts";
-import type { ConsoleStore } from "../admin/console-store.ts";
-import type { KeyMode, StoredReply } from "../http/basics.ts";
-import type { PeopleStore } from "../people/people-store.ts";
+import type { ConsoleStore, KeyMode, PeopleStore, StoredReply } from "./records.ts";
 
-export { IDEMPOTENCY_TTL_MS, type KeyMode, type StoredReply } from "../http/basics.ts";
+export { IDEMPOTENCY_TTL_MS, type KeyMode, type StoredReply } from "./records.ts";
 
 /** A plan: what its keys may call how often, and what a call costs. */
 export interface AccountPlan {

@@ -1,5 +1,5 @@
 import { credits } from "../../shared/contract/money.ts";
-import { referenceOf } from "./chain/audit.ts";
+import { referenceOf } from "./chain/links.ts";
 import type { Row } from "./database.ts";
 import type {
   AuditQuery,

@@ -1,9 +1,7 @@
-import type { StoredReply } from "../http/basics.ts";
-import type { KeptFilters, KeptReply, PeopleStore } from "../people/people-store.ts";
-import { audit } from "./chain/audit.ts";
-import { replyDigest } from "./chain/links.ts";
+import { audit, replyDigest } from "./chain/links.ts";
 import { change, type Steps, statementRows } from "./database.ts";
-import type { LedgerDatabase } from "./ledger-database.ts";
+import type { LedgerDatabase } from "./facts.ts";
+import type { KeptFilters, KeptReply, PeopleStore, StoredReply } from "./records.ts";
 
 /** Replies of a thousand people are half a megabyte. */
 const REPLIES_AT_ONCE = 16;

@@ -3,7 +3,7 @@ import { setTimeout as setPause } from "node:timers";
 import type { Pool, PoolClient, QueryResult } from "pg";
 import type { Durability, PreparedStatement, Row, StatementResult } from "./database.ts";
 import { StoreUnavailableError } from "./errors.ts";
-import { assertSchema } from "./schemas.ts";
+import { assertSchema } from "./schema.ts";
 
 /** Serialisation, deadlock, lock timeout, too many connections, shutting down, starting up: it may succeed soon. */
 const TRANSIENT = /^(40001|40P01|55P03|53300|57P0\d|08...)$/;

@@ -1,20 +1,24 @@
 import type { Pool } from "pg";
-import { needed } from "../http/missing-package.ts";
-import { headOf, verifyChain } from "./chain/check.ts";
+import { headOf, verifyChain, verifySums } from "./chain/check.ts";
 import { anchoredClock } from "./clock.ts";
-import { change, type Durability, type Row, runStatement, type Steps, statementRows } from "./database.ts";
-import { HoldResolvedError, StoreUnavailableError } from "./errors.ts";
+import {
+  change,
+  type Durability,
+  type Row,
+  runStatement,
+  type Steps,
+  statementRows,
+  type VerifiedFile,
+} from "./database.ts";
+import { HoldResolvedError, needed, StoreUnavailableError } from "./errors.ts";
+import type { LedgerDatabase } from "./facts.ts";
 import { type MoneyRequest, type Outcome, type Place, placeKey } from "./facts.ts";
 import { readGroup } from "./group.ts";
 import { Instances } from "./instances.ts";
-import { verifySums } from "./invariants.ts";
 import { GROUP_SIZE, type KeyMode, type LedgerOptions, PATIENCE_MS, type Store } from "./ledger.ts";
-import type { LedgerDatabase } from "./ledger-database.ts";
 import { CommitInDoubt, type Execute, isTransientFailure, PostgresSession, unavailable } from "./postgres-session.ts";
 import { decide } from "./rules.ts";
-import { POSTGRES_SCHEMA } from "./schema.ts";
-import { makePostgresTables } from "./schemas.ts";
-import type { VerifiedFile } from "./sqlite-file.ts";
+import { makePostgresTables, POSTGRES_SCHEMA } from "./schema.ts";
 import { ledgerStore } from "./store.ts";
 import { writeGroup } from "./writes.ts";
 

@@ -1,29 +1,19 @@
-import { copyFileSync, mkdtempSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, copyFileSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, statSync } from "node:fs";
+import { endianness, tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
-import { needed } from "../http/missing-package.ts";
-import type { AskBackup } from "./chain/against.ts";
-import { headOf, verifyChain } from "./chain/check.ts";
+import { headOf, verifyChain, verifySums } from "./chain/check.ts";
+import { audit } from "./chain/links.ts";
+import type { AskBackup, VerifiedFile } from "./database.ts";
 import { type Row, runNow } from "./database.ts";
-import { NoLedgerError, StoreUnavailableError } from "./errors.ts";
-import { lostLedger } from "./files.ts";
-import { resultCode, SQLITE_CORRUPT, translateError } from "./group-commit.ts";
-import { verifySums } from "./invariants.ts";
-import { logBreach } from "./log-check.ts";
-import { assertLedger, checkSqliteVersion, makeTables } from "./schemas.ts";
-import { type BrokenPages, brokenPages } from "./seal.ts";
+import { NoLedgerError, needed, resultCode, SQLITE_CORRUPT, StoreUnavailableError, translateError } from "./errors.ts";
+import { assertFilesBeside, type BrokenPages, brokenPages, lostLedger, seal } from "./files.ts";
+import { PATIENCE_MS } from "./ledger.ts";
+import { assertLedger, checkSqliteVersion, makeTables } from "./schema.ts";
 import { Statements } from "./statements.ts";
 
 export const isFile = (path: string): boolean => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
-
-export interface VerifiedFile {
-  readonly breaches: readonly string[];
-  /** What cannot be seen from the file alone. */
-  readonly notes: readonly string[];
-  readonly head: string | null;
-}
 
 /** Verifies a file and writes nothing, not even beside it; at need a copy among the temporary files. */
 export async function verifySqliteFile(path: string): Promise<VerifiedFile> {
@@ -197,4 +187,126 @@ function schemaBreaches(database: DatabaseSyncInstance): readonly string[] {
   return [...new Set([...known.keys(), ...found.keys()])].flatMap((thing) =>
     known.get(thing) === found.get(thing) ? [] : [`schema: the ${thing} is not as this version makes it`],
   );
+}
+
+/*
+ * SQLite takes what comes after a damaged frame of a write-ahead log for a commit that was cut. How far the log
+ * went is in its index (-shm) too: formats at https://sqlite.org/walformat.html.
+ */
+
+const FRAME_HEAD = 24;
+const LOG_HEAD = 32;
+const INDEX_HEAD = 48;
+const LITTLE = 0x377f0682;
+
+/** One sentence where the log of a ledger does not reach as far as its index says. */
+export function logBreach(path: string): string | undefined {
+  const index = firstBytes(`${path}-shm`, 2 * INDEX_HEAD);
+  // Two copies: where they differ somebody is writing.
+  if (index === undefined || !index.subarray(0, INDEX_HEAD).equals(index.subarray(INDEX_HEAD))) return undefined;
+  const expected = endianness() === "LE" ? index.readUInt32LE(16) : index.readUInt32BE(16);
+  const log = readFileSync(`${path}-wal`);
+  const salts = index.subarray(32, 40);
+  const again = firstBytes(`${path}-shm`, INDEX_HEAD)?.subarray(32, 40);
+  // Begun anew meanwhile: what was read is two logs.
+  if (expected === 0 || again?.equals(salts) !== true) return undefined;
+  const valid = validFrames(log, salts);
+  if (valid >= expected) return undefined;
+  return `file: the log ${path}-wal is damaged at frame ${valid + 1} of ${expected}: what was committed from there on is not seen (or the machine lost power: then start the service once, it goes on with what was synced)`;
+}
+
+/** How many frames, from the first on, are of this log and what was written. */
+function validFrames(log: Buffer, salts: Buffer): number {
+  if (log.length < LOG_HEAD || !log.subarray(16, 24).equals(salts)) return 0;
+  const little = log.readUInt32BE(0) === LITTLE;
+  let sums = checksum(log.subarray(0, 24), little, [0, 0]);
+  if (!matches(log, 24, sums)) return 0;
+  const page = log.readUInt32BE(8);
+  let frames = 0;
+  for (let at = LOG_HEAD; at + FRAME_HEAD + page <= log.length; at += FRAME_HEAD + page) {
+    if (!log.subarray(at + 8, at + 16).equals(salts)) break;
+    sums = checksum(log.subarray(at, at + 8), little, sums);
+    sums = checksum(log.subarray(at + FRAME_HEAD, at + FRAME_HEAD + page), little, sums);
+    if (!matches(log, at + 16, sums)) break;
+    frames += 1;
+  }
+  return frames;
+}
+
+type Sums = readonly [number, number];
+
+function checksum(bytes: Buffer, little: boolean, [one, two]: Sums): Sums {
+  let [first, second] = [one, two];
+  for (let at = 0; at < bytes.length; at += 8) {
+    first = (first + (little ? bytes.readUInt32LE(at) : bytes.readUInt32BE(at)) + second) >>> 0;
+    second = (second + (little ? bytes.readUInt32LE(at + 4) : bytes.readUInt32BE(at + 4)) + first) >>> 0;
+  }
+  return [first, second];
+}
+
+const matches = (log: Buffer, at: number, [first, second]: Sums): boolean =>
+  log.readUInt32BE(at) === first && log.readUInt32BE(at + 4) === second;
+
+function firstBytes(path: string, length: number): Buffer | undefined {
+  let handle: number;
+  try {
+    handle = openSync(path, "r");
+  } catch {
+    return undefined;
+  }
+  try {
+    const bytes = Buffer.alloc(length);
+    return readSync(handle, bytes, 0, length, 0) === length ? bytes : undefined;
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** One state of a ledger, in a file of its own, while services go on charging. @returns its head */
+export async function snapshotLedger(path: string, to: string): Promise<string> {
+  await assertFilesBeside(path, PATIENCE_MS);
+  if (!isFile(path)) throw new NoLedgerError(path);
+  // Made here, so that no moment passes in which others may read it.
+  closeSync(openSync(to, "wx", 0o600));
+  await withFile(path, (database) => {
+    assertLedger(database, path);
+    database.prepare("VACUUM INTO ?").run(to);
+  });
+  return withFile(to, (copy) => {
+    // None of the processes at work will ever answer from the copy: what they hold goes back when it is opened.
+    copy.exec("DELETE FROM instances");
+    return runNow(headOf(), new Statements(copy).execute);
+  });
+}
+
+interface Restored {
+  readonly at: number;
+  readonly by: string;
+  readonly madeAt: string;
+}
+
+/** Writes into the audit of a restored ledger that it is one, and seals it. */
+export async function noteRestored(path: string, { at, by, madeAt }: Restored): Promise<void> {
+  await withFile(path, (database) => {
+    assertLedger(database, path);
+    const act = { actor: by, action: "ledger.restore", accountId: null, target: "ledger", detail: { made_at: madeAt } };
+    database.exec("BEGIN IMMEDIATE");
+    runNow(audit(act, at), new Statements(database).execute);
+    database.exec("COMMIT");
+  });
+  seal(path, statSync(path).ino);
+}
+
+async function withFile<Value>(path: string, work: (database: DatabaseSyncInstance) => Value): Promise<Value> {
+  const { DatabaseSync } = await needed("@photostructure/sqlite", import("@photostructure/sqlite"));
+  let database: DatabaseSyncInstance | undefined;
+  try {
+    database = new DatabaseSync(path, { timeout: PATIENCE_MS, enableForeignKeyConstraints: true });
+    checkSqliteVersion(database);
+    return work(database);
+  } catch (error) {
+    throw translateError(error);
+  } finally {
+    database?.close();
+  }
 }

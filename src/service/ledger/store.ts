@@ -1,8 +1,6 @@
 import { setInterval as setTimer } from "node:timers";
 import { type Credits, credits } from "../../shared/contract/money.ts";
-import type { ConsoleStore } from "../admin/console-store.ts";
 import { sameHash } from "../money/keys.ts";
-import type { PeopleStore } from "../people/people-store.ts";
 import { ACCOUNT_COLUMNS, addCounts, recordCalls, storedAccount, storedCount } from "./accounts.ts";
 import { administration } from "./administration.ts";
 import { headOf } from "./chain/check.ts";
@@ -10,8 +8,9 @@ import { utcDay } from "./clock.ts";
 import { consoleStore } from "./console.ts";
 import { change, type Row, runStatement } from "./database.ts";
 import { HoldResolvedError, StoreUnavailableError, UnknownAccountError } from "./errors.ts";
+import type { LedgerDatabase } from "./facts.ts";
 import { assertCovered, type MoneyRequest, type Place, type Settled } from "./facts.ts";
-import { FORGETFUL, FreshCache, type Remembered } from "./fresh-cache.ts";
+import { FORGETFUL, FreshCache, type Remembered, VersionCache } from "./fresh-cache.ts";
 import { KEY_COLUMNS, storedKey } from "./key-steps.ts";
 import {
   type Account,
@@ -26,9 +25,8 @@ import {
   type Store,
   type StoredKey,
 } from "./ledger.ts";
-import type { LedgerDatabase } from "./ledger-database.ts";
 import { peopleStore } from "./people.ts";
-import { VersionCache } from "./version-cache.ts";
+import type { ConsoleStore, PeopleStore } from "./records.ts";
 
 const HEARTBEAT_MS = 10_000;
 /** The most idempotency records that one transaction removes: 500 each second keep up with the busiest service. */

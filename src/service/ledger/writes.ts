@@ -1,6 +1,15 @@
 import { formatCredits } from "../../shared/contract/money.ts";
-import { type Acted, audit, referenceOf } from "./chain/audit.ts";
-import { ENTRY_COLUMNS, entryLink, HOLD_COLUMNS, heldDigest, replyDigest, resolvedDigest } from "./chain/links.ts";
+import {
+  type Acted,
+  audit,
+  ENTRY_COLUMNS,
+  entryLink,
+  HOLD_COLUMNS,
+  heldDigest,
+  referenceOf,
+  replyDigest,
+  resolvedDigest,
+} from "./chain/links.ts";
 import { utcDay } from "./clock.ts";
 import type { SqlType, Steps } from "./database.ts";
 import { LedgerInvariantError } from "./errors.ts";

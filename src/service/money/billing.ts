@@ -9,11 +9,9 @@ import {
   ZERO,
 } from "../../shared/contract/money.ts";
 import type { CostedCall } from "../../shared/contract/records.ts";
-import type { Answer, Call, Trace } from "../http/call.ts";
-import { within } from "../http/deadline.ts";
-import { ended, invalid, Problem, suspended, VanishedError } from "../http/problem.ts";
-import type { Account, HoldRequest, HoldSettlement, KeyBudget, Spender, Store } from "../ledger/ledger.ts";
+import type { Account, HoldRequest, HoldSettlement, KeyBudget, Spender, Store, StoredReply } from "../ledger/ledger.ts";
 import type { SuppressedPeople } from "../people/suppressed.ts";
+import { ended, invalid, OutcomeUnknownError, Problem, suspended, VanishedError, within } from "../problem.ts";
 
 export interface ChargedReply {
   /** Rows really returned: what is charged. */
@@ -24,7 +22,12 @@ export interface ChargedReply {
 }
 
 export interface Purchase {
-  readonly call: Call;
+  readonly call: {
+    readonly requestId: string;
+    /** What this very call was charged, for logs and metrics. */
+    charged: Credits;
+    readonly trace?: { step<Result>(name: string, work: () => Promise<Result>): Promise<Result> } | undefined;
+  };
   readonly key: Spender;
   readonly account: Account;
   readonly costed: CostedCall;
@@ -41,13 +44,8 @@ export interface Purchase {
 
 /** The answer, and what was charged for it: now, or when it was answered first. */
 export interface Sale {
-  readonly answer: Answer;
+  readonly answer: StoredReply;
   readonly charge: Credits;
-}
-
-/** After the charge it could not be learned whether it was committed. The stored reply decides, where there is one. */
-export class OutcomeUnknownError extends Error {
-  override readonly name = "OutcomeUnknownError";
 }
 
 /** How long giving back is waited for. It goes on by itself, at the latest with the next heartbeat. */
@@ -56,7 +54,7 @@ const UNDO_MS = 500;
 /** Hold, work, settle (docs/contract.md, Credits). What fails after the hold gives all back. */
 export async function purchase(store: Store, order: Purchase): Promise<Sale> {
   const { account, call, costed, key, rows } = order;
-  const step: Trace["step"] = (name, work) => call.trace?.step(name, work) ?? work();
+  const step = <Result>(name: string, work: () => Promise<Result>) => call.trace?.step(name, work) ?? work();
   const unit = account.plan.costs[costed];
   const amount = priceOf(rows, unit);
   const asked = {

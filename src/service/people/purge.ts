@@ -9,7 +9,7 @@ import { type Named, type SuppressedName, suppressedName } from "../../shared/co
 import { type Identity, identityIn, PersonMatcher, requireOne } from "../../shared/person.ts";
 import { parseExact } from "../../shared/rows/values.ts";
 import type { Store } from "../ledger/ledger.ts";
-import type { KeptFilters } from "./people-store.ts";
+import type { KeptFilters } from "../ledger/records.ts";
 
 type BuildSetup = Parameters<typeof rebuildDataset>[0];
 
@@ -43,7 +43,10 @@ export async function openKept(
   place: { readonly now: () => number; readonly actor: string; readonly store?: string },
   servers?: ServedPeople,
 ): Promise<KeptPeople> {
-  const { openStore, peopleFolders } = await import("../admin/data-folder.ts");
+  const [{ openStore }, { peopleFolders }] = await Promise.all([
+    import("../admin/data-folder.ts"),
+    import("../admin/datasets.ts"),
+  ]);
   const store = await openStore(dir, { ...place, create: false }).catch((error: Error) => {
     if (error.name === "NoLedgerError" && place.store === undefined) return undefined;
     throw error;

@@ -1,6 +1,6 @@
 import { RateLimiter, type RateLimiterOptions } from "../http/limits.ts";
-import { Problem } from "../http/problem.ts";
 import type { AccountPlan, Store, StoredKey } from "../ledger/ledger.ts";
+import { Problem } from "../problem.ts";
 
 /** Counts of few people that a key may ask on a UTC day, where its plan bounds them. */
 export const SMALL_COUNTS_A_DAY = 100;

@@ -9,7 +9,7 @@ import {
   type Suppression,
 } from "../../shared/contract/suppression.ts";
 import { isNested, type JsonValue, parseExact, stringifyExact } from "../../shared/rows/values.ts";
-import type { StoredReply } from "../http/basics.ts";
+import type { StoredReply } from "../ledger/records.ts";
 
 /** How many of a page's people were left out of it (docs/contract.md, Idempotency). */
 export const LEFT_OUT = "x-suppressed-count";

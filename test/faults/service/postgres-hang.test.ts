@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createKey } from "../../../src/service/admin/keys.ts";
-import { DEFAULT_ACCOUNT } from "../../../src/service/admin/new-account.ts";
+import { createKey, DEFAULT_ACCOUNT } from "../../../src/service/admin/keys.ts";
 import { openPostgresStore } from "../../../src/service/ledger/postgres.ts";
 import { credits } from "../../../src/shared/contract/money.ts";
 import { cases } from "../../support/campaign.ts";

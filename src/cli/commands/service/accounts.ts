@@ -1,5 +1,5 @@
-import type { ConsoleSession } from "../../../service/admin/console-store.ts";
 import type { AccountSummary } from "../../../service/ledger/ledger.ts";
+import type { ConsoleSession } from "../../../service/ledger/records.ts";
 import type { Context } from "../../../shared/context.ts";
 import { creditsOrNull, formatCreditsGrouped, parseCredits, ZERO } from "../../../shared/contract/money.ts";
 import { echo } from "../../../shared/contract/text.ts";
@@ -64,7 +64,7 @@ export function register(service: Command, context: Context): void {
 }
 
 async function create({ options, printer, store }: Desk<CreateOptions>, id: string): Promise<void> {
-  const { ACCOUNT_ID, ACCOUNT_ID_RULE, newAccount } = await import("../../../service/admin/new-account.ts");
+  const { ACCOUNT_ID, ACCOUNT_ID_RULE, newAccount } = await import("../../../service/admin/keys.ts");
   if (!ACCOUNT_ID.test(id))
     throw usageError(`${ACCOUNT_ID_RULE}, not "${echo(id)}"`, "for example acme; --name takes any name");
   const name = options.name === undefined ? id : nameOf(options.name);

@@ -51,7 +51,7 @@ export async function withBuild<Result>(
   const dir = await folderOf(options, context);
   const progress = progressLine(options, context);
   try {
-    const { datasetDir } = await import("../../../service/admin/data-folder.ts");
+    const { datasetDir } = await import("../../../service/admin/datasets.ts");
     const setup = {
       datasetDir: datasetDir(dir),
       now: context.now,

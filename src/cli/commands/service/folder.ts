@@ -59,9 +59,9 @@ export async function withStore<Result>(
 ): Promise<Result> {
   const dir = await folderOf(options, context);
   try {
-    const { datasetDir, openStore } = await import("../../../service/admin/data-folder.ts");
+    const { openStore } = await import("../../../service/admin/data-folder.ts");
     const ledger = await ledgerOf(options, context);
-    const create = ledger.store === undefined && existsSync(join(datasetDir(dir), "CURRENT"));
+    const create = ledger.store === undefined && existsSync(join(dir, "dataset", "CURRENT"));
     const store = await openStore(dir, { ...ledger, create });
     try {
       return await work(store);

@@ -167,11 +167,8 @@ with --dataset, as in "headcount serve"; without it the people leave that one wi
       command.option("--data <dir>", "data folder with the dataset and the accounts (default: the XDG data folder)"),
     addOptions: addServersOption,
     folder: async (options) => {
-      const [{ datasetDir }, { suppressionDir }] = await Promise.all([
-        import("../../../service/admin/data-folder.ts"),
-        import("../../../dataset/suppression.ts"),
-      ]);
-      return suppressionDir(datasetDir(await folderOf(options, context)));
+      const { peopleFolders } = await import("../../../service/admin/datasets.ts");
+      return peopleFolders(await folderOf(options, context)).suppression;
     },
     added: rebuild,
   });
@@ -191,7 +188,7 @@ async function rebuild(names: readonly SuppressedName[], options: SuppressFlags,
   const built = await withBuild(options, context, async (setup) => {
     const [{ rebuildDataset }, { peopleFolders }] = await Promise.all([
       import("../../../dataset/build/rebuild.ts"),
-      import("../../../service/admin/data-folder.ts"),
+      import("../../../service/admin/datasets.ts"),
     ]);
     const { suppression, testDataset } = peopleFolders(await folderOf(options, context));
     await rebuildDataset({ ...setup, datasetDir: testDataset, suppression });

@@ -1,16 +1,13 @@
 import { type Credits, formatCredits } from "../../../shared/contract/money.ts";
-import type { PreparedStatement, Row, StatementResult } from "../database.ts";
+import type { AskBackup, Row } from "../database.ts";
 import { IDEMPOTENCY_TTL_MS } from "../ledger.ts";
-import { auditStateOf, THINGS } from "./audit.ts";
 import { isRewritten, statesOf } from "./check.ts";
-import { HOLD_COLUMNS, RESOLVED_COLUMNS, valuesOf } from "./links.ts";
+import { auditStateOf, HOLD_COLUMNS, RESOLVED_COLUMNS, THINGS, valuesOf } from "./links.ts";
 
 /*
  * Whoever can write a ledger can write a whole new history. An earlier state, kept where they cannot
  * write, tells: all of it is the beginning of today's. Both are sound themselves, so a link stands for what it is over.
  */
-
-export type AskBackup = (statement: PreparedStatement) => StatementResult | Promise<StatementResult>;
 
 const PAGE_ROWS = 500;
 
