@@ -1,4 +1,5 @@
 import {
+  each,
   flag,
   type JsonSchema,
   list,
@@ -36,32 +37,22 @@ const inputs = (filters: Filters) => ({
   buy: object({ quote_id: word }),
   count_people: object({ filters, by: optionalProperty(word), top: upTo(25) }),
   describe_filters: object({ key: optionalProperty(word), prefix: optionalProperty(word) }),
-  enrich_company: object({
-    ...{
-      domain: optionalProperty(word),
-      company_network_url: optionalProperty(word),
-      name: optionalProperty(word),
-      id: optionalProperty(word),
-    },
-  }),
+  enrich_company: object(each(optionalProperty(word), "domain", "company_network_url", "name", "id")),
   export_run: object({ run: word, format: one(...EXPORT_FORMATS), fields: words(100), file: optionalProperty(word) }),
   quote: object({
     kind: one("people", "employees", "enrich"),
     filters: optionalProperty(filters),
     companies: words(1_000),
-    profiles: some,
-    per_company: some,
+    ...each(some, "profiles", "per_company"),
     new_only: optionalProperty(said(flag, "of people: only who is not yours")),
     again: optionalProperty(said(flag, "buy anew what is yours too")),
   }),
   read_rows: object({
-    ...{
-      run: word,
-      fields: words(FIELDS_MOST),
-      where: optionalProperty(like),
-      offset: optionalProperty(wholeNumberShape),
-      limit: upTo(ROWS_MOST),
-    },
+    run: word,
+    fields: words(FIELDS_MOST),
+    where: optionalProperty(like),
+    offset: optionalProperty(wholeNumberShape),
+    limit: upTo(ROWS_MOST),
   }),
   runs: object({
     state: optionalProperty(one("finished", "running", "unfinished", "closed", "stale", "damaged")),
@@ -77,7 +68,9 @@ export type Given<Name extends ToolName> = Of<ReturnType<typeof inputs>[Name]>;
 const budget = object({ name: text, cap: number, per: text, spent: number, left: number, resets_at: maybe(text) });
 const hints = optionalProperty(list(text));
 const run = object({
-  ...{ run: text, kind: text, filters: text, profiles: wholeNumberShape, credits: number, state: text, when: text },
+  ...each(text, "run", "kind", "filters", "state", "when"),
+  profiles: wholeNumberShape,
+  credits: number,
 });
 
 /** What a tool gives. */
@@ -85,41 +78,41 @@ export type Result<Name extends ToolName> = Of<(typeof outputs)[Name]>;
 
 const outputs = {
   account: object({
-    ...{ balance: maybe(number), held: maybe(number), plan: maybe(text), limits: open, costs: open },
-    ...{ mode: maybe(text), budget: maybe(budget) },
+    ...each(maybe(number), "balance", "held"),
+    ...each(maybe(text), "plan", "mode"),
+    ...each(open, "limits", "costs"),
+    budget: maybe(budget),
   }),
   buy: object({ run: text, profiles: wholeNumberShape, credits: number, complete: flag, budget_left: number }),
   count_people: object({
-    ...{ count: wholeNumberShape, as_of: maybe(text), cached: maybe(flag), unit_cost: number, max_cost: number },
+    count: wholeNumberShape,
+    as_of: maybe(text),
+    cached: maybe(flag),
+    ...each(number, "unit_cost", "max_cost"),
     owned: said(maybe(wholeNumberShape), "of these, by your records; null: not known"),
     hints,
     parts: optionalProperty(list(object({ value: text, count: wholeNumberShape }))),
-    others: optionalProperty(maybe(wholeNumberShape)),
-    missing: optionalProperty(maybe(wholeNumberShape)),
+    ...each(optionalProperty(maybe(wholeNumberShape)), "others", "missing"),
   }),
   describe_filters: object({
     keys: list(object({ key: text, match: text, list: flag, description: text, values: optionalProperty(list(open)) })),
   }),
   enrich_company: object({
-    ...{
-      found: flag,
-      company: optionalProperty(open),
-      run: optionalProperty(text),
-      credits: number,
-      budget_left: number,
-    },
+    found: flag,
+    company: optionalProperty(open),
+    run: optionalProperty(text),
+    credits: number,
+    budget_left: number,
   }),
   export_run: object({ path: text, rows: wholeNumberShape, sha256: text }),
   quote: object({
-    ...{
-      quote_id: text,
-      profiles: wholeNumberShape,
-      yours: wholeNumberShape,
-      credits: number,
-      balance_after: maybe(number),
-      budget_left: maybe(number),
-    },
-    ...{ allowed: flag, why_not: optionalProperty(text), hints, command: text, expires: text },
+    ...each(text, "quote_id", "command", "expires"),
+    ...each(wholeNumberShape, "profiles", "yours"),
+    credits: number,
+    ...each(maybe(number), "balance_after", "budget_left"),
+    allowed: flag,
+    why_not: optionalProperty(text),
+    hints,
   }),
   read_rows: object({
     source: text,

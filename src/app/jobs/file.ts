@@ -18,7 +18,7 @@ import {
   refusal,
   textPlaceOf,
 } from "./document.ts";
-import { type JobCommand, type JobValues, KEYS, type KeyName, readValue } from "./keys.ts";
+import { JOB_NAME, type JobCommand, type JobValues, KEYS, type KeyName, readValue } from "./keys.ts";
 import { readSchedule, type Schedule } from "./schedule.ts";
 
 export interface Job {
@@ -48,8 +48,6 @@ export interface JobsFile {
 
 const MOST_BYTES = 1 << 20;
 const FILE_KEYS = ["$schema", "budget", "log", "notify", "notify_failure", "jobs"] as const;
-/** Its name is a folder, a unit of systemd and a word of a command line. */
-const JOB_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
 const defaultPath = (context: Context): string => join(configDir(context), "jobs.jsonc");
 

@@ -2,18 +2,30 @@ import { PAGINGS } from "../../engine/client/types.ts";
 import { FORMATS } from "../../engine/output/formats.ts";
 import { type Credits, parseCredits } from "../../shared/contract/money.ts";
 import { spanMs, whole } from "../../shared/contract/text.ts";
-import type { JsonSchema } from "../../shared/schema/build.ts";
+import {
+  DIALECT,
+  type JsonSchema,
+  list,
+  more,
+  object,
+  raw,
+  type Schema,
+  said,
+  some,
+  text,
+} from "../../shared/schema/build.ts";
+import { filtersSchema } from "../../shared/schema/filters.ts";
 
 /** What a key of a job takes: how it is said, how it is read, how an editor checks it. */
 interface Kind<T> {
   readonly is: string;
-  readonly schema: JsonSchema;
+  readonly schema: Schema;
   /** Undefined: that is none. */
   readonly read: (value: unknown) => T | undefined;
 }
 
-export const TEXT: JsonSchema = { type: "string", pattern: "\\S" };
-const SCALAR: JsonSchema = { type: ["string", "number"] };
+const TEXT = more(text, { pattern: "\\S" });
+const SCALAR = raw({ type: ["string", "number"] });
 
 const asText = (value: unknown): string | undefined =>
   (typeof value === "string" && value.trim() !== "") || typeof value === "number" ? String(value) : undefined;
@@ -22,15 +34,15 @@ const asTexts = (value: unknown): readonly string[] | undefined => {
   return texts.length > 0 && texts.every((one) => one !== undefined) ? texts : undefined;
 };
 
-const text: Kind<string> = { is: "a text", schema: TEXT, read: asText };
-const texts: Kind<readonly string[]> = {
+const word: Kind<string> = { is: "a text", schema: TEXT, read: asText };
+const words: Kind<readonly string[]> = {
   is: "a text or a list of them",
-  schema: { anyOf: [TEXT, { type: "array", items: TEXT }] },
+  schema: some(TEXT, list(TEXT)),
   read: asTexts,
 };
 const flag: Kind<boolean> = {
   is: "true or false",
-  schema: { type: "boolean" },
+  schema: raw({ type: "boolean" }),
   read: (value) => (typeof value === "boolean" ? value : undefined),
 };
 const number = (least: number, most: number): Kind<number> => ({
@@ -61,19 +73,19 @@ const span: Kind<number> = {
 };
 const choice = <T extends string>(values: readonly T[]): Kind<T> => ({
   is: values.join(" or "),
-  schema: { enum: values },
+  schema: raw({ enum: values }),
   read: (value) => values.find((one) => one === value),
 });
-/** An object, or names of files: checked where the file is read, with the place of each; its schema is the one of filters. */
+/** An object, or names of files: checked where the file is read, with the place of each. */
 const filters: Kind<Readonly<Record<string, unknown>> | readonly string[]> = {
   is: "an object of filters, or the name of a file of them",
-  schema: {},
+  schema: some(raw(filtersSchema()), TEXT, list(TEXT)),
   read: (value) =>
     typeof value === "object" && value !== null && !Array.isArray(value)
       ? (value as Readonly<Record<string, unknown>>)
       : asTexts(value),
 };
-const format: Kind<string> = { is: "a format", schema: { anyOf: [{ enum: FORMATS }, TEXT] }, read: asText };
+const format: Kind<string> = { is: "a format", schema: some(raw({ enum: FORMATS }), TEXT), read: asText };
 
 /** What a job does; the first where it says nothing and writes a file. */
 const JOB_COMMANDS = ["refresh", "search"] as const;
@@ -92,16 +104,16 @@ const key = <T>(takes: Kind<T>, says: string, of?: JobCommand): Key<T> =>
 /** Every key of a job, once: reading, typing, the schema and the nearest word come from here. */
 export const KEYS = {
   command: key(choice(JOB_COMMANDS), "refresh keeps a list (the default of a file), search buys a segment each time"),
-  schedule: key(text, "five fields as in a crontab (minute hour day month weekday) in the machine's zone, or @daily"),
+  schedule: key(word, "five fields as in a crontab (minute hour day month weekday) in the machine's zone, or @daily"),
   filters: key(filters, "who is wanted"),
-  segment: key(texts, "saved segments"),
-  except: key(texts, "leave out who is in these saved segments or filter files", "search"),
-  list: key(text, "the file or run whose list is kept, where it is not the output", "refresh"),
-  output: key(text, "the file, or the table of a search: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE"),
+  segment: key(words, "saved segments"),
+  except: key(words, "leave out who is in these saved segments or filter files", "search"),
+  list: key(word, "the file or run whose list is kept, where it is not the output", "refresh"),
+  output: key(word, "the file, or the table of a search: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE"),
   max_credits: key(credits, "spend at most this each time: the consent to it"),
   format: key(format, "default: by the file's ending"),
-  fields: key(text, "only these fields, in this order: a,b,c"),
-  template: key(text, "a text for every row: a Mustache template, or @FILE", "search"),
+  fields: key(word, "only these fields, in this order: a,b,c"),
+  template: key(word, "a text for every row: a Mustache template, or @FILE", "search"),
   excel: key(flag, "CSV for spreadsheets: byte order mark and CRLF"),
   raw: key(flag, "CSV without the guard against formulas"),
   overwrite: key(flag, "replace a file also where this job did not write it"),
@@ -118,23 +130,23 @@ export const KEYS = {
     "where an unfinished run's dataset is gone: begin anew, or end with 10",
     "search",
   ),
-  receipt: key(text, "write the receipt (counts, credits, SHA-256) as JSON", "search"),
+  receipt: key(word, "write the receipt (counts, credits, SHA-256) as JSON", "search"),
   sample: key(number(1, 1_000_000), "buy so many people by chance instead of the first ones", "search"),
   seed: key(number(0, Number.MAX_SAFE_INTEGER), "draw a sample again", "search"),
   new_only: key(flag, "buy only whom you do not own", "search"),
   with_owned: key(flag, "the same, and write those you own beside them", "search"),
   all: key(flag, "buy without any filter: the whole dataset, up to limit or max_credits", "search"),
-  verify_fields: key(text, "find who no longer has these values, by free counts: title,company", "refresh"),
+  verify_fields: key(word, "find who no longer has these values, by free counts: title,company", "refresh"),
   buy_changed: key(flag, "buy those again whose verified fields changed", "refresh"),
   max_calls: key(number(1, 1e9), "make at most so many free calls"),
   calls_per_credit: key(number(0, 1_000), "free calls that saving a credit may take; 0 buys all again"),
   wait: key(flag, "wait for another command at the same file instead of ending with exit 9"),
   if_older_than: key(span, "do nothing where the file is younger than 12h, 6d, 8w"),
-  log: key(text, "a file that gets one JSON line a run"),
-  notify: key(text, "shell command for a failure or a changed file"),
-  notify_failure: key(text, "shell command for a failure alone"),
-  connection: key(text, 'which connection to use; "sample" is built in'),
-  base_url: key(text, "overrides the connection's address"),
+  log: key(word, "a file that gets one JSON line a run"),
+  notify: key(word, "shell command for a failure or a changed file"),
+  notify_failure: key(word, "shell command for a failure alone"),
+  connection: key(word, 'which connection to use; "sample" is built in'),
+  base_url: key(word, "overrides the connection's address"),
   paging: key(choice(PAGINGS), "how the service pages, where it is not known"),
   max_wait: key(number(0, 604_800), "seconds that one call may wait for a rate limit"),
 } as const;
@@ -151,4 +163,33 @@ export function readValue(name: KeyName, value: unknown): { readonly read: unkno
   const { is, read } = KEYS[name].takes as Kind<unknown>;
   const got = read(value);
   return got === undefined ? `"${name}" is ${is}` : { read: got };
+}
+
+/** A job's name is a folder, a unit of systemd and a word of a command line. */
+export const JOB_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
+
+/** A JSON Schema for files of jobs, from the keys that a job may have. */
+export function jobsSchema(): JsonSchema {
+  const keys = Object.entries(KEYS).map(([name, { says, takes }]) => [name, { description: says, ...takes.schema }]);
+  const job = { ...object(Object.fromEntries(keys)), required: ["max_credits"] };
+  const budget = said(TEXT, "credits of a calendar month (UTC), over all jobs at one service", "2000/month");
+  const { log, notify, notify_failure } = KEYS;
+  return {
+    $schema: DIALECT,
+    title: "headcount jobs",
+    description: "Exports that run on a schedule.",
+    ...object({
+      $schema: text,
+      budget,
+      log: said(TEXT, log.says),
+      notify: said(TEXT, notify.says),
+      notify_failure: said(TEXT, notify_failure.says),
+      jobs: raw({
+        type: "object",
+        propertyNames: { pattern: JOB_NAME.source },
+        additionalProperties: job,
+      }),
+    }),
+    required: ["jobs"],
+  };
 }

@@ -1,19 +1,286 @@
 import { EXIT } from "../../shared/errors.ts";
 import {
+  always,
+  anything,
+  aSchema,
+  creditsShape,
   DIALECT,
+  each,
+  flag,
+  integer,
   type JsonSchema,
+  list,
+  map,
   maybe,
+  number,
   type Of,
   object,
+  one,
+  optionalProperty,
   raw,
+  type Schema,
   said,
+  some,
   text,
+  time,
+  titled,
   wholeNumberShape,
 } from "../../shared/schema/build.ts";
-import { BUYING } from "./buying.ts";
+import { quoteShape, receipt, refreshed, skipped, writtenShape } from "../../shared/schema/purchase.ts";
+import { company, filters, person, segments } from "../../shared/schema/rows.ts";
 import { KEEPING } from "./keeping.ts";
-import { LOOKING } from "./looking.ts";
 import { SERVING } from "./serving.ts";
+
+const part = object({ value: text, count: wholeNumberShape });
+const priced = { unit_cost: maybe(creditsShape), max_cost: maybe(creditsShape) };
+const origin = one("live", "test");
+
+const count = {
+  document: some(
+    titled(
+      "one segment",
+      object({
+        count: wholeNumberShape,
+        cached: said(maybe(flag), "whether it is from the service's cache"),
+        as_of: said(maybe(text), "when it was counted, as the service says it"),
+        filters: segments,
+        ...priced,
+        credits_remaining: maybe(creditsShape),
+      }),
+    ),
+    titled(
+      "--by KEY",
+      object({
+        count: wholeNumberShape,
+        by: text,
+        parts: said(list(part), "the largest first"),
+        unexplained: said(integer, "of the whole, what the parts do not hold; negative where they overlap"),
+        others: said(maybe(wholeNumberShape), "people of values that are not among the parts"),
+        missing: said(maybe(wholeNumberShape), "people with no value"),
+        filters,
+      }),
+    ),
+    titled(
+      "--by KEY,KEY",
+      object({
+        count: wholeNumberShape,
+        by: list(text, { minItems: 2, maxItems: 2 }),
+        columns: list(part),
+        rows: list(
+          object({
+            value: text,
+            count: wholeNumberShape,
+            cells: said(list(wholeNumberShape), "in the order of the columns"),
+          }),
+        ),
+        filters,
+      }),
+    ),
+    titled(
+      "--history",
+      object({
+        service: text,
+        filters,
+        history: list(object({ at: time, count: wholeNumberShape, dataset_version: maybe(text) })),
+      }),
+    ),
+    titled("several segments", list(object({ segment: text, count: wholeNumberShape, filters, ...priced }))),
+    titled("--owned", object({ count: wholeNumberShape, owned: always(true), filters })),
+    titled("--owned, several segments", list(object({ segment: text, count: wholeNumberShape, filters }))),
+  ),
+};
+
+const account = {
+  document: object({
+    connection: text,
+    base_url: text,
+    account: object({ id: maybe(text), name: maybe(text) }),
+    key: object({ mode: maybe(origin), prefix: maybe(text), source: text }),
+    plan: maybe(text),
+    credits: object({ remaining: maybe(creditsShape), held: maybe(creditsShape), used_today: maybe(creditsShape) }),
+    rate_limits: object({ per_minute: maybe(wholeNumberShape), per_day: maybe(wholeNumberShape) }),
+    costs: object(each(maybe(creditsShape), "person_search", "company_enrich", "company_employees")),
+    limits: object({ per_page_max: maybe(wholeNumberShape), max_depth: maybe(wholeNumberShape) }),
+    dataset: object({ version: maybe(text), people: maybe(wholeNumberShape), companies: maybe(wholeNumberShape) }),
+  }),
+};
+
+const whoami = {
+  document: object({
+    connection: text,
+    base_url: text,
+    told: said(flag, "whether the service tells a key about itself; where not, what is null is not known"),
+    key: object({
+      ...each(maybe(text), "id", "name", "prefix"),
+      mode: maybe(origin),
+      source: text,
+      scopes: said(maybe(list(text)), "calls that it may make; null: all"),
+      ...each(maybe(text), "created_at", "expires_at", "last_used_at"),
+    }),
+    account: object({ id: maybe(text), name: maybe(text) }),
+    cap: object(each(maybe(creditsShape), "max_credits", "spent", "held", "left")),
+    credits: object({ remaining: maybe(creditsShape), held: maybe(creditsShape) }),
+  }),
+};
+
+const key = object({
+  ...each(text, "key", "flag", "match", "value", "field", "description"),
+  example: some(text, integer),
+  values: said(list(text), "the only departments there are, or the usual seniority levels; else empty"),
+});
+
+const filterKeys = {
+  document: some(
+    titled("all keys", object({ filters: list(key) })),
+    titled("one key", key),
+    titled(
+      "--prefix, --top",
+      object({
+        key: text,
+        prefix: maybe(text),
+        from: one("service", "owned"),
+        values: list(part),
+        others: maybe(wholeNumberShape),
+        missing: maybe(wholeNumberShape),
+      }),
+    ),
+    titled("--schema: a JSON Schema of filter files", aSchema),
+  ),
+};
+
+const check = object({
+  name: text,
+  area: one("machine", "key", "service"),
+  status: one("ok", "warn", "fail", "skip"),
+  message: text,
+  fix: optionalProperty(text),
+});
+
+const connection = object({
+  name: text,
+  base_url: maybe(text),
+  key_store: one("keychain", "file", "none", "built_in"),
+  default: flag,
+  account_id: maybe(text),
+  paging: maybe(text),
+  per_page_max: maybe(wholeNumberShape),
+});
+
+const LOOKING = {
+  account,
+  "connections list": {
+    document: object({
+      connections: list(connection),
+      environment: object({
+        HEADCOUNT_API_KEY: said(flag, "whether it is set"),
+        HEADCOUNT_BASE_URL: maybe(text),
+        HEADCOUNT_CONNECTION: maybe(text),
+      }),
+    }),
+  },
+  "connections remove": { document: object({ removed: text, key_removed: flag }) },
+  "connections set": {
+    document: object({ connection: text, paging: maybe(text), per_page_max: maybe(wholeNumberShape) }),
+  },
+  "connections use": { document: object({ default: text }) },
+  count,
+  doctor: { document: object({ ok: flag, checks: list(check) }) },
+  filters: filterKeys,
+  login: {
+    document: object({
+      connection: text,
+      base_url: text,
+      account_id: maybe(text),
+      key_store: one("keychain", "file"),
+      default: flag,
+    }),
+  },
+  logout: { document: object({ connection: text, removed: flag }) },
+  schema: {
+    document: some(
+      titled("without a command", list(object({ command: text, lines: said(flag, "whether it can write NDJSON") }))),
+      titled("a JSON Schema (2020-12)", aSchema),
+    ),
+  },
+  "segment list": {
+    document: object({
+      segments: list(object({ name: text, file: text, saved_at: time, filters: maybe(filters), problem: maybe(text) })),
+    }),
+  },
+  "segment remove": { document: object({ removed: list(text) }) },
+  "segment save": { document: object({ name: text, file: text, filters }) },
+  "segment show": { document: filters },
+  whoami,
+};
+
+const bought = <Row extends Schema, More extends Schema[]>(row: Row, ...more: readonly [...More]) => ({
+  document: some(
+    titled("rows, where they go to stdout", list(row)),
+    ...more,
+    titled("the receipt, with -o FILE", receipt),
+    titled("the quote, with --dry-run", quoteShape),
+    titled("with --if-older-than, where the file is young enough", skipped),
+  ),
+  line: row,
+});
+
+const exportedOwned = titled(
+  "what was written of those you own, with -o FILE",
+  object({ rows: wholeNumberShape, credits: always(0), output: writtenShape }),
+);
+const refresh = {
+  document: some(
+    titled("what changed", refreshed),
+    titled(
+      "the plan, with --dry-run",
+      object({
+        ...each(wholeNumberShape, "count", "owned", "gone", "new"),
+        forgotten: said(
+          wholeNumberShape,
+          "whom you forgot: not bought where they are all who would be new, else perhaps among new",
+        ),
+        credits_at_most: creditsShape,
+        rebuy_credits: creditsShape,
+        free_calls: wholeNumberShape,
+        rate_limited_seconds: number,
+      }),
+    ),
+  ),
+};
+
+const exportedRun = object({
+  run: text,
+  finished: flag,
+  rows: wholeNumberShape,
+  credits: always(0),
+  output: writtenShape,
+});
+const either = some(person, company);
+
+const resumed = {
+  document: some(
+    titled("rows, where they go to stdout", list(either)),
+    titled("the receipt, where there is a file", receipt),
+  ),
+  line: either,
+};
+
+const BUYING = {
+  employees: bought(person),
+  enrich: bought(company, titled("one company that is named", company), titled("--keep-input", list(map(anything)))),
+  "owned export": {
+    document: some(titled("rows, where they go to stdout", list(person)), exportedOwned),
+    line: person,
+  },
+  refresh,
+  resume: resumed,
+  "runs export": {
+    document: some(titled("rows, where they go to stdout", list(either)), titled("with -o FILE", exportedRun)),
+    line: either,
+  },
+  "runs resume": resumed,
+  search: bought(person, exportedOwned),
+};
 
 interface Described {
   readonly document: JsonSchema;

@@ -2,6 +2,7 @@ import {
   anything,
   aSchema,
   creditsShape,
+  each,
   flag,
   integer,
   list,
@@ -40,9 +41,7 @@ const run = {
   expected: said(maybe(wholeNumberShape), "rows that its last session meant to have"),
   rows: wholeNumberShape,
   misses: wholeNumberShape,
-  settled: creditsShape,
-  uncertain: creditsShape,
-  foreign: creditsShape,
+  ...each(creditsShape, "settled", "uncertain", "foreign"),
   pending: said(wholeNumberShape, "requests whose reply is not known"),
   output: said(maybe(text), "null: stdout"),
   format: text,
@@ -53,10 +52,7 @@ const run = {
 
 const sums = {
   profiles: wholeNumberShape,
-  settled: creditsShape,
-  uncertain: creditsShape,
-  refunded: creditsShape,
-  foreign: creditsShape,
+  ...each(creditsShape, "settled", "uncertain", "refunded", "foreign"),
 };
 
 const spend = {
@@ -123,15 +119,10 @@ const jobs = {
       segment: maybe(list(text)),
       list: maybe(text),
       folder: text,
-      schedule: maybe(text),
-      cron: maybe(text),
-      on_calendar: maybe(text),
+      ...each(maybe(text), "schedule", "cron", "on_calendar"),
       next: maybe(time),
       max_credits: maybe(creditsShape),
-      output: maybe(text),
-      log: maybe(text),
-      notify: maybe(text),
-      notify_failure: maybe(text),
+      ...each(maybe(text), "output", "log", "notify", "notify_failure"),
     }),
   },
   "jobs status": {
@@ -227,10 +218,7 @@ export const KEEPING = {
   "owned show": { document: some(owned, titled("several of one name", list(owned))) },
   "owned status": {
     document: object({
-      people: wholeNumberShape,
-      suppressed: wholeNumberShape,
-      forgotten: wholeNumberShape,
-      rows_paid: wholeNumberShape,
+      ...each(wholeNumberShape, "people", "suppressed", "forgotten", "rows_paid"),
       rows_repeated: integer,
       credits: creditsShape,
       credits_for_repeated: creditsShape,

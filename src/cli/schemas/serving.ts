@@ -2,6 +2,7 @@ import {
   always,
   anything,
   creditsShape,
+  each,
   flag,
   list,
   map,
@@ -58,13 +59,9 @@ const plan = {
     per_minute: wholeNumberShape,
     per_day: wholeNumberShape,
     small_counts: said(maybe(wholeNumberShape), "counts of fewer people are bounded; null: none are"),
-    costs: object({
-      account: creditsShape,
-      person_count: creditsShape,
-      person_search: creditsShape,
-      company_enrich: creditsShape,
-      company_employees: creditsShape,
-    }),
+    costs: object(
+      each(creditsShape, "account", "person_count", "person_search", "company_enrich", "company_employees"),
+    ),
   }),
 };
 
@@ -104,13 +101,8 @@ const rejected = object({
   row_number: optionalProperty(said(wholeNumberShape, "of Parquet")),
 });
 const table = {
-  ...{
-    files: wholeNumberShape,
-    rows: wholeNumberShape,
-    taken: wholeNumberShape,
-    refused: wholeNumberShape,
-    reasons: map(wholeNumberShape),
-  },
+  ...each(wholeNumberShape, "files", "rows", "taken", "refused"),
+  reasons: map(wholeNumberShape),
   examples: said(list(rejected), "the first refused rows; all are in the reject file"),
   read: list(read),
 };
@@ -140,11 +132,7 @@ const version = {
   source: text,
 };
 const changes = object({
-  before: wholeNumberShape,
-  after: wholeNumberShape,
-  added: wholeNumberShape,
-  removed: wholeNumberShape,
-  changed: wholeNumberShape,
+  ...each(wholeNumberShape, "before", "after", "added", "removed", "changed"),
   columns: said(map(wholeNumberShape), "rows with another value, by column"),
 });
 
@@ -165,9 +153,7 @@ const account = object({
   name: text,
   state: one("active", "suspended"),
   plan: text,
-  balance: creditsShape,
-  held: creditsShape,
-  test_balance: creditsShape,
+  ...each(creditsShape, "balance", "held", "test_balance"),
   keys: wholeNumberShape,
   created_at: time,
   suspended_at: maybe(time),
@@ -225,9 +211,7 @@ export const SERVING = {
   "service generate": {
     document: object({
       version: text,
-      people: wholeNumberShape,
-      companies: wholeNumberShape,
-      seed: wholeNumberShape,
+      ...each(wholeNumberShape, "people", "companies", "seed"),
       seconds: number,
     }),
   },

@@ -62,5 +62,9 @@ export const optionalProperty = <Schema extends Type.TSchema>(schema: Schema) =>
 export const object = <Properties extends Type.TProperties>(properties: Properties): Type.TObject<Properties> =>
   Type.Object(properties, { additionalProperties: false });
 
+/** Properties that are alike. */
+export const each = <Property extends Type.TSchema, Name extends string>(property: Property, ...names: Name[]) =>
+  Object.fromEntries(names.map((name) => [name, property])) as { [Key in Name]: Property };
+
 /** A JSON Schema itself. */
 export const aSchema = raw<JsonSchema>({ type: "object", properties: { $schema: text }, required: ["$schema"] });

@@ -37,7 +37,7 @@ export function register(program: Command, context: Context): void {
     .description("Print a JSON Schema for files of jobs: an editor completes and checks by it.")
     .examples("\n  $ headcount jobs schema > jobs.schema.json")
     .does(async (options: GlobalOptions) => {
-      const { jobsSchema } = await import("../../../app/jobs/schema.ts");
+      const { jobsSchema } = await import("../../../app/jobs/keys.ts");
       new Printer(context, options).text(`${JSON.stringify(jobsSchema(), undefined, 2)}\n`);
     });
 }
