@@ -10,6 +10,8 @@ export interface Identity {
   readonly address: string | undefined;
   /** What the person is called: tells nobody from others of the same name. */
   readonly name?: string | undefined;
+  /** In lower case. */
+  readonly email?: string | undefined;
 }
 
 const textOf = (value: JsonValue | undefined): string | undefined =>
@@ -20,12 +22,13 @@ export function identityIn(value: JsonValue): Identity | undefined {
   if (!isNested(value)) return undefined;
   const address = textOf(value.network_url);
   const id = textOf(value.id);
+  const email = textOf(value.email)?.trim().toLowerCase();
   if (id === undefined && address === undefined) {
     const inner = WRAPPERS.map((name) => value[name]).find((one) => one !== undefined);
-    return inner === undefined ? undefined : identityIn(inner);
+    if (inner !== undefined || email === undefined) return inner === undefined ? undefined : identityIn(inner);
   }
   const name = textOf(value.name);
-  return { id, address: address === undefined ? undefined : (canonicalAddress(address) ?? address), name };
+  return { id, address: address === undefined ? undefined : (canonicalAddress(address) ?? address), name, email };
 }
 
 /** Ids that are shorter are in a text by chance. */
@@ -49,10 +52,17 @@ export class PersonMatcher {
 
   /** Whole ones, in normal form. */
   readonly #called = new Set<string>();
+  readonly #emails = new Set<string>();
+  /** Mailboxes that somebody else has too: they tell nobody. */
+  readonly #shared = new Set<string>();
 
-  /** @param word a profile address, its last part, or an id; undefined: nobody yet, until a record is added */
+  /** @param word a profile address, its last part, an id or an address of mail; undefined: nobody yet, until a record is added */
   constructor(word?: string) {
     if (word === undefined) return;
+    if (isEmail(word)) {
+      this.#emails.add(word.trim().toLowerCase());
+      return;
+    }
     const address = canonicalAddress(word);
     if (address !== undefined && isSlug(address)) this.#slugs.add(address);
     else if (address !== undefined) this.#addresses.add(address);
@@ -65,6 +75,35 @@ export class PersonMatcher {
     return address !== undefined && (this.#addresses.has(address) || this.#slugs.has(slugOf(address)));
   }
 
+  /**
+   * Whether a row of a file is the person's. A file does not say which service its ids are of: where a row has an address, that decides.
+   * An address of mail counts where there is nothing else.
+   */
+  isRow(row: JsonValue): boolean {
+    const who = identityIn(row);
+    if (who?.address !== undefined) return this.is({ id: undefined, address: who.address }, "");
+    if (who?.id !== undefined) return this.#anyIds.includes(who.id);
+    return who?.email !== undefined && this.#emails.has(who.email);
+  }
+
+  /** Whether {@link isRow} may hold for a row with this text. */
+  mayBeIn(text: string): boolean {
+    const lower = text.toLowerCase();
+    const plain = (name: string): boolean => /^[\x21-\x7e]+$/.test(name);
+    const names = [...this.#slugs, ...this.addresses.map(slugOf), ...this.#anyIds, ...this.#emails];
+    return names.some((name) => !plain(name) || lower.includes(name.toLowerCase()));
+  }
+
+  get #anyIds(): readonly string[] {
+    return [...this.#ids.values()].flatMap((ids) => [...ids]);
+  }
+
+  /** Somebody else, who may have the same mailbox. */
+  addOther({ email }: Identity): void {
+    if (email === undefined || !this.#emails.delete(email)) return;
+    this.#shared.add(email);
+  }
+
   /** @param body a record as JSON text */
   isOf(body: string, service: string): boolean {
     const who = identityIn(parseExact(body));
@@ -72,10 +111,15 @@ export class PersonMatcher {
   }
 
   /** @returns whether that was new */
-  add({ id, address, name }: Identity, service: string): boolean {
+  add({ id, address, email, name }: Identity, service: string): boolean {
     const ids = this.#ids.get(service) ?? new Set<string>();
     this.#ids.set(service, ids);
-    const fresh = (id !== undefined && !ids.has(id)) || (address !== undefined && !this.#addresses.has(address));
+    const own = email === undefined || this.#shared.has(email) ? undefined : email;
+    const fresh =
+      (id !== undefined && !ids.has(id)) ||
+      (address !== undefined && !this.#addresses.has(address)) ||
+      (own !== undefined && !this.#emails.has(own));
+    if (own !== undefined) this.#emails.add(own);
     if (id !== undefined) ids.add(id);
     if (address !== undefined) this.#addresses.add(address);
     const called = normalForm(name ?? "");
@@ -94,22 +138,20 @@ export class PersonMatcher {
 
   /** The identities of tables that are the person's. */
   get identities(): readonly string[] {
-    return [...[...this.#ids.values()].flatMap((ids) => [...ids]), ...this.addresses.map((address) => `@${address}`)];
+    return [...this.#anyIds, ...this.addresses.map((address) => `@${address}`)];
   }
 
   /** As the suppression list takes them. */
   get words(): readonly { readonly word: string; readonly kind: "id" | "address" }[] {
-    const ids = new Set([...this.#ids.values()].flatMap((some) => [...some]));
     return [
       ...[...this.#addresses, ...this.#slugs].map((word) => ({ word, kind: "address" as const })),
-      ...[...ids].map((word) => ({ word, kind: "id" as const })),
+      ...[...new Set(this.#anyIds)].map((word) => ({ word, kind: "id" as const })),
     ];
   }
 
   /** Whether a text (a file, a segment, an error) has an address, its last part, an id or the whole name, as words of their own. */
   isNamedIn(text: string): boolean {
-    const ids = [...this.#ids.values()].flatMap((some) => [...some]);
-    const names = [...this.#addresses, ...[...this.#addresses].map(slugOf), ...this.#slugs, ...ids];
+    const names = [...this.addresses, ...this.addresses.map(slugOf), ...this.#slugs, ...this.#anyIds, ...this.#emails];
     const lower = text.toLowerCase();
     if (names.some((name) => name.length >= TELLING && hasWord(lower, name.toLowerCase()))) return true;
     if (this.#called.size === 0) return false;
@@ -187,6 +229,8 @@ function ambiguous(word: string, people: readonly ReadonlySet<string>[]): CliErr
     "ambiguous_person",
   );
 }
+
+export const isEmail = (word: string): boolean => /^[^\s@/]+@[^\s@/]+$/.test(word.trim());
 
 /** A name as people write it: neither an address nor an id, and several may have it. */
 export const isName = (word: string): boolean => /\S\s+\S/.test(word.trim()) && !word.includes("/");

@@ -124,24 +124,29 @@ describe("headcount forget", () => {
     const { me, canary } = await history();
     writeFileSync(me.file("sales.csv"), `${me.read("sales.csv")}mine\n`);
     await ok(me, [...search, "-o", "duckdb:crm.duckdb#people"]);
+    const text = ["--format", "template", "--template", "{{name}} {{network_url}}"];
+    await ok(me, ["runs", "export", "last", ...text, "-o", "people.txt"]);
+    const lines = me.read("sales.csv").split("\n");
     expect((await me.run(["forget", canary.id])).code).toBe(2);
     const asked = await me.run(["forget", canary.id], { tty: true, answers: ["n"] });
     expect([asked.code, asked.stderr]).toEqual([10, expect.stringContaining("look yourself")]);
     expect(holding(join(me.dir, "state"), canary).length).toBeGreaterThan(6);
     const { code, stdout, stderr } = await me.run(["forget", canary.id, "--yes"]);
-    expect([code, stderr]).toEqual([5, expect.stringContaining("sales.csv")]);
+    expect([code, stderr]).toEqual([5, expect.stringContaining("people.txt")]);
+    expect(stderr).not.toContain("sales.csv");
     expect(stdout).toContain(`rows deleted: duckdb:${me.file("crm.duckdb")}#people`);
+    expect(stdout).toContain(`rows taken out: ${me.file("sales.csv")}`);
     expect(holding(join(me.dir, "state"), canary)).toEqual([]);
-    expect(me.read("sales.csv")).toContain("mine");
+    // Whatever else was changed in it stays.
+    expect(me.read("sales.csv").split("\n")).toEqual(lines.filter((line) => !line.includes(canary.id)));
   });
 
-  test("a list is named, and a refresh writes it again without the person", async () => {
+  test("a list loses the person, and a refresh knows it still", async () => {
     const { me, all, canary } = await history();
     await ok(me, ["refresh", "--department", "Sales", "-o", "list.ndjson", "--yes"]);
-    const { code, stderr } = await me.run(["forget", canary.id, "--yes"]);
-    expect([code, stderr]).toEqual([5, expect.stringContaining("list.ndjson")]);
-    expect(holding(join(me.dir, "state"), canary)).toEqual([]);
-    expect(rows(me.read("list.ndjson"))).toHaveLength(all.length);
+    expect(await ok(me, ["forget", canary.id, "--yes"])).toContain("rows taken out");
+    expect(holding(me.dir, canary)).toEqual([]);
+    expect(rows(me.read("list.ndjson"))).toEqual(all.filter(({ id }) => id !== canary.id));
     const before = await spent(me);
     // The dataset is the same: whoever is new must be who was forgotten, and is not bought again.
     const planned = await ok(me, ["refresh", "list.ndjson", "--dry-run", "--json"]);

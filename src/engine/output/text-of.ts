@@ -24,22 +24,22 @@ async function* recordsIn(path: string): AsyncGenerator<Uint8Array> {
   }
 }
 
+async function* sheetsIn(path: string): AsyncGenerator<Uint8Array> {
+  for (const { bytes } of partsOf(await readFile(path))) yield bytes;
+}
+
 const ENTRY = 0x02014b50;
 
 /** The parts of a spreadsheet, one after the other: its directory says where each begins and how long it is. */
-async function* sheetsIn(path: string): AsyncGenerator<Uint8Array> {
-  const bytes = await readFile(path);
-  const end = bytes.lastIndexOf(Buffer.from([0x50, 0x4b, 5, 6]));
+export function* partsOf(file: Buffer): Generator<{ readonly name: string; readonly bytes: Buffer }> {
+  const end = file.lastIndexOf(Buffer.from([0x50, 0x4b, 5, 6]));
   if (end < 0) throw new Error("no spreadsheet");
-  for (let at = bytes.readUInt32LE(end + 16); bytes.readUInt32LE(at) === ENTRY; ) {
-    const [method, size, local] = [
-      bytes.readUInt16LE(at + 10),
-      bytes.readUInt32LE(at + 20),
-      bytes.readUInt32LE(at + 42),
-    ];
-    const begin = local + 30 + bytes.readUInt16LE(local + 26) + bytes.readUInt16LE(local + 28);
-    const part = bytes.subarray(begin, begin + size);
-    yield method === 0 ? part : inflateRawSync(part);
-    at += 46 + bytes.readUInt16LE(at + 28) + bytes.readUInt16LE(at + 30) + bytes.readUInt16LE(at + 32);
+  for (let at = file.readUInt32LE(end + 16); file.readUInt32LE(at) === ENTRY; ) {
+    const [method, size, local] = [file.readUInt16LE(at + 10), file.readUInt32LE(at + 20), file.readUInt32LE(at + 42)];
+    const length = file.readUInt16LE(at + 28);
+    const begin = local + 30 + file.readUInt16LE(local + 26) + file.readUInt16LE(local + 28);
+    const part = file.subarray(begin, begin + size);
+    yield { name: file.toString("utf8", at + 46, at + 46 + length), bytes: method === 0 ? part : inflateRawSync(part) };
+    at += 46 + length + file.readUInt16LE(at + 30) + file.readUInt16LE(at + 32);
   }
 }

@@ -12,7 +12,15 @@ import { normalForm } from "../../../shared/contract/normalise.ts";
 import { type SuppressedName, suppressedName } from "../../../shared/contract/suppression.ts";
 import { echo } from "../../../shared/contract/text.ts";
 import { CliError, usageError } from "../../../shared/errors.ts";
-import { identityIn, isName, PersonMatcher, requireOne, type Sighting } from "../../../shared/person.ts";
+import {
+  type Identity,
+  identityIn,
+  isEmail,
+  isName,
+  PersonMatcher,
+  requireOne,
+  type Sighting,
+} from "../../../shared/person.ts";
 import { Page } from "../../../shared/rows/page.ts";
 import { parseExact } from "../../../shared/rows/values.ts";
 import { openRuns } from "../store.ts";
@@ -79,6 +87,9 @@ export async function keptOf(stateDir: string, store: RunStore): Promise<{ runs:
 
 type Everything = Awaited<ReturnType<typeof keptOf>>;
 
+/** Whether a record tells one person from others: mail alone does not. */
+const isTold = (who: Identity | undefined): who is Identity => (who?.id ?? who?.address) !== undefined;
+
 /** Every record of a person that is kept, in libraries and runs, and which service it is of. */
 async function* sightings({ runs, libraries }: Everything, store: RunStore): AsyncGenerator<Sighting> {
   for (const path of libraries) {
@@ -86,7 +97,7 @@ async function* sightings({ runs, libraries }: Everything, store: RunStore): Asy
     try {
       for (const { body } of library.bodies()) {
         const who = identityIn(parseExact(body));
-        if (who !== undefined) yield { who, service: path };
+        if (isTold(who)) yield { who, service: path };
       }
     } finally {
       library.close();
@@ -96,20 +107,23 @@ async function* sightings({ runs, libraries }: Everything, store: RunStore): Asy
 }
 
 /**
- * Who is meant by a profile address, its last part, an id, or a whole name that one person has, by every name that anything kept tells.
- * @throws CliError exit 2 where a word names several, or is an address of mail, exit 6 for a name that nobody has
+ * Who is meant by a profile address, its last part, an id, an address of mail or a whole name that one person has, by every name that
+ * anything kept tells. Of mail that nobody kept has, files may have rows.
+ * @throws CliError exit 2 where a word names several, exit 6 for a name that nobody has
  */
 export async function learn(word: string, everything: Everything, store: RunStore): Promise<PersonMatcher> {
-  const named = isName(word);
-  if (!named && suppressedName(word)?.kind !== "id" && suppressedName(word)?.kind !== "address") throw notOne(word);
+  const [named, mailed] = [isName(word), isEmail(word)];
+  if (!named && !mailed && !["id", "address"].includes(suppressedName(word)?.kind ?? "")) throw notOne(word);
   const person = new PersonMatcher(named ? undefined : word);
-  const wanted = normalForm(word);
+  const [wanted, email] = [normalForm(word), word.trim().toLowerCase()];
   for (let pass = 0, fresh = true; fresh; pass++) {
     const seen: Sighting[] = [];
     for await (const sighting of sightings(everything, store)) {
       const { who, service } = sighting;
-      const byName = named && pass === 0 && normalForm(who.name ?? "") === wanted;
-      if (byName || person.is(who, service)) seen.push(sighting);
+      const byWord =
+        pass === 0 && ((named && normalForm(who.name ?? "") === wanted) || (mailed && who.email === email));
+      if (byWord || person.is(who, service)) seen.push(sighting);
+      else person.addOther(who);
     }
     if (pass === 0 && !word.includes("/")) requireOne(word, seen);
     if (named && seen.length === 0) throw nobody(word);
@@ -128,10 +142,8 @@ export async function namesOfName(name: string, context: Context): Promise<Suppr
 
 const notOne = (word: string): CliError =>
   usageError(
-    `"${echo(word)}" is no profile address, last part of one, id or name of a person`,
-    word.includes("@")
-      ? "an address of mail is in no record that names somebody: use the profile address"
-      : "for example network.example/in/ada-lovelace, p_0000000042 or 'Ada Lovelace'",
+    `"${echo(word)}" is no profile address, last part of one, id, address of mail or name of a person`,
+    "for example network.example/in/ada-lovelace, p_0000000042, ada@example.com or 'Ada Lovelace'",
     "bad_name",
   );
 
@@ -140,7 +152,7 @@ export const nobody = (word: string): CliError =>
     code: "nobody_kept",
     category: "not_found",
     message: `nobody who is kept is "${echo(word)}"`,
-    hint: "a person is named by profile address, its last part, id or name; headcount suppress add leaves somebody out who is not here yet",
+    hint: "a person is named by profile address, its last part, id, address of mail or name; headcount suppress add leaves somebody out who is not here yet",
   });
 
 async function rowsOf({ plan, service }: KeptData, store: RunStore): Promise<Sighting[]> {
@@ -149,7 +161,7 @@ async function rowsOf({ plan, service }: KeptData, store: RunStore): Promise<Sig
   for await (const { body } of (await store.open(plan.id)).pages()) {
     for (const row of Page.read(body, "person").rows()) {
       const who = identityIn(row);
-      if (who !== undefined) rows.push({ who, service });
+      if (isTold(who)) rows.push({ who, service });
     }
   }
   return rows;

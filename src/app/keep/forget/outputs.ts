@@ -1,27 +1,35 @@
+import { lstat, open, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
 import { type Form, savedForm } from "../../../engine/output/formats.ts";
 import { exists, sha256Of } from "../../../engine/output/output.ts";
+import { openPacker } from "../../../engine/output/packing.ts";
+import { clearLeftovers } from "../../../engine/output/publish.ts";
 import type { RegisterEntry } from "../../../engine/output/register.ts";
 import { templateOf, type Written, writtenAs } from "../../../engine/output/sinks/sink.ts";
 import { rowsOfPerson } from "../../../engine/output/tables/people.ts";
 import { engineOf, parseTable } from "../../../engine/output/tables/target.ts";
 import { plainTextOf } from "../../../engine/output/text-of.ts";
-import { type Disk, remove } from "../../../engine/runs/disk.ts";
+import { parquetWithout, rowsWithout } from "../../../engine/output/without.ts";
+import { type Disk, FILE_MODE, remove } from "../../../engine/runs/disk.ts";
 import type { Plan } from "../../../engine/runs/plan.ts";
 import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import type { PersonMatcher } from "../../../shared/person.ts";
 import type { Page } from "../../../shared/rows/page.ts";
 import { nowhere } from "../../buy/order.ts";
+import { registerOf } from "../store.ts";
 import { REPLACING, writePages } from "../write-pages.ts";
 import type { RunFound } from "./find.ts";
 
 /** A file, or a table, that was written from what is kept. */
 export interface OutputFound {
   readonly path: string;
-  /** `again`: it is as headcount wrote it, and is written again without the person. `deleted`: rows of a table. `left`: somebody has to look. */
-  readonly how: "again" | "deleted" | "left";
+  /**
+   * `again`: it is as headcount wrote it, and is written again from the run. `cut`: its rows of the person are taken out. `deleted`: rows
+   * of a table. `left`: somebody has to look.
+   */
+  readonly how: "again" | "cut" | "deleted" | "left";
   readonly run: string | undefined;
 }
 
@@ -33,7 +41,7 @@ async function mentions(path: string, person: PersonMatcher, form?: Form): Promi
   });
 }
 
-/** The outputs of a run that have the person. */
+/** The outputs of a run that have the person: those that it writes again, and the receipts that name the person. */
 export async function outputsOf({ plan, named, receipt }: RunFound, person: PersonMatcher): Promise<OutputFound[]> {
   const found: OutputFound[] = [];
   for (const path of [plan.receipt, plan.misses]) {
@@ -41,13 +49,11 @@ export async function outputsOf({ plan, named, receipt }: RunFound, person: Pers
       found.push({ path, how: "left", run: plan.id });
   }
   const { output: path } = plan;
-  if (path === null) return found;
-  const form = savedForm(plan.view.format);
-  if (engineOf(path) !== undefined) return found;
-  if (!(await exists(path)) || !(await mentions(path, person, form))) return found;
+  if (path === null || engineOf(path) !== undefined || receipt?.output?.file !== path || named) return found;
+  if (!(await exists(path)) || !(await mentions(path, person, savedForm(plan.view.format)))) return found;
   const sha256 = await sha256Of(path);
-  const ours = [receipt?.output?.sha256, receipt?.replaces].includes(sha256);
-  return [...found, { path, how: ours && receipt?.output?.file === path && !named ? "again" : "left", run: plan.id }];
+  const isOurs = sha256 !== undefined && [receipt.output.sha256, receipt.replaces].includes(sha256);
+  return isOurs ? [...found, { path, how: "again", run: plan.id }] : found;
 }
 
 /** What was looked at for a person, of all that was ever written and is still there. */
@@ -61,7 +67,8 @@ export interface Looked {
 export async function registered(entries: readonly RegisterEntry[], person: PersonMatcher): Promise<Looked> {
   const outputs: OutputFound[] = [];
   let [files, tables] = [0, 0];
-  for (const { path, what, format, kind } of entries) {
+  for (const entry of entries) {
+    const { path, what, kind } = entry;
     if (what === "log" || what === "jobs") continue;
     if (engineOf(path) !== undefined) {
       tables++;
@@ -69,11 +76,78 @@ export async function registered(entries: readonly RegisterEntry[], person: Pers
       if (rows !== 0) outputs.push({ path, how: rows === undefined ? "left" : "deleted", run: undefined });
     } else if (await exists(path)) {
       files++;
-      const form = format === null ? undefined : savedForm(format);
-      if (await mentions(path, person, form)) outputs.push({ path, how: "left", run: undefined });
+      const how = await inFile(entry, person);
+      if (how !== undefined) outputs.push({ path, how, run: undefined });
     }
   }
   return { outputs, files, tables };
+}
+
+async function inFile(entry: RegisterEntry, person: PersonMatcher): Promise<"cut" | "left" | undefined> {
+  const form = formOf(entry);
+  if ((await rowsCut(entry, person).catch(() => 0)) > 0) return "cut";
+  return (await mentions(entry.path, person, form)) ? "left" : undefined;
+}
+
+const formOf = ({ format }: RegisterEntry): Form | undefined => (format === null ? undefined : savedForm(format));
+
+/** Nothing is written through a link that somebody put there since. */
+const isFile = async (path: string): Promise<boolean> => (await lstat(path)).isFile();
+
+/**
+ * Reads a file without the person's rows, and writes what is left.
+ * @param to where; undefined: nothing is written @returns how many rows are gone
+ */
+async function rowsCut(entry: RegisterEntry, person: PersonMatcher, to?: string): Promise<number> {
+  const { path, kind } = entry;
+  const form = formOf(entry);
+  if (form === undefined || kind !== "person" || !(await isFile(path))) return 0;
+  if (form.format === "parquet") return await parquetWithout(path, to, person);
+  const left = rowsWithout(path, form, person);
+  if (left === undefined) return 0;
+  const packer = await openPacker(to === undefined ? undefined : form.packing);
+  const file = to === undefined ? undefined : await open(to, "wx", FILE_MODE);
+  try {
+    for await (const bytes of left.bytes)
+      for (const packed of (await packer?.push(bytes)) ?? [bytes]) await file?.writeFile(packed);
+    for (const packed of (await packer?.end()) ?? []) await file?.writeFile(packed);
+  } finally {
+    await file?.close();
+  }
+  return left.gone();
+}
+
+/**
+ * Takes the person's rows out of a file: the rest, its name and who may read it stay. It is there whole at any time.
+ * What hinders it leaves the file as it is, for whoever looks again to name.
+ */
+export async function cutFile(
+  entry: RegisterEntry,
+  person: PersonMatcher,
+  disk: Disk,
+  context: Context,
+): Promise<void> {
+  const { path } = entry;
+  await clearLeftovers(path);
+  const draft = join(dirname(path), `.${basename(path)}.cut-forget-${context.pid}.part`);
+  try {
+    const { mode } = await stat(path);
+    if ((await rowsCut(entry, person, draft)) === 0) return;
+    const file = await open(draft, "r+");
+    try {
+      await file.chmod(mode & 0o777);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    const sha256 = (await sha256Of(draft)) ?? "";
+    await registerOf(context, disk).enter({ ...entry, sha256: [sha256] });
+    await disk.rename(draft, path, "output");
+  } catch (error) {
+    if (context.interrupted.aborted) throw error;
+  } finally {
+    await remove(draft);
+  }
 }
 
 /** Undefined where the table cannot be asked. One that is gone has nobody. */

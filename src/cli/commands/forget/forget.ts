@@ -2,6 +2,7 @@ import { keptOf, learn, nobody, type RunFound, runsWith } from "../../../app/kee
 import { forgetHistory, type HistoryFound, historiesWith } from "../../../app/keep/forget/histories.ts";
 import { type MentionFound, mentionLines, mentionsOf } from "../../../app/keep/forget/mentions.ts";
 import {
+  cutFile,
   type OutputFound,
   outputsOf,
   registered,
@@ -36,7 +37,7 @@ export function register(program: Command, context: Context): void {
   program
     .command("forget <person>")
     .description(
-      "Delete a person, named by profile address, its last part, id or name, from runs, the library and the files that were written from them, and leave the person out from now on. What was spent stays known. Lists what it finds, and asks first.",
+      "Delete a person, named by profile address, its last part, id, e-mail or name, from runs, the library and the files that were written from them, and leave the person out from now on. What was spent stays known. Lists what it finds, and asks first.",
     )
     .option("--dry-run", "only list what would be deleted")
     .option("-y, --yes", "do not ask")
@@ -44,7 +45,7 @@ export function register(program: Command, context: Context): void {
   $ headcount forget "$(headcount -c sample sql 'select network_url from people limit 1' | tail -1)" --dry-run
   $ headcount forget "$(headcount -c sample sql 'select id from people limit 1' | tail -1)" --yes
 
-Files that were changed since, tables and lists are named and left: exit 5 says that somebody has to look at them.
+Files that name the person outside of rows (templates, receipts) and tables that do not answer are named and left: exit 5.
 See also: headcount suppress`)
     .does(async (options: ForgetOptions, word: string) => {
       await forget(word, options, context);
@@ -76,13 +77,16 @@ async function forget(word: string, options: ForgetOptions, context: Context): P
   await list.add(names, FORGOTTEN);
   for (const run of found.runs) await forgetRun(run, found, store, disk, context);
   for (const { job } of found.histories) await forgetHistory(job, found.person, disk, context);
-  for (const { path, how } of found.outputs)
+  const register = registerOf(context, disk);
+  const entries = await register.entries();
+  for (const { path, how } of found.outputs) {
+    const entry = entries.find((one) => one.path === path);
     if (how === "deleted") await rowsOfPerson(path, found.person.identities, true);
+    else if (how === "cut" && entry !== undefined) await cutFile(entry, found.person, disk, context);
+  }
   // What a process had not deleted of a run that died while it removed it.
   await store.sweep();
   for (const path of found.libraries) await forgetIn(path, found.person, store);
-  const register = registerOf(context, disk);
-  const entries = await register.entries();
   const after = await registered(entries, found.person);
   // Their own names name the person: nothing of ours keeps them.
   for (const { path } of entries) if (found.person.isNamedIn(path)) await register.drop(path);
@@ -94,7 +98,7 @@ async function forget(word: string, options: ForgetOptions, context: Context): P
     if (!printer.json) printer.text(`looked again at ${looked} that were written: none has the person\n`);
     return;
   }
-  const outputs = `${counted(left.length, "output")} may still have the person: changed since, a table, a list, or of a run that is gone`;
+  const outputs = `${counted(left.length, "output")} may still have the person, outside of rows that are told apart or where they cannot be written`;
   const mentions = `${counted(found.mentions.length, "file of yours names", "files of yours name")} the person: a log, jobs or a segment`;
   throw new CliError({
     code: "files_left",
@@ -104,7 +108,7 @@ async function forget(word: string, options: ForgetOptions, context: Context): P
     hint:
       left.length === 0
         ? "delete or edit these lines by hand"
-        : "headcount refresh writes a list again without the person, runs export and owned export theirs (with --overwrite); delete or edit the others",
+        : "write them again without the person (runs export, owned export, refresh), delete or edit them",
   });
 }
 
@@ -152,7 +156,7 @@ async function find(word: string, store: RunStore, context: Context): Promise<Fo
   // Somebody who is on the list may be there because an earlier attempt was cut short: what it deleted is wiped.
   const histories = await historiesWith(person, context);
   const mentions = await mentionsOf(person, context);
-  const nothing = runs.length === 0 && owned === 0 && histories.length === 0 && mentions.length === 0;
+  const nothing = [runs, once, histories, mentions].every(({ length }) => length === 0) && owned === 0;
   if (nothing && !(await wasForgotten(word, context))) throw nobody(word);
   return { person, runs, libraries: kept.libraries, owned, outputs: once, histories, mentions };
 }
@@ -202,6 +206,7 @@ async function forgetIn(path: string, person: PersonMatcher, store: RunStore): P
 
 const OUTPUT_LINES: Readonly<Record<OutputFound["how"], (path: string) => string>> = {
   again: (path) => `written again: ${path}`,
+  cut: (path) => `rows taken out: ${path}`,
   deleted: (path) => `rows deleted: ${path}`,
   left: (path) => `left, look yourself: ${path}`,
 };

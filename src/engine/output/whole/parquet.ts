@@ -11,6 +11,8 @@ export interface ParquetOptions extends WholeOptions {
   readonly file: string;
 }
 
+const COPY = "(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880)";
+
 /** Writes a run as one Parquet file. Works in a folder that nobody else may enter: the engine writes with the modes it likes. */
 export async function writeParquet(options: ParquetOptions): Promise<readonly string[]> {
   const duckdb = await loadDuckDb();
@@ -29,9 +31,7 @@ export async function writeParquet(options: ParquetOptions): Promise<readonly st
       const connection = await instance.connect();
       await connection.run(`CREATE TABLE rows (${definitions(duckdb, columns).join(", ")})`);
       await append(duckdb, connection, ["rows"], columns, batches());
-      await connection.run(
-        `COPY rows TO '${written.replaceAll("'", "''")}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880)`,
-      );
+      await connection.run(`COPY rows TO '${written.replaceAll("'", "''")}' ${COPY}`);
       connection.closeSync();
     } finally {
       instance.closeSync();
@@ -47,6 +47,23 @@ export async function writeParquet(options: ParquetOptions): Promise<readonly st
     return columns.map(({ name }) => name);
   } finally {
     await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+/** Writes a Parquet file anew as {@link writeParquet} does, without the rows at these places. */
+export async function copyParquet(from: string, to: string, without: readonly number[]): Promise<void> {
+  const { DuckDBInstance } = await loadDuckDb();
+  const instance = await DuckDBInstance.create(":memory:", LIMITS);
+  const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+  try {
+    const connection = await instance.connect();
+    // A name is no pattern.
+    const rows = `read_parquet(${literal(from.replace(/[[*?]/g, "[$&]"))}, file_row_number = true)`;
+    const left = `SELECT * EXCLUDE file_row_number FROM ${rows} WHERE file_row_number NOT IN (${without.join(", ")})`;
+    await connection.run(`COPY (${left} ORDER BY file_row_number) TO ${literal(to)} ${COPY}`);
+    connection.closeSync();
+  } finally {
+    instance.closeSync();
   }
 }
 

@@ -77,7 +77,6 @@ export interface Sheet {
 
 /** A run as a workbook of one sheet, made as its pages are read. @throws CliError exit 5 where the sheet has no room for it */
 export async function openSheet(options: WholeOptions): Promise<Sheet> {
-  const { ZipFile } = await loadZip();
   const { columns, rows } = await surveyColumns(options);
   checkSheet(rows, "incomplete");
   if (columns.length > MOST_COLUMNS)
@@ -88,16 +87,22 @@ export async function openSheet(options: WholeOptions): Promise<Sheet> {
       hint: "--fields chooses some",
     });
   const writer = new SheetWriter(columns);
+  const sheet = Readable.from(writer.chunks(options, rows), { objectMode: false });
+  return { bytes: await workbook(sheet, rows), cut: () => writer.cut };
+}
+
+/** The bytes of a workbook of one sheet, whose last bytes say how many rows it has. */
+export async function workbook(sheet: Readable, rows: number): Promise<AsyncIterable<Buffer>> {
+  const { ZipFile } = await loadZip();
   const zip = new ZipFile();
   // The same rows are the same bytes.
   const entry = { mtime: new Date(2000, 0, 1), mode: 0o100_600 };
   for (const [name, text] of Object.entries(PARTS)) zip.addBuffer(Buffer.from(XML + text), name, entry);
-  const sheet = Readable.from(writer.chunks(options, rows), { objectMode: false });
   const out = zip.outputStream as Readable;
   (zip as unknown as NodeJS.EventEmitter).on("error", (error: Error) => void out.destroy(error));
   zip.addReadStream(sheet, "xl/worksheets/sheet1.xml", entry);
   zip.end({ comment: `headcount: ${rows} rows`, forceZip64Format: false });
-  return { bytes: out as AsyncIterable<Buffer>, cut: () => writer.cut };
+  return out as AsyncIterable<Buffer>;
 }
 
 class SheetWriter {
