@@ -15,75 +15,59 @@ export interface CallSite {
   readonly sampleDir?: string | undefined;
 }
 
-type Row = Pick<CliErrorInit, "code" | "category"> & {
-  readonly message: string;
-  readonly hint?: string | ((site: CallSite) => string);
-};
-
 /** Whether the connection has a name of its own: "environment" is what variables alone make up. */
 const isNamed = ({ connectionName }: CallSite): boolean => connectionName !== "environment";
 const doctor = (site: CallSite): string => `headcount doctor${isNamed(site) ? ` -c ${site.connectionName}` : ""}`;
 
-const REFUSED: Row = {
-  code: "request_refused",
-  category: "usage",
-  message: "the service refused the request (STATUS): DETAIL",
-};
+const row = (
+  code: string,
+  category: CliErrorInit["category"],
+  message: string,
+  hint?: string | ((site: CallSite) => string),
+) => ({ code, category, message, hint });
 
-const KEY: Row = {
-  code: "key_refused",
-  category: "auth",
-  message: "the service refused the keyKEY (STATUS): DETAIL",
-  hint: ({ key, connectionName }) =>
-    key?.source === "environment"
-      ? "put another key into HEADCOUNT_API_KEY; it goes before whatever headcount login stores; it was sent as Authorization: Bearer"
-      : `headcount login ${connectionName} stores another key; this one was sent as Authorization: Bearer`,
-};
+const REFUSED = row("request_refused", "usage", "the service refused the request (STATUS): DETAIL");
+
+const KEY = row("key_refused", "auth", "the service refused the keyKEY (STATUS): DETAIL", ({ key, connectionName }) =>
+  key?.source === "environment"
+    ? "put another key into HEADCOUNT_API_KEY; it goes before whatever headcount login stores; it was sent as Authorization: Bearer"
+    : `headcount login ${connectionName} stores another key; this one was sent as Authorization: Bearer`,
+);
 
 /** What a service's answer means, by its status. No error is ever charged (docs/contract.md, "Errors"). */
-const ANSWERS: Readonly<Record<number, Row>> = {
-  400: REFUSED,
+const ANSWERS: Readonly<Record<number, ReturnType<typeof row>>> = {
   401: KEY,
-  402: {
-    code: "insufficient_credits",
-    category: "credits",
-    message: "not enough credits (402): DETAIL",
-    hint: creditHint,
-  },
+  402: row("insufficient_credits", "credits", "not enough credits (402): DETAIL", creditHint),
   403: { ...KEY, code: "forbidden" },
-  404: { code: "not_found", category: "not_found", message: "not found (404): DETAIL" },
-  409: REFUSED,
-  413: REFUSED,
-  415: REFUSED,
-  422: REFUSED,
-  429: {
-    code: "rate_limited",
-    category: "rate_limit",
-    message: "too many calls (429): DETAIL",
-    hint: "wait a little; headcount account shows the limits",
-  },
+  404: row("not_found", "not_found", "not found (404): DETAIL"),
+  429: row(
+    "rate_limited",
+    "rate_limit",
+    "too many calls (429): DETAIL",
+    "wait a little; headcount account shows the limits",
+  ),
 };
 
-const REDIRECT: Row = {
-  code: "redirect",
-  category: "service",
-  message: "ADDRESS answered STATUS: DETAIL",
-  hint: "headcount login again with the final address",
-};
+const REDIRECT = row(
+  "redirect",
+  "service",
+  "ADDRESS answered STATUS: DETAIL",
+  "headcount login again with the final address",
+);
 
-const NOT_THE_API: Row = {
-  code: "not_the_api",
-  category: "service",
-  message: "ADDRESS answered STATUS with DETAIL",
-  hint: "is this the API's address? give the part before /v1 as base URL",
-};
+const NOT_THE_API = row(
+  "not_the_api",
+  "service",
+  "ADDRESS answered STATUS with DETAIL",
+  "is this the API's address? give the part before /v1 as base URL",
+);
 
-const FAILED: Row = {
-  code: "service_failed",
-  category: "service",
-  message: "the service answered STATUS: DETAIL",
-  hint: "try again later; if it stays, contact its operator with the request id",
-};
+const FAILED = row(
+  "service_failed",
+  "service",
+  "the service answered STATUS: DETAIL",
+  "try again later; if it stays, contact its operator with the request id",
+);
 
 /** How to get more credits. The built-in sample is topped up from the command line. */
 function creditHint({ sampleDir }: Pick<CallSite, "sampleDir">): string {
@@ -99,23 +83,23 @@ const PLACES = {
   sample: "the sample's folder",
 } as const;
 
-function rowOf({ status, envelope }: ServiceError): Row {
+function rowOf({ status, envelope, detail }: ServiceError): ReturnType<typeof row> {
   if (status >= 300 && status < 400) return REDIRECT;
   if (!envelope && (status < 400 || status === 404 || status === 405)) return NOT_THE_API;
-  return ANSWERS[status] ?? FAILED;
-}
-
-const hintFor = ({ status, detail }: ServiceError): string | undefined => {
-  if (![400, 409, 413, 415, 422].includes(status)) return undefined;
+  if (![400, 409, 413, 415, 422].includes(status)) return ANSWERS[status] ?? FAILED;
   const said = detail.join(" ");
-  if (/idempotency/i.test(said))
-    return "the service refuses the header Idempotency-Key, which every paid call carries: its operator may let it pass";
-  return /filter|\bkeys?\b|field|value/i.test(said) ? "headcount filters lists what a filter may be" : undefined;
-};
+  if (/idempotency/i.test(said)) {
+    const hint =
+      "the service refuses the header Idempotency-Key, which every paid call carries: its operator may let it pass";
+    return { ...REFUSED, hint };
+  }
+  const isFilter = /filter|\bkeys?\b|field|value/i.test(said);
+  return { ...REFUSED, hint: isFilter ? "headcount filters lists what a filter may be" : undefined };
+}
 
 function answerFailure(error: ServiceError, site: CallSite): CliError {
   const [detail = "no detail", ...details] = error.detail;
-  const { message, hint, ...row } = rowOf(error);
+  const { message, hint, ...own } = rowOf(error);
   const words: Readonly<Record<string, string>> = {
     STATUS: String(error.status),
     DETAIL: detail,
@@ -125,9 +109,9 @@ function answerFailure(error: ServiceError, site: CallSite): CliError {
   const isCharged = (error.creditsUsed ?? 0n) > 0n;
   const said = message.replace(/STATUS|DETAIL|ADDRESS|KEY/g, (word) => words[word] ?? word);
   return new CliError({
-    ...row,
+    ...own,
     message: isCharged || said.includes("nothing was charged") ? said : `${said}; nothing was charged`,
-    hint: typeof hint === "function" ? hint(site) : (hint ?? hintFor(error)),
+    hint: typeof hint === "function" ? hint(site) : hint,
     status: error.status,
     requestId: error.requestId,
     details,

@@ -62,8 +62,7 @@ interface Opened extends Omit<Destination, "keySource"> {
 }
 
 /**
- * Opens the connection that is named here, in the environment or the config, runs with it, closes it whatever happens, and turns
- * errors of calls into {@link CliError}s.
+ * Opens the connection, runs with it, closes it whatever happens, and turns errors of calls into {@link CliError}s.
  * @throws CliError exit 3 without a key, exit 2 for a wrong name or address
  */
 export async function inSession<T>(
@@ -94,17 +93,9 @@ const silent = (): void => undefined;
 
 async function openTarget(context: Context, connecting: Connecting, notice: (text: string) => void): Promise<Opened> {
   if (selectionOf(connecting, context).connection === "sample") {
-    const sample = await context.startSample(context, notice);
-    return {
-      name: "sample",
-      baseUrl: sample.url,
-      dialect: DEFAULT_DIALECT,
-      apiKey: sample.key,
-      keySource: "sample",
-      serviceId: sampleId(sample.dir),
-      sampleDir: sample.dir,
-      close: sample.close,
-    };
+    const { url: baseUrl, key: apiKey, dir, close } = await context.startSample(context, notice);
+    const own = { name: "sample", keySource: "sample", serviceId: sampleId(dir), sampleDir: dir } as const;
+    return { ...own, baseUrl, dialect: DEFAULT_DIALECT, apiKey, close };
   }
   const target = await resolveTarget(connecting, context);
   if (target.movedFrom !== undefined) {
@@ -120,39 +111,26 @@ const SAID_FROM_MS = 2_000;
 
 function sessionFor(target: Opened, context: Context, { maxWait }: Connecting, events: SessionEvents): Session {
   const { notice = silent, log } = events;
-  const { now, env, sleep, random, interrupted } = context;
-  const { apiKey, dialect, serviceId } = target;
+  const { now, env, sleep, random, interrupted: signal } = context;
+  const { name: connectionName, apiKey, baseUrl, dialect, serviceId, sampleDir, keySource } = target;
   const maxWaitMs = maxWait * 1000;
   const keyMode = keyModeOf(apiKey);
   if (keyMode === "test") notice("TEST key: synthetic people and simulated credits");
   const pacer = openPacer({ stateDir: findFolder("state", context), baseUrl: serviceId, apiKey, now });
-  const client = createClient({ baseUrl: target.baseUrl, apiKey, dialect, now, env, log });
+  const client = createClient({ baseUrl, apiKey, dialect, now, env, log });
   const pauses: Session["pauses"] = {};
   return {
-    client: paced(client, {
-      now,
-      sleep,
-      random,
-      maxWaitMs,
-      pacer,
-      signal: interrupted,
-      ...wordsOf(events, pauses, now),
-    }),
-    connectionName: target.name,
+    client: paced(client, { now, sleep, random, maxWaitMs, pacer, signal, ...wordsOf(events, pauses, now) }),
+    connectionName,
     serviceId,
     get keyFingerprint() {
       return keyFingerprint(serviceId, apiKey);
     },
     keyMode,
-    keySource: target.keySource,
+    keySource,
     pacer,
     maxWaitMs,
-    site: {
-      connectionName: target.name,
-      baseUrl: target.baseUrl,
-      sampleDir: target.sampleDir,
-      key: { shown: keyPrefix(apiKey), source: target.keySource },
-    },
+    site: { connectionName, baseUrl, sampleDir, key: { shown: keyPrefix(apiKey), source: keySource } },
     pauses,
     notice,
     close: async () => {

@@ -10,7 +10,7 @@ export async function tellWhy(
   { hint }: Events,
 ): Promise<void> {
   if (target.kind !== "search" || (hint === undefined && !strict)) return;
-  const { tellHints } = await import("../count/tell.ts");
+  const { tellHints } = await import("../count/hints.ts");
   const { filters, union = [filters] } = target;
   const count = (matches === 0 && union.length > 1 ? undefined : matches) ?? undefined;
   const segments = union.map((each) => ({ filters: each, count }));

@@ -5,6 +5,7 @@ import { checkFilters, type FilterKey, type Filters, filterSpec, knownValues } f
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { nearest } from "../../shared/contract/suggest.ts";
 import { counted, echo } from "../../shared/contract/text.ts";
+import { CliError } from "../../shared/errors.ts";
 
 /** Free calls that all hints of a command may take. */
 const MOST_CALLS = 10;
@@ -12,53 +13,38 @@ const MOST_LISTS = 3;
 const MOST_NAMES = 5;
 
 /** What people write for a value that goes by another name; two-letter countries are in the system's list. */
-const ALIASES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+const ALIASES: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   country: {
-    usa: "united states",
-    "u.s.": "united states",
-    "u.s.a.": "united states",
-    america: "united states",
-    "united states of america": "united states",
-    uk: "united kingdom",
-    "u.k.": "united kingdom",
-    britain: "united kingdom",
-    "great britain": "united kingdom",
-    england: "united kingdom",
-    uae: "united arab emirates",
-    holland: "netherlands",
-    "the netherlands": "netherlands",
-    deutschland: "germany",
-    "czech republic": "czechia",
+    "united states": ["usa", "u.s.", "u.s.a.", "america", "united states of america"],
+    "united kingdom": ["uk", "u.k.", "britain", "great britain", "england"],
+    "united arab emirates": ["uae"],
+    netherlands: ["holland", "the netherlands"],
+    germany: ["deutschland"],
+    czechia: ["czech republic"],
   },
   title: {
-    ceo: "chief executive officer",
-    cfo: "chief financial officer",
-    chro: "chief human resources officer",
-    cio: "chief information officer",
-    cmo: "chief marketing officer",
-    coo: "chief operating officer",
-    cpo: "chief product officer",
-    cto: "chief technology officer",
+    "chief executive officer": ["ceo"],
+    "chief financial officer": ["cfo"],
+    "chief human resources officer": ["chro"],
+    "chief information officer": ["cio"],
+    "chief marketing officer": ["cmo"],
+    "chief operating officer": ["coo"],
+    "chief product officer": ["cpo"],
+    "chief technology officer": ["cto"],
   },
   seniority_level: {
-    "vice president": "vp",
-    "vice-president": "vp",
-    cxo: "c-suite",
-    "c-level": "c-suite",
-    "c level": "c-suite",
-    executive: "c-suite",
-    junior: "entry",
-    "entry level": "entry",
-    trainee: "intern",
-    internship: "intern",
-    founder: "owner",
+    vp: ["vice president", "vice-president"],
+    "c-suite": ["cxo", "c-level", "c level", "executive"],
+    entry: ["junior", "entry level"],
+    intern: ["trainee", "internship"],
+    owner: ["founder"],
   },
 };
 
 function otherName(key: string, value: string): string | undefined {
   const normal = normalForm(value);
-  const alias = ALIASES[key]?.[normal];
-  if (alias !== undefined) return alias;
+  const alias = Object.entries(ALIASES[key] ?? {}).find(([, others]) => others.includes(normal));
+  if (alias !== undefined) return alias[0];
   if (key === "country" && /^[a-z]{2}$/.test(normal)) {
     const name = new Intl.DisplayNames("en", { type: "region" }).of(normal.toUpperCase());
     return name === undefined || name.length === 2 ? undefined : name.toLowerCase();
@@ -77,14 +63,16 @@ export const ARGUMENTS: Speech = { name: (key) => key, value: (text) => `"${text
 
 const people = (count: number): string => counted(count, "person", "people");
 
+type Client = Pick<ServiceClient, "count" | "facets">;
+
 /** What hints ask, for free and not for ever. */
 export class Questions {
   readonly speech: Speech;
-  readonly #client: Pick<ServiceClient, "count" | "facets">;
+  readonly #client: Client;
   readonly #signal: AbortSignal;
   #left = MOST_CALLS;
 
-  constructor(client: Pick<ServiceClient, "count" | "facets">, signal: AbortSignal, speech = FLAGS) {
+  constructor(client: Client, signal: AbortSignal, speech = FLAGS) {
     this.speech = speech;
     this.#client = client;
     this.#signal = signal;
@@ -99,6 +87,12 @@ export class Questions {
     return this.#left-- > 0 ? (await this.#client.count(filters, this.#signal)).count : undefined;
   }
 
+  /** What words for filters count; undefined where that is nobody, or no call is left. */
+  async told(filters: Filters, words: string): Promise<string | undefined> {
+    const count = await this.count(filters);
+    return count ? `${words} counts ${people(count)}` : undefined;
+  }
+
   async values(filters: Filters, key: string): Promise<readonly string[]> {
     if (!isFacetKey(key) || this.#left-- <= 0) return [];
     const facet = await this.#client.facets(filters, key, { limit: FACET_VALUES_MAX, signal: this.#signal });
@@ -106,22 +100,14 @@ export class Questions {
   }
 }
 
-export interface Hints {
-  readonly hints: readonly string[];
-  readonly unmatched: readonly string[];
-  /** Those that nobody looked at. */
-  readonly unchecked: readonly string[];
-}
-
 /**
  * Why a segment has nobody, and which values match nobody. What is suggested has been counted, so that it finds
  * somebody.
  */
-export async function hintsFor(filters: Filters, count: number, questions: Questions): Promise<Hints> {
-  const lists = listsOf(filters);
+export async function hintsFor(filters: Filters, count: number, questions: Questions) {
   const hints: string[] = [];
   const unmatched: string[] = [];
-  const open = new Map(lists);
+  const open = new Map(listsOf(filters));
   const say = (key: string, values: readonly string[]) => values.map((value) => questions.say(key, value));
   try {
     if (count === 0) {
@@ -195,21 +181,17 @@ async function otherWords(mistaken: Mistaken, questions: Questions): Promise<str
 
 /** In the segment, else by itself. */
 async function countedAs(value: string, { key, others, isEmpty }: Mistaken, questions: Questions) {
-  const within = isEmpty ? 0 : await questions.count({ ...others, [key]: value });
-  const isAlone = !within && Object.keys(others).length > 0;
-  const count = isAlone ? await questions.count({ [key]: value }) : within;
-  return count ? `${questions.say(key, value)} counts ${people(count)}${isAlone ? " by itself" : ""}` : undefined;
-}
-
-interface Remedy {
-  readonly filters: Filters;
-  readonly text: string;
+  const words = questions.say(key, value);
+  const within = isEmpty ? undefined : await questions.told({ ...others, [key]: value }, words);
+  if (within !== undefined || Object.keys(others).length === 0) return within;
+  const alone = await questions.told({ [key]: value }, words);
+  return alone === undefined ? undefined : `${alone} by itself`;
 }
 
 type Replace = (key: string, value: string) => readonly string[];
 
 /** Every value replaced; undefined where nothing changes. */
-function remedy(filters: Filters, replace: Replace, questions: Questions): Remedy | undefined {
+function remedy(filters: Filters, replace: Replace, questions: Questions) {
   const changed: Record<string, unknown> = {};
   const words: string[] = [];
   for (const [key, value] of Object.entries(filters)) {
@@ -244,11 +226,16 @@ async function remedyFor(filters: Filters, questions: Questions): Promise<string
   const name: Replace = (key, text) => split(key, text).map((part) => otherName(key, part) ?? part);
   for (const replace of [name, split, (_: string, text: string) => [text.toLowerCase()]]) {
     const tried = remedy(filters, replace, questions);
-    const count = tried && (await questions.count(tried.filters));
-    if (tried !== undefined && count) return `${tried.text} counts ${people(count)}`;
+    const likely = tried && (await questions.told(tried.filters, tried.text));
+    if (likely !== undefined) return likely;
   }
-  const beginning = await asBeginning(filters, questions);
-  if (beginning !== undefined) return beginning;
+  // The one value may be the beginning of a longer one.
+  const [[key, value] = ["", undefined], second] = Object.entries(filters);
+  const prefix = `${key}_prefix`;
+  if (second === undefined && typeof value === "string" && filterSpec(prefix) !== undefined) {
+    const beginning = await questions.told({ [prefix]: value }, questions.say(prefix, value));
+    if (beginning !== undefined) return beginning;
+  }
   const near = remedy(filters, await nearNames(filters, questions), questions);
   const count = near && (await questions.count(near.filters));
   return near !== undefined && count ? `did you mean ${near.text}? that counts ${people(count)}` : undefined;
@@ -262,14 +249,6 @@ async function nearNames(filters: Filters, questions: Questions): Promise<Replac
     if (values.includes(normalForm(text))) return [text];
     return [otherName(key, text) ?? nearest(normalForm(text), values) ?? text];
   };
-}
-
-async function asBeginning(filters: Filters, questions: Questions): Promise<string | undefined> {
-  const [[key, value] = ["", undefined], second] = Object.entries(filters);
-  const prefix = `${key}_prefix`;
-  if (second !== undefined || typeof value !== "string" || filterSpec(prefix) === undefined) return undefined;
-  const count = await questions.count({ [prefix]: value });
-  return count ? `${questions.say(prefix, value)} counts ${people(count)}` : undefined;
 }
 
 /** Those that match nobody alone, else those without which there is somebody. */
@@ -311,4 +290,47 @@ export async function nearCompany(
   } catch {
     return undefined;
   }
+}
+
+export interface CountedSegment {
+  readonly filters: Filters;
+  readonly count?: number | undefined;
+  readonly name?: string | undefined;
+}
+
+interface Telling {
+  readonly strict: boolean;
+  readonly session: { readonly client: Client };
+  readonly say: ((text: string) => void) | undefined;
+}
+
+/**
+ * Says why a segment has nobody and which values match nobody. @throws CliError exit 5 with `strict`, where anything
+ * does
+ */
+export async function tellHints(
+  segments: readonly CountedSegment[],
+  { strict, session, say }: Telling,
+  signal: AbortSignal,
+): Promise<void> {
+  if (say === undefined && !strict) return;
+  const questions = new Questions(session.client, signal);
+  const problems: string[] = [];
+  for (const { filters, count, name } of segments) {
+    if (Object.keys(filters).length === 0) continue;
+    // What was counted or bought stands, whatever becomes of a free count that would say why.
+    const people = count ?? (await questions.count(filters).catch(() => undefined));
+    const of = name === undefined ? "" : `${name}: `;
+    const { hints, unmatched, unchecked } = await hintsFor(filters, people ?? Number.POSITIVE_INFINITY, questions);
+    for (const hint of hints) say?.(`hint: ${of}${hint}`);
+    if (people === 0) problems.push(`${of}nobody matches`);
+    else if (unmatched.length > 0) problems.push(`${of}nobody matches ${unmatched.join(", ")}`);
+    else if (unchecked.length > 0) problems.push(`${of}nobody looked at ${unchecked.join(", ")}`);
+  }
+  const [first, ...others] = problems;
+  if (!strict || first === undefined) return;
+  throw new CliError({
+    ...{ code: "unmatched_value", category: "incomplete", message: `${first} (--strict)`, details: others },
+    hint: "correct it, or leave --strict out",
+  });
 }

@@ -3,7 +3,7 @@ import { libraryPath } from "../../engine/library/library.ts";
 import { openLibrary } from "../../engine/library/take-in.ts";
 import type { Context } from "../../shared/context.ts";
 import { isFacetKey } from "../../shared/contract/facets.ts";
-import { checkFilters, type FilterKey, type FilterKeySpec, type Filters } from "../../shared/contract/filters.ts";
+import { checkFilters, type FilterKeySpec, type Filters } from "../../shared/contract/filters.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { openRuns } from "../keep/store.ts";
 import type { Session } from "../session.ts";
@@ -19,34 +19,28 @@ export interface KnownValues {
 }
 
 export interface ValuesRequest {
+  readonly spec: FilterKeySpec;
+  /** The segment. */
+  readonly filters: Filters;
   readonly limit: number;
   /** Only values that begin with it, in any case. */
   readonly prefix?: string | undefined;
 }
 
 /** From the service where it lists them, else among who is owned of the segment; undefined where neither does. */
-export async function valuesIn(
+export const valuesIn = async (
   session: Session,
   context: Context,
-  spec: FilterKeySpec,
-  filters: Filters,
   wanted: ValuesRequest,
-): Promise<KnownValues | undefined> {
-  return (
-    (await listedValues(session, spec.key, filters, wanted, context.interrupted)) ??
-    (await ownedValues(session, context, spec, filters, wanted))
-  );
-}
+): Promise<KnownValues | undefined> =>
+  (await listedValues(session, wanted, context.interrupted)) ?? (await ownedValues(session, context, wanted));
 
 async function listedValues(
   session: Session,
-  key: FilterKey,
-  filters: Filters,
-  { limit, prefix }: ValuesRequest,
+  { spec: { key }, filters, limit, prefix }: ValuesRequest,
   signal: AbortSignal,
 ): Promise<KnownValues | undefined> {
-  if (!isFacetKey(key)) return undefined;
-  const found = await session.client.facets(filters, key, { limit, prefix, signal });
+  const found = isFacetKey(key) ? await session.client.facets(filters, key, { limit, prefix, signal }) : undefined;
   if (found === undefined) return undefined;
   const { values, count: whole, others, missing, exact, reason } = found;
   if (exact) return { from: "service", values, whole, others, missing };
@@ -56,24 +50,19 @@ async function listedValues(
 
 /** Asks nobody; undefined where nothing is owned of the service. */
 export async function ownedValues(
-  where: Pick<Session, "serviceId" | "keyMode">,
+  { serviceId, keyMode: mode = "live" }: Pick<Session, "serviceId" | "keyMode">,
   context: Context,
-  spec: FilterKeySpec,
-  filters: Filters,
-  { limit, prefix = "" }: ValuesRequest,
+  { spec, filters, limit, prefix = "" }: ValuesRequest,
 ): Promise<KnownValues | undefined> {
-  if (spec.match !== "exact" && spec.match !== "department") return undefined;
   const checked = checkFilters(filters);
-  if (!checked.ok) return undefined;
-  const mode = where.keyMode ?? "live";
-  const path = libraryPath(stateDir(context), where.serviceId, mode);
-  const opened = await openLibrary({ path, serviceId: where.serviceId, mode }, openRuns(context));
+  if (!checked.ok || (spec.match !== "exact" && spec.match !== "department")) return undefined;
+  const path = libraryPath(stateDir(context), serviceId, mode);
+  const opened = await openLibrary({ path, serviceId, mode }, openRuns(context));
   if (opened === undefined) return undefined;
   try {
-    const values = opened.library
-      .valuesOf(spec, checked.canonical)
-      .filter(({ value }) => normalForm(value).startsWith(normalForm(prefix)));
-    return { from: "owned", values: values.slice(0, limit) };
+    const values = opened.library.valuesOf(spec, checked.canonical);
+    const wanted = values.filter(({ value }) => normalForm(value).startsWith(normalForm(prefix)));
+    return { from: "owned", values: wanted.slice(0, limit) };
   } finally {
     opened.library.close();
   }

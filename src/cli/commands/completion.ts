@@ -86,17 +86,16 @@ async function valueLines(key: FacetKey, prefix: string, context: Context): Prom
     ]);
   const spec = filterSpec(key);
   if (spec === undefined) return [];
-  const wanted = { limit: MAX_VALUES, ...(prefix === "" ? {} : { prefix }) };
+  const wanted = { spec, filters: {}, limit: MAX_VALUES, ...(prefix === "" ? {} : { prefix }) };
   const config = readConfig(findFolder("config", context));
   const connection = context.env.HEADCOUNT_CONNECTION ?? config.default;
   const isLocked = !context.env.HEADCOUNT_API_KEY && findConnection(config, connection ?? "")?.keyStore === "keychain";
   const silent = { ...context, stderr: new Writable({ write: (_chunk, _encoding, done) => done() }) };
   const owned = async () => {
     const { serviceId, mode } = (await import("./owned/shelf.ts")).shelfOf({ maxWait: 0 }, context);
-    return ownedValues({ serviceId, keyMode: mode }, context, spec, {}, wanted);
+    return ownedValues({ serviceId, keyMode: mode }, context, wanted);
   };
-  const asked = () =>
-    withSession(silent, { maxWait: 0, quiet: true }, (session) => valuesIn(session, silent, spec, {}, wanted));
+  const asked = () => withSession(silent, { maxWait: 0, quiet: true }, (session) => valuesIn(session, silent, wanted));
   const found = isLocked ? await owned() : await asked().catch(owned);
   return (found?.values ?? []).map(({ value, count }) => line(value, `${count}`));
 }

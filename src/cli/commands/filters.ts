@@ -101,7 +101,7 @@ async function printValues(
     import("../../app/count/values.ts"),
   ]);
   await withSession(context, options, async (session) => {
-    const found = await valuesIn(session, context, spec, {}, { limit: top, prefix });
+    const found = await valuesIn(session, context, { spec, filters: {}, limit: top, prefix });
     if (found === undefined) {
       throw usageError(
         `nobody lists the values of ${spec.key}: not the service, and nothing is owned of it`,
@@ -126,7 +126,7 @@ async function printValues(
       if (from === "owned") printer.note("the service lists no values: these are among who you own");
     }
     if (values.length > 0 || prefix === undefined) return;
-    const all = await valuesIn(session, context, spec, {}, { limit: 1_000 });
+    const all = await valuesIn(session, context, { spec, filters: {}, limit: 1_000 });
     const near = nearest(normalForm(prefix), all?.values.map(({ value }) => value) ?? []);
     printer.note(
       `no ${spec.key.replaceAll("_", " ")} begins with "${echo(prefix)}"${near === undefined ? "" : `: did you mean "${near}"?`}`,

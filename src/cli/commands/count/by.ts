@@ -1,4 +1,4 @@
-import type { CountedSegment } from "../../../app/count/tell.ts";
+import type { CountedSegment } from "../../../app/count/hints.ts";
 import type { KnownValues } from "../../../app/count/values.ts";
 import type { Session } from "../../../app/session.ts";
 import type { Context } from "../../../shared/context.ts";
@@ -117,7 +117,7 @@ async function listedFor(
   context: Context,
 ): Promise<KnownValues> {
   const { valuesIn } = await import("../../../app/count/values.ts");
-  const listed = await valuesIn(session, context, spec, filters, { limit: top });
+  const listed = await valuesIn(session, context, { spec, filters, limit: top });
   if (listed?.from === "owned" && listed.values.length > 0 && json !== true) {
     const known = listed.values.length === 1 ? "the one value" : `the ${listed.values.length} most frequent values`;
     printer.note(

@@ -1,4 +1,4 @@
-import type { CountedSegment } from "../../../app/count/tell.ts";
+import type { CountedSegment } from "../../../app/count/hints.ts";
 import type { NamedFilters } from "../../../app/segments/segment-set.ts";
 import type { Session } from "../../../app/session.ts";
 import type { Context } from "../../../shared/context.ts";
@@ -113,7 +113,7 @@ async function runCount(request: CountRequest, context: Context): Promise<void> 
     const suspect = ({ filters, count = 0 }: CountedSegment): boolean =>
       count === 0 || Object.values(filters).some((value) => Array.isArray(value) && value.length > 1);
     if (!strict && !segments.some(suspect)) return;
-    const { tellHints } = await import("../../../app/count/tell.ts");
+    const { tellHints } = await import("../../../app/count/hints.ts");
     await tellHints(
       segments,
       { strict, session, say: printer.quiet ? undefined : (text) => printer.note(text) },

@@ -1,5 +1,5 @@
+import type { CountedSegment } from "../../../app/count/hints.ts";
 import { keepCount } from "../../../app/count/history.ts";
-import type { CountedSegment } from "../../../app/count/tell.ts";
 import type { CheckedFilters, NamedFilters, SegmentSet } from "../../../app/segments/segment-set.ts";
 import type { Session } from "../../../app/session.ts";
 import type { AccountView, CountView } from "../../../engine/client/types.ts";

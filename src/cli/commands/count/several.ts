@@ -1,4 +1,4 @@
-import type { CountedSegment } from "../../../app/count/tell.ts";
+import type { CountedSegment } from "../../../app/count/hints.ts";
 import type { NamedFilters } from "../../../app/segments/segment-set.ts";
 import type { Session } from "../../../app/session.ts";
 import type { CountView } from "../../../engine/client/types.ts";
