@@ -29,59 +29,39 @@ type Values = Readonly<Record<string, unknown>>;
 /** Saved ones, then those of files; one that is only values where none is named. */
 export async function filterSets(
   context: Context,
-  named: NamedSegment,
+  { segment = [], filters = [] }: NamedSegment,
   values: Values,
 ): Promise<readonly NamedFilters[]> {
-  const sources = [
-    ...(await savedSources(context, named.segment ?? [])),
-    ...(await fileSources(context, named.filters ?? [])),
-  ];
-  if (sources.length === 0) return [{ name: "", ...checkedFilters(values) }];
-  return readSources(context, sources, values);
+  const sets = await read(context, { saved: segment, files: filters }, values);
+  return sets.length > 0 ? sets : [{ name: "", ...checkedFilters(values) }];
 }
 
 /** Values change nothing in the segments of --except. */
 export async function segmentSet(context: Context, named: NamedSegment, values: Values): Promise<SegmentSet> {
   const words = named.except ?? [];
   const isFile = (word: string): boolean => /[/\\]|\.json$/i.test(word);
-  const except = [
-    ...(await savedSources(
-      context,
-      words.filter((word) => !isFile(word)),
-    )),
-    ...(await fileSources(context, words.filter(isFile))),
-  ];
-  const segments = await filterSets(context, named, values);
-  return { segments, except: await readSources(context, except, {}) };
+  const except = { saved: words.filter((word) => !isFile(word)), files: words.filter(isFile) };
+  return { segments: await filterSets(context, named, values), except: await read(context, except, {}) };
 }
 
-interface Source {
-  readonly name: string;
-  readonly file: string;
-}
-
-async function savedSources(context: Context, words: readonly string[]): Promise<readonly Source[]> {
-  if (words.length === 0) return [];
-  const { namedSegments } = await import("./segment-store.ts");
-  return namedSegments(context, words);
-}
-
-async function fileSources(context: Context, words: readonly string[]): Promise<readonly Source[]> {
-  if (words.length === 0) return [];
-  if (words.filter((word) => word === "-").length > 1)
-    throw usageError("-f - was given twice; stdin is read only once");
-  const { filterFiles } = await import("./filter-files.ts");
-  return (await filterFiles(context, words)).map((file) => ({ name: file, file }));
-}
-
-async function readSources(
+async function read(
   context: Context,
-  sources: readonly Source[],
+  { saved, files }: Readonly<Record<"saved" | "files", readonly string[]>>,
   given: Values,
 ): Promise<readonly NamedFilters[]> {
+  if (saved.length + files.length === 0) return [];
+  if (files.filter((word) => word === "-").length > 1)
+    throw usageError("-f - was given twice; stdin is read only once");
+  const [{ namedSegments }, { filterFiles, readFilterFile }] = await Promise.all([
+    import("./segment-store.ts"),
+    import("./filter-files.ts"),
+  ]);
+  const sources = [
+    ...(saved.length === 0 ? [] : await namedSegments(context, saved)),
+    ...(await filterFiles(context, files)).map((file) => ({ name: file, file })),
+  ];
   const sets: NamedFilters[] = [];
   for (const { name, file } of sources) {
-    const { readFilterFile } = await import("./filter-files.ts");
     const values = await readFilterFile(context, file);
     sets.push({ name, ...checkedFilters({ ...values, ...given }, `${inputName(name)}: `) });
   }

@@ -9,12 +9,10 @@ import { nearest } from "../../shared/contract/suggest.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 
-const ENDING = ".json";
-const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/;
+const NAMED = /^([a-z0-9][a-z0-9_-]{0,63})\.json$/;
 
 /** Each is a filter file of its own, so that an editor opens it and `-f` reads it too. */
-const folderOf = (config: string): string => join(config, "segments");
-const fileOf = (config: string, name: string): string => join(folderOf(config), `${name}${ENDING}`);
+const folderIn = (config: string): string => join(config, "segments");
 
 export interface SavedSegment {
   readonly name: string;
@@ -28,15 +26,16 @@ export const checkSegmentName = (name: string): string => checkWord(name, "segme
 export async function savedSegments(context: Context): Promise<readonly SavedSegment[]> {
   const config = findFolder("config", context);
   if (config === undefined) return [];
-  const names = await readdir(folderOf(config)).catch((error: unknown) => {
+  const names = await readdir(folderIn(config)).catch((error: unknown) => {
     if (errorCode(error) === "ENOENT" || errorCode(error) === "ENOTDIR") return [];
     throw error;
   });
   const saved: SavedSegment[] = [];
-  for (const file of names.filter((each) => each.endsWith(ENDING)).sort()) {
-    const name = file.slice(0, -ENDING.length);
-    const info = NAME.test(name) ? await stat(join(folderOf(config), file)).catch(() => undefined) : undefined;
-    if (info?.isFile() === true) saved.push({ name, file: join(folderOf(config), file), savedAt: info.mtimeMs });
+  for (const each of names.sort()) {
+    const name = NAMED.exec(each)?.[1];
+    const file = join(folderIn(config), each);
+    const info = name === undefined ? undefined : await stat(file).catch(() => undefined);
+    if (name !== undefined && info?.isFile() === true) saved.push({ name, file, savedAt: info.mtimeMs });
   }
   return saved;
 }
@@ -45,32 +44,22 @@ export async function savedSegments(context: Context): Promise<readonly SavedSeg
 export async function namedSegments(context: Context, words: readonly string[]): Promise<readonly SavedSegment[]> {
   const saved = await savedSegments(context);
   const found = words.flatMap((word) => {
-    if (!word.includes("*")) return [one(saved, checkSegmentName(word))];
-    const pattern = new RegExp(`^${word.replace(/[^*a-z0-9_-]/g, "\\$&").replaceAll("*", ".*")}$`);
+    const given = word.includes("*") ? word : checkSegmentName(word);
+    const pattern = new RegExp(`^${given.replace(/[^*a-z0-9_-]/g, "\\$&").replaceAll("*", ".*")}$`);
     const matched = saved.filter(({ name }) => pattern.test(name));
-    if (matched.length === 0) throw noSuch(word, saved);
+    if (matched.length === 0) throw noSuch(given, saved);
     return matched;
   });
-  return [...new Map(found.map((segment) => [segment.name, segment])).values()];
-}
-
-function one(saved: readonly SavedSegment[], name: string): SavedSegment {
-  const found = saved.find((segment) => segment.name === name);
-  if (found === undefined) throw noSuch(name, saved);
-  return found;
+  return [...new Set(found)];
 }
 
 function noSuch(name: string, saved: readonly SavedSegment[]) {
-  const near = nearest(
-    name,
-    saved.map((segment) => segment.name),
-  );
-  const hint =
-    near !== undefined
-      ? `did you mean ${near}?`
-      : saved.length === 0
-        ? `none is saved yet; for example: headcount segment save ${name.replaceAll("*", "x")} --department Legal`
-        : "headcount segment list shows them";
+  const names = saved.map((segment) => segment.name);
+  const near = nearest(name, names);
+  const example = `headcount segment save ${name.replaceAll("*", "x")} --department Legal`;
+  const others =
+    names.length === 0 ? `none is saved yet; for example: ${example}` : "headcount segment list shows them";
+  const hint = near === undefined ? others : `did you mean ${near}?`;
   return usageError(`there is no segment "${echo(name)}"`, hint, "unknown_segment");
 }
 
@@ -81,10 +70,11 @@ export async function saveSegment(
   filters: Filters,
   replace: boolean,
 ): Promise<SavedSegment> {
-  const file = fileOf(configDir(context), checkSegmentName(name));
+  const folder = folderIn(configDir(context));
+  const file = join(folder, `${checkSegmentName(name)}.json`);
   const text = `${JSON.stringify(filters, undefined, 2)}\n`;
   const disk = new Disk();
-  await disk.makeFolder(folderOf(configDir(context)));
+  await disk.makeFolder(folder);
   try {
     await disk.replaceFile(file, text, "segment", replace);
   } catch (error) {
