@@ -97,6 +97,8 @@ export async function bundleProgram({ root, folder, whole }: BundleOptions): Pro
   const { output } = await bundle.write({
     dir: draft,
     format: "cjs",
+    // `require` reads both kinds of modules, and code that is kept for the next start may not hold an `import()`.
+    dynamicImportInCjs: false,
     minify: true,
     entryFileNames: "[name].cjs",
     chunkFileNames: "[name]-[hash].cjs",

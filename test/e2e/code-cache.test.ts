@@ -1,0 +1,112 @@
+import { spawn, spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { join, resolve } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import { tempDir } from "../support/client.ts";
+
+const PROGRAM = resolve(import.meta.dirname, "../../bin/headcount.js");
+const COMMAND = [PROGRAM, "filters", "department"];
+
+describe("the code that is kept for the next start", () => {
+  let home: string;
+  let base: string;
+  let env: Record<string, string | undefined>;
+  beforeEach(() => {
+    home = tempDir("headcount-code-");
+    base = join(home, ".cache/headcount");
+    env = { PATH: process.env.PATH, HOME: home };
+  });
+
+  const run = (...flags: string[]) => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [...flags, ...COMMAND], { env, encoding: "utf8" });
+    return { status, stdout, stderr };
+  };
+  const folderOf = (): string => join(base, readdirSync(base).find((name) => name.startsWith("code-")) ?? "none");
+  const files = (): string[] => readdirSync(folderOf()).map((name) => join(folderOf(), name));
+  const plain = (): ReturnType<typeof run> => {
+    env.NODE_DISABLE_COMPILE_CACHE = "1";
+    const ran = run();
+    delete env.NODE_DISABLE_COMPILE_CACHE;
+    return ran;
+  };
+
+  test("is written by the first start, for its owner alone, used by the second, and changes nothing that is printed", () => {
+    const expected = plain();
+    expect(existsSync(base)).toBe(false);
+    expect(run()).toEqual(expected);
+    expect(statSync(folderOf()).mode & 0o777).toBe(0o700);
+    const written = files().map((path) => [path, statSync(path).ino]);
+    expect(written.length).toBeGreaterThan(0);
+    expect(run()).toEqual(expected);
+    expect(files().map((path) => [path, statSync(path).ino])).toEqual(written);
+  });
+
+  test("what V8 does not take is made again: a cut file, an empty one, one of other flags", () => {
+    const expected = run();
+    const [cut = "", empty = "", ...others] = files();
+    truncateSync(cut, statSync(cut).size >> 1);
+    writeFileSync(empty, "");
+    expect(run()).toEqual(expected);
+    expect(statSync(cut).size).toBeGreaterThan(1000);
+    expect(statSync(empty).size).toBeGreaterThan(1000);
+    const before = readFileSync(others[0] ?? cut);
+    expect(run("--no-opt", "--max-lazy")).toEqual(expected);
+    expect(run("--stack-size=500")).toEqual(expected);
+    expect(run()).toEqual(expected);
+    expect(before.length).toBeGreaterThan(0);
+  });
+
+  test.runIf(process.getuid?.() === 0)(
+    "a folder of somebody else, or that others may write, is neither read nor written",
+    () => {
+      const expected = run();
+      const folder = folderOf();
+      for (const path of files()) writeFileSync(path, "not to be read");
+      chownSync(folder, 65534, 65534);
+      expect(run()).toEqual(expected);
+      expect(files().every((path) => readFileSync(path, "utf8") === "not to be read")).toBe(true);
+      chownSync(folder, 0, 0);
+      chmodSync(folder, 0o777);
+      expect(run()).toEqual(expected);
+      expect(files().every((path) => readFileSync(path, "utf8") === "not to be read")).toBe(true);
+    },
+  );
+
+  test("a home that cannot be written, or is a file, or is not there, is no matter", () => {
+    const expected = plain();
+    mkdirSync(join(home, "shut"), { mode: 0o500 });
+    writeFileSync(join(home, "file"), "");
+    for (const cache of [join(home, "shut"), join(home, "file"), "/proc/1/nothing", "relative", ""]) {
+      env.XDG_CACHE_HOME = cache;
+      env.HOME = cache === "" ? "" : home;
+      expect(run()).toEqual(expected);
+    }
+  });
+
+  test("two first starts at once leave whole files and nothing beside them; code of old builds goes", async () => {
+    const old = join(base, "code-of-an-old-build");
+    mkdirSync(old, { recursive: true, mode: 0o700 });
+    utimesSync(old, new Date(2020, 1, 1), new Date(2020, 1, 1));
+    const started = [1, 2, 3, 4].map(
+      () =>
+        new Promise<number | null>((ended) =>
+          spawn(process.execPath, COMMAND, { env, stdio: "ignore" }).once("close", ended),
+        ),
+    );
+    expect(await Promise.all(started)).toEqual([0, 0, 0, 0]);
+    expect(existsSync(old)).toBe(false);
+    expect(files().filter((path) => !path.endsWith(".cjs"))).toEqual([]);
+    expect(run()).toEqual(plain());
+  });
+});
