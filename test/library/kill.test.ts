@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { type Library, libraryPath } from "../../src/engine/library/library.ts";
 import { openLibrary } from "../../src/engine/library/take-in.ts";
+import { totalsOf } from "../../src/engine/library/totals.ts";
 import { Disk } from "../../src/engine/runs/disk.ts";
 import { RunStore } from "../../src/engine/runs/run-store.ts";
 import { tempDir } from "../support/client.ts";
@@ -34,8 +35,8 @@ const killedAfter = (dir: string, ms: number): Promise<boolean> =>
     child.on("close", () => done(said.endsWith("done")));
   });
 
-const totalsOf = (library: Library) => {
-  const totals = library.totals();
+const everythingIn = (library: Library) => {
+  const totals = totalsOf(library.database);
   const everybody = library.count({ exact: {}, prefix: {}, range: {} });
   library.close();
   return { ...totals, everybody };
@@ -86,12 +87,12 @@ test("a process that is killed while it takes in leaves whole pages only, and th
   const opened = await openLibrary(shelf, store);
   if (opened === undefined) throw new Error("there is no library");
   expect(opened.taken.unread).toEqual([]);
-  const found = totalsOf(opened.library);
+  const found = everythingIn(opened.library);
 
   const other = { ...shelf, path: join(dir, "library", "beside.db") };
   const whole = await openLibrary(other, store);
   if (whole === undefined) throw new Error("there is no library");
-  expect(found).toEqual(totalsOf(whole.library));
+  expect(found).toEqual(everythingIn(whole.library));
   expect(found.purchases).toBe(PAGES * ROWS);
   expect(found.everybody).toBe(found.people);
 });

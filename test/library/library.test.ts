@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { libraryPath } from "../../src/engine/library/library.ts";
 import { openLibrary, type Shelf } from "../../src/engine/library/take-in.ts";
+import { totalsOf } from "../../src/engine/library/totals.ts";
 import { Disk } from "../../src/engine/runs/disk.ts";
 import { type NewPlan, RunStore } from "../../src/engine/runs/run-store.ts";
 import { canonicalJson } from "../../src/shared/contract/filters.ts";
@@ -104,7 +105,12 @@ test("a person who is bought again is owned once, with every purchase and every 
   expect(library.count({ exact: {}, prefix: {}, range: {} })).toBe(2);
   expect(library.count({ exact: { title: ["director"] }, prefix: {}, range: {} })).toBe(1);
   expect(library.count({ exact: { title: ["engineer"] }, prefix: {}, range: {} })).toBe(0);
-  expect(library.totals()).toMatchObject({ people: 2, purchases: 4, credits: 5_000_000n, repeatCredits: 4_000_000n });
+  expect(totalsOf(library.database)).toMatchObject({
+    people: 2,
+    purchases: 4,
+    credits: 5_000_000n,
+    repeatCredits: 4_000_000n,
+  });
   const [person = 0] = library.find("p1");
   expect(library.purchases(person).map(({ at, price }) => [at, price])).toEqual([
     [START, 500_000n],
@@ -133,9 +139,9 @@ test("what came from runs that are there can be forgotten and taken in again, wh
   await closed(open());
   await store.remove(await store.find(gone), { now: Date.now, sleep: async () => {} });
   const { library } = await open();
-  const before = library.totals();
+  const before = totalsOf(library.database);
   library.forgetRuns(await store.ids());
-  expect(library.totals()).toMatchObject({ people: 2, purchases: 2 });
+  expect(totalsOf(library.database)).toMatchObject({ people: 2, purchases: 2 });
   expect(library.count({ exact: { title: ["engineer"] }, prefix: {}, range: {} })).toBe(1);
   library.close();
   expect(await closed(open())).toEqual(before);
@@ -194,7 +200,7 @@ test("its files are for their owner alone, whatever the umask", async () => {
 
 async function closed(opened: ReturnType<ReturnType<typeof state>["open"]>) {
   const { library } = await opened;
-  const totals = library.totals();
+  const totals = totalsOf(library.database);
   library.close();
   return totals;
 }

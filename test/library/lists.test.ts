@@ -1,7 +1,9 @@
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { askViews } from "../../src/engine/library/ask.ts";
 import { Library } from "../../src/engine/library/library.ts";
+import { membersOf } from "../../src/engine/library/members.ts";
 import { importRecords } from "../../src/engine/library/take-in.ts";
 import { tempDir } from "../support/client.ts";
 
@@ -36,15 +38,17 @@ test("people as a refresh needs them: by filters, by identity, by run", async ()
       { id: "p3", name: "Cy" },
     ],
   });
-  const all = library.members({ exact: {}, prefix: {}, range: {} });
+  const all = membersOf(library.database, { matching: { exact: {}, prefix: {}, range: {} } });
   expect(all.map(({ identity, address, name }) => [identity, address, name])).toEqual([
     ["p1", "https://www.net.example/in/Ada/", "ada lovelace"],
     ["p2", "bo", "bo"],
     ["p3", undefined, "cy"],
   ]);
   expect(all[0]).toMatchObject({ boughtAt: 1_000, version: null, values: { department: "Sales" } });
-  expect(library.members({ exact: {}, prefix: {}, range: {}, department: ["Legal"] })).toHaveLength(1);
-  expect(library.membersBy(["p3", "nobody", "p1"]).map(({ identity }) => identity)).toEqual(["p1", "p3"]);
+  expect(
+    membersOf(library.database, { matching: { exact: {}, prefix: {}, range: {}, department: ["Legal"] } }),
+  ).toHaveLength(1);
+  expect(membersOf(library.database, ["p3", "nobody", "p1"]).map(({ identity }) => identity)).toEqual(["p1", "p3"]);
   library.close();
 });
 
@@ -86,7 +90,7 @@ test("a list says what it is, and what each refresh found and cost", async () =>
   const library = await Library.open(join(tempDir(), "library.db"));
   library.lists.record(LIST, ["a", "b"], found({ added: ["c"], removed: ["a"] }));
   expect(library.lists.at(LIST.output)).toMatchObject({ ...LIST, refreshes: 1, at: 5 });
-  const { columns, rows } = await library.ask("SELECT * FROM refreshes");
+  const { columns, rows } = await askViews(library, "SELECT * FROM refreshes");
   expect(Object.fromEntries(columns.map((name, at) => [name, rows[0]?.[at]]))).toEqual({
     list: LIST.output,
     refresh: 1n,
@@ -100,11 +104,11 @@ test("a list says what it is, and what each refresh found and cost", async () =>
     credits: 2,
     run: "r1",
   });
-  expect((await library.ask("SELECT id, since, until FROM list_people ORDER BY id")).rows).toEqual([
+  expect((await askViews(library, "SELECT id, since, until FROM list_people ORDER BY id")).rows).toEqual([
     ["a", 0n, 1n],
     ["b", 0n, null],
     ["c", 1n, null],
   ]);
-  expect((await library.ask("SELECT list, people FROM lists")).rows).toEqual([[LIST.output, 2n]]);
+  expect((await askViews(library, "SELECT list, people FROM lists")).rows).toEqual([[LIST.output, 2n]]);
   library.close();
 });

@@ -1,3 +1,4 @@
+import { forgottenOf } from "../../engine/library/forget.ts";
 import type { Library } from "../../engine/library/library.ts";
 import { type CanonicalFilters, canonicalJson } from "../../shared/contract/filters.ts";
 
@@ -19,7 +20,8 @@ export function forgottenIn(
   library: Library | undefined,
 ): Forgotten {
   const canonical = canonicalJson(segment);
-  const certain = version === undefined ? 0 : (library?.forgotten(canonical, version) ?? 0);
+  if (library === undefined) return { people: 0, leftOut: false };
+  const certain = version === undefined ? 0 : forgottenOf(library, canonical, version);
   const leftOut = certain > 0 && others === certain;
-  return { people: leftOut ? certain : Math.min(others, library?.forgotten(canonical, null) ?? 0), leftOut };
+  return { people: leftOut ? certain : Math.min(others, forgottenOf(library, canonical, null)), leftOut };
 }

@@ -3,6 +3,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { findFolder, stateDir } from "../../engine/connections/paths.ts";
 import { Library } from "../../engine/library/library.ts";
+import { totalsOf } from "../../engine/library/totals.ts";
 import { REGISTER } from "../../engine/output/register.ts";
 import { engineOf } from "../../engine/output/tables/target.ts";
 import { Disk } from "../../engine/runs/disk.ts";
@@ -98,7 +99,7 @@ async function librariesIn(state: string, store: RunStore) {
     const path = join(state, "library", name);
     const library = await Library.open(path, await store.suppression());
     try {
-      const { firstAt: oldest, lastAt: newest, purchases: rows } = library.totals();
+      const { firstAt: oldest, lastAt: newest, purchases: rows } = totalsOf(library.database);
       const { bytes } = await filesAt(path);
       kept.push({ what: "library", path, items: 1, people: library.size, rows, bytes, oldest, newest });
       lists.push(...library.lists.outputs());

@@ -1,4 +1,5 @@
 import { type Library, libraryPath } from "../../engine/library/library.ts";
+import { boughtBefore, membersOf, type OwnedPerson, recordsOf, type Who } from "../../engine/library/members.ts";
 import { recordPages } from "../../engine/library/pages.ts";
 import { openLibrary } from "../../engine/library/take-in.ts";
 import { identityOf } from "../../engine/output/distinct.ts";
@@ -33,7 +34,7 @@ const LOOK_SHARE = 0.1;
 const EVERYBODY = { exact: {}, prefix: {}, range: {} };
 
 type Account = Parameters<OpenOwnership>[0];
-type People = ReturnType<Library["members"]>;
+type People = OwnedPerson[];
 
 /** What the library and free counts say of a segment (docs/new-only.md). */
 class OwnedSegment implements Ownership {
@@ -165,7 +166,9 @@ class OwnedSegment implements Ownership {
   before(run: Run, page: Page): ReadonlySet<number> {
     const identities = Array.from({ length: page.length }, (_, row) => identityOf(page, row, "person"));
     const named = identities.filter((identity) => identity !== undefined);
-    const owned = this.#library?.boughtBefore(named, run.id, Date.parse(run.plan.created_at)) ?? new Set<string>();
+    if (this.#library === undefined) return new Set();
+    const at = Date.parse(run.plan.created_at);
+    const owned = boughtBefore(this.#library.database, named, { run: run.id, at });
     return new Set(identities.flatMap((identity, row) => (identity !== undefined && owned.has(identity) ? [row] : [])));
   }
 
@@ -186,10 +189,10 @@ class OwnedSegment implements Ownership {
     if (this.#narrowed !== "with") return;
     if (this.#there === undefined) {
       const { kept } = await this.#again(tellApart);
-      const bought = new Set(this.#library?.membersBy({ run: run.id }).map(({ identity }) => identity));
+      const bought = new Set(this.#owned({ run: run.id }).map(({ identity }) => identity));
       this.#there = kept.map(({ identity }) => identity).filter((identity) => !bought.has(identity));
     }
-    if (this.#library !== undefined) yield* recordPages(this.#library.recordsBy(this.#there));
+    if (this.#library !== undefined) yield* recordPages(recordsOf(this.#library.database, this.#there));
   }
 
   /** Whose records match, and where that takes few calls all others: some may have moved into the segment. */
@@ -200,11 +203,15 @@ class OwnedSegment implements Ownership {
     if (this.#segment.filters.network_url !== undefined) return matching;
     if (all <= matching.length || callsToLook(all, counts) > this.#bounds.maxCalls * LOOK_SHARE) return matching;
     const known = new Set(matching.map(({ identity }) => identity));
-    return [...matching, ...(this.#library?.members(EVERYBODY) ?? []).filter(({ identity }) => !known.has(identity))];
+    return [...matching, ...this.#owned({ matching: EVERYBODY }).filter(({ identity }) => !known.has(identity))];
   }
 
   #matching(): People {
-    return this.#library?.members(this.#segment.canonical) ?? [];
+    return this.#owned({ matching: this.#segment.canonical });
+  }
+
+  #owned(who: Who): OwnedPerson[] {
+    return this.#library === undefined ? [] : membersOf(this.#library.database, who);
   }
 
   #sightOf(people: People, counts: FreeCounts): Promise<Sight> {

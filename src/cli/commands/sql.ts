@@ -1,3 +1,4 @@
+import { askViews } from "../../engine/library/ask.ts";
 import type { Context } from "../../shared/context.ts";
 import { usageError } from "../../shared/errors.ts";
 import { readInput } from "../../shared/input.ts";
@@ -45,7 +46,7 @@ async function query(text: string, options: SqlOptions, context: Context): Promi
   const printer = new Printer(context, options);
   await withLibrary(options, context, printer, async (library) => {
     if (library === undefined) throw usageError("there is nobody to ask about", "headcount search buys people");
-    const { columns, rows } = await library.ask(text, context.interrupted);
+    const { columns, rows } = await askViews(library, text, context.interrupted);
     const format = printer.json ? "json" : (options.format ?? (printer.terminal ? "table" : "csv"));
     if (format === "json") {
       const documents = rows.map((row) =>

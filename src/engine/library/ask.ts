@@ -1,22 +1,12 @@
 import { Child, Overrun } from "../../shared/child.ts";
 import { usageError } from "../../shared/errors.ts";
+import type { Library } from "./library.ts";
 import { VIEWS } from "./schema.ts";
 import { driverPath } from "./sqlite.ts";
-
-export interface QueryAnswer {
-  readonly columns: string[];
-  readonly rows: (string | number | bigint | null)[][];
-}
 
 /** What a query may take (docs/library.md). SQLite's own memory, of which a sort or a distinct can take all, is bound by {@link PRAGMAS}. */
 const BOUNDS = { deadlineMs: 300_000, memoryMb: 2_048 };
 const PRAGMAS = "PRAGMA hard_heap_limit = 2147483648; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY";
-
-interface Question {
-  readonly path: string;
-  readonly sql: string;
-  readonly before: string;
-}
 
 const TEXT = `
 const { DatabaseSync } = require(workerData);
@@ -31,7 +21,7 @@ return ({ before, path, sql }) => {
  * Answers a query over the views of a library, on a connection that can change nothing and in a process that can be ended.
  * @throws CliError (exit 2) in SQLite's own words; the signal's reason
  */
-export async function askViews(path: string, sql: string, signal?: AbortSignal): Promise<QueryAnswer> {
+export async function askViews({ path }: Pick<Library, "path">, sql: string, signal?: AbortSignal) {
   // What may stand here reads; VACUUM INTO and ATTACH would make files.
   if (!/^(\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)*(select|with|values|explain)\b/i.test(sql)) {
     throw usageError(
@@ -40,7 +30,8 @@ export async function askViews(path: string, sql: string, signal?: AbortSignal):
       "bad_query",
     );
   }
-  const child = new Child<Question, QueryAnswer>({
+  type Answer = { readonly columns: string[]; readonly rows: (string | number | bigint | null)[][] };
+  const child = new Child<Record<"path" | "sql" | "before", string>, Answer>({
     ...{ what: "the query", text: TEXT, signal, ...BOUNDS },
     data: await driverPath(),
   });

@@ -1,69 +1,39 @@
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { CliError } from "../../shared/errors.ts";
-import { queryRows } from "./sqlite.ts";
+import type { Library } from "./library.ts";
+import { AMONG, allRows, firstRow, inTransaction, queryRows } from "./sqlite.ts";
 
-export interface Body {
-  /** The person's number. */
-  readonly n: number;
-  readonly body: string;
-}
-
-export const bodiesOf = (database: DatabaseSyncInstance): Iterable<Body> =>
-  queryRows<Body>(database, "SELECT person AS n, body FROM record ORDER BY person");
-
-const THESE = "(SELECT value FROM json_each(?))";
-
-function peopleOf(database: DatabaseSyncInstance, is: (body: string) => boolean): string {
-  const people = new Set<number>();
-  for (const { n, body } of bodiesOf(database)) if (is(body)) people.add(n);
-  return JSON.stringify([...people]);
-}
+/** Every record that came of everybody, suppressed ones too: the person's number and the record as JSON text. */
+export const bodiesOf = ({ database }: Pick<Library, "database">) =>
+  queryRows<{ readonly n: number; readonly body: string }>(
+    database,
+    "SELECT person AS n, body FROM record ORDER BY person",
+  );
 
 /**
- * Takes people out of a library with every record, list and change of theirs. What they cost stays, as purchases of nobody: under the
- * negative of the number that they had.
+ * Deletes the people of some records with every list and change of theirs, so that no byte of them is left. What they cost
+ * stays, as purchases of nobody. @param named whether the text of what a run was bought by names them
  */
-export function forgetPeople(database: DatabaseSyncInstance, is: (body: string) => boolean): void {
-  const list = peopleOf(database, is);
-  const named = `(SELECT identity FROM person WHERE n IN ${THESE})`;
-  database.exec("PRAGMA secure_delete = ON; BEGIN IMMEDIATE");
-  try {
-    for (const table of ["member", "changed"]) {
-      database.prepare(`DELETE FROM ${table} WHERE person IN ${named}`).run(list);
-    }
-    database.prepare(`UPDATE purchase SET person = -person, record = 0 WHERE person IN ${THESE}`).run(list);
-    database.prepare(`DELETE FROM record WHERE person IN ${THESE}`).run(list);
-    database.prepare(`DELETE FROM suppressed WHERE person IN ${THESE}`).run(list);
-    database.prepare(`DELETE FROM person WHERE n IN ${THESE}`).run(list);
-    database.exec("COMMIT");
-  } catch (error) {
-    database.exec("ROLLBACK");
-    throw error;
-  }
-}
-
-/** Whoever was forgotten before the library knew of it. */
-const NOBODY = -(2 ** 40);
-
-/** Keeps what was paid for rows that are gone, where the library does not know it yet. */
-export function keepForgotten(
-  database: DatabaseSyncInstance,
-  page: {
-    readonly run: string;
-    readonly unit: number;
-    readonly at: number;
-    readonly rows: readonly unknown[];
-    readonly forgotten?: readonly bigint[];
-  },
+export function forgetPeople(
+  library: Pick<Library, "database" | "path">,
+  is: (body: string) => boolean,
+  named: (target: string) => boolean,
 ): void {
-  const { run, unit, at, rows, forgotten = [] } = page;
-  if (forgotten.length === 0) return;
-  const sql = "SELECT count(*) AS known FROM purchase WHERE person < 0 AND run = ? AND unit = ?";
-  const { known } = database.prepare(sql).get(run, unit) as { known: number };
-  const add = database.prepare("INSERT OR IGNORE INTO purchase VALUES (?, ?, ?, ?, ?, ?, 0)");
-  for (const [index, price] of forgotten.slice(known).entries()) {
-    add.run(NOBODY, at, run, unit, rows.length + index, price);
-  }
+  const { database } = library;
+  const people = new Set<number>();
+  for (const { n, body } of bodiesOf(library)) if (is(body)) people.add(n);
+  const list = JSON.stringify([...people]);
+  const run = (sql: string): void => void database.prepare(sql).run(list);
+  database.exec("PRAGMA secure_delete = ON");
+  inTransaction(database, () => {
+    for (const table of ["member", "changed"])
+      run(`DELETE FROM ${table} WHERE person IN (SELECT identity FROM person WHERE n ${AMONG})`);
+    run(`UPDATE purchase SET person = -person, record = 0 WHERE person ${AMONG}`);
+    for (const table of ["record", "suppressed"]) run(`DELETE FROM ${table} WHERE person ${AMONG}`);
+    run(`DELETE FROM person WHERE n ${AMONG}`);
+  });
+  forgetTargets(database, named);
+  wipe(library);
 }
 
 /**
@@ -71,43 +41,38 @@ export function keepForgotten(
  * @param canonical the segment's filters in normal form, as JSON
  * @param version only of runs that bought from this version of the dataset, where they still are; null: of all runs
  */
-export function forgottenOf(database: DatabaseSyncInstance, canonical: string, version: string | null): number {
+export function forgottenOf({ database }: Library, canonical: string, version: string | null): number {
   const target = `search ${canonical}`;
   // By any command that buys from it: also of those who were not owned alone, of a sample, and for a list.
   const narrowed = `${target} `;
   // A person whom two runs brought may be two nobodies: those of one run are different people.
-  const sql = `SELECT coalesce(max(people), 0) AS people FROM (SELECT count(DISTINCT person) AS people FROM purchase JOIN run ON run.id = run
-    WHERE person < 0 AND (target = ? OR substr(target, 1, ?) = ?) AND (? IS NULL OR dataset_version = ?) GROUP BY run)`;
-  return (database.prepare(sql).get(target, narrowed.length, narrowed, version, version) as { people: number }).people;
+  const sql = `SELECT coalesce(max(people), 0) AS people FROM (SELECT count(DISTINCT person) AS people
+    FROM purchase JOIN run ON run.id = run WHERE person < 0 AND (target = ? OR substr(target, 1, ?) = ?)
+    AND (? IS NULL OR dataset_version = ?) GROUP BY run)`;
+  const values = [target, narrowed.length, narrowed, version, version];
+  return firstRow<{ people: number }>(database, sql, ...values)?.people ?? 0;
 }
 
-/** What a library's runs were bought by is text: those that name somebody lose it. A list of such people is no list any more. */
-export function forgetTargets(database: DatabaseSyncInstance, names: (target: string) => boolean): void {
-  const rows = database.prepare("SELECT id, target FROM run").all() as { id: string; target: string }[];
+/** What runs were bought by is text: those that name somebody lose it. A list of such people is no list any more. */
+function forgetTargets(database: DatabaseSyncInstance, names: (target: string) => boolean): void {
   const blank = database.prepare("UPDATE run SET target = 'forgotten' WHERE id = ?");
-  for (const { id, target } of rows) if (names(target)) blank.run(id);
-  const lists = database.prepare("SELECT n, filters, canonical FROM list").all() as {
-    n: number;
-    filters: string;
-    canonical: string;
-  }[];
-  for (const { n, filters, canonical } of lists) {
+  for (const { id, target } of allRows<{ id: string; target: string }>(database, "SELECT id, target FROM run"))
+    if (names(target)) blank.run(id);
+  type Named = { n: number; filters: string; canonical: string };
+  for (const { n, filters, canonical } of allRows<Named>(database, "SELECT n, filters, canonical FROM list")) {
     if (!names(filters) && !names(canonical)) continue;
-    for (const table of ["member", "changed", "refresh"]) {
+    for (const table of ["member", "changed", "refresh"])
       database.prepare(`DELETE FROM ${table} WHERE list = ?`).run(n);
-    }
     database.prepare("DELETE FROM list WHERE n = ?").run(n);
   }
 }
 
-/** Overwrites what was deleted: the log beside the file and free pages of it still have it. @throws CliError exit 9 where the file is open elsewhere */
-export function wipe(database: DatabaseSyncInstance, path: string): void {
-  database.exec("PRAGMA secure_delete = ON");
-  const busy = (): boolean =>
-    (database.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get() as { busy: number }).busy !== 0;
-  if (!busy()) {
+/** Overwrites what was deleted: the log beside the file and its free pages have it. @throws CliError exit 9 */
+function wipe({ database, path }: Pick<Library, "database" | "path">): void {
+  const isBusy = (): boolean => firstRow<{ busy: number }>(database, "PRAGMA wal_checkpoint(TRUNCATE)")?.busy !== 0;
+  if (!isBusy()) {
     database.exec("VACUUM");
-    if (!busy()) return;
+    if (!isBusy()) return;
   }
   throw new CliError({
     code: "locked",

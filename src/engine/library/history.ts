@@ -12,20 +12,12 @@ export interface PastPurchase {
   readonly record: string;
 }
 
-/** What a person's record said, from the purchase that first showed it to the last that showed the same with no other between. */
-export interface RecordState {
-  /** Epoch milliseconds: valid from, last confirmed. */
-  readonly from: number;
-  readonly to: number;
-  readonly record: string;
-}
-
-/** The states of a person, oldest first. @param purchases of one person, oldest first */
-export function recordStatesOf(purchases: readonly PastPurchase[]): RecordState[] {
-  const states: RecordState[] = [];
+/** What a person's record said, oldest first: valid from, last confirmed (epoch milliseconds). @param purchases oldest first */
+export function recordStatesOf(purchases: readonly PastPurchase[]) {
+  const states: { readonly from: number; to: number; readonly record: string }[] = [];
   for (const { at, record } of purchases) {
     const last = states.at(-1);
-    if (last?.record === record) states[states.length - 1] = { ...last, to: at };
+    if (last?.record === record) last.to = at;
     else states.push({ from: at, to: at, record });
   }
   return states;

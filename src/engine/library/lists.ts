@@ -1,7 +1,7 @@
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import type { Filters } from "../../shared/contract/filters.ts";
 import type { SavedView } from "../runs/plan.ts";
-import { inTransaction } from "./sqlite.ts";
+import { allRows, firstRow, inTransaction } from "./sqlite.ts";
 
 /** A file that is kept up to date with a segment. */
 export interface List {
@@ -35,9 +35,11 @@ export interface Refreshed {
   readonly run: string | null;
 }
 
+type Kept = Pick<List, "output" | "filters" | "canonical" | "view">;
+
 /**
- * The lists that are followed, with everybody who was ever in them: from which refresh and, who is out, until which. They stand nowhere
- * else, so that a rebuild leaves them as they are; people go by their identity, because a rebuild numbers them anew.
+ * The lists that are followed, with everybody who was ever in them: since which refresh, and until which. They stand nowhere
+ * else: a rebuild leaves them as they are, and as it numbers people anew they go by their identity.
  */
 export class Lists {
   readonly #database: DatabaseSyncInstance;
@@ -48,90 +50,82 @@ export class Lists {
 
   /** The list that a file is. @param output absolute path */
   at(output: string): List | undefined {
-    const row = this.#database
-      .prepare(
-        `SELECT n, output, filters, canonical, view, at,
-           (SELECT count(*) FROM refresh WHERE refresh.list = list.n) AS refreshes FROM list WHERE output = ?`,
-      )
-      .get(output) as (Omit<List, "filters" | "view"> & { filters: string; view: string }) | undefined;
+    const row = firstRow<Omit<List, "filters" | "view"> & { filters: string; view: string }>(
+      this.#database,
+      `SELECT n, output, filters, canonical, view, at,
+        (SELECT count(*) FROM refresh WHERE refresh.list = list.n) AS refreshes FROM list WHERE output = ?`,
+      output,
+    );
     if (row === undefined) return undefined;
     return { ...row, filters: JSON.parse(row.filters) as Filters, view: JSON.parse(row.view) as SavedView };
   }
 
   /** The files of all lists, as absolute paths. */
   outputs(): string[] {
-    const rows = this.#database.prepare("SELECT output FROM list ORDER BY n").all() as { output: string }[];
+    const rows = allRows<{ output: string }>(this.#database, "SELECT output FROM list ORDER BY n");
     return rows.map(({ output }) => output);
   }
 
   /** Who is in a list now. */
   members(list: number): string[] {
-    const rows = this.#database.prepare("SELECT person FROM member WHERE list = ? AND until IS NULL").all(list);
-    return (rows as { person: string }[]).map(({ person }) => person);
+    const sql = "SELECT person FROM member WHERE list = ? AND until IS NULL";
+    return allRows<{ person: string }>(this.#database, sql, list).map(({ person }) => person);
   }
 
   /**
-   * Makes a list of a file that is about to be written for the first time: the files beside it are its own from then on, also after a kill.
-   * @param at when those who were in the list were known to be
+   * Makes a list of a file that is about to be written for the first time: what is beside it is its own from then on.
+   * @param before who is in it, known to be so `at`
    */
-  begin(list: Pick<List, "output" | "filters" | "canonical" | "view" | "at">, before: readonly string[]): void {
+  begin(list: Kept & Pick<List, "at">, before: readonly string[]): void {
     if (this.at(list.output) !== undefined) return;
     inTransaction(this.#database, () => {
-      const { filters, view } = list;
-      this.#database
-        .prepare("INSERT INTO list (output, filters, canonical, view, at) VALUES (?, ?, ?, ?, ?)")
-        .run(list.output, JSON.stringify(filters), list.canonical, JSON.stringify(view), list.at);
-      const { n } = this.at(list.output) ?? { n: 0 };
-      const join = this.#database.prepare("INSERT INTO member (list, person, since) VALUES (?, ?, 0)");
-      for (const person of before) join.run(n, person);
+      const { n } = this.#put(list, list.at);
+      this.#join(n, before, 0);
     });
   }
 
   /**
-   * Puts a refresh into the history of the list that a file is; the list is made where there is none. All of it or nothing.
+   * Puts a refresh into the history of the list that a file is, made where there is none. All of it or nothing.
    * @param before who was in the list when the refresh began
    */
-  record(
-    list: Pick<List, "output" | "filters" | "canonical" | "view">,
-    before: readonly string[],
-    found: Refreshed,
-  ): void {
-    inTransaction(this.#database, () => this.#record(list, before, found));
+  record(list: Kept, before: readonly string[], found: Refreshed): void {
+    inTransaction(this.#database, () => {
+      const { n, refreshes } = this.#put(list, found.at);
+      const refresh = refreshes + 1;
+      const known = new Set(this.members(n));
+      const own = new Set(before);
+      this.#join(
+        n,
+        before.filter((person) => !known.has(person)),
+        refresh - 1,
+      );
+      const leave = "UPDATE member SET until = ? WHERE list = ? AND person = ? AND until IS NULL";
+      for (const person of [...found.removed, ...[...known].filter((other) => !own.has(other))])
+        this.#run(leave, refresh, n, person);
+      this.#join(n, found.added, refresh);
+      const change = "INSERT INTO changed (list, refresh, person, fields) VALUES (?, ?, ?, ?)";
+      for (const [person, fields] of found.changed) this.#run(change, n, refresh, person, JSON.stringify(fields));
+      const { at, datasetVersion, count, added, removed, changed, calls, credits, run } = found;
+      const facts = [at, datasetVersion, count, added.length, removed.length, changed.size, calls, credits, run];
+      this.#run("INSERT INTO refresh VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", n, refresh, ...facts);
+    });
   }
 
-  #record(
-    { output, filters, canonical, view }: Pick<List, "output" | "filters" | "canonical" | "view">,
-    before: readonly string[],
-    found: Refreshed,
-  ): void {
-    const run = (sql: string, ...values: (string | number | bigint | null)[]): void => {
-      this.#database.prepare(sql).run(...values);
-    };
-    run(
-      `INSERT INTO list (output, filters, canonical, view, at) VALUES (?, ?, ?, ?, ?)
-       ON CONFLICT (output) DO UPDATE SET filters = excluded.filters, canonical = excluded.canonical, view = excluded.view, at = excluded.at`,
-      output,
-      JSON.stringify(filters),
-      canonical,
-      JSON.stringify(view),
-      found.at,
+  #put({ output, filters, canonical, view }: Kept, at: number): Pick<List, "n" | "refreshes"> {
+    this.#run(
+      `INSERT INTO list (output, filters, canonical, view, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (output) DO UPDATE
+       SET filters = excluded.filters, canonical = excluded.canonical, view = excluded.view, at = excluded.at`,
+      ...[output, JSON.stringify(filters), canonical, JSON.stringify(view), at],
     );
-    const { n, refreshes } = this.at(output) ?? { n: 0, refreshes: 0 };
-    const refresh = refreshes + 1;
-    const join = this.#database.prepare("INSERT INTO member (list, person, since) VALUES (?, ?, ?)");
-    const known = new Set(this.members(n));
-    for (const person of before) if (!known.has(person)) join.run(n, person, refresh - 1);
-    const leave = this.#database.prepare("UPDATE member SET until = ? WHERE list = ? AND person = ? AND until IS NULL");
-    const own = new Set(before);
-    for (const person of [...found.removed, ...[...known].filter((other) => !own.has(other))])
-      leave.run(refresh, n, person);
-    for (const person of found.added) join.run(n, person, refresh);
-    const change = this.#database.prepare("INSERT INTO changed (list, refresh, person, fields) VALUES (?, ?, ?, ?)");
-    for (const [person, fields] of found.changed) change.run(n, refresh, person, JSON.stringify(fields));
-    run(
-      "INSERT INTO refresh VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      ...[n, refresh, found.at, found.datasetVersion, found.count],
-      ...[found.added.length, found.removed.length, found.changed.size, found.calls, found.credits, found.run],
-    );
+    return this.at(output) ?? { n: 0, refreshes: 0 };
+  }
+
+  #join(list: number, people: readonly string[], since: number): void {
+    for (const person of people)
+      this.#run("INSERT INTO member (list, person, since) VALUES (?, ?, ?)", list, person, since);
+  }
+
+  #run(sql: string, ...values: readonly (string | number | bigint | null)[]): void {
+    this.#database.prepare(sql).run(...values);
   }
 }

@@ -2,15 +2,27 @@ import { Page } from "../../shared/rows/page.ts";
 
 const PAGE_ROWS = 1_000;
 
-/** The records as pages of a service, so that every format is made from them as from bought ones. */
-export async function* recordPages(owned: Iterable<string>, limit = Number.POSITIVE_INFINITY): AsyncGenerator<Page> {
-  const records: string[] = [];
-  const page = (): Page => Page.read(Buffer.from(`{"result":[${records.splice(0).join(",")}]}`), "person");
-  let left = limit;
-  for (const record of owned) {
-    if (left-- <= 0) break;
-    records.push(record);
-    if (records.length === PAGE_ROWS) yield page();
+/** Records, as JSON text, as a page of a service: so that every format is made from them as from bought ones. */
+export const pageOf = (records: readonly string[]): Page =>
+  records.length === 0 ? Page.empty : Page.read(Buffer.from(`{"result":[${records.join(",")}]}`), "person");
+
+/** Items in groups of a page's size. */
+export function* inPages<Item>(items: Iterable<Item>): Generator<Item[]> {
+  let group: Item[] = [];
+  for (const item of items) {
+    group.push(item);
+    if (group.length < PAGE_ROWS) continue;
+    yield group;
+    group = [];
   }
-  if (records.length > 0) yield page();
+  if (group.length > 0) yield group;
+}
+
+export async function* recordPages(owned: Iterable<string>, limit = Number.POSITIVE_INFINITY): AsyncGenerator<Page> {
+  let left = limit;
+  for (const records of inPages(owned)) {
+    if (left <= 0) return;
+    yield pageOf(records.slice(0, left));
+    left -= records.length;
+  }
 }

@@ -8,6 +8,11 @@ import { FILE_MODE } from "../runs/disk.ts";
 /** How long a process waits for another one that writes, in ms. */
 const BUSY_MS = 30_000;
 
+type Value = string | number | bigint | null;
+
+/** Takes the values of a list that is handed in as JSON. */
+export const AMONG = "IN (SELECT value FROM json_each(?))";
+
 /** The SQLite of Node's own interface. @throws CliError (exit 2) where the optional package is not installed */
 async function driver() {
   try {
@@ -31,7 +36,7 @@ export async function openToWrite(path: string): Promise<DatabaseSyncInstance> {
   return database;
 }
 
-/** Where the driver stands, for a process that loads it by itself. @throws CliError (exit 2) as {@link openToWrite} does */
+/** Where the driver stands, for a process that loads it by itself. @throws CliError (exit 2) as {@link openToWrite} */
 export async function driverPath(): Promise<string> {
   await driver();
   return packagePath("@photostructure/sqlite");
@@ -49,9 +54,18 @@ export function inTransaction(database: DatabaseSyncInstance, work: () => void):
   }
 }
 
+export const allRows = <Row>(database: DatabaseSyncInstance, sql: string, ...values: readonly Value[]): Row[] =>
+  database.prepare(sql).all(...values) as Row[];
+
+export const firstRow = <Row>(
+  database: DatabaseSyncInstance,
+  sql: string,
+  ...values: readonly Value[]
+): Row | undefined => database.prepare(sql).get(...values) as Row | undefined;
+
 /**
- * The rows of a query, one at a time. The driver's iterator does not hold its statement, and where that is collected while somebody
- * waits between two rows the process dies of it: so the statement is used once more at the end.
+ * The rows of a query, one at a time. The driver's iterator does not hold its statement, and where that is collected
+ * between two rows the process dies of it: so the statement is used once more at the end.
  */
 export function* queryRows<Row>(
   database: DatabaseSyncInstance,

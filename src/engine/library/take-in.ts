@@ -8,7 +8,8 @@ import { creditsOf } from "../runs/journal.ts";
 import { type Plan, targetText } from "../runs/plan.ts";
 import type { RunReader } from "../runs/run.ts";
 import type { RunStore } from "../runs/run-store.ts";
-import { type BoughtRun, Library, libraryPath, type NewRow, type PaidPage } from "./library.ts";
+import { Library, libraryPath, type NewRow, type PaidPage } from "./library.ts";
+import { pageOf } from "./pages.ts";
 import { normalValues } from "./person.ts";
 
 export interface Shelf {
@@ -18,20 +19,11 @@ export interface Shelf {
   readonly mode: "live" | "test";
 }
 
-export interface TakenIn {
-  readonly pages: number;
-  /** Runs that cannot be read, and why: what they hold is not in. */
-  readonly unread: readonly { readonly run: string; readonly why: string }[];
-}
-
 /**
  * Opens a library after taking in what the runs hold beyond it (docs/library.md, "Files and crashes").
- * @returns undefined where nothing was ever bought there
+ * @returns undefined where nothing was ever bought there; `unread`: runs that cannot be read, and why: they are not in
  */
-export async function openLibrary(
-  shelf: Shelf,
-  store: RunStore,
-): Promise<{ library: Library; taken: TakenIn } | undefined> {
+export async function openLibrary(shelf: Shelf, store: RunStore) {
   const plans = new Map<string, Plan>();
   const unread: { run: string; why: string }[] = [];
   for (const id of await store.ids()) {
@@ -79,27 +71,18 @@ export function importRecords(
   { name, at, records }: { readonly name: string; readonly at: number; readonly records: readonly JsonRecord[] },
 ): number {
   const before = library.size;
-  const body = Buffer.from(`{"result":[${records.map(stringifyExact).join(",")}]}`);
+  const texts = records.map(stringifyExact);
+  const body = `{"result":[${texts.join(",")}]}`;
   const run = `import-${createHash("sha256").update(body).digest("hex").slice(0, 12)}`;
-  library.addPages([{ run, unit: 1, at, rows: records.length === 0 ? [] : rowsOf(Page.read(body, "person"), 0n) }]);
-  library.putRun({
-    id: run,
-    command: "import",
-    target: name,
-    datasetVersion: null,
-    output: null,
-    createdAt: new Date(at).toISOString(),
-    finishedAt: at,
-  });
+  library.addPages([{ run, unit: 1, at, rows: rowsOf(pageOf(texts), 0n) }]);
+  const facts = { datasetVersion: null, output: null, createdAt: new Date(at).toISOString(), finishedAt: at };
+  library.putRun({ id: run, command: "import", target: name, ...facts });
   return library.size - before;
 }
 
 /** Who these records are, as the library tells people apart. */
-export function identitiesOf(records: readonly JsonRecord[]): string[] {
-  if (records.length === 0) return [];
-  const body = Buffer.from(`{"result":[${records.map(stringifyExact).join(",")}]}`);
-  return rowsOf(Page.read(body, "person"), 0n).map(({ identity }) => identity);
-}
+export const identitiesOf = (records: readonly JsonRecord[]): string[] =>
+  rowsOf(pageOf(records.map(stringifyExact)), 0n).map(({ identity }) => identity);
 
 /** The library that a run's people belong to; undefined where it bought companies. */
 export function shelfOfPlan(stateDir: string, plan: Plan): Shelf | undefined {
@@ -137,7 +120,11 @@ async function takeIn(library: Library, run: RunReader): Promise<number> {
     if (rows >= GROUP_ROWS) put();
   }
   put();
-  library.putRun(boughtRun(run));
+  const { id, command, target, output, created_at: createdAt } = run.plan;
+  // Only where nothing more can come: an unfinished run is read again.
+  const finishedAt = run.state.done === undefined ? null : run.state.lastAt;
+  const datasetVersion = versionOf(run);
+  library.putRun({ id, command, target: targetText(target), datasetVersion, output, createdAt, finishedAt });
   return taken;
 }
 
@@ -162,14 +149,3 @@ function versionOf({ plan, state }: RunReader): string | null {
   }
   return plan.dataset_version;
 }
-
-const boughtRun = (run: RunReader): BoughtRun => ({
-  id: run.plan.id,
-  command: run.plan.command,
-  target: targetText(run.plan.target),
-  datasetVersion: versionOf(run),
-  output: run.plan.output,
-  createdAt: run.plan.created_at,
-  // Only where nothing more can come: an unfinished run is read again.
-  finishedAt: run.state.done === undefined ? null : run.state.lastAt,
-});

@@ -1,46 +1,34 @@
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 
-export interface LibraryTotals {
-  /** Without those who are suppressed. */
-  readonly people: number;
-  readonly suppressed: number;
-  /** Who was forgotten since: only what they cost is known. */
-  readonly forgotten: number;
-  /** Paid rows; what exceeds the people was bought more than once. */
-  readonly purchases: number;
-  /** Millionths of a credit. */
-  readonly credits: bigint;
-  readonly repeatCredits: bigint;
-  readonly runs: number;
-  /** Epoch milliseconds. */
-  readonly firstAt: number | null;
-  readonly lastAt: number | null;
-}
+export type LibraryTotals = ReturnType<typeof totalsOf>;
 
-export function totalsOf(database: DatabaseSyncInstance): LibraryTotals {
-  const row = database
-    .prepare(
-      `SELECT (SELECT count(*) FROM shown) AS people, (SELECT count(*) FROM suppressed) AS suppressed,
-        (SELECT count(DISTINCT person) FROM purchase WHERE person < 0) AS forgotten, 
-        count(*) FILTER (WHERE price > 0 OR NOT EXISTS (SELECT 1 FROM purchase AS o WHERE o.person = purchase.person
-           AND (o.at, o.run, o.unit, o.position) < (purchase.at, purchase.run, purchase.unit, purchase.position))) AS purchases, coalesce(sum(price), 0) AS credits, min(at) AS firstAt, max(at) AS lastAt,
-         (SELECT count(*) FROM run) AS runs,
-         coalesce(sum(price) FILTER (WHERE EXISTS (SELECT 1 FROM purchase AS o WHERE o.person = purchase.person
-           AND (o.at, o.run, o.unit, o.position) < (purchase.at, purchase.run, purchase.unit, purchase.position))), 0) AS repeatCredits
-       FROM purchase`,
-      { readBigInts: true },
-    )
-    .get() as Record<keyof LibraryTotals, bigint | null>;
-  const time = (value: bigint | null): number | null => (value === null ? null : Number(value));
+const EARLIER = `EXISTS (SELECT 1 FROM purchase AS o WHERE o.person = purchase.person
+  AND (o.at, o.run, o.unit, o.position) < (purchase.at, purchase.run, purchase.unit, purchase.position))`;
+const SQL = `SELECT (SELECT count(*) FROM shown) AS people, (SELECT count(*) FROM suppressed) AS suppressed,
+  (SELECT count(DISTINCT person) FROM purchase WHERE person < 0) AS forgotten,
+  count(*) FILTER (WHERE price > 0 OR NOT ${EARLIER}) AS purchases, coalesce(sum(price), 0) AS credits,
+  coalesce(sum(price) FILTER (WHERE ${EARLIER}), 0) AS repeatCredits,
+  min(at) AS firstAt, max(at) AS lastAt, (SELECT count(*) FROM run) AS runs FROM purchase`;
+
+/**
+ * What a library holds. People are without the suppressed; of who was forgotten only what they cost is known. What purchases
+ * exceed the people was bought more than once. Credits in millionths, times in epoch milliseconds.
+ */
+export function totalsOf(database: DatabaseSyncInstance) {
+  const { credits, repeatCredits, firstAt, lastAt, ...counts } = database
+    .prepare(SQL, { readBigInts: true })
+    .get() as Record<string, bigint | null>;
+  const { people, suppressed, forgotten, purchases, runs } = counts;
+  const time = (value: bigint | null | undefined): number | null => (typeof value === "bigint" ? Number(value) : null);
   return {
-    people: Number(row.people),
-    suppressed: Number(row.suppressed),
-    forgotten: Number(row.forgotten),
-    purchases: Number(row.purchases),
-    credits: row.credits ?? 0n,
-    repeatCredits: row.repeatCredits ?? 0n,
-    runs: Number(row.runs),
-    firstAt: time(row.firstAt),
-    lastAt: time(row.lastAt),
+    people: Number(people),
+    suppressed: Number(suppressed),
+    forgotten: Number(forgotten),
+    purchases: Number(purchases),
+    credits: credits ?? 0n,
+    repeatCredits: repeatCredits ?? 0n,
+    runs: Number(runs),
+    firstAt: time(firstAt),
+    lastAt: time(lastAt),
   };
 }

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { stateDir } from "../../../engine/connections/paths.ts";
+import { bodiesOf } from "../../../engine/library/forget.ts";
 import { Library } from "../../../engine/library/library.ts";
 import { openLibrary, shelfOfPlan } from "../../../engine/library/take-in.ts";
 import { kindOf } from "../../../engine/output/distinct.ts";
@@ -95,7 +96,7 @@ async function* sightings({ runs, libraries }: Everything, store: RunStore): Asy
   for (const path of libraries) {
     const library = await Library.open(path, await store.suppression());
     try {
-      for (const { body } of library.bodies()) {
+      for (const { body } of bodiesOf(library)) {
         const who = identityIn(parseExact(body));
         if (isTold(who)) yield { who, service: path };
       }

@@ -1,4 +1,5 @@
 import { basename, dirname, join } from "node:path";
+import { changedSince, recordsOf } from "../../../engine/library/members.ts";
 import { recordPages } from "../../../engine/library/pages.ts";
 import { formName, type Rendering } from "../../../engine/output/formats.ts";
 import { checkOutput, exists, type Output, type OutputFacts } from "../../../engine/output/output.ts";
@@ -57,7 +58,7 @@ export async function keep(found: Brought, work: Work): Promise<RefreshReceipt> 
   const before = [...new Set(list.before.map(({ identity }) => found.renamed.get(identity) ?? identity))];
   const added = without(now, before);
   const removed = without(before, now);
-  const changed = new Map(library.changedSince(without(now, added), list.at));
+  const changed = new Map(changedSince(library.database, without(now, added), list.at));
   for (const [person, fields] of found.changed)
     changed.set(person, [...new Set([...(changed.get(person) ?? []), ...fields])]);
   const view = viewOf(list, work);
@@ -70,7 +71,7 @@ export async function keep(found: Brought, work: Work): Promise<RefreshReceipt> 
     removed: shown(removed),
     changed: shown([...changed.keys()]),
   };
-  const pages = (who: readonly string[]) => (): AsyncIterable<Page> => recordPages(library.recordsBy(who));
+  const pages = (who: readonly string[]) => (): AsyncIterable<Page> => recordPages(recordsOf(library.database, who));
   // Each of the files has the columns of the list.
   const isAsItCame = AS_THEY_CAME.includes(view.format);
   const columns = isAsItCame ? undefined : await collectColumns(pages([...now, ...removed])(), "person");

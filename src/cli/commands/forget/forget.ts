@@ -12,6 +12,7 @@ import {
 } from "../../../app/keep/forget/outputs.ts";
 import { registerOf } from "../../../app/keep/store.ts";
 import { stateDir } from "../../../engine/connections/paths.ts";
+import { bodiesOf, forgetPeople } from "../../../engine/library/forget.ts";
 import { Library } from "../../../engine/library/library.ts";
 import { sha256Of } from "../../../engine/output/output.ts";
 import { rowsOfPerson } from "../../../engine/output/tables/people.ts";
@@ -143,7 +144,7 @@ async function find(word: string, store: RunStore, context: Context): Promise<Fo
   for (const path of kept.libraries) {
     const library = await Library.open(path, await store.suppression());
     try {
-      owned += new Set([...library.bodies()].filter(({ body }) => person.isOf(body, path)).map(({ n }) => n)).size;
+      owned += new Set([...bodiesOf(library)].filter(({ body }) => person.isOf(body, path)).map(({ n }) => n)).size;
     } finally {
       library.close();
     }
@@ -195,7 +196,8 @@ async function forgetRun(
 async function forgetIn(path: string, person: PersonMatcher, store: RunStore): Promise<void> {
   const library = await Library.open(path, await store.suppression());
   try {
-    library.forget(
+    forgetPeople(
+      library,
       (body) => person.isOf(body, path),
       (target) => person.isNamedIn(target),
     );

@@ -3,7 +3,7 @@ import { basename, resolve } from "node:path";
 import { openRuns } from "../../../app/keep/store.ts";
 import { MAX_BYTES, recordsOf } from "../../../app/own/people-file.ts";
 import { importRecords, rebuildLibrary } from "../../../engine/library/take-in.ts";
-import type { LibraryTotals } from "../../../engine/library/totals.ts";
+import { type LibraryTotals, totalsOf } from "../../../engine/library/totals.ts";
 import type { Context } from "../../../shared/context.ts";
 import { credits, creditsToNumber, formatCreditsGrouped } from "../../../shared/contract/money.ts";
 import { counted, echo, grouped } from "../../../shared/contract/text.ts";
@@ -56,7 +56,7 @@ export function registerStatus(owned: Command, context: Context, run = printStat
 async function printStatus(options: ShelfOptions, context: Context): Promise<void> {
   const printer = new Printer(context, options);
   await withLibrary(options, context, printer, async (library) => {
-    const totals = library?.totals() ?? NOTHING;
+    const totals = library === undefined ? NOTHING : totalsOf(library.database);
     const iso = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
     const document = {
       people: totals.people,
@@ -156,7 +156,7 @@ async function rebuild(options: ShelfOptions, context: Context): Promise<void> {
     if (printer.json) printer.document<"owned rebuild">({ people: 0, rows_paid: 0 });
     return printer.note("nothing was bought there yet");
   }
-  const { people, purchases } = opened.library.totals();
+  const { people, purchases } = totalsOf(opened.library.database);
   opened.library.close();
   if (printer.json) printer.document<"owned rebuild">({ people, rows_paid: purchases });
   printer.note(`${counted(people, "person", "people")} from ${counted(purchases, "paid row")}`);

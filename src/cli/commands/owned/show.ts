@@ -94,8 +94,8 @@ interface Difference {
 
 function* differences(library: Library, older: string, newer: string): Generator<Difference> {
   for (const { old, now } of library.broughtBy(older, newer)) {
-    if (now === undefined) yield { change: "removed", record: fieldsOf(old ?? "{}"), was: {} };
-    else if (old === undefined) yield { change: "added", record: fieldsOf(now), was: {} };
+    if (now === null) yield { change: "removed", record: fieldsOf(old ?? "{}"), was: {} };
+    else if (old === null) yield { change: "added", record: fieldsOf(now), was: {} };
     else if (old !== now) {
       const [before, record] = [fieldsOf(old), fieldsOf(now)];
       const fields = changedFields(before, record);
