@@ -1,9 +1,9 @@
-import { type Argument, Command as Commander, type Option } from "commander";
+import { Argument, Command as Commander, Option } from "commander";
 import type { Context } from "../shared/context.ts";
 import { echo, spanMs, whole } from "../shared/contract/text.ts";
 import { usageError } from "../shared/errors.ts";
 
-export { Argument, Option } from "commander";
+export { Argument, Option };
 
 export class Command extends Commander {
   declare readonly commands: readonly Command[];
@@ -15,6 +15,26 @@ export class Command extends Commander {
   /** @param text a line each, begun with two spaces and `$`; paragraphs after an empty line are notes */
   examples(text: string): this {
     return this.addHelpText("after", `\nExamples:${text}`);
+  }
+
+  /** A whole number within bounds. */
+  number(flags: string, description: string, bounds: readonly [least: number, most: number], usual?: number): this {
+    const [flag = flags] = /--[\w-]+/.exec(flags) ?? [];
+    return this.option(flags, description, wholeNumber(flag, ...bounds), usual);
+  }
+
+  oneOf(flags: string, description: string, choices: readonly string[], usual?: string): this {
+    return this.addOption(new Option(flags, description).choices(choices).default(usual));
+  }
+
+  /** Takes other values than those that are offered too. */
+  offers<T>(flags: string, description: string, values: OfferedValues, parse?: (text: string, before: T) => T): this {
+    const option = new Option(flags, description);
+    return this.addOption(offering(parse === undefined ? option : option.argParser(parse), values));
+  }
+
+  takes(label: string, description: string, values: OfferedValues): this {
+    return this.addArgument(offering(new Argument(label, description), values));
   }
 
   /** What it does: gets its own options with the program's, then its arguments. */

@@ -118,14 +118,12 @@ export async function buildProgram(
     // Read from the context's environment where they are used, not by commander from the process's.
     .addOption(offering(connection, { kind: "connections" }))
     .option("--base-url <url>", "overrides the connection's address (env: HEADCOUNT_BASE_URL)")
-    .addOption(
-      new Option("--paging <how>", "how the service pages, where it is not known (env: HEADCOUNT_PAGING)").choices([
-        "page",
-        "page0",
-        "offset",
-        "cursor",
-      ]),
-    )
+    .oneOf("--paging <how>", "how the service pages, where it is not known (env: HEADCOUNT_PAGING)", [
+      "page",
+      "page0",
+      "offset",
+      "cursor",
+    ])
     .option("--json", "one JSON document on stdout; errors as JSON on stderr")
     .option("--jq <expr>", "with --json: print what a jq expression finds in it")
     .option("-q, --quiet", "no notices and no progress; what was bought is still a line")

@@ -11,7 +11,7 @@ import { echo, spanMs, whole } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { checkFields, parseFields, publishedFields } from "../../shared/rows/columns.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
-import { type Command, type GlobalOptions, Option, offering, wholeNumber } from "../options.ts";
+import type { Command, GlobalOptions } from "../options.ts";
 
 export interface ViewFlags extends GlobalOptions {
   readonly output?: string;
@@ -79,11 +79,7 @@ export const addGuardOptions = (command: Command): Command =>
   command
     .option("--overwrite", "replace an existing file, once the new one is whole")
     .option("--allow-empty", "let 0 rows replace a file that has some")
-    .option(
-      "--min-rows <n>",
-      "exit 5 and leave the file as it is where fewer rows come",
-      wholeNumber("--min-rows", 0, 1e12),
-    )
+    .number("--min-rows <n>", "exit 5 and leave the file as it is where fewer rows come", [0, 1e12])
     .option("--max-shrink <n%>", "exit 5 and leave the file as it is where it would lose more", share);
 
 export const readGuard = (flags: GuardFlags): Guard => ({
@@ -96,9 +92,9 @@ export const readGuard = (flags: GuardFlags): Guard => ({
 export function addBuyingOptions(command: Command, unit: string): Command {
   return addGuardOptions(command)
     .option("--max-credits <n>", "spend at most this, all told (decimals allowed)", creditAmount)
-    .option("--limit <n>", `buy at most so many ${unit}`, wholeNumber("--limit", 1, 1e12))
-    .option("--per-page <n>", "rows a request", wholeNumber("--per-page", 1, 100_000))
-    .option("--concurrency <n>", "pages in flight", wholeNumber("--concurrency", 1, 16), 4)
+    .number("--limit <n>", `buy at most so many ${unit}`, [1, 1e12])
+    .number("--per-page <n>", "rows a request", [1, 100_000])
+    .number("--concurrency <n>", "pages in flight", [1, 16], 4)
     .option("-y, --yes", "buy without asking")
     .option("--require-complete", "exit 5 where a limit or cap left something out")
     .option("--wait", "wait for another run at the same output instead of ending with exit 9");
@@ -111,21 +107,15 @@ export const addViewOptions = (
 ): Command =>
   command
     .option("-o, --output <file>", output)
-    .addOption(
-      offering(
-        new Option(
-          "--format <format>",
-          `${FORMATS.join(", ")}; csv.gz, ndjson.zst and the like compress (default: by the file's ending)`,
-        ),
-        {
-          kind: "list",
-          values: FORMATS,
-        },
-      ),
+    .offers(
+      "--format <format>",
+      `${FORMATS.join(", ")}; csv.gz, ndjson.zst and the like compress (default: by the file's ending)`,
+      {
+        kind: "list",
+        values: FORMATS,
+      },
     )
-    .addOption(
-      offering(new Option("--fields <a,b,c>", "only these fields, in this order"), { kind: "commas", values: fields }),
-    )
+    .offers("--fields <a,b,c>", "only these fields, in this order", { kind: "commas", values: fields })
     .option("--all-fields", "all fields in a table too")
     .option("--template <text>", "a text for every row: a Mustache template such as '{{name}}, {{title}}', or @FILE")
     .option("--excel", "CSV for spreadsheets: byte order mark and CRLF")
@@ -137,10 +127,11 @@ export const addExportOptions = (command: Command, kind: RecordKind): Command =>
   )
     .option("--dry-run", "show the quote and buy nothing")
     .option("--again", "begin anew, and pay again for what you own already")
-    .addOption(
-      new Option("--on-new-dataset <how>", "where an unfinished run's dataset is gone: begin anew, or end with 10")
-        .choices(["fresh", "fail"])
-        .default("fresh"),
+    .oneOf(
+      "--on-new-dataset <how>",
+      "where an unfinished run's dataset is gone: begin anew, or end with 10",
+      ["fresh", "fail"],
+      "fresh",
     )
     .option("--receipt <file>", "write the receipt (counts, credits, SHA-256) as JSON");
 

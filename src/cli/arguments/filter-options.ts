@@ -42,24 +42,21 @@ export function addFilterOptions(command: Command): Command {
     "filters as JSON from a file (- for stdin, or a pattern); flags replace its values",
     collect,
   );
-  command.addOption(
-    offering(
-      new Option("-s, --segment <name>", "a saved segment (or a pattern); flags replace its values").argParser(collect),
-      { kind: "segments" },
-    ),
+  command.offers(
+    "-s, --segment <name>",
+    "a saved segment (or a pattern); flags replace its values",
+    { kind: "segments" },
+    collect,
   );
   return command.optionsGroup("Options:");
 }
 
 export const addExceptOption = (command: Command): Command =>
-  command.addOption(
-    offering(
-      new Option(
-        "--except <segment>",
-        "leave out who is in this saved segment or filter file; again for more",
-      ).argParser(collect),
-      { kind: "segments" },
-    ),
+  command.offers(
+    "--except <segment>",
+    "leave out who is in this saved segment or filter file; again for more",
+    { kind: "segments" },
+    collect,
   );
 
 /**

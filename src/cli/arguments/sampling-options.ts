@@ -5,7 +5,7 @@ import { FILTER_SPECS, type FilterKey, type Filters, filterSpec } from "../../sh
 import { nearest } from "../../shared/contract/suggest.ts";
 import { echo, whole } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
-import { type Command, collect, wholeNumber } from "../options.ts";
+import { type Command, collect } from "../options.ts";
 import { keyName, valuesWithin } from "./filter-options.ts";
 
 export interface SamplingFlags {
@@ -31,18 +31,10 @@ const SPREADABLE = FILTER_SPECS.filter(({ match }) => match === "exact" || match
 
 export const addSamplingOptions = (command: Command): Command =>
   command
-    .option(
-      "--sample <n>",
-      "buy so many people by chance instead of the first ones",
-      wholeNumber("--sample", 1, MOST_ROWS),
-    )
+    .number("--sample <n>", "buy so many people by chance instead of the first ones", [1, MOST_ROWS])
     .option("--spread <key:n>", "buy so many people by chance of each value of a key", readSpread)
     .option("--values <value>", "with --spread: a value of the key, or @FILE with one a line; again for more", collect)
-    .option(
-      "--seed <n>",
-      "draw a sample again (default: another each time)",
-      wholeNumber("--seed", 0, Number.MAX_SAFE_INTEGER),
-    );
+    .number("--seed <n>", "draw a sample again (default: another each time)", [0, Number.MAX_SAFE_INTEGER]);
 
 function readSpread(text: string): Spread {
   const [name = "", count = "", ...more] = text.split(":");
@@ -119,15 +111,11 @@ export const addNewOnlyOptions = (command: Command): Command =>
   command
     .option("--new-only", "buy only whom you do not own: finds them by free counts, after you agreed")
     .option("--with-owned", "the same, and write those you own beside them at 0 credits")
-    .option(
-      "--max-calls <n>",
-      `free counts that --new-only may make (default: ${DEFAULTS.maxCalls})`,
-      wholeNumber("--max-calls", 1, 10_000_000),
-    )
-    .option(
+    .number("--max-calls <n>", `free counts that --new-only may make (default: ${DEFAULTS.maxCalls})`, [1, 10_000_000])
+    .number(
       "--calls-per-credit <n>",
       `free counts that saving one credit may take (default: ${DEFAULTS.callsPerCredit}); 0 buys without looking`,
-      wholeNumber("--calls-per-credit", 0, 1_000),
+      [0, 1_000],
     );
 
 export const boundsOf = ({ maxCalls, callsPerCredit }: NewOnlyFlags): Bounds => ({

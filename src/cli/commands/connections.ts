@@ -42,7 +42,7 @@ export function register(program: Command, context: Context): void {
     .command("set")
     .description("say how a service pages, where doctor cannot find it out")
     .addArgument(named())
-    .addArgument(new Argument("<setting...>", "paging=page|page0|offset|cursor, per-page-max=N; auto: not known"))
+    .argument("<setting...>", "paging=page|page0|offset|cursor, per-page-max=N; auto: not known")
     .does((options: GlobalOptions, name: string, settings: readonly string[]) => set(name, settings, options, context));
   connections
     .command("remove")

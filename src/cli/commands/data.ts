@@ -6,7 +6,7 @@ import type { Context } from "../../shared/context.ts";
 import { counted, echo, spanMs } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { bytesText } from "../../shared/numbers.ts";
-import { Argument, type Command, type GlobalOptions } from "../options.ts";
+import type { Command, GlobalOptions } from "../options.ts";
 import { countColumn, documentsOf, iso, type Listed, ServiceList, timeColumn } from "../terminal/list.ts";
 import { Printer } from "../terminal/printer.ts";
 
@@ -32,7 +32,7 @@ See also: headcount forget, headcount suppress, headcount service data`);
   data
     .command("set")
     .description("Say how long runs are kept that are over; what is not named stays.")
-    .addArgument(new Argument("<setting...>", "runs=90d (12h, 8w), runs=forever"))
+    .argument("<setting...>", "runs=90d (12h, 8w), runs=forever")
     .examples("\n  $ headcount data set runs=26w\n  $ headcount data set runs=forever")
     .does((options: GlobalOptions, settings: readonly string[]) => set(settings, options, context));
 }

@@ -8,7 +8,7 @@ import { usageError } from "../../shared/errors.ts";
 import { addCompanyOptions, type CompanyFlags, readCompanies } from "../arguments/companies.ts";
 import { addExportOptions, type ExportFlags, readExportOptions } from "../arguments/export-options.ts";
 import { addNewOnlyOptions, boundsOf, type NewOnlyFlags, narrowed } from "../arguments/sampling-options.ts";
-import { type Command, wholeNumber } from "../options.ts";
+import type { Command } from "../options.ts";
 import { buy } from "../purchase/buy.ts";
 import type { ParsedPurchase } from "../purchase/purchase.ts";
 import { buyParsed } from "../purchase/unattended.ts";
@@ -24,11 +24,7 @@ export function register(program: Command, context: Context, run: typeof buy = b
     .description(
       "Buy the people of companies. Where a company is named by its profile address or slug the price is known beforehand, by a free count; otherwise --max-credits, --limit or --per-company bounds it.",
     );
-  addCompanyOptions(command).option(
-    "--per-company <n>",
-    "at most so many people of each company",
-    wholeNumber("--per-company", 1, 1e9),
-  );
+  addCompanyOptions(command).number("--per-company <n>", "at most so many people of each company", [1, 1e9]);
   addNewOnlyOptions(addExportOptions(command, "person"))
     .examples(`
   $ headcount -c sample employees zephyr-pulse-co --dry-run --limit 50

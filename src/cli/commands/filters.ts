@@ -12,7 +12,7 @@ import { nearest } from "../../shared/contract/suggest.ts";
 import { echo, grouped } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { keyName } from "../arguments/filter-options.ts";
-import { Argument, type Command, type GlobalOptions, offering, wholeNumber } from "../options.ts";
+import type { Command, GlobalOptions } from "../options.ts";
 import { Printer, type TsvValue } from "../terminal/printer.ts";
 
 interface FiltersOptions extends GlobalOptions {
@@ -27,14 +27,12 @@ export function register(program: Command, context: Context, run = runFilters): 
     .description(
       "List the filter keys, how each of them matches, and the departments: offline. With --prefix or --top the values that people have of one key, from the service or what you own. Free.",
     )
-    .addArgument(
-      offering(new Argument("[key]", "one key, such as department or title_prefix"), {
-        kind: "list",
-        values: FILTER_KEYS,
-      }),
-    )
+    .takes("[key]", "one key, such as department or title_prefix", {
+      kind: "list",
+      values: FILTER_KEYS,
+    })
     .option("--prefix <text>", "values of the key that begin with this, in any case, with their people")
-    .option("--top <n>", "so many values, the most frequent first (20)", wholeNumber("--top", 1, 1_000))
+    .number("--top <n>", "so many values, the most frequent first (20)", [1, 1_000])
     .option("--schema", "print a JSON Schema for filter files, for editors")
     .examples(`
   $ headcount filters                               every key, with an example

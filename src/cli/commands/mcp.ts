@@ -10,7 +10,7 @@ import { type Credits, parseCredits, ZERO } from "../../shared/contract/money.ts
 import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { creditAmount } from "../arguments/export-options.ts";
-import { type Command, type GlobalOptions, Option, offering, wholeNumber } from "../options.ts";
+import type { Command, GlobalOptions } from "../options.ts";
 import { requestLog } from "../session.ts";
 import { Printer } from "../terminal/printer.ts";
 import { handedOn } from "./jobs/units.ts";
@@ -43,12 +43,10 @@ const askOver = (text: string): Credits => {
 const addCapOptions = (command: Command): Command =>
   command
     .option("--max-credits <n>", "let it buy, at most for this; without it nothing can be bought", creditAmount)
-    .addOption(new Option("--per <period>", "what --max-credits is for (day; UTC)").choices([...PERIODS]))
+    .oneOf("--per <period>", "what --max-credits is for (day; UTC)", [...PERIODS])
     .option("--budget <name>", "the budget's name: one name is one budget (mcp)", name)
     .option("--ask-over <n>", "ask nobody for up to so many credits (0)", askOver)
-    .addOption(
-      offering(new Option("--out <folder>", "let it write runs as files into this folder"), { kind: "directory" }),
-    );
+    .offers("--out <folder>", "let it write runs as files into this folder", { kind: "directory" });
 
 export function register(parent: Command, context: Context, run = serve): void {
   const command = parent
@@ -57,10 +55,10 @@ export function register(parent: Command, context: Context, run = serve): void {
       "Serve the tools of headcount to an agent by the Model Context Protocol, over stdin and stdout. It counts and quotes for free; it buys only where a cap is given here, and asks a person first. The cap holds whatever the agent does with these tools; against one that has a shell the wall is a key with a cap of its own.",
     );
   addCapOptions(command)
-    .option(
+    .number(
       "--http <port>",
       "serve on this machine's loopback instead (0 picks a port); prints URL and token",
-      wholeNumber("--http", 0, 65_535),
+      [0, 65_535],
     )
     .examples(`
   $ headcount -c sample mcp < /dev/null
@@ -76,7 +74,7 @@ See docs/mcp.md for the tools, the cap, and how to make a key that cannot spend 
         "Print the entry that a client's config needs, with the cap in it, the file that it belongs into and the line that adds it. Writes nothing.",
       ),
   )
-    .addOption(new Option("--client <client>", "which client").choices([...CLIENTS]))
+    .oneOf("--client <client>", "which client", [...CLIENTS])
     .option("--skill", "print a SKILL.md instead, for agents that use headcount from a shell")
     .examples(`
   $ headcount mcp install --client claude --max-credits 500

@@ -19,7 +19,7 @@ import {
   type ViewFlags,
 } from "../arguments/export-options.ts";
 import { addFilterOptions, type FilterOptions, readFilters } from "../arguments/filter-options.ts";
-import { Argument, type Command, Option, offering, wholeNumber } from "../options.ts";
+import type { Command } from "../options.ts";
 import { agreeToRefresh, askFor, printPlan, printRefreshed } from "../purchase/refresh-card.ts";
 import { withSession } from "../session.ts";
 import { Printer } from "../terminal/printer.ts";
@@ -39,28 +39,21 @@ export interface RefreshFlags extends ViewFlags, GuardFlags {
 export function register(program: Command, context: Context, run = bringUpToDate): void {
   const command = program
     .command("refresh")
-    .addArgument(offering(new Argument("[list]", "a file that headcount wrote, or a run"), { kind: "file" }))
+    .takes("[list]", "a file that headcount wrote, or a run", { kind: "file" })
     .description(
       "Bring a list of people up to date: who is gone and who is new is found by free counts, and only parts with somebody new are bought. Writes the list, and beside it who was added, removed and changed.",
     );
   addFilterOptions(command);
   addGuardOptions(addViewOptions(command, PERSON_FIELDS, "write the list there (default: to the file that is named)"))
     .option("--max-credits <n>", "spend at most this (decimals allowed)", creditAmount)
-    .option("--max-calls <n>", "make at most so many free calls", wholeNumber("--max-calls", 1, 1e9), 5_000)
-    .option(
-      "--calls-per-credit <n>",
-      "free calls that saving a credit may take; 0 buys all again",
-      wholeNumber("--calls-per-credit", 0, 1_000),
-      5,
-    )
-    .addOption(
-      offering(new Option("--verify-fields <a,b,c>", "find who no longer has these values, by free counts"), {
-        kind: "commas",
-        values: VERIFIABLE,
-      }),
-    )
+    .number("--max-calls <n>", "make at most so many free calls", [1, 1e9], 5_000)
+    .number("--calls-per-credit <n>", "free calls that saving a credit may take; 0 buys all again", [0, 1_000], 5)
+    .offers("--verify-fields <a,b,c>", "find who no longer has these values, by free counts", {
+      kind: "commas",
+      values: VERIFIABLE,
+    })
     .option("--buy-changed", "buy those again whose verified fields changed")
-    .option("--per-page <n>", "rows a request", wholeNumber("--per-page", 1, 100_000))
+    .number("--per-page <n>", "rows a request", [1, 100_000])
     .option("-y, --yes", "buy without asking")
     .option("--dry-run", "show what there is to do and buy nothing")
     .option("--wait", "wait for another command at the same list instead of ending with exit 9");

@@ -2,7 +2,7 @@ import type { Context } from "../../shared/context.ts";
 import { nearest } from "../../shared/contract/suggest.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
-import { Argument, type Command, type GlobalOptions, offering } from "../options.ts";
+import type { Command, GlobalOptions } from "../options.ts";
 import { DESCRIBED, describedPath, schemaOf } from "../schemas/all.ts";
 import { Printer } from "../terminal/printer.ts";
 
@@ -18,9 +18,7 @@ export function register(program: Command, context: Context, run = printSchema):
     .description(
       "Print the JSON Schema (2020-12) of what a command prints with --json, or of the errors of all of them. Without a command: which have one.",
     )
-    .addArgument(
-      offering(new Argument("[command...]", "words of a command, or errors"), { kind: "list", values: WORDS }),
-    )
+    .takes("[command...]", "words of a command, or errors", { kind: "list", values: WORDS })
     .option("--line", "of a line of NDJSON instead, where the command writes rows")
     .examples(`
   $ headcount schema                                commands that print JSON

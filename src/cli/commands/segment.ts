@@ -42,7 +42,7 @@ See also: headcount help filters`);
     segment
       .command("save")
       .description("keep filters under a name")
-      .addArgument(new Argument("<name>", "lower-case letters, digits, - and _"))
+      .argument("<name>", "lower-case letters, digits, - and _")
       .option("--overwrite", "replace the segment of this name"),
   ).does((options: SaveOptions & FilterOptions, name: string) => save(name, options, context));
   segment

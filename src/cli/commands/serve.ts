@@ -320,26 +320,18 @@ export interface TurnFlags {
 
 export const addTurnOptions = (command: Command): Command =>
   command
-    .option(
+    .number(
       "--max-concurrent <n>",
       "calls that the dataset works at, at once; 3 of them free ones (default: 16)",
-      wholeNumber("--max-concurrent", 1, 1_000),
+      [1, 1_000],
     )
-    .option(
-      "--max-concurrent-per-key <n>",
-      "of them of one key; 2 of them free ones (default: 8)",
-      wholeNumber("--max-concurrent-per-key", 1, 1_000),
-    )
-    .option(
+    .number("--max-concurrent-per-key <n>", "of them of one key; 2 of them free ones (default: 8)", [1, 1_000])
+    .number(
       "--max-queued <n>",
       "calls of a key that wait for their turn, paid and free each; one more gets a 503 (default: 1000)",
-      wholeNumber("--max-queued", 0, 100_000),
+      [0, 100_000],
     )
-    .option(
-      "--queue-wait <seconds>",
-      "how long a call waits for its turn before a 503 (default: 5)",
-      wholeNumber("--queue-wait", 1, 600),
-    );
+    .number("--queue-wait <seconds>", "how long a call waits for its turn before a 503 (default: 5)", [1, 600]);
 
 export async function turnSettings(flags: TurnFlags): Promise<Pick<ServiceOptions, "timeouts" | "turns">> {
   const { maxConcurrent, maxConcurrentPerKey, maxQueued, queueWait } = flags;

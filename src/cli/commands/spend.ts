@@ -12,7 +12,7 @@ import {
 } from "../../shared/contract/money.ts";
 import { grouped, spanMs } from "../../shared/contract/text.ts";
 import { csvDocument } from "../../shared/rows/csv.ts";
-import { type Command, type GlobalOptions, Option, sinceMs } from "../options.ts";
+import { type Command, type GlobalOptions, sinceMs } from "../options.ts";
 import { Printer } from "../terminal/printer.ts";
 
 const GROUPINGS = ["day", "run", "connection", "job"] as const;
@@ -30,9 +30,9 @@ export function register(program: Command, context: Context): void {
     .command("spend")
     .description("Show what exports on this machine spent: added up from its runs, removed ones too; offline and free.")
     .option("--since <when>", "how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all", "30d")
-    .addOption(new Option("--by <what>", "one line for each").choices(GROUPINGS).default("day"))
+    .oneOf("--by <what>", "one line for each", GROUPINGS, "day")
     .option("--test", "the simulated credits of test keys instead")
-    .addOption(new Option("--format <format>", "table, csv or json").choices(["table", "csv", "json"]))
+    .oneOf("--format <format>", "table, csv or json", ["table", "csv", "json"])
     .examples(`
   $ headcount spend                                  30 days, a line a day (UTC)
   $ headcount -c sample spend --by run --since all   of one connection

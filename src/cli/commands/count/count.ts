@@ -10,7 +10,7 @@ import {
   type FilterOptions,
   readSegmentSet,
 } from "../../arguments/filter-options.ts";
-import { type Command, collect, Option, offering, wholeNumber } from "../../options.ts";
+import { type Command, collect, Option, offering } from "../../options.ts";
 import { withSession } from "../../session.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { COUNT_FORMATS, type CountOptions, type CountRequest, countOne, countSet } from "./one.ts";
@@ -26,16 +26,8 @@ export function register(program: Command, context: Context, run = runCount): vo
     )
     .addOption(offering(by, { kind: "list", values: FILTER_KEYS }))
     .option("--values <value>", "a value to break down by, or @FILE; again for more (KEY=VALUE with two keys)", collect)
-    .addOption(
-      new Option("--format <format>", "of a breakdown or of several segments: table, csv or json").choices(
-        COUNT_FORMATS,
-      ),
-    )
-    .option(
-      "--top <n>",
-      "with --by: the n most frequent values (20); with --history: the last n",
-      wholeNumber("--top", 1, 1_000),
-    )
+    .oneOf("--format <format>", "of a breakdown or of several segments: table, csv or json", COUNT_FORMATS)
+    .number("--top <n>", "with --by: the n most frequent values (20); with --history: the last n", [1, 1_000])
     .option("--history", "show how often this segment was counted before, offline, and how it changed")
     .option("--plot <file>", "with --history: write it as an SVG")
     .option("--overwrite", "with --plot: replace the file")

@@ -7,7 +7,7 @@ import type { Context } from "../../../shared/context.ts";
 import { harmlessLine } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { addUnattendedOptions } from "../../arguments/export-options.ts";
-import { type Command, type GlobalOptions, Option, offering } from "../../options.ts";
+import { type Command, type GlobalOptions, Option } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import type { RunOptions } from "./run.ts";
 import { cronLines, keyFileOf, systemdUnits, type Timed } from "./units.ts";
@@ -148,11 +148,9 @@ function registerLooking(jobs: Command, context: Context, read: Read): void {
 }
 
 const withKeys = (command: Command): Command =>
-  command.addOption(
-    offering(new Option("--keys <file>", "file with HEADCOUNT_API_KEY=... in it (default: ~/.headcount.env)"), {
-      kind: "file",
-    }),
-  );
+  command.offers("--keys <file>", "file with HEADCOUNT_API_KEY=... in it (default: ~/.headcount.env)", {
+    kind: "file",
+  });
 
 /** Jobs that have a time. @throws CliError exit 2 for one that breaks a rule, and where there is none */
 async function timedJobs(file: JobsFile, names: readonly string[]): Promise<readonly Timed[]> {
@@ -182,11 +180,9 @@ function registerUnits(jobs: Command, context: Context, read: Read): void {
   const systemd = jobs.command("systemd").argument(jobArgument, "names of jobs (default: all with a schedule)");
   withKeys(withFile(systemd))
     .description("Print a service and a timer of systemd for each job: absolute paths, no key in them.")
-    .addOption(
-      offering(new Option("-o, --output <dir>", "write them as files, into ~/.config/systemd/user for one"), {
-        kind: "directory",
-      }),
-    )
+    .offers("-o, --output <dir>", "write them as files, into ~/.config/systemd/user for one", {
+      kind: "directory",
+    })
     .examples(`
   $ headcount jobs systemd --file jobs.jsonc
   $ headcount jobs systemd --file jobs.jsonc -o units`)

@@ -8,7 +8,7 @@ import { openLibrary, type Shelf } from "../../../engine/library/take-in.ts";
 import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import { usageError } from "../../../shared/errors.ts";
-import { type Command, type GlobalOptions, Option } from "../../options.ts";
+import type { Command, GlobalOptions } from "../../options.ts";
 import type { Printer } from "../../terminal/printer.ts";
 
 export interface ShelfOptions extends GlobalOptions {
@@ -16,7 +16,7 @@ export interface ShelfOptions extends GlobalOptions {
 }
 
 export const addShelfOption = (command: Command): Command =>
-  command.addOption(new Option("--test", "what was bought with test keys instead"));
+  command.option("--test", "what was bought with test keys instead");
 
 /** The service whose people are meant, as runs name it. Asks nobody and needs no key. */
 function serviceIdOf(options: GlobalOptions, context: Context): string {

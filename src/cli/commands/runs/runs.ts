@@ -14,7 +14,7 @@ import {
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import { ago, timeText } from "../../../shared/numbers.ts";
 import { csvDocument } from "../../../shared/rows/csv.ts";
-import { type Command, type GlobalOptions, sinceMs, wholeNumber } from "../../options.ts";
+import { type Command, type GlobalOptions, sinceMs } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { register as registerResume } from "../resume.ts";
 import { register as registerExport } from "./export.ts";
@@ -52,7 +52,7 @@ export function registerList(runs: Command, context: Context): void {
     .command("list", { isDefault: true })
     .description("List runs, the newest first: all of them in a pipe (CSV), the last thirty on a terminal.")
     .option("--unfinished", "only those that stopped before their end")
-    .option("--limit <n>", "so many at most", wholeNumber("--limit", 1, 1e9))
+    .number("--limit <n>", "so many at most", [1, 1e9])
     .option("--since <when>", "those at work since then: 12h, 30d, 8w, a date such as 2026-01-31, or all", "all")
     .examples(`
   $ headcount runs list

@@ -4,7 +4,7 @@ import type { Context } from "../../../shared/context.ts";
 import { creditsOrNull, formatCreditsGrouped, parseCredits, ZERO } from "../../../shared/contract/money.ts";
 import { echo } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
-import { type Command, Option } from "../../options.ts";
+import type { Command } from "../../options.ts";
 import { countColumn, creditsColumn, iso, type Listed, timeColumn } from "../../terminal/list.ts";
 import {
   type AccountOptions,
@@ -116,9 +116,7 @@ export function registerLink(service: Command, context: Context): void {
     .description(
       "Print a link that signs in to the console of `headcount serve`: once, and within ten minutes. An operator may do everything, an owner everything of one account, a viewer looks at it and spends nothing.",
     )
-    .addOption(
-      new Option("--role <role>", "what the link allows (default: operator; with --account: owner)").choices(ROLES),
-    )
+    .oneOf("--role <role>", "what the link allows (default: operator; with --account: owner)", ROLES)
     .option("--url <url>", "where the service is (default: where it was last started)")
     .examples(`
   $ headcount service link

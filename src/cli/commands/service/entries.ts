@@ -11,7 +11,7 @@ import { creditsOrNull } from "../../../shared/contract/money.ts";
 import { COSTED_CALLS, type CostedCall } from "../../../shared/contract/records.ts";
 import { echo } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
-import { type Command, Option, offering, sinceMs, wholeNumber } from "../../options.ts";
+import { type Command, Option, offering, sinceMs } from "../../options.ts";
 import { countColumn, creditsColumn, type Listed, timeColumn } from "../../terminal/list.ts";
 import {
   type AccountOptions,
@@ -41,16 +41,12 @@ export function register(service: Command, context: Context): void {
     .description(
       "List the entries of the ledger, the newest first: who, which call, rows, price, and the balance after it. All of them in a pipe (CSV), the last thirty on a terminal.",
     )
-    .addOption(new Option("--kind <kind>", "only these").choices(["grant", "charge", "refund", "correction"]))
+    .oneOf("--kind <kind>", "only these", ["grant", "charge", "refund", "correction"])
     .option("--key <key-id>", "only what one key was charged, or got back")
-    .addOption(new Option("--call <call>", "only one call").choices(COSTED_CALLS.slice(2)))
+    .oneOf("--call <call>", "only one call", COSTED_CALLS.slice(2))
     .option("--since <when>", "how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all", "all")
-    .option(
-      "--before <entry-id>",
-      "only older ones than this entry",
-      wholeNumber("--before", 1, Number.MAX_SAFE_INTEGER),
-    )
-    .option("--limit <n>", "so many at most", wholeNumber("--limit", 1, 1e9))
+    .number("--before <entry-id>", "only older ones than this entry", [1, Number.MAX_SAFE_INTEGER])
+    .number("--limit <n>", "so many at most", [1, 1e9])
     .examples(`
   $ headcount service entries
   $ headcount service entries --kind charge --since 7d > charges.csv
@@ -175,7 +171,7 @@ export function registerAudit(service: Command, context: Context): void {
     )
     .option("--account <id>", "only what concerns one account")
     .option("--since <when>", "how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all", "all")
-    .option("--limit <n>", "so many at most", wholeNumber("--limit", 1, 1e9))
+    .number("--limit <n>", "so many at most", [1, 1e9])
     .examples("\n  $ headcount service audit\n  $ headcount service audit --since 30d --json")
     .does(atDesk(context, audit));
 }

@@ -8,7 +8,7 @@ import { shellWord } from "../../../shared/contract/command-line.ts";
 import { echo, harmless, withoutPassword } from "../../../shared/contract/text.ts";
 import { CliError, type ErrorCategory, usageError } from "../../../shared/errors.ts";
 import { missingPackage } from "../../../shared/packages.ts";
-import { type Command, type GlobalOptions, Option } from "../../options.ts";
+import type { Command, GlobalOptions } from "../../options.ts";
 import { type Listed, ServiceList } from "../../terminal/list.ts";
 import { Printer } from "../../terminal/printer.ts";
 
@@ -33,10 +33,11 @@ export const addAccountOptions = (command: Command): Command =>
   addFolderOptions(command).option("--account <id>", "which account", "default");
 
 export const addMode = (command: Command): Command =>
-  addAccountOptions(command).addOption(
-    new Option("--mode <mode>", "live credits, or the simulated ones of test keys")
-      .choices(["live", "test"])
-      .default("live"),
+  addAccountOptions(command).oneOf(
+    "--mode <mode>",
+    "live credits, or the simulated ones of test keys",
+    ["live", "test"],
+    "live",
   );
 
 /** The options again, for a command that is named to somebody: without them it would mean another folder. */

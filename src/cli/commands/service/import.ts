@@ -4,7 +4,7 @@ import type { Suggestion } from "../../../dataset/build/suggest.ts";
 import type { Context } from "../../../shared/context.ts";
 import { counted, grouped, harmless, harmlessLine } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
-import { type Command, type GlobalOptions, Option, offering, wholeNumber } from "../../options.ts";
+import { type Command, type GlobalOptions, wholeNumber } from "../../options.ts";
 import { addTextFlags, type BuildSetup, inputError, type TextFlags, textOptions, withBuild } from "./build.ts";
 import { type FolderOptions, folderOf, serviceError } from "./folder.ts";
 
@@ -33,11 +33,7 @@ export function register(service: Command, context: Context): void {
     .option("--rejects <file>", "where refused rows go (default: import-rejects.ndjson in the data folder)")
     .option("--overwrite", "replace the file of --rejects where it is there")
     .option("--max-refused <n>", "keep the old dataset (exit 5) where more rows are refused: 100, or 1%")
-    .option(
-      "--keep <n>",
-      "how many versions that were served before stay to go back to (default: 1)",
-      wholeNumber("--keep", 0, 100),
-    )
+    .number("--keep <n>", "how many versions that were served before stay to go back to (default: 1)", [0, 100])
     .option("--dry-run", "read and check the files, and leave the dataset as it is");
   addTextFlags(command)
     .option("--dataset <url>", "load into clickhouse://... instead of the data folder")
@@ -172,12 +168,10 @@ export function registerMap(service: Command, context: Context): void {
       "Propose a column map for --map of `service import`, from the header and the first values of a file. The map goes to stdout, what it would read from the first five rows to stderr.",
     )
     .option("--suggest <file>", "a Parquet, CSV or NDJSON file")
-    .addOption(
-      offering(new Option("--kind <kind>", "what its rows are: people or companies (default: told by the header)"), {
-        kind: "list",
-        values: ["people", "companies"],
-      }),
-    );
+    .offers("--kind <kind>", "what its rows are: people or companies (default: told by the header)", {
+      kind: "list",
+      values: ["people", "companies"],
+    });
   addTextFlags(command)
     .examples(`
   $ headcount service map --suggest people.csv > map.json

@@ -6,7 +6,7 @@ import { nearest } from "../../../shared/contract/suggest.ts";
 import { echo, spanMs } from "../../../shared/contract/text.ts";
 import { CliError, systemFailure, usageError } from "../../../shared/errors.ts";
 import { ago } from "../../../shared/numbers.ts";
-import { type Command, Option, offering } from "../../options.ts";
+import type { Command } from "../../options.ts";
 import { creditsColumn, iso, type Listed, timeColumn } from "../../terminal/list.ts";
 import type { Printer } from "../../terminal/printer.ts";
 import { type AccountOptions, addAccountOptions, atDesk, type Desk, nameOf, placeFlags, printList } from "./folder.ts";
@@ -62,11 +62,7 @@ function registerMaking(keys: Command, context: Context): void {
       "Make a key. It is printed once and stored only as a SHA-256; one that could not be printed is revoked at once. A cap, an end and scopes bound what it can do in the hands of a script, an agent or somebody else.",
     )
     .option("--name <name>", "what the key is for", "unnamed")
-    .addOption(
-      new Option("--mode <mode>", "test keys see a synthetic dataset and spend simulated credits")
-        .choices(["live", "test"])
-        .default("live"),
-    )
+    .oneOf("--mode <mode>", "test keys see a synthetic dataset and spend simulated credits", ["live", "test"], "live")
     .examples(`
   $ headcount service keys create --name nightly
   $ headcount service keys create --name agent --max-credits 500 --expires 7d --scope count,search
@@ -208,12 +204,10 @@ const addBoundOptions = (command: Command): Command =>
   command
     .option("--max-credits <n>", "the most that it may ever be charged, kept by the service; or none")
     .option("--expires <when>", "until when it works: 12h, 7d, 4w from now, a UTC date such as 2027-01-31, or never")
-    .addOption(
-      offering(new Option("--scope <calls>", `what it may call: ${SCOPES.join(", ")} (commas between); or all`), {
-        kind: "commas",
-        values: SCOPES,
-      }),
-    );
+    .offers("--scope <calls>", `what it may call: ${SCOPES.join(", ")} (commas between); or all`, {
+      kind: "commas",
+      values: SCOPES,
+    });
 
 function keyBoundsOf({ expires, maxCredits, scope }: BoundOptions, now: number): KeyChanges {
   return {

@@ -13,7 +13,7 @@ import { counted, echo } from "../../../shared/contract/text.ts";
 import { CliError, usageError } from "../../../shared/errors.ts";
 import { inputName, readInput } from "../../../shared/input.ts";
 import { isName } from "../../../shared/person.ts";
-import { type Command, type GlobalOptions, Option } from "../../options.ts";
+import type { Command, GlobalOptions } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 
 export interface SuppressOptions extends GlobalOptions {
@@ -43,9 +43,7 @@ export function addListCommands<Options extends SuppressOptions>(
 ): void {
   const own = place.options ?? ((command: Command) => command);
   const kind = (command: Command): Command =>
-    command.addOption(
-      new Option("--kind <kind>", "what the words are (default: as they look)").choices([...SUPPRESSED_KINDS]),
-    );
+    command.oneOf("--kind <kind>", "what the words are (default: as they look)", [...SUPPRESSED_KINDS]);
   const note = (command: Command): Command =>
     command.option("--note <text>", "why, kept with each entry as it is: name nobody in it");
   const adding = (command: Command): Command => (place.addOptions ?? ((it) => it))(own(note(kind(command))));
