@@ -1,6 +1,5 @@
 import type { CountedSegment } from "../../../app/count/hints.ts";
 import type { KnownValues } from "../../../app/count/values.ts";
-import type { Session } from "../../../app/session.ts";
 import type { Context } from "../../../shared/context.ts";
 import { FILTER_SPECS, type FilterKeySpec, type Filters, filterSpec } from "../../../shared/contract/filters.ts";
 import { nearest } from "../../../shared/contract/suggest.ts";
@@ -9,7 +8,7 @@ import { usageError } from "../../../shared/errors.ts";
 import { keyName, valuesGiven, valuesWithin } from "../../arguments/filter-options.ts";
 import type { Column, Printer } from "../../terminal/printer.ts";
 import { widthOf } from "../../terminal/width.ts";
-import { type ByKey, type CountOptions, type CountRequest, formatOf } from "./one.ts";
+import { type ByKey, type Counting, type CountOptions, type CountRequest, formatOf } from "./one.ts";
 import { type CountPart, type Matrix, nested, printParts, words } from "./parts.ts";
 import { countAll } from "./several.ts";
 
@@ -74,23 +73,21 @@ async function valuesOfKeys(
 type PartsRequest = CountRequest & { readonly kind: "parts" };
 
 export async function countParts(
-  { segment, by, options }: PartsRequest,
-  session: Session,
-  printer: Printer,
-  context: Context,
+  { segment, by }: PartsRequest,
+  counting: Counting,
 ): Promise<readonly CountedSegment[]> {
+  const { options, printer } = counting;
   const { filters } = segment;
   const [first, second] = by;
   if (first === undefined) throw new RangeError("nothing to break down by");
   const format = formatOf(options, printer) ?? "csv";
   if (second !== undefined) {
-    const matrix = await matrixOf([first, second], filters, options, session, printer, context);
+    const matrix = await matrixOf([first, second], filters, counting);
     await printMatrix(matrix, format, printer);
     return [{ filters, count: matrix.whole }];
   }
   const { spec } = first;
-  const listed =
-    first.values === undefined ? await listedFor(spec, filters, options, session, printer, context) : undefined;
+  const listed = first.values === undefined ? await listedFor(spec, filters, counting) : undefined;
   if (listed?.from === "service") {
     const { values: parts, whole = 0, others, missing } = listed;
     await printParts({ by: spec, whole, parts, filters, rest: { others, missing } }, format, printer);
@@ -98,7 +95,7 @@ export async function countParts(
   }
   const values = first.values ?? listed?.values.map(({ value }) => value) ?? [];
   const each = values.map((value) => ({ ...filters, [spec.key]: value }));
-  const [{ count: whole } = { count: 0 }, ...counts] = await countAll(session, [filters, ...each], options, context);
+  const [{ count: whole } = { count: 0 }, ...counts] = await countAll([filters, ...each], counting);
   const parts = values.map((value, index): CountPart => ({ value, count: counts[index]?.count ?? 0 }));
   await printParts({ by: spec, whole, parts: largest(parts, options.top), filters }, format, printer);
   return [{ filters, count: whole }];
@@ -111,10 +108,7 @@ const largest = (parts: readonly CountPart[], top: number | undefined): readonly
 async function listedFor(
   spec: FilterKeySpec,
   filters: Filters,
-  { top = TOP, json }: CountOptions,
-  session: Session,
-  printer: Printer,
-  context: Context,
+  { context, options: { top = TOP, json }, printer, session }: Counting,
 ): Promise<KnownValues> {
   const { valuesIn } = await import("../../../app/count/values.ts");
   const listed = await valuesIn(session, context, { spec, filters, limit: top });
@@ -131,16 +125,9 @@ async function listedFor(
   );
 }
 
-async function matrixOf(
-  keys: readonly [ByKey, ByKey],
-  filters: Filters,
-  options: CountOptions,
-  session: Session,
-  printer: Printer,
-  context: Context,
-): Promise<Matrix> {
+async function matrixOf(keys: readonly [ByKey, ByKey], filters: Filters, counting: Counting): Promise<Matrix> {
   const valuesOf = async ({ spec, values }: ByKey): Promise<readonly string[]> =>
-    values ?? (await listedFor(spec, filters, options, session, printer, context)).values.map(({ value }) => value);
+    values ?? (await listedFor(spec, filters, counting)).values.map(({ value }) => value);
   const [down, across] = [await valuesOf(keys[0]), await valuesOf(keys[1])];
   for (const [index, values] of [down, across].entries()) {
     const [inner, outer] = [...(keys[index]?.spec.match === "prefix" ? nested(values) : [])][0] ?? [];
@@ -153,12 +140,12 @@ async function matrixOf(
     ...down.map((value) => ({ ...filters, [first]: value })),
     ...across.map((value) => ({ ...filters, [second]: value })),
   ];
-  const [whole, ...totals] = (await countAll(session, edges, options, context)).map(({ count }) => count);
+  const [whole, ...totals] = (await countAll(edges, counting)).map(({ count }) => count);
   // A row or a column of nobody needs no cells.
   const ranked = (values: readonly string[], counts: readonly number[]): readonly CountPart[] =>
     largest(
       values.map((value, index) => ({ value, count: counts[index] ?? 0 })),
-      options.top ?? values.length,
+      counting.options.top ?? values.length,
     ).filter(({ count }) => count > 0);
   const rows = ranked(down, totals);
   const columns = ranked(across, totals.slice(down.length));
@@ -172,7 +159,7 @@ async function matrixOf(
   const pairs = rows.flatMap((row) =>
     columns.map((column) => ({ ...filters, [first]: row.value, [second]: column.value })),
   );
-  const cells = (await countAll(session, pairs, options, context)).map(({ count }) => count);
+  const cells = (await countAll(pairs, counting)).map(({ count }) => count);
   return {
     by: [keys[0].spec, keys[1].spec],
     filters,

@@ -1,6 +1,5 @@
 import type { CountedSegment } from "../../../app/count/hints.ts";
 import type { NamedFilters } from "../../../app/segments/segment-set.ts";
-import type { Session } from "../../../app/session.ts";
 import type { Context } from "../../../shared/context.ts";
 import { FILTER_KEYS } from "../../../shared/contract/filters.ts";
 import { usageError } from "../../../shared/errors.ts";
@@ -13,7 +12,7 @@ import {
 import { type Command, collect, Option, offering } from "../../options.ts";
 import { withSession } from "../../session.ts";
 import { Printer } from "../../terminal/printer.ts";
-import { COUNT_FORMATS, type CountOptions, type CountRequest, countOne, countSet } from "./one.ts";
+import { COUNT_FORMATS, type Counting, type CountOptions, type CountRequest, countOne, countSet } from "./one.ts";
 
 export function register(program: Command, context: Context, run = runCount): void {
   const by = new Option("--by <key>", "break the segment down by this filter key; two keys make a matrix").argParser(
@@ -100,7 +99,7 @@ async function runCount(request: CountRequest, context: Context): Promise<void> 
   if (options.owned === true && request.kind !== "set") return countOwnedAs(request, context);
   const printer = new Printer(context, options);
   await withSession(context, options, async (session) => {
-    const segments = await countAs(request, session, printer, context);
+    const segments = await countAs(request, { options, session, printer, context });
     const strict = options.strict === true;
     const suspect = ({ filters, count = 0 }: CountedSegment): boolean =>
       count === 0 || Object.values(filters).some((value) => Array.isArray(value) && value.length > 1);
@@ -116,18 +115,16 @@ async function runCount(request: CountRequest, context: Context): Promise<void> 
 
 async function countAs(
   request: Exclude<CountRequest, { kind: "history" }>,
-  session: Session,
-  printer: Printer,
-  context: Context,
+  counting: Counting,
 ): Promise<readonly CountedSegment[]> {
-  if (request.kind === "set") return await countSet(request.set, session, printer, context);
-  if (request.kind === "one") return await countOne(request.segment, session, printer, context);
+  if (request.kind === "set") return await countSet(request.set, counting);
+  if (request.kind === "one") return await countOne(request.segment, counting);
   if (request.kind === "files") {
     const { countFiles } = await import("./several.ts");
-    return await countFiles(request.segments, request.options, session, printer, context);
+    return await countFiles(request.segments, counting);
   }
   const { countParts } = await import("./by.ts");
-  return await countParts(request, session, printer, context);
+  return await countParts(request, counting);
 }
 
 async function countOwnedAs(

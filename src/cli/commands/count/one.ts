@@ -16,18 +16,22 @@ import { counted, grouped } from "../../../shared/contract/text.ts";
 import type { GlobalOptions } from "../../options.ts";
 import type { Printer } from "../../terminal/printer.ts";
 
-export function remember(count: CountView, segment: CheckedFilters, session: Session, context: Context): void {
+/** What a count is made with. */
+export interface Counting {
+  readonly options: CountOptions;
+  readonly session: Session;
+  readonly printer: Printer;
+  readonly context: Context;
+}
+
+export function remember(count: CountView, segment: CheckedFilters, { context, session }: Counting): void {
   const where = { serviceId: session.serviceId, mode: session.keyMode ?? "live" };
   const version = count.meta.datasetVersion ?? null;
   keepCount(context, where, segment.canonical, { at: context.now(), count: count.count, version });
 }
 
-export async function countOne(
-  segment: CheckedFilters,
-  session: Session,
-  printer: Printer,
-  context: Context,
-): Promise<readonly CountedSegment[]> {
+export async function countOne(segment: CheckedFilters, counting: Counting): Promise<readonly CountedSegment[]> {
+  const { context, printer, session } = counting;
   const { filters } = segment;
   const priced = printer.json || printer.terminal;
   const [count, account] = await Promise.all([
@@ -37,7 +41,7 @@ export async function countOne(
   if (account === undefined) printer.text(`${count.count}\n`);
   else if (printer.json) printer.document<"count">(countDocument(count, account, filters));
   else await printCount(count, account, printer);
-  remember(count, segment, session, context);
+  remember(count, segment, counting);
   noticeUnknownCost(account, session);
   return [{ filters, count: count.count }];
 }
@@ -45,15 +49,14 @@ export async function countOne(
 /** One number of several segments: whoever is in at least one of them, without those of others. */
 export async function countSet(
   { segments, except }: SegmentSet,
-  session: Session,
-  printer: Printer,
-  context: Context,
+  counting: Counting,
 ): Promise<readonly CountedSegment[]> {
+  const { context, printer, session } = counting;
   const { countJoined, isSet, searchTarget } = await import("../../../engine/purchase/joined.ts");
   const target = searchTarget(segments, except);
   if (!isSet(target)) {
     const checked = checkFilters(target.filters);
-    if (checked.ok) return countOne(checked, session, printer, context);
+    if (checked.ok) return countOne(checked, counting);
   }
   const people = await countJoined(target, {
     count: (filters) => session.client.count(filters, context.interrupted),

@@ -1,34 +1,25 @@
 import type { CountedSegment } from "../../../app/count/hints.ts";
 import type { NamedFilters } from "../../../app/segments/segment-set.ts";
-import type { Session } from "../../../app/session.ts";
 import type { CountView } from "../../../engine/client/types.ts";
-import type { Context } from "../../../shared/context.ts";
 import type { Filters } from "../../../shared/contract/filters.ts";
 import { creditsOrNull, creditsToNumber, formatCreditsGrouped, priceOf } from "../../../shared/contract/money.ts";
 import { grouped } from "../../../shared/contract/text.ts";
-import { Printer } from "../../terminal/printer.ts";
-import { type CountOptions, formatOf, noticeUnknownCost, remember } from "./one.ts";
+import { type Counting, formatOf, noticeUnknownCost, remember } from "./one.ts";
 
 export async function countFiles(
   segments: readonly NamedFilters[],
-  options: CountOptions,
-  session: Session,
-  printer: Printer,
-  context: Context,
+  counting: Counting,
 ): Promise<readonly CountedSegment[]> {
+  const { context, options, printer, session } = counting;
   const format = formatOf(options, printer);
   const account =
     format === "json" || format === "table" ? await session.client.account(context.interrupted) : undefined;
   const unit = account?.costs.personSearch;
-  const counts = await countAll(
-    session,
-    segments.map(({ filters }) => filters),
-    options,
-    context,
-  );
+  const all = segments.map(({ filters }) => filters);
+  const counts = await countAll(all, counting);
   for (const [index, view] of counts.entries()) {
     const segment = segments[index];
-    if (segment !== undefined) remember(view, segment, session, context);
+    if (segment !== undefined) remember(view, segment, counting);
   }
   const rows = segments.map(({ name, filters }, index) => ({
     segment: name,
@@ -70,14 +61,12 @@ const IN_FLIGHT = 4;
 
 /** One free count for each segment, in their order, with a spinner. The first failure ends all of them. */
 export async function countAll(
-  session: Session,
   segments: readonly Filters[],
-  options: CountOptions,
-  context: Context,
+  { context, printer, session }: Counting,
 ): Promise<readonly CountView[]> {
   const { openProgress } = await import("../../terminal/progress.ts");
-  const { noteStyle: style, unicode } = new Printer(context, options);
-  const enabled = options.quiet !== true && context.stderr.isTTY === true;
+  const { noteStyle: style, unicode } = printer;
+  const enabled = !printer.quiet && context.stderr.isTTY === true;
   const progress = openProgress({ stream: context.stderr, enabled, now: context.now, style, unicode, unit: "count" });
   session.pauses.show = progress.wait;
   const counts: CountView[] = [];

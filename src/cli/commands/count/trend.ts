@@ -27,7 +27,7 @@ export async function printTrend(segment: NamedFilters, options: TrendOptions, c
   const { serviceId, mode } = shelfOf(options, context);
   const all = pastCounts(context, { serviceId, mode }, segment.canonical);
   const history = options.top === undefined ? all : all.slice(-options.top);
-  if (options.plot !== undefined) await writePlot(options.plot, segment, history, options, context);
+  if (options.plot !== undefined) await writePlot(segment, history, options, context);
   const format = printer.json ? "json" : (options.format ?? (printer.terminal ? "table" : "csv"));
   if (format === "json") {
     const points = history.map(({ at, count, version }) => {
@@ -71,10 +71,9 @@ function changeText(before: PastCount | undefined, count: number): string {
 }
 
 async function writePlot(
-  file: string,
   { name, filters, canonical }: NamedFilters,
   history: readonly PastCount[],
-  { overwrite }: TrendOptions,
+  { overwrite, plot: file = "" }: TrendOptions,
   context: Context,
 ): Promise<void> {
   const title = name === "" || name === "-" ? spokenFilters(filters) : name;
