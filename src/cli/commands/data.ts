@@ -7,7 +7,7 @@ import { counted, echo, spanMs } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { bytesText } from "../../shared/numbers.ts";
 import type { Command, GlobalOptions } from "../options.ts";
-import { countColumn, documentsOf, iso, type Listed, ServiceList, timeColumn } from "../terminal/list.ts";
+import { countColumn, documentsOf, iso, type Listed, printList, timeColumn } from "../terminal/list.ts";
 import { Printer } from "../terminal/printer.ts";
 
 export function register(program: Command, context: Context): void {
@@ -78,7 +78,7 @@ async function show(options: GlobalOptions, context: Context): Promise<void> {
       kept: documentsOf(KEPT_COLUMNS, kept) as never,
     });
   }
-  await new ServiceList(KEPT_COLUMNS, printer).print(kept, context, "nothing is kept yet");
+  await printList(KEPT_COLUMNS, kept, printer, "nothing is kept yet");
   const runs = kept.find(({ what }) => what === "runs")?.items ?? 0;
   const said =
     policy === null ? "are kept until somebody removes them (headcount data set runs=90d)" : `are kept for ${policy}`;

@@ -1,4 +1,3 @@
-import { type Context, written } from "../../shared/context.ts";
 import { type Credits, creditsOrNull, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { grouped, harmless } from "../../shared/contract/text.ts";
 import { csvDocument } from "../../shared/rows/csv.ts";
@@ -17,48 +16,55 @@ export interface Listed<Row> {
   readonly long?: true;
 }
 
-/** A list of the service: a table on a terminal, CSV in a pipe, one JSON array with `--json`. */
-export class ServiceList<Row> {
-  readonly #columns: readonly Listed<Row>[];
-  readonly #printer: Printer;
-  #begun = false;
-
-  constructor(columns: readonly Listed<Row>[], printer: Printer) {
-    this.#columns = columns;
-    this.#printer = printer;
-  }
-
-  /** Whether rows can be printed a page at a time: CSV alone needs nothing of what follows. */
-  get streams(): boolean {
-    return !this.#printer.json && !this.#printer.terminal;
-  }
-
-  async print(rows: readonly Row[], context: Context, none: string): Promise<void> {
-    const columns = this.#columns;
-    if (this.#printer.json) {
-      this.#printer.document(documentsOf(columns, rows) as never);
-    } else if (!this.#printer.terminal) {
-      const text = csvDocument(
-        columns.map(({ name }) => name),
-        rows.map((row) => columns.map(({ value }) => cleaned(value(row)))),
-      );
-      this.#printer.text(this.#begun ? text.slice(text.indexOf("\n") + 1) : text);
-      this.#begun = true;
-      await written(context.stdout);
-    } else if (rows.length === 0) this.#printer.note(none);
-    else {
-      const shown = columns.filter(({ title }) => title !== undefined);
-      await this.#printer.table(
-        shown.map(({ align, long, title }) => ({
-          title: title ?? "",
-          fixed: long !== true,
-          ...(align === undefined ? {} : { align }),
-        })),
-        rows.map((row) => shown.map(({ show, value }) => harmless(show?.(row) ?? String(value(row) ?? "")))),
-      );
-    }
-  }
+/** A table on a terminal, CSV in a pipe, one JSON array with `--json`. @param none said on a terminal where there is no row */
+export async function printList<Row>(
+  columns: readonly Listed<Row>[],
+  rows: readonly Row[],
+  printer: Printer,
+  none: string,
+): Promise<void> {
+  if (printer.json) return printer.document(documentsOf(columns, rows) as never);
+  if (!printer.terminal) return printer.text(csvOf(columns, rows));
+  if (rows.length === 0) return printer.note(none);
+  const shown = columns.filter(({ title }) => title !== undefined);
+  await printer.table(
+    shown.map(({ align = "left" as const, long, title = "" }) => ({ title, fixed: long !== true, align })),
+    rows.map((row) => shown.map(({ show, value }) => harmless(show?.(row) ?? String(value(row) ?? "")))),
+  );
 }
+
+const PAGE = 500;
+const SCREENFUL = 30;
+
+/** Prints a list page after page, however many rows there are; CSV as they come. */
+export async function printPages<Row>(
+  columns: readonly Listed<Row>[],
+  { limit, printer }: { readonly limit: number | undefined; readonly printer: Printer },
+  next: (limit: number, last: Row | undefined) => Promise<readonly Row[]>,
+): Promise<void> {
+  const streams = !printer.json && !printer.terminal;
+  const rows: Row[] = [];
+  let last: Row | undefined;
+  for (let left = limit ?? (printer.terminal && !printer.json ? SCREENFUL : Number.POSITIVE_INFINITY); ; ) {
+    const size = Math.min(PAGE, left);
+    const page = await next(size, last);
+    if (streams) {
+      const text = csvOf(columns, page);
+      printer.text(last === undefined ? text : text.slice(text.indexOf("\n") + 1));
+      await printer.taken();
+    } else rows.push(...page);
+    last = page.at(-1);
+    left -= page.length;
+    if (page.length < size || left <= 0) break;
+  }
+  if (!streams) await printList(columns, rows, printer, "Nothing to list.");
+}
+
+const csvOf = <Row>(columns: readonly Listed<Row>[], rows: readonly Row[]): string =>
+  csvDocument(
+    columns.map(({ name }) => name),
+    rows.map((row) => columns.map(({ value }) => cleaned(value(row)))),
+  );
 
 export const documentsOf = <Row>(columns: readonly Listed<Row>[], rows: readonly Row[]): Record<string, unknown>[] =>
   rows.map((row) => Object.fromEntries(columns.map(({ json, name, value }) => [name, (json ?? value)(row)])));

@@ -1,5 +1,6 @@
 import { Writable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
+import { written } from "../../shared/context.ts";
 import { harmless, harmlessJson } from "../../shared/contract/text.ts";
 import type { Documents } from "../schemas/all.ts";
 import { hasColor, hasUnicode, type Style, styleFor, widthOfStream } from "./style.ts";
@@ -88,6 +89,11 @@ export class Printer {
     return new Writable({
       write: (chunk: Buffer, _encoding, done) => void stdout.write(clean(decoder.write(chunk)), done),
     });
+  }
+
+  /** Resolves once stdout has taken everything. @throws what kept it from that */
+  taken(): Promise<void> {
+    return written(this.#paper.stdout);
   }
 
   note(text: string): void {

@@ -8,7 +8,7 @@ import { usageError } from "../../../shared/errors.ts";
 import { keyName, valuesGiven, valuesWithin } from "../../arguments/filter-options.ts";
 import type { Column, Printer } from "../../terminal/printer.ts";
 import { widthOf } from "../../terminal/width.ts";
-import { type ByKey, type Counting, type CountOptions, type CountRequest, formatOf } from "./one.ts";
+import { type ByKey, type CountDesk, type CountOptions, type CountRequest, formatOf } from "./one.ts";
 import { type CountPart, type Matrix, nested, printParts, words } from "./parts.ts";
 import { countAll } from "./several.ts";
 
@@ -74,7 +74,7 @@ type PartsRequest = CountRequest & { readonly kind: "parts" };
 
 export async function countParts(
   { segment, by }: PartsRequest,
-  counting: Counting,
+  counting: CountDesk,
 ): Promise<readonly CountedSegment[]> {
   const { options, printer } = counting;
   const { filters } = segment;
@@ -108,7 +108,7 @@ const largest = (parts: readonly CountPart[], top: number | undefined): readonly
 async function listedFor(
   spec: FilterKeySpec,
   filters: Filters,
-  { context, options: { top = TOP, json }, printer, session }: Counting,
+  { context, options: { top = TOP, json }, printer, session }: CountDesk,
 ): Promise<KnownValues> {
   const { valuesIn } = await import("../../../app/count/values.ts");
   const listed = await valuesIn(session, context, { spec, filters, limit: top });
@@ -125,7 +125,7 @@ async function listedFor(
   );
 }
 
-async function matrixOf(keys: readonly [ByKey, ByKey], filters: Filters, counting: Counting): Promise<Matrix> {
+async function matrixOf(keys: readonly [ByKey, ByKey], filters: Filters, counting: CountDesk): Promise<Matrix> {
   const valuesOf = async ({ spec, values }: ByKey): Promise<readonly string[]> =>
     values ?? (await listedFor(spec, filters, counting)).values.map(({ value }) => value);
   const [down, across] = [await valuesOf(keys[0]), await valuesOf(keys[1])];

@@ -12,7 +12,7 @@ import {
 import { type Command, collect, Option, offering } from "../../options.ts";
 import { withSession } from "../../session.ts";
 import { Printer } from "../../terminal/printer.ts";
-import { COUNT_FORMATS, type Counting, type CountOptions, type CountRequest, countOne, countSet } from "./one.ts";
+import { COUNT_FORMATS, type CountDesk, type CountOptions, type CountRequest, countOne, countSet } from "./one.ts";
 
 export function register(program: Command, context: Context, run = runCount): void {
   const by = new Option("--by <key>", "break the segment down by this filter key; two keys make a matrix").argParser(
@@ -115,7 +115,7 @@ async function runCount(request: CountRequest, context: Context): Promise<void> 
 
 async function countAs(
   request: Exclude<CountRequest, { kind: "history" }>,
-  counting: Counting,
+  counting: CountDesk,
 ): Promise<readonly CountedSegment[]> {
   if (request.kind === "set") return await countSet(request.set, counting);
   if (request.kind === "one") return await countOne(request.segment, counting);

@@ -17,20 +17,20 @@ import type { GlobalOptions } from "../../options.ts";
 import type { Printer } from "../../terminal/printer.ts";
 
 /** What a count is made with. */
-export interface Counting {
+export interface CountDesk {
   readonly options: CountOptions;
   readonly session: Session;
   readonly printer: Printer;
   readonly context: Context;
 }
 
-export function remember(count: CountView, segment: CheckedFilters, { context, session }: Counting): void {
+export function remember(count: CountView, segment: CheckedFilters, { context, session }: CountDesk): void {
   const where = { serviceId: session.serviceId, mode: session.keyMode ?? "live" };
   const version = count.meta.datasetVersion ?? null;
   keepCount(context, where, segment.canonical, { at: context.now(), count: count.count, version });
 }
 
-export async function countOne(segment: CheckedFilters, counting: Counting): Promise<readonly CountedSegment[]> {
+export async function countOne(segment: CheckedFilters, counting: CountDesk): Promise<readonly CountedSegment[]> {
   const { context, printer, session } = counting;
   const { filters } = segment;
   const priced = printer.json || printer.terminal;
@@ -49,7 +49,7 @@ export async function countOne(segment: CheckedFilters, counting: Counting): Pro
 /** One number of several segments: whoever is in at least one of them, without those of others. */
 export async function countSet(
   { segments, except }: SegmentSet,
-  counting: Counting,
+  counting: CountDesk,
 ): Promise<readonly CountedSegment[]> {
   const { context, printer, session } = counting;
   const { countJoined, isSet, searchTarget } = await import("../../../engine/purchase/joined.ts");

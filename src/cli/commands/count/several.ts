@@ -4,11 +4,11 @@ import type { CountView } from "../../../engine/client/types.ts";
 import type { Filters } from "../../../shared/contract/filters.ts";
 import { creditsOrNull, creditsToNumber, formatCreditsGrouped, priceOf } from "../../../shared/contract/money.ts";
 import { grouped } from "../../../shared/contract/text.ts";
-import { type Counting, formatOf, noticeUnknownCost, remember } from "./one.ts";
+import { type CountDesk, formatOf, noticeUnknownCost, remember } from "./one.ts";
 
 export async function countFiles(
   segments: readonly NamedFilters[],
-  counting: Counting,
+  counting: CountDesk,
 ): Promise<readonly CountedSegment[]> {
   const { context, options, printer, session } = counting;
   const format = formatOf(options, printer);
@@ -62,7 +62,7 @@ const IN_FLIGHT = 4;
 /** One free count for each segment, in their order, with a spinner. The first failure ends all of them. */
 export async function countAll(
   segments: readonly Filters[],
-  { context, printer, session }: Counting,
+  { context, printer, session }: CountDesk,
 ): Promise<readonly CountView[]> {
   const { openProgress } = await import("../../terminal/progress.ts");
   const { noteStyle: style, unicode } = printer;

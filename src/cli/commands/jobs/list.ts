@@ -10,13 +10,13 @@ import { CliError, usageError } from "../../../shared/errors.ts";
 import { ago, duration, timeText } from "../../../shared/numbers.ts";
 import { csvDocument } from "../../../shared/rows/csv.ts";
 import type { GlobalOptions } from "../../options.ts";
-import { creditsColumn, iso, type Listed, ServiceList } from "../../terminal/list.ts";
+import { creditsColumn, iso, type Listed, printList } from "../../terminal/list.ts";
 import { Printer } from "../../terminal/printer.ts";
 
 /** `jobs list`: what the file says of each. */
 export async function listJobs({ jobs }: JobsFile, options: GlobalOptions, context: Context): Promise<void> {
   const printer = new Printer(context, options);
-  await new ServiceList(LISTED, printer).print(jobs, context, "The file has no jobs.");
+  await printList(LISTED, jobs, printer, "The file has no jobs.");
   if (!printer.terminal || printer.json) return;
   for (const { name, problem } of jobs) if (problem !== undefined) printer.note(`${name}: ${problem.message}`);
 }
@@ -88,11 +88,7 @@ export async function checkJobs(file: JobsFile, options: GlobalOptions, context:
   const written = (await stat(file.path)).mtimeMs;
   const findings: Finding[] = [];
   for (const job of file.jobs) findings.push(...(await findingsOf(job, file, written, context)));
-  await new ServiceList(FINDING_COLUMNS, printer).print(
-    findings,
-    context,
-    `${counted(file.jobs.length, "job")}: nothing to look at.`,
-  );
+  await printList(FINDING_COLUMNS, findings, printer, `${counted(file.jobs.length, "job")}: nothing to look at.`);
   if (findings.length === 0) return;
   const jobs = [...new Set(findings.map(({ job }) => job))];
   const message = `${jobs.length} of ${counted(file.jobs.length, "job")} need a look: ${jobs.join(", ")}`;

@@ -5,7 +5,7 @@ import { creditsOrNull, formatCreditsGrouped, parseCredits, ZERO } from "../../.
 import { echo } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import type { Command } from "../../options.ts";
-import { countColumn, creditsColumn, iso, type Listed, timeColumn } from "../../terminal/list.ts";
+import { countColumn, creditsColumn, iso, type Listed, printList, timeColumn } from "../../terminal/list.ts";
 import {
   type AccountOptions,
   actor,
@@ -16,7 +16,6 @@ import {
   type FolderOptions,
   nameOf,
   placeFlags,
-  printList,
   requireAccount,
   withStore,
 } from "./folder.ts";
@@ -78,8 +77,8 @@ async function create({ options, printer, store }: Desk<CreateOptions>, id: stri
   printer.note(`Account ${id} has ${formatCreditsGrouped(given)} credits. ${next}.`);
 }
 
-const list = async (desk: Desk<FolderOptions>): Promise<void> =>
-  printList(desk, COLUMNS, await desk.store.listAccounts(), "No accounts yet.");
+const list = async ({ printer, store }: Desk<FolderOptions>): Promise<void> =>
+  printList(COLUMNS, await store.listAccounts(), printer, "No accounts yet.");
 
 async function suspend({ options, printer, store }: Desk<FolderOptions>, id: string, suspended: boolean) {
   await requireAccount(store, id, options);
@@ -161,8 +160,8 @@ export function registerSessions(service: Command, context: Context): void {
     .does(atDesk(context, endSession));
 }
 
-const listSessions = async (desk: Desk<FolderOptions>): Promise<void> =>
-  printList(desk, SESSION_COLUMNS, await desk.store.console.sessions(), "Nobody is signed in.");
+const listSessions = async ({ printer, store }: Desk<FolderOptions>): Promise<void> =>
+  printList(SESSION_COLUMNS, await store.console.sessions(), printer, "Nobody is signed in.");
 
 async function endSession({ context, printer, store }: Desk<FolderOptions>, id: string): Promise<void> {
   const ended = await store.console.endSession(id, actor(context));

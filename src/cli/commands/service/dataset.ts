@@ -4,7 +4,7 @@ import type { Context } from "../../../shared/context.ts";
 import { counted, grouped, harmlessLine } from "../../../shared/contract/text.ts";
 import { CliError, EXIT } from "../../../shared/errors.ts";
 import type { Command } from "../../options.ts";
-import { countColumn, type Listed, minute, ServiceList } from "../../terminal/list.ts";
+import { countColumn, type Listed, minute, printList } from "../../terminal/list.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { withBuild } from "./build.ts";
 import { type FolderOptions, placeFlags } from "./folder.ts";
@@ -75,7 +75,7 @@ const COLUMNS: readonly Listed<KeptVersion>[] = [
 
 async function list(options: FolderOptions, context: Context): Promise<void> {
   const versions = await onVersions(options, context, async ({ datasetDir }, { versionsOf }) => versionsOf(datasetDir));
-  await new ServiceList(COLUMNS, new Printer(context, options)).print(versions, context, "No dataset yet.");
+  await printList(COLUMNS, versions, new Printer(context, options), "No dataset yet.");
 }
 
 async function rollBack(wanted: string, options: FolderOptions, context: Context): Promise<void> {

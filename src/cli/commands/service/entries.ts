@@ -12,17 +12,8 @@ import { COSTED_CALLS, type CostedCall } from "../../../shared/contract/records.
 import { echo } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { type Command, Option, offering, sinceMs } from "../../options.ts";
-import { countColumn, creditsColumn, type Listed, timeColumn } from "../../terminal/list.ts";
-import {
-  type AccountOptions,
-  addFolderOptions,
-  addMode,
-  atDesk,
-  type Desk,
-  type FolderOptions,
-  printList,
-  printPages,
-} from "./folder.ts";
+import { countColumn, creditsColumn, type Listed, printList, printPages, timeColumn } from "../../terminal/list.ts";
+import { type AccountOptions, addFolderOptions, addMode, atDesk, type Desk, type FolderOptions } from "./folder.ts";
 import { requireUsedKey } from "./keys.ts";
 
 interface EntriesOptions extends AccountOptions {
@@ -54,8 +45,7 @@ export function register(service: Command, context: Context): void {
     .does(atDesk(context, entries));
 }
 
-async function entries(desk: Desk<EntriesOptions>): Promise<void> {
-  const { context, options, store } = desk;
+async function entries({ context, options, printer, store }: Desk<EntriesOptions>): Promise<void> {
   const { account, before, call, key, kind, mode } = options;
   const query: Omit<EntryQuery, "limit"> = {
     ...{ accountId: account, mode, since: sinceMs(options.since, context.now()) },
@@ -64,7 +54,7 @@ async function entries(desk: Desk<EntriesOptions>): Promise<void> {
     ...(call === undefined ? {} : { call }),
   };
   if (key !== undefined) await requireUsedKey(store, key, options);
-  await printPages(desk, COLUMNS, (limit, last) => {
+  await printPages(COLUMNS, { limit: options.limit, printer }, (limit, last) => {
     const from = last?.id ?? (before === undefined ? undefined : BigInt(before));
     return store.entries({ ...query, limit, ...(from === undefined ? {} : { before: from }) });
   });
@@ -123,15 +113,14 @@ export function registerUsage(service: Command, context: Context): void {
     .does(atDesk(context, usage));
 }
 
-async function usage(desk: Desk<UsageOptions>): Promise<void> {
-  const { context, options, store } = desk;
+async function usage({ context, options, printer, store }: Desk<UsageOptions>): Promise<void> {
   const { account, key, mode } = options;
   const by = groupsOf(options.by);
   const since = new Date(sinceMs(options.since, context.now())).toISOString().slice(0, 10);
   if (key !== undefined) await requireUsedKey(store, key, options);
   const query = { accountId: account, mode, by, since, ...(key === undefined ? {} : { keyId: key }) };
   const columns = [...by.map((group) => GROUP_COLUMNS[group]), ...SUMS];
-  await printList(desk, columns, await store.usage(query), "Nothing was charged.");
+  await printList(columns, await store.usage(query), printer, "Nothing was charged.");
 }
 
 function groupsOf(text: string): readonly UsageGroup[] {
@@ -176,11 +165,10 @@ export function registerAudit(service: Command, context: Context): void {
     .does(atDesk(context, audit));
 }
 
-async function audit(desk: Desk<AuditOptions>): Promise<void> {
-  const { context, options, store } = desk;
+async function audit({ context, options, printer, store }: Desk<AuditOptions>): Promise<void> {
   const since = sinceMs(options.since, context.now());
   const whose = options.account === undefined ? {} : { accountId: options.account };
-  await printPages(desk, AUDIT_COLUMNS, (limit, last) =>
+  await printPages(AUDIT_COLUMNS, { limit: options.limit, printer }, (limit, last) =>
     store.audit({ since, limit, ...whose, ...(last === undefined ? {} : { before: last.id }) }),
   );
 }

@@ -9,7 +9,6 @@ import { echo, harmless, withoutPassword } from "../../../shared/contract/text.t
 import { CliError, type ErrorCategory, usageError } from "../../../shared/errors.ts";
 import { missingPackage } from "../../../shared/packages.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
-import { type Listed, ServiceList } from "../../terminal/list.ts";
 import { Printer } from "../../terminal/printer.ts";
 
 export interface FolderOptions extends GlobalOptions {
@@ -93,37 +92,6 @@ export const atDesk =
       await work({ store, options, printer, context }, ...args);
     });
   };
-
-export const printList = <Row>(
-  { context, printer }: Pick<Desk<unknown>, "context" | "printer">,
-  columns: readonly Listed<Row>[],
-  rows: readonly Row[],
-  none: string,
-): Promise<void> => new ServiceList(columns, printer).print(rows, context, none);
-
-const PAGE = 500;
-const SCREENFUL = 30;
-
-/** Prints a list page after page, however many rows there are; CSV as they come. */
-export async function printPages<Row>(
-  { context, options, printer }: Desk<{ readonly limit?: number }>,
-  columns: readonly Listed<Row>[],
-  next: (limit: number, last: Row | undefined) => Promise<readonly Row[]>,
-): Promise<void> {
-  const list = new ServiceList(columns, printer);
-  const rows: Row[] = [];
-  let last: Row | undefined;
-  for (let left = options.limit ?? (printer.terminal && !printer.json ? SCREENFUL : Number.POSITIVE_INFINITY); ; ) {
-    const size = Math.min(PAGE, left);
-    const page = await next(size, last);
-    last = page.at(-1);
-    left -= page.length;
-    if (list.streams) await list.print(page, context, "");
-    else rows.push(...page);
-    if (page.length < size || left <= 0) break;
-  }
-  if (!list.streams) await list.print(rows, context, "Nothing to list.");
-}
 
 export function actor({ env }: Context): string {
   try {

@@ -12,7 +12,7 @@ import { counted, echo, grouped, withoutPassword } from "../../../shared/contrac
 import { CliError, usageError } from "../../../shared/errors.ts";
 import { bytesText } from "../../../shared/numbers.ts";
 import type { Command } from "../../options.ts";
-import { documentsOf, ServiceList } from "../../terminal/list.ts";
+import { documentsOf, printList } from "../../terminal/list.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { KEPT_COLUMNS } from "../data.ts";
 import { agreeToForget, reportForgotten } from "../forget/consent.ts";
@@ -239,7 +239,7 @@ async function show(options: FolderOptions, context: Context): Promise<void> {
     await kept.close();
   }
   if (printer.json) return printer.document<"service data">({ kept: documentsOf(KEPT_COLUMNS, found) as never });
-  await new ServiceList(KEPT_COLUMNS, printer).print(found, context, "nothing is kept in this folder yet");
+  await printList(KEPT_COLUMNS, found, printer, "nothing is kept in this folder yet");
   const { bytes } = await filesAt(dir);
   if (printer.terminal) printer.note(`${grouped(found.length)} kinds, ${bytesText(bytes)} in ${dir}`);
 }

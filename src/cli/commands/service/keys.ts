@@ -7,9 +7,9 @@ import { echo, spanMs } from "../../../shared/contract/text.ts";
 import { CliError, systemFailure, usageError } from "../../../shared/errors.ts";
 import { ago } from "../../../shared/numbers.ts";
 import type { Command } from "../../options.ts";
-import { creditsColumn, iso, type Listed, timeColumn } from "../../terminal/list.ts";
+import { creditsColumn, iso, type Listed, printList, timeColumn } from "../../terminal/list.ts";
 import type { Printer } from "../../terminal/printer.ts";
-import { type AccountOptions, addAccountOptions, atDesk, type Desk, nameOf, placeFlags, printList } from "./folder.ts";
+import { type AccountOptions, addAccountOptions, atDesk, type Desk, nameOf, placeFlags } from "./folder.ts";
 
 interface CreateOptions extends AccountOptions, BoundOptions {
   readonly name: string;
@@ -114,8 +114,7 @@ async function rotate({ context, options, printer, store }: Desk<RotateOptions>,
   });
 }
 
-async function set(desk: Desk<SetOptions>, id: string): Promise<void> {
-  const { context, options, store } = desk;
+async function set({ context, options, printer, store }: Desk<SetOptions>, id: string): Promise<void> {
   const { name } = options;
   const changes = { ...keyBoundsOf(options, context.now()), ...(name === undefined ? {} : { name: nameOf(name) }) };
   if (Object.keys(changes).length === 0) {
@@ -123,13 +122,12 @@ async function set(desk: Desk<SetOptions>, id: string): Promise<void> {
   }
   await requireKey(store, id, options);
   await store.updateKey(id, changes);
-  await printList(desk, columns(context.now()), [await requireKey(store, id, options)], "");
+  await printList(columns(context.now()), [await requireKey(store, id, options)], printer, "");
 }
 
-async function list(desk: Desk<AccountOptions>): Promise<void> {
-  const { context, options, store } = desk;
+async function list({ context, options, printer, store }: Desk<AccountOptions>): Promise<void> {
   const none = `No keys yet: headcount service keys create${forAccount(options)}${placeFlags(options)} makes one.`;
-  await printList(desk, columns(context.now()), await store.listKeys(options.account), none);
+  await printList(columns(context.now()), await store.listKeys(options.account), printer, none);
 }
 
 async function revoke({ options, printer, store }: Desk<AccountOptions>, id: string): Promise<void> {
