@@ -97,6 +97,8 @@ describe("npm run release", () => {
         "docs/headcount.1",
         "docs/openapi.json",
         "docs/reference/collection.json",
+        "docs/reference/icon.svg",
+        "docs/reference/reference.css",
         "package.json",
         "sbom.cdx.json",
         "skills/headcount/SKILL.md",

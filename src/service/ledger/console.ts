@@ -1,41 +1,21 @@
-import { credits } from "../../shared/contract/money.ts";
 import { audit } from "./chain/links.ts";
-import { change, type Durability, type Row, type Steps, statementRows } from "./database.ts";
-import type { ConsoleExport, ConsoleLink, ConsoleRole, ConsoleSession, ConsoleStore, ExportState } from "./records.ts";
-import { IDEMPOTENCY_TTL_MS, type KeyMode, type StoredReply } from "./records.ts";
+import { change, type Durability, fieldsOf, type Row, type Steps, statementRows } from "./database.ts";
+import type { LedgerDatabase } from "./facts.ts";
+import type { ConsoleExport, ConsoleLink, ConsoleRole, ConsoleSession, ConsoleStore } from "./records.ts";
+import { IDEMPOTENCY_TTL_MS, type StoredReply } from "./records.ts";
 
 const LINK_COLUMNS = "hash, account_id, role, created_at, expires_at";
 const SESSION_COLUMNS = "id, hash, proof_hash, account_id, role, key_hash, created_at, seen_at, expires_at";
 const EXPORT_COLUMNS =
   "id, account_id, mode, key_id, filters, version, profiles, per_page, price, created_at, state, why, pages, row_count, credits, seen_at";
 
-interface ConsoleDatabase {
-  read(sql: string, ...values: readonly unknown[]): Promise<readonly Row[]>;
-  change<Value>(durability: Durability, work: (repeated: boolean) => Steps<Value>): Promise<Value>;
-}
-
-export const consoleStore = (database: ConsoleDatabase, now: () => number): ConsoleStore => ({
-  ...sessionsOf(database, now),
-  ...exportsOf(database, now),
-  ...segmentsOf(database, now),
-});
-
-const toolsOf = (database: ConsoleDatabase) => ({
-  one: async <Value>(sql: string, read: (row: Row) => Value, ...values: readonly unknown[]) => {
+export function consoleStore(database: LedgerDatabase, now: () => number): ConsoleStore {
+  const one = async <Value>(sql: string, read: (row: Row) => Value, ...values: readonly unknown[]) => {
     const [row] = await database.read(sql, ...values);
     return row === undefined ? undefined : read(row);
-  },
-  write: (durability: Durability, sql: string, ...values: readonly unknown[]): Promise<number> =>
-    database.change(durability, () => change(sql, ...values)),
-});
-
-type Sessions = Pick<
-  ConsoleStore,
-  "addLink" | "redeemLink" | "addSession" | "session" | "sessions" | "seeSession" | "endSession"
->;
-
-function sessionsOf(database: ConsoleDatabase, now: () => number): Sessions {
-  const { one, write } = toolsOf(database);
+  };
+  const write = (durability: Durability, sql: string, ...values: readonly unknown[]): Promise<number> =>
+    database.change(durability, () => change(sql, ...values));
   return {
     addLink: (link, by) => database.change("durable", () => addLink(link, by)),
     async redeemLink(hash, session) {
@@ -59,17 +39,6 @@ function sessionsOf(database: ConsoleDatabase, now: () => number): Sessions {
       await write("volatile", "UPDATE console_sessions SET seen_at = $1 WHERE id = $2", seenAt, id);
     },
     endSession: (id, by) => database.change("durable", () => endSession(id, by, now())),
-  };
-}
-
-type Exports = Pick<
-  ConsoleStore,
-  "addExport" | "export" | "exports" | "updateExport" | "advanceExport" | "stopExport" | "storedReply"
->;
-
-function exportsOf(database: ConsoleDatabase, now: () => number): Exports {
-  const { one, write } = toolsOf(database);
-  return {
     addExport: (item) => database.change("durable", () => addExport(item)),
     export: (accountId, id) =>
       one(
@@ -111,22 +80,9 @@ function exportsOf(database: ConsoleDatabase, now: () => number): Exports {
         }),
         ...[accountId, mode, call, key, now() - IDEMPOTENCY_TTL_MS],
       ),
-  };
-}
-
-type Segments = Pick<ConsoleStore, "segments" | "putSegment" | "removeSegment" | "served" | "lastServed">;
-
-function segmentsOf(database: ConsoleDatabase, now: () => number): Segments {
-  const { one, write } = toolsOf(database);
-  return {
     async segments(accountId) {
       const sql = "SELECT name, filters, count, counted_at FROM console_segments WHERE account_id = $1 ORDER BY name";
-      return (await database.read(sql, accountId)).map((row) => ({
-        name: row.name as string,
-        filters: row.filters as string,
-        count: Number(row.count),
-        countedAt: Number(row.counted_at),
-      }));
+      return (await database.read(sql, accountId)).map((row) => fieldsOf(row, ["count", "countedAt"]));
     },
     async putSegment(accountId, { count, countedAt, filters, name }) {
       const sql = `INSERT INTO console_segments (account_id, name, filters, count, counted_at) VALUES ($1, $2, $3, $4, $5)
@@ -215,38 +171,15 @@ function* insertSession(session: ConsoleSession): Steps<number> {
   );
 }
 
-const storedSession = (row: Row): ConsoleSession => ({
-  id: row.id as string,
-  hash: row.hash as string,
-  proofHash: row.proof_hash as string,
-  accountId: row.account_id as string,
-  role: row.role as ConsoleRole,
-  keyHash: row.key_hash as string | null,
-  createdAt: Number(row.created_at),
-  seenAt: Number(row.seen_at),
-  expiresAt: Number(row.expires_at),
-});
+const storedSession = (row: Row): ConsoleSession => fieldsOf(row, ["createdAt", "seenAt", "expiresAt"]);
 
 const exportValues = (item: ConsoleExport): readonly unknown[] => [
   ...[item.id, item.accountId, item.mode, item.keyId, item.filters, item.version, item.profiles, item.perPage],
   ...[item.price, item.createdAt, item.state, item.why, item.pages, item.rows, item.credits, item.seenAt],
 ];
 
-const storedExport = (row: Row): ConsoleExport => ({
-  id: row.id as string,
-  accountId: row.account_id as string,
-  mode: row.mode as KeyMode,
-  keyId: row.key_id as string,
-  filters: row.filters as string,
-  version: row.version as string,
-  profiles: Number(row.profiles),
-  perPage: Number(row.per_page),
-  price: credits(BigInt(row.price as bigint | number)),
-  createdAt: Number(row.created_at),
-  state: row.state as ExportState,
-  why: row.why as string,
-  pages: Number(row.pages),
-  rows: Number(row.row_count),
-  credits: credits(BigInt(row.credits as bigint | number)),
-  seenAt: Number(row.seen_at),
-});
+function storedExport(row: Row): ConsoleExport {
+  const numbers = ["profiles", "perPage", "createdAt", "pages", "rowCount", "seenAt"];
+  const { rowCount, ...item } = fieldsOf<ConsoleExport & { readonly rowCount: number }>(row, numbers);
+  return { ...item, rows: rowCount };
+}

@@ -1,6 +1,19 @@
 /** A row as either database gives it; whole numbers are bigints, because amounts must not pass through a float. */
 export type Row = Record<string, unknown>;
 
+const fieldNames = new Map<string, string>();
+
+/** A row by the program's names (`created_at` is `createdAt`). @param numbers which whole numbers are no amounts */
+export function fieldsOf<Value>(row: Row, numbers: readonly string[]): Value {
+  const fields: Record<string, unknown> = {};
+  for (const [column, value] of Object.entries(row)) {
+    const name = fieldNames.get(column) ?? column.replace(/_[a-z]/g, (part) => part.charAt(1).toUpperCase());
+    fieldNames.set(column, name);
+    fields[name] = value !== null && numbers.includes(name) ? Number(value) : value;
+  }
+  return fields as Value;
+}
+
 /**
  * `id` is the number of a hold: a text, and a whole number on SQLite. `utf8` is a text that may be given as its
  * bytes, so that they are not made a text first.

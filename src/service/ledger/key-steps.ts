@@ -1,8 +1,8 @@
 import { type Credits, credits, formatCredits } from "../../shared/contract/money.ts";
 import { type Acting, audit } from "./chain/links.ts";
-import { change, type Row, type Steps, statementRows } from "./database.ts";
+import { change, fieldsOf, type Row, type Steps, statementRows } from "./database.ts";
 import { StoreConflictError, UnknownAccountError } from "./errors.ts";
-import type { KeyBudget, KeyChanges, KeyDetail, KeyMode, NewKey, Scope, StoredKey } from "./ledger.ts";
+import type { KeyBudget, KeyChanges, KeyDetail, NewKey, Scope, StoredKey } from "./ledger.ts";
 
 export const KEY_COLUMNS = `SELECT k.id, k.name, k.mode, k.prefix, k.hash, k.account_id, k.created_at, k.revoked_at, k.expires_at,
   k.scopes, COALESCE(k.origin, k.id) AS origin, a.name AS account_name FROM keys k JOIN accounts a ON a.id = k.account_id`;
@@ -12,32 +12,27 @@ const SPENT = `(SELECT COALESCE(SUM(u.charged - u.refunded), 0) FROM usage u WHE
 /** What only lists show: last use, budget, and what the key itself was charged. */
 export const KEY_DETAILS = KEY_COLUMNS.replace(
   "a.name AS account_name",
-  `a.name AS account_name, l.used_at, g.cap, g.spent AS budget_spent, g.held AS budget_held, CAST(${SPENT} AS bigint) AS spent`,
+  `a.name AS account_name, l.used_at AS last_used_at, g.cap, g.spent AS budget_spent, g.held AS budget_held, CAST(${SPENT} AS bigint) AS spent`,
 ).concat(" LEFT JOIN key_uses l ON l.key_id = k.id LEFT JOIN budgets g ON g.key_id = COALESCE(k.origin, k.id)");
 
-const timeOf = (value: unknown): number | null => (value === null ? null : Number(value));
+const KEY_NUMBERS = ["createdAt", "revokedAt", "expiresAt", "lastUsedAt"];
+type KeyRow<Key extends StoredKey> = Omit<Key, "scopes"> & { readonly scopes: string | null };
 
-export const storedKey = (row: Row): StoredKey => ({
-  id: row.id as string,
-  name: row.name as string,
-  mode: row.mode as KeyMode,
-  prefix: row.prefix as string,
-  hash: row.hash as string,
-  accountId: row.account_id as string,
-  accountName: row.account_name as string,
-  createdAt: Number(row.created_at),
-  revokedAt: timeOf(row.revoked_at),
-  expiresAt: timeOf(row.expires_at),
-  scopes: row.scopes === null ? null : ((row.scopes as string).split(",") as Scope[]),
-  origin: row.origin as string,
+const withScopes = <Key extends StoredKey>({ scopes, ...key }: KeyRow<Key>) => ({
+  ...key,
+  scopes: scopes === null ? null : (scopes.split(",") as Scope[]),
 });
 
-export const keyDetail = (row: Row): KeyDetail => ({
-  ...storedKey(row),
-  lastUsedAt: timeOf(row.used_at),
-  budget: row.cap === null ? null : budgetOf(row.cap, row.budget_spent, row.budget_held),
-  spent: credits(row.spent as bigint),
-});
+export const storedKey = (row: Row): StoredKey => withScopes(fieldsOf<KeyRow<StoredKey>>(row, KEY_NUMBERS));
+
+export function keyDetail(row: Row): KeyDetail {
+  const { budgetHeld, budgetSpent, cap, ...key } = fieldsOf<KeyRow<KeyDetail> & Record<string, unknown>>(
+    row,
+    KEY_NUMBERS,
+  );
+  const budget = cap === null ? null : budgetOf(cap, budgetSpent, budgetHeld);
+  return { ...withScopes(key as KeyRow<KeyDetail>), budget };
+}
 
 const budgetOf = (...[cap, spent, held]: readonly unknown[]): KeyBudget => ({
   cap: credits(cap as bigint),

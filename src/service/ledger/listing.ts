@@ -1,16 +1,6 @@
-import { credits } from "../../shared/contract/money.ts";
 import { referenceOf } from "./chain/links.ts";
-import type { Row } from "./database.ts";
-import type {
-  AuditQuery,
-  AuditRow,
-  EntryKind,
-  EntryQuery,
-  KeyMode,
-  LedgerEntry,
-  UsageQuery,
-  UsageRow,
-} from "./ledger.ts";
+import { fieldsOf, type Row } from "./database.ts";
+import type { AuditQuery, AuditRow, EntryQuery, LedgerEntry, UsageQuery, UsageRow } from "./ledger.ts";
 
 interface Query {
   readonly sql: string;
@@ -46,8 +36,8 @@ export function entriesQuery(query: EntryQuery): Query {
     ["e.created_at >= ?", since],
     ["e.created_at < ?", until],
   ]);
-  const sql = `SELECT e.id, e.account_id, e.mode, e.kind, e.amount, e.balance_after, e.created_at, e.actor, e.operation, e.note,
-      e.price, e.sold, COALESCE(h.key_id, r.key_id) AS key_id, COALESCE(h.call, r.call) AS call,
+  const sql = `SELECT e.id, e.account_id, e.mode, e.kind, e.amount, e.balance_after, e.created_at AS at, e.actor, e.operation, e.note,
+      e.price, e.sold AS rows, COALESCE(h.key_id, r.key_id) AS key_id, COALESCE(h.call, r.call) AS call,
       COALESCE(h.request_id, r.request_id) AS request_id, c.id AS refund_of
     FROM entries e LEFT JOIN holds h ON h.id = e.hold_id LEFT JOIN holds r ON r.id = e.refund_of
     LEFT JOIN entries c ON c.hold_id = e.refund_of
@@ -55,24 +45,10 @@ export function entriesQuery(query: EntryQuery): Query {
   return { sql, values: found.values };
 }
 
-export const ledgerEntry = (row: Row): LedgerEntry => ({
-  id: row.id as bigint,
-  accountId: row.account_id as string,
-  mode: row.mode as KeyMode,
-  kind: row.kind as EntryKind,
-  amount: credits(row.amount as bigint),
-  balanceAfter: credits(row.balance_after as bigint),
-  at: Number(row.created_at),
-  actor: row.actor as string | null,
-  call: row.call as string | null,
-  keyId: row.key_id as string | null,
-  requestId: row.request_id as string | null,
-  price: row.price === null ? null : credits(row.price as bigint),
-  rows: row.sold === null ? null : Number(row.sold),
-  refundOf: row.refund_of as bigint | null,
-  reference: referenceOf(row.operation as string | null),
-  note: row.note as string,
-});
+export function ledgerEntry(row: Row): LedgerEntry {
+  const { operation, ...entry } = fieldsOf<LedgerEntry & { readonly operation: string | null }>(row, ["at", "rows"]);
+  return { ...entry, reference: referenceOf(operation) };
+}
 
 const GROUPS = { day: "day", key: "key_id", call: "call" } as const;
 
@@ -87,7 +63,7 @@ export function usageQuery({ accountId, by, keyId, mode, since, until }: UsageQu
   ]);
   const grouped = columns.length === 0 ? "" : `GROUP BY ${columns.join(", ")} ORDER BY ${columns.join(", ")}`;
   // Where one charge does not say how many rows it sold, their sum is not known either.
-  const sold = "CASE WHEN COUNT(sold) = COUNT(*) THEN CAST(SUM(sold) AS bigint) END AS sold";
+  const sold = "CASE WHEN COUNT(sold) = COUNT(*) THEN CAST(SUM(sold) AS bigint) END AS rows";
   const sums = ["calls", "charged", "refunded"].map((name) => `CAST(COALESCE(SUM(${name}), 0) AS bigint) AS ${name}`);
   return {
     sql: `SELECT ${[...columns, sold, ...sums].join(", ")} FROM usage ${found.sql} ${grouped}`,
@@ -96,13 +72,8 @@ export function usageQuery({ accountId, by, keyId, mode, since, until }: UsageQu
 }
 
 export const usageRow = (row: Row): UsageRow => ({
-  day: (row.day ?? null) as string | null,
-  keyId: (row.key_id ?? null) as string | null,
-  call: (row.call ?? null) as string | null,
-  calls: Number(row.calls),
-  rows: row.sold === null ? null : Number(row.sold),
-  charged: credits(row.charged as bigint),
-  refunded: credits(row.refunded as bigint),
+  ...{ day: null, keyId: null, call: null },
+  ...fieldsOf<UsageRow>(row, ["calls", "rows"]),
 });
 
 export function auditQuery({ accountId, before, limit, since }: AuditQuery): Query {
@@ -112,17 +83,12 @@ export function auditQuery({ accountId, before, limit, since }: AuditQuery): Que
     ["at >= ?", since],
   ]);
   return {
-    sql: `SELECT * FROM audit ${found.sql} ORDER BY id DESC LIMIT ${rowsAtMost(limit)}`,
+    sql: `SELECT id, at, actor, action, account_id, target, detail FROM audit ${found.sql} ORDER BY id DESC LIMIT ${rowsAtMost(limit)}`,
     values: found.values,
   };
 }
 
 export const auditRow = (row: Row): AuditRow => ({
-  id: row.id as bigint,
-  at: Number(row.at),
-  actor: row.actor as string,
-  action: row.action as string,
-  accountId: row.account_id as string | null,
-  target: row.target as string,
-  detail: JSON.parse(row.detail as string) as Readonly<Record<string, unknown>>,
+  ...fieldsOf<AuditRow>(row, ["at"]),
+  detail: JSON.parse(row.detail as string) as AuditRow["detail"],
 });

@@ -7,7 +7,6 @@ import type { HttpMethod, Operation } from "../../shared/openapi/operations.ts";
 import { packageRoot } from "../../shared/paths.ts";
 import { escapeHtml, type Html, html, jsonCode } from "./html.ts";
 import { headings, markdown, slug } from "./markdown.ts";
-import { ICON, STYLE } from "./style.ts";
 
 interface ReferenceFile {
   readonly path: string;
@@ -249,8 +248,8 @@ ${Object.entries(components.schemas).map(([name, schema]) => schemaSection(name,
 export function referencePage(): readonly ReferenceFile[] {
   return [
     { path: "/docs", contentType: "text/html; charset=utf-8", body: pageHtml(openApiDocument()) },
-    { path: STYLE_PATH, contentType: "text/css; charset=utf-8", body: STYLE },
-    { path: ICON_PATH, contentType: "image/svg+xml", body: ICON },
+    { path: STYLE_PATH, contentType: "text/css; charset=utf-8", body: fileText("reference.css") },
+    { path: ICON_PATH, contentType: "image/svg+xml", body: fileText("icon.svg") },
     { path: COLLECTION_PATH, contentType: "application/json; charset=utf-8", body: collectionText() },
   ];
 }
@@ -265,6 +264,7 @@ export function referenceFile(path: string, base: string): ReferenceFile | undef
   return { ...file, body: file.body.replaceAll(BASE, path === "/docs" ? escapeHtml(base) : base) };
 }
 
+const fileText = (name: string): string => readFileSync(new URL(`docs/reference/${name}`, packageRoot()), "utf8");
+
 /** The file names the address of a service that was started without options. */
-const collectionText = (): string =>
-  readFileSync(new URL("docs/reference/collection.json", packageRoot()), "utf8").replace("http://127.0.0.1:8787", BASE);
+const collectionText = (): string => fileText("collection.json").replace("http://127.0.0.1:8787", BASE);
