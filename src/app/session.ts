@@ -61,10 +61,7 @@ interface Opened extends Omit<Destination, "keySource"> {
   readonly close?: () => Promise<void>;
 }
 
-/**
- * Opens the connection, runs with it, closes it whatever happens, and turns errors of calls into {@link CliError}s.
- * @throws CliError exit 3 without a key, exit 2 for a wrong name or address
- */
+/** Errors of calls come out as {@link CliError}s. @throws CliError exit 3 without a key, exit 2 for a wrong address */
 export async function inSession<T>(
   context: Context,
   connecting: Connecting,

@@ -100,10 +100,7 @@ export class Questions {
   }
 }
 
-/**
- * Why a segment has nobody, and which values match nobody. What is suggested has been counted, so that it finds
- * somebody.
- */
+/** What is suggested has been counted, so that it finds somebody. */
 export async function hintsFor(filters: Filters, count: number, questions: Questions) {
   const hints: string[] = [];
   const unmatched: string[] = [];
@@ -304,10 +301,7 @@ interface Telling {
   readonly say: ((text: string) => void) | undefined;
 }
 
-/**
- * Says why a segment has nobody and which values match nobody. @throws CliError exit 5 with `strict`, where anything
- * does
- */
+/** @throws CliError exit 5 with `strict`, where a segment has nobody or a value matches nobody */
 export async function tellHints(
   segments: readonly CountedSegment[],
   { strict, session, say }: Telling,

@@ -6,10 +6,7 @@ import { echo, isObject } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
 import { inputName, readInput } from "../../shared/input.ts";
 
-/**
- * Each word itself, or what it matches, in order of their names. @throws CliError exit 2 for a pattern without a
- * match
- */
+/** In order of their names. @throws CliError exit 2 for a pattern without a match */
 export async function filterFiles(context: Context, words: readonly string[]): Promise<readonly string[]> {
   const files: string[] = [];
   for (const word of words) {

@@ -133,10 +133,7 @@ async function butNot(
   return rest.length === 0 ? "nobody" : { ...segment, [listKey]: rest };
 }
 
-/**
- * Parts that share nobody: of those who meet the first conditions of `other`, who does not meet the next. Who has no
- * value of a key may be in none: counts tell.
- */
+/** Who has no value of a key may be in none of the parts: counts tell. */
 export async function minus(
   segment: Segment,
   other: Segment,

@@ -16,10 +16,7 @@ export interface Most {
   readonly values: number;
 }
 
-/**
- * Who no longer has the value that was bought: no value's sets are among those of another (a completely separating
- * system), so that whoever moved is missing from one. @throws UnsoundCountsError
- */
+/** No value's sets are among another's (a completely separating system): whoever moved is missing from one. */
 export async function findChanged<T>(
   held: readonly Held<T>[],
   most: Most,

@@ -37,9 +37,7 @@ export interface Descent {
   readonly beyond: number;
 }
 
-/**
- * Finds the new people by counts alone (docs/new-only.md, "How the new people are found"). @throws UnsoundCountsError
- */
+/** By counts alone (docs/new-only.md, "How the new people are found"). @throws UnsoundCountsError */
 export async function descend(input: DescentInput, counts: Counts): Promise<Descent> {
   return new Search(input, counts).run();
 }
@@ -56,18 +54,15 @@ interface Division {
   readonly why: string;
 }
 
-interface Bought {
-  readonly node: Node;
-  readonly fresh: number;
+interface Bought extends Stuck {
   /** Whether it is known that nothing divides it. */
   readonly isLast: boolean;
 }
 
-const wasteOf = ({ node, fresh }: Bought): number => node.count - fresh;
+const wasteOf = ({ node, count }: Stuck): number => node.count - count;
+const sumOf = (leaves: readonly Stuck[]): number => leaves.reduce((sum, leaf) => sum + wasteOf(leaf), 0);
 
-interface Left extends Stuck {
-  readonly why: string;
-}
+type Left = Stuck & { readonly why: string };
 
 const NONE: Division = { parts: [], left: Number.POSITIVE_INFINITY, why: "whom no filter tells from people you own" };
 
@@ -96,7 +91,7 @@ class Search {
     this.#counts = counts;
     const { segment, total, owned, callsPerCredit } = input;
     this.#values = new Values(segment, total, owned, counts);
-    this.#alphabet = new Alphabet(owned.flatMap(({ name }) => (name === undefined ? [] : [name])));
+    this.#alphabet = new Alphabet(owned.flatMap(({ name }) => name ?? []));
     this.#byName = stopRule(callsPerCredit, 2);
     this.#byValue = stopRule(callsPerCredit, 1);
     this.#mostOwned = callsPerCredit === 0 ? Number.POSITIVE_INFINITY : MOST_OWNED;
@@ -112,7 +107,7 @@ class Search {
     await this.#refine(this.#input.maxWaste);
     await this.#settle();
     const leaves = this.#leaves
-      .map(({ node, fresh }) => ({ filters: node.filters, count: node.count, fresh }))
+      .map(({ node, count: fresh }) => ({ filters: node.filters, count: node.count, fresh }))
       .sort((a, b) => a.count / a.fresh - b.count / b.fresh);
     return { leaves, unreached: this.#unreached, overlap: this.#overlap, beyond: this.#beyond };
   }
@@ -180,9 +175,9 @@ class Search {
     return search.find(loosened(node, "known"), parts, Number.isFinite(left) ? left : newIn(node));
   }
 
-  #take(node: Node): void {
-    this.#leaves.push({ node, fresh: newIn(node), isLast: false });
-    this.#fresh += newIn(node);
+  #take(node: Node, count = newIn(node), isLast = false): void {
+    this.#leaves.push({ node, count, isLast });
+    this.#fresh += count;
   }
 
   #give({ why: where, count, node: { filters, count: rows } }: Left): void {
@@ -195,44 +190,33 @@ class Search {
   }
 
   get #waste(): number {
-    return this.#leaves.reduce((sum, leaf) => sum + wasteOf(leaf), 0);
+    return sumOf(this.#leaves);
   }
 
   /** The worst first, until no more is wasted than was agreed to. */
   async #refine(most: number): Promise<void> {
     while (this.#waste > most) {
-      const worst = this.#leaves
-        .filter(({ isLast }) => !isLast)
-        .reduce<Bought | undefined>(
-          (one, leaf) => (one === undefined || wasteOf(leaf) > wasteOf(one) ? leaf : one),
-          undefined,
-        );
+      const [worst] = this.#leaves.filter(({ isLast }) => !isLast).sort((a, b) => wasteOf(b) - wasteOf(a));
       if (worst === undefined || wasteOf(worst) === 0) return;
       this.#leaves.splice(this.#leaves.indexOf(worst), 1);
-      this.#fresh -= worst.fresh;
+      this.#fresh -= worst.count;
       await this.#place(worst.node, true);
     }
   }
 
-  /**
-   * Who is not told from others is bought with them where the waste allows it; other leaves are divided to make room.
-   */
+  /** Who is not told from others is bought with them where the waste allows it; other leaves make room. */
   async #settle(): Promise<void> {
     const { maxWaste, maxCalls } = this.#input;
-    const cost = ({ node, count }: Stuck): number => node.count - count;
-    while (this.#stuck.length > 0) {
-      const next = this.#stuck.reduce((least, each) => (cost(each) < cost(least) ? each : least));
-      this.#stuck.splice(this.#stuck.indexOf(next), 1);
-      const last = this.#leaves.reduce((sum, leaf) => sum + (leaf.isLast ? wasteOf(leaf) : 0), 0);
-      const mayFit = last + cost(next) <= maxWaste;
-      if (mayFit && this.#counts.calls < maxCalls) await this.#refine(maxWaste - cost(next));
-      if (this.#waste + cost(next) > maxWaste) {
-        this.#give(next);
-        continue;
+    const cheapest = (): Left | undefined => this.#stuck.sort((a, b) => wasteOf(a) - wasteOf(b)).shift();
+    for (let next = cheapest(); next !== undefined; next = cheapest()) {
+      const cost = wasteOf(next);
+      const mayFit = sumOf(this.#leaves.filter(({ isLast }) => isLast)) + cost <= maxWaste;
+      if (mayFit && this.#counts.calls < maxCalls) await this.#refine(maxWaste - cost);
+      if (this.#waste + cost > maxWaste) this.#give(next);
+      else {
+        this.#take(next.node, next.count, true);
+        this.#overlap += cost;
       }
-      this.#leaves.push({ node: next.node, fresh: next.count, isLast: true });
-      this.#fresh += next.count;
-      this.#overlap += next.node.count - next.count;
     }
   }
 

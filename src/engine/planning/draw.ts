@@ -34,10 +34,7 @@ export function dice(seed: string): Dice {
   };
 }
 
-/**
- * Numbers below `total`, none twice, each order of each set equally likely. A smaller draw is the beginning of a
- * larger one.
- */
+/** None twice, each order of each set equally likely. A smaller draw is the beginning of a larger one. */
 export function draw(total: number, most: number, random: Dice): number[] {
   // A shuffle of which only what was moved is kept.
   const moved = new Map<number, number>();

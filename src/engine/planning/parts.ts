@@ -24,10 +24,7 @@ const [PLAIN, OTHERS] = [LETTERS.slice(0, 26), LETTERS.slice(26)];
 /** What follows a space is asked for together with it, because ends are trimmed. */
 const STEPS = [...PLAIN, ...[...PLAIN].map((letter) => ` ${letter}`), ...OTHERS];
 
-/**
- * Parts of at most `wall` people, proved by counts: they differ in a value that everybody has once, or in how the name
- * begins. @param wanted whether anybody from one place to before another is asked for @throws UnsoundCountsError
- */
+/** They differ in a value that everybody has once, or in how the name begins. @throws UnsoundCountsError */
 export async function divide(
   segment: Omit<Part, "from">,
   wall: number,

@@ -35,12 +35,6 @@ interface Item {
   readonly people: readonly SegmentMember[];
 }
 
-export interface Whereabouts {
-  readonly kept: readonly SegmentMember[];
-  /** Also those of a group of which only some are there: they are bought again. */
-  readonly gone: readonly SegmentMember[];
-}
-
 /** One free count for the segment, and one for each list of addresses. */
 export async function lookFor(segment: Filters, people: readonly SegmentMember[], counts: Counts): Promise<Presence> {
   const total = await counts.count(segment);
@@ -66,20 +60,17 @@ export async function lookFor(segment: Filters, people: readonly SegmentMember[]
 }
 
 /** @throws UnsoundCountsError */
-export async function tellApart({ segment, chunks, groups, unknown }: Presence, counts: Counts): Promise<Whereabouts> {
+export async function tellApart({ segment, chunks, groups }: Presence, counts: Counts) {
   const found = await findGone(chunks, counts.listSize, presentIn(segment, counts));
   const kept = found.kept.flatMap(({ people }) => people);
-  const gone = found.gone.flatMap(({ people }) => people);
-  for (const { people, present } of groups) (present === people.length ? kept : gone).push(...people);
-  return { kept, gone: [...gone, ...unknown] };
+  // A group of which only some are there is bought again.
+  const whole = groups.filter(({ people, present }) => present === people.length);
+  return { kept: [...kept, ...whole.flatMap(({ people }) => people)] };
 }
 
 export const MOST_NAMED = 400;
 
-/**
- * Who has the name that was bought. Who took the name of another in the same list is not noticed; the plan
- * contradicts the counts then, and ends.
- */
+/** Who took the name of another in the same list is not noticed; the plan contradicts the counts then, and ends. */
 export async function namesHold(
   segment: Filters,
   kept: readonly SegmentMember[],

@@ -29,8 +29,8 @@ interface Node<T> {
 }
 
 /**
- * Who is gone: lists are halved all at once, in about log2 of their length rounds ({@link weighings}), and the result
- * is proved without all that. @throws UnsoundCountsError
+ * In about log2 of the lists' length rounds ({@link weighings}), and proved without all that. @throws
+ * UnsoundCountsError
  */
 export async function findGone<T>(chunks: readonly Chunk<T>[], most: number, present: Present<T>): Promise<Found<T>> {
   const gone = new Set<T>();

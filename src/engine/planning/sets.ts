@@ -70,10 +70,7 @@ export class Sets {
     return each.filter(({ count }) => count > 0);
   }
 
-  /**
-   * Parts share somebody only where no filter takes one from the other: at most `overlap`. @throws InseparableError
-   * where people of `except` cannot be left out
-   */
+  /** Parts share at most `overlap`. @throws InseparableError where people of `except` cannot be left out */
   async parts(segments: readonly Segment[], except: readonly Segment[]) {
     let found: Segment[] = [];
     for (const segment of joinedFilters(segments)) found = await this.#added(found, segment);

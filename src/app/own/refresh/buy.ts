@@ -68,10 +68,7 @@ const optionsFor = (target: Target, { order: { terms } }: Work, maxCredits: Cred
 /** The people are no longer those that were counted. */
 const FEWER = ["incomplete", "dataset_moved"];
 
-/**
- * Buys the rest of what a run for the same list began. Where the service has fewer people by now the run is let go of.
- * @throws CliError exit 4 where it may cost more than `maxCredits`
- */
+/** Where the service has fewer people by now the run is let go of. @throws CliError exit 4 over `maxCredits` */
 export async function finishRest(list: Followed, work: Work): Promise<RefreshResult | undefined> {
   const { account, deps, store, events, order } = work;
   const { maxCredits: most } = order.terms;
