@@ -26,8 +26,8 @@ const BROWSER: Timer = {
 };
 
 /**
- * Asks one question at a time. What it tells belongs to the question that was asked last, and to no other: an answer that comes late
- * is dropped, and a question that failed for a while (a limit, a service that is away) is asked again by itself.
+ * Asks one question at a time. What it tells belongs to the question that was asked last: an answer that comes late is
+ * dropped, and a question that failed for a while (a limit, a service that is away) is asked again by itself.
  */
 export function segmentInquiry<Value>(
   request: (of: string, signal: AbortSignal) => Promise<Value>,
@@ -69,7 +69,7 @@ export function segmentInquiry<Value>(
   return { ask, stop };
 }
 
-/** A service that is away, or a minute's calls that are used up, end by themselves; a day's are somebody's to wait for. */
+/** A service that is away and a minute's limit end by themselves; a day's is somebody's to wait for. */
 const AWAY_MS = 5_000;
 const LONGEST_MS = 120_000;
 

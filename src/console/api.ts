@@ -1,4 +1,4 @@
-/** What the service answered where it refused: a sentence to show, a word to act on, and what belongs to which field. */
+/** What the service answered where it refused: a sentence, a word to act on, and what belongs to which field. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;
@@ -47,7 +47,7 @@ function pause(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** One call of the console's own API, again where the service is busy (503). @throws ApiError; what `fetch` throws while the service is away, also in the middle of an answer */
+/** One call of the API, again where the service is busy (503). @throws ApiError, or what `fetch` throws */
 export async function api<Answer>(method: Method, path: string, body?: unknown, signal?: AbortSignal): Promise<Answer> {
   let response = await send(method, path, body, signal);
   for (let tries = 1; response.status === 503 && tries < BUSY_TRIES; tries++) {

@@ -104,7 +104,7 @@ export const refreshMe = (): void => {
 export const segment = computed(() => JSON.stringify({ filters: chosenFilters.value, mode: mode.value }));
 const told = signal<Finding<CountReply>>({ of: "" });
 const answer = computed(() => answerTo(segment.value, told.value));
-/** How many the segment on the screen has, and what they cost; undefined where nobody has said so of this very segment. */
+/** How many the very segment on the screen has, and what they cost; undefined where nobody has said so. */
 export const count = computed(() => answer.value.value);
 export const counting = computed(() => answer.value.value === undefined && answer.value.error === undefined);
 /** Why the segment on the screen has no number, and when it is asked for again. */

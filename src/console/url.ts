@@ -1,2 +1,2 @@
-/** Stands in for `node:url` in the browser, where names in Punycode stay as they are: only what is shown is made here. */
+/** Stands in for `node:url` in the browser, where names in Punycode stay as they are. */
 export const domainToUnicode = (domain: string): string => domain;

@@ -19,7 +19,7 @@ const refusal = (message: string): Refusal => ({ jsonrpc: "2.0", id: null, error
 const isMessage = (message: unknown): message is { readonly jsonrpc: "2.0"; readonly method?: unknown } =>
   (message as { readonly jsonrpc?: unknown } | null)?.jsonrpc === "2.0";
 
-/** @param revision what was agreed on. @returns why these messages are not read, if they are not: none of them is then */
+/** @param revision what was agreed on. @returns why none of these messages is read */
 function refusalOf(messages: readonly unknown[], revision: string | undefined): Refusal | undefined {
   if (revision !== WITH_BATCHES)
     return refusal(`batches are of revision ${WITH_BATCHES} only; send each message alone`);
@@ -47,7 +47,7 @@ function batchIn(text: string): readonly unknown[] | undefined {
 }
 
 /**
- * Lines on their way to a transport that reads single messages only and is silent about others: a batch becomes its messages, or is refused.
+ * Lines on their way to a transport that reads single messages only: a batch becomes its messages, or is refused.
  * @param refuse is told why, for whoever sent it
  */
 export class UnpackedBatches extends Transform {

@@ -53,7 +53,7 @@ export interface ConsentAsking {
 const refusal = (message: string, hint: string, code: string): CliError =>
   declined(`${message}; nothing was spent`, hint, code);
 
-/** The quote that an answer in this request is about; undefined where it brings none. Our signature was checked by then. */
+/** The quote that an answer in this request is about. Our signature was checked by then. */
 export const questionOf = ({ ctx }: ConsentAsking): ConsentQuestion | undefined => {
   const state = ctx.mcpReq.requestState<ConsentQuestion>();
   return typeof state === "object" && state !== null ? state : undefined;
@@ -94,7 +94,7 @@ export async function consentTo(held: HeldQuote, asking: ConsentAsking): Promise
   throw refusal("declined", "the quote is void: ask for another only if the person wants one", "declined");
 }
 
-/** Nobody is asked for what the budget would refuse. An unfinished run counts otherwise: its own requests are in it already. */
+/** Nobody is asked for what the budget would refuse. Requests of an unfinished run are in it already. */
 async function requireRoom({ command, continues, isTest, quote }: HeldQuote, world: AgentWorld): Promise<void> {
   const use = await useOf(world, isTest);
   if (use === undefined || world.budget === undefined || continues !== undefined || quote.credits <= use.left) return;

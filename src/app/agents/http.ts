@@ -1,5 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { McpServerFactory } from "@modelcontextprotocol/server";
 import { usageError } from "../../shared/errors.ts";
@@ -54,7 +55,11 @@ export async function openHttp(
       .then((response) => send(response, outgoing))
       .catch(() => outgoing.destroy());
   });
-  const url = `http://127.0.0.1:${await listening(server, port)}${PATH}`;
+  server.listen(port, "127.0.0.1");
+  await once(server, "listening").catch((error: Error) => {
+    throw usageError(`port ${port} cannot be used: ${error.message}`, "choose another, or 0 for any");
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${PATH}`;
   const close = async (): Promise<void> => {
     await handler.close();
     server.closeAllConnections();
@@ -63,19 +68,7 @@ export async function openHttp(
   return { url, token, close };
 }
 
-function listening(server: Server, port: number): Promise<number> {
-  return new Promise((done, refuse) => {
-    server.once("error", (error) =>
-      refuse(usageError(`port ${port} cannot be used: ${error.message}`, "choose another, or 0 for any")),
-    );
-    server.listen(port, "127.0.0.1", () => done((server.address() as AddressInfo).port));
-  });
-}
-
-async function requestOf(
-  incoming: IncomingMessage,
-  signal: AbortSignal,
-): Promise<{ readonly request: Request; readonly body: Buffer }> {
+async function requestOf(incoming: IncomingMessage, signal: AbortSignal) {
   const { method = "GET", url = "/", headers: given } = incoming;
   const headers = new Headers();
   for (const [name, value] of Object.entries(given))

@@ -111,7 +111,7 @@ export interface Installing {
   readonly platform: NodeJS.Platform;
 }
 
-/** What the config of a client needs in that config's own form, the file that it belongs into, and the line that adds it. */
+/** What the config of a client needs in its own form, the file that it belongs into, and the line that adds it. */
 export function entryFor(client: Client, { wanted, program, env, platform }: Installing) {
   const { file, config, line }: ClientForm = FORMS[client];
   const [command = "headcount", ...before] = program;

@@ -1,11 +1,7 @@
-import { lstat, realpath } from "node:fs/promises";
-import { join } from "node:path";
 import { costsOf } from "../../engine/client/types.ts";
 import { stateDir } from "../../engine/connections/paths.ts";
 import { libraryPath } from "../../engine/library/library.ts";
 import { openLibrary, type Shelf } from "../../engine/library/take-in.ts";
-import { distinctPages, kindOf } from "../../engine/output/distinct.ts";
-import { chooseForm } from "../../engine/output/formats.ts";
 import { spokenTarget } from "../../engine/runs/plan.ts";
 import type { RunSummary } from "../../engine/runs/run-store.ts";
 import { FACET_KEYS, isFacetKey } from "../../shared/contract/facets.ts";
@@ -20,12 +16,9 @@ import { creditsOrNull, creditsToNumber, priceOf } from "../../shared/contract/m
 import { nearest } from "../../shared/contract/suggest.ts";
 import { echo, harmlessLine } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
-import { parseFields } from "../../shared/rows/columns.ts";
-import { nowhere } from "../buy/order.ts";
 import { ARGUMENTS, hintsFor, Questions } from "../count/hints.ts";
 import { openRuns } from "../keep/store.ts";
-import { renderingOf, writePages } from "../keep/write-pages.ts";
-import { DEFAULT_LIMIT, inert, readRows, THIRD_PARTY } from "./rows.ts";
+import { DEFAULT_LIMIT, exportRun, inert, readRows, THIRD_PARTY } from "./rows.ts";
 import { type Given, RUNS_MOST } from "./schemas.ts";
 import { filtersOfTool } from "./targets.ts";
 import { type AgentWorld, budgetDocument, runNamed, withService } from "./world.ts";
@@ -186,39 +179,8 @@ export async function readRowsTool(given: Given<"read_rows">, world: AgentWorld)
   };
 }
 
-const NEW = { overwrite: false, allowEmpty: true, minRows: undefined, maxShrink: undefined };
-
 /** Writes a run to the one folder that a person gave, and never over something. @throws CliError exit 2 */
-export async function exportTool({ run: name, format, fields, file }: Given<"export_run">, world: AgentWorld) {
-  const { context, out } = world;
-  if (out === undefined) throw usageError("nothing can be written: the server was started without --out");
-  const run = await runNamed(name, world);
-  const path = await pathIn(out, file ?? `${run.id}.${format}`);
-  const view = {
-    ...chooseForm(format, path, false),
-    ...{ fields: fields && parseFields(fields.join(",")), excel: false, raw: false },
-  };
-  const pages = () => distinctPages(run);
-  const rendering = await renderingOf(pages, kindOf(run), view);
-  const writing = { output: path, stream: nowhere(), rendering, guard: NEW, name: `${run.id}-mcp` };
-  const written = await writePages(pages, writing, context);
-  return { path, rows: written.rows, sha256: written.file?.sha256 ?? "" };
-}
-
-/** @throws CliError exit 2 where the name leads out of the folder, or to something that is there */
-async function pathIn(folder: string, name: string): Promise<string> {
-  if (!/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$/.test(name))
-    throw usageError(
-      `"${echo(name)}" is no plain file name: it goes into the folder of --out and nowhere else`,
-      "letters, digits, dots, hyphens and underscores",
-    );
-  const path = join(await realpath(folder), name);
-  const there = await lstat(path).catch(() => undefined);
-  if (there !== undefined)
-    throw usageError(
-      `${name} ${there.isSymbolicLink() ? "is a link" : "exists"} in the folder of --out, and stays as it is`,
-      "give another name with file",
-      "file_exists",
-    );
-  return path;
+export async function exportTool({ run, ...wanted }: Given<"export_run">, world: AgentWorld) {
+  if (world.out === undefined) throw usageError("nothing can be written: the server was started without --out");
+  return await exportRun(await runNamed(run, world), wanted, world.out, world.context);
 }

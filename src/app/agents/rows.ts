@@ -1,14 +1,18 @@
+import { lstat, realpath } from "node:fs/promises";
+import { join } from "node:path";
 import { meets, normalValues } from "../../engine/library/person.ts";
-import { Distinct, kindOf } from "../../engine/output/distinct.ts";
+import { Distinct, distinctPages, kindOf } from "../../engine/output/distinct.ts";
+import { chooseForm } from "../../engine/output/formats.ts";
 import type { RunReader } from "../../engine/runs/run.ts";
+import type { Context } from "../../shared/context.ts";
 import { conditionsOf } from "../../shared/contract/conditions.ts";
-import type { CanonicalFilters } from "../../shared/contract/filters.ts";
-import { canonicalJson } from "../../shared/contract/filters.ts";
-import { harmless } from "../../shared/contract/text.ts";
+import { type CanonicalFilters, canonicalJson } from "../../shared/contract/filters.ts";
+import { echo, harmless } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
-import { checkFields, publishedFields } from "../../shared/rows/columns.ts";
+import { checkFields, parseFields, publishedFields } from "../../shared/rows/columns.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { cellOf, fieldValue, type JsonRecord, type RecordKind } from "../../shared/rows/values.ts";
+import { renderingOf, writePages } from "../keep/write-pages.ts";
 
 /** What rows of a run may take of a result: with what stands around them it stays below 25 kB. */
 const ROWS_BYTES = 22_000;
@@ -57,7 +61,7 @@ interface Place {
   readonly rows: readonly number[];
 }
 
-/** Which rows of a run are distinct and meet a filter: found once, so that reading on does not read everything again. */
+/** Which rows of a run are distinct and meet a filter: found once, for whoever reads on. */
 export class RowPositions {
   readonly #found = new Map<string, readonly Place[]>();
 
@@ -90,7 +94,7 @@ async function placesOf(run: RunReader, where: CanonicalFilters | undefined): Pr
   return places;
 }
 
-/** Rows of a run that is owned, harmless and within bounds. Asks nobody. @throws CliError exit 2 for a field that no row has */
+/** Rows of a run, harmless and within bounds. @throws CliError exit 2 for a field that no row has */
 export async function readRows(run: RunReader, wanted: RowsWanted, positions: RowPositions): Promise<RowsFound> {
   const kind = kindOf(run);
   const { fields = DEFAULT_FIELDS[kind], where, offset, limit } = wanted;
@@ -118,12 +122,7 @@ export async function readRows(run: RunReader, wanted: RowsWanted, positions: Ro
 }
 
 /** The records from an offset on; pages that hold none of them are not read. */
-async function* recordsFrom(
-  run: RunReader,
-  places: readonly Place[],
-  offset: number,
-  limit: number,
-): AsyncGenerator<JsonRecord> {
+async function* recordsFrom(run: RunReader, places: readonly Place[], offset: number, limit: number) {
   const chosen = new Map<number, readonly number[]>();
   let before = 0;
   for (const { page, rows } of places) {
@@ -148,4 +147,44 @@ function inertRow(record: JsonRecord, fields: readonly string[], cut: Set<string
     return [field, `${inert(cell.slice(0, VALUE_LENGTH))}…`] as const;
   });
   return Object.fromEntries(cells);
+}
+
+const NEW = { overwrite: false, allowEmpty: true, minRows: undefined, maxShrink: undefined };
+
+interface ExportWanted {
+  readonly format: string;
+  readonly fields?: readonly string[] | undefined;
+  /** Of the file; undefined: after the run. */
+  readonly file?: string | undefined;
+}
+
+/** Writes a run as a file into a folder, and never over something. @throws CliError exit 2 */
+export async function exportRun(run: RunReader, wanted: ExportWanted, out: string, context: Context) {
+  const { format, fields, file = `${run.id}.${format}` } = wanted;
+  const path = await pathIn(out, file);
+  const columns = fields && parseFields(fields.join(","));
+  const view = { ...chooseForm(format, path, false), fields: columns, excel: false, raw: false };
+  const pages = () => distinctPages(run);
+  const rendering = await renderingOf(pages, kindOf(run), view);
+  const writing = { output: path, stream: context.stdout, rendering, guard: NEW, name: `${run.id}-mcp` };
+  const written = await writePages(pages, writing, context);
+  return { path, rows: written.rows, sha256: written.file?.sha256 ?? "" };
+}
+
+/** @throws CliError exit 2 where the name leads out of the folder, or to something that is there */
+async function pathIn(folder: string, name: string): Promise<string> {
+  if (!/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$/.test(name))
+    throw usageError(
+      `"${echo(name)}" is no plain file name: it goes into the folder of --out and nowhere else`,
+      "letters, digits, dots, hyphens and underscores",
+    );
+  const path = join(await realpath(folder), name);
+  const there = await lstat(path).catch(() => undefined);
+  if (there !== undefined)
+    throw usageError(
+      `${name} ${there.isSymbolicLink() ? "is a link" : "exists"} in the folder of --out, and stays as it is`,
+      "give another name with file",
+      "file_exists",
+    );
+  return path;
 }

@@ -119,7 +119,7 @@ function addTool(name: ToolName, tool: Tool, { sdk, server, codec, world, work, 
   );
 }
 
-/** What a validator's words leave out: which argument is none of the tool's, and what a choice is from. @param schema of the tool's input */
+/** What a validator's words leave out: which argument is none of the tool's, and what a choice is from. */
 function argumentProblem(given: unknown, schema: JsonSchema): string | undefined {
   if (typeof given !== "object" || given === null) return undefined;
   const properties = schema.properties as Readonly<Record<string, JsonSchema>>;

@@ -65,7 +65,7 @@ export function companyOf(given: Partial<Readonly<Record<CompanyQuery["by"], str
   return { by, value };
 }
 
-/** The command by which a person buys the same, ready to be pasted into a shell: no more than this, and it asks on a terminal. */
+/** The command by which a person buys the same and no more, ready to be pasted into a shell. */
 export function personsCommand(
   target: Target,
   connection: string,

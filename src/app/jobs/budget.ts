@@ -16,7 +16,7 @@ import {
 import { echo } from "../../shared/contract/text.ts";
 import { failureOf } from "../failures.ts";
 
-/** What several purchases may spend together. It is counted in the journals of the runs: no process that ends forgets any of it. */
+/** What several purchases may spend together, counted in the journals of the runs. */
 export interface Budget {
   readonly cap: Credits;
   /** Epoch milliseconds: what was spent before is over. */
@@ -30,7 +30,7 @@ export interface BudgetUse {
 }
 
 /**
- * What a budget has spent and has left: charged, lost replies included, and what requests without a reply may still have cost.
+ * What a budget has spent and has left: charged, and what requests without a reply may have cost.
  * @param continues a run whose open requests are counted by whoever goes on with it
  */
 export async function budgetUse(
@@ -56,7 +56,7 @@ export interface Turn {
   readonly refusal: { readonly period: string; readonly hint: string };
 }
 
-/** Counts and buys in one turn: two at once could each find room for what only one may spend. @throws CliError exit 4 where it does not fit */
+/** Counts and buys in one turn: two at once could each find the same room. @throws CliError exit 4 where it does not fit */
 export async function withinBudget<T>(
   budget: Budget,
   turn: Turn,

@@ -50,7 +50,7 @@ export const isObjectNode = (node: AnyNode): node is ObjectNode => node.type ===
 
 const nameOf = ({ name }: MemberNode): string => (name.type === "String" ? name.value : name.name);
 
-/** The members of an object; one that is there twice is a problem, and so is one that nobody knows, unless `known` is left out. */
+/** The members of an object. One that is there twice is a problem, and one that is not among `known`. */
 export function membersOf(
   node: ObjectNode,
   what: string,

@@ -150,7 +150,7 @@ async function openLog(path: string) {
   }
 }
 
-/** Appends one line in one write (O_APPEND): lines of several processes never mix. After half a line a new one begins. */
+/** Appends a line in one write (O_APPEND): those of several processes never mix. After half a line a new one begins. */
 export async function appendLine(path: string, line: string): Promise<void> {
   const file = await openLog(path);
   try {
@@ -168,7 +168,7 @@ const NOTIFY_MS = 60_000;
 const SECRETS = new Set(["HEADCOUNT_API_KEY", "HEADCOUNT_MCP_TOKEN", "HEADCOUNT_CLICKHOUSE_PASSWORD", "PGPASSWORD"]);
 
 /**
- * Runs a shell command with a text on its stdin; what it prints goes to stderr. It gets the environment without secrets.
+ * Runs a shell command with a text on its stdin and without secrets; what it prints goes to stderr.
  * @returns what went wrong, in words
  */
 export function notified(
@@ -210,7 +210,7 @@ export function notified(
   });
 }
 
-/** A file that is younger than a span (milliseconds): the rule of `--if-older-than`. A date in the future counts as far as it is away. */
+/** A file that is younger than a span (milliseconds), which a date in the future may be too. */
 export async function freshness(
   file: string | undefined,
   span: number,

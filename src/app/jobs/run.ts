@@ -4,10 +4,7 @@ import { Writable } from "node:stream";
 import { stateDir } from "../../engine/connections/paths.ts";
 import { placeOf } from "../../engine/output/sinks/sink.ts";
 import { engineOf } from "../../engine/output/tables/target.ts";
-import type { Quote } from "../../engine/purchase/quote.ts";
-import { Disk } from "../../engine/runs/disk.ts";
 import { acquireLock, type Lock } from "../../engine/runs/lock.ts";
-import { RunStore } from "../../engine/runs/run-store.ts";
 import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
 import type { Credits } from "../../shared/contract/money.ts";
@@ -15,15 +12,15 @@ import { type CliError, EXIT, usageError } from "../../shared/errors.ts";
 import { buy, type PurchaseResult, quote } from "../buy/buy.ts";
 import { type Order, worldOf } from "../buy/order.ts";
 import { failureOf } from "../failures.ts";
+import { openRuns } from "../keep/store.ts";
 import { planRefresh, refresh } from "../own/refresh/bring.ts";
-import type { RefreshReceipt } from "../own/refresh/keep.ts";
 import type { RefreshOrder, RefreshPlan } from "../own/refresh/work.ts";
 import { type Connecting, inSession, type Session, type SessionEvents } from "../session.ts";
 import { monthlyBudget, withinBudget } from "./budget.ts";
 import type { Job, JobsFile } from "./file.ts";
 import { appendOutcome, type History, historyOf, jobsFolder, keyOf, lockOf, makeJobFolder } from "./history.ts";
 import { refreshOf, searchOf } from "./order.ts";
-import { type Ended, endedWith, freshness, leftAlone, type RunOutcome, tellOutcome } from "./outcome.ts";
+import { type Ended, endedWith, freshness, leftAlone, tellOutcome } from "./outcome.ts";
 
 /** What is said for all jobs, and holds where a job says nothing itself; the budget and `dryRun` hold for all. */
 export interface JobTerms extends Connecting {
@@ -34,6 +31,8 @@ export interface JobTerms extends Connecting {
   readonly log?: string | undefined;
   readonly notify?: string | undefined;
   readonly notifyFailure?: string | undefined;
+  /** Hears what a job did, before log and notice do. */
+  readonly say?: (done: Done, context: Context) => void;
   /** Who listens to the calls of a job. */
   readonly listen?: ((context: Context) => SessionEvents) | undefined;
 }
@@ -41,17 +40,12 @@ export interface JobTerms extends Connecting {
 /** What a job did. */
 export type Done =
   | { readonly kind: "search"; readonly order: Order; readonly purchase: PurchaseResult }
-  | { readonly kind: "refresh"; readonly receipt: RefreshReceipt };
+  | { readonly kind: "refresh"; readonly receipt: Awaited<ReturnType<typeof refresh>> };
 
 /** What a job would do, by the same functions and checks. */
 export type Quoted =
-  | { readonly kind: "search"; readonly order: Order; readonly quote: Quote }
+  | { readonly kind: "search"; readonly order: Order; readonly quote: PurchaseResult["quote"] }
   | { readonly kind: "refresh"; readonly order: RefreshOrder; readonly plan: RefreshPlan };
-
-export interface Ran {
-  readonly outcome: RunOutcome;
-  readonly failure: CliError | undefined;
-}
 
 /** One job, where it is and what it is told. */
 interface Work {
@@ -79,14 +73,8 @@ function contextOf({ name }: Job, { folder }: JobsFile, context: Context): Conte
   }) as Context;
 }
 
-/** Runs one job, and tells how it went. @param say hears what it did, before log and notice do */
-export async function runJob(
-  job: Job,
-  file: JobsFile,
-  terms: JobTerms,
-  outside: Context,
-  say: (done: Done, context: Context) => void,
-): Promise<Ran> {
+/** Runs one job, and tells how it went. */
+export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside: Context) {
   const key = keyOf(file, job.name);
   if (job.problem === undefined) await makeJobFolder(outside, key);
   const history = await historyOf(outside, key);
@@ -115,7 +103,7 @@ export async function runJob(
     });
     try {
       const done = await atService(work, (session) => purchase(work, session));
-      say(done, context);
+      terms.say?.(done, context);
       return endedOf(done);
     } catch (error) {
       throw inTheWay(failureOf(error));
@@ -187,7 +175,7 @@ async function atService<T>({ job, terms, context }: Work, work: (session: Sessi
   return await inSession(context, { ...terms, ...said }, terms.listen?.(context) ?? {}, work);
 }
 
-/** Whether the file may be replaced: the job wrote it last, or says that it may. @throws CliError exit 2 where somebody else wrote it */
+/** Whether the file may be replaced: the job wrote it last, or says so. @throws CliError exit 2 where another wrote it */
 async function mayReplace({ job, context, history }: Work): Promise<boolean> {
   const { output, values } = job;
   if (values.overwrite !== undefined) return values.overwrite;
@@ -217,7 +205,9 @@ const inTheWay = (failure: CliError): CliError =>
 
 /** Whether a run writes to an output; undefined where nothing tells any more. */
 async function writes(run: string, output: string, context: Context): Promise<boolean | undefined> {
-  const plan = await new RunStore(stateDir(context), new Disk()).readPlan(run).catch(() => undefined);
+  const plan = await openRuns(context)
+    .readPlan(run)
+    .catch(() => undefined);
   const to = plan?.output ?? (plan?.target.kind === "search" ? plan.target.list : undefined);
   if (to === undefined) return undefined;
   return to === output || to === (await placeOf(output).catch(() => output));
@@ -225,8 +215,7 @@ async function writes(run: string, output: string, context: Context): Promise<bo
 
 async function wrote(run: string, output: string, context: Context): Promise<boolean> {
   if ((await writes(run, output, context)) !== true) return false;
-  const { state } = await new RunStore(stateDir(context), new Disk()).open(run);
-  return state.done !== undefined;
+  return (await openRuns(context).open(run)).state.done !== undefined;
 }
 
 const isOf = async ({ name, output = "" }: Job, run: RunSpend, context: Context): Promise<boolean> =>

@@ -10,7 +10,7 @@ export interface Forgotten {
 }
 
 /**
- * Whoever was bought from this very version of the dataset, and forgotten, is in the segment still; of another version nobody knows.
+ * Whoever was bought from this version of the dataset, and forgotten, is in the segment still; of others nobody knows.
  * @param others people in the segment who are not owned
  */
 export function forgottenIn(

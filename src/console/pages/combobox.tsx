@@ -126,7 +126,7 @@ export function ListInput({ active, id, inputRef, isShown, length, press, text, 
 
 export type KeyAct = { readonly kind: "move"; readonly to: number } | { readonly kind: "choose" | "close" | "drop" };
 
-/** What a key does in the input: arrows go round the options, Enter takes one or the text, Backspace takes the last chip away. */
+/** What a key does in the input: arrows go round the options, Backspace takes the last chip away. */
 function keyAct(key: string, at: number, length: number, isEmpty: boolean): KeyAct | undefined {
   if (key === "ArrowDown") return { kind: "move", to: length === 0 ? -1 : (at + 1) % length };
   if (key === "ArrowUp") return { kind: "move", to: length === 0 ? -1 : (at <= 0 ? length : at) - 1 };

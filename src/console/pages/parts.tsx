@@ -184,7 +184,7 @@ interface TextProps extends Pick<PartialInputHTMLAttributes<HTMLInputElement>, "
   readonly label?: string;
 }
 
-/** Digits, or nothing at all. What is no number is refused with words: to drop its letters would make another number of it. */
+/** Digits, or nothing at all: to drop letters would make another number of it. */
 export const isWholeNumber = (text: string): boolean => /^\s*(\d{1,15}\s*)?$/.test(text);
 
 /** An input whose text is a signal. */

@@ -99,7 +99,7 @@ const BARS = 12;
 
 const BREAKDOWNS = BREAKDOWN_KEYS.map((each) => [each, labelOf(each)] as const);
 
-/** The values of one key inside the segment, as bars. Without the key itself, so that it shows what else there could be. */
+/** The values of one key inside the segment without that key: what else there could be. */
 function Breakdown() {
   const key = useSignal<FilterKey>("department");
   const asTable = useSignal(false);

@@ -53,7 +53,7 @@ export interface KeptData {
   readonly service: string;
 }
 
-/** Every run whose rows are people, and every library, with all that was bought taken in. @throws CliError where a run cannot be read */
+/** Every run and every library, with all that was bought taken in. @throws CliError where a run cannot be read */
 export async function keptOf(stateDir: string, store: RunStore): Promise<{ runs: KeptData[]; libraries: string[] }> {
   const runs: KeptData[] = [];
   const taken = new Set<string>();
@@ -108,8 +108,8 @@ async function* sightings({ runs, libraries }: Everything, store: RunStore): Asy
 }
 
 /**
- * Who is meant by a profile address, its last part, an id, an address of mail or a whole name that one person has, by every name that
- * anything kept tells. Of mail that nobody kept has, files may have rows.
+ * Who is meant by a profile address, its last part, an id, mail or a whole name, by every name that anything kept
+ * tells. Of mail that nobody kept has, files may have rows.
  * @throws CliError exit 2 where a word names several, exit 6 for a name that nobody has
  */
 export async function learn(word: string, everything: Everything, store: RunStore): Promise<PersonMatcher> {

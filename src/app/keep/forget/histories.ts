@@ -28,7 +28,7 @@ export async function historiesWith(person: PersonMatcher, context: Context): Pr
   return found;
 }
 
-/** Writes a job's history again: when it ran, how it ended and what it cost stay. @throws CliError exit 9 while the job runs */
+/** Writes a job's history again: when, how and for how much stay. @throws CliError exit 9 while the job runs */
 export async function forgetHistory(job: string, person: PersonMatcher, disk: Disk, context: Context): Promise<void> {
   const { now, sleep, interrupted: signal } = context;
   const lock = await acquireLock(lockOf(context, job), { now, sleep, signal, what: `job ${job}` });

@@ -17,7 +17,6 @@ import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import type { PersonMatcher } from "../../../shared/person.ts";
 import type { Page } from "../../../shared/rows/page.ts";
-import { nowhere } from "../../buy/order.ts";
 import { registerOf } from "../store.ts";
 import { REPLACING, writePages } from "../write-pages.ts";
 import type { RunFound } from "./find.ts";
@@ -26,8 +25,8 @@ import type { RunFound } from "./find.ts";
 export interface OutputFound {
   readonly path: string;
   /**
-   * `again`: it is as headcount wrote it, and is written again from the run. `cut`: its rows of the person are taken out. `deleted`: rows
-   * of a table. `left`: somebody has to look.
+   * `again`: as headcount wrote it, and written again from its run. `cut`: the person's rows are taken out.
+   * `deleted`: rows of a table. `left`: somebody has to look.
    */
   readonly how: "again" | "cut" | "deleted" | "left";
   readonly run: string | undefined;
@@ -160,7 +159,7 @@ const rowsIn = async (path: string, person: PersonMatcher): Promise<number | und
 const draftOf = ({ id, output }: Plan): string =>
   join(dirname(output ?? ""), `.${basename(output ?? "")}.${id}.forget`);
 
-/** Writes the output of a run again beside its name, as it was asked for. @returns what takes its place with {@link replaceOutput} */
+/** Writes the output of a run again beside its name, where {@link replaceOutput} takes it from. */
 export async function writeAgain(plan: Plan, store: RunStore, context: Context): Promise<Written | undefined> {
   const run = await store.open(plan.id);
   const pages = (): AsyncIterable<Page> => distinctPages(run);
@@ -169,7 +168,13 @@ export async function writeAgain(plan: Plan, store: RunStore, context: Context):
   const fields = template?.fields ?? plan.view.fields ?? undefined;
   const { excel, raw } = plan.view;
   const rendering = { ...form, kind: kindOf(run), fields, excel, raw, template, table: undefined };
-  const writing = { output: draftOf(plan), stream: nowhere(), rendering, guard: REPLACING, name: `${plan.id}-forget` };
+  const writing = {
+    output: draftOf(plan),
+    stream: context.stdout,
+    rendering,
+    guard: REPLACING,
+    name: `${plan.id}-forget`,
+  };
   const { file } = await writePages(pages, writing, context);
   return file === undefined ? undefined : { ...writtenAs(file, form), file: plan.output ?? "" };
 }

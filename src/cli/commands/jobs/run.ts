@@ -118,9 +118,8 @@ const termsOf = (options: RunOptions): JobTerms => ({
 });
 
 async function run(job: Job, file: JobsFile, options: RunOptions, context: Context): Promise<Ran> {
-  const { outcome, failure } = await runJob(job, file, termsOf(options), context, (done, inner) =>
-    printDone(done, job, inner),
-  );
+  const terms: JobTerms = { ...termsOf(options), say: (done, inner) => printDone(done, job, inner) };
+  const { outcome, failure } = await runJob(job, file, terms, context);
   return { document: outcome, failure };
 }
 
