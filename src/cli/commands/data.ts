@@ -73,9 +73,9 @@ async function show(options: GlobalOptions, context: Context): Promise<void> {
   const printer = new Printer(context, options);
   const policy = keptRuns(context) ?? null;
   if (printer.json) {
-    return printer.document<"data show">({
+    return printer.document({
       retention: { runs: policy },
-      kept: documentsOf(KEPT_COLUMNS, kept) as never,
+      kept: documentsOf(KEPT_COLUMNS, kept),
     });
   }
   await printList(KEPT_COLUMNS, kept, printer, "nothing is kept yet");

@@ -86,11 +86,11 @@ async function spend(options: SpendOptions, context: Context): Promise<void> {
     return printer.text(csvDocument([...KEYS[options.by], "profiles", ...AMOUNTS], rows));
   }
   const named = (of: readonly string[]) => Object.fromEntries(KEYS[options.by].map((key, index) => [key, of[index]]));
-  printer.document<"spend">({
+  printer.document({
     since: new Date(since).toISOString(),
     by: options.by,
     key_mode: options.test === true ? "test" : "live",
-    groups: groups.map(({ of, sums }) => ({ ...named(of), ...numbers(sums) })) as never,
+    groups: groups.map(({ of, sums }) => ({ ...named(of), ...numbers(sums) })),
     total: numbers(total),
     damaged,
   });

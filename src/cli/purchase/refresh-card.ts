@@ -39,11 +39,11 @@ function entriesOf(plan: RefreshPlan, { terms }: RefreshOrder): [string, string]
 
 /** `--dry-run`. */
 export async function printPlan(plan: RefreshPlan, order: RefreshOrder, printer: Printer): Promise<void> {
-  if (printer.json) printer.document<"refresh">(planJson(plan, order) as never);
+  if (printer.json) printer.document<"refresh">(planJson(plan, order));
   else await printer.card(entriesOf(plan, order), 2);
 }
 
-export function planJson(plan: RefreshPlan, { terms }: RefreshOrder): Record<string, unknown> {
+export function planJson(plan: RefreshPlan, { terms }: RefreshOrder) {
   return {
     count: plan.total,
     owned: plan.owned,

@@ -23,7 +23,7 @@ export async function printList<Row>(
   printer: Printer,
   none: string,
 ): Promise<void> {
-  if (printer.json) return printer.document(documentsOf(columns, rows) as never);
+  if (printer.json) return printer.document(documentsOf(columns, rows));
   if (!printer.terminal) return printer.text(csvOf(columns, rows));
   if (rows.length === 0) return printer.note(none);
   const shown = columns.filter(({ title }) => title !== undefined);

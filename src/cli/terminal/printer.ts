@@ -75,8 +75,8 @@ export class Printer {
     this.#paper.stdout.write(text);
   }
 
-  /** One line in a pipe, indented and harmless on a terminal. */
-  document<Path extends keyof Documents = never>(value: Documents[Path]): void {
+  /** One line in a pipe, indented and harmless on a terminal. Without a path tests alone hold it against its schema. */
+  document<Path extends keyof Documents = never>(value: [Path] extends [never] ? object : Documents[Path]): void {
     this.text(this.terminal ? `${harmlessJson(JSON.stringify(value, undefined, 2))}\n` : `${JSON.stringify(value)}\n`);
   }
 

@@ -39,14 +39,8 @@ function notJson(text: string, error: unknown): string {
   return `the body is not valid JSON${position ? ` (at character ${position[1]})` : ""}`;
 }
 
-const QUOTE = 34;
-const COMMA = 44;
-const MINUS = 45;
-const OPEN_ARRAY = 91;
-const BACKSLASH = 92;
-const CLOSE_ARRAY = 93;
-const OPEN_OBJECT = 123;
-const CLOSE_OBJECT = 125;
+// A string (its end is missing where the group is empty), a number, and what opens, closes and parts.
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*("?)|-?\d[\d.eE+-]*|[[\]{},]/gs;
 
 /** One pass over the tokens for what JSON.parse lets through; on text that is no JSON it may answer anything but must end. */
 function scan(text: string): string | undefined {
@@ -57,45 +51,37 @@ function scan(text: string): string | undefined {
   let keys: Set<string> | null = null;
   let expectKey = false;
   let seen = 0;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) {
-      const end = endOfString(text, at);
-      if (end < 0) return "the body is not valid JSON (a string does not end)";
-      const content = stringContent(text, at, end);
+  for (const [token, end] of text.matchAll(TOKEN)) {
+    const first = token[0];
+    if (first === '"') {
+      if (end === "") return "the body is not valid JSON (a string does not end)";
+      const content = stringContent(token);
       if (typeof content !== "string") return content.problem;
-      if (expectKey && keys) {
-        if (keys.has(content)) return `duplicate key in the body: ${echo(content)}; send each key once`;
-        keys.add(content);
-        if (++seen > MAX_KEYS) return `the body holds more than ${MAX_KEYS} keys`;
-        path[path.length - 1] = content;
-        expectKey = false;
-      }
-      at = end;
-    } else if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
-      keys = code === OPEN_OBJECT ? new Set() : null;
+      if (!expectKey || keys === null) continue;
+      if (keys.has(content)) return `duplicate key in the body: ${echo(content)}; send each key once`;
+      keys.add(content);
+      if (++seen > MAX_KEYS) return `the body holds more than ${MAX_KEYS} keys`;
+      path[path.length - 1] = content;
+      expectKey = false;
+    } else if (first === "{" || first === "[") {
+      expectKey = first === "{";
+      keys = expectKey ? new Set() : null;
       open.push(keys);
-      path.push(keys === null ? 0 : "");
+      path.push(expectKey ? "" : 0);
       if (open.length > MAX_DEPTH) return `the body is nested more than ${MAX_DEPTH} levels deep`;
-      expectKey = code === OPEN_OBJECT;
-    } else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) {
+    } else if (first === "}" || first === "]") {
       open.pop();
       path.pop();
       keys = open[open.length - 1] ?? null;
       expectKey = false;
-    } else if (code === COMMA) {
+    } else if (first === ",") {
       expectKey = keys !== null;
       const last = path[path.length - 1];
       if (typeof last === "number") path[path.length - 1] = last + 1;
-    } else if (code === MINUS || (code >= 48 && code <= 57)) {
-      const end = endOfNumber(text, at);
-      const value = Number(text.slice(at, end));
-      // NaN is no JSON: JSON.parse will say so.
-      if (!Number.isNaN(value) && Math.abs(value) > Number.MAX_SAFE_INTEGER) {
-        const bound = `the largest is ${Number.MAX_SAFE_INTEGER}`;
-        return `${placeOf(path)}the number ${echo(text.slice(at, end))} is out of range: ${bound}`;
-      }
-      at = end - 1;
+    } else if (Math.abs(Number(token)) > Number.MAX_SAFE_INTEGER) {
+      // What is no number is NaN here, and JSON.parse says so.
+      const bound = `the largest is ${Number.MAX_SAFE_INTEGER}`;
+      return `${placeOf(path)}the number ${echo(token)} is out of range: ${bound}`;
     }
   }
   return undefined;
@@ -109,39 +95,17 @@ function placeOf(path: readonly (string | number)[]): string {
   return text === "" ? "" : `${echo(text)}: `;
 }
 
-/** Index of the closing quote, or -1. */
-function endOfString(text: string, start: number): number {
-  for (let at = start + 1; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === BACKSLASH) at++;
-    else if (code === QUOTE) return at;
-  }
-  return -1;
-}
-
-function stringContent(text: string, start: number, end: number): string | { readonly problem: string } {
-  const raw = text.slice(start + 1, end);
+/** @param token with its quotes */
+function stringContent(token: string): string | { readonly problem: string } {
   // Without an escape there can be neither: the bytes are valid UTF-8 and JSON.parse refuses raw control characters.
-  if (!raw.includes("\\")) return raw;
+  if (!token.includes("\\")) return token.slice(1, -1);
   let content: string;
   try {
-    content = JSON.parse(text.slice(start, end + 1)) as string;
+    content = JSON.parse(token) as string;
   } catch {
     return { problem: "the body is not valid JSON (a string holds an escape that is none)" };
   }
   if (content.includes("\0")) return { problem: "the body holds a NUL character (\\u0000)" };
   if (!content.isWellFormed()) return { problem: "the body holds a lone surrogate (half of a UTF-16 pair)" };
   return content;
-}
-
-function endOfNumber(text: string, start: number): number {
-  let at = start + 1;
-  while (at < text.length) {
-    const code = text.charCodeAt(at);
-    // Digits, ".", "+", "-", "e", "E".
-    const part = (code >= 48 && code <= 57) || code === 46 || code === 43 || code === 45 || code === 101 || code === 69;
-    if (!part) break;
-    at++;
-  }
-  return at;
 }

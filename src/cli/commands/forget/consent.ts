@@ -1,6 +1,7 @@
 import { type Context, canPrompt } from "../../../shared/context.ts";
 import { declined, usageError } from "../../../shared/errors.ts";
 import { sameCommand } from "../../arguments/export-options.ts";
+import type { Documents } from "../../schemas/all.ts";
 import type { Printer } from "../../terminal/printer.ts";
 
 /** Shows what would be deleted, and asks. @throws CliError exit 2 where nobody can be asked, exit 10 where the answer is no */
@@ -15,11 +16,10 @@ export async function agreeToForget(lines: readonly string[], printer: Printer, 
 
 /** What was deleted, or would be: a line each, or one document. */
 export function reportForgotten(
-  verb: "forgot" | "would_forget",
+  document: Documents["forget"] | Documents["service forget"],
   lines: readonly string[],
-  document: Readonly<Record<string, unknown>>,
   printer: Printer,
 ): void {
-  if (printer.json) printer.document<"forget">({ [verb]: document } as never);
+  if (printer.json) printer.document<"forget" | "service forget">(document);
   else printer.text(lines.map((line) => `${line}\n`).join(""));
 }

@@ -234,5 +234,6 @@ function report(found: Found, verb: "forgot" | "would_forget", printer: Printer)
     histories: histories.map(({ job, lines }) => ({ job, lines })),
     mentions: mentions.map(({ path, lines }) => ({ path, lines })),
   };
-  reportForgotten(verb, linesOf(found), document, printer);
+  const told = verb === "forgot" ? { forgot: document } : { would_forget: document };
+  reportForgotten(told, linesOf(found), printer);
 }

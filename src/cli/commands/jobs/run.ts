@@ -45,7 +45,7 @@ export async function runJobs(
   const printer = new Printer(context, options);
   await enterOwn("jobs", file.path, context);
   const chosen = names.length > 0 ? await jobsNamed(file, names) : await dueJobs(file, printer, context);
-  const documents: unknown[] = [];
+  const documents: object[] = [];
   const failures: Failed[] = [];
   for (const job of chosen) {
     if (context.interrupted.aborted) break;
@@ -58,7 +58,7 @@ export async function runJobs(
     // The only one is told by what is thrown, and with --json each by its document.
     if (chosen.length > 1 && !printer.json) sayFailure(job.name, failure, printer);
   }
-  if (printer.json) printer.document<"jobs run">(documents as never);
+  if (printer.json) printer.document(documents);
   if (options.dryRun !== true && !context.interrupted.aborted) await applyRetention(context, printer);
   if (failures.length === 0) context.interrupted.throwIfAborted();
   else throw failureAll(failures, chosen.length, chosen.length - documents.length);
@@ -108,7 +108,7 @@ async function dueJobs(file: JobsFile, printer: Printer, context: Context): Prom
 }
 
 interface Ran {
-  readonly document: unknown;
+  readonly document: object;
   readonly failure: CliError | undefined;
 }
 

@@ -141,11 +141,16 @@ async function agree(runs: readonly RunSummary[], context: Context): Promise<voi
   throw declined("nothing was removed");
 }
 
-function report(verb: string, runs: readonly RunSummary[], options: GlobalOptions, context: Context): void {
+function report(
+  verb: "removed" | "would remove",
+  runs: readonly RunSummary[],
+  options: GlobalOptions,
+  context: Context,
+): void {
   const printer = new Printer(context, options);
   const ids = runs.map(({ id }) => id);
   if (printer.json) {
-    printer.document<"runs prune">({ [verb.replaceAll(" ", "_")]: ids } as never);
+    printer.document<"runs prune">(verb === "removed" ? { removed: ids } : { would_remove: ids });
     return;
   }
   printer.text(ids.map((id) => `${id}\n`).join(""));

@@ -15,6 +15,7 @@ import { counted, grouped } from "../../../shared/contract/text.ts";
 import { ago, timeText } from "../../../shared/numbers.ts";
 import { csvDocument } from "../../../shared/rows/csv.ts";
 import { type Command, type GlobalOptions, sinceMs } from "../../options.ts";
+import type { Documents } from "../../schemas/all.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { register as registerResume } from "../resume.ts";
 import { register as registerExport } from "./export.ts";
@@ -218,9 +219,9 @@ async function show(name: string, options: GlobalOptions, context: Context): Pro
     dataset_version: plan.dataset_version,
     fields: plan.view.fields,
     bytes: await store.size(id),
-    receipt: (await store.receipt(id)) ?? null,
+    receipt: ((await store.receipt(id)) ?? null) as Documents["runs show"]["receipt"],
   };
-  if (printer.json) return printer.document<"runs show">(document as never);
+  if (printer.json) return printer.document<"runs show">(document);
   if (!printer.terminal) {
     const { receipt: _, ...facts } = document;
     return printer.leaves(facts);

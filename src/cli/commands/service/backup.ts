@@ -42,7 +42,7 @@ async function run(to: string, options: FolderOptions, context: Context): Promis
     ]);
     const ledger = elsewhere ? undefined : ledgerFile(dir, store);
     const manifest = await backUp({ dir, ledger, to: target, now: context.now });
-    if (printer.json) printer.document<"service backup">(told(manifest, { backup: target }) as never);
+    if (printer.json) printer.document<"service backup">({ backup: target, ...told(manifest) });
     else printer.lines(linesOf(manifest));
     if (elsewhere)
       printer.say(
@@ -54,8 +54,7 @@ async function run(to: string, options: FolderOptions, context: Context): Promis
   }
 }
 
-const told = ({ dataset, files, head, made_at }: Manifest, more: Readonly<Record<string, string>>) => ({
-  ...more,
+const told = ({ dataset, files, head, made_at }: Manifest) => ({
   made_at,
   head,
   dataset,
@@ -166,7 +165,7 @@ async function restoreFrom(from: string, options: RestoreOptions, context: Conte
     const { restoreBackup: restore } = await import("../../../service/admin/backup.ts");
     const source = resolve(context.cwd, from);
     const manifest = await restore({ from: source, dir, now: context.now, actor: actor(context) });
-    if (printer.json) printer.document<"service restore">(told(manifest, { data: dir }) as never);
+    if (printer.json) printer.document<"service restore">({ data: dir, ...told(manifest) });
     else printer.lines(linesOf(manifest));
     printer.note(`restored and verified; headcount serve --data ${shellWord(options.data ?? dir)} serves it`);
     printer.say(

@@ -151,16 +151,14 @@ function print(
   printer: Printer,
 ): void {
   if (printer.json) {
-    const [free, kept, used] = [balance, held, usedToday].map(creditsToNumber);
-    const done = repeated === undefined ? {} : { repeated };
-    printer.document<"service credits add">({
+    printer.document<"service credits show" | "service credits add">({
       account,
       mode,
-      balance: free,
-      held: kept,
-      used_today: used,
-      ...done,
-    } as never);
+      balance: creditsToNumber(balance),
+      held: creditsToNumber(held),
+      used_today: creditsToNumber(usedToday),
+      ...(repeated !== undefined && { repeated }),
+    });
   } else {
     const amount = printer.terminal ? formatCreditsGrouped : formatCredits;
     printer.lines([
@@ -255,7 +253,7 @@ function printPlan(plan: AccountPlan, { account }: AccountOptions, printer: Prin
       per_minute: plan.perMinute,
       per_day: plan.perDay,
       small_counts: plan.smallCounts,
-      costs: costs as never,
+      costs: costs as Record<CostedCall, number>,
     });
   } else {
     const calls = printer.terminal ? grouped : String;

@@ -122,7 +122,8 @@ function report(found: InFolder, verb: "forgot" | "would_forget", printer: Print
   const { exports, filters, records, replies, test } = found;
   const named = filters.map(({ accountId, id, kind }) => ({ kind, account: accountId, id }));
   const document = { records, test_records: test, replies, exports, filters: named };
-  reportForgotten(verb, linesOf(found), document, printer);
+  const told = verb === "forgot" ? { forgot: document } : { would_forget: document };
+  reportForgotten(told, linesOf(found), printer);
 }
 
 interface ServersOptions {
@@ -238,7 +239,7 @@ async function show(options: FolderOptions, context: Context): Promise<void> {
   } finally {
     await kept.close();
   }
-  if (printer.json) return printer.document<"service data">({ kept: documentsOf(KEPT_COLUMNS, found) as never });
+  if (printer.json) return printer.document({ kept: documentsOf(KEPT_COLUMNS, found) });
   await printList(KEPT_COLUMNS, found, printer, "nothing is kept in this folder yet");
   const { bytes } = await filesAt(dir);
   if (printer.terminal) printer.note(`${grouped(found.length)} kinds, ${bytesText(bytes)} in ${dir}`);

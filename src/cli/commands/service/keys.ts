@@ -7,6 +7,7 @@ import { echo, spanMs } from "../../../shared/contract/text.ts";
 import { CliError, systemFailure, usageError } from "../../../shared/errors.ts";
 import { ago } from "../../../shared/numbers.ts";
 import type { Command } from "../../options.ts";
+import type { Documents } from "../../schemas/all.ts";
 import { creditsColumn, iso, type Listed, printList, timeColumn } from "../../terminal/list.ts";
 import type { Printer } from "../../terminal/printer.ts";
 import { type AccountOptions, addAccountOptions, atDesk, type Desk, nameOf, placeFlags } from "./folder.ts";
@@ -89,9 +90,14 @@ async function create({ context, options, printer, store }: Desk<CreateOptions>)
   if (!printer.json) printer.note(`Key ${id} (${mode}). It is shown this once: keep it now.`);
 }
 
-async function show({ id, key }: MadeKey, document: object, printer: Printer, context: Context): Promise<void> {
+async function show(
+  { id, key }: MadeKey,
+  document: Documents["service keys create" | "service keys rotate"],
+  printer: Printer,
+  context: Context,
+): Promise<void> {
   try {
-    if (printer.json) printer.document<"service keys create">(document as never);
+    if (printer.json) printer.document<"service keys create" | "service keys rotate">(document);
     else printer.text(`${key}\n`);
     await written(context.stdout);
   } catch (error) {
@@ -104,7 +110,7 @@ async function rotate({ context, options, printer, store }: Desk<RotateOptions>,
   const old = await requireKey(store, id, options);
   const { rotateKey } = await import("../../../service/admin/keys.ts");
   const told = async (made: MadeKey, ends: number): Promise<void> => {
-    await show(made, { ...made, rotated_from: id, old_expires_at: iso(ends) }, printer, context);
+    await show(made, { ...made, rotated_from: id, old_expires_at: new Date(ends).toISOString() }, printer, context);
     const follows = `Key ${made.id} (${old.mode}) follows ${id}, which works until ${iso(ends)}.`;
     if (!printer.json) printer.note(`${follows} It is shown this once: keep it now.`);
   };
