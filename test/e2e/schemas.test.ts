@@ -7,7 +7,7 @@ import type { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildProgram } from "../../src/cli/program.ts";
 import { pathOf } from "../../src/cli/reading.ts";
-import { DESCRIBED, describedPath, schemaOf } from "../../src/cli/schemas/all.ts";
+import { DESCRIBED, describedPath, LINES, schemaOf } from "../../src/cli/schemas/all.ts";
 import type { JsonSchema } from "../../src/shared/schema/build.ts";
 import { testContext } from "../support/client.ts";
 import { ConsoleClient } from "../support/console.ts";
@@ -27,8 +27,9 @@ const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true });
 formats.default(ajv);
 /** What a document may be, by the titles of the schema's variants. */
 const variants = new Map<string, Map<string, ReturnType<typeof ajv.compile>>>();
-for (const [path, { document }] of DESCRIBED) {
-  const parts = (document.anyOf ?? [document]) as readonly JsonSchema[];
+for (const [path, document] of DESCRIBED) {
+  const { anyOf } = document as JsonSchema;
+  const parts = (anyOf ?? [document]) as readonly JsonSchema[];
   variants.set(path, new Map(parts.map((part, index) => [String(part.title ?? index), ajv.compile(part)])));
 }
 const errors = ajv.compile(schemaOf("errors") ?? false);
@@ -200,7 +201,7 @@ describe("what the built program prints with --json fits its schema", () => {
     const file = ["--file", "jobs.jsonc"];
     await run("jobs run", ...file, "--dry-run");
     await run("jobs run", "legal", ...file, "--log", "log.ndjson");
-    const line = ajv.compile(DESCRIBED.get("jobs run")?.line ?? false);
+    const line = ajv.compile(LINES["jobs run"] ?? false);
     expect(line(JSON.parse(u.read("log.ndjson"))), ajv.errorsText(line.errors)).toBe(true);
     for (const what of ["status", "list"]) await run(`jobs ${what}`, ...file);
     await run("jobs check", "jobs.jsonc");
@@ -313,7 +314,7 @@ describe("what the built program prints with --json fits its schema", () => {
         .filter((word) => !word.startsWith("-"))
         .slice(0, argv[0] === "owned" ? 2 : 1)
         .join(" ");
-      const fits = ajv.compile(DESCRIBED.get(path)?.line ?? false);
+      const fits = ajv.compile(LINES[path] ?? false);
       const lines = stdout.trim().split("\n");
       expect(lines.length).toBeGreaterThan(1);
       for (const line of lines) expect(fits(JSON.parse(line)), ajv.errorsText(fits.errors)).toBe(true);

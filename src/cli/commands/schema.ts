@@ -3,7 +3,7 @@ import { nearest } from "../../shared/contract/suggest.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import type { Command, GlobalOptions } from "../options.ts";
-import { DESCRIBED, describedPath, schemaOf } from "../schemas/all.ts";
+import { DESCRIBED, describedPath, LINES, schemaOf } from "../schemas/all.ts";
 import { Printer } from "../terminal/printer.ts";
 
 interface SchemaOptions extends GlobalOptions {
@@ -47,7 +47,7 @@ async function printSchema(words: readonly string[], options: SchemaOptions, con
 }
 
 async function printAll(printer: Printer): Promise<void> {
-  const all = [...DESCRIBED].map(([command, { line }]) => ({ command, lines: line !== undefined }));
+  const all = [...DESCRIBED.keys()].map((command) => ({ command, lines: command in LINES }));
   if (printer.json) return printer.document<"schema">(all);
   await printer.rows(
     [

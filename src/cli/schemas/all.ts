@@ -26,7 +26,7 @@ import {
   titled,
   wholeNumberShape,
 } from "../../shared/schema/build.ts";
-import { quoteShape, receipt, refreshed, skipped, writtenShape } from "../../shared/schema/purchase.ts";
+import { outcome, quoteShape, receipt, refreshed, skipped, writtenShape } from "../../shared/schema/purchase.ts";
 import { company, filters, person, segments } from "../../shared/schema/rows.ts";
 import { KEEPING } from "./keeping.ts";
 import { SERVING } from "./serving.ts";
@@ -35,93 +35,87 @@ const part = object({ value: text, count: wholeNumberShape });
 const priced = { unit_cost: maybe(creditsShape), max_cost: maybe(creditsShape) };
 const origin = one("live", "test");
 
-const count = {
-  document: some(
-    titled(
-      "one segment",
-      object({
-        count: wholeNumberShape,
-        cached: said(maybe(flag), "whether it is from the service's cache"),
-        as_of: said(maybe(text), "when it was counted, as the service says it"),
-        filters: segments,
-        ...priced,
-        credits_remaining: maybe(creditsShape),
-      }),
-    ),
-    titled(
-      "--by KEY",
-      object({
-        count: wholeNumberShape,
-        by: text,
-        parts: said(list(part), "the largest first"),
-        unexplained: said(integer, "of the whole, what the parts do not hold; negative where they overlap"),
-        others: said(maybe(wholeNumberShape), "people of values that are not among the parts"),
-        missing: said(maybe(wholeNumberShape), "people with no value"),
-        filters,
-      }),
-    ),
-    titled(
-      "--by KEY,KEY",
-      object({
-        count: wholeNumberShape,
-        by: list(text, { minItems: 2, maxItems: 2 }),
-        columns: list(part),
-        rows: list(
-          object({
-            value: text,
-            count: wholeNumberShape,
-            cells: said(list(wholeNumberShape), "in the order of the columns"),
-          }),
-        ),
-        filters,
-      }),
-    ),
-    titled(
-      "--history",
-      object({
-        service: text,
-        filters,
-        history: list(object({ at: time, count: wholeNumberShape, dataset_version: maybe(text) })),
-      }),
-    ),
-    titled("several segments", list(object({ segment: text, count: wholeNumberShape, filters, ...priced }))),
-    titled("--owned", object({ count: wholeNumberShape, owned: always(true), filters })),
-    titled("--owned, several segments", list(object({ segment: text, count: wholeNumberShape, filters }))),
-  ),
-};
-
-const account = {
-  document: object({
-    connection: text,
-    base_url: text,
-    account: object({ id: maybe(text), name: maybe(text) }),
-    key: object({ mode: maybe(origin), prefix: maybe(text), source: text }),
-    plan: maybe(text),
-    credits: object({ remaining: maybe(creditsShape), held: maybe(creditsShape), used_today: maybe(creditsShape) }),
-    rate_limits: object({ per_minute: maybe(wholeNumberShape), per_day: maybe(wholeNumberShape) }),
-    costs: object(each(maybe(creditsShape), "person_search", "company_enrich", "company_employees")),
-    limits: object({ per_page_max: maybe(wholeNumberShape), max_depth: maybe(wholeNumberShape) }),
-    dataset: object({ version: maybe(text), people: maybe(wholeNumberShape), companies: maybe(wholeNumberShape) }),
-  }),
-};
-
-const whoami = {
-  document: object({
-    connection: text,
-    base_url: text,
-    told: said(flag, "whether the service tells a key about itself; where not, what is null is not known"),
-    key: object({
-      ...each(maybe(text), "id", "name", "prefix"),
-      mode: maybe(origin),
-      source: text,
-      scopes: said(maybe(list(text)), "calls that it may make; null: all"),
-      ...each(maybe(text), "created_at", "expires_at", "last_used_at"),
+const count = some(
+  titled(
+    "one segment",
+    object({
+      count: wholeNumberShape,
+      cached: said(maybe(flag), "whether it is from the service's cache"),
+      as_of: said(maybe(text), "when it was counted, as the service says it"),
+      filters: segments,
+      ...priced,
+      credits_remaining: maybe(creditsShape),
     }),
-    account: object({ id: maybe(text), name: maybe(text) }),
-    cap: object(each(maybe(creditsShape), "max_credits", "spent", "held", "left")),
-    credits: object({ remaining: maybe(creditsShape), held: maybe(creditsShape) }),
+  ),
+  titled(
+    "--by KEY",
+    object({
+      count: wholeNumberShape,
+      by: text,
+      parts: said(list(part), "the largest first"),
+      unexplained: said(integer, "of the whole, what the parts do not hold; negative where they overlap"),
+      others: said(maybe(wholeNumberShape), "people of values that are not among the parts"),
+      missing: said(maybe(wholeNumberShape), "people with no value"),
+      filters,
+    }),
+  ),
+  titled(
+    "--by KEY,KEY",
+    object({
+      count: wholeNumberShape,
+      by: list(text, { minItems: 2, maxItems: 2 }),
+      columns: list(part),
+      rows: list(
+        object({
+          value: text,
+          count: wholeNumberShape,
+          cells: said(list(wholeNumberShape), "in the order of the columns"),
+        }),
+      ),
+      filters,
+    }),
+  ),
+  titled(
+    "--history",
+    object({
+      service: text,
+      filters,
+      history: list(object({ at: time, count: wholeNumberShape, dataset_version: maybe(text) })),
+    }),
+  ),
+  titled("several segments", list(object({ segment: text, count: wholeNumberShape, filters, ...priced }))),
+  titled("--owned", object({ count: wholeNumberShape, owned: always(true), filters })),
+  titled("--owned, several segments", list(object({ segment: text, count: wholeNumberShape, filters }))),
+);
+
+const account = object({
+  connection: text,
+  base_url: text,
+  account: object({ id: maybe(text), name: maybe(text) }),
+  key: object({ mode: maybe(origin), prefix: maybe(text), source: text }),
+  plan: maybe(text),
+  credits: object({ remaining: maybe(creditsShape), held: maybe(creditsShape), used_today: maybe(creditsShape) }),
+  rate_limits: object({ per_minute: maybe(wholeNumberShape), per_day: maybe(wholeNumberShape) }),
+  costs: object(each(maybe(creditsShape), "person_search", "company_enrich", "company_employees")),
+  limits: object({ per_page_max: maybe(wholeNumberShape), max_depth: maybe(wholeNumberShape) }),
+  dataset: object({ version: maybe(text), people: maybe(wholeNumberShape), companies: maybe(wholeNumberShape) }),
+});
+
+const whoami = object({
+  connection: text,
+  base_url: text,
+  told: said(flag, "whether the service tells a key about itself; where not, what is null is not known"),
+  key: object({
+    ...each(maybe(text), "id", "name", "prefix"),
+    mode: maybe(origin),
+    source: text,
+    scopes: said(maybe(list(text)), "calls that it may make; null: all"),
+    ...each(maybe(text), "created_at", "expires_at", "last_used_at"),
   }),
-};
+  account: object({ id: maybe(text), name: maybe(text) }),
+  cap: object(each(maybe(creditsShape), "max_credits", "spent", "held", "left")),
+  credits: object({ remaining: maybe(creditsShape), held: maybe(creditsShape) }),
+});
 
 const key = object({
   ...each(text, "key", "flag", "match", "value", "field", "description"),
@@ -129,24 +123,22 @@ const key = object({
   values: said(list(text), "the only departments there are, or the usual seniority levels; else empty"),
 });
 
-const filterKeys = {
-  document: some(
-    titled("all keys", object({ filters: list(key) })),
-    titled("one key", key),
-    titled(
-      "--prefix, --top",
-      object({
-        key: text,
-        prefix: maybe(text),
-        from: one("service", "owned"),
-        values: list(part),
-        others: maybe(wholeNumberShape),
-        missing: maybe(wholeNumberShape),
-      }),
-    ),
-    titled("--schema: a JSON Schema of filter files", aSchema),
+const filterKeys = some(
+  titled("all keys", object({ filters: list(key) })),
+  titled("one key", key),
+  titled(
+    "--prefix, --top",
+    object({
+      key: text,
+      prefix: maybe(text),
+      from: one("service", "owned"),
+      values: list(part),
+      others: maybe(wholeNumberShape),
+      missing: maybe(wholeNumberShape),
+    }),
   ),
-};
+  titled("--schema: a JSON Schema of filter files", aSchema),
+);
 
 const check = object({
   name: text,
@@ -168,85 +160,71 @@ const connection = object({
 
 const LOOKING = {
   account,
-  "connections list": {
-    document: object({
-      connections: list(connection),
-      environment: object({
-        HEADCOUNT_API_KEY: said(flag, "whether it is set"),
-        HEADCOUNT_BASE_URL: maybe(text),
-        HEADCOUNT_CONNECTION: maybe(text),
-      }),
+  "connections list": object({
+    connections: list(connection),
+    environment: object({
+      HEADCOUNT_API_KEY: said(flag, "whether it is set"),
+      HEADCOUNT_BASE_URL: maybe(text),
+      HEADCOUNT_CONNECTION: maybe(text),
     }),
-  },
-  "connections remove": { document: object({ removed: text, key_removed: flag }) },
-  "connections set": {
-    document: object({ connection: text, paging: maybe(text), per_page_max: maybe(wholeNumberShape) }),
-  },
-  "connections use": { document: object({ default: text }) },
+  }),
+  "connections remove": object({ removed: text, key_removed: flag }),
+  "connections set": object({ connection: text, paging: maybe(text), per_page_max: maybe(wholeNumberShape) }),
+  "connections use": object({ default: text }),
   count,
-  doctor: { document: object({ ok: flag, checks: list(check) }) },
+  doctor: object({ ok: flag, checks: list(check) }),
   filters: filterKeys,
-  login: {
-    document: object({
-      connection: text,
-      base_url: text,
-      account_id: maybe(text),
-      key_store: one("keychain", "file"),
-      default: flag,
-    }),
-  },
-  logout: { document: object({ connection: text, removed: flag }) },
-  schema: {
-    document: some(
-      titled("without a command", list(object({ command: text, lines: said(flag, "whether it can write NDJSON") }))),
-      titled("a JSON Schema (2020-12)", aSchema),
-    ),
-  },
-  "segment list": {
-    document: object({
-      segments: list(object({ name: text, file: text, saved_at: time, filters: maybe(filters), problem: maybe(text) })),
-    }),
-  },
-  "segment remove": { document: object({ removed: list(text) }) },
-  "segment save": { document: object({ name: text, file: text, filters }) },
-  "segment show": { document: filters },
+  login: object({
+    connection: text,
+    base_url: text,
+    account_id: maybe(text),
+    key_store: one("keychain", "file"),
+    default: flag,
+  }),
+  logout: object({ connection: text, removed: flag }),
+  schema: some(
+    titled("without a command", list(object({ command: text, lines: said(flag, "whether it can write NDJSON") }))),
+    titled("a JSON Schema (2020-12)", aSchema),
+  ),
+  "segment list": object({
+    segments: list(object({ name: text, file: text, saved_at: time, filters: maybe(filters), problem: maybe(text) })),
+  }),
+  "segment remove": object({ removed: list(text) }),
+  "segment save": object({ name: text, file: text, filters }),
+  "segment show": filters,
   whoami,
 };
 
-const bought = <Row extends Schema, More extends Schema[]>(row: Row, ...more: readonly [...More]) => ({
-  document: some(
+const bought = <Row extends Schema, More extends Schema[]>(row: Row, ...more: readonly [...More]) =>
+  some(
     titled("rows, where they go to stdout", list(row)),
     ...more,
     titled("the receipt, with -o FILE", receipt),
     titled("the quote, with --dry-run", quoteShape),
     titled("with --if-older-than, where the file is young enough", skipped),
-  ),
-  line: row,
-});
+  );
 
 const exportedOwned = titled(
   "what was written of those you own, with -o FILE",
   object({ rows: wholeNumberShape, credits: always(0), output: writtenShape }),
 );
-const refresh = {
-  document: some(
-    titled("what changed", refreshed),
-    titled(
-      "the plan, with --dry-run",
-      object({
-        ...each(wholeNumberShape, "count", "owned", "gone", "new"),
-        forgotten: said(
-          wholeNumberShape,
-          "whom you forgot: not bought where they are all who would be new, else perhaps among new",
-        ),
-        credits_at_most: creditsShape,
-        rebuy_credits: creditsShape,
-        free_calls: wholeNumberShape,
-        rate_limited_seconds: number,
-      }),
-    ),
+const refresh = some(
+  titled("what changed", refreshed),
+  titled(
+    "the plan, with --dry-run",
+    object({
+      ...each(wholeNumberShape, "count", "owned", "gone", "new"),
+      forgotten: said(
+        wholeNumberShape,
+        "whom you forgot: not bought where they are all who would be new, else perhaps among new",
+      ),
+      credits_at_most: creditsShape,
+      rebuy_credits: creditsShape,
+      free_calls: wholeNumberShape,
+      rate_limited_seconds: number,
+    }),
   ),
-};
+);
 
 const exportedRun = object({
   run: text,
@@ -257,45 +235,43 @@ const exportedRun = object({
 });
 const either = some(person, company);
 
-const resumed = {
-  document: some(
-    titled("rows, where they go to stdout", list(either)),
-    titled("the receipt, where there is a file", receipt),
-  ),
-  line: either,
-};
+const resumed = some(
+  titled("rows, where they go to stdout", list(either)),
+  titled("the receipt, where there is a file", receipt),
+);
 
 const BUYING = {
   employees: bought(person),
   enrich: bought(company, titled("one company that is named", company), titled("--keep-input", list(map(anything)))),
-  "owned export": {
-    document: some(titled("rows, where they go to stdout", list(person)), exportedOwned),
-    line: person,
-  },
+  "owned export": some(titled("rows, where they go to stdout", list(person)), exportedOwned),
   refresh,
   resume: resumed,
-  "runs export": {
-    document: some(titled("rows, where they go to stdout", list(either)), titled("with -o FILE", exportedRun)),
-    line: either,
-  },
+  "runs export": some(titled("rows, where they go to stdout", list(either)), titled("with -o FILE", exportedRun)),
   "runs resume": resumed,
   search: bought(person, exportedOwned),
 };
 
-interface Described {
-  readonly document: JsonSchema;
-  readonly line?: JsonSchema;
-}
-
 const ALL = { ...LOOKING, ...BUYING, ...KEEPING, ...SERVING };
 
 /** What each command prints with `--json`: the contract that docs/output.md tells and tests hold. */
-export const DESCRIBED: ReadonlyMap<string, Described> = new Map(
-  Object.entries(ALL as unknown as Readonly<Record<string, Described>>).sort(([a], [b]) => (a < b ? -1 : 1)),
+export const DESCRIBED: ReadonlyMap<string, Schema> = new Map(
+  Object.entries<Schema>(ALL).sort(([a], [b]) => (a < b ? -1 : 1)),
 );
 
+/** Of commands that can write rows as NDJSON: a line of them. */
+export const LINES: Readonly<Record<string, Schema>> = {
+  employees: person,
+  enrich: company,
+  "jobs run": titled("a line of the log", outcome),
+  "owned export": person,
+  resume: either,
+  "runs export": either,
+  "runs resume": either,
+  search: person,
+};
+
 /** The same as types: the compiler holds what is printed against what is described. */
-export type Documents = { readonly [Path in keyof typeof ALL]: Of<(typeof ALL)[Path]["document"]> };
+export type Documents = { readonly [Path in keyof typeof ALL]: Of<(typeof ALL)[Path]> };
 
 /** Groups of commands, and which of them runs where none is named. */
 const USUAL: Readonly<Record<string, string>> = {
@@ -329,8 +305,7 @@ export function describedPath(path: string): string | undefined {
 
 /** @param line of NDJSON instead @returns JSON Schema (2020-12); undefined where there is nothing to describe */
 export function schemaOf(path: string, line = false): JsonSchema | undefined {
-  const described: Described | undefined = path === "errors" ? { document: { ...ERROR } } : DESCRIBED.get(path);
-  const schema = line ? described?.line : described?.document;
+  const schema = line ? LINES[path] : path === "errors" ? ERROR : DESCRIBED.get(path);
   if (schema === undefined) return undefined;
   const what =
     path === "errors"

@@ -55,23 +55,21 @@ const sums = {
   ...each(creditsShape, "settled", "uncertain", "refunded", "foreign"),
 };
 
-const spend = {
-  document: object({
-    since: time,
-    by: one("day", "run", "connection", "job"),
-    key_mode: one("live", "test"),
-    groups: list(
-      some(
-        object({ day: text, ...sums }),
-        object({ run: text, ...sums }),
-        object({ connection: text, service: text, ...sums }),
-        object({ job: text, ...sums }),
-      ),
+const spend = object({
+  since: time,
+  by: one("day", "run", "connection", "job"),
+  key_mode: one("live", "test"),
+  groups: list(
+    some(
+      object({ day: text, ...sums }),
+      object({ run: text, ...sums }),
+      object({ connection: text, service: text, ...sums }),
+      object({ job: text, ...sums }),
     ),
-    total: object(sums),
-    damaged: said(list(text), "runs that count only as far as they can be read"),
-  }),
-};
+  ),
+  total: object(sums),
+  damaged: said(list(text), "runs that count only as far as they can be read"),
+});
 
 const owned = object({
   record: person,
@@ -80,91 +78,76 @@ const owned = object({
 });
 
 const jobs = {
-  "jobs check": {
-    document: list(object({ job: text, finding: one("invalid", "failed", "killed", "overdue"), message: text })),
-  },
-  "jobs list": {
-    document: list(
-      object({
-        job: text,
-        schedule: maybe(text),
-        max_credits: maybe(creditsShape),
-        output: maybe(text),
-        problem: maybe(text),
-      }),
-    ),
-  },
-  "jobs run": {
-    document: some(
-      titled("a line of the log for each", list(outcome)),
-      titled(
-        "--dry-run",
-        list(
-          object({
-            job: text,
-            quote: said(maybe(anything), "as `headcount schema search` or `refresh` describes it"),
-            error: maybe(object({ code: text, message: text, hint: maybe(text) })),
-          }),
-        ),
-      ),
-    ),
-    line: titled("a line of the log", outcome),
-  },
-  "jobs schema": { document: aSchema },
-  "jobs show": {
-    document: object({
+  "jobs check": list(object({ job: text, finding: one("invalid", "failed", "killed", "overdue"), message: text })),
+  "jobs list": list(
+    object({
       job: text,
-      command: one("refresh", "search"),
-      filters: maybe(some(list(text), filters)),
-      segment: maybe(list(text)),
-      list: maybe(text),
-      folder: text,
-      ...each(maybe(text), "schedule", "cron", "on_calendar"),
-      next: maybe(time),
+      schedule: maybe(text),
       max_credits: maybe(creditsShape),
-      ...each(maybe(text), "output", "log", "notify", "notify_failure"),
+      output: maybe(text),
+      problem: maybe(text),
     }),
-  },
-  "jobs status": {
-    document: object({
-      file: text,
-      month: text,
-      budget: maybe(creditsShape),
-      services: list(object({ service: text, key_mode: one("live", "test"), spent: creditsShape })),
-      jobs: list(
+  ),
+  "jobs run": some(
+    titled("a line of the log for each", list(outcome)),
+    titled(
+      "--dry-run",
+      list(
         object({
           job: text,
-          status: one("never", "done", "skipped", "failed", "running", "killed", "invalid"),
-          exit_code: maybe(wholeNumberShape),
-          last: maybe(time),
-          rows: maybe(wholeNumberShape),
-          rows_before: maybe(wholeNumberShape),
-          credits: maybe(creditsShape),
-          next: maybe(time),
-          due: flag,
-          output: maybe(text),
-          message: maybe(text),
+          quote: said(maybe(anything), "as `headcount schema search` or `refresh` describes it"),
+          error: maybe(object({ code: text, message: text, hint: maybe(text) })),
         }),
       ),
-    }),
-  },
+    ),
+  ),
+  "jobs schema": aSchema,
+  "jobs show": object({
+    job: text,
+    command: one("refresh", "search"),
+    filters: maybe(some(list(text), filters)),
+    segment: maybe(list(text)),
+    list: maybe(text),
+    folder: text,
+    ...each(maybe(text), "schedule", "cron", "on_calendar"),
+    next: maybe(time),
+    max_credits: maybe(creditsShape),
+    ...each(maybe(text), "output", "log", "notify", "notify_failure"),
+  }),
+  "jobs status": object({
+    file: text,
+    month: text,
+    budget: maybe(creditsShape),
+    services: list(object({ service: text, key_mode: one("live", "test"), spent: creditsShape })),
+    jobs: list(
+      object({
+        job: text,
+        status: one("never", "done", "skipped", "failed", "running", "killed", "invalid"),
+        exit_code: maybe(wholeNumberShape),
+        last: maybe(time),
+        rows: maybe(wholeNumberShape),
+        rows_before: maybe(wholeNumberShape),
+        credits: maybe(creditsShape),
+        next: maybe(time),
+        due: flag,
+        output: maybe(text),
+        message: maybe(text),
+      }),
+    ),
+  }),
 };
 
 export const suppression = {
-  added: {
-    document: object({
-      added: wholeNumberShape,
-      known: said(wholeNumberShape, "that were there already"),
-      entries: wholeNumberShape,
-    }),
-  },
-  checked: {
-    document: object({
-      checked: list(object({ who: text, suppressed: flag, kind: maybe(text), at: maybe(time), note: maybe(text) })),
-    }),
-  },
-  listed: { document: object({ entries: list(object({ mark: text, kind: text, at: text, note: maybe(text) })) }) },
-  removed: { document: object({ removed: wholeNumberShape, entries: wholeNumberShape }) },
+  added: object({
+    added: wholeNumberShape,
+    known: said(wholeNumberShape, "that were there already"),
+    entries: wholeNumberShape,
+  }),
+  checked: object({
+    checked: list(object({ who: text, suppressed: flag, kind: maybe(text), at: maybe(time), note: maybe(text) })),
+  }),
+  listed: object({ entries: list(object({ mark: text, kind: text, at: text, note: maybe(text) })) }),
+  removed: object({ removed: wholeNumberShape, entries: wholeNumberShape }),
 };
 
 const found = object({
@@ -174,9 +157,7 @@ const found = object({
   histories: list(object({ job: text, lines: wholeNumberShape })),
   mentions: list(object({ path: text, lines: list(wholeNumberShape) })),
 });
-const pruned = {
-  document: some(object({ removed: list(text) }), titled("--dry-run", object({ would_remove: list(text) }))),
-};
+const pruned = some(object({ removed: list(text) }), titled("--dry-run", object({ would_remove: list(text) })));
 
 export const kept = list(
   object({
@@ -199,48 +180,42 @@ export const KEEPING = {
   "suppress import": suppression.added,
   "suppress list": suppression.listed,
   "suppress remove": suppression.removed,
-  "data set": { document: object({ retention }) },
-  "data show": { document: object({ retention, kept }) },
-  forget: { document: some(object({ forgot: found }), titled("--dry-run", object({ would_forget: found }))) },
-  "owned diff": {
-    document: list(
-      object({
-        change: one("added", "removed", "changed"),
-        id: some(text, integer, nothing),
-        name: maybe(text),
-        was: said(map(anything), "what the fields held that are other now"),
-        record: person,
-      }),
-    ),
-  },
-  "owned import": { document: object({ files: wholeNumberShape, rows: wholeNumberShape, new: wholeNumberShape }) },
-  "owned rebuild": { document: object({ people: wholeNumberShape, rows_paid: wholeNumberShape }) },
-  "owned show": { document: some(owned, titled("several of one name", list(owned))) },
-  "owned status": {
-    document: object({
-      ...each(wholeNumberShape, "people", "suppressed", "forgotten", "rows_paid"),
-      rows_repeated: integer,
-      credits: creditsShape,
-      credits_for_repeated: creditsShape,
-      runs: wholeNumberShape,
-      first_bought_at: maybe(time),
-      last_bought_at: maybe(time),
-      file: maybe(text),
+  "data set": object({ retention }),
+  "data show": object({ retention, kept }),
+  forget: some(object({ forgot: found }), titled("--dry-run", object({ would_forget: found }))),
+  "owned diff": list(
+    object({
+      change: one("added", "removed", "changed"),
+      id: some(text, integer, nothing),
+      name: maybe(text),
+      was: said(map(anything), "what the fields held that are other now"),
+      record: person,
     }),
-  },
-  "runs list": { document: list(object(run)) },
+  ),
+  "owned import": object({ files: wholeNumberShape, rows: wholeNumberShape, new: wholeNumberShape }),
+  "owned rebuild": object({ people: wholeNumberShape, rows_paid: wholeNumberShape }),
+  "owned show": some(owned, titled("several of one name", list(owned))),
+  "owned status": object({
+    ...each(wholeNumberShape, "people", "suppressed", "forgotten", "rows_paid"),
+    rows_repeated: integer,
+    credits: creditsShape,
+    credits_for_repeated: creditsShape,
+    runs: wholeNumberShape,
+    first_bought_at: maybe(time),
+    last_bought_at: maybe(time),
+    file: maybe(text),
+  }),
+  "runs list": list(object(run)),
   "runs prune": pruned,
-  "runs remove": { document: object({ removed: list(text) }) },
-  "runs show": {
-    document: object({
-      ...run,
-      unit_price: maybe(creditsShape),
-      dataset_version: maybe(text),
-      fields: maybe(list(text)),
-      bytes: wholeNumberShape,
-      receipt: maybe(receipt),
-    }),
-  },
+  "runs remove": object({ removed: list(text) }),
+  "runs show": object({
+    ...run,
+    unit_price: maybe(creditsShape),
+    dataset_version: maybe(text),
+    fields: maybe(list(text)),
+    bytes: wholeNumberShape,
+    receipt: maybe(receipt),
+  }),
   spend,
-  sql: { document: said(list(map(anything)), "the rows, keyed by the query's columns") },
+  sql: said(list(map(anything)), "the rows, keyed by the query's columns"),
 };

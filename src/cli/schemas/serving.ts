@@ -49,21 +49,18 @@ const key = object({
 });
 
 const balance = { account: text, mode, balance: creditsShape, held: creditsShape, used_today: creditsShape };
-const adjusted = {
-  document: object({ ...balance, repeated: said(flag, "whether the reference was used before, and nothing done") }),
-};
-const plan = {
-  document: object({
-    account: text,
-    name: text,
-    per_minute: wholeNumberShape,
-    per_day: wholeNumberShape,
-    small_counts: said(maybe(wholeNumberShape), "counts of fewer people are bounded; null: none are"),
-    costs: object(
-      each(creditsShape, "account", "person_count", "person_search", "company_enrich", "company_employees"),
-    ),
-  }),
-};
+const adjusted = object({
+  ...balance,
+  repeated: said(flag, "whether the reference was used before, and nothing done"),
+});
+const plan = object({
+  account: text,
+  name: text,
+  per_minute: wholeNumberShape,
+  per_day: wholeNumberShape,
+  small_counts: said(maybe(wholeNumberShape), "counts of fewer people are bounded; null: none are"),
+  costs: object(each(creditsShape, "account", "person_count", "person_search", "company_enrich", "company_employees")),
+});
 
 const entry = object({
   id: wholeNumberShape,
@@ -158,7 +155,7 @@ const account = object({
   created_at: time,
   suspended_at: maybe(time),
 });
-const state = { document: object({ id: text, state: one("active", "suspended") }) };
+const state = object({ id: text, state: one("active", "suspended") });
 const breaches = said(maybe(list(text)), "what was found wrong; null where there is none to look at");
 
 export const SERVING = {
@@ -167,98 +164,80 @@ export const SERVING = {
   "service suppress import": suppression.added,
   "service suppress list": suppression.listed,
   "service suppress remove": suppression.removed,
-  serve: {
-    document: said(
-      object({ url: text, key: optionalProperty(text), console: optionalProperty(text) }),
-      "one line once it answers; `key` only where one was just made",
-    ),
-  },
-  "service accounts create": { document: object({ id: text, name: text, credits: maybe(creditsShape) }) },
-  "service accounts list": { document: list(account) },
+  serve: said(
+    object({ url: text, key: optionalProperty(text), console: optionalProperty(text) }),
+    "one line once it answers; `key` only where one was just made",
+  ),
+  "service accounts create": object({ id: text, name: text, credits: maybe(creditsShape) }),
+  "service accounts list": list(account),
   "service accounts resume": state,
   "service accounts suspend": state,
-  "service audit": {
-    document: list(
-      object({
-        id: wholeNumberShape,
-        at: time,
-        actor: text,
-        action: text,
-        account: maybe(text),
-        target: maybe(text),
-        detail: map(anything),
-      }),
-    ),
-  },
+  "service audit": list(
+    object({
+      id: wholeNumberShape,
+      at: time,
+      actor: text,
+      action: text,
+      account: maybe(text),
+      target: maybe(text),
+      detail: map(anything),
+    }),
+  ),
   "service credits add": adjusted,
   "service credits refund": adjusted,
   "service credits remove": adjusted,
-  "service credits show": { document: object(balance) },
-  "service entries": { document: list(entry) },
-  "service data": { document: object({ kept }) },
-  "service dataset diff": { document: object({ from: text, to: text, people: changes, companies: changes }) },
-  "service dataset list": {
-    document: list(
-      object({ ...version, serves: said(flag, "whether it is the one that is served"), bytes: wholeNumberShape }),
-    ),
-  },
-  "service dataset rollback": {
-    document: object({ ...version, before: said(maybe(text), "the version that was served before") }),
-  },
-  "service forget": {
-    document: some(object({ forgot: forgotten }), titled("--dry-run", object({ would_forget: forgotten }))),
-  },
-  "service generate": {
-    document: object({
-      version: text,
-      ...each(wholeNumberShape, "people", "companies", "seed"),
-      seconds: number,
-    }),
-  },
-  "service import": { document: imported },
-  "service keys create": { document: object({ id: text, key: said(text, "shown this once") }) },
-  "service keys list": { document: list(key) },
-  "service keys revoke": { document: object({ id: text, revoked: always(true) }) },
-  "service keys rotate": { document: object({ id: text, key: text, rotated_from: text, old_expires_at: time }) },
-  "service keys set": { document: list(key) },
-  "service link": { document: object({ link: text, account: text, role: one("operator", "owner", "viewer") }) },
-  "service map": {
-    document: object({
-      file: text,
-      kind: one("people", "companies"),
-      map: said(map(maybe(text)), "our field: the column of the file"),
-      values: object({ department: optionalProperty(map(text)) }),
-      unused: list(text),
-      rows: said(list(map(maybe(text))), "the first rows as they would be read"),
-    }),
-  },
+  "service credits show": object(balance),
+  "service entries": list(entry),
+  "service data": object({ kept }),
+  "service dataset diff": object({ from: text, to: text, people: changes, companies: changes }),
+  "service dataset list": list(
+    object({ ...version, serves: said(flag, "whether it is the one that is served"), bytes: wholeNumberShape }),
+  ),
+  "service dataset rollback": object({ ...version, before: said(maybe(text), "the version that was served before") }),
+  "service forget": some(object({ forgot: forgotten }), titled("--dry-run", object({ would_forget: forgotten }))),
+  "service generate": object({
+    version: text,
+    ...each(wholeNumberShape, "people", "companies", "seed"),
+    seconds: number,
+  }),
+  "service import": imported,
+  "service keys create": object({ id: text, key: said(text, "shown this once") }),
+  "service keys list": list(key),
+  "service keys revoke": object({ id: text, revoked: always(true) }),
+  "service keys rotate": object({ id: text, key: text, rotated_from: text, old_expires_at: time }),
+  "service keys set": list(key),
+  "service link": object({ link: text, account: text, role: one("operator", "owner", "viewer") }),
+  "service map": object({
+    file: text,
+    kind: one("people", "companies"),
+    map: said(map(maybe(text)), "our field: the column of the file"),
+    values: object({ department: optionalProperty(map(text)) }),
+    unused: list(text),
+    rows: said(list(map(maybe(text))), "the first rows as they would be read"),
+  }),
   "service plan set": plan,
   "service plan show": plan,
-  "service sessions": { document: list(session) },
-  "service sessions end": { document: object({ id: text, ended: always(true) }) },
-  "service usage": {
-    document: list(
-      object({
-        calls: wholeNumberShape,
-        rows: wholeNumberShape,
-        charged: creditsShape,
-        refunded: creditsShape,
-        day: optionalProperty(text),
-        key: optionalProperty(text),
-        call: optionalProperty(priced),
-      }),
-    ),
-  },
-  "service backup": { document: object({ backup: said(text, "the folder that was made"), ...copied }) },
-  "service restore": { document: object({ data: said(text, "the folder that was made"), ...copied }) },
-  "service verify": {
-    document: object({
-      sound: flag,
-      ledger: breaches,
-      dataset: breaches,
-      against: said(maybe(list(text)), "what the ledger has no more as the backup has it; null where none was named"),
-      notes: list(text),
-      head: said(maybe(text), "the end of the ledger's chain"),
+  "service sessions": list(session),
+  "service sessions end": object({ id: text, ended: always(true) }),
+  "service usage": list(
+    object({
+      calls: wholeNumberShape,
+      rows: wholeNumberShape,
+      charged: creditsShape,
+      refunded: creditsShape,
+      day: optionalProperty(text),
+      key: optionalProperty(text),
+      call: optionalProperty(priced),
     }),
-  },
+  ),
+  "service backup": object({ backup: said(text, "the folder that was made"), ...copied }),
+  "service restore": object({ data: said(text, "the folder that was made"), ...copied }),
+  "service verify": object({
+    sound: flag,
+    ledger: breaches,
+    dataset: breaches,
+    against: said(maybe(list(text)), "what the ledger has no more as the backup has it; null where none was named"),
+    notes: list(text),
+    head: said(maybe(text), "the end of the ledger's chain"),
+  }),
 };
