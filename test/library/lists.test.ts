@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { askViews } from "../../src/engine/library/ask.ts";
 import { Library } from "../../src/engine/library/library.ts";
-import { membersOf } from "../../src/engine/library/members.ts";
+import { ownedBy } from "../../src/engine/library/members.ts";
 import { importRecords } from "../../src/engine/library/take-in.ts";
 import { tempDir } from "../support/client.ts";
 
@@ -38,7 +38,7 @@ test("people as a refresh needs them: by filters, by identity, by run", async ()
       { id: "p3", name: "Cy" },
     ],
   });
-  const all = membersOf(library.database, { matching: { exact: {}, prefix: {}, range: {} } });
+  const all = ownedBy(library.database, { matching: { exact: {}, prefix: {}, range: {} } });
   expect(all.map(({ identity, address, name }) => [identity, address, name])).toEqual([
     ["p1", "https://www.net.example/in/Ada/", "ada lovelace"],
     ["p2", "bo", "bo"],
@@ -46,9 +46,9 @@ test("people as a refresh needs them: by filters, by identity, by run", async ()
   ]);
   expect(all[0]).toMatchObject({ boughtAt: 1_000, version: null, values: { department: "Sales" } });
   expect(
-    membersOf(library.database, { matching: { exact: {}, prefix: {}, range: {}, department: ["Legal"] } }),
+    ownedBy(library.database, { matching: { exact: {}, prefix: {}, range: {}, department: ["Legal"] } }),
   ).toHaveLength(1);
-  expect(membersOf(library.database, ["p3", "nobody", "p1"]).map(({ identity }) => identity)).toEqual(["p1", "p3"]);
+  expect(ownedBy(library.database, ["p3", "nobody", "p1"]).map(({ identity }) => identity)).toEqual(["p1", "p3"]);
   library.close();
 });
 

@@ -1,5 +1,5 @@
 import { type Library, libraryPath } from "../../engine/library/library.ts";
-import { boughtBefore, membersOf, type OwnedPerson, recordsOf, type Who } from "../../engine/library/members.ts";
+import { boughtBefore, newestRecords, type OwnedPerson, ownedBy, type Who } from "../../engine/library/members.ts";
 import { recordPages } from "../../engine/library/pages.ts";
 import { openLibrary } from "../../engine/library/take-in.ts";
 import { identityOf } from "../../engine/output/distinct.ts";
@@ -192,7 +192,7 @@ class OwnedSegment implements Ownership {
       const bought = new Set(this.#owned({ run: run.id }).map(({ identity }) => identity));
       this.#there = kept.map(({ identity }) => identity).filter((identity) => !bought.has(identity));
     }
-    if (this.#library !== undefined) yield* recordPages(recordsOf(this.#library.database, this.#there));
+    if (this.#library !== undefined) yield* recordPages(newestRecords(this.#library.database, this.#there));
   }
 
   /** Whose records match, and where that takes few calls all others: some may have moved into the segment. */
@@ -211,7 +211,7 @@ class OwnedSegment implements Ownership {
   }
 
   #owned(who: Who): OwnedPerson[] {
-    return this.#library === undefined ? [] : membersOf(this.#library.database, who);
+    return this.#library === undefined ? [] : ownedBy(this.#library.database, who);
   }
 
   #sightOf(people: People, counts: FreeCounts): Promise<Sight> {

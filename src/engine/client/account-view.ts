@@ -1,7 +1,7 @@
 import type { FacetKey, FacetValue } from "../../shared/contract/facets.ts";
 import { type Credits, credits, parseCredits } from "../../shared/contract/money.ts";
-import { isObject, whole } from "../../shared/contract/text.ts";
-import type { AccountView, CountView, FacetView, ReplyMeta } from "./types.ts";
+import { harmlessLine, isObject, whole } from "../../shared/contract/text.ts";
+import type { ReplyMeta } from "./errors.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -65,8 +65,14 @@ function pricesOf(from: Fields): ReadonlyMap<string, Credits> {
   return prices;
 }
 
-/** `result` of `GET /v1/account`, found under the names that services use (docs/contract.md, Account). */
-export function accountView(result: unknown, meta: ReplyMeta): AccountView {
+export type AccountView = ReturnType<typeof accountView>;
+
+/**
+ * `result` of `GET /v1/account`, found under the names that services use (docs/contract.md, Account). `costs`: credits per
+ * profile or match; where the account does not tell, 1 and the call's name in `unknownCosts`. `idempotencyMs`: how long a
+ * paid call may be repeated under its key at no charge; undefined: the service promises nothing.
+ */
+export function accountView(result: unknown, meta: ReplyMeta) {
   const from = isObject(result) ? result : {};
   const unknownCosts: string[] = [];
   const prices = pricesOf(from);
@@ -80,7 +86,7 @@ export function accountView(result: unknown, meta: ReplyMeta): AccountView {
   return {
     accountId: text(find(from, ["account.id", "account_id", "id", "user.id", "user_id"])),
     accountName: text(find(from, ["account.name", "account_name", "name", "user.name", "email"])),
-    keyMode: mode === "live" || mode === "test" ? mode : undefined,
+    keyMode: mode === "live" || mode === "test" ? (mode as "live" | "test") : undefined,
     keyPrefix: text(find(from, ["key.prefix", "key_prefix"])),
     plan: text(find(from, ["plan.name", "plan_name", "plan", "subscription.plan"])),
     balance:
@@ -125,8 +131,10 @@ export function accountView(result: unknown, meta: ReplyMeta): AccountView {
 
 const COUNT_NAMES = ["count", "total", "total_results", "total_count", "results_count"] as const;
 
+export type CountView = NonNullable<ReturnType<typeof countView>>;
+
 /** `result` of a count: a bare integer, or an object that holds it under one of the usual names. Undefined where it is neither. */
-export function countView(result: unknown, meta: ReplyMeta): CountView | undefined {
+export function countView(result: unknown, meta: ReplyMeta) {
   const fields = isObject(result) ? result : {};
   const count = whole(
     isObject(result)
@@ -145,8 +153,13 @@ export function countView(result: unknown, meta: ReplyMeta): CountView | undefin
   };
 }
 
-/** Undefined for anything but the answer of docs/contract.md: nobody else has this call, so nobody says it in other words. */
-export function facetView(result: unknown, key: FacetKey, meta: ReplyMeta): FacetView | undefined {
+export type FacetView = NonNullable<ReturnType<typeof facetView>>;
+
+/**
+ * Values of a key in a segment (docs/contract.md, Facets); undefined for any other answer. Where it is not `exact` it took the
+ * service too long, and `reason` says so. Values that fewer people share than `least` are in `others`.
+ */
+export function facetView(result: unknown, key: FacetKey, meta: ReplyMeta) {
   if (!isObject(result) || result.key !== key || typeof result.exact !== "boolean" || !Array.isArray(result.values)) {
     return undefined;
   }
@@ -176,4 +189,38 @@ export function countShape(result: unknown): string | undefined {
   if (whole(result) !== undefined) return "bare number";
   const paths = COUNT_NAMES.flatMap((name) => [name, `${name}.value`]);
   return isObject(result) ? paths.find((path) => whole(find(result, [path])) !== undefined) : undefined;
+}
+
+const fieldsOf = (value: unknown): Fields => (isObject(value) ? value : {});
+
+const line = (value: unknown): string | null => (typeof value === "string" ? harmlessLine(value) : null);
+
+const amountOf = (value: unknown): Credits | undefined => (typeof value === "number" ? parseCredits(value) : undefined);
+
+export type KeyView = NonNullable<ReturnType<typeof keyView>>;
+
+/** `result` of `GET /key` (docs/contract.md, Keys), undefined where that is something else; null: no such bound, or not known. */
+export function keyView(result: unknown, meta: ReplyMeta) {
+  const { account, cap, key } = fieldsOf(result);
+  const { created_at, expires_at, id, last_used_at, name, prefix, scopes } = fieldsOf(key);
+  if (typeof id !== "string" || !("cap" in fieldsOf(result))) return undefined;
+  const { held, left, max_credits, spent } = fieldsOf(cap);
+  const amounts = [max_credits, spent, held, left].map(amountOf);
+  const [most, used, kept, free] = amounts;
+  return {
+    id: harmlessLine(id),
+    name: line(name),
+    prefix: line(prefix),
+    createdAt: line(created_at),
+    expiresAt: line(expires_at),
+    lastUsedAt: line(last_used_at),
+    scopes: Array.isArray(scopes) ? scopes.map((scope) => harmlessLine(String(scope))) : null,
+    cap:
+      most === undefined || used === undefined || kept === undefined || free === undefined
+        ? null
+        : { maxCredits: most, spent: used, held: kept, left: free },
+    accountId: line(fieldsOf(account).id),
+    accountName: line(fieldsOf(account).name),
+    meta,
+  };
 }

@@ -1,8 +1,7 @@
 import { type Credits, parseCredits } from "../../shared/contract/money.ts";
 import { harmlessLine, withoutPassword } from "../../shared/contract/text.ts";
-import { LostReplyError, ServiceError } from "./errors.ts";
+import { LostReplyError, type ReplyMeta, ServiceError } from "./errors.ts";
 import { header, rateLimitOf, retryAfterOf } from "./rate-limit.ts";
-import type { ReplyMeta } from "./types.ts";
 import type { RawReply } from "./wire.ts";
 
 export interface Unwrapped {

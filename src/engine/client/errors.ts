@@ -1,33 +1,46 @@
 import type { Credits } from "../../shared/contract/money.ts";
-import type { RateLimit } from "./types.ts";
+
+export interface ReplyMeta {
+  readonly status: number;
+  readonly requestId: string | undefined;
+  /** When it came: epoch milliseconds. */
+  readonly at: number;
+  readonly elapsedMs: number;
+  readonly creditsUsed: Credits | undefined;
+  readonly creditsRemaining: Credits | undefined;
+  readonly notices: readonly string[];
+  readonly datasetVersion: string | undefined;
+  readonly rateLimit: RateLimit | undefined;
+  readonly deprecation: string | undefined;
+}
+
+export interface RateLimit {
+  readonly limit: number;
+  readonly remaining: number;
+  readonly resetAt: number;
+  readonly window: "minute" | "day" | undefined;
+}
 
 /** A service's answer that is no success. Not charged, unless its words or the balance say so (docs/contract.md, Credits). */
 export class ServiceError extends Error {
   override readonly name = "ServiceError";
-  readonly status: number;
+  declare readonly status: number;
   /** `detail` of the envelope, or the first line of whatever came instead. Untrusted text. */
-  readonly detail: readonly string[];
-  readonly requestId: string | undefined;
+  declare readonly detail: readonly string[];
+  declare readonly requestId: string | undefined;
   /** Whether the body was the contract's envelope; a proxy's HTML page is not. */
-  readonly envelope: boolean;
-  readonly retryAfterMs: number | undefined;
-  readonly rateLimit: RateLimit | undefined;
-  readonly creditsUsed: Credits | undefined;
-  readonly creditsRemaining: Credits | undefined;
+  declare readonly envelope: boolean;
+  declare readonly retryAfterMs: number | undefined;
+  declare readonly rateLimit: RateLimit | undefined;
+  declare readonly creditsUsed: Credits | undefined;
+  declare readonly creditsRemaining: Credits | undefined;
 
   constructor(
     init: Pick<ServiceError, "status" | "detail" | "envelope"> &
       Partial<Pick<ServiceError, "requestId" | "retryAfterMs" | "rateLimit" | "creditsUsed" | "creditsRemaining">>,
   ) {
     super(`the service answered ${init.status}: ${init.detail.join("; ")}`);
-    this.status = init.status;
-    this.detail = init.detail;
-    this.requestId = init.requestId;
-    this.envelope = init.envelope;
-    this.retryAfterMs = init.retryAfterMs;
-    this.rateLimit = init.rateLimit;
-    this.creditsUsed = init.creditsUsed;
-    this.creditsRemaining = init.creditsRemaining;
+    Object.assign(this, init);
   }
 }
 
@@ -47,20 +60,17 @@ export class LostReplyError extends Error {
 /** A rate limit holds a call up for longer than the caller allows (`--max-wait`). Nothing was charged. */
 export class WaitTooLongError extends Error {
   override readonly name = "WaitTooLongError";
-  readonly waitMs: number;
-  readonly waitedMs: number;
-  readonly maxWaitMs: number;
-  readonly resetAt: number;
-  readonly requestId: string | undefined;
+  declare readonly waitMs: number;
+  declare readonly waitedMs: number;
+  declare readonly maxWaitMs: number;
+  declare readonly resetAt: number;
+  declare readonly requestId: string | undefined;
 
   constructor(
     init: Pick<WaitTooLongError, "waitMs" | "waitedMs" | "maxWaitMs" | "resetAt" | "requestId"> & ErrorOptions,
   ) {
     super(`the rate limit asks for a wait of ${Math.ceil(init.waitMs / 1000)} s`, { cause: init.cause });
-    this.waitMs = init.waitMs;
-    this.waitedMs = init.waitedMs;
-    this.maxWaitMs = init.maxWaitMs;
-    this.resetAt = init.resetAt;
-    this.requestId = init.requestId;
+    const { cause: _, ...facts } = init;
+    Object.assign(this, facts);
   }
 }

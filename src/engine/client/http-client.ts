@@ -2,11 +2,10 @@ import type { FacetKey } from "../../shared/contract/facets.ts";
 import type { Filters } from "../../shared/contract/filters.ts";
 import { type Credits, formatCredits } from "../../shared/contract/money.ts";
 import { isObject, whole } from "../../shared/contract/text.ts";
-import { accountView, countView, facetView } from "./account-view.ts";
+import { accountView, countView, facetView, keyView } from "./account-view.ts";
 import { baseUrlText, isLoopbackHost, parseBaseUrl } from "./addresses.ts";
 import { type Unwrapped, unwrap, unwrapPage, unwrapRows, withoutMark } from "./envelope.ts";
 import { LostReplyError, ServiceError } from "./errors.ts";
-import { keyView } from "./key-view.ts";
 import { header } from "./rate-limit.ts";
 import { openTransport, type Transport } from "./transport.ts";
 import type {

@@ -2,8 +2,8 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { makeFolder } from "../../shared/folder.ts";
+import type { RateLimit } from "./errors.ts";
 import { locked } from "./lock-file.ts";
-import type { RateLimit } from "./types.ts";
 
 export interface Pacer {
   /** Takes one call, free or paid, out of the shared bucket. @returns milliseconds to wait before it */

@@ -1,4 +1,4 @@
-import type { RateLimit } from "./types.ts";
+import type { RateLimit } from "./errors.ts";
 import type { ReplyHeaders } from "./wire.ts";
 
 const MINUTE = 60_000;

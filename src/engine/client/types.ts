@@ -1,8 +1,10 @@
-import type { FacetKey, FacetValue } from "../../shared/contract/facets.ts";
+import type { FacetKey } from "../../shared/contract/facets.ts";
 import type { Filters } from "../../shared/contract/filters.ts";
-import { type Credits, creditsToNumber } from "../../shared/contract/money.ts";
+import { creditsToNumber } from "../../shared/contract/money.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
+import type { AccountView, CountView, FacetView, KeyView } from "./account-view.ts";
+import type { ReplyMeta } from "./errors.ts";
 
 /** How a service speaks where the contract is silent; saved per connection, found out by `doctor` (docs/contract.md, Search). */
 export interface Dialect {
@@ -29,98 +31,8 @@ export function pagingOf(text: string): Pick<Dialect, "paging" | "firstPage"> {
 export const pagingName = ({ paging, firstPage }: Pick<Dialect, "paging" | "firstPage">): Paging =>
   paging === "page" && firstPage === 0 ? "page0" : paging;
 
-export interface ReplyMeta {
-  readonly status: number;
-  readonly requestId: string | undefined;
-  /** When it came: epoch milliseconds. */
-  readonly at: number;
-  readonly elapsedMs: number;
-  readonly creditsUsed: Credits | undefined;
-  readonly creditsRemaining: Credits | undefined;
-  readonly notices: readonly string[];
-  readonly datasetVersion: string | undefined;
-  readonly rateLimit: RateLimit | undefined;
-  readonly deprecation: string | undefined;
-}
-
-export interface RateLimit {
-  readonly limit: number;
-  readonly remaining: number;
-  readonly resetAt: number;
-  readonly window: "minute" | "day" | undefined;
-}
-
-export interface AccountView {
-  readonly accountId: string | undefined;
-  readonly accountName: string | undefined;
-  readonly keyMode: "live" | "test" | undefined;
-  readonly keyPrefix: string | undefined;
-  readonly plan: string | undefined;
-  readonly balance: Credits | undefined;
-  readonly held: Credits | undefined;
-  readonly usedToday: Credits | undefined;
-  readonly perMinute: number | undefined;
-  readonly perDay: number | undefined;
-  /** Credits per profile or match; where the account does not tell, 1 and the call's name in `unknownCosts`. */
-  readonly costs: {
-    readonly personSearch: Credits;
-    readonly companyEnrich: Credits;
-    readonly companyEmployees: Credits;
-  };
-  readonly unknownCosts: readonly string[];
-  readonly perPageMax: number | undefined;
-  readonly maxDepth: number | undefined;
-  /** How long a paid call may be repeated under its key at no charge; undefined: the service promises nothing. */
-  readonly idempotencyMs: number | undefined;
-  readonly datasetVersion: string | undefined;
-  readonly people: number | undefined;
-  readonly companies: number | undefined;
-  readonly raw: unknown;
-  readonly meta: ReplyMeta;
-}
-
-/** What a service tells a key about itself, outside the contract; null: no such bound, or nothing known of it. */
-export interface KeyView {
-  readonly id: string;
-  readonly name: string | null;
-  readonly prefix: string | null;
-  readonly createdAt: string | null;
-  readonly expiresAt: string | null;
-  readonly lastUsedAt: string | null;
-  readonly scopes: readonly string[] | null;
-  readonly cap: {
-    readonly maxCredits: Credits;
-    readonly spent: Credits;
-    readonly held: Credits;
-    readonly left: Credits;
-  } | null;
-  readonly accountId: string | null;
-  readonly accountName: string | null;
-  readonly meta: ReplyMeta;
-}
-
-export interface CountView {
-  readonly count: number;
-  readonly cached: boolean | undefined;
-  readonly asOf: string | undefined;
-  readonly meta: ReplyMeta;
-}
-
-/** Values of a key in a segment; where `exact` is false it took the service too long, and `reason` says so (docs/contract.md, Facets). */
-export interface FacetView {
-  readonly key: FacetKey;
-  readonly values: readonly FacetValue[];
-  readonly count: number | undefined;
-  readonly others: number | undefined;
-  readonly missing: number | undefined;
-  readonly distinct: number | undefined;
-  /** Values that fewer people share are in `others`. */
-  readonly least: number;
-  readonly exact: boolean;
-  readonly reason: string | undefined;
-  readonly asOf: string | undefined;
-  readonly meta: ReplyMeta;
-}
+export type { AccountView, CountView, FacetView, KeyView } from "./account-view.ts";
+export type { RateLimit, ReplyMeta } from "./errors.ts";
 
 export interface FacetOptions {
   readonly prefix?: string | undefined;

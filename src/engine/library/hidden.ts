@@ -1,7 +1,7 @@
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import type { Suppression } from "../../shared/contract/suppression.ts";
 import { suppressedIn } from "../output/suppressed.ts";
-import { inPages, pageOf } from "./pages.ts";
+import { pagewise, recordPage } from "./pages.ts";
 import { AMONG, firstRow, queryRows } from "./sqlite.ts";
 
 type Row = { readonly n: number; readonly body: string };
@@ -33,8 +33,8 @@ export function hideAmong(database: DatabaseSyncInstance, suppression: Suppressi
 
 function hide(database: DatabaseSyncInstance, suppression: Suppression, people: Iterable<Row>): void {
   const hidden: number[] = [];
-  for (const rows of inPages(people)) {
-    const page = pageOf(rows.map(({ body }) => body));
+  for (const rows of pagewise(people)) {
+    const page = recordPage(rows.map(({ body }) => body));
     for (const index of suppressedIn(page, "person", suppression)) hidden.push(rows[index]?.n ?? 0);
   }
   const add = database.prepare("INSERT OR IGNORE INTO suppressed VALUES (?)");

@@ -40,7 +40,7 @@ export const matching = (filters: CanonicalFilters): Sql =>
   });
 
 /** Those of them who are owned, suppressed ones too. */
-export function membersOf(database: DatabaseSyncInstance, who: Who): OwnedPerson[] {
+export function ownedBy(database: DatabaseSyncInstance, who: Who): OwnedPerson[] {
   const [where, ...values] = whereOf(who);
   return Array.from(queryRows<Row>(database, `${PEOPLE}${where} ORDER BY n`, ...values), personOf);
 }
@@ -69,7 +69,7 @@ export function textsOf(database: DatabaseSyncInstance, identities: readonly str
 }
 
 /** The newest records of those of them who may be shown, as JSON text. */
-export function* recordsOf(database: DatabaseSyncInstance, identities: readonly string[]): Generator<string> {
+export function* newestRecords(database: DatabaseSyncInstance, identities: readonly string[]): Generator<string> {
   const sql = `SELECT body FROM shown AS person JOIN record ON r = person.record WHERE identity ${AMONG} ORDER BY n`;
   for (const { body } of queryRows<{ body: string }>(database, sql, JSON.stringify(identities))) yield body;
 }

@@ -3,11 +3,11 @@ import { Page } from "../../shared/rows/page.ts";
 const PAGE_ROWS = 1_000;
 
 /** Records, as JSON text, as a page of a service: so that every format is made from them as from bought ones. */
-export const pageOf = (records: readonly string[]): Page =>
+export const recordPage = (records: readonly string[]): Page =>
   records.length === 0 ? Page.empty : Page.read(Buffer.from(`{"result":[${records.join(",")}]}`), "person");
 
 /** Items in groups of a page's size. */
-export function* inPages<Item>(items: Iterable<Item>): Generator<Item[]> {
+export function* pagewise<Item>(items: Iterable<Item>): Generator<Item[]> {
   let group: Item[] = [];
   for (const item of items) {
     group.push(item);
@@ -20,9 +20,9 @@ export function* inPages<Item>(items: Iterable<Item>): Generator<Item[]> {
 
 export async function* recordPages(owned: Iterable<string>, limit = Number.POSITIVE_INFINITY): AsyncGenerator<Page> {
   let left = limit;
-  for (const records of inPages(owned)) {
+  for (const records of pagewise(owned)) {
     if (left <= 0) return;
-    yield pageOf(records.slice(0, left));
+    yield recordPage(records.slice(0, left));
     left -= records.length;
   }
 }

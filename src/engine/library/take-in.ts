@@ -9,7 +9,7 @@ import { type Plan, targetText } from "../runs/plan.ts";
 import type { RunReader } from "../runs/run.ts";
 import type { RunStore } from "../runs/run-store.ts";
 import { Library, libraryPath, type NewRow, type PaidPage } from "./library.ts";
-import { pageOf } from "./pages.ts";
+import { recordPage } from "./pages.ts";
 import { normalValues } from "./person.ts";
 
 export interface Shelf {
@@ -74,7 +74,7 @@ export function importRecords(
   const texts = records.map(stringifyExact);
   const body = `{"result":[${texts.join(",")}]}`;
   const run = `import-${createHash("sha256").update(body).digest("hex").slice(0, 12)}`;
-  library.addPages([{ run, unit: 1, at, rows: rowsOf(pageOf(texts), 0n) }]);
+  library.addPages([{ run, unit: 1, at, rows: rowsOf(recordPage(texts), 0n) }]);
   const facts = { datasetVersion: null, output: null, createdAt: new Date(at).toISOString(), finishedAt: at };
   library.putRun({ id: run, command: "import", target: name, ...facts });
   return library.size - before;
@@ -82,7 +82,7 @@ export function importRecords(
 
 /** Who these records are, as the library tells people apart. */
 export const identitiesOf = (records: readonly JsonRecord[]): string[] =>
-  rowsOf(pageOf(records.map(stringifyExact)), 0n).map(({ identity }) => identity);
+  rowsOf(recordPage(records.map(stringifyExact)), 0n).map(({ identity }) => identity);
 
 /** The library that a run's people belong to; undefined where it bought companies. */
 export function shelfOfPlan(stateDir: string, plan: Plan): Shelf | undefined {

@@ -15,15 +15,11 @@ const ADDRESSES: Readonly<Record<RecordKind, readonly string[]>> = {
 class Seen {
   #table: Uint32Array;
   #slots: number;
-  #count = 0;
+  count = 0;
 
   constructor(expected: number) {
     this.#slots = Math.max(1_024, Math.ceil(expected / 0.7));
     this.#table = new Uint32Array(this.#slots * 2);
-  }
-
-  get count(): number {
-    return this.#count;
   }
 
   add(identity: string): boolean {
@@ -39,7 +35,7 @@ class Seen {
     // Zero marks an empty slot.
     const high = mix(b + a) || 1;
     if (!this.#insert(a, high)) return false;
-    if (++this.#count > this.#slots * 0.85) this.#grow();
+    if (++this.count > this.#slots * 0.85) this.#grow();
     return true;
   }
 
@@ -83,9 +79,10 @@ export class Distinct {
   readonly #seen: Seen;
   readonly #kind: RecordKind;
   readonly #suppression: Suppression;
-  #suppressed = 0;
-  #duplicates = 0;
-  #repeatedPages = 0;
+  /** How many of the distinct rows were left out. */
+  suppressed = 0;
+  duplicates = 0;
+  repeatedPages = 0;
   #unnamed = 0;
 
   constructor(kind: RecordKind, expected: number, suppression: Suppression = NOBODY_SUPPRESSED) {
@@ -98,19 +95,6 @@ export class Distinct {
     return this.#seen.count + this.#unnamed;
   }
 
-  /** How many of the distinct rows were left out. */
-  get suppressed(): number {
-    return this.#suppressed;
-  }
-
-  get duplicates(): number {
-    return this.#duplicates;
-  }
-
-  get repeatedPages(): number {
-    return this.#repeatedPages;
-  }
-
   take(page: Page): Page {
     const fresh: number[] = [];
     for (let index = 0; index < page.length; index++) {
@@ -120,11 +104,11 @@ export class Distinct {
       fresh.push(index);
     }
     const again = page.length - fresh.length;
-    this.#duplicates += again;
-    if (again > 0 && fresh.length === 0 && page.length > 1) this.#repeatedPages++;
+    this.duplicates += again;
+    if (again > 0 && fresh.length === 0 && page.length > 1) this.repeatedPages++;
     const distinct = again === 0 ? page : page.select(fresh);
     const left = shown(distinct, this.#kind, this.#suppression);
-    this.#suppressed += distinct.length - left.length;
+    this.suppressed += distinct.length - left.length;
     return left;
   }
 }

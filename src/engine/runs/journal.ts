@@ -12,6 +12,8 @@ export const creditText = (amount: Credits): CreditText => formatCredits(amount)
 export const creditsOf = (text: CreditText | undefined): Credits =>
   text === undefined ? ZERO : (parseCredits(text) ?? ZERO);
 
+type Entry<Kind extends string, Facts> = LogRecord & { readonly t: Kind } & Readonly<Facts>;
+
 /** What is to be asked for: synced before the request goes out, with the key that makes it safe to repeat. */
 export interface IntentRecord extends LogRecord {
   readonly t: "intent";
@@ -55,27 +57,12 @@ export interface SettledRecord extends LogRecord {
 }
 
 /** An intent that cost nothing and will not be repeated: its rows are to be asked for in another way. */
-interface VoidRecord extends LogRecord {
-  readonly t: "void";
-  readonly n: number;
-  readonly why: string;
-  readonly at: number;
-}
+type VoidRecord = Entry<"void", { n: number; why: string; at: number }>;
 
 /** Credits that may have been charged for a lost reply of this unit; counts against the cap. */
-interface UncertainRecord extends LogRecord {
-  readonly t: "uncertain";
-  readonly n: number;
-  readonly amount: CreditText;
-  readonly why: string;
-  readonly at: number;
-}
+type UncertainRecord = Entry<"uncertain", { n: number; amount: CreditText; why: string; at: number }>;
 
-interface ForeignRecord extends LogRecord {
-  readonly t: "foreign";
-  readonly amount: CreditText;
-  readonly at: number;
-}
+type ForeignRecord = Entry<"foreign", { amount: CreditText; at: number }>;
 
 interface SessionRecord extends LogRecord {
   readonly t: "session";
@@ -91,10 +78,7 @@ interface SessionRecord extends LogRecord {
   readonly at: number;
 }
 
-interface LearnedRecord extends LogRecord {
-  readonly t: "learned";
-  readonly perPageMax: number;
-}
+type LearnedRecord = Entry<"learned", { perPageMax: number }>;
 
 /** Nobody is to go on with the run by itself; a later session may. */
 export interface EndedRecord extends LogRecord {
@@ -105,15 +89,11 @@ export interface EndedRecord extends LogRecord {
   readonly at: number;
 }
 
-export interface DaySpend {
+export type DaySpend = { readonly [Sum in Spending["kind"]]: CreditText } & {
   readonly from: number;
   readonly to: number;
   readonly rows: number;
-  readonly settled: CreditText;
-  readonly uncertain: CreditText;
-  readonly refunded: CreditText;
-  readonly foreign: CreditText;
-}
+};
 
 export interface Sums {
   readonly rows: number;
@@ -165,48 +145,30 @@ export interface Spending {
   readonly at: number;
 }
 
-export interface RunState {
-  readonly units: Map<number, Unit>;
-  readonly spent: Spending[];
-  nextN: number;
-  settled: Credits;
-  uncertain: Credits;
-  foreign: Credits;
-  /** Rows paid for, duplicates included. */
-  rows: number;
-  /** Of those, the ones that another run paid for. */
-  owned: number;
-  misses: number;
-  perPageMax: number | undefined;
-  session: SessionRecord | undefined;
-  job: string | undefined;
-  /** Every budget that a session of it was held to: it counts whole in each, so that none forgets what it paid for. */
-  budgets: string[];
-  done: DoneRecord | undefined;
-  ended: EndedRecord | undefined;
-  lastAt: number;
-}
+/** What a journal adds up to. */
+export type RunState = ReturnType<typeof emptyState>;
 
-export function emptyState(): RunState {
-  return {
-    units: new Map(),
-    spent: [],
-    nextN: 1,
-    settled: ZERO,
-    uncertain: ZERO,
-    foreign: ZERO,
-    rows: 0,
-    owned: 0,
-    misses: 0,
-    perPageMax: undefined,
-    session: undefined,
-    job: undefined,
-    budgets: [],
-    done: undefined,
-    ended: undefined,
-    lastAt: 0,
-  };
-}
+export const emptyState = () => ({
+  units: new Map<number, Unit>(),
+  spent: [] as Spending[],
+  nextN: 1,
+  settled: ZERO,
+  uncertain: ZERO,
+  foreign: ZERO,
+  /** Rows paid for, duplicates included. */
+  rows: 0,
+  /** Of those, the ones that another run paid for. */
+  owned: 0,
+  misses: 0,
+  perPageMax: undefined as number | undefined,
+  session: undefined as SessionRecord | undefined,
+  job: undefined as string | undefined,
+  /** Every budget that a session of it was held to: it counts whole in each, so that none forgets what it paid for. */
+  budgets: [] as string[],
+  done: undefined as DoneRecord | undefined,
+  ended: undefined as EndedRecord | undefined,
+  lastAt: 0,
+});
 
 export const newUnit = (intent: IntentRecord): Unit => ({
   intent,

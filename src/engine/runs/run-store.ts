@@ -57,8 +57,13 @@ export class RunStore {
   }
 
   async #withSuppression<R extends RunReader>(run: R): Promise<R> {
-    run.suppression = await this.suppression();
-    return run;
+    return Object.assign(run, { suppression: await this.suppression() });
+  }
+
+  /** Takes a run's lock for some work. @throws CliError exit 9 where somebody else is at work on it */
+  async #locked(id: string, { now, sleep }: Pick<LockOptions, "now" | "sleep">, work: () => Promise<void>) {
+    const lock = await acquireLock(join(this.#path(id), "lock"), { now, sleep, what: `run ${id}` });
+    await work().finally(() => lock.release());
   }
 
   /** Makes a run's folder and takes its lock. @param at epoch milliseconds, in the run's id */
@@ -244,18 +249,14 @@ export class RunStore {
 
   /** Removes a run and its paid pages; what it spent stays known. @throws CliError exit 9 where somebody began to work on it */
   async remove({ plan }: Pick<RunSummary, "plan">, clock: Pick<LockOptions, "now" | "sleep">): Promise<void> {
-    const { now, sleep } = clock;
-    const held = await acquireLock(join(this.#path(plan.id), "lock"), { now, sleep, what: `run ${plan.id}` });
-    try {
+    await this.#locked(plan.id, clock, async () => {
       await this.#forgetOpen(plan);
       await keepSpend(this.#disk, this.folder, plan);
       // At once, so that a crash leaves the whole run or none of it.
       const gone = join(this.folder, `.gone-${plan.id}`);
       await this.#disk.rename(this.#path(plan.id), gone, "remove");
       await remove(gone);
-    } finally {
-      await held.release();
-    }
+    });
   }
 
   /** Writes a run's receipt and its replies again, each whole or not at all. @param change see {@link rewriteReplies} */
@@ -266,18 +267,12 @@ export class RunStore {
     change?: (body: Buffer) => Buffer | undefined,
   ): Promise<void> {
     const path = this.#path(id);
-    const { now, sleep } = clock;
-    const held = await acquireLock(join(path, "lock"), { now, sleep, what: `run ${id}` });
-    try {
+    await this.#locked(id, clock, async () => {
       await removeDrafts(path);
-      if (receipt !== undefined) {
-        const text = `${JSON.stringify(receipt, null, 2)}\n`;
-        await this.#disk.replaceFile(join(path, "receipt.json"), text, "receipt");
-      }
+      const text = `${JSON.stringify(receipt, null, 2)}\n`;
+      if (receipt !== undefined) await this.#disk.replaceFile(join(path, "receipt.json"), text, "receipt");
       if (change !== undefined) await rewriteReplies(this.#disk, join(path, "journal.ndjson"), change);
-    } finally {
-      await held.release();
-    }
+    });
   }
 
   /** Deletes what is left of runs whose removal a crash cut short. */

@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { addCredits, type Credits, credits, ZERO } from "../../shared/contract/money.ts";
 import { type Disk, errorCode } from "./disk.ts";
-import { type CreditText, creditsOf, creditText, type DaySpend, daysOf, pendingUnits, type Sums } from "./journal.ts";
+import { type CreditText, creditsOf, creditText, type DaySpend, daysOf, pendingUnits } from "./journal.ts";
 import type { Plan, RunIdentity } from "./plan.ts";
 import { finishedSums, journalOf, knownPlan, type Run, readableState, runIds } from "./run.ts";
 
@@ -78,31 +78,18 @@ export async function spentBeside({ path: own, plan }: Pick<Run, "path" | "plan"
 /** What a run spent from a time on: by the last line of its journal where that is enough. */
 function spendOf(path: string, plan: Plan, since: number): { readonly spend: RunSpend; readonly problem?: string } {
   const { id: run, connection, base_url, account_id, key_mode, command } = plan;
-  const of = (
-    days: readonly DaySpend[],
-    { job, budgets = [] }: Pick<Sums, "job" | "budgets">,
-    pending: CreditText,
-  ): RunSpend => ({
-    run,
-    connection,
-    base_url,
-    account_id,
-    key_mode,
-    command,
-    job: job ?? null,
-    budgets,
-    pending,
-    days,
-  });
+  const own = { run, connection, base_url, account_id, key_mode, command };
   const sums = finishedSums(path, run)?.sums;
   if (sums?.days.every(({ from, to }) => from >= since || to < since) === true) {
     const days = sums.days.filter(({ from }) => from >= since);
-    return { spend: of(days, sums, "0") };
+    const { job = null, budgets = [] } = sums;
+    return { spend: { ...own, job, budgets, pending: "0", days } };
   }
   const { state, problem } = readableState(path);
   const pending = pendingUnits(state).reduce((sum, { intent }) => sum + creditsOf(intent.hold), 0n);
-  const whose = { ...(state.job === undefined ? {} : { job: state.job }), budgets: state.budgets };
-  const spend = of(daysOf(state.spent, since), whose, creditText(credits(pending)));
+  const { job = null, budgets } = state;
+  const days = daysOf(state.spent, since);
+  const spend = { ...own, job, budgets, pending: creditText(credits(pending)), days };
   return { spend, ...(problem === undefined ? {} : { problem }) };
 }
 

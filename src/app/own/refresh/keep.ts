@@ -1,5 +1,5 @@
 import { basename, dirname, join } from "node:path";
-import { changedSince, recordsOf } from "../../../engine/library/members.ts";
+import { changedSince, newestRecords } from "../../../engine/library/members.ts";
 import { recordPages } from "../../../engine/library/pages.ts";
 import { formName, type Rendering } from "../../../engine/output/formats.ts";
 import { checkOutput, exists, type Output, type OutputFacts } from "../../../engine/output/output.ts";
@@ -71,7 +71,8 @@ export async function keep(found: Brought, work: Work): Promise<RefreshReceipt> 
     removed: shown(removed),
     changed: shown([...changed.keys()]),
   };
-  const pages = (who: readonly string[]) => (): AsyncIterable<Page> => recordPages(recordsOf(library.database, who));
+  const pages = (who: readonly string[]) => (): AsyncIterable<Page> =>
+    recordPages(newestRecords(library.database, who));
   // Each of the files has the columns of the list.
   const isAsItCame = AS_THEY_CAME.includes(view.format);
   const columns = isAsItCame ? undefined : await collectColumns(pages([...now, ...removed])(), "person");

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { lstat, realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Library } from "../../../engine/library/library.ts";
-import { membersOf, type OwnedPerson } from "../../../engine/library/members.ts";
+import { type OwnedPerson, ownedBy } from "../../../engine/library/members.ts";
 import { identitiesOf } from "../../../engine/library/take-in.ts";
 import type { Plan, SavedView } from "../../../engine/runs/plan.ts";
 import type { Context } from "../../../shared/context.ts";
@@ -39,7 +39,7 @@ export async function followed(work: Work): Promise<Followed> {
     return (
       known ?? {
         ...given,
-        before: membersOf(library.database, { matching: given.canonical }),
+        before: ownedBy(library.database, { matching: given.canonical }),
         at: context.now(),
         view: undefined,
       }
@@ -80,7 +80,7 @@ function listed(path: string, work: Work, canonical?: string): Followed | undefi
   const { library } = work.held;
   const list = library.lists.at(path);
   if (list === undefined || (canonical !== undefined && list.canonical !== canonical)) return undefined;
-  const before = membersOf(library.database, library.lists.members(list.n));
+  const before = ownedBy(library.database, library.lists.members(list.n));
   return { ...sameSegment(list.filters, path, work), before, at: list.at, view: list.view };
 }
 
@@ -119,7 +119,7 @@ function ofRun(plan: Plan, at: number, work: Work): Followed {
   }
   return {
     ...sameSegment(plan.target.filters, `run ${plan.id}`, work),
-    before: membersOf(held.library.database, { run: plan.id }),
+    before: ownedBy(held.library.database, { run: plan.id }),
     at,
     view: plan.view,
   };
@@ -156,13 +156,13 @@ async function ofFile(word: string, path: string, work: Work): Promise<Followed>
 async function peopleIn(path: string, { order: { word = path }, held, context }: Work): Promise<OwnedPerson[]> {
   const records = await recordsOf(await readInput(context, path, "people", MAX_BYTES), word);
   const identities = identitiesOf(records);
-  const byIdentity = new Map(membersOf(held.library.database, identities).map((person) => [person.identity, person]));
+  const byIdentity = new Map(ownedBy(held.library.database, identities).map((person) => [person.identity, person]));
   const addresses = records.map(({ network_url: url }) =>
     typeof url === "string" ? canonicalAddress(url) : undefined,
   );
   const asked = addresses.flatMap((address, index) => (byIdentity.has(identities[index] ?? "") ? [] : (address ?? [])));
   const byAddress = new Map(
-    membersOf(held.library.database, { addresses: asked }).map((person) => [person.address, person]),
+    ownedBy(held.library.database, { addresses: asked }).map((person) => [person.address, person]),
   );
   const missing = identities.filter((each, index) => !byIdentity.has(each) && !byAddress.has(addresses[index]));
   if (missing.length > 0) {
@@ -180,8 +180,8 @@ async function peopleIn(path: string, { order: { word = path }, held, context }:
 export const candidates = ({ before, canonical }: Followed, library: Library): Merged =>
   merged([
     ...before,
-    ...membersOf(library.database, { matching: canonical }),
-    ...membersOf(library.database, { segment: canonicalJson(canonical) }),
+    ...ownedBy(library.database, { matching: canonical }),
+    ...ownedBy(library.database, { segment: canonicalJson(canonical) }),
   ]);
 
 export interface Merged {

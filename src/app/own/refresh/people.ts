@@ -1,5 +1,5 @@
 import type { Library } from "../../../engine/library/library.ts";
-import { membersOf, type OwnedPerson, textsOf } from "../../../engine/library/members.ts";
+import { type OwnedPerson, ownedBy, textsOf } from "../../../engine/library/members.ts";
 import type { Leaf } from "../../../engine/planning/descent.ts";
 import { isWholeSegment, tellApart } from "../../../engine/planning/presence.ts";
 import { addressesOf, type SegmentMember, UnsoundCountsError } from "../../../engine/planning/question.ts";
@@ -42,7 +42,7 @@ export async function bring({ list, sight, plan, people, renamed, counts, finish
     if (leaves.length === 0) return;
     const most = credits(plan.most - spentBy(results));
     const result = await buyLeaves(leaves, { list, datasetVersion: counts.datasetVersion ?? null, most }, work);
-    for (const person of membersOf(held.library.database, { run: result.run })) bought.set(person.identity, person);
+    for (const person of ownedBy(held.library.database, { run: result.run })) bought.set(person.identity, person);
     results.push(result);
   };
   await buy(await leavesOf(sight, kept, allowed, counts));
