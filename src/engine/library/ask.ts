@@ -17,10 +17,7 @@ return ({ before, path, sql }) => {
   return { columns: statement.columns().map(({ name }) => name), rows: statement.all() };
 };`;
 
-/**
- * Answers a query over the views of a library, on a connection that can change nothing and in a process that can be ended.
- * @throws CliError (exit 2) in SQLite's own words; the signal's reason
- */
+/** Answers a query over the views, in a process that can change nothing and be ended. @throws CliError (exit 2) */
 export async function askViews({ path }: Pick<Library, "path">, sql: string, signal?: AbortSignal) {
   // What may stand here reads; VACUUM INTO and ATTACH would make files.
   if (!/^(\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)*(select|with|values|explain)\b/i.test(sql)) {

@@ -10,10 +10,7 @@ export const bodiesOf = ({ database }: Pick<Library, "database">) =>
     "SELECT person AS n, body FROM record ORDER BY person",
   );
 
-/**
- * Deletes the people of some records with every list and change of theirs, so that no byte of them is left. What they cost
- * stays, as purchases of nobody. @param named whether the text of what a run was bought by names them
- */
+/** Deletes people so that no byte is left; what they cost stays. @param named whether a run's target names them */
 export function forgetPeople(
   library: Pick<Library, "database" | "path">,
   is: (body: string) => boolean,
@@ -36,11 +33,7 @@ export function forgetPeople(
   wipe(library);
 }
 
-/**
- * How many people who are forgotten a run for this segment had brought: at least so many different ones.
- * @param canonical the segment's filters in normal form, as JSON
- * @param version only of runs that bought from this version of the dataset, where they still are; null: of all runs
- */
+/** How many different ones who are forgotten runs for a segment brought, at least. @param version null: of all runs */
 export function forgottenOf({ database }: Library, canonical: string, version: string | null): number {
   const target = `search ${canonical}`;
   // By any command that buys from it: also of those who were not owned alone, of a sample, and for a list.

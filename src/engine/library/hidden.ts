@@ -17,7 +17,6 @@ export function hideAll(database: DatabaseSyncInstance, suppression: Suppression
   note(database, suppression.digest);
 }
 
-/** Looks at some people, by their numbers, in the transaction that changed them. */
 export function hideAmong(database: DatabaseSyncInstance, suppression: Suppression, people: Iterable<number>): void {
   const last = lookedFor(database);
   if (last === "" && suppression.isEmpty) return;

@@ -30,7 +30,6 @@ export function changedFields(older: JsonRecord, newer: JsonRecord): string[] {
   return [...names].filter((name) => text(older[name]) !== text(newer[name]));
 }
 
-/** A record's fields; a row that is no object is held under `value`, as outputs have it. */
 export function fieldsOf(record: string): JsonRecord {
   const value = parseExact(record);
   return isNested(value) ? value : { value };

@@ -13,7 +13,6 @@ import { normalValues, PERSON_COLUMNS } from "./person.ts";
 import { FORMAT, NOT_SUPPRESSED, SCHEMA, SHOWN } from "./schema.ts";
 import { AMONG, inTransaction, openToWrite, queryRows } from "./sqlite.ts";
 
-/** Whoever was forgotten before the library knew of it. */
 const NOBODY = -(2 ** 40);
 
 const COLUMNS = ["n", "identity", "record", "bought_at", "bought_by", ...PERSON_COLUMNS];
@@ -72,10 +71,7 @@ export class Library {
     this.#suppression = suppression;
   }
 
-  /**
-   * Opens a library, made where it is not there. @param suppression who is left out of its answers
-   * @throws CliError (exit 2) where another version of headcount wrote it
-   */
+  /** Opens a library, made where it is not there. @throws CliError (exit 2) where another version wrote it */
   static async open(path: string, suppression: Suppression = NOBODY_SUPPRESSED): Promise<Library> {
     const database = await openToWrite(path);
     inTransaction(database, () => {
@@ -126,7 +122,6 @@ export class Library {
     });
   }
 
-  /** Keeps what was paid for rows that are gone, where the library does not know it yet. */
   #addForgotten({ run, unit, at, rows, forgotten = [] }: PaidPage): void {
     if (forgotten.length === 0) return;
     const sql = "SELECT count(*) AS known FROM purchase WHERE person < 0 AND run = ? AND unit = ?";
@@ -199,12 +194,10 @@ export class Library {
     return Number(this.#run("INSERT INTO record (person, body) VALUES (?, ?)", person, text).lastInsertRowid);
   }
 
-  /** How many people are in it, suppressed ones too. */
   get size(): number {
     return this.#first<{ n: number }>("SELECT count(*) AS n FROM person")?.n ?? 0;
   }
 
-  /** How many of the people match, exactly; nobody is asked. */
   count(filters: CanonicalFilters): number {
     const { text, values } = matching(filters);
     return this.#first<{ n: number }>(`SELECT count(*) AS n FROM shown${text}`, ...values)?.n ?? 0;
@@ -217,7 +210,6 @@ export class Library {
     for (const { body } of queryRows<{ body: string }>(this.database, sql, ...values)) yield body;
   }
 
-  /** Those of them who may be shown. */
   shown(identities: readonly string[]): string[] {
     const sql = `SELECT identity FROM person WHERE n IN (SELECT person FROM suppressed) AND identity ${AMONG}`;
     const rows = this.#statement(sql).all(JSON.stringify(identities)) as { identity: string }[];
@@ -225,7 +217,6 @@ export class Library {
     return identities.filter((identity) => !hidden.has(identity));
   }
 
-  /** Values of a key among those who match, most frequent first. */
   valuesOf({ key, field }: FilterKeySpec, filters: CanonicalFilters): { value: string; count: number }[] {
     const column = key === "network_url" ? "network_url_address" : field;
     if (!PERSON_COLUMNS.includes(column)) throw new RangeError(`no column ${column}`);

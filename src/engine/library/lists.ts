@@ -3,22 +3,18 @@ import type { Filters } from "../../shared/contract/filters.ts";
 import type { SavedView } from "../runs/plan.ts";
 import { allRows, firstRow, inTransaction } from "./sqlite.ts";
 
-/** A file that is kept up to date with a segment. */
 export interface List {
   readonly n: number;
-  /** Absolute path of the file, which names the list. */
   readonly output: string;
   readonly filters: Filters;
   /** The filters in normal form, as JSON. */
   readonly canonical: string;
   readonly view: SavedView;
-  /** How often it was refreshed. */
   readonly refreshes: number;
   /** Epoch milliseconds: when it was last known whole. */
   readonly at: number;
 }
 
-/** What a refresh found. People are named by their identity. */
 export interface Refreshed {
   /** Epoch milliseconds. */
   readonly at: number;
@@ -37,10 +33,7 @@ export interface Refreshed {
 
 type Kept = Pick<List, "output" | "filters" | "canonical" | "view">;
 
-/**
- * The lists that are followed, with everybody who was ever in them: since which refresh, and until which. They stand nowhere
- * else: a rebuild leaves them as they are, and as it numbers people anew they go by their identity.
- */
+/** The files that are lists, with everybody ever in them, by identity: a rebuild numbers people anew. */
 export class Lists {
   readonly #database: DatabaseSyncInstance;
 
@@ -48,7 +41,6 @@ export class Lists {
     this.#database = database;
   }
 
-  /** The list that a file is. @param output absolute path */
   at(output: string): List | undefined {
     const row = firstRow<Omit<List, "filters" | "view"> & { filters: string; view: string }>(
       this.#database,
@@ -60,22 +52,17 @@ export class Lists {
     return { ...row, filters: JSON.parse(row.filters) as Filters, view: JSON.parse(row.view) as SavedView };
   }
 
-  /** The files of all lists, as absolute paths. */
   outputs(): string[] {
     const rows = allRows<{ output: string }>(this.#database, "SELECT output FROM list ORDER BY n");
     return rows.map(({ output }) => output);
   }
 
-  /** Who is in a list now. */
   members(list: number): string[] {
     const sql = "SELECT person FROM member WHERE list = ? AND until IS NULL";
     return allRows<{ person: string }>(this.#database, sql, list).map(({ person }) => person);
   }
 
-  /**
-   * Makes a list of a file that is about to be written for the first time: what is beside it is its own from then on.
-   * @param before who is in it, known to be so `at`
-   */
+  /** Makes a list of a file that is to be written for the first time. @param before who is in it, known so `at` */
   begin(list: Kept & Pick<List, "at">, before: readonly string[]): void {
     if (this.at(list.output) !== undefined) return;
     inTransaction(this.#database, () => {
@@ -84,10 +71,7 @@ export class Lists {
     });
   }
 
-  /**
-   * Puts a refresh into the history of the list that a file is, made where there is none. All of it or nothing.
-   * @param before who was in the list when the refresh began
-   */
+  /** Puts a refresh into the history of a list, made where there is none. @param before who was in it as it began */
   record(list: Kept, before: readonly string[], found: Refreshed): void {
     inTransaction(this.#database, () => {
       const { n, refreshes } = this.#put(list, found.at);

@@ -5,12 +5,10 @@ import { changedFields, fieldsOf } from "./history.ts";
 import { PERSON_COLUMNS } from "./person.ts";
 import { AMONG, allRows, queryRows } from "./sqlite.ts";
 
-/** Somebody who is owned, as the newest record says. */
 export interface OwnedPerson {
   readonly identity: string;
   /** Profile address as the service wrote it; undefined where there is none: no filter names such a person. */
   readonly address: string | undefined;
-  /** In normal form. */
   readonly name: string | undefined;
   /** The normal forms that filters match on, by the names of {@link PERSON_COLUMNS}. */
   readonly values: Readonly<Record<string, string | number | null>>;

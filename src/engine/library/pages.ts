@@ -6,7 +6,6 @@ const PAGE_ROWS = 1_000;
 export const recordPage = (records: readonly string[]): Page =>
   records.length === 0 ? Page.empty : Page.read(Buffer.from(`{"result":[${records.join(",")}]}`), "person");
 
-/** Items in groups of a page's size. */
 export function* pagewise<Item>(items: Iterable<Item>): Generator<Item[]> {
   let group: Item[] = [];
   for (const item of items) {

@@ -60,16 +60,11 @@ ${INDEXES.map((columns) => `CREATE INDEX person_by_${columns.join("_")} ON perso
 const CREDITS = "/ 1000000.0";
 const ISO = (column: string): string => `strftime('%Y-%m-%dT%H:%M:%fZ', ${column} / 1000.0, 'unixepoch')`;
 
-/** Those who may be shown. */
 export const NOT_SUPPRESSED = "NOT IN (SELECT person FROM main.suppressed)";
 
-/** What answers are made from. */
 export const SHOWN = `CREATE TEMP VIEW shown AS SELECT * FROM main.person WHERE n ${NOT_SUPPRESSED}`;
 
-/**
- * What a person asks with SQL: temporary, so that they cost nothing to anybody else and change with the version. Tables of which a part is
- * suppressed are named over.
- */
+/** What a person asks with SQL: temporary, so that they cost nobody else anything. Suppressed are left out. */
 export const VIEWS = `
 CREATE TEMP VIEW person AS SELECT * FROM main.person WHERE n ${NOT_SUPPRESSED};
 CREATE TEMP VIEW record AS SELECT * FROM main.record WHERE person ${NOT_SUPPRESSED};

@@ -42,7 +42,6 @@ export async function driverPath(): Promise<string> {
   return packagePath("@photostructure/sqlite");
 }
 
-/** All of it or nothing, while no other process writes. */
 export function inTransaction(database: DatabaseSyncInstance, work: () => void): void {
   database.exec("BEGIN IMMEDIATE");
   try {

@@ -80,7 +80,6 @@ export function importRecords(
   return library.size - before;
 }
 
-/** Who these records are, as the library tells people apart. */
 export const identitiesOf = (records: readonly JsonRecord[]): string[] =>
   rowsOf(recordPage(records.map(stringifyExact)), 0n).map(({ identity }) => identity);
 

@@ -10,10 +10,7 @@ const SQL = `SELECT (SELECT count(*) FROM shown) AS people, (SELECT count(*) FRO
   coalesce(sum(price) FILTER (WHERE ${EARLIER}), 0) AS repeatCredits,
   min(at) AS firstAt, max(at) AS lastAt, (SELECT count(*) FROM run) AS runs FROM purchase`;
 
-/**
- * What a library holds. People are without the suppressed; of who was forgotten only what they cost is known. What purchases
- * exceed the people was bought more than once. Credits in millionths, times in epoch milliseconds.
- */
+/** People without the suppressed. Credits in millionths, times in epoch milliseconds. */
 export function totalsOf(database: DatabaseSyncInstance) {
   const { credits, repeatCredits, firstAt, lastAt, ...counts } = database
     .prepare(SQL, { readBigInts: true })

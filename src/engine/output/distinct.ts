@@ -32,7 +32,6 @@ class Seen {
       b ^= b >>> 15;
     }
     a = mix(a ^ identity.length);
-    // Zero marks an empty slot.
     const high = mix(b + a) || 1;
     if (!this.#insert(a, high)) return false;
     if (++this.count > this.#slots * 0.85) this.#grow();
@@ -72,14 +71,13 @@ function mix(value: number): number {
 }
 
 /**
- * Tells new rows from those that were there before, and lets nobody through who is on the suppression list: every output is made from what
- * comes out here. Duplicates were paid for, and so were the suppressed; they are reported.
+ * Tells new rows from earlier ones, and lets nobody through who is suppressed: every output is made of what comes
+ * out.
  */
 export class Distinct {
   readonly #seen: Seen;
   readonly #kind: RecordKind;
   readonly #suppression: Suppression;
-  /** How many of the distinct rows were left out. */
   suppressed = 0;
   duplicates = 0;
   repeatedPages = 0;

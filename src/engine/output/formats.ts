@@ -12,7 +12,6 @@ export const FORMATS = ["csv", "tsv", "ndjson", "json", "xlsx", "parquet", "temp
 /** `duckdb` and `postgres`: rows of a table, which `--output` alone names. */
 export type Format = (typeof FORMATS)[number] | "duckdb" | "postgres";
 
-/** What is written: a format, and how the bytes of it are packed. */
 export interface Form {
   readonly format: Format;
   readonly packing?: Packing | undefined;
@@ -81,7 +80,6 @@ function read(name: string): { readonly packing: Packing | undefined; readonly e
   return { packing, ending: /(?:^|\.)([^./\\]+)$/.exec(inner)?.[1]?.toLowerCase() };
 }
 
-/** @returns undefined for a name that is none */
 function formOf(name: string): Form | undefined {
   const { packing, ending } = read(name);
   const format = FORMATS.find((known) => known === ending);
@@ -89,17 +87,12 @@ function formOf(name: string): Form | undefined {
   return whole ? { format, packing } : undefined;
 }
 
-/** A form as a run keeps it. */
 export const savedForm = (name: string): Form => {
   if (name === "duckdb" || name === "postgres") return { format: name };
   return formOf(name) ?? { format: "ndjson" };
 };
 
-/**
- * As named, else by the file's ending, else NDJSON to a pipe and a table to a terminal. A file's `.gz` or `.zst` counts also where the
- * format is named without one.
- * @throws CliError (exit 2)
- */
+/** As named, else by the file's ending, else NDJSON to a pipe and a table to a terminal. @throws CliError (exit 2) */
 export function chooseForm(named: string | undefined, file: string | undefined, terminal: boolean): Form {
   const path = file === undefined ? undefined : read(file.replace(/^.*[/\\]/, ""));
   let form: Form;

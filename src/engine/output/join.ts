@@ -15,13 +15,11 @@ import { shown } from "./suppressed.ts";
 
 type CompanyQuery = Exclude<Target, { kind: "search" }>["companies"][number];
 
-/** Formats that rows of the caller's with ours beside them are written in. */
 export const JOINED: readonly Format[] = ["csv", "tsv", "ndjson", "json", "xlsx", "parquet", "table"];
 
 const MATCHES = ["found", "not found", "ambiguous", "not asked", "suppressed"] as const;
 export type Match = (typeof MATCHES)[number];
 
-/** A row of the caller's, and which company of the run it names. */
 export interface JoinRow {
   /** As a JSON object without its closing brace. */
   readonly body: string;
@@ -37,20 +35,17 @@ export interface Join {
   readonly text: string;
   readonly columns: readonly string[];
   readonly rows: readonly JoinRow[];
-  /** What the names of our columns begin with. */
   readonly prefix: string;
   /** Whether it is NDJSON. */
   readonly json: boolean;
 }
 
-/** Rows that are made and written at once. */
 const GROUP = 500;
 const AS_JSON: readonly Format[] = ["ndjson", "json"];
 
 export interface JoinView {
   readonly join: Join;
   readonly rendering: Rendering;
-  /** Opens what the joined rows go to, once their columns are known. */
   readonly open: (rendering: Rendering) => Promise<Output>;
 }
 

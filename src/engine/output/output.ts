@@ -17,7 +17,6 @@ import type { Register, Writing } from "./register.ts";
 
 export interface Output {
   write(page: Page): Promise<void>;
-  /** What is to be said of what was written, once it is. */
   readonly notices: readonly string[];
   /** Ends the document. @param pages all of the run's pages once more, where a file has to be written again */
   prepare(pages: () => AsyncIterable<Page>): Promise<OutputFacts | undefined>;
@@ -25,11 +24,9 @@ export interface Output {
   abort(): Promise<void>;
 }
 
-/** Where an output takes form. */
 export interface OutputPlace {
   /** Keeps two unfinished outputs apart. */
   readonly name: string;
-  /** The run, or the command, that writes it. */
   readonly by: string;
   readonly disk: Disk;
   readonly register: Register;
@@ -50,10 +47,7 @@ export interface OutputFacts {
   readonly added: number | null;
 }
 
-/**
- * @returns the path to write: where the name is a symbolic link of the user's own, the file behind it
- * @throws CliError exit 2 for an output that could not be written
- */
+/** @returns the path to write: behind a symbolic link the file itself @throws CliError exit 2 where it cannot be */
 export async function checkOutput(path: string): Promise<string> {
   const folder = dirname(path);
   const parent = await stat(folder).catch(() => undefined);
@@ -249,7 +243,6 @@ export class FileOutput implements Output {
   }
 }
 
-/** The reader of stdout is gone: exit 141, quietly. */
 const pipeClosed = (): CliError =>
   new CliError({
     code: "pipe_closed",

@@ -75,7 +75,6 @@ export const PACKING_NAMES = Object.keys(PACKINGS) as readonly Packing[];
 export const openPacker = (packing: Packing | undefined): Packer | undefined =>
   packing === undefined ? undefined : PACKINGS[packing].pack();
 
-/** The bytes of a file as they were before they were packed. */
 export function unpacked(path: string, packing: Packing | undefined): AsyncIterable<Uint8Array> {
   const file = createReadStream(path);
   return packing === undefined ? file : PACKINGS[packing].unpack(file);

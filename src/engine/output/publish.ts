@@ -6,7 +6,6 @@ import { CliError } from "../../shared/errors.ts";
 import { errorCode, remove } from "../runs/disk.ts";
 import { packedName, unpacked } from "./packing.ts";
 
-/** What a new file must be to take the place of the one that is there. */
 export interface Guard {
   readonly overwrite: boolean;
   /** Whether nothing may take the place of something. */
@@ -21,10 +20,7 @@ export const TOO_FEW = "too_few_rows";
 const tooFew = (message: string, hint: string): CliError =>
   new CliError({ code: TOO_FEW, category: "incomplete", message, hint });
 
-/**
- * Asked before anything is bought, with the most rows that can come, and before a file (undefined: a stream) takes its place.
- * @throws CliError exit 5 where they are too few: the old file stays
- */
+/** Asked before anything is bought, and before a file (undefined: a stream) is replaced. @throws CliError exit 5 */
 export async function checkRows(rows: number, path: string | undefined, guard: Guard, said = ""): Promise<void> {
   const { allowEmpty, minRows, maxShrink } = guard;
   const came = counted(rows, "row");
@@ -110,7 +106,6 @@ export async function naming(path: string, work: Promise<void>): Promise<void> {
 
 const LEFT = /(?:-(?:export|forget|mcp)|\.owned)-(\d+)\.part(?:\.scratch)?$/;
 
-/** Removes what killed processes left beside an output. */
 export async function clearLeftovers(path: string): Promise<void> {
   const folder = dirname(path);
   for (const name of await readdir(folder).catch(() => [])) {

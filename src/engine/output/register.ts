@@ -4,12 +4,10 @@ import { join } from "node:path";
 import type { RecordKind } from "../../shared/rows/values.ts";
 import { type Disk, remove } from "../runs/disk.ts";
 
-/** What is entered of a file or table before it appears. */
 export interface Writing {
   /** Absolute path, or a table (`tables/target.ts`). */
   readonly path: string;
   readonly what: "output" | "receipt" | "misses" | "log" | "jobs";
-  /** The run, or the command, that writes it. */
   readonly by: string;
   /** Whom its rows are of; null: no rows. */
   readonly kind: RecordKind | null;
@@ -25,8 +23,7 @@ export interface RegisterEntry extends Writing {
 }
 
 /**
- * Everything that was ever written, by any door: one entry for each path, in a file of its own, so that processes need not wait for each
- * other. Entered before the file appears, so that a process that is killed leaves none that nobody knows of.
+ * Everything that was ever written, by any door. Entered before it appears: a killed process leaves nothing unknown.
  */
 export class Register {
   readonly #folder: string;
@@ -54,7 +51,6 @@ export class Register {
     await this.#disk.replaceFile(this.#file(writing.path), `${JSON.stringify(entry)}\n`, "register");
   }
 
-  /** Oldest first. */
   async entries(): Promise<readonly RegisterEntry[]> {
     const names = (await readdir(this.#folder).catch(() => [])).filter((name) => name.endsWith(".json"));
     const texts = await Promise.all(names.map((name) => readFile(join(this.#folder, name), "utf8").catch(() => "")));

@@ -12,14 +12,12 @@ const namedBy = (page: Page, index: number, kind: RecordKind): Named =>
       }
     : { address: page.identity(index, ["company_network_url"]), domain: page.identity(index, ["domain"]) };
 
-/** The rows of a page that may not be written. */
 export function suppressedIn(page: Page, kind: RecordKind, suppression: Suppression): number[] {
   if (suppression.isEmpty) return [];
   const rows = Array.from({ length: page.length }, (_, index) => index);
   return rows.filter((index) => suppression.hides(namedBy(page, index, kind)));
 }
 
-/** The page without them. */
 export function shown(page: Page, kind: RecordKind, suppression: Suppression): Page {
   const hidden = new Set(suppressedIn(page, kind, suppression));
   if (hidden.size === 0) return page;

@@ -34,10 +34,7 @@ const plain = (value: unknown): string => {
     : String(cellOf(value as JsonValue) ?? "");
 };
 
-/**
- * Reads a template: logic-less, nothing of it is run, and values are written as they are (it makes text, not HTML).
- * @throws CliError (exit 2) where it is none, includes others, or the package is missing
- */
+/** Reads a template: logic-less, nothing of it is run. @throws CliError (exit 2) where it is none or includes others */
 export async function loadTemplate(text: string): Promise<RowTemplate> {
   const { default: mustache } = await optional(
     "mustache",
@@ -104,7 +101,6 @@ function namesIn(tokens: readonly Token[], depth = 0): string[] {
   return [...new Set(names)];
 }
 
-/** A text for every row; each ends a line. */
 export class TemplateView implements View {
   readonly unseen: ReadonlySet<string> = new Set();
   readonly #template: RowTemplate;

@@ -5,7 +5,6 @@ import type { Form } from "./formats.ts";
 import { unpacked } from "./packing.ts";
 import { partsOf, plainTextOf } from "./text-of.ts";
 
-/** Whether a row goes. */
 export interface RowChoice {
   /** Whether a row with this text may be one: asked before it is read. */
   readonly mayBeIn: (text: string) => boolean;

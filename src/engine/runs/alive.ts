@@ -29,7 +29,6 @@ const read = (path: string): Promise<string> =>
   );
 const link = (path: string): Promise<string> => readlink(path).catch(() => "");
 
-/** The state and the start of a process by its line in /proc; its name stands in brackets and may hold anything. */
 async function statOf(id: string): Promise<{ readonly state: string; readonly started: string } | undefined> {
   const stat = await read(`/proc/${id}/stat`);
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
@@ -81,7 +80,6 @@ async function inProcessTable(holder: ProcessIdentity): Promise<Fate> {
   } catch (error) {
     if (errorCode(error) === "ESRCH") return "gone";
   }
-  // A /proc of another namespace shows other processes under these numbers.
   if (holder.started === "" || (await link("/proc/self")) !== String(pid)) return "living";
   const stat = await statOf(String(holder.pid));
   if (stat === undefined) return "living";
@@ -128,7 +126,6 @@ export const askSign = (path: string): Promise<Fate> =>
     });
   });
 
-/** A socket's name has room for so many bytes; Node cuts a longer one without a word. */
 const NAME_BYTES = 100;
 
 /** Works with a socket by a name that fits: where its path is too long, by way of its open folder. @param otherwise where that fails */

@@ -4,14 +4,11 @@ import { type FileHandle, link, open, rename, rm, statfs } from "node:fs/promise
 import { basename, dirname, join } from "node:path";
 import { makeFolder } from "../../shared/folder.ts";
 
-/** Files are for their owner alone, as folders are (src/shared/folder.ts). */
 export const FILE_MODE = 0o600;
 
-/** Called at every step of a durable write: `before`, then for each of its pieces `half` (some bytes are out) and `written`,
- * then `synced` or `renamed`. Tests kill the process here. */
+/** Told of every step of a durable write; `half`: some bytes are out. Tests kill the process here. */
 export type DiskStep = (what: string, step: "before" | "half" | "written" | "synced" | "renamed") => void;
 
-/** Writes that are on the disk, not only handed to the system, when their promise resolves. */
 export class Disk {
   readonly #step: DiskStep | undefined;
 
@@ -25,8 +22,7 @@ export class Disk {
     await syncFolder(dirname(path));
   }
 
-  /** Writes a file whole: a reader, or a crash, sees the old one or the new one. @param replace whether it may take the place
-   * of one that is there; else EEXIST */
+  /** Writes a file whole: a reader, or a crash, sees the old one or the new one. @param replace else EEXIST */
   async replaceFile(path: string, data: Buffer | string, what: string, replace = true): Promise<void> {
     // A name of its own that must not be there: nothing that somebody else put in its place is written through.
     const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);
@@ -63,8 +59,7 @@ export class Disk {
     this.#step?.(what, "renamed");
   }
 
-  /** Appends to an open file and syncs it. The bytes go to the system at once, in this thread: that takes microseconds, and a
-   * hand-over to another thread several times as long. Only the sync, which waits for the disk, is asynchronous. */
+  /** Appends and syncs. Bytes are handed over in this thread: another would take several times as long. */
   async append(file: FileHandle, parts: readonly Buffer[], what: string): Promise<void> {
     this.#put(file.fd, parts, what);
     await syncData(file.fd);
@@ -111,7 +106,6 @@ const syncData = (file: number): Promise<void> =>
     fdatasync(file, (error) => (error === null ? resolve() : reject(error)));
   });
 
-/** Makes names in a folder durable. Windows has no such call; there the file system does it. */
 export async function syncFolder(path: string): Promise<void> {
   let folder: FileHandle;
   try {

@@ -25,7 +25,6 @@ export interface IntentRecord extends LogRecord {
   readonly cursor?: string;
   readonly key: string;
   readonly hold: CreditText;
-  /** Nothing is asked for: the reply of another run follows. */
   readonly owned?: true;
   readonly at: number;
 }
@@ -71,9 +70,7 @@ interface SessionRecord extends LogRecord {
   readonly cap?: CreditText;
   /** Rows that this session means to have at its end, all sessions counted; null: as many as there are. */
   readonly rows: number | null;
-  /** The job that bought it, where one did. */
   readonly job?: string;
-  /** The named budget that it was bought within, where there was one. */
   readonly budget?: string;
   readonly at: number;
 }
@@ -134,7 +131,6 @@ export interface Unit {
   replyAt: number;
   voided: boolean;
   uncertain: Credits;
-  /** What makes up `uncertain`: of each lost reply what it may have cost. */
   readonly lost: Credits[];
 }
 
@@ -145,7 +141,6 @@ export interface Spending {
   readonly at: number;
 }
 
-/** What a journal adds up to. */
 export type RunState = ReturnType<typeof emptyState>;
 
 export const emptyState = () => ({
@@ -155,9 +150,7 @@ export const emptyState = () => ({
   settled: ZERO,
   uncertain: ZERO,
   foreign: ZERO,
-  /** Rows paid for, duplicates included. */
   rows: 0,
-  /** Of those, the ones that another run paid for. */
   owned: 0,
   misses: 0,
   perPageMax: undefined as number | undefined,
@@ -180,10 +173,7 @@ export const newUnit = (intent: IntentRecord): Unit => ({
   lost: [],
 });
 
-/**
- * What a stored reply shows to be no charge beside its own: the attempt that it answers, of those that were lost the one that cost the least that covers it.
- * Others stay uncertain: a service that forgot the key between two attempts has charged for both.
- */
+/** The lost attempt that a stored reply answers: the cheapest that covers it. The others may have been charged too. */
 function answered(lost: readonly Credits[], used: Credits): Credits {
   const sorted = [...lost].sort((a, b) => (a < b ? -1 : 1));
   return sorted.find((amount) => amount >= used) ?? sorted.at(-1) ?? ZERO;
@@ -276,7 +266,6 @@ function spend(state: RunState, kind: Spending["kind"], amount: Credits, at: num
   else state[kind] = credits(state[kind] + amount);
 }
 
-/** What was spent from a time on, day by day. @param since epoch milliseconds */
 export function daysOf(spent: readonly Spending[], since = 0): DaySpend[] {
   const days = new Map<number, { from: number; to: number; rows: number } & Record<Spending["kind"], Credits>>();
   for (const { kind, amount, rows, at } of spent) {
@@ -312,7 +301,6 @@ export const hasOutlivedKey = ({ intent }: Unit, now: number): boolean => now - 
 
 export const OUTLIVED = "its idempotency key is older than 24 hours";
 
-/** Units that were asked for and whose reply is not on the disk: they may have been charged. */
 export const pendingUnits = (state: RunState): Unit[] =>
   [...state.units.values()].filter((unit) => unit.settled === undefined && !unit.voided);
 

@@ -7,7 +7,6 @@ import { errorCode, FILE_MODE } from "./disk.ts";
 
 export interface LockHolder extends ProcessIdentity {
   readonly at: string;
-  /** Tells two locks of one process apart. */
   readonly token: string;
 }
 
@@ -33,9 +32,7 @@ const signOf = (path: string, token: string): string => `${path}.${token}.s`;
 /** Whose turn it is to remove what the process of this token, which is gone, was about. */
 const turnAfter = (path: string, token: string): string => `${path}.${token}.t`;
 
-/** Takes a lock file. It is created whole and at once (a link to a finished file), so no reader sees half of it. A lock whose
- * holder is gone is taken over; a living holder's never is, nor one of which nobody here can tell (docs/runs.md, "Several at
- * once"). @throws CliError exit 9 where another process holds it and `wait` is not set */
+/** Takes a lock file, made whole and at once. Only one whose holder is gone is taken over. @throws CliError exit 9 */
 export async function acquireLock(path: string, options: LockOptions): Promise<Lock> {
   const token = randomBytes(8).toString("hex");
   const mine: LockHolder = { ...(await thisProcess()), at: new Date(options.now()).toISOString(), token };
@@ -57,8 +54,7 @@ export async function acquireLock(path: string, options: LockOptions): Promise<L
   };
 }
 
-/** Whoever was killed while it waited has left its sign, its temporary file or its turn, and no lock names them. Turns were about
- * locks before this one. A sign that is being made is too young to be asked: for an instant it is there and nobody listens. */
+/** Removes what those left who were killed as they waited. A sign that is too young may have no listener yet. */
 async function clearLeft(path: string, token: string, now: number): Promise<void> {
   const start = `${basename(path)}.`;
   const tokens = new Set<string>();
@@ -101,7 +97,6 @@ async function take(path: string, mine: LockHolder, options: LockOptions): Promi
   }
 }
 
-/** The holder of a lock file, or undefined where there is none or it cannot be read. */
 export async function readHolder(path: string): Promise<LockHolder | undefined> {
   try {
     const { pid, token, ...told } = JSON.parse(await readFile(path, "utf8")) as Partial<LockHolder>;

@@ -2,8 +2,7 @@ import { readSync } from "node:fs";
 import { crc32 } from "node:zlib";
 import { CliError, EXIT } from "../../shared/errors.ts";
 
-/** One line of a log: `t` says what happened, the rest is the kind's own. Two names are the log's: `sum`, the line's
- * checksum, and `from`, which the first line of each group that was written together bears: where in the file it begins. */
+/** One line of a log: `t` says what happened, `sum` is its checksum, `from` where the group begins that it heads. */
 export interface LogRecord {
   readonly t: string;
   /** Bytes that follow this line as they came, and a line break after them. */
@@ -22,7 +21,6 @@ export interface DecodedLog<Kind extends LogRecord> {
   readonly entries: LogEntry<Kind>[];
   /** Where the next line goes: what was torn at the end is not counted. */
   readonly validBytes: number;
-  /** Where the file changed since it was written; the entries are those that can still be read. */
   readonly damage?: CliError;
 }
 
@@ -39,7 +37,6 @@ export const checksum = (data: Buffer | string): string => hex(crc32(data));
 export function encodeLine(record: LogRecord, from?: number): string {
   const body = JSON.stringify(record).slice(0, -1);
   const marked = from === undefined ? body : `${body},"from":${from}`;
-  // What no reader would take as a line must not be written as one.
   if (marked.length > LONGEST_LINE / 4)
     throw new RangeError(`a line of ${marked.length} characters is too long for a log`);
   return `${marked},"sum":"${checksum(marked)}"}\n`;
@@ -50,7 +47,6 @@ interface Line {
   readonly from: number | undefined;
 }
 
-/** @param line without its line break @returns undefined where the line was changed or torn */
 export function decodeLine(line: Buffer): Line | undefined {
   const body = line.length - SUM_LENGTH;
   const sum = body < 0 ? undefined : SUM.exec(line.toString("latin1", body))?.[1];
@@ -165,7 +161,6 @@ export function undamaged<Kind extends LogRecord>(decoded: DecodedLog<Kind>): De
   return decoded;
 }
 
-/** {@link scanLog} of bytes in memory. @throws CliError where they were damaged */
 export const decodeLog = <Kind extends LogRecord>(bytes: Buffer, path: string): DecodedLog<Kind> =>
   undamaged(scanLog<Kind>((at, length) => bytes.subarray(at, at + length), bytes.length, path));
 

@@ -30,11 +30,9 @@ function reading<Result>(path: string, work: (read: LogSource, size: number) => 
   }
 }
 
-/** Reads a log without opening it for writing, as far as it is sound; a missing file is an empty log. */
 export const readLog = <Kind extends LogRecord>(path: string): DecodedLog<Kind> =>
   reading(path, (read, size) => scanLog<Kind>(read, size, path)) ?? { entries: [], validBytes: 0 };
 
-/** The last record of a log where its last line is whole, read without the rest; undefined otherwise. */
 export const readLastRecord = (path: string): LogRecord | undefined =>
   reading(path, (read, size) => {
     const length = Math.min(size, LAST_LINE);
@@ -50,8 +48,7 @@ interface Waiting<Kind extends LogRecord> {
   readonly reject: (error: unknown) => void;
 }
 
-/** An append-only log of one writer. `append` resolves once its lines are on the disk. What is waiting goes out as one group,
- * in one write and one sync; what comes while a sync is under way makes the next group. */
+/** An append-only log of one writer: what waits goes out as one group, in one write and one sync. */
 export class Log<Kind extends LogRecord> {
   readonly #disk: Disk;
   readonly #file: FileHandle;
@@ -80,7 +77,6 @@ export class Log<Kind extends LogRecord> {
       if (size === 0) await syncFolder(dirname(path));
       const decoded = undamaged(scanLog<Kind>(logSourceOf(file.fd), size, path));
       if (size !== decoded.validBytes) await file.truncate(decoded.validBytes);
-      // What a killed process wrote may be read, and yet not be on the disk.
       if (size > 0) await file.sync();
       return { log: new Log<Kind>(disk, file, what, decoded.validBytes), decoded };
     } catch (error) {
@@ -94,8 +90,7 @@ export class Log<Kind extends LogRecord> {
     await this.#add(records, undefined, true);
   }
 
-  /** A record, and bytes that follow it as they are; the record tells their length and checksum. @returns where in the file
-   * the bytes begin */
+  /** A record, and bytes that follow it as they are. @returns where in the file the bytes begin */
   appendWith(record: Kind, payload: Buffer): Promise<number> {
     return this.#add([record], payload, true);
   }

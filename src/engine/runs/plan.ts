@@ -6,7 +6,6 @@ import type { CreditText } from "./journal.ts";
 
 export type RunCommand = "search" | "employees" | "enrich";
 
-/** A random sample of a segment, as it was asked for. */
 export interface Sampling {
   /** Rows in all; of each value where there is a `spread`. */
   readonly rows: number;
@@ -19,7 +18,6 @@ export interface Sampling {
 
 /** The caller's own table, to whose rows the companies are put; the run keeps a copy of it. */
 export interface Keep {
-  /** SHA-256 of the table as it was read. */
   readonly sha256: string;
   readonly column: string | null;
   readonly by: "name" | "id" | null;
@@ -29,9 +27,7 @@ export interface Keep {
 export type Target =
   | {
       readonly kind: "search";
-      /** Of several segments, those of the first. */
       readonly filters: Filters;
-      /** Equal for the same people wanted. */
       readonly canonical: string;
       /** Several segments, each person of which is bought once. */
       readonly union?: readonly Filters[];
@@ -47,7 +43,6 @@ export type Target =
   | { readonly kind: "enrich"; readonly companies: readonly CompanyQuery[]; readonly keep?: Keep };
 
 export interface SavedView {
-  /** `csv`, `csv.gz`. */
   readonly format: string;
   readonly fields: readonly string[] | null;
   readonly excel: boolean;
@@ -65,7 +60,6 @@ export interface Plan extends RunIdentity {
   readonly unit_price: CreditText;
   /** People that matched at the time of the quote; null where no free count tells. */
   readonly matches: number | null;
-  /** The same for each company of a list, or each part of a segment, where each was counted. */
   readonly counts?: readonly number[];
   /** Filters of the parts of a segment that is larger than what the service gives of one; bought one after the other. */
   readonly parts?: readonly Filters[];
@@ -80,7 +74,6 @@ export interface Plan extends RunIdentity {
     readonly within?: readonly { readonly filters: Filters; readonly rows: number }[];
   }[];
   readonly paging: Dialect["paging"];
-  /** Where pages are counted from 0. */
   readonly first_page?: 0;
   readonly view: SavedView;
   readonly per_page: number | null;
@@ -107,7 +100,6 @@ export interface RunIdentity {
 
 const EVERYBODY = "everybody";
 
-/** What a company is asked for by, equal where it is the same question. */
 export const companyKey = ({ by, value }: CompanyQuery): string =>
   `${by} ${by === "company_network_url" ? (canonicalAddress(value) ?? value) : by === "id" ? value : normalForm(value)}`;
 
@@ -132,7 +124,6 @@ export function spokenTarget(target: Target): string {
   return `${selectionText(target)}${union.map(spokenFilters).join(" or ")}${without}`;
 }
 
-/** Filters as people speak: their values, where those say what they are. */
 export function spokenFilters(filters: Filters): string {
   const parts = Object.entries(filters).map(([key, value]) => {
     const values = [value].flat();
@@ -144,7 +135,6 @@ export function spokenFilters(filters: Filters): string {
   return parts.join(" · ") || EVERYBODY;
 }
 
-/** Which people of a segment, where it is not all of them. */
 function selectionText({ sample, owned }: Target & { readonly kind: "search" }): string {
   const whose = { without: "new people of ", with: "new people, and those owned, of " };
   return `${owned === undefined ? "" : whose[owned]}${sample === undefined ? "" : sampleText(sample)}`;

@@ -6,12 +6,7 @@ import type { JournalRecord } from "./journal.ts";
 import { readLog } from "./log.ts";
 import { checksum, encodeLine, logSourceOf, undamaged } from "./log-lines.ts";
 
-/**
- * Writes a journal again with other replies, whole or not at all. Its lines, and so what was spent, stay as they are. The caller holds
- * the run's lock.
- * @param change the reply that is kept in place of one; undefined: the same
- * @returns whether a reply changed @throws CliError where the journal is damaged
- */
+/** Writes a journal again with other replies, whole or not at all. @returns whether one changed */
 export async function rewriteReplies(
   disk: Disk,
   path: string,
@@ -31,7 +26,6 @@ export async function rewriteReplies(
     for (const [index, { record, end }] of entries.entries()) {
       const { follows } = record;
       const body = follows === undefined ? undefined : source(end, follows);
-      // A damaged reply is told where it is read; it is no matter of this.
       const sound = body !== undefined && checksum(body) === record.crc;
       const other = sound ? change(body) : undefined;
       changed ||= other !== undefined;
@@ -51,7 +45,6 @@ export async function rewriteReplies(
   return changed;
 }
 
-/** Removes the drafts that a process left that died while it wrote a file of a run's folder. The caller holds the run's lock. */
 export async function removeDrafts(folder: string): Promise<void> {
   for (const name of await readdir(folder)) if (/^\..*\.tmp$/.test(name)) await rm(join(folder, name));
 }

@@ -60,13 +60,11 @@ export class RunStore {
     return Object.assign(run, { suppression: await this.suppression() });
   }
 
-  /** Takes a run's lock for some work. @throws CliError exit 9 where somebody else is at work on it */
   async #locked(id: string, { now, sleep }: Pick<LockOptions, "now" | "sleep">, work: () => Promise<void>) {
     const lock = await acquireLock(join(this.#path(id), "lock"), { now, sleep, what: `run ${id}` });
     await work().finally(() => lock.release());
   }
 
-  /** Makes a run's folder and takes its lock. @param at epoch milliseconds, in the run's id */
   async create(plan: NewPlan, at: number, lock: LockOptions): Promise<Run> {
     const id = this.#newId(at);
     const whole: Plan = { version: LAYOUT, id, created_at: new Date(at).toISOString(), ...plan };
@@ -165,7 +163,6 @@ export class RunStore {
     return this.#withSuppression(run);
   }
 
-  /** Every run, newest first. A damaged one is listed as such; it does not hide the others. */
   async list(): Promise<RunSummary[]> {
     const summaries: RunSummary[] = [];
     for (const id of await this.ids()) {
@@ -175,7 +172,6 @@ export class RunStore {
     return summaries;
   }
 
-  /** @returns undefined where the folder holds no plan: a run that died before it bought anything */
   async summary(id: string): Promise<RunSummary | undefined> {
     const path = this.#path(id);
     const { plan, problem: lost } = knownPlan(path, id);
@@ -195,8 +191,7 @@ export class RunStore {
     };
   }
 
-  /** The id that a text names: the whole id, or a part of one that only one run has. `last` is the newest. @throws CliError
-   * exit 2 where none or several fit */
+  /** The id that a text names: whole, a part that only one run has, or `last`. @throws CliError exit 2 */
   async resolve(text: string): Promise<string> {
     const ids = await this.ids();
     if (text === "last" && ids[0] !== undefined) return ids[0];
@@ -247,12 +242,10 @@ export class RunStore {
     );
   }
 
-  /** Removes a run and its paid pages; what it spent stays known. @throws CliError exit 9 where somebody began to work on it */
   async remove({ plan }: Pick<RunSummary, "plan">, clock: Pick<LockOptions, "now" | "sleep">): Promise<void> {
     await this.#locked(plan.id, clock, async () => {
       await this.#forgetOpen(plan);
       await keepSpend(this.#disk, this.folder, plan);
-      // At once, so that a crash leaves the whole run or none of it.
       const gone = join(this.folder, `.gone-${plan.id}`);
       await this.#disk.rename(this.#path(plan.id), gone, "remove");
       await remove(gone);
@@ -275,14 +268,12 @@ export class RunStore {
     });
   }
 
-  /** Deletes what is left of runs whose removal a crash cut short. */
   async sweep(): Promise<void> {
     for (const name of await readdir(this.folder).catch(() => [])) {
       if (name.startsWith(".gone-")) await remove(join(this.folder, name));
     }
   }
 
-  /** The run is over: the same command begins a new one. */
   async #forgetOpen(plan: Plan): Promise<void> {
     const path = this.#lookup(plan);
     const id = await readFile(path, "utf8").catch(() => "");

@@ -26,7 +26,6 @@ import type { Plan } from "./plan.ts";
  * `closed`: the reader of its output had enough, `stale`: its dataset is gone; only `resume` by name goes on with these. */
 export type RunStatus = "finished" | "running" | "unfinished" | "closed" | "stale" | "damaged";
 
-/** One line of `runs list`. `pending`: intents whose reply is not known. `lastAt`: epoch milliseconds. */
 export interface RunSummary {
   readonly id: string;
   readonly status: RunStatus;
@@ -52,7 +51,6 @@ export const LAYOUT = 2;
 
 export const journalOf = (path: string): string => join(path, "journal.ndjson");
 
-/** What the journal of a run's folder adds up to. @throws CliError where it is damaged */
 export const stateOf = (path: string): RunState => replay(undamaged(readLog<JournalRecord>(journalOf(path))).entries);
 
 export function readableState(path: string): { readonly state: RunState; readonly problem: string | undefined } {
@@ -70,16 +68,13 @@ export function readableState(path: string): { readonly state: RunState; readonl
   return { state, problem: damage?.message };
 }
 
-/** What a finished run adds up to, by the last line of its journal alone; undefined where that is not enough. */
 export function finishedSums(path: string, id: string): { readonly sums: Sums; readonly at: number } | undefined {
   const last = readLastRecord(journalOf(path)) as JournalRecord | undefined;
-  // A service might send a reply that ends like such a line; it does not know the run's id.
   if (last?.t !== "done" || last.run !== id || last.sums === undefined) return undefined;
   return { sums: last.sums, at: last.at };
 }
 
-/** The plan of a run's folder; undefined where there is none. @throws CliError where it cannot be read, or is of a later
- * version */
+/** The plan of a run's folder, if any. @throws CliError where it cannot be read, or is of a later version */
 export function planOf(path: string): Plan | undefined {
   const file = join(path, "plan.json");
   let text: string;
@@ -189,8 +184,7 @@ export class RunReader {
     return this.plan.id;
   }
 
-  /** The paid pages in the order of the output, one in memory at a time. Throws where one was damaged. @param wanted the
-   * others are not read */
+  /** The paid pages in the order of the output, one in memory at a time. Throws where one was damaged. */
   async *pages(wanted: (unit: Unit) => boolean = () => true): AsyncGenerator<SpooledPage> {
     const file = openSync(journalOf(this.path), "r");
     try {
@@ -257,8 +251,7 @@ export class Run extends RunReader {
     return this.#lastNumber;
   }
 
-  /** Appends the intent of a unit that is not to be sent yet: it shares the sync of what is appended next. Resolves once it
-   * is synced and the unit is part of the state. */
+  /** Appends the intent of a unit that is not to be sent yet: it shares the sync of what is appended next. */
   async intend(unit: Unit): Promise<void> {
     await this.#log.appendLater(unit.intent);
     apply(this.state, unit.intent);
@@ -289,7 +282,6 @@ export class Run extends RunReader {
     await this.#disk.replaceFile(join(this.path, "receipt.json"), `${JSON.stringify(receipt, null, 2)}\n`, "receipt");
   }
 
-  /** Keeps the caller's table with the run: `input`, as text. */
   async keepInput(text: string): Promise<void> {
     await this.#disk.replaceFile(join(this.path, "input"), text, "input");
   }

@@ -13,7 +13,6 @@ import { checkTable, TableOutput } from "../tables/table-output.ts";
 import { engineOf } from "../tables/target.ts";
 import { loadTemplate, type RowTemplate } from "../template.ts";
 
-/** Where rows go. */
 export interface Sink {
   /** Absolute path, or a table (`../tables/target.ts`); undefined: the stream. */
   readonly output: string | undefined;
@@ -59,10 +58,7 @@ export interface Wanted extends AskedView, Guard {
   readonly output: string | undefined;
 }
 
-/**
- * Whether rows can be written as they are wanted, asked before anything is bought.
- * @throws CliError exit 2 naming the package, field, table or option that hinders it, exit 9 where the table's file is open elsewhere
- */
+/** Whether rows can be written as they are wanted, asked before anything is bought. @throws CliError exit 2 or 9 */
 export async function checkSink(wanted: Wanted, kind: RecordKind, disk: Disk): Promise<void> {
   const { format, packing, template, output, fields } = wanted;
   if (format === "parquet") await (await import("../whole/duck.ts")).loadDuckDb();

@@ -13,7 +13,6 @@ type Target = TableTarget & { readonly engine: "duckdb" };
 const NAMES = "-o duckdb:FILE#TABLE names a DuckDB file, or one that is not there yet";
 
 interface Place {
-  /** Keeps two unfinished files apart. */
   readonly name: string;
   readonly disk: Disk;
 }

@@ -126,7 +126,6 @@ function checkFit({ name, type, empty }: TypedColumn, has: Existing | undefined)
   throw unfit(name, has.type, TYPES[type]);
 }
 
-/** The rows as the table's columns take them. */
 const jsonOf = (rows: readonly JsonRecord[], columns: readonly TypedColumn[]): string =>
   stringifyExact(
     rows.map((row) =>

@@ -18,11 +18,7 @@ const open = async (target: TableTarget, place: Beside): Promise<TableWriter> =>
 
 async function* nothing(): AsyncGenerator<never> {}
 
-/**
- * Whether rows may be put into a table, asked before anything is bought: what is done then is done without a row, and taken back.
- * Whether a column holds the values that come is not known before they do: services choose their types.
- * @throws CliError exit 2, and exit 9 where another process has the file open
- */
+/** Whether rows may be put into a table, asked before anything is bought: done without a row, and taken back. */
 export async function checkTable(
   output: string,
   { kind, fields }: Pick<Rendering, "kind" | "fields">,

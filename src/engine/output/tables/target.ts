@@ -2,7 +2,6 @@ import { resolve } from "node:path";
 import { echo, withoutPassword } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 
-/** A table that rows are put into. */
 export type TableTarget =
   | { readonly engine: "duckdb"; readonly file: string; readonly schema: string | undefined; readonly table: string }
   | { readonly engine: "postgres"; readonly url: string; readonly schema: string | undefined; readonly table: string };

@@ -4,16 +4,11 @@ import type { JsonRecord, RecordKind } from "../../../shared/rows/values.ts";
 import { identityOf } from "../distinct.ts";
 import type { TypedColumn } from "../whole/survey.ts";
 
-/** Puts rows into a table: all of them or none. */
 export interface TableWriter {
-  /**
-   * Begins a transaction, makes the table or adds the columns that it lacks, and puts the rows in by their identity.
-   * @returns how many of them are new in it
-   */
+  /** Begins a transaction and puts the rows in by their identity. @returns how many of them are new */
   upsert(columns: readonly TypedColumn[], batches: AsyncIterable<readonly JsonRecord[]>): Promise<number>;
   /** Ends it for good; nobody sees anything before. */
   commit(): Promise<void>;
-  /** Leaves the table as it was. */
   rollback(): Promise<void>;
 }
 
@@ -43,7 +38,6 @@ export async function* identified(
   }
 }
 
-/** A table that cannot take the rows, in plain words. */
 export class TableRefusal extends Error {
   override readonly name = "TableRefusal";
   readonly hint: string;

@@ -59,7 +59,6 @@ function duckValue(duckdb: DuckDb, type: ColumnType, value: JsonValue): DuckDBVa
 export const definitions = (duckdb: DuckDb, columns: readonly TypedColumn[]): string[] =>
   columns.map(({ name, type }) => `${quoted(name)} ${duckType(duckdb, type)}`);
 
-/** Appends rows to a table that has these columns. */
 export async function append(
   duckdb: DuckDb,
   connection: DuckDBConnection,

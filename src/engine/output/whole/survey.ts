@@ -13,7 +13,6 @@ import {
 export type ColumnType = "text" | "integer" | "long" | "decimal" | "boolean" | "instant" | "date" | "list";
 
 export interface TypedColumn {
-  /** Where its values are found in a record. */
   readonly field: string;
   /** Its name: told apart from the others without regard to case. */
   readonly name: string;
@@ -108,7 +107,6 @@ function common(a: ColumnType | undefined, b: ColumnType): ColumnType {
 function distinctNames(columns: readonly string[], taken: readonly string[]): string[] {
   const used = new Set(taken);
   return columns.map((column) => {
-    // No table has a column without a name.
     const own = column === "" ? "unnamed" : column;
     let name = own;
     for (let number = 2; used.has(name.toLowerCase()); number++) name = `${own}_${number}`;
@@ -131,5 +129,4 @@ export function micros(text: string): bigint {
 }
 
 const DAY_MS = 86_400_000;
-/** Days since 1970. */
 export const days = (text: string): number => Date.parse(`${text}T00:00:00Z`) / DAY_MS;

@@ -6,7 +6,6 @@ import { cellOf, type JsonValue } from "../../../shared/rows/values.ts";
 import { optional } from "../optional.ts";
 import { days, micros, surveyColumns, type TypedColumn, valueIn, type WholeOptions } from "./survey.ts";
 
-/** What a sheet can hold below its header, and one cell of it. */
 export const MOST_ROWS = 1_048_575;
 const MOST_COLUMNS = 16_384;
 const MOST_CHARACTERS = 32_767;
@@ -49,7 +48,6 @@ const PARTS: Readonly<Record<string, string>> = {
   "xl/styles.xml": `<styleSheet xmlns="${MAIN}"><numFmts count="2"><numFmt numFmtId="164" formatCode="yyyy\\-mm\\-dd\\ hh:mm:ss"/><numFmt numFmtId="165" formatCode="yyyy\\-mm\\-dd"/></numFmts><fonts count="2"><font><sz val="11"/><name val="Calibri"/></font><font><b/><sz val="11"/><name val="Calibri"/></font></fonts><fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills><borders count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs count="5"><xf xfId="0"/><xf xfId="0" fontId="1" applyFont="1"/><xf xfId="0" numFmtId="164" applyNumberFormat="1"/><xf xfId="0" numFmtId="165" applyNumberFormat="1"/><xf xfId="0" quotePrefix="1"/></cellXfs></styleSheet>`,
 };
 
-/** The letters of a column: 0 is A, 26 is AA. */
 function letters(index: number): string {
   const before = Math.floor(index / 26);
   return (before > 0 ? letters(before - 1) : "") + String.fromCharCode(65 + (index % 26));
@@ -69,9 +67,7 @@ const escaped = (text: string): string =>
 const serial = (sinceEpoch: number): number | undefined => (sinceEpoch + 25_569 < 61 ? undefined : sinceEpoch + 25_569);
 
 export interface Sheet {
-  /** The file's bytes, page by page. */
   readonly bytes: AsyncIterable<Buffer>;
-  /** Texts that were longer than a cell holds, so far. */
   readonly cut: () => number;
 }
 
