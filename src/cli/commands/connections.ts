@@ -13,6 +13,7 @@ import type { Context } from "../../shared/context.ts";
 import { echo, harmless, whole } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { Argument, type Command, type GlobalOptions, offering } from "../options.ts";
+import type { Documents } from "../schemas/all.ts";
 import { Printer } from "../terminal/printer.ts";
 
 export function register(program: Command, context: Context): void {
@@ -53,16 +54,7 @@ export function register(program: Command, context: Context): void {
 
 const KEY_PLACES = { keychain: "keychain", file: "credentials file", none: "none", built_in: "built in" } as const;
 
-interface Row {
-  readonly name: string;
-  readonly base_url: string | null;
-  readonly key_store: keyof typeof KEY_PLACES;
-  readonly default: boolean;
-  readonly account_id: string | null;
-  /** Null where nobody has said or found out. */
-  readonly paging: string | null;
-  readonly per_page_max: number | null;
-}
+type Row = Documents["connections list"]["connections"][number];
 
 const rowsOf = (config: Config): Row[] => [
   ...Object.entries(config.connections).map(

@@ -21,6 +21,7 @@ import { formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { harmless } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { type Command, type GlobalOptions, Option } from "../options.ts";
+import type { Documents } from "../schemas/all.ts";
 import { requestLog } from "../session.ts";
 import { Printer } from "../terminal/printer.ts";
 
@@ -229,14 +230,11 @@ async function storeKey(
   if (before?.keyStore === "file") removeFromKeyFile(dir, name, context.platform);
 }
 
-interface Login {
-  readonly connection: string;
-  readonly base_url: string;
-  readonly key_store: "keychain" | "file";
-  readonly default: boolean;
-}
-
-function printSummary(login: Login, { accountName, accountId, balance }: AccountView, print: Printer): void {
+function printSummary(
+  login: Documents["login"],
+  { accountName, accountId, balance }: AccountView,
+  print: Printer,
+): void {
   const { base_url: baseUrl, connection: name, key_store: keyStore } = login;
   const who = accountName ?? accountId;
   const left = balance === undefined ? "" : `, balance ${formatCreditsGrouped(balance)} credits`;

@@ -74,7 +74,7 @@ legal.removed.csv and legal.changed.csv: all of them or none.`)
 async function bringUpToDate(order: RefreshOrder, flags: RefreshFlags, context: Context): Promise<void> {
   const printer = new Printer(context, flags);
   await withSession(context, flags, async (session) => {
-    const events = await eventsOf(order, flags, session, printer, context);
+    const events = await eventsOf(order, flags, session, context);
     if (flags.dryRun === true) {
       await printPlan(await planRefresh(order, session, context, events), order, printer);
       return;
@@ -89,9 +89,9 @@ async function eventsOf(
   order: RefreshOrder,
   flags: RefreshFlags,
   session: Session,
-  printer: Printer,
   context: Context,
 ): Promise<RefreshEvents> {
+  const printer = new Printer(context, flags);
   const { openProgress } = await import("../terminal/progress.ts");
   const { stderr, now } = context;
   const enabled = !printer.quiet && stderr.isTTY === true;

@@ -6,6 +6,7 @@ import { type Context, written } from "../../shared/context.ts";
 import { echo, withoutPassword } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { type Command, wholeNumber } from "../options.ts";
+import { Printer } from "../terminal/printer.ts";
 import { addFolderOptions, type FolderOptions, folderOf, placeFlags, serviceError, storeOf } from "./service/folder.ts";
 
 interface ServeOptions extends FolderOptions, TurnFlags {
@@ -77,7 +78,8 @@ export function register(program: Command, context: Context): void {
 async function run(options: ServeOptions, context: Context): Promise<void> {
   const dir = await folderOf(options, context);
   const port = wholeNumber("--port", 0, 65_535)(options.port);
-  const settings = await readSettings(options, context);
+  const printer = new Printer(context, options);
+  const settings = await readSettings(options, context, printer);
   if (options.printUnit === true) {
     const { serveUnit } = await import("./jobs/units.ts");
     context.stdout.write(serveUnit({ dir, port, data: options.data, store: options.store }, context));
@@ -94,10 +96,10 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
       ...(store === undefined ? {} : { store }),
       ...(await datasetOf(options, context)),
       signal: context.interrupted,
-      onSample: () => say(options, context, "Making the sample dataset of 50,000 people (once, a few seconds) ..."),
-      onReload: (version) => say(options, context, `Serving dataset ${version} now.`),
+      onSample: () => printer.note("Making the sample dataset of 50,000 people (once, a few seconds) ..."),
+      onReload: (version) => printer.note(`Serving dataset ${version} now.`),
       onReloadError: (error) =>
-        warn(options, context, `a new dataset cannot be opened, the old one goes on: ${error.message}`),
+        printer.say(`warning: a new dataset cannot be opened, the old one goes on: ${error.message}`),
     });
     // Ctrl-C while the sample was made: nobody is waiting for an address any more.
     context.interrupted.throwIfAborted();
@@ -105,14 +107,14 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
     const first = await createFirstKey(folder.store, context.now);
     try {
       const link = await consoleLink(service, folder.store, options, context);
-      announce(service, first?.key, link, options, context);
+      announce(service, { key: first?.key, link }, options, printer);
       await written(context.stdout);
     } catch (error) {
       if (first !== undefined) await folder.store.revokeKey(first.id);
       throw error;
     }
     await interrupted(context.interrupted);
-    say(options, context, "Finishing the calls in flight ...");
+    printer.note("Finishing the calls in flight ...");
   } catch (error) {
     throw listenError(error, options) ?? serviceError(error, dir);
   } finally {
@@ -141,7 +143,11 @@ async function datasetOf({ dataset }: ServeOptions, context: Context) {
   return { dataset: resolve(context.cwd, dataset) };
 }
 
-async function readSettings(options: ServeOptions, context: Context): Promise<Partial<ServiceOptions>> {
+async function readSettings(
+  options: ServeOptions,
+  context: Context,
+  printer: Printer,
+): Promise<Partial<ServiceOptions>> {
   const { latency, maxDepth, metricsPort } = options;
   return {
     faults: options.fault === undefined ? [] : await readFaults(options.fault),
@@ -149,10 +155,10 @@ async function readSettings(options: ServeOptions, context: Context): Promise<Pa
     random: context.random,
     ...(options.log ? { log: context.stderr } : {}),
     ...(options.otel ? { telemetry: context.env } : {}),
-    ...(await tlsSetting(options, context)),
+    ...(await tlsSetting(options, context, printer)),
     ...(await turnSettings(options)),
     metricsHost: options.metricsHost,
-    ...consoleSetting(options, context),
+    ...consoleSetting(options, printer),
     ...(options.corsOrigin === undefined ? {} : { corsOrigins: options.corsOrigin.map(originOf) }),
     ...(latency === undefined ? {} : { latencyMs: wholeNumber("--latency", 0, 600_000)(latency) }),
     ...(maxDepth === undefined ? {} : { maxDepth: wholeNumber("--max-depth", 1, 1e12)(maxDepth) }),
@@ -160,7 +166,11 @@ async function readSettings(options: ServeOptions, context: Context): Promise<Pa
   };
 }
 
-async function tlsSetting(options: ServeOptions, context: Context): Promise<Pick<ServiceOptions, "tls">> {
+async function tlsSetting(
+  options: ServeOptions,
+  context: Context,
+  printer: Printer,
+): Promise<Pick<ServiceOptions, "tls">> {
   const { tlsCert, tlsKey } = options;
   if (tlsCert === undefined && tlsKey === undefined) return {};
   if (!tlsCert || !tlsKey) throw usageError("--tls-cert and --tls-key go together: each takes a file");
@@ -177,7 +187,7 @@ async function tlsSetting(options: ServeOptions, context: Context): Promise<Pick
     });
   });
   const failed = (error: Error) =>
-    warn(options, context, `the renewed certificate cannot be used, the old one goes on: ${error.message}`);
+    printer.say(`warning: the renewed certificate cannot be used, the old one goes on: ${error.message}`);
   return { tls: { ...tls, failed } };
 }
 
@@ -187,7 +197,7 @@ function originOf(text: string): string {
 }
 
 /** Whether the console is served: not where its cookies would travel in clear, unless that is asked for. */
-function consoleSetting(options: ServeOptions, context: Context): Pick<ServiceOptions, "console"> {
+function consoleSetting(options: ServeOptions, printer: Printer): Pick<ServiceOptions, "console"> {
   const { publicUrl } = options;
   if (publicUrl !== undefined && !(URL.canParse(publicUrl) && /^https?:$/.test(new URL(publicUrl).protocol))) {
     throw usageError(`--public-url takes an address such as https://people.example, not "${echo(publicUrl)}"`);
@@ -201,10 +211,8 @@ function consoleSetting(options: ServeOptions, context: Context): Pick<ServiceOp
   if (!options.console) return {};
   const isSafe = isLoopback(options.host) || options.tlsCert !== undefined || publicUrl?.startsWith("https:") === true;
   if (!isSafe && options.consoleInsecure !== true) {
-    warn(
-      options,
-      context,
-      "no console: without TLS its sessions could be read on the way; give --tls-cert and --tls-key, or --public-url https://...",
+    printer.say(
+      "warning: no console: without TLS its sessions could be read on the way; give --tls-cert and --tls-key, or --public-url https://...",
     );
     return {};
   }
@@ -223,12 +231,8 @@ async function consoleLink(
   if (context.stdout.isTTY !== true && options.consoleLink !== true) return undefined;
   const { makeLink } = await import("../../service/console/sessions.ts");
   const { DEFAULT_ACCOUNT } = await import("../../service/admin/keys.ts");
-  const token = await makeLink(store, {
-    accountId: DEFAULT_ACCOUNT,
-    role: "operator",
-    now: context.now(),
-    by: "serve",
-  });
+  const whose = { accountId: DEFAULT_ACCOUNT, role: "operator", by: "serve" } as const;
+  const token = await makeLink(store, { ...whose, now: context.now() });
   return `${service.consoleUrl}/enter#t=${token}`;
 }
 
@@ -245,41 +249,28 @@ const isLoopback = (host: string): boolean => host === "localhost" || host === "
 
 function announce(
   service: RunningService,
-  key: string | undefined,
-  link: string | undefined,
+  { key, link }: Readonly<Record<"key" | "link", string | undefined>>,
   options: ServeOptions,
-  context: Context,
+  printer: Printer,
 ): void {
   if (!isLoopback(options.host) && options.tlsCert === undefined) {
     const fix = "give --tls-cert and --tls-key, or put a proxy with TLS in front";
-    warn(options, context, `keys and records travel in clear on ${options.host}; ${fix}`);
+    printer.say(`warning: keys and records travel in clear on ${options.host}; ${fix}`);
   }
   if (options.json) {
     const { url } = service;
     const told = { url, ...(key === undefined ? {} : { key }), ...(link === undefined ? {} : { console: link }) };
-    context.stdout.write(`${JSON.stringify(told)}\n`);
+    printer.text(`${JSON.stringify(told)}\n`);
     return;
   }
-  context.stdout.write(`Serving ${service.url}\n`);
-  if (service.metricsUrl !== undefined) say(options, context, `Metrics ${service.metricsUrl}`);
-  if (link !== undefined) context.stdout.write(`Console ${link} (signs in once, within ten minutes)\n`);
+  printer.text(`Serving ${service.url}\n`);
+  if (service.metricsUrl !== undefined) printer.note(`Metrics ${service.metricsUrl}`);
+  if (link !== undefined) printer.text(`Console ${link} (signs in once, within ten minutes)\n`);
   else if (service.consoleUrl !== undefined) {
-    say(
-      options,
-      context,
-      `Console ${service.consoleUrl}; a link to sign in: headcount service link${placeFlags(options)}`,
-    );
+    printer.note(`Console ${service.consoleUrl}; a link to sign in: headcount service link${placeFlags(options)}`);
   }
-  if (key !== undefined) context.stdout.write(`Key ${key} (shown this once)\n`);
-  else say(options, context, `Another key: headcount service keys create${placeFlags(options)}`);
-}
-
-function say(options: ServeOptions, context: Context, text: string): void {
-  if (!options.quiet) context.stderr.write(`${text}\n`);
-}
-
-function warn(_: ServeOptions, context: Context, text: string): void {
-  context.stderr.write(`warning: ${text}\n`);
+  if (key !== undefined) printer.text(`Key ${key} (shown this once)\n`);
+  else printer.note(`Another key: headcount service keys create${placeFlags(options)}`);
 }
 
 const interrupted = (signal: AbortSignal): Promise<void> =>

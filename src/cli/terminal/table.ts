@@ -70,8 +70,7 @@ function draw(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
   widths: readonly number[],
-  style: Style,
-  header: boolean,
+  { style, header }: { readonly style: Style; readonly header: boolean },
 ): string {
   const cells = [...(header ? [columns.map(({ title }) => title)] : []), ...rows];
   const lines = layOut(
@@ -95,7 +94,7 @@ export function renderTable(
   options: TableOptions,
 ): string {
   const safe = harmlessCells(rows);
-  return draw(columns, safe, columnWidths(columns, safe, options.width), options.style, true);
+  return draw(columns, safe, columnWidths(columns, safe, options.width), { style: options.style, header: true });
 }
 
 const NUMBER = /^-?\d[\d.,]*$/;
@@ -150,11 +149,11 @@ export function createRowsTable(
     if (cells.length === 0) return "";
     if (asCards) return cells.map(card).join("");
     const safe = harmlessCells(cells);
-    const first = layout === undefined;
+    const header = layout === undefined;
     const shown = layout?.shown ?? fitting(titles, safe, always, options.width);
     const rows = safe.map((row) => shown.map(({ index }) => row[index] ?? ""));
     layout ??= { shown, widths: toTheEdge(columnWidths(shown, rows, options.width), shown, options.width) };
-    return draw(shown, rows, layout.widths, options.style, first);
+    return draw(shown, rows, layout.widths, { style: options.style, header });
   };
 }
 

@@ -76,7 +76,7 @@ async function forget(word: string, options: ForgetOptions, context: Context): P
   const names = found.person.words.flatMap(({ word: one, kind }) => suppressedName(one, kind) ?? []);
   // First: from here on nobody sees the person, whatever happens. Then the runs, and last the library, which knows every name.
   await list.add(names, FORGOTTEN);
-  for (const run of found.runs) await forgetRun(run, found, store, disk, context);
+  for (const run of found.runs) await forgetRun(run, found, { store, disk }, context);
   for (const { job } of found.histories) await forgetHistory(job, found.person, disk, context);
   const register = registerOf(context, disk);
   const entries = await register.entries();
@@ -165,8 +165,7 @@ async function find(word: string, store: RunStore, context: Context): Promise<Fo
 async function forgetRun(
   { plan, service, rows, named, receipt }: RunFound,
   { person, outputs }: Found,
-  store: RunStore,
-  disk: Disk,
+  { disk, store }: { readonly disk: Disk; readonly store: RunStore },
   context: Context,
 ): Promise<void> {
   await removePart(plan);

@@ -10,6 +10,7 @@ import { CliError, usageError } from "../../../shared/errors.ts";
 import { ago, duration, timeText } from "../../../shared/numbers.ts";
 import { csvDocument } from "../../../shared/rows/csv.ts";
 import type { GlobalOptions } from "../../options.ts";
+import type { Documents } from "../../schemas/all.ts";
 import { creditsColumn, iso, type Listed, printList } from "../../terminal/list.ts";
 import { Printer } from "../../terminal/printer.ts";
 
@@ -122,19 +123,7 @@ async function findingsOf(
 }
 
 /** One job in `jobs status --json`. Every key is always there. */
-interface JobStatus {
-  readonly job: string;
-  readonly status: "never" | "done" | "skipped" | "failed" | "running" | "killed" | "invalid";
-  readonly exit_code: number | null;
-  readonly last: string | null;
-  readonly rows: number | null;
-  readonly rows_before: number | null;
-  readonly credits: number | null;
-  readonly next: string | null;
-  readonly due: boolean;
-  readonly output: string | null;
-  readonly message: string | null;
-}
+type JobStatus = Documents["jobs status"]["jobs"][number];
 
 const STATUS_COLUMNS = [
   "job",
@@ -156,7 +145,7 @@ async function statusOf(job: Job, file: JobsFile, context: Context): Promise<Job
   const at = context.now();
   return {
     job: job.name,
-    status: job.problem !== undefined ? "invalid" : (now ?? last?.status ?? "never"),
+    status: job.problem === undefined ? (now ?? last?.status ?? "never") : "invalid",
     exit_code: last?.exit_code ?? null,
     last: last?.started ?? null,
     rows: done?.rows ?? null,

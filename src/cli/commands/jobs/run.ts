@@ -50,7 +50,7 @@ export async function runJobs(
   for (const job of chosen) {
     if (context.interrupted.aborted) break;
     const { document, failure } = await (options.dryRun === true
-      ? tryQuote(job, file, options, printer, context)
+      ? tryQuote(job, file, options, context)
       : run(job, file, options, context));
     documents.push(document);
     if (failure === undefined) continue;
@@ -133,13 +133,8 @@ function printDone(done: Done, { values }: Job, context: Context): void {
   }
 }
 
-async function tryQuote(
-  job: Job,
-  file: JobsFile,
-  options: RunOptions,
-  printer: Printer,
-  context: Context,
-): Promise<Ran> {
+async function tryQuote(job: Job, file: JobsFile, options: RunOptions, context: Context): Promise<Ran> {
+  const printer = new Printer(context, options);
   try {
     const quoted = await quoteJob(job, file, termsOf(options), context);
     if (!printer.json) {

@@ -2,6 +2,7 @@ import { stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import { openRuns } from "../../../app/keep/store.ts";
 import { MAX_BYTES, recordsOf } from "../../../app/own/people-file.ts";
+import { Library } from "../../../engine/library/library.ts";
 import { importRecords, rebuildLibrary } from "../../../engine/library/take-in.ts";
 import { type LibraryTotals, totalsOf } from "../../../engine/library/totals.ts";
 import type { Context } from "../../../shared/context.ts";
@@ -125,21 +126,18 @@ async function importFiles(files: readonly string[], options: ImportOptions, con
     const written = given ?? (file === "-" ? context.now() : (await stat(resolve(context.cwd, file))).mtimeMs);
     sources.push({ name: basename(file), at: Math.floor(written), records });
   }
-  await withLibrary(
-    options,
-    context,
-    printer,
-    async (library) => {
-      let [rows, fresh] = [0, 0];
-      for (const source of sources) {
-        rows += source.records.length;
-        fresh += importRecords(library, source);
-      }
-      if (printer.json) printer.document<"owned import">({ files: files.length, rows, new: fresh });
-      printer.note(`Took in ${counted(rows, "row")}: ${grouped(fresh)} people who were not owned before`);
-    },
-    "make",
-  );
+  const made = await Library.open(shelfOf(options, context).path, await openRuns(context).suppression());
+  made.close();
+  await withLibrary(options, context, printer, async (library) => {
+    if (library === undefined) throw new RangeError("the library that was made is gone");
+    let [rows, fresh] = [0, 0];
+    for (const source of sources) {
+      rows += source.records.length;
+      fresh += importRecords(library, source);
+    }
+    if (printer.json) printer.document<"owned import">({ files: files.length, rows, new: fresh });
+    printer.note(`Took in ${counted(rows, "row")}: ${grouped(fresh)} people who were not owned before`);
+  });
 }
 
 export function registerRebuild(owned: Command, context: Context, run = rebuild): void {

@@ -3,7 +3,7 @@ import { baseUrlText, parseBaseUrl } from "../../../engine/client/addresses.ts";
 import { existingConnection, readConfig, SAMPLE } from "../../../engine/connections/config.ts";
 import { findFolder, sampleDir, sampleId, stateDir } from "../../../engine/connections/paths.ts";
 import { keyModeOf, selectionOf } from "../../../engine/connections/resolve.ts";
-import { Library, libraryPath } from "../../../engine/library/library.ts";
+import { type Library, libraryPath } from "../../../engine/library/library.ts";
 import { openLibrary, type Shelf } from "../../../engine/library/take-in.ts";
 import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
@@ -43,41 +43,24 @@ type Work<L, T> = (library: L, store: RunStore) => Promise<T>;
 
 /**
  * Works with the library of the service that is meant, after it has taken in what was bought meanwhile.
- * @param work gets undefined where nothing was ever bought there; with `"make"` an empty library
+ * @param work gets undefined where nothing was ever bought there
  */
 export async function withLibrary<T>(
   options: ShelfOptions,
   context: Context,
   printer: Printer,
-  work: Work<Library, T>,
-  absent: "make",
-): Promise<T>;
-export async function withLibrary<T>(
-  options: ShelfOptions,
-  context: Context,
-  printer: Printer,
   work: Work<Library | undefined, T>,
-): Promise<T>;
-export async function withLibrary<T>(
-  options: ShelfOptions,
-  context: Context,
-  printer: Printer,
-  work: Work<Library, T>,
-  absent?: "make",
 ): Promise<T> {
   const shelf = shelfOf(options, context);
   const store = openRuns(context);
   const opened = await openLibrary(shelf, store);
   for (const { run, why } of opened?.taken.unread ?? []) printer.say(`warning: run ${run} is not counted: ${why}`);
-  const library =
-    opened?.library ?? (absent === "make" ? await Library.open(shelf.path, await store.suppression()) : undefined);
-  if (library === undefined) {
+  if (opened === undefined) {
     printer.note(`nothing was bought from ${shelf.serviceId}${shelf.mode === "test" ? " with a test key" : ""} yet`);
-    return (work as Work<Library | undefined, T>)(undefined, store);
   }
   try {
-    return await work(library, store);
+    return await work(opened?.library, store);
   } finally {
-    library.close();
+    opened?.library.close();
   }
 }

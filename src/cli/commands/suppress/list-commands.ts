@@ -43,59 +43,67 @@ export function addListCommands<Options extends SuppressOptions>(
 ): void {
   const own = place.options ?? ((command: Command) => command);
   const kind = (command: Command): Command =>
-    command.oneOf("--kind <kind>", "what the words are (default: as they look)", [...SUPPRESSED_KINDS]);
+    command.oneOf("--kind <kind>", "what the words are (default: as they look)", SUPPRESSED_KINDS);
   const note = (command: Command): Command =>
     command.option("--note <text>", "why, kept with each entry as it is: name nobody in it");
   const adding = (command: Command): Command => (place.addOptions ?? ((it) => it))(own(note(kind(command))));
+  const { now, sleep, interrupted: signal } = context;
+  const disk = new Disk(failpoint(context.env));
+  const open = async (options: Options): Promise<Opened> => ({
+    place: place.name,
+    options,
+    printer: new Printer(context, options),
+    list: new SuppressionList(await place.folder(options, context), disk, { now, sleep, signal }),
+    namesOf: async (word) =>
+      options.kind === undefined && place.byName !== undefined && isName(word)
+        ? place.byName(word, context)
+        : [nameOf(word, options.kind)],
+    added: async (names) => place.added?.(names, options, context),
+  });
   adding(parent.command("add <who...>"))
     .description("leave people out: by profile address, id or domain")
     .does(async (options: Options, words: readonly string[]) => {
+      const opened = await open(options);
       const names: SuppressedName[] = [];
-      for (const word of words) names.push(...(await namesOf(word, options, context, place)));
-      await add(names, options, context, place);
+      for (const word of words) names.push(...(await opened.namesOf(word)));
+      await add(names, opened);
     });
   adding(parent.command("import <file>"))
     .description("leave out everybody in a file (- for stdin): an address, id or domain a line")
     .does(async (options: Options, file: string) => {
       const text = await readInput(context, file, "suppression", MAX_BYTES);
-      await add(namesIn(text, file, options.kind), options, context, place);
+      await add(namesIn(text, file, options.kind), await open(options));
     });
   own(parent.command("list", { isDefault: true }))
     .description("show when, as what and why; nobody's name is kept")
-    .does((options: Options) => list(options, context, place));
+    .does(async (options: Options) => show(await open(options)));
   own(kind(parent.command("check <who...>")))
     .description("say who is on the list, since when and why; exit 6 where somebody is not")
-    .does((options: Options, words: readonly string[]) => check(words, options, context, place));
+    .does(async (options: Options, words: readonly string[]) => check(words, await open(options)));
   own(kind(parent.command("remove <who...>")))
     .description("take people off the list: as they were added, or by a mark of the list")
-    .does((options: Options, words: readonly string[]) => remove(words, options, context, place));
+    .does(async (options: Options, words: readonly string[]) => remove(words, await open(options)));
 }
 
-/** How somebody is named on the list; by a whole name where the one person who has it is known. */
-async function namesOf<Options extends SuppressOptions>(
-  word: string,
-  { kind }: Options,
-  context: Context,
-  { byName }: ListPlace<Options>,
-): Promise<readonly SuppressedName[]> {
-  return kind === undefined && byName !== undefined && isName(word) ? byName(word, context) : [nameOf(word, kind)];
+interface Opened {
+  /** `headcount suppress`. */
+  readonly place: string;
+  readonly options: SuppressOptions;
+  readonly printer: Printer;
+  readonly list: SuppressionList;
+  /** How somebody is named on the list; by a whole name where the one person who has it is known. */
+  readonly namesOf: (word: string) => Promise<readonly SuppressedName[]>;
+  readonly added: (names: readonly SuppressedName[]) => Promise<void>;
 }
 
-async function check<Options extends SuppressOptions>(
-  words: readonly string[],
-  options: Options,
-  context: Context,
-  place: ListPlace<Options>,
-): Promise<void> {
-  const suppression = await open(options, context, place);
+async function check(words: readonly string[], { list, namesOf, place, printer }: Opened): Promise<void> {
   const checked: { readonly who: string; readonly suppressed: boolean; readonly entry: SuppressedEntry | null }[] = [];
   for (const who of words) {
-    const names = await namesOf(who, options, context, place);
-    const entries = await Promise.all(names.map((name) => suppression.find(name)));
+    const names = await namesOf(who);
+    const entries = await Promise.all(names.map((name) => list.find(name)));
     const [entry = null] = entries.flat();
     checked.push({ who, suppressed: entry !== null, entry });
   }
-  const printer = new Printer(context, options);
   if (printer.json) {
     printer.document<"suppress check">({
       checked: checked.map(({ who, suppressed, entry }) => ({
@@ -114,7 +122,7 @@ async function check<Options extends SuppressOptions>(
     code: "not_suppressed",
     category: "not_found",
     message: `not on the list: ${absent.map(({ who }) => echo(who)).join(", ")}`,
-    hint: `${place.name} add leaves somebody out; a name on the list by address alone is not found by id, nor the other way round`,
+    hint: `${place} add leaves somebody out; a name on the list by address alone is not found by id, nor the other way round`,
   });
 }
 
@@ -148,67 +156,39 @@ function namesIn(text: string, file: string, kind: SuppressedKind | undefined): 
   throw usageError(`${inputName(file)} names nobody`, "the file has an address, id or domain a line", "bad_name");
 }
 
-const open = async <Options extends SuppressOptions>(
-  options: Options,
-  context: Context,
-  place: ListPlace<Options>,
-): Promise<SuppressionList> => {
-  const { now, sleep, interrupted: signal } = context;
-  const disk = new Disk(failpoint(context.env));
-  return new SuppressionList(await place.folder(options, context), disk, { now, sleep, signal });
-};
-
-async function add<Options extends SuppressOptions>(
-  names: readonly SuppressedName[],
-  options: Options,
-  context: Context,
-  place: ListPlace<Options>,
-): Promise<void> {
+async function add(names: readonly SuppressedName[], opened: Opened): Promise<void> {
+  const { list: suppression, options, printer } = opened;
   const { note } = options;
   if (note !== undefined && (note.length > NOTE_LENGTH || /\p{Cc}/u.test(note))) {
     throw usageError(`--note takes at most ${NOTE_LENGTH} characters on one line`);
   }
-  const suppression = await open(options, context, place);
   const added = await suppression.add(names, note ?? null);
   // Also where all were there before: the process that added them may have died here.
-  await place.added?.(names, options, context);
+  await opened.added(names);
   const { length: entries } = await suppression.entries();
-  const printer = new Printer(context, options);
   if (printer.json) printer.document<"suppress add">({ added, known: names.length - added, entries });
   const again = added === names.length ? "" : `, ${names.length - added} there already`;
   printer.note(`added ${counted(added, "entry", "entries")}${again}; the list has ${entries}`);
 }
 
-async function remove<Options extends SuppressOptions>(
-  words: readonly string[],
-  options: Options,
-  context: Context,
-  place: ListPlace<Options>,
-): Promise<void> {
-  const suppression = await open(options, context, place);
+async function remove(words: readonly string[], { list, options, place, printer }: Opened): Promise<void> {
   const isMark = (word: string): boolean => options.kind === undefined && /^[0-9a-f]{12,32}$/.test(word);
   const names = words.map((word) => nameOf(word, options.kind));
-  const removed = await suppression.remove(names, words.filter(isMark));
-  const { length: entries } = await suppression.entries();
+  const removed = await list.remove(names, words.filter(isMark));
+  const { length: entries } = await list.entries();
   if (removed === 0) {
     throw usageError(
       `nobody who is named so is on the list of ${counted(entries, "entry", "entries")}`,
-      `name them as they were added, or by the mark that ${place.name} list shows`,
+      `name them as they were added, or by the mark that ${place} list shows`,
       "not_suppressed",
     );
   }
-  const printer = new Printer(context, options);
   if (printer.json) printer.document<"suppress remove">({ removed, entries });
   printer.note(`removed ${counted(removed, "entry", "entries")}; the list has ${entries}`);
 }
 
-async function list<Options extends SuppressOptions>(
-  options: Options,
-  context: Context,
-  place: ListPlace<Options>,
-): Promise<void> {
-  const entries = await (await open(options, context, place)).entries();
-  const printer = new Printer(context, options);
+async function show({ list, printer }: Opened): Promise<void> {
+  const entries = await list.entries();
   const mark = ({ marks: [first = ""] }: SuppressedEntry): string => first.slice(0, MARK_DIGITS);
   if (printer.json) {
     return printer.document<"suppress list">({
