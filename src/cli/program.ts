@@ -7,7 +7,7 @@ import { pathOf, readingFailure } from "./reading.ts";
 
 type Entry = readonly [summary: string, load: () => Promise<CommandModule>];
 
-/** Every command in the order of the help, by its group. A command's file is loaded only where it is the one that runs. */
+/** In the order of the help. A command's file is loaded only where it is the one that runs. */
 const COMMANDS: Readonly<Record<string, Readonly<Record<string, Entry>>>> = {
   Look: {
     count: ["count the people in a segment (free)", () => import("./commands/count/count.ts")],

@@ -7,7 +7,7 @@ import type { Context, Sample } from "../shared/context.ts";
 import { CliError } from "../shared/errors.ts";
 import { missingPackage } from "../shared/packages.ts";
 
-/** Starts the real service on the sample's data folder, which the first one makes. @throws CliError exit 2 without the optional packages */
+/** The real service on the sample's data folder, made once. @throws CliError exit 2 without the optional packages */
 export async function startSample(context: Context, notice: (text: string) => void): Promise<Sample> {
   const dir = sampleDir(context);
   const { now, random } = context;
@@ -41,7 +41,7 @@ export async function startSample(context: Context, notice: (text: string) => vo
   }
 }
 
-/** The sample's key: kept in its folder, readable for its owner alone, and made again where the ledger no longer knows it. */
+/** Kept in its folder, readable for its owner alone, and made again where the ledger no longer knows it. */
 async function sampleKey(
   dir: string,
   { store }: DataFolder,

@@ -21,7 +21,7 @@ type List = (typeof LISTS)[number] | FacetKey;
 /** How many runs are offered, the newest first. */
 const MAX_RUNS = 50;
 const MAX_VALUES = 100;
-/** A person waits for it with a finger on the tab key. The scripts put a limit of their own around the whole process. */
+/** A person waits for it. The scripts put a limit of their own around the whole process. */
 const DEADLINE_MS = 1_500;
 
 export function register(program: Command, context: Context): void {

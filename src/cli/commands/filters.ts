@@ -71,7 +71,7 @@ function parseKey(text: string): FilterKeySpec {
   throw usageError(`unknown filter: "${text}"; valid filters: ${FILTER_KEYS.join(", ")}`, hint, "unknown_filter");
 }
 
-/** One key as `--json` shows it. `values`: the only departments there are, or the usual seniority levels; else empty. */
+/** `values`: the only departments there are, or the usual seniority levels; else empty. */
 const describe = (spec: FilterKeySpec) => ({
   key: spec.key,
   flag: flagOf(spec.key),
@@ -86,7 +86,7 @@ type Entry = ReturnType<typeof describe>;
 
 const TOP = 20;
 
-/** Values that people have of a key: from the service, else from who is owned. @throws CliError exit 2 where neither tells any */
+/** From the service, else from who is owned. @throws CliError exit 2 where neither tells any */
 async function printValues(
   spec: FilterKeySpec,
   options: FiltersOptions,

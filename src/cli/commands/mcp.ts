@@ -24,10 +24,7 @@ interface McpOptions extends GlobalOptions {
   readonly http?: number;
 }
 
-interface InstallOptions extends McpOptions {
-  readonly client?: Client;
-  readonly skill?: boolean;
-}
+type InstallOptions = McpOptions & { readonly client?: Client; readonly skill?: boolean };
 
 const name = (text: string): string => {
   if (/^[a-z0-9][a-z0-9._-]{0,63}$/i.test(text)) return text;

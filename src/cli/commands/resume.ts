@@ -77,7 +77,7 @@ async function parse(
   };
 }
 
-/** The table that a run keeps. @throws CliError exit 5 where a crash came before it was kept: nothing was bought by then */
+/** @throws CliError exit 5 where a crash came before the table was kept: nothing was bought by then */
 async function keptInput(store: RunStore, id: string): Promise<string> {
   return store.input(id).catch((cause: unknown) => {
     throw new CliError({

@@ -6,9 +6,7 @@ import type { Command, GlobalOptions } from "../options.ts";
 import { DESCRIBED, describedPath, LINES, schemaOf } from "../schemas/all.ts";
 import { Printer } from "../terminal/printer.ts";
 
-interface SchemaOptions extends GlobalOptions {
-  readonly line?: boolean;
-}
+type SchemaOptions = GlobalOptions & { readonly line?: boolean };
 
 const WORDS = [...new Set([...DESCRIBED.keys(), "errors"].flatMap((path) => path.split(" ")))];
 

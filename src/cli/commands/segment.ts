@@ -14,9 +14,7 @@ import { addFilterOptions, type FilterOptions, readFilterSets, readFilters } fro
 import { Argument, type Command, type GlobalOptions, offering } from "../options.ts";
 import { Printer } from "../terminal/printer.ts";
 
-interface SaveOptions extends GlobalOptions {
-  readonly overwrite?: boolean;
-}
+type SaveOptions = GlobalOptions & { readonly overwrite?: boolean };
 
 export function register(program: Command, context: Context): void {
   const segment = program

@@ -16,7 +16,7 @@ export interface Listed<Row> {
   readonly long?: true;
 }
 
-/** A table on a terminal, CSV in a pipe, one JSON array with `--json`. @param none said on a terminal where there is no row */
+/** A table on a terminal, CSV in a pipe, one JSON array with `--json`. @param none said where there is no row */
 export async function printList<Row>(
   columns: readonly Listed<Row>[],
   rows: readonly Row[],

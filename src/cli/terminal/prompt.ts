@@ -1,10 +1,7 @@
 import { createInterface } from "node:readline";
 import { type Readable, Writable } from "node:stream";
 
-interface Input extends Readable {
-  readonly isTTY?: boolean;
-  setRawMode?(raw: boolean): unknown;
-}
+type Input = Readable & { readonly isTTY?: boolean; setRawMode?(raw: boolean): unknown };
 
 const interruption = (): Error => Object.assign(new Error("SIGINT"), { name: "AbortError", code: "SIGINT" });
 

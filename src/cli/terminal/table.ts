@@ -99,9 +99,7 @@ export function renderTable(
 
 const NUMBER = /^-?\d[\d.,]*$/;
 
-interface Shown extends Column {
-  readonly index: number;
-}
+type Shown = Column & { readonly index: number };
 
 function fitting(
   titles: readonly string[],

@@ -4,7 +4,7 @@ import { sameCommand } from "../../arguments/export-options.ts";
 import type { Documents } from "../../schemas/all.ts";
 import type { Printer } from "../../terminal/printer.ts";
 
-/** Shows what would be deleted, and asks. @throws CliError exit 2 where nobody can be asked, exit 10 where the answer is no */
+/** @throws CliError exit 2 where nobody can be asked, exit 10 where the answer is no */
 export async function agreeToForget(lines: readonly string[], printer: Printer, context: Context): Promise<void> {
   if (!canPrompt(context)) {
     throw usageError("forgetting somebody needs --yes where nobody can be asked", sameCommand(context, "--yes"));

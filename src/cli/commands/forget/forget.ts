@@ -29,10 +29,7 @@ import type { Command, GlobalOptions } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { agreeToForget, reportForgotten } from "./consent.ts";
 
-interface ForgetOptions extends GlobalOptions {
-  readonly yes?: boolean;
-  readonly dryRun?: boolean;
-}
+type ForgetOptions = GlobalOptions & { readonly yes?: boolean; readonly dryRun?: boolean };
 
 export function register(program: Command, context: Context): void {
   program
@@ -74,7 +71,7 @@ async function forget(word: string, options: ForgetOptions, context: Context): P
   if (options.yes !== true) await agreeToForget(linesOf(found), printer, context);
   const list = listOf(context);
   const names = found.person.words.flatMap(({ word: one, kind }) => suppressedName(one, kind) ?? []);
-  // First: from here on nobody sees the person, whatever happens. Then the runs, and last the library, which knows every name.
+  // First: from here on nobody sees the person. Then the runs, and last the library, which knows every name.
   await list.add(names, FORGOTTEN);
   for (const run of found.runs) await forgetRun(run, found, { store, disk }, context);
   for (const { job } of found.histories) await forgetHistory(job, found.person, disk, context);
@@ -116,7 +113,7 @@ async function forget(word: string, options: ForgetOptions, context: Context): P
 /** What stands beside those on the suppression list who were forgotten. */
 const FORGOTTEN = "forgotten";
 
-/** Whether an earlier attempt put the person onto the list: what it deleted is wiped again. Whoever was only suppressed was not forgotten. */
+/** Whether an earlier attempt put the person onto the list: what it deleted is wiped again. */
 async function wasForgotten(word: string, context: Context): Promise<boolean> {
   const name = suppressedName(word);
   if (name === undefined) return false;

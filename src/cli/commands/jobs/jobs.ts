@@ -12,14 +12,9 @@ import { Printer } from "../../terminal/printer.ts";
 import type { RunOptions } from "./run.ts";
 import { cronLines, keyFileOf, systemdUnits, type Timed } from "./units.ts";
 
-interface JobsOptions extends GlobalOptions {
-  readonly file?: string;
-}
+type JobsOptions = GlobalOptions & { readonly file?: string };
 
-interface UnitOptions extends JobsOptions {
-  readonly keys?: string;
-  readonly output?: string;
-}
+type UnitOptions = JobsOptions & { readonly keys?: string; readonly output?: string };
 
 export function register(program: Command, context: Context): void {
   const jobs = program

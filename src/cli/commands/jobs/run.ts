@@ -35,7 +35,7 @@ interface Failed {
   readonly failure: CliError;
 }
 
-/** Runs jobs one after another; the failure of one does not stop the others. @throws CliError with the first failure's exit code */
+/** The failure of one job does not stop the others. @throws CliError with the first failure's exit code */
 export async function runJobs(
   names: readonly string[],
   file: JobsFile,
@@ -86,7 +86,7 @@ function sayFailure(job: string, { message, details, hint }: CliError, printer: 
   for (const line of lines) printer.say(`${job}: ${harmless(line)}`);
 }
 
-/** Jobs whose time has come, and those of which nobody can tell because they break a rule; of the others when they come is said. */
+/** Jobs whose time has come, and those that break a rule; of the others when they come is said. */
 async function dueJobs(file: JobsFile, printer: Printer, context: Context): Promise<readonly Job[]> {
   const due: Job[] = [];
   const later: { name: string; next: number | undefined }[] = [];

@@ -17,7 +17,7 @@ export interface SystemdUnit {
   readonly text: string;
 }
 
-/** Variables that say where things are, and no secret: a job that systemd or cron starts has to find what this shell finds. */
+/** They say where things are, and no secret: a job that systemd or cron starts finds what this shell finds. */
 const HANDED_ON = [
   "HEADCOUNT_CONFIG_DIR",
   "HEADCOUNT_STATE_DIR",

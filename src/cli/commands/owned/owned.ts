@@ -97,9 +97,7 @@ async function printStatus(options: ShelfOptions, context: Context): Promise<voi
   });
 }
 
-interface ImportOptions extends ShelfOptions {
-  readonly at?: string;
-}
+type ImportOptions = ShelfOptions & { readonly at?: string };
 
 export function registerImport(owned: Command, context: Context, run = importFiles): void {
   addShelfOption(owned.command("import <file...>"))

@@ -11,9 +11,7 @@ import { usageError } from "../../../shared/errors.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import type { Printer } from "../../terminal/printer.ts";
 
-export interface ShelfOptions extends GlobalOptions {
-  readonly test?: boolean;
-}
+export type ShelfOptions = GlobalOptions & { readonly test?: boolean };
 
 export const addShelfOption = (command: Command): Command =>
   command.option("--test", "what was bought with test keys instead");

@@ -10,15 +10,9 @@ import { sameCommand } from "../../arguments/export-options.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 
-interface RemoveOptions extends GlobalOptions {
-  readonly force?: boolean;
-  readonly yes?: boolean;
-}
+type RemoveOptions = GlobalOptions & { readonly force?: boolean; readonly yes?: boolean };
 
-interface PruneOptions extends RemoveOptions {
-  readonly olderThan?: string;
-  readonly dryRun?: boolean;
-}
+type PruneOptions = RemoveOptions & { readonly olderThan?: string; readonly dryRun?: boolean };
 
 const addRemoving = (command: Command): Command =>
   command.option("--force", "also unfinished ones").option("-y, --yes", "do not ask");

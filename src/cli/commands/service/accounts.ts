@@ -20,10 +20,7 @@ import {
   withStore,
 } from "./folder.ts";
 
-interface CreateOptions extends FolderOptions {
-  readonly name?: string;
-  readonly credits?: string;
-}
+type CreateOptions = FolderOptions & { readonly name?: string; readonly credits?: string };
 
 export function register(service: Command, context: Context): void {
   const accounts = service
@@ -104,10 +101,7 @@ const COLUMNS: readonly Listed<AccountSummary>[] = [
 const DEFAULT_ORIGIN = "http://127.0.0.1:8787";
 const ROLES = ["operator", "owner", "viewer"] as const;
 
-interface LinkOptions extends AccountOptions {
-  readonly role?: (typeof ROLES)[number];
-  readonly url?: string;
-}
+type LinkOptions = AccountOptions & { readonly role?: (typeof ROLES)[number]; readonly url?: string };
 
 export function registerLink(service: Command, context: Context): void {
   addAccountOptions(service.command("link"))

@@ -85,9 +85,7 @@ function backupError(error: unknown, dir: string): unknown {
   return serviceError(error, dir);
 }
 
-interface VerifyOptions extends FolderOptions {
-  readonly against?: string;
-}
+type VerifyOptions = FolderOptions & { readonly against?: string };
 
 export function registerVerify(service: Command, context: Context): void {
   addFolderOptions(service.command("verify"))
@@ -139,9 +137,7 @@ function printFindings({ against, dataset, head, ledger, notes }: Findings, prin
   for (const note of notes) printer.say(`notice: ${note}`);
 }
 
-interface RestoreOptions extends GlobalOptions {
-  readonly data?: string;
-}
+type RestoreOptions = GlobalOptions & { readonly data?: string };
 
 export function registerRestore(service: Command, context: Context): void {
   service

@@ -24,14 +24,9 @@ import {
   requireAccount,
 } from "./folder.ts";
 
-interface CreditsOptions extends AccountOptions {
-  readonly mode: "live" | "test";
-}
+type CreditsOptions = AccountOptions & { readonly mode: "live" | "test" };
 
-interface AdjustOptions extends CreditsOptions {
-  readonly note?: string;
-  readonly reference?: string;
-}
+type AdjustOptions = CreditsOptions & { readonly note?: string; readonly reference?: string };
 
 const addAdjust = (command: Command): Command =>
   command

@@ -6,7 +6,7 @@ import { CliError, EXIT } from "../../../shared/errors.ts";
 import type { Command } from "../../options.ts";
 import { countColumn, type Listed, minute, printList } from "../../terminal/list.ts";
 import { Printer } from "../../terminal/printer.ts";
-import { withBuild } from "./build.ts";
+import { type BuildSetup, withBuild } from "./build.ts";
 import { type FolderOptions, placeFlags } from "./folder.ts";
 
 const DATA = ["--data <dir>", "data folder with the dataset and the accounts (default: the XDG data folder)"] as const;
@@ -128,13 +128,12 @@ async function printDiff({ companies, from, people, to }: DatasetDiff, printer: 
 }
 
 type Versions = typeof import("../../../dataset/versions.ts");
-type Setup = Parameters<Parameters<typeof withBuild>[2]>[0];
 
 /** Does work on the versions of the options' data folder. @throws CliError where one that is named is not kept */
 async function onVersions<Result>(
   options: FolderOptions,
   context: Context,
-  work: (setup: Setup, versions: Versions) => Promise<Result>,
+  work: (setup: BuildSetup, versions: Versions) => Promise<Result>,
 ): Promise<Result> {
   const versions = await import("../../../dataset/versions.ts");
   try {

@@ -11,14 +11,9 @@ import { missingPackage } from "../../../shared/packages.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 
-export interface FolderOptions extends GlobalOptions {
-  readonly data?: string;
-  readonly store?: string;
-}
+export type FolderOptions = GlobalOptions & { readonly data?: string; readonly store?: string };
 
-export interface AccountOptions extends FolderOptions {
-  readonly account: string;
-}
+export type AccountOptions = FolderOptions & { readonly account: string };
 
 export const addFolderOptions = (command: Command): Command =>
   command

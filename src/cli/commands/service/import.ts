@@ -155,10 +155,7 @@ function refusals(what: string, { refused, reasons, examples }: TableReport): st
   return [`Refused ${grouped(refused)} rows of ${what}: ${parts.join(", ")}`, ...shown];
 }
 
-interface MapOptions extends GlobalOptions, TextFlags {
-  readonly suggest?: string;
-  readonly kind?: string;
-}
+type MapOptions = GlobalOptions & TextFlags & { readonly suggest?: string; readonly kind?: string };
 
 export function registerMap(service: Command, context: Context): void {
   const command = service
@@ -213,10 +210,7 @@ function preview({ file, kind, rows, unused }: Suggestion): string {
   return `${lines.join("\n")}\n`;
 }
 
-interface GenerateOptions extends FolderOptions {
-  readonly people?: string;
-  readonly seed: string;
-}
+type GenerateOptions = FolderOptions & { readonly people?: string; readonly seed: string };
 
 export function registerGenerate(service: Command, context: Context): void {
   service

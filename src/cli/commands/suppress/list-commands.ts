@@ -16,10 +16,7 @@ import { isName } from "../../../shared/person.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 
-export interface SuppressOptions extends GlobalOptions {
-  readonly kind?: SuppressedKind;
-  readonly note?: string;
-}
+export type SuppressOptions = GlobalOptions & { readonly kind?: SuppressedKind; readonly note?: string };
 
 export interface ListPlace<Options extends SuppressOptions> {
   readonly name: string;
