@@ -1,6 +1,6 @@
 import { availableParallelism, totalmem } from "node:os";
 import { constrainedMemory } from "node:process";
-import type { DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
+import type { DuckDBConnection, DuckDBDataChunk, DuckDBInstance, DuckDBVector } from "@duckdb/node-api";
 
 export interface Resources {
   readonly threads: number;
@@ -37,6 +37,22 @@ export async function startDuckDb(resources: Resources, spill?: string): Promise
 export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
 export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+/** A function of one column for SQL. */
+export async function addFunction(
+  connection: DuckDBConnection,
+  name: string,
+  type: "VARCHAR" | "UINTEGER",
+  convert: (input: DuckDBDataChunk, output: DuckDBVector) => void,
+): Promise<void> {
+  const { DuckDBScalarFunction, [type]: own } = await import("@duckdb/node-api");
+  const mainFunction = (_info: unknown, input: DuckDBDataChunk, output: DuckDBVector): void => {
+    convert(input, output);
+    output.flush();
+  };
+  const definition = { name, returnType: own, parameterTypes: [own], mainFunction };
+  connection.registerScalarFunction(DuckDBScalarFunction.create(definition));
+}
 
 export async function scalar(connection: DuckDBConnection, sql: string): Promise<unknown> {
   const reader = await connection.runAndReadAll(sql);

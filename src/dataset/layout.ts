@@ -82,13 +82,18 @@ export async function lostPointer(datasetDir: string): Promise<string | undefine
   return `${join(datasetDir, "CURRENT")} is gone and ${versions.join(", ")} is there: nothing says what is served. Restore the folder from a backup, or import or generate the dataset again`;
 }
 
+/** @throws NoDatasetError where there is none */
+export async function currentPointer(datasetDir: string): Promise<Pointer> {
+  const pointer = await readPointer(datasetDir);
+  if (pointer === undefined) throw new NoDatasetError(`no dataset in ${datasetDir}`);
+  return pointer;
+}
+
 /** The folder of the current version and what is known of it. @throws NoDatasetError where there is none */
 export async function currentVersion(
   datasetDir: string,
 ): Promise<{ readonly folder: string; readonly meta: DatasetMeta }> {
-  const pointer = await readPointer(datasetDir);
-  if (pointer === undefined) throw new NoDatasetError(`no dataset in ${datasetDir}`);
-  const folder = join(datasetDir, pointer.folder);
+  const folder = join(datasetDir, (await currentPointer(datasetDir)).folder);
   return { folder, meta: await readMeta(folder) };
 }
 
@@ -102,20 +107,12 @@ export async function readMeta(folder: string): Promise<DatasetMeta> {
   return meta;
 }
 
-export async function hasDataset(datasetDir: string): Promise<boolean> {
-  if ((await readPointer(datasetDir)) === undefined) return false;
-  return currentVersion(datasetDir).then(
+export const hasDataset = async (datasetDir: string): Promise<boolean> =>
+  (await readPointer(datasetDir)) !== undefined &&
+  currentVersion(datasetDir).then(
     () => true,
     () => false,
   );
-}
-
-async function replaceFile(folder: string, name: string, text: string): Promise<void> {
-  const draft = join(folder, `${name}.${randomBytes(6).toString("hex")}`);
-  await writeFile(draft, text, { flush: true });
-  await rename(draft, join(folder, name));
-  await syncPath(folder);
-}
 
 /** Flushes a file or, where the system can, a folder's entries. */
 export async function syncPath(path: string): Promise<void> {
@@ -152,15 +149,15 @@ export async function publish(datasetDir: string, draft: string, meta: DatasetMe
 }
 
 /** What is served from now on. The caller holds the build lock. */
-export const pointTo = (datasetDir: string, pointer: Pointer): Promise<void> =>
-  replaceFile(datasetDir, "CURRENT", `${JSON.stringify(pointer)}\n`);
-
-/** A mark that a version is being read, held for as long as the engine is open. Dies with the process. */
-export interface ReadMark {
-  release(): void;
+export async function pointTo(datasetDir: string, pointer: Pointer): Promise<void> {
+  const draft = join(datasetDir, `CURRENT.${randomBytes(6).toString("hex")}`);
+  await writeFile(draft, `${JSON.stringify(pointer)}\n`, { flush: true });
+  await rename(draft, join(datasetDir, "CURRENT"));
+  await syncPath(datasetDir);
 }
 
-export function markInUse(folder: string): ReadMark {
+/** A mark that a version is being read, held for as long as the engine is open. Dies with the process. */
+export function markInUse(folder: string): { release(): void } {
   const db = new DatabaseSync(join(folder, FILES.inUse), { readOnly: true });
   try {
     // An open read transaction holds SQLite's shared lock on the file.

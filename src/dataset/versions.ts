@@ -1,10 +1,9 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import {
+  currentPointer,
   type DatasetMeta,
   lostPointer,
-  NoDatasetError,
-  type Pointer,
   pointTo,
   readMeta,
   readPointer,
@@ -32,7 +31,7 @@ export interface VersionOptions {
 
 /** The version that is served, then those kept, the last served first. @throws NoDatasetError where there is none */
 export async function versionsOf(datasetDir: string): Promise<KeptVersion[]> {
-  const { folder, previous } = await pointerOf(datasetDir);
+  const { folder, previous } = await currentPointer(datasetDir);
   const versions: KeptVersion[] = [];
   for (const name of [folder, ...previous]) {
     const path = join(datasetDir, name);
@@ -46,12 +45,6 @@ export async function versionsOf(datasetDir: string): Promise<KeptVersion[]> {
   return versions;
 }
 
-async function pointerOf(datasetDir: string): Promise<Pointer> {
-  const pointer = await readPointer(datasetDir);
-  if (pointer === undefined) throw new NoDatasetError(`no dataset in ${datasetDir}`);
-  return pointer;
-}
-
 async function sizeOf(folder: string): Promise<number> {
   const sizes = (await readdir(folder)).map(async (name) => (await stat(join(folder, name))).size);
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
@@ -62,12 +55,12 @@ export async function rollBack(
   wanted: string | undefined,
   { datasetDir, signal, sleep }: VersionOptions,
 ): Promise<KeptVersion> {
-  await pointerOf(datasetDir);
+  await currentPointer(datasetDir);
   const work = async (): Promise<KeptVersion> => {
     const versions = await versionsOf(datasetDir);
     const chosen = versionNamed(versions, wanted ?? "previous");
     if (chosen.serves) return chosen;
-    const { folder, previous } = await pointerOf(datasetDir);
+    const { folder, previous } = await currentPointer(datasetDir);
     const name = chosen.path.slice(datasetDir.length + 1);
     const others = [folder, ...previous].filter((other) => other !== name);
     await pointTo(datasetDir, { version: chosen.version, folder: name, previous: others });

@@ -1,7 +1,6 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
-import type { Suppression } from "../../shared/contract/suppression.ts";
 import { ROW_INDEXES, type RowIndex } from "../columns.ts";
 import { machineResources, type Resources, scalar, startDuckDb, toNumber } from "../duckdb.ts";
 import { ColumnWriter } from "../embedded/column-writer.ts";
@@ -115,7 +114,10 @@ async function writeVersion(source: BuildSource, draft: string, options: BuildOp
     };
     if (!list.isEmpty) {
       await link(connection);
-      await leaveOut(connection, source, list, options.datasetDir);
+      const rows = "SELECT id, network_url, company_domain FROM linked_people";
+      await removeSuppressed(connection, source.rows ?? "staged_people", rows, list);
+      // Of a version that is not published yet: until then the one that is served counts as built without anybody.
+      await noteLeftOut(options.datasetDir, source.version, list);
     }
     const people = toNumber(await scalar(connection, "SELECT count(*) FROM staged_people"));
     const tell = (phase: BuildProgress["phase"]) => (done: number) =>
@@ -218,17 +220,4 @@ export function interruptedBy(connections: readonly DuckDBConnection[], signal: 
       clearInterval(timer);
     },
   };
-}
-
-/** By domain too once it is known which company each person works for. */
-async function leaveOut(
-  connection: DuckDBConnection,
-  source: BuildSource,
-  list: Suppression,
-  datasetDir: string,
-): Promise<void> {
-  const rows = "SELECT id, network_url, company_domain FROM linked_people";
-  await removeSuppressed(connection, source.rows ?? "staged_people", rows, list);
-  // Of a version that is not published yet: until then the one that is served counts as built without anybody.
-  await noteLeftOut(datasetDir, source.version, list);
 }

@@ -41,11 +41,19 @@ export function diffVersions(from: KeptVersion, to: KeptVersion, options: BuildO
         `ATTACH ${literal(join(scratch, "scratch.duckdb"))} AS scratch (STORAGE_VERSION 'latest'); USE scratch`,
       );
       const total = from.people + to.people;
-      const reading = (before: number) => (done: number) =>
-        options.onProgress?.({ phase: "read", done: before + done, total });
-      const shared = { connection, scratch, signal };
-      await load({ ...shared, name: "from", onRead: reading(0) }, from);
-      await load({ ...shared, name: "to", onRead: reading(from.people) }, to);
+      const load = async (name: "from" | "to", version: KeptVersion, before: number): Promise<void> => {
+        const store = new RecordStore(version.path);
+        const onRead = (done: number) => options.onProgress?.({ phase: "read", done: before + done, total });
+        try {
+          const people = peopleOf(store, version.people, signal, onRead);
+          await loadRecords({ connection, scratch }, `people_${name}`, PERSON_FIELDS, people);
+          await loadRecords({ connection, scratch }, `companies_${name}`, COMPANY_FIELDS, store.companies());
+        } finally {
+          await store.close();
+        }
+      };
+      await load("from", from, 0);
+      await load("to", to, from.people);
       const people = await compare(connection, "people", PERSON_FIELDS);
       const companies = await compare(connection, "companies", COMPANY_FIELDS);
       return { from: from.version, to: to.version, people, companies };
@@ -56,25 +64,6 @@ export function diffVersions(from: KeptVersion, to: KeptVersion, options: BuildO
     }
   };
   return withBuildLock(datasetDir, sleep, work, signal);
-}
-
-interface Loading {
-  readonly connection: DuckDBConnection;
-  readonly scratch: string;
-  readonly name: "from" | "to";
-  readonly onRead: (done: number) => void;
-  readonly signal: AbortSignal | undefined;
-}
-
-async function load({ connection, name, onRead, scratch, signal }: Loading, version: KeptVersion): Promise<void> {
-  const store = new RecordStore(version.path);
-  try {
-    const people = peopleOf(store, version.people, signal, onRead);
-    await loadRecords(connection, scratch, `people_${name}`, PERSON_FIELDS, people);
-    await loadRecords(connection, scratch, `companies_${name}`, COMPANY_FIELDS, store.companies());
-  } finally {
-    await store.close();
-  }
 }
 
 async function compare(

@@ -1,21 +1,18 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
-import {
-  COMPANY_HEADS,
-  COMPANY_TAILS,
-  COMPANY_TYPES,
-  COUNTRIES,
-  CULTURES,
-  DEPARTMENT_WEIGHTS,
-  INDUSTRIES,
-  INTERESTS,
-  LEVELS,
-  NAMES,
-  type NameWords,
-  REAL_PLACES,
-  ROLES,
-  SLOGANS,
-  SPECIALTIES,
-} from "./words.ts";
+import words from "./words.json" with { type: "json" };
+
+// Earlier entries are more frequent. A change in words.json changes every generated dataset: raise `SAMPLE_VERSION`.
+
+/** First and last names (`display/ascii`), heads and tails of made-up surnames, heads and tails of places. */
+type NameWords = (typeof words.cultures)["english"];
+export const { companyEnds: COMPANY_ENDS, companyHeads: COMPANY_HEADS, companyTails: COMPANY_TAILS } = words;
+/** By culture. */
+const NAMES: ReadonlyMap<string, NameWords> = new Map(Object.entries(words.cultures));
+const CULTURES = [...NAMES.keys()];
+/** By falling size. */
+const COUNTRIES = Object.entries(words.countries);
+/** Real states and cities of the big countries, `State=City,City`; the rest of the places are made up. */
+const REAL_PLACES: ReadonlyMap<string, string> = new Map(Object.entries(words.places));
 
 const PLACE_SLOTS = 2 ** 18;
 const TITLE_SLOTS = 2 ** 16;
@@ -39,9 +36,9 @@ function namesOf(culture: string): NameWords {
   return names;
 }
 
-const pickWord = (words: readonly string[], ...numbers: readonly number[]): string => {
+const pickWord = (choice: readonly string[], ...numbers: readonly number[]): string => {
   const x = numbers.reduce((hash, number) => mix32((hash + Math.imul(number + 1, 2654435769 | 0)) >>> 0), 7);
-  return words[x % words.length] ?? "";
+  return choice[x % choice.length] ?? "";
 };
 
 const wordsOf = (text: string): string[] => text.split(" ").filter((word) => word !== "");
@@ -80,19 +77,11 @@ function slotsFor(weights: readonly number[], slots: number): Uint32Array {
   return owner;
 }
 
-interface Place {
-  readonly country: string;
-  readonly state: string;
-  readonly city: string;
-  readonly culture: number;
-  readonly weight: number;
-}
-
-function makePlaces(): Place[] {
+function makePlaces() {
   const countryWeights = zipfWeights(COUNTRIES.length);
   const sum = countryWeights.reduce((total, weight) => total + weight, 0);
-  const places: Place[] = [];
-  COUNTRIES.forEach(({ name: country, culture }, rank) => {
+  const places: { country: string; state: string; city: string; culture: number; weight: number }[] = [];
+  COUNTRIES.forEach(([country, culture], rank) => {
     const names = namesOf(culture);
     const heads = wordsOf(names.places);
     const tails = names.placeTails.split(/(?<=\S) (?=\S| )/);
@@ -137,26 +126,6 @@ function makePlaces(): Place[] {
 
 type Cell = string | number | null;
 
-async function createPool(
-  connection: DuckDBConnection,
-  name: string,
-  columns: Readonly<Record<string, "INTEGER" | "VARCHAR">>,
-  rows: Iterable<readonly Cell[]>,
-): Promise<void> {
-  const list = Object.entries(columns).map(([column, type]) => `${column} ${type}`);
-  await connection.run(`CREATE OR REPLACE TEMP TABLE ${name} (${list.join(", ")})`);
-  const appender = await connection.createAppender(name, null, "temp");
-  for (const row of rows) {
-    for (const cell of row) {
-      if (cell === null) appender.appendNull();
-      else if (typeof cell === "number") appender.appendInteger(cell);
-      else appender.appendVarchar(cell);
-    }
-    appender.endRow();
-  }
-  appender.closeSync();
-}
-
 interface Pool {
   readonly columns: Readonly<Record<string, "INTEGER" | "VARCHAR">>;
   readonly rows: Iterable<readonly Cell[]>;
@@ -168,7 +137,7 @@ function poolTables(): Readonly<Record<string, Pool>> {
     places.map((place) => place.weight),
     PLACE_SLOTS,
   );
-  const industryOwners = slotsFor(zipfWeights(INDUSTRIES.length), INDUSTRY_SLOTS);
+  const industryOwners = slotsFor(zipfWeights(words.industries.length), INDUSTRY_SLOTS);
   const bases = COMPANY_HEADS.flatMap((head) => COMPANY_TAILS.map((tail) => ({ head: spelled(head), tail })));
   const nameColumns = (kind: string) => ({ slot: "INTEGER", [kind]: "VARCHAR", ascii: "VARCHAR" }) as const;
   const text = "VARCHAR";
@@ -190,13 +159,15 @@ function poolTables(): Readonly<Record<string, Pool>> {
     pool_tail: { columns: { slot: "INTEGER", connections: "INTEGER", followers: "INTEGER" }, rows: tailRows() },
     pool_industry: {
       columns: { slot: "INTEGER", industry: text },
-      rows: [...industryOwners].map((owner, slot) => [slot, INDUSTRIES[owner] ?? null]),
+      rows: [...industryOwners].map((owner, slot) => [slot, words.industries[owner] ?? null]),
     },
     pool_word: {
       columns: { slot: "INTEGER", interest: text, slogan: text, specialty: text, type: text },
       rows: Array.from({ length: SMALL_SLOTS }, (_, slot) => [
         slot,
-        ...[INTERESTS, SLOGANS, SPECIALTIES, COMPANY_TYPES].map((words) => words[slot % words.length] ?? null),
+        ...[words.interests, words.slogans, words.specialties, words.companyTypes].map(
+          (choice) => choice[slot % choice.length] ?? null,
+        ),
       ]),
     },
     pool_company_name: {
@@ -212,7 +183,20 @@ function poolTables(): Readonly<Record<string, Pool>> {
 
 export async function createPools(connection: DuckDBConnection): Promise<readonly string[]> {
   const pools = poolTables();
-  for (const [name, { columns, rows }] of Object.entries(pools)) await createPool(connection, name, columns, rows);
+  for (const [name, { columns, rows }] of Object.entries(pools)) {
+    const list = Object.entries(columns).map(([column, type]) => `${column} ${type}`);
+    await connection.run(`CREATE OR REPLACE TEMP TABLE ${name} (${list.join(", ")})`);
+    const appender = await connection.createAppender(name, null, "temp");
+    for (const row of rows) {
+      for (const cell of row) {
+        if (cell === null) appender.appendNull();
+        else if (typeof cell === "number") appender.appendInteger(cell);
+        else appender.appendVarchar(cell);
+      }
+      appender.endRow();
+    }
+    appender.closeSync();
+  }
   return Object.keys(pools);
 }
 
@@ -220,8 +204,8 @@ function* nameRows(kind: "first" | "last"): Generator<readonly Cell[]> {
   const slots = kind === "first" ? FIRST_SLOTS : LAST_SLOTS;
   for (const [culture, name] of CULTURES.entries()) {
     const pool = namesOf(name);
-    const words = wordsOf(pool[kind].replaceAll("Van der Merwe", "Van_der_Merwe").replaceAll("De Luca", "De_Luca"));
-    const known = words.map((word) => spelled(word.replaceAll("_", " ").replaceAll("Lo ", "Lo")));
+    const given = wordsOf(pool[kind].replaceAll("Van der Merwe", "Van_der_Merwe").replaceAll("De Luca", "De_Luca"));
+    const known = given.map((word) => spelled(word.replaceAll("_", " ").replaceAll("Lo ", "Lo")));
     const heads = wordsOf(pool.heads);
     const tails = wordsOf(pool.tails);
     const real = kind === "first" ? slots : Math.floor(slots * 0.55);
@@ -240,17 +224,17 @@ function* nameRows(kind: "first" | "last"): Generator<readonly Cell[]> {
 function* titleRows(): Generator<readonly Cell[]> {
   const rows: Cell[][] = [];
   const weights: number[] = [];
-  for (const [index, [department, areas]] of Object.entries(ROLES).entries()) {
-    const areaNames = Object.keys(areas);
-    for (const area of areaNames) {
-      const roles = (areas[area] ?? "").split("|");
+  for (const [index, [department, areas]] of Object.entries(words.roles).entries()) {
+    const byArea = Object.entries(areas);
+    for (const [area, names] of byArea) {
+      const roles = names.split("|");
       for (const [rank, role] of roles.entries()) {
-        for (const { level, label, weight, pattern } of LEVELS) {
+        for (const { level, label, weight, pattern } of words.levels) {
           const chief = department === "C-Suite";
           if (chief && pattern !== "%" && level !== "owner") continue;
           const title = pattern.replace("%", role).replace("#", area).replace("@", department);
           rows.push([department, area, chief ? "C-Suite" : label, chief ? "c-suite" : level, title]);
-          const spread = (DEPARTMENT_WEIGHTS[index] ?? 1) / areaNames.length / roles.length;
+          const spread = (words.departmentWeights[index] ?? 1) / byArea.length / roles.length;
           weights.push(((chief ? 500 : weight) * spread * 2) / (rank + 1.5));
         }
       }

@@ -1,5 +1,8 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
 import {
+  COMPANY_ENDS,
+  COMPANY_HEADS,
+  COMPANY_TAILS,
   createPools,
   FIRST_SLOTS,
   INDUSTRY_SLOTS,
@@ -9,7 +12,6 @@ import {
   TAIL_SLOTS,
 } from "./generate-pools.ts";
 import { PERSON_FORMS } from "./normal-sql.ts";
-import { COMPANY_ENDS, COMPANY_HEADS, COMPANY_TAILS } from "./words.ts";
 
 export interface GenerateOptions {
   readonly people: number;

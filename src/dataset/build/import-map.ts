@@ -3,9 +3,12 @@ import { departmentOf } from "../../shared/contract/filters.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../shared/contract/records.ts";
 import { nearest } from "../../shared/contract/suggest.ts";
 import { InputError } from "../text/input-file.ts";
-import { OTHER_NAMES } from "./column-names.ts";
+import otherNames from "./column-names.json" with { type: "json" };
 
 export type ImportKind = "people" | "companies";
+
+/** Other names that columns go by, in plain form. The first that a file has is taken. */
+export const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = otherNames;
 
 /** Our field -> the column; null leaves it out. A field that is not named takes the column of its own name. */
 export type ColumnMap = Readonly<Record<string, string | null>>;

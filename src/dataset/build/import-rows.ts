@@ -78,7 +78,15 @@ const NOTHING = ["\\N", "NULL", "null", "N/A", "n/a", "#N/A", "NaN", "nan", "-"]
 /** Those of a number, a date or an address, in lower case. */
 const NO_VALUE = ["\\n", "null", "na", "n/a", "#n/a", "nan", "none", "nil", "-", "--"].map(literal).join(", ");
 
-export function csvRows(kind: ImportKind, path: string, columns: MappedColumns, hasEscapes: boolean): string {
+/** Rows in plain form (plain-rows.ts). `header` has the keys that the file has at the top. */
+interface PlainFile {
+  readonly path: string;
+  readonly columns: MappedColumns;
+  readonly header: readonly string[];
+  readonly hasEscapes: boolean;
+}
+
+export function csvRows(kind: ImportKind, { path, columns, hasEscapes }: PlainFile): string {
   const present = mappedFields(kind).filter((field) => columns.has(field));
   const values = mappedFields(kind).map((field) => {
     if (!columns.has(field)) return `NULL::VARCHAR AS ${field}`;
@@ -89,14 +97,8 @@ export function csvRows(kind: ImportKind, path: string, columns: MappedColumns, 
     NULL::VARCHAR AS wrong_field, ${plainText("text", hasEscapes)} AS text, line FROM ${plainSql(path, present)}`;
 }
 
-/** Each line is taken apart once. @param header the keys that the file has at the top */
-export function ndjsonRows(
-  kind: ImportKind,
-  path: string,
-  columns: MappedColumns,
-  header: readonly string[],
-  hasEscapes: boolean,
-): string {
+/** Each line is taken apart once. */
+export function ndjsonRows(kind: ImportKind, { path, columns, header, hasEscapes }: PlainFile): string {
   const present = mappedFields(kind).filter((field) => columns.has(field));
   const item = (field: string): string => `v[${present.indexOf(field) + 1}]`;
   const columnOf = (field: string): string => columns.get(field) ?? "";

@@ -191,9 +191,7 @@ function stageText(
   return readTextRows(text, places, { signal: options.signal, onBytes }, async (rows) => {
     const { hasEscapes } = rows;
     await rows.flush(path);
-    const source = text.dialect
-      ? csvRows(kind, path, columns, hasEscapes)
-      : ndjsonRows(kind, path, columns, text.header, hasEscapes);
+    const source = (text.dialect ? csvRows : ndjsonRows)(kind, { path, columns, header: text.header, hasEscapes });
     await connection.run(`INSERT INTO raw_${kind} ${checkedSql(kind, source, index, map)}`);
     await rm(path);
   });

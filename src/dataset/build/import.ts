@@ -87,13 +87,7 @@ export async function readMap(name: string, cwd: string): Promise<ImportMap> {
   return parseMap(text, name);
 }
 
-interface Stage {
-  readonly connection: DuckDBConnection;
-  readonly scratch: string;
-  readonly map: ImportMap;
-  readonly input: ImportInput;
-  readonly options: BuildOptions;
-}
+type Stage = Pick<Staging, "connection" | "scratch" | "map" | "options"> & { readonly input: ImportInput };
 
 async function stageFiles({ connection, input, map, options, scratch }: Stage, version: string): Promise<ImportReport> {
   const path = resolve(input.cwd, input.rejects);

@@ -1,6 +1,6 @@
-import type { DuckDBConnection, DuckDBDataChunk, DuckDBVector } from "@duckdb/node-api";
+import type { DuckDBConnection } from "@duckdb/node-api";
 import { canonicalAddress, canonicalDomain, normalForm } from "../../shared/contract/normalise.ts";
-import { literal } from "../duckdb.ts";
+import { addFunction, literal } from "../duckdb.ts";
 
 type Range = readonly [first: number, last: number];
 
@@ -41,9 +41,16 @@ export async function addNormalForms(
   connection: DuckDBConnection,
   ...others: readonly DuckDBConnection[]
 ): Promise<void> {
-  await registerText(connection, "js_normal_form", (text) => normalForm(text) || null);
-  await registerText(connection, "js_address_form", (text) => canonicalAddress(text) ?? null);
-  await registerText(connection, "js_domain_form", (text) => canonicalDomain(text) ?? null);
+  const forms = { normal: normalForm, address: canonicalAddress, domain: canonicalDomain };
+  for (const [name, formOf] of Object.entries(forms)) {
+    await addFunction(connection, `js_${name}_form`, "VARCHAR", (input, output) => {
+      const column = input.getColumnVector(0);
+      for (let row = 0; row < input.rowCount; row++) {
+        const value = column.getItem(row);
+        output.setItem(row, typeof value === "string" ? formOf(value) || null : null);
+      }
+    });
+  }
   known ??= findClasses(connection).catch((error: unknown) => {
     known = undefined;
     throw error;
@@ -112,27 +119,4 @@ function classOf(codes: ReadonlySet<number>): string {
   }
   const escaped = (code: number): string => `\\x{${code.toString(16)}}`;
   return ranges.map(([first, last]) => `${escaped(first)}-${escaped(last)}`).join("");
-}
-
-async function registerText(
-  connection: DuckDBConnection,
-  name: string,
-  convert: (text: string) => string | null,
-): Promise<void> {
-  const { DuckDBScalarFunction, VARCHAR } = await import("@duckdb/node-api");
-  connection.registerScalarFunction(
-    DuckDBScalarFunction.create({
-      name,
-      returnType: VARCHAR,
-      parameterTypes: [VARCHAR],
-      mainFunction: (_info, input: DuckDBDataChunk, output: DuckDBVector) => {
-        const column = input.getColumnVector(0);
-        for (let row = 0; row < input.rowCount; row++) {
-          const value = column.getItem(row);
-          output.setItem(row, typeof value === "string" ? convert(value) : null);
-        }
-        output.flush();
-      },
-    }),
-  );
 }

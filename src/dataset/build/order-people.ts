@@ -1,7 +1,7 @@
-import type { DuckDBConnection, DuckDBDataChunk, DuckDBVector } from "@duckdb/node-api";
+import type { DuckDBConnection, DuckDBDataChunk } from "@duckdb/node-api";
 import { FILTER_COLUMNS, NUMBER_COLUMNS } from "../../shared/contract/conditions.ts";
 import { isPlaced, SORT_KEYS } from "../columns.ts";
-import { scalar, toNumber } from "../duckdb.ts";
+import { addFunction, scalar, toNumber } from "../duckdb.ts";
 import { type ColumnWriter, codesFor } from "../embedded/column-writer.ts";
 import type { Codes } from "../embedded/scan.ts";
 
@@ -70,19 +70,10 @@ async function eachChunk(
 
 /** `positions`, of which many tables are made in the order of people. */
 async function tableOf(connection: DuckDBConnection, positions: Uint32Array): Promise<void> {
-  const { DuckDBScalarFunction, UINTEGER } = await import("@duckdb/node-api");
-  connection.registerScalarFunction(
-    DuckDBScalarFunction.create({
-      name: "js_position",
-      returnType: UINTEGER,
-      parameterTypes: [UINTEGER],
-      mainFunction: (_info, input: DuckDBDataChunk, output: DuckDBVector) => {
-        const places = wordsOf(input, 0);
-        for (let row = 0; row < input.rowCount; row++) output.setItem(row, positions[places[row] ?? 0] ?? 0);
-        output.flush();
-      },
-    }),
-  );
+  await addFunction(connection, "js_position", "UINTEGER", (input, output) => {
+    const places = wordsOf(input, 0);
+    for (let row = 0; row < input.rowCount; row++) output.setItem(row, positions[places[row] ?? 0] ?? 0);
+  });
   await connection.run(
     `CREATE TABLE positions AS SELECT place, js_position(place::UINTEGER) AS rid FROM staged_people`,
   );

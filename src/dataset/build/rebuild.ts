@@ -27,7 +27,7 @@ export async function rebuildDataset(
     const store = new RecordStore(folder);
     try {
       const people = peopleLeft(store, meta, suppression, options);
-      const left = await loadRecords(connection, scratch, "people_left", PERSON_FIELDS, people);
+      const left = await loadRecords({ connection, scratch }, "people_left", PERSON_FIELDS, people);
       removed = meta.people - left;
       if (removed === 0) {
         await noteLeftOut(datasetDir, meta.version, suppression);
@@ -36,7 +36,7 @@ export async function rebuildDataset(
       await connection.run(
         `CREATE TABLE staged_people AS SELECT *, ${PERSON_FORMS}, rowid AS place FROM people_left; DROP TABLE people_left`,
       );
-      await loadRecords(connection, scratch, "staged_companies", COMPANY_FIELDS, store.companies());
+      await loadRecords({ connection, scratch }, "staged_companies", COMPANY_FIELDS, store.companies());
     } finally {
       await store.close();
     }

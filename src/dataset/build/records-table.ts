@@ -31,8 +31,7 @@ export async function* peopleOf(
 }
 
 export async function loadRecords(
-  connection: DuckDBConnection,
-  scratch: string,
+  { connection, scratch }: { readonly connection: DuckDBConnection; readonly scratch: string },
   table: string,
   fields: readonly Field[],
   records: AsyncGenerator<string>,

@@ -1,6 +1,5 @@
-import type { Resources } from "../duckdb.ts";
 import { type DatasetMeta, hasDataset, newVersion } from "../layout.ts";
-import { type BuildOptions, type BuildProgress, buildDataset } from "./build.ts";
+import { type BuildOptions, buildDataset } from "./build.ts";
 import { companiesFor, type GenerateOptions, generateInto } from "./generate.ts";
 
 export const SAMPLE_PEOPLE = 50_000;
@@ -9,16 +8,8 @@ const SAMPLE_SEED = 20_260_101;
 /** The same on every machine, so that caches and runs agree; raised when the generator or its words change. */
 export const SAMPLE_VERSION = "sample-1";
 
-export interface SampleOptions {
-  readonly now?: () => number;
-  readonly sleep?: (ms: number) => Promise<void>;
-  readonly resources?: Resources;
-  readonly onProgress?: (progress: BuildProgress) => void;
-  readonly signal?: AbortSignal;
-}
-
 /** Where there is none; of several processes one builds, the others wait. @returns whether this call made it */
-export async function ensureSample(datasetDir: string, options: SampleOptions = {}): Promise<boolean> {
+export async function ensureSample(datasetDir: string, options: Partial<BuildOptions> = {}): Promise<boolean> {
   if (await hasDataset(datasetDir)) return false;
   const made = await buildDataset(
     {
@@ -27,14 +18,7 @@ export async function ensureSample(datasetDir: string, options: SampleOptions = 
       stage: (connection) => generateInto(connection, { people: SAMPLE_PEOPLE, seed: SAMPLE_SEED }),
       isDone: () => hasDataset(datasetDir),
     },
-    {
-      datasetDir,
-      now: options.now ?? Date.now,
-      sleep: options.sleep ?? wait,
-      ...(options.resources && { resources: options.resources }),
-      ...(options.onProgress && { onProgress: options.onProgress }),
-      ...(options.signal && { signal: options.signal }),
-    },
+    { now: Date.now, sleep: wait, ...options, datasetDir },
   );
   return made !== undefined;
 }

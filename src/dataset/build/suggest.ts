@@ -5,9 +5,8 @@ import { nearest } from "../../shared/contract/suggest.ts";
 import { machineResources, startDuckDb } from "../duckdb.ts";
 import { InputError, type InputFile } from "../text/input-file.ts";
 import { firstRows, openTextFile, type TextOptions } from "../text/rows.ts";
-import { OTHER_NAMES } from "./column-names.ts";
 import { fieldSql, findFiles, parquetColumns, parquetSql } from "./import-files.ts";
-import { columnNames, type ImportKind, mappedFields, plainName } from "./import-map.ts";
+import { columnNames, type ImportKind, mappedFields, OTHER_NAMES, plainName } from "./import-map.ts";
 
 export interface Suggestion {
   readonly file: string;

@@ -100,11 +100,19 @@ async function unlike(columns: StoredColumns, store: RecordStore, people: number
     (record) => JSON.parse(String(record)) as Readonly<Record<string, unknown>>,
   );
   const wrong = new Set<number>();
+  const look = async (index: RowIndex, values: readonly unknown[], keysOf: (value: string) => KeyList) => {
+    const texts = values.filter((value) => typeof value === "string");
+    const found = new Set<number>();
+    for (const text of new Set(texts)) {
+      for await (const piece of store.find(index, keysOf(text))) for (const rid of piece) found.add(rid);
+    }
+    for (const [at, rid] of rids.entries()) if (typeof values[at] === "string" && !found.has(rid)) wrong.add(rid);
+  };
   for (const column of FILTER_COLUMNS) {
     const own = records.map((record) => formOf(column, record[column]));
     if (isPlaced(column)) {
       const texts = own.map((text) => (text === null ? null : String(text)));
-      for (const rid of await notFound(store, column, rids, texts, (text) => ({ values: [text] }))) wrong.add(rid);
+      await look(column, texts, (text) => ({ values: [text] }));
       continue;
     }
     const kept = columns.byName.get(column);
@@ -116,25 +124,10 @@ async function unlike(columns: StoredColumns, store: RecordStore, people: number
   for (const [index, field] of [["address", "network_url"] as const, ["employer", "company_network_url"] as const]) {
     const addresses = records.map(({ [field]: url }) => (typeof url === "string" ? canonicalAddress(url) : undefined));
     const keys = (address: string) => addressKeys([{ slug: slugOf(address), address }]);
-    for (const rid of await notFound(store, index, rids, addresses, keys)) wrong.add(rid);
+    await look(index, addresses, keys);
   }
   return wrong.size;
 }
 
 const formOf = (column: string, own: unknown): unknown =>
   column !== "department" && typeof own === "string" ? normalForm(own) || null : (own ?? null);
-
-async function notFound(
-  store: RecordStore,
-  index: RowIndex,
-  rids: Uint32Array,
-  values: readonly (string | null | undefined)[],
-  keysOf: (value: string) => KeyList,
-): Promise<number[]> {
-  const found = new Set<number>();
-  for (const value of new Set(values)) {
-    if (typeof value !== "string") continue;
-    for await (const piece of store.find(index, keysOf(value))) for (const rid of piece) found.add(rid);
-  }
-  return [...rids].filter((rid, at) => typeof values[at] === "string" && !found.has(rid));
-}

@@ -10,8 +10,7 @@ import type { RecordWriter } from "../embedded/record-writer.ts";
 import { packedSql } from "../embedded/records.ts";
 import { employerSql } from "./link-companies.ts";
 import type { PublicOrder } from "./order-people.ts";
-import { inPieces, PIECE_BYTES } from "./pieces.ts";
-import { PEOPLE_A_PART, RecordParts } from "./record-parts.ts";
+import { inPieces, PEOPLE_A_PART, PIECE_BYTES, RecordParts } from "./record-parts.ts";
 
 /** Records or keys that say what the others are like: together more than what can be packed against. */
 const SAMPLES = 400;

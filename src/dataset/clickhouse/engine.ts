@@ -1,4 +1,6 @@
 import type { ClickHouseClient, ClickHouseSettings, QueryParams } from "@clickhouse/client";
+import { LRUCache } from "lru-cache";
+import { conditionsOf, type SqlDialect, whereSql } from "../../shared/contract/conditions.ts";
 import type { Facet } from "../../shared/contract/facets.ts";
 import { type CanonicalFilters, canonicalJson } from "../../shared/contract/filters.ts";
 import { isSlug, slugOf } from "../../shared/contract/normalise.ts";
@@ -17,10 +19,8 @@ import { withOthers } from "../facet.ts";
 import { NoDatasetError } from "../layout.ts";
 import { ListSegment, type SegmentCache, segmentCache } from "../segment.ts";
 import { type Active, activeDataset, EXACT } from "./active.ts";
-import { Cursors } from "./cursors.ts";
-import { rendered, type ServerDialect, type Statement } from "./dialect.ts";
+import { type Param, rendered, type ServerDialect, type Statement } from "./dialect.ts";
 import { type Topology, tablesOf } from "./schema.ts";
-import { and, whereOf } from "./where.ts";
 
 const VERIFY_MS = 3_600_000;
 const SPILL_BYTES = "2000000000";
@@ -38,28 +38,32 @@ export interface ClickHouseEngineOptions {
 
 type Rows = readonly (readonly unknown[])[];
 
+interface PageCursor {
+  readonly total: number;
+  /** By offset: the row number of the last person before it. */
+  readonly ends: LRUCache<number, number>;
+}
+
+/** Segments, and pages of each, whose ends are known. */
+const SEGMENTS = 1_000;
+const ENDS = 1_000;
+
 /** The same answers as the embedded engine, row for row. Stays on the version that was active when it was opened. */
 export class ClickHouseEngine implements Engine {
-  readonly #client: ClickHouseClient;
-  readonly #dialect: ServerDialect;
-  readonly #info: DatasetInfo;
-  /** Row numbers are below it; those who are left out have some. */
-  readonly #stored: number;
-  readonly #shown: string;
+  readonly #options: ClickHouseEngineOptions;
+  readonly #active: Active;
   readonly #people: string;
   readonly #companies: string;
   readonly #segmentBytes: number;
   readonly #segments: SegmentCache<Float64Array>;
-  readonly #cursors = new Cursors();
+  /** Where pages of large segments ended, so that the next one begins there and nothing is skipped row by row. */
+  readonly #cursors = new LRUCache<string, PageCursor>({ max: SEGMENTS });
 
-  private constructor({ client, topology, dialect, segmentCacheBytes }: ClickHouseEngineOptions, active: Active) {
-    const { info, stored, version, shown } = active;
-    const tables = tablesOf(version);
-    this.#client = client;
-    this.#dialect = dialect;
-    this.#info = info;
-    this.#stored = stored;
-    this.#shown = shown;
+  private constructor(options: ClickHouseEngineOptions, active: Active) {
+    const { topology, segmentCacheBytes } = options;
+    const tables = tablesOf(active.version);
+    this.#options = options;
+    this.#active = active;
     this.#people = `${topology.database}.${tables.people}`;
     this.#companies = `${topology.database}.${tables.companies}`;
     this.#segmentBytes = segmentCacheBytes ?? SEGMENT_BYTES;
@@ -74,7 +78,7 @@ export class ClickHouseEngine implements Engine {
   }
 
   info(): DatasetInfo {
-    return this.#info;
+    return this.#active.info;
   }
 
   count(filters: CanonicalFilters): Promise<number> {
@@ -130,28 +134,28 @@ export class ClickHouseEngine implements Engine {
     const address = String(found[1]);
     if (address !== "") return this.people(ofCompany(address), slice);
     const where = { sql: " WHERE company = {company:Int64}", params: { company: Number(found[0]) } };
-    return this.#page(`company:${companyId}`, and(where, this.#shown), slice);
+    return this.#page(`company:${companyId}`, and(where, this.#active.shown), slice);
   }
 
   async verify(): Promise<readonly string[]> {
     const breaches: string[] = [];
     // A bitmap of hundreds of millions of row numbers is small, a set of them is not.
-    const distinct = this.#dialect.parameters ? "groupBitmap(rid)" : "uniqExact(rid)";
-    const people = `SELECT count(), ${distinct}, max(rid) FROM ${this.#people}${and({ sql: "", params: {} }, this.#shown).sql}`;
+    const distinct = this.#options.dialect.parameters ? "groupBitmap(rid)" : "uniqExact(rid)";
+    const people = `SELECT count(), ${distinct}, max(rid) FROM ${this.#people}${and({ sql: "", params: {} }, this.#active.shown).sql}`;
     const [row = []] = await this.#rows({ sql: people, params: {} }, VERIFY_MS);
     const [count = 0, rids = 0, last = 0] = row.map(Number);
-    if (count !== this.#info.people)
-      breaches.push(`${count} people are stored, ${this.#info.people} were imported and not left out since`);
+    if (count !== this.#active.info.people)
+      breaches.push(`${count} people are stored, ${this.#active.info.people} were imported and not left out since`);
     if (rids !== count) breaches.push(`${count - rids} row numbers are not distinct`);
     const twins = await this.#twins();
     if (twins > 0) breaches.push(`${twins} ids are not distinct`);
     // Those who are left out leave holes, and the last one may be one.
-    const isPast = this.#shown === "" ? last !== count - 1 : last >= this.#stored;
-    if (count > 0 && isPast) breaches.push(`row numbers end at ${last}, not at ${this.#stored - 1}`);
+    const isPast = this.#active.shown === "" ? last !== count - 1 : last >= this.#active.stored;
+    if (count > 0 && isPast) breaches.push(`row numbers end at ${last}, not at ${this.#active.stored - 1}`);
     const [companies] = await this.#rows({ sql: `SELECT count() FROM ${this.#companies}`, params: {} });
     const stored = Number(companies?.[0]);
-    if (stored !== this.#info.companies) {
-      breaches.push(`${stored} companies are stored, ${this.#info.companies} were imported`);
+    if (stored !== this.#active.info.companies) {
+      breaches.push(`${stored} companies are stored, ${this.#active.info.companies} were imported`);
     }
     return breaches;
   }
@@ -164,18 +168,18 @@ export class ClickHouseEngine implements Engine {
   }
 
   close(): Promise<void> {
-    return this.#client.close();
+    return this.#options.client.close();
   }
 
   #where(filters: CanonicalFilters): Statement {
-    return and(whereOf(filters), this.#shown);
+    return and(whereOf(filters), this.#active.shown);
   }
 
   /** @throws OutOfTimeError where it takes longer than `limitMs`; the server stops at it too */
   async #rows(query: Statement, limitMs?: number, more: ClickHouseSettings = {}): Promise<Rows> {
     if (limitMs === undefined) return this.#ask(query);
     // The server of the tests takes whole seconds.
-    const seconds = this.#dialect.parameters ? limitMs / 1_000 : Math.ceil(limitMs / 1_000);
+    const seconds = this.#options.dialect.parameters ? limitMs / 1_000 : Math.ceil(limitMs / 1_000);
     const abort_signal = AbortSignal.timeout(limitMs);
     return this.#ask(query, {
       abort_signal,
@@ -188,7 +192,11 @@ export class ClickHouseEngine implements Engine {
   }
 
   async #ask(query: Statement, settings: Partial<QueryParams> = { clickhouse_settings: { ...EXACT } }): Promise<Rows> {
-    const answer = await this.#client.query({ ...rendered(query, this.#dialect), ...settings, format: "JSONCompact" });
+    const answer = await this.#options.client.query({
+      ...rendered(query, this.#options.dialect),
+      ...settings,
+      format: "JSONCompact",
+    });
     return (await answer.json<readonly unknown[]>()).data;
   }
 
@@ -211,49 +219,46 @@ export class ClickHouseEngine implements Engine {
   ): Promise<{ readonly rids: readonly number[]; readonly total: number }> {
     const known = this.#segments.get(key);
     if (known !== undefined) return { rids: [...known.slice(slice.offset, slice.limit)], total: known.count };
-    const cursor = this.#cursors.of(key);
+    const cursor = this.#cursors.get(key);
     const total = cursor?.total ?? (await this.#count(where));
     if (total <= slice.offset) return { rids: [], total };
     // One segment may take a quarter of what there is for all.
     if (slice.offset > 0 && total * Float64Array.BYTES_PER_ELEMENT <= this.#segmentBytes / 4) {
-      const sql = `SELECT rid FROM ${this.#people}${where.sql} ORDER BY rid`;
-      const all = Float64Array.from(await this.#rows({ sql, params: where.params }), ([rid]) => Number(rid));
+      const all = Float64Array.from(await this.#rids(where, "ORDER BY rid", {}));
       if (all.length !== total) throw new Error(`ClickHouse counted ${total} rows and then listed ${all.length}`);
       const segment = new ListSegment(all);
       this.#segments.set(key, segment);
       return { rids: [...segment.slice(slice.offset, slice.limit)], total };
     }
     const after = slice.offset === 0 ? -1 : cursor?.ends.get(slice.offset);
+    const skipping = "ORDER BY rid LIMIT {limit:UInt32} OFFSET {offset:UInt64}";
     const rids = await (after === undefined
-      ? this.#ridsAt(where, slice.offset, slice.limit)
+      ? this.#rids(where, skipping, { ...slice })
       : this.#ridsAfter(where, after, Math.min(slice.limit, total - slice.offset), total));
     const last = rids.at(-1);
-    if (last !== undefined) this.#cursors.note(key, total, slice.offset + rids.length, last);
+    if (last !== undefined) {
+      const { ends } = cursor ?? { ends: new LRUCache<number, number>({ max: ENDS }).set(0, -1) };
+      this.#cursors.set(key, { total, ends: ends.set(slice.offset + rids.length, last) });
+    }
     return { rids, total };
-  }
-
-  async #ridsAt(where: Statement, offset: number, limit: number): Promise<readonly number[]> {
-    const rows = await this.#rows({
-      sql: `SELECT rid FROM ${this.#people}${where.sql} ORDER BY rid LIMIT {limit:UInt32} OFFSET {offset:UInt64}`,
-      params: { ...where.params, limit, offset },
-    });
-    return rows.map(([rid]) => Number(rid));
   }
 
   /** Looks where the next rows should be, were the segment spread evenly, then in four times as much. */
   async #ridsAfter(where: Statement, after: number, wanted: number, total: number): Promise<readonly number[]> {
-    const people = this.#stored;
+    const people = this.#active.stored;
     const rids: number[] = [];
     let span = Math.ceil((2 * wanted * people) / total);
     for (let from = after; rids.length < wanted && from < people; from += span, span *= 4) {
       const within = "rid > {from:Int64} AND rid <= {to:Int64} ORDER BY rid LIMIT {limit:UInt32}";
-      const rows = await this.#rows({
-        sql: `SELECT rid FROM ${this.#people}${and(where, within).sql}`,
-        params: { ...where.params, from, to: from + span, limit: wanted - rids.length },
-      });
-      for (const [rid] of rows) rids.push(Number(rid));
+      const asked = and(where, within);
+      rids.push(...(await this.#rids(asked, "", { from, to: from + span, limit: wanted - rids.length })));
     }
     return rids;
+  }
+
+  async #rids(where: Statement, end: string, params: Statement["params"]): Promise<readonly number[]> {
+    const sql = `SELECT rid FROM ${this.#people}${where.sql} ${end}`;
+    return (await this.#rows({ sql, params: { ...where.params, ...params } })).map(([rid]) => Number(rid));
   }
 
   async #records(rids: readonly number[]): Promise<readonly Buffer[]> {
@@ -270,3 +275,31 @@ export class ClickHouseEngine implements Engine {
     });
   }
 }
+
+const MARKS: SqlDialect = {
+  placeholder: (type) => (type === "text" ? "{?:String}" : "{?:Int64}"),
+  addressColumns: (column) =>
+    column === "network_url"
+      ? { slug: "network_slug", address: "network_address" }
+      : { slug: "company_slug", address: "company_address" },
+};
+
+/** `WHERE ...` of a segment over a people table, with one typed parameter for each value. */
+function whereOf(filters: CanonicalFilters): Statement {
+  const sql = whereSql(conditionsOf(filters), MARKS);
+  const params: Record<string, Param> = {};
+  let next = 0;
+  // Values are never part of the text, so a mark is always a placeholder.
+  const text = sql.text.replaceAll("{?:", () => {
+    const name = `p${next}`;
+    const value = sql.values[next++];
+    if (value === undefined) throw new Error("a condition has more placeholders than values");
+    params[name] = value;
+    return `{${name}:`;
+  });
+  return { sql: text, params };
+}
+
+/** The rows of a query of which a condition holds too. @param condition "" is always true */
+const and = ({ sql, params }: Statement, condition: string): Statement =>
+  condition === "" ? { sql, params } : { sql: `${sql === "" ? " WHERE" : `${sql} AND`} ${condition}`, params };

@@ -67,8 +67,8 @@ export function createTables(version: string, topology: Topology, dialect: Serve
     }
   }
   return [
-    ...table(tables.people, people, `(${[...SORT_KEYS, "id"].join(", ")})`, topology),
-    ...table(tables.companies, companies, "(domain, id)", topology),
+    ...table(tables.people, topology, { columns: people, order: `(${[...SORT_KEYS, "id"].join(", ")})` }),
+    ...table(tables.companies, topology, { columns: companies, order: "(domain, id)" }),
   ];
 }
 
@@ -86,6 +86,8 @@ export function dropTable(name: string, topology: Topology): readonly string[] {
 }
 
 export interface StorageOptions {
+  readonly columns: readonly string[];
+  readonly order: string;
   readonly shardBy?: string;
   readonly partitionBy?: string;
   /** Of the table that holds the rows: `name = value, ...`. */
@@ -94,10 +96,8 @@ export interface StorageOptions {
 
 export function table(
   name: string,
-  columns: readonly string[],
-  order: string,
   topology: Topology,
-  { shardBy = "id", partitionBy, settings }: StorageOptions = {},
+  { columns, order, shardBy = "id", partitionBy, settings }: StorageOptions,
 ): string[] {
   const local = topology.cluster === undefined ? name : `${name}_local`;
   const path = `/clickhouse/tables/{shard}/${topology.database}/${local}`;

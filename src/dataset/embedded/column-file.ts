@@ -2,7 +2,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { crc32 } from "node:zlib";
 import type { PlacedColumn } from "../columns.ts";
 import { DatasetDamagedError } from "../layout.ts";
-import { type Dictionary, NumberDictionary, TextDictionary } from "./dictionary.ts";
+import { type Dictionary, numberDictionary, textDictionary } from "./dictionary.ts";
 import type { Codes } from "./scan.ts";
 
 /*
@@ -14,6 +14,10 @@ import type { Codes } from "./scan.ts";
 
 export const MAGIC = "hccolum1";
 export const COLUMNS_TAIL = 16;
+/** By the bytes of a code. */
+export const KINDS: Readonly<
+  Record<1 | 2 | 4, (new (length: number) => Codes) & (new (memory: SharedArrayBuffer) => Codes)>
+> = { 1: Uint8Array, 2: Uint16Array, 4: Uint32Array };
 
 /** Bytes that are read, and whose checksum is computed, in one round of the event loop: well below a millisecond. */
 const READ_AT_ONCE = 2 ** 20;
@@ -70,14 +74,14 @@ export async function readColumns(path: string, people: number): Promise<StoredC
       header.columns,
     )) {
       const dictionary = numbers
-        ? new NumberDictionary(new Float64Array(await load(numbers)))
-        : new TextDictionary(await words(starts ?? before), Buffer.from(await load(texts ?? before)));
+        ? numberDictionary(new Float64Array(await load(numbers)))
+        : textDictionary(await words(starts ?? before), Buffer.from(await load(texts ?? before)));
       byName.set(name, {
         dictionary,
         before: await words(before),
-        codes: codesIn(await load(codes), width),
-        least: codesIn(await load(least), width),
-        most: codesIn(await load(most), width),
+        codes: new KINDS[width](await load(codes)),
+        least: new KINDS[width](await load(least)),
+        most: new KINDS[width](await load(most)),
       });
     }
     return { byName, orders: { name: await words(header.orders.name), headline: await words(header.orders.headline) } };
@@ -107,11 +111,6 @@ async function loaded(file: FileHandle, { at, bytes, crc }: ByteSpan): Promise<S
     sum = crc32(piece, sum);
   }
   return sum === crc ? memory : undefined;
-}
-
-function codesIn(memory: SharedArrayBuffer, width: 1 | 2 | 4): Codes {
-  if (width === 1) return new Uint8Array(memory);
-  return width === 2 ? new Uint16Array(memory) : new Uint32Array(memory);
 }
 
 const damaged = (path: string): DatasetDamagedError =>

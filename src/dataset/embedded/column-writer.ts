@@ -1,14 +1,12 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { crc32 } from "node:zlib";
 import type { PlacedColumn } from "../columns.ts";
-import { type ByteSpan, COLUMNS_TAIL, type ColumnFileHeader, type ColumnHeader, MAGIC } from "./column-file.ts";
+import { type ByteSpan, COLUMNS_TAIL, type ColumnFileHeader, type ColumnHeader, KINDS, MAGIC } from "./column-file.ts";
 import { type Codes, PEOPLE_A_BLOCK } from "./scan.ts";
 
 /** The smallest kind of codes that has room for so many values and for the missing one. */
-export function codesFor(size: number, people: number): Codes {
-  if (size < 2 ** 8) return new Uint8Array(people);
-  return size < 2 ** 16 ? new Uint16Array(people) : new Uint32Array(people);
-}
+export const codesFor = (size: number, people: number): Codes =>
+  new KINDS[size < 2 ** 8 ? 1 : size < 2 ** 16 ? 2 : 4](people);
 
 export function edgesOf(codes: Codes, block: number): [least: number, most: number] {
   const end = Math.min(codes.length, (block + 1) * PEOPLE_A_BLOCK);

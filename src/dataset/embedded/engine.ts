@@ -15,7 +15,7 @@ import {
   type RecordPage,
   type Slice,
 } from "../engine.ts";
-import { DatasetDamagedError, type DatasetMeta, FILES, markInUse, type ReadMark, readMeta } from "../layout.ts";
+import { DatasetDamagedError, type DatasetMeta, FILES, markInUse, readMeta } from "../layout.ts";
 import { type SegmentCache, type SegmentPositions, segmentCache, WholeDataset } from "../segment.ts";
 import { readColumns, type StoredColumns } from "./column-file.ts";
 import { RecordStore } from "./record-store.ts";
@@ -41,19 +41,14 @@ const LIMIT_MS = 30_000;
 interface Parts {
   readonly meta: DatasetMeta;
   readonly store: RecordStore;
-  readonly mark: ReadMark;
+  readonly mark: ReturnType<typeof markInUse>;
   readonly columns: StoredColumns;
   readonly threads: HeldThreads;
 }
 
 /** Columns in memory for counts and selection, SQLite for records and keys. See docs/dataset.md for the layout. */
 export class EmbeddedEngine implements Engine {
-  readonly #meta: DatasetMeta;
-  readonly #info: DatasetInfo;
-  readonly #store: RecordStore;
-  readonly #mark: ReadMark;
-  readonly #columns: StoredColumns;
-  readonly #threads: HeldThreads;
+  readonly #parts: Parts;
   readonly #segments: SegmentCache;
   readonly #selection: PeopleSelection;
   readonly #running = new Map<string, Promise<SegmentPositions | number>>();
@@ -61,14 +56,9 @@ export class EmbeddedEngine implements Engine {
   #closing: Promise<void> | undefined;
   #idle: (() => void) | undefined;
 
-  private constructor({ columns, mark, meta, store, threads }: Parts, options: EmbeddedEngineOptions) {
-    this.#meta = meta;
-    const { companies, people, version } = meta;
-    this.#info = { version, people, companies };
-    this.#store = store;
-    this.#mark = mark;
-    this.#columns = columns;
-    this.#threads = threads;
+  private constructor(parts: Parts, options: EmbeddedEngineOptions) {
+    const { columns, meta, store, threads } = parts;
+    this.#parts = parts;
     this.#segments = segmentCache(options.segmentBytes ?? SEGMENT_BYTES);
     this.#selection = new PeopleSelection(
       { people: meta.people, columns, store, sortedBy: SORT_KEYS },
@@ -101,13 +91,14 @@ export class EmbeddedEngine implements Engine {
   }
 
   info(): DatasetInfo {
-    return this.#info;
+    const { companies, people, version } = this.#parts.meta;
+    return { version, people, companies };
   }
 
   count(filters: CanonicalFilters): Promise<number> {
     return this.#call(async () => {
       const key = canonicalJson(filters);
-      if (key === "{}") return this.#meta.people;
+      if (key === "{}") return this.#parts.meta.people;
       const known = this.#segments.get(key) ?? this.#running.get(key);
       if (known) {
         const segment = await known;
@@ -127,20 +118,20 @@ export class EmbeddedEngine implements Engine {
 
   async #people(filters: CanonicalFilters, slice: Slice): Promise<RecordPage> {
     const key = canonicalJson(filters);
-    if (key === "{}") return this.#page(new WholeDataset(this.#meta.people), slice);
+    if (key === "{}") return this.#page(new WholeDataset(this.#parts.meta.people), slice);
     return this.#page(await this.#segment(key, () => this.#selection.segment(conditionsOf(filters))), slice);
   }
 
   company(lookup: CompanyLookup): Promise<FoundCompany | undefined> {
     return this.#call(async () => {
-      const found = await this.#store.company(lookup);
+      const found = await this.#parts.store.company(lookup);
       return found && { id: found.id, record: found.record };
     });
   }
 
   employees(companyId: string, slice: Slice): Promise<RecordPage> {
     return this.#call(async () => {
-      const company = await this.#store.company({ by: "id", value: companyId });
+      const company = await this.#parts.store.company({ by: "id", value: companyId });
       if (!company) return { records: [], total: 0 };
       if (company.address !== undefined) return this.#people(ofCompany(company.address), slice);
       return this.#page(
@@ -153,7 +144,8 @@ export class EmbeddedEngine implements Engine {
   verify(): Promise<readonly string[]> {
     return this.#call(async () => {
       try {
-        return await verifyFiles(this.#columns, this.#store, this.#meta);
+        const { columns, meta, store } = this.#parts;
+        return await verifyFiles(columns, store, meta);
       } catch (error) {
         return [`the files cannot be read to their end: ${error instanceof Error ? error.message : String(error)}`];
       }
@@ -171,9 +163,9 @@ export class EmbeddedEngine implements Engine {
         this.#idle = resolve;
       });
     }
-    await this.#store.close();
-    await this.#threads.release();
-    this.#mark.release();
+    await this.#parts.store.close();
+    await this.#parts.threads.release();
+    this.#parts.mark.release();
   }
 
   async #call<Result>(work: () => Promise<Result>): Promise<Result> {

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Engine } from "../engine.ts";
-import { NoDatasetError, readPointer } from "../layout.ts";
+import { currentPointer, readPointer } from "../layout.ts";
 import { EmbeddedEngine, type EmbeddedEngineOptions } from "./engine.ts";
 
 export type OpenOptions = EmbeddedEngineOptions;
@@ -12,13 +12,12 @@ export async function openDataset(dataset: string | URL, options: OpenOptions = 
   let failure: unknown;
   // An import may replace and remove the version between our reading its name and our opening it.
   for (let attempt = 0; attempt < 5; attempt++) {
-    const pointer = await readPointer(datasetDir);
-    if (!pointer) throw new NoDatasetError(`no dataset in ${datasetDir}`);
+    const { folder } = await currentPointer(datasetDir);
     try {
-      return await EmbeddedEngine.open(join(datasetDir, pointer.folder), options);
+      return await EmbeddedEngine.open(join(datasetDir, folder), options);
     } catch (error) {
       failure = error;
-      if ((await readPointer(datasetDir))?.folder === pointer.folder) throw error;
+      if ((await readPointer(datasetDir))?.folder === folder) throw error;
     }
   }
   throw failure;

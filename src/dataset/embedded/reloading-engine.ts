@@ -1,7 +1,5 @@
 import { join } from "node:path";
-import type { Facet } from "../../shared/contract/facets.ts";
-import type { CanonicalFilters } from "../../shared/contract/filters.ts";
-import type { CompanyLookup, DatasetInfo, Engine, FacetQuestion, FoundCompany, RecordPage, Slice } from "../engine.ts";
+import type { DatasetInfo, Engine } from "../engine.ts";
 import { readPointer } from "../layout.ts";
 import { fileStamp } from "../stamp.ts";
 import { type OpenOptions, openDataset } from "./open.ts";
@@ -75,34 +73,16 @@ export class ReloadingEngine implements Engine {
     return this.#look();
   }
 
-  async count(filters: CanonicalFilters): Promise<number> {
-    await this.#look();
-    return this.#engine.count(filters);
-  }
+  readonly count: Engine["count"] = async (...asked) => (await this.#latest()).count(...asked);
+  readonly facet: Engine["facet"] = async (...asked) => (await this.#latest()).facet(...asked);
+  readonly people: Engine["people"] = async (...asked) => (await this.#latest()).people(...asked);
+  readonly company: Engine["company"] = async (...asked) => (await this.#latest()).company(...asked);
+  readonly employees: Engine["employees"] = async (...asked) => (await this.#latest()).employees(...asked);
+  readonly verify: Engine["verify"] = async () => (await this.#latest()).verify();
 
-  async facet(filters: CanonicalFilters, question: FacetQuestion, limitMs: number): Promise<Facet> {
+  async #latest(): Promise<Engine> {
     await this.#look();
-    return this.#engine.facet(filters, question, limitMs);
-  }
-
-  async people(filters: CanonicalFilters, slice: Slice): Promise<RecordPage> {
-    await this.#look();
-    return this.#engine.people(filters, slice);
-  }
-
-  async company(lookup: CompanyLookup): Promise<FoundCompany | undefined> {
-    await this.#look();
-    return this.#engine.company(lookup);
-  }
-
-  async employees(companyId: string, slice: Slice): Promise<RecordPage> {
-    await this.#look();
-    return this.#engine.employees(companyId, slice);
-  }
-
-  async verify(): Promise<readonly string[]> {
-    await this.#look();
-    return this.#engine.verify();
+    return this.#engine;
   }
 
   async close(): Promise<void> {

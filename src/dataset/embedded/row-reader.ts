@@ -4,6 +4,7 @@ import { packagePath } from "../../shared/packages.ts";
 import { Thread } from "../thread.ts";
 
 type Row = Readonly<Record<string, unknown>>;
+type Values = readonly (string | number)[];
 
 export interface RowReaderOptions {
   /** A read that takes longer waited for the disk, in milliseconds. Default 1. */
@@ -41,16 +42,6 @@ const linuxDiskReads = (): number => {
   return fsRead + majorPageFault;
 };
 
-interface Question {
-  readonly sql: string;
-  readonly values: readonly (string | number)[];
-}
-
-interface Answer {
-  readonly rows: readonly Row[];
-  readonly ms: number;
-}
-
 /** Reads itself while that takes microseconds, in a thread once a read had to wait for the disk. */
 export class RowReader {
   readonly #db: DatabaseSyncInstance;
@@ -58,7 +49,7 @@ export class RowReader {
   readonly #slowMs: number;
   readonly #now: () => number;
   readonly #diskReads: (() => number) | undefined;
-  readonly #thread: Thread<Question, Answer>;
+  readonly #thread: Thread<{ sql: string; values: Values }, { rows: readonly Row[]; ms: number }>;
   /** Quick reads that are still to come from the other thread; 0 where this one reads. */
   #away = 0;
   #returnAfter = QUICK_BEFORE_RETURN;
@@ -83,12 +74,18 @@ export class RowReader {
   }
 
   /** All rows of a statement that finds few. @throws Error what SQLite says */
-  async all(sql: string, ...values: readonly (string | number)[]): Promise<readonly Row[]> {
+  async all(sql: string, ...values: Values): Promise<readonly Row[]> {
     if (this.#away > 0) return this.#ask(sql, values);
     const diskBefore = this.#diskReads?.() ?? 0;
     const began = this.#now();
-    const rows: readonly Row[] = this.#statement(sql).all(...values);
-    if (this.#now() - began > this.#slowMs && this.#readFromDisk(diskBefore)) {
+    let statement = this.#statements.get(sql);
+    if (!statement) {
+      statement = this.#db.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    const rows: readonly Row[] = statement.all(...values);
+    const isFromDisk = (): boolean => !this.#diskReads || this.#slowMs === 0 || this.#diskReads() > diskBefore;
+    if (this.#now() - began > this.#slowMs && isFromDisk()) {
       this.#away = this.#returnAfter;
       this.#returnAfter = Math.min(2 * this.#returnAfter, MOST_BEFORE_RETURN);
       this.#quickHere = 0;
@@ -96,11 +93,7 @@ export class RowReader {
     return rows;
   }
 
-  #readFromDisk(before: number): boolean {
-    return !this.#diskReads || this.#slowMs === 0 || this.#diskReads() > before;
-  }
-
-  async get(sql: string, ...values: readonly (string | number)[]): Promise<Row | undefined> {
+  async get(sql: string, ...values: Values): Promise<Row | undefined> {
     return (await this.all(sql, ...values))[0];
   }
 
@@ -109,16 +102,7 @@ export class RowReader {
     await this.#thread.end();
   }
 
-  #statement(sql: string): StatementSyncInstance {
-    let statement = this.#statements.get(sql);
-    if (!statement) {
-      statement = this.#db.prepare(sql);
-      this.#statements.set(sql, statement);
-    }
-    return statement;
-  }
-
-  async #ask(sql: string, values: Question["values"]): Promise<readonly Row[]> {
+  async #ask(sql: string, values: Values): Promise<readonly Row[]> {
     try {
       const { ms, rows } = await this.#thread.ask({ sql, values });
       this.#away = ms > this.#slowMs ? QUICK_BEFORE_RETURN : Math.max(0, this.#away - 1);

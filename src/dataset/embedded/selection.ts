@@ -19,7 +19,6 @@ import {
 } from "./scan.ts";
 import { scanAll } from "./scan-threads.ts";
 import { sortedSpans } from "./sorted-spans.ts";
-import { TimeSlices } from "./time-slices.ts";
 
 /** Records that are read in one piece: at most a millisecond when the file is in memory, some when it is not. */
 const RECORDS_AT_ONCE = 25;
@@ -69,20 +68,14 @@ interface Wanted {
 
 /** An index names few, the columns in memory say the rest (docs/dataset.md, Layout). */
 export class PeopleSelection {
-  readonly #people: number;
-  readonly #columns: StoredColumns;
-  readonly #store: RecordStore;
-  readonly #sortedBy: readonly string[];
+  readonly #tables: Tables;
   readonly #options: SelectionOptions;
-  readonly #slices: TimeSlices;
+  readonly #turn: () => Promise<void>;
 
-  constructor({ columns, people, sortedBy, store }: Tables, options: SelectionOptions) {
-    this.#people = people;
-    this.#columns = columns;
-    this.#store = store;
-    this.#sortedBy = sortedBy;
+  constructor(tables: Tables, options: SelectionOptions) {
+    this.#tables = tables;
     this.#options = options;
-    this.#slices = new TimeSlices(READING_MS, options.monotonic);
+    this.#turn = turns(options.monotonic);
   }
 
   async count(conditions: readonly Condition[]): Promise<number> {
@@ -101,7 +94,7 @@ export class PeopleSelection {
     if (plan.among) return new ListSegment(await this.#kept(plan.among, plan.tests));
     const bits = this.#noBits();
     await this.#scan(plan, { bits });
-    return new BitmapSegment(bits).compact(() => this.#slices.take());
+    return new BitmapSegment(bits).compact(this.#turn);
   }
 
   /** @param limitMs for a search of all people. @throws OutOfTimeError */
@@ -131,17 +124,13 @@ export class PeopleSelection {
     return new ListSegment(await this.#listed(named));
   }
 
-  records(rids: Uint32Array): Promise<Buffer[]> {
-    return this.#inPieces(rids, (piece) => this.#store.people(piece));
-  }
-
-  async #inPieces<Item>(rids: Uint32Array, read: (piece: Uint32Array) => Promise<Item[]>): Promise<Item[]> {
-    const items: Item[] = [];
+  async records(rids: Uint32Array): Promise<Buffer[]> {
+    const records: Buffer[] = [];
     for (let start = 0; start < rids.length; start += RECORDS_AT_ONCE) {
-      await this.#slices.take();
-      items.push(...(await read(rids.subarray(start, start + RECORDS_AT_ONCE))));
+      await this.#turn();
+      records.push(...(await this.#tables.store.people(rids.subarray(start, start + RECORDS_AT_ONCE))));
     }
-    return items;
+    return records;
   }
 
   /** Without looking at anybody: from an index, or from how many people have each value of a column. */
@@ -183,19 +172,19 @@ export class PeopleSelection {
 
   /** Where those lie who have what is wanted of leading sort keys, and what still has to be looked at. */
   #spans(wanted: readonly Wanted[]): { readonly rest: readonly Wanted[]; readonly spans?: Uint32Array } {
-    const asked = this.#sortedBy.map((name) => wanted.find((one) => one.name === name));
-    const keys = this.#sortedBy.map((name, place) => {
+    const asked = this.#tables.sortedBy.map((name) => wanted.find((one) => one.name === name));
+    const keys = this.#tables.sortedBy.map((name, place) => {
       const { codes, dictionary } = this.#column(name);
       return { codes, size: dictionary.size + 1, ranges: asked[place]?.ranges };
     });
-    const found = sortedSpans(keys, this.#people, this.#options.mostSpans);
+    const found = sortedSpans(keys, this.#tables.people, this.#options.mostSpans);
     if (!found) return { rest: wanted };
     const done = asked.slice(0, found.keys);
     return { rest: wanted.filter((one) => !done.includes(one)), spans: found.spans };
   }
 
   #column(name: string): StoredColumn {
-    const column = this.#columns.byName.get(name);
+    const column = this.#tables.columns.byName.get(name);
     if (!column) throw new Error(`the dataset has no column ${name}`);
     return column;
   }
@@ -209,14 +198,14 @@ export class PeopleSelection {
     if (condition.kind === "range" || !isPlaced(column)) return undefined;
     const spans =
       condition.kind === "prefix"
-        ? [await this.#store.places(column, condition)]
-        : await this.#store.spans(column, condition.values);
+        ? [await this.#tables.store.places(column, condition)]
+        : await this.#tables.store.spans(column, condition.values);
     const count = spans.reduce((sum, [from, before]) => sum + before - from, 0);
     return { count, pieces: () => this.#ordered(column, spans) };
   }
 
   *#ordered(column: PlacedColumn, spans: readonly (readonly [number, number])[]): Generator<Uint32Array> {
-    const order = this.#columns.orders[column];
+    const order = this.#tables.columns.orders[column];
     for (const [from, before] of spans) {
       for (let start = from; start < before; start += POSITIONS_AT_ONCE) {
         yield order.subarray(start, Math.min(before, start + POSITIONS_AT_ONCE));
@@ -227,8 +216,8 @@ export class PeopleSelection {
   /** One person may be found by two of the addresses. */
   async #found(index: "address" | "employer", wanted: KeyList): Promise<Named> {
     const found = new Set<number>();
-    for await (const piece of this.#store.find(index, wanted)) {
-      await this.#slices.take();
+    for await (const piece of this.#tables.store.find(index, wanted)) {
+      await this.#turn();
       for (const rid of piece) found.add(rid);
     }
     return { count: found.size, pieces: () => [[...found]] };
@@ -238,7 +227,7 @@ export class PeopleSelection {
     const all = new Uint32Array(count);
     let next = 0;
     for (const piece of pieces()) {
-      await this.#slices.take();
+      await this.#turn();
       all.set(piece, next);
       next += piece.length;
     }
@@ -248,7 +237,7 @@ export class PeopleSelection {
   async #bits({ pieces }: Named): Promise<Uint32Array> {
     const bits = this.#noBits();
     for (const piece of pieces()) {
-      await this.#slices.take();
+      await this.#turn();
       for (let index = 0; index < piece.length; index++) {
         const person = piece[index] ?? 0;
         bits[person >>> 5] = (bits[person >>> 5] ?? 0) | (1 << (person & 31));
@@ -258,11 +247,13 @@ export class PeopleSelection {
   }
 
   #noBits(): Uint32Array {
-    return new Uint32Array(new SharedArrayBuffer((Math.ceil(this.#people / PEOPLE_A_BLOCK) * PEOPLE_A_BLOCK) / 8));
+    return new Uint32Array(
+      new SharedArrayBuffer((Math.ceil(this.#tables.people / PEOPLE_A_BLOCK) * PEOPLE_A_BLOCK) / 8),
+    );
   }
 
   async #kept(among: Uint32Array, tests: Plan["tests"]): Promise<Uint32Array> {
-    await this.#slices.take();
+    await this.#turn();
     return tests.length === 0 ? among : among.filter((person) => tests.every((test) => passes(test, person)));
   }
 
@@ -271,7 +262,7 @@ export class PeopleSelection {
     found: Pick<Scan, "bits" | "groups"> = {},
     limitMs = this.#options.limitMs,
   ): Promise<ScanResult> {
-    const question = { ...found, people: this.#people, spans, tests };
+    const question = { ...found, people: this.#tables.people, spans, tests };
     return scanAll(question, limitMs, this.#options.threads, this.#options.scanHere);
   }
 }
@@ -294,4 +285,29 @@ function joined(ranges: Ranges): Ranges {
     else all.push([from, to]);
   }
   return all;
+}
+
+/**
+ * Work takes turns with the event loop: resolves when the next piece may run, in the next round where pieces of this
+ * one took some milliseconds, the last one aside.
+ */
+function turns(now: () => number): () => Promise<void> {
+  let began: number | undefined;
+  let next: Promise<void> | undefined;
+  const round = (): Promise<void> => {
+    next ??= new Promise((resolve) => {
+      setImmediate(() => {
+        began = undefined;
+        next = undefined;
+        resolve();
+      });
+    });
+    return next;
+  };
+  return async () => {
+    while (began !== undefined && now() - began >= READING_MS) await round();
+    if (began !== undefined) return;
+    began = now();
+    void round();
+  };
 }

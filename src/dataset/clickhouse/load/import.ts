@@ -66,14 +66,8 @@ async function loadWhole(
   const map = input.map === undefined ? NO_MAP : await readMap(input.map, input.cwd);
   const suppression = await readHiddenPeople(options.suppression ?? suppressionDir(datasetDir));
   const scratch = join(datasetDir, "scratch");
-  const reader = await PartReader.open({
-    input,
-    map,
-    scratch,
-    suppression,
-    format: connected.dialect.rows,
-    build: options,
-  });
+  const format = connected.dialect.rows;
+  const reader = await PartReader.open({ input, map, scratch, suppression, format, build: options });
   try {
     const parts = await reader.plan();
     const begun = await LoadState.open(folder);
@@ -96,7 +90,7 @@ async function loadWhole(
     if (again === undefined) await loadOf(state).create();
     const load = loadOf(state);
     try {
-      return await run(load, state, parts, input, rejects);
+      return await run({ load, state, parts, input, rejects });
     } catch (error) {
       if (signal?.aborted) await load.endRunning().catch(() => undefined);
       else if (error instanceof TooManyRefusedError || error instanceof InputError) await load.giveUp();
@@ -122,13 +116,15 @@ async function goOn(begun: LoadState, isSame: boolean, load: Load): Promise<Load
   return undefined;
 }
 
-async function run(
-  load: Load,
-  state: LoadState,
-  parts: readonly LoadPart[],
-  input: ImportInput,
-  rejects: RejectFile,
-): Promise<ImportReport> {
+interface Run {
+  readonly load: Load;
+  readonly state: LoadState;
+  readonly parts: readonly LoadPart[];
+  readonly input: ImportInput;
+  readonly rejects: RejectFile;
+}
+
+async function run({ load, state, parts, input, rejects }: Run): Promise<ImportReport> {
   const isWhole = state.isDone("publish");
   if (!isWhole) {
     await load.stage();

@@ -64,7 +64,7 @@ export class Load {
     await this.drop();
     await this.#servers.onAll([
       pointerTable(topology),
-      ...Object.values(createStage(version, topology, dialect)).flat(),
+      ...createStage(version, topology, dialect),
       ...createTables(version, topology, dialect),
     ]);
   }
@@ -210,8 +210,8 @@ export class Load {
       await servers.empty(tablesOf(this.#state.version).companies);
       const groups = (await servers.rows(companyGroupsSql(this.#table, any))).map(groupOf);
       for (const { groups: own, from } of rangesOf(groups, this.#options.rangeRows ?? RANGE_ROWS)) {
-        const [first, last] = [own[0]?.values[0] ?? "", own.at(-1)?.values[0] ?? ""];
-        await servers.run(keyedSql(this.#table, first, last, from, any));
+        const ids = { from: own[0]?.values[0] ?? "", to: own.at(-1)?.values[0] ?? "" };
+        await servers.run(keyedSql(this.#table, { ...ids, offset: from }, any));
       }
       const columns = ["seq", "id", "name", "domain", "address", "slug", "record"].join(", ");
       const copied = `INSERT INTO ${this.#target.companies} (${columns}) SELECT ${columns} FROM ${this.#table("keyed")}`;
@@ -258,7 +258,10 @@ export class Load {
         const held = await servers.number(`SELECT count() FROM ${this.#target.people} WHERE ${place}`);
         if (held !== before - from) {
           if (held > 0) await servers.remove(tablesOf(this.#state.version).people, place);
-          await servers.run(peopleSql(this.#table, this.#target.people, conditions.of(own), from, any), client);
+          await servers.run(
+            peopleSql(this.#table, this.#target.people, { where: conditions.of(own), offset: from }, any),
+            client,
+          );
           await this.#holds(this.#target.people, before - from, place);
         }
         done += before - from;

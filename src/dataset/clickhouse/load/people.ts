@@ -38,8 +38,7 @@ const slugSql = (address: string): string => `if(${address} = '', '', arrayEleme
 export function peopleSql(
   table: TableName,
   target: string,
-  where: Statement,
-  offset: number,
+  { where, offset }: { readonly where: Statement; readonly offset: number },
   anyRefused: boolean,
 ): Statement {
   const forms = [...LOW, ...FORMED_COLUMNS, "network_address"];
@@ -66,7 +65,11 @@ FROM (SELECT ${filled}, ${address} AS address, if(found, toInt64(k_seq), -1) AS 
 }
 
 /** Companies of ids from one beginning to another into the table of companies with positions. */
-export function keyedSql(table: TableName, from: string, to: string, offset: number, anyRefused: boolean): Statement {
+export function keyedSql(
+  table: TableName,
+  { from, to, offset }: { readonly from: string; readonly to: string; readonly offset: number },
+  anyRefused: boolean,
+): Statement {
   const columns = STAGED.companies.slice(STAGED.companies.indexOf("id")).join(", ");
   return {
     sql: `INSERT INTO ${table("keyed")} (seq, ${columns}) SELECT ${offset} + rowNumberInAllBlocks(), ${columns}

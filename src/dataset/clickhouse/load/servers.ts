@@ -35,26 +35,18 @@ export type ServerRow = readonly unknown[];
 
 /** The servers as a load of one version uses them: every statement has an id by which it can be ended. */
 export class LoadServers {
-  readonly #servers: ClickHouseServers;
+  readonly clients: ClickHouseServers["clients"];
+  readonly dialect: ClickHouseServers["dialect"];
+  readonly topology: ClickHouseServers["topology"];
   readonly #prefix: string;
   readonly #signal: AbortSignal | undefined;
 
-  constructor(servers: ClickHouseServers, version: string, signal?: AbortSignal) {
-    this.#servers = servers;
+  constructor({ clients, dialect, topology }: ClickHouseServers, version: string, signal?: AbortSignal) {
+    this.clients = clients;
+    this.dialect = dialect;
+    this.topology = topology;
     this.#prefix = `headcount-load-${version}-`;
     this.#signal = signal;
-  }
-
-  get topology(): ClickHouseServers["topology"] {
-    return this.#servers.topology;
-  }
-
-  get dialect(): ClickHouseServers["dialect"] {
-    return this.#servers.dialect;
-  }
-
-  get clients(): ClickHouseServers["clients"] {
-    return this.#servers.clients;
   }
 
   /** Connections that work beside each other: a statement keeps about one core of its server at work. */

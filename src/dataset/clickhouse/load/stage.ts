@@ -2,28 +2,17 @@ import { NORMAL_COLUMNS, NUMBER_COLUMNS } from "../../../shared/contract/conditi
 import { PERSON_FIELDS } from "../../../shared/contract/records.ts";
 import { SORT_KEYS } from "../../columns.ts";
 import type { ServerDialect } from "../dialect.ts";
-import { dropTable, LOW, type Topology, table } from "../schema.ts";
+import { dropTable, LOW, type StorageOptions, type Topology, table } from "../schema.ts";
 
-/** Tables that a load works in. They go when it is done or given up. */
-export interface StageTables {
-  readonly people: string;
-  readonly companies: string;
-  /** Ids that more than one row has. */
-  readonly twins: string;
-  /** Rows of both that are left out: `why` is 1 for a duplicate, 2 for one of the suppression list. */
-  readonly refused: string;
-  readonly keyed: string;
-  readonly links: string;
-}
+/**
+ * Tables that a load works in; they go when it is done or given up. `twins` has ids of more than one row, `refused` rows
+ * that are left out (`why` is 1 for a duplicate, 2 for one of the suppression list), `links` what names a company.
+ */
+const STAGE_TABLES = ["people", "companies", "twins", "refused", "keyed", "links"] as const;
+export type StageTables = Readonly<Record<(typeof STAGE_TABLES)[number], string>>;
 
-export const stageOf = (version: string): StageTables => ({
-  people: `stage_people_${version}`,
-  companies: `stage_companies_${version}`,
-  twins: `stage_twins_${version}`,
-  refused: `stage_refused_${version}`,
-  keyed: `stage_keyed_${version}`,
-  links: `stage_links_${version}`,
-});
+export const stageOf = (version: string): StageTables =>
+  Object.fromEntries(STAGE_TABLES.map((name) => [name, `stage_${name}_${version}`])) as StageTables;
 
 export const EMPLOYER = ["company_name_json", "company_domain_json", "company_url_json"] as const;
 
@@ -121,11 +110,7 @@ const TYPES: Readonly<Record<string, string>> = {
 /** What people are ordered by. Missing values are '', and come last. */
 export const inOrder = (keys: readonly string[]): string => keys.flatMap((key) => [`${key} = ''`, key]).join(", ");
 
-export function createStage(
-  version: string,
-  topology: Topology,
-  dialect: ServerDialect,
-): Record<keyof StageTables, string[]> {
+export function createStage(version: string, topology: Topology, dialect: ServerDialect): readonly string[] {
   const names = stageOf(version);
   const low = dialect.dictionaryColumns ? "LowCardinality(String)" : "String";
   const typed = (columns: readonly string[]): string[] =>
@@ -134,19 +119,18 @@ export function createStage(
   const order = `(${inOrder(SORT_KEYS)}, id)`;
   // What is read a few times only is not worth being merged again and again.
   const settings = dialect.parameters ? "min_parts_to_merge_at_once = 10" : undefined;
-  return {
-    people: table(names.people, typed(STAGED.people), order, topology, { settings }),
-    companies: table(names.companies, typed(STAGED.companies), "id", topology, { settings }),
-    twins: table(names.twins, ["id String"], "id", topology),
-    refused: table(names.refused, ["part UInt32", "line UInt64", "why UInt8"], "(part, line)", topology, {
-      shardBy: "line",
-      partitionBy: "why",
-    }),
-    keyed: table(names.keyed, typed(["seq", ...STAGED.companies.slice(2)]), "id", topology),
-    links: table(names.links, typed(["key", "seq", "address", ...EMPLOYER]).concat("tier UInt8"), "key", topology, {
-      shardBy: "key",
-    }),
+  const columns: Record<keyof StageTables, StorageOptions> = {
+    people: { columns: typed(STAGED.people), order, settings },
+    companies: { columns: typed(STAGED.companies), order: "id", settings },
+    twins: { columns: ["id String"], order: "id" },
+    refused: {
+      columns: ["part UInt32", "line UInt64", "why UInt8"],
+      ...{ order: "(part, line)", shardBy: "line", partitionBy: "why" },
+    },
+    keyed: { columns: typed(["seq", ...STAGED.companies.slice(2)]), order: "id" },
+    links: { columns: [...typed(["key", "seq", "address", ...EMPLOYER]), "tier UInt8"], order: "key", shardBy: "key" },
   };
+  return STAGE_TABLES.flatMap((name) => table(names[name], topology, columns[name]));
 }
 
 export const dropStage = (version: string, topology: Topology): readonly string[] =>

@@ -27,12 +27,16 @@ interface Saved {
 /** Which version a load makes, and what of it is done. Kept in a folder, so that the next process goes on. */
 export class LoadState {
   readonly folder: string;
-  #saved: Saved;
+  readonly version: string;
+  readonly fingerprint: string;
+  #done: readonly LoadStep[];
   #parts: Map<number, PartReport>;
 
   private constructor(folder: string, saved: Saved, parts: Map<number, PartReport>) {
     this.folder = folder;
-    this.#saved = saved;
+    this.version = saved.version;
+    this.fingerprint = saved.fingerprint;
+    this.#done = saved.done;
     this.#parts = parts;
   }
 
@@ -58,14 +62,6 @@ export class LoadState {
     return state;
   }
 
-  get version(): string {
-    return this.#saved.version;
-  }
-
-  get fingerprint(): string {
-    return this.#saved.fingerprint;
-  }
-
   remove(): Promise<void> {
     return rm(this.folder, { recursive: true, force: true });
   }
@@ -75,13 +71,13 @@ export class LoadState {
   }
 
   isDone(step: LoadStep): boolean {
-    return this.#saved.done.includes(step);
+    return this.#done.includes(step);
   }
 
   /** @param report undefined where the part is not on the servers after all: all after it is to be made again */
   async setPart(part: number, report: PartReport | undefined): Promise<void> {
     if (report === undefined) {
-      this.#saved = { ...this.#saved, done: [] };
+      this.#done = [];
       await this.#save();
       this.#parts.delete(part);
     } else this.#parts.set(part, report);
@@ -89,7 +85,7 @@ export class LoadState {
   }
 
   async setDone(step: LoadStep): Promise<void> {
-    this.#saved = { ...this.#saved, done: [...this.#saved.done, step] };
+    this.#done = [...this.#done, step];
     await this.#save();
   }
 
@@ -102,7 +98,8 @@ export class LoadState {
   }
 
   #save(): Promise<void> {
-    return replace(join(this.folder, "load.json"), this.#saved);
+    const { fingerprint, version } = this;
+    return replace(join(this.folder, "load.json"), { fingerprint, version, done: this.#done });
   }
 }
 
