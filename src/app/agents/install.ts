@@ -2,18 +2,10 @@ import { readFileSync } from "node:fs";
 import { shellWord } from "../../shared/contract/command-line.ts";
 import { type Credits, formatCredits } from "../../shared/contract/money.ts";
 import { packageRoot } from "../../shared/paths.ts";
-import type { Period } from "./world.ts";
 
-interface Wanted {
-  readonly connection?: string | undefined;
-  readonly baseUrl?: string | undefined;
-  readonly paging?: string | undefined;
-  readonly maxCredits?: Credits | undefined;
-  readonly per?: Period | undefined;
-  readonly budget?: string | undefined;
-  readonly askOver?: Credits | undefined;
-  readonly out?: string | undefined;
-}
+type Wanted = {
+  readonly [Name in "connection" | "baseUrl" | "paging" | "per" | "budget" | "out"]?: string | undefined;
+} & { readonly [Name in "maxCredits" | "askOver"]?: Credits | undefined };
 
 /** How a client starts the server: by absolute paths, because what a desktop starts has no PATH of a shell. */
 interface Start {

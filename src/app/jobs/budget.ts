@@ -56,7 +56,7 @@ export interface Turn {
   readonly refusal: { readonly period: string; readonly hint: string };
 }
 
-/** Counts and buys in one turn: two at once could each find the same room. @throws CliError exit 4 where it does not fit */
+/** Counts and buys in one turn: two could find the same room. @throws CliError exit 4 where it does not fit */
 export async function withinBudget<T>(
   budget: Budget,
   turn: Turn,

@@ -19,7 +19,7 @@ export interface DocumentMember {
   readonly value: AnyNode;
 }
 
-/** JSON with comments and trailing commas, with the place of every key. @throws CliError exit 2 with line and column */
+/** JSON with comments and the place of every key. @throws CliError exit 2 with line and column */
 export async function readDocument(text: string, name: string): Promise<AnyNode> {
   const { parse } = await import("@humanwhocodes/momoa");
   try {

@@ -9,15 +9,7 @@ import { makeFolder } from "../../shared/folder.ts";
 import { appendLine, type RunOutcome } from "./outcome.ts";
 import { lastTime, type Schedule } from "./schedule.ts";
 
-export interface History {
-  readonly last: RunOutcome | undefined;
-  /** The last that wrote its file. */
-  readonly done: RunOutcome | undefined;
-  /** The last after which nothing was left to do: done, or the file was young enough. */
-  readonly settled: RunOutcome | undefined;
-  /** `running`: a living process holds it. `killed`: the one that held it is gone and told nothing. */
-  readonly now: "running" | "killed" | undefined;
-}
+export type History = Awaited<ReturnType<typeof historyOf>>;
 
 /** So much of the end of a history is read: some hundred lines. */
 const TAIL_BYTES = 1 << 18;
@@ -38,14 +30,18 @@ export const appendOutcome = (context: Context, key: string, outcome: RunOutcome
   appendLine(historyFile(context, key), `${JSON.stringify(outcome)}\n`);
 
 /** How a job went before. What cannot be read (half a line, a file that is gone) is no history. */
-export async function historyOf(context: Context, key: string): Promise<History> {
+export async function historyOf(context: Context, key: string) {
   const outcomes = await readTail(historyFile(context, key));
   const lock = lockOf(context, key);
+  const process = existsSync(lock) && (await isLocked(lock)) ? ("running" as const) : ("killed" as const);
   return {
     last: outcomes.at(-1),
+    /** The last that wrote its file. */
     done: outcomes.findLast(({ status }) => status === "done"),
+    /** The last after which nothing was left to do: done, or the file was young enough. */
     settled: outcomes.findLast(({ status }) => status !== "failed"),
-    now: existsSync(lock) ? ((await isLocked(lock)) ? "running" : "killed") : undefined,
+    /** `running`: a living process holds it. `killed`: the one that held it is gone and told nothing. */
+    now: existsSync(lock) ? process : undefined,
   };
 }
 

@@ -150,7 +150,7 @@ async function openLog(path: string) {
   }
 }
 
-/** Appends a line in one write (O_APPEND): those of several processes never mix. After half a line a new one begins. */
+/** Appends a line in one write (O_APPEND): those of several processes never mix. */
 export async function appendLine(path: string, line: string): Promise<void> {
   const file = await openLog(path);
   try {

@@ -175,7 +175,7 @@ async function atService<T>({ job, terms, context }: Work, work: (session: Sessi
   return await inSession(context, { ...terms, ...said }, terms.listen?.(context) ?? {}, work);
 }
 
-/** Whether the file may be replaced: the job wrote it last, or says so. @throws CliError exit 2 where another wrote it */
+/** Whether the job wrote the file last, or says that it may. @throws CliError exit 2 where another wrote it */
 async function mayReplace({ job, context, history }: Work): Promise<boolean> {
   const { output, values } = job;
   if (values.overwrite !== undefined) return values.overwrite;

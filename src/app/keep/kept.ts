@@ -17,7 +17,6 @@ export interface Kept extends Files {
   readonly path: string;
   /** Different people; null where it holds none, or nobody knows. */
   readonly people: number | null;
-  /** Rows, the same person perhaps more than once. */
   readonly rows: number | null;
 }
 
@@ -32,7 +31,6 @@ interface Files {
 const NOBODY = { people: null, rows: null } as const;
 const NO_FILE = { items: 1, bytes: null, oldest: null, newest: null } as const;
 
-/** A file, or all files below a folder. Nothing there is nothing. */
 export async function filesAt(path: string): Promise<Files & { readonly bytes: number }> {
   const info = await stat(path).catch(() => undefined);
   const entries = info?.isDirectory() === true ? await readdir(path, { recursive: true, withFileTypes: true }) : [];
@@ -91,7 +89,6 @@ async function runsKept(runs: readonly RunSummary[], state: string): Promise<Kep
   return [{ what: "runs", path, items: runs.length, people: null, rows, bytes, oldest, newest }];
 }
 
-/** The libraries, and the files that they know as lists. */
 async function librariesIn(state: string, store: RunStore) {
   const kept: Kept[] = [];
   const lists: string[] = [];
@@ -110,7 +107,6 @@ async function librariesIn(state: string, store: RunStore) {
   return { kept, lists };
 }
 
-/** Files and tables that the register knows of. */
 async function written(runs: readonly RunSummary[], lists: readonly string[], context: Context): Promise<Kept[]> {
   const kept: Kept[] = [];
   const rowsOfRun = new Map(runs.map(({ plan, rows }) => [plan.id, rows] as const));
@@ -143,7 +139,6 @@ async function configured(context: Context): Promise<readonly Kept[]> {
   const inKeychain = connections.filter(({ keyStore }) => keyStore === "keychain").length;
   const files = await filesAt(path);
   const segments = await filesAt(join(path, "segments"));
-  // A file of jobs is named by itself.
   const jobs = await filesAt(join(path, "jobs.jsonc"));
   const bytes = files.bytes - segments.bytes - jobs.bytes;
   const own = { ...NOBODY, ...files, what: OWN, path, items: connections.length, bytes };

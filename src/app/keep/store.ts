@@ -11,7 +11,6 @@ import type { Context } from "../../shared/context.ts";
 export const registerOf = (context: Context, disk = new Disk()): Register =>
   new Register(stateDir(context), disk, context.now);
 
-/** The runs of this user. */
 export const openRuns = (context: Context): RunStore => new RunStore(stateDir(context), new Disk());
 
 /** A file of the user's own that may name people: a log, a file of jobs, a saved segment. */
@@ -25,7 +24,6 @@ interface UsersFile {
 export const enterOwn = (what: "log" | "jobs", path: string, context: Context): Promise<void> =>
   registerOf(context).enter({ path, what, by: what, kind: null, format: null, sha256: [] });
 
-/** The files of the user's own that are known of and there. */
 export async function usersFiles(context: Context): Promise<readonly UsersFile[]> {
   const config = configDir(context);
   const folder = join(config, "segments");

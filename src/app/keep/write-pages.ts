@@ -21,7 +21,6 @@ export interface PagesOutput {
   readonly stream: Writable;
   readonly rendering: Rendering;
   readonly guard: Guard;
-  /** Keeps two unfinished files apart. */
   readonly name: string;
 }
 

@@ -3,9 +3,20 @@ import type { PartialInputHTMLAttributes } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { isFacetKey } from "../../shared/contract/facets.ts";
 import { type FilterKey, type Filters, knownValues } from "../../shared/contract/filters.ts";
-import { type Facets, requestFacets } from "../facets.ts";
+import { api } from "../api.ts";
 import { figure, filterValues, labelOf, withValues } from "../segment.ts";
 import { chosenFilters, mode, setFilters } from "../state.ts";
+
+/** What the people of a segment have under one key. */
+export interface Facets {
+  readonly key: string;
+  readonly values: readonly { readonly value: string; readonly count?: number }[];
+  /** People of values that are not named; null where it was cut. */
+  readonly others: number | null;
+  readonly missing: number | null;
+  readonly exact: boolean;
+  readonly reason?: string;
+}
 
 const PAUSE_MS = 120;
 const OPTIONS = 12;
@@ -199,7 +210,8 @@ async function suggest(
   if (!isFacetKey(key)) return known;
   try {
     const begin = prefix === "" ? {} : { prefix };
-    const found = await requestFacets({ filters, mode: mode.value, key, ...begin, limit: OPTIONS }, signal);
+    const asked = { filters, mode: mode.value, key, ...begin, limit: OPTIONS };
+    const found = await api<Facets>("POST", "/facets", asked, signal);
     return found.values.length > 0 ? found.values : known;
   } catch (error) {
     if (known.length > 0 && !signal.aborted) return known;

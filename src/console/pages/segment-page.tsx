@@ -1,12 +1,13 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
+import { FACET_KEYS } from "../../shared/contract/facets.ts";
 import type { FilterKey } from "../../shared/contract/filters.ts";
 import { reasonOf } from "../api.ts";
-import { BREAKDOWN_KEYS, type Facets } from "../facets.ts";
 import { amount, figure, filterValues, inWords, labelOf, withValues } from "../segment.ts";
 import { chosenFilters, count, counting, may, me, mode, segment, setFilters, uncounted } from "../state.ts";
 import { BuyDrawer, Preview } from "./buy.tsx";
+import type { Facets } from "./combobox.tsx";
 import { Copy } from "./copy.tsx";
 import { FilterForm } from "./filters.tsx";
 import { Button, Card, Choice, Table, useInquiry } from "./parts.tsx";
@@ -97,6 +98,14 @@ function Void({ again, why }: { readonly why: string; readonly again: number | u
 
 const BARS = 12;
 
+/** The keys that a breakdown can be by, the most telling first. */
+const BREAKDOWN_KEYS: readonly FilterKey[] = [
+  "department",
+  "country",
+  "seniority_level",
+  "industry",
+  ...FACET_KEYS.filter((key) => !["department", "country", "seniority_level", "industry"].includes(key)),
+];
 const BREAKDOWNS = BREAKDOWN_KEYS.map((each) => [each, labelOf(each)] as const);
 
 /** The values of one key inside the segment without that key: what else there could be. */

@@ -26,12 +26,10 @@ import { Page } from "../../../shared/rows/page.ts";
 import { parseExact } from "../../../shared/rows/values.ts";
 import { openRuns } from "../store.ts";
 
-/** A run that has something of the person. */
 export interface RunFound {
   readonly plan: Plan;
   /** The library that its people belong to: ids mean the same person in it. */
   readonly service: string;
-  /** Rows of the person in its replies. */
   readonly rows: number;
   /** Whether it was bought by the person's name, or a table that it keeps has the name: then it cannot stay. */
   readonly named: boolean;
@@ -91,7 +89,6 @@ type Everything = Awaited<ReturnType<typeof keptOf>>;
 /** Whether a record tells one person from others: mail alone does not. */
 const isTold = (who: Identity | undefined): who is Identity => (who?.id ?? who?.address) !== undefined;
 
-/** Every record of a person that is kept, in libraries and runs, and which service it is of. */
 async function* sightings({ runs, libraries }: Everything, store: RunStore): AsyncGenerator<Sighting> {
   for (const path of libraries) {
     const library = await Library.open(path, await store.suppression());
@@ -168,7 +165,6 @@ async function rowsOf({ plan, service }: KeptData, store: RunStore): Promise<Sig
   return rows;
 }
 
-/** The runs that have something of the person. */
 export async function runsWith(person: PersonMatcher, runs: readonly KeptData[], store: RunStore): Promise<RunFound[]> {
   const found: RunFound[] = [];
   for (const run of runs) {

@@ -21,7 +21,6 @@ import { registerOf } from "../store.ts";
 import { REPLACING, writePages } from "../write-pages.ts";
 import type { RunFound } from "./find.ts";
 
-/** A file, or a table, that was written from what is kept. */
 export interface OutputFound {
   readonly path: string;
   /**
@@ -55,7 +54,6 @@ export async function outputsOf({ plan, named, receipt }: RunFound, person: Pers
   return isOurs ? [...found, { path, how: "again", run: plan.id }] : found;
 }
 
-/** What was looked at for a person, of all that was ever written and is still there. */
 export interface Looked {
   readonly outputs: readonly OutputFound[];
   readonly files: number;
@@ -182,7 +180,6 @@ export async function writeAgain(plan: Plan, store: RunStore, context: Context):
 export const replaceOutput = (plan: Plan, disk: Disk): Promise<void> =>
   disk.rename(draftOf(plan), plan.output ?? "", "output");
 
-/** Removes what a process that was killed had written of an output beside its name. */
 export async function removePart(plan: Plan): Promise<void> {
   const { id, output } = plan;
   if (output === null || engineOf(output) !== undefined) return;

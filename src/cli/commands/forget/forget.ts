@@ -1,6 +1,12 @@
 import { keptOf, learn, nobody, type RunFound, runsWith } from "../../../app/keep/forget/find.ts";
-import { forgetHistory, type HistoryFound, historiesWith } from "../../../app/keep/forget/histories.ts";
-import { type MentionFound, mentionLines, mentionsOf } from "../../../app/keep/forget/mentions.ts";
+import {
+  forgetHistory,
+  type HistoryFound,
+  historiesWith,
+  type MentionFound,
+  mentionLines,
+  mentionsOf,
+} from "../../../app/keep/forget/mentions.ts";
 import {
   cutFile,
   type OutputFound,
