@@ -96,7 +96,7 @@ export function fragmentOf({ filters, mode, page }: PagePlace): string {
 }
 
 /** What a fragment says; anything that is none says the segment page without filters. */
-export function pageOf(fragment: string): PagePlace {
+export function placeInAddress(fragment: string): PagePlace {
   const [, page = "segment", query = ""] = /^#\/([a-z]*)(?:\?(.*))?$/s.exec(fragment) ?? [];
   const fields = new URLSearchParams(query);
   return {

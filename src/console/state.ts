@@ -2,7 +2,7 @@ import { computed, effect, signal } from "@preact/signals";
 import type { Filters } from "../shared/contract/filters.ts";
 import { answerTo, type Finding, segmentInquiry } from "./answer.ts";
 import { ApiError, api, dropProof, reasonOf } from "./api.ts";
-import { fragmentOf, type PagePlace, pageOf } from "./segment.ts";
+import { fragmentOf, type PagePlace, placeInAddress } from "./segment.ts";
 
 export interface Me {
   readonly role: "operator" | "owner" | "viewer" | "key";
@@ -45,7 +45,7 @@ export const signedOut = signal<string | undefined>(undefined);
 export const notice = signal("");
 /** A new key, on every page until somebody says that it is kept: it is in no other answer. */
 export const newKey = signal<string | undefined>(undefined);
-export const place = signal<PagePlace>(pageOf(location.hash));
+export const place = signal<PagePlace>(placeInAddress(location.hash));
 export const mode = computed<"live" | "test">(() => {
   const modes = me.value?.modes ?? [];
   return modes.length === 1 && modes[0] !== undefined ? modes[0].mode : (place.value.mode ?? "live");
@@ -58,7 +58,7 @@ export const may = computed(() => ({
 }));
 
 addEventListener("hashchange", () => {
-  if (location.hash !== fragmentOf(place.value)) place.value = pageOf(location.hash);
+  if (location.hash !== fragmentOf(place.value)) place.value = placeInAddress(location.hash);
 });
 
 /** Goes somewhere else. @param replace without a step for the browser's Back: while a text is typed */
@@ -72,7 +72,7 @@ export function go(changes: Partial<PagePlace>, replace = false): void {
 }
 
 addEventListener("popstate", () => {
-  place.value = pageOf(location.hash);
+  place.value = placeInAddress(location.hash);
 });
 
 export const setFilters = (next: Filters, replace = false): void => go({ filters: next }, replace);

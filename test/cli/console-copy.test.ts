@@ -4,7 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
-import { countCommand, curlCommand, fragmentOf, pageOf, searchCommand } from "../../src/console/segment.ts";
+import { countCommand, curlCommand, fragmentOf, placeInAddress, searchCommand } from "../../src/console/segment.ts";
 import { shellWord } from "../../src/shared/contract/command-line.ts";
 import { DEPARTMENTS, SENIORITY_LEVELS } from "../../src/shared/contract/departments.ts";
 import { canonicalJson, checkFilters, FILTER_SPECS, type Filters } from "../../src/shared/contract/filters.ts";
@@ -148,10 +148,10 @@ describe("what the console prints to copy", () => {
     });
     fc.assert(
       fc.property(place, (given) => {
-        expect(pageOf(fragmentOf(given))).toEqual(given);
-        expect(pageOf(new URL(fragmentOf(given), "http://localhost/console/").hash)).toEqual(given);
+        expect(placeInAddress(fragmentOf(given))).toEqual(given);
+        expect(placeInAddress(new URL(fragmentOf(given), "http://localhost/console/").hash)).toEqual(given);
       }),
     );
-    fc.assert(fc.property(fc.string(), (junk) => typeof pageOf(`#${junk}`).page === "string"));
+    fc.assert(fc.property(fc.string(), (junk) => typeof placeInAddress(`#${junk}`).page === "string"));
   });
 });

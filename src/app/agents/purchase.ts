@@ -27,7 +27,10 @@ interface QuoteRequest {
 }
 
 /** Prices what is wanted as a purchase of it would, and keeps that for ten minutes. Free. @throws CliError */
-export async function quoteFor({ target, limit, again = false }: QuoteRequest, world: AgentWorld): Promise<HeldQuote> {
+export async function heldQuoteFor(
+  { target, limit, again = false }: QuoteRequest,
+  world: AgentWorld,
+): Promise<HeldQuote> {
   const { context } = world;
   const wanted = { target, limit, fresh: again, tellOwned: !again, looking: LOOKING };
   return await withService(world, async (session) => {
@@ -55,7 +58,7 @@ export async function quoteFor({ target, limit, again = false }: QuoteRequest, w
 /** The tool `quote`. */
 export async function quoteTool(given: Given<"quote">, world: AgentWorld) {
   const { profiles: limit, again } = given;
-  const held = await quoteFor({ target: targetOf(given), limit, again }, world);
+  const held = await heldQuoteFor({ target: targetOf(given), limit, again }, world);
   const { quote: offered, isTest, target } = held;
   const left = world.budget === undefined ? undefined : await leftOf(world, isTest);
   const why = whyNot(held, left);

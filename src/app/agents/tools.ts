@@ -6,7 +6,7 @@ import { CliError, usageError } from "../../shared/errors.ts";
 import { publishedFields } from "../../shared/rows/columns.ts";
 import { type ConsentAsking, consentTo, questionOf } from "./consent.ts";
 import { accountTool, countTool, describeTool, exportTool, readRowsTool, runsTool } from "./looking.ts";
-import { buyQuoted, quoteFor, quoteTool } from "./purchase.ts";
+import { buyQuoted, heldQuoteFor, quoteTool } from "./purchase.ts";
 import { THIRD_PARTY } from "./rows.ts";
 import type { Given, Result, ToolName } from "./schemas.ts";
 import { companyOf } from "./targets.ts";
@@ -42,7 +42,7 @@ type EnrichTarget = Target & { readonly kind: "enrich" };
 /** What the person is asked about, or was. */
 async function enrichQuote(target: EnrichTarget, world: AgentWorld, asking: ConsentAsking): Promise<HeldQuote> {
   const question = questionOf(asking);
-  if (question === undefined) return await quoteFor({ target }, world);
+  if (question === undefined) return await heldQuoteFor({ target }, world);
   const held = world.quotes.find(question.quote);
   const keys = ({ companies }: EnrichTarget): string => companies.map(companyKey).join();
   if (held.target.kind === "enrich" && keys(held.target) === keys(target)) return held;

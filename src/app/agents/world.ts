@@ -7,7 +7,7 @@ import type { RunSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
 import { type Credits, creditsToNumber, ZERO } from "../../shared/contract/money.ts";
 import { usageError } from "../../shared/errors.ts";
-import { type Budget, type BudgetUse, budgetUse } from "../jobs/budget.ts";
+import { type BudgetUse, budgetUse, type PurchaseBudget } from "../jobs/budget.ts";
 import { openRuns } from "../keep/store.ts";
 import { type Connecting, inSession, type Session, type SessionEvents } from "../session.ts";
 import type { RowPositions } from "./rows.ts";
@@ -59,7 +59,7 @@ export async function runNamed(name: string, { context }: AgentWorld): Promise<R
 const DAY_MS = 86_400_000;
 
 /** The budget of a key's mode: simulated credits of a test key and real ones never add up. */
-export function budgetOf({ cap, name, per }: NamedBudget, world: AgentWorld, isTest: boolean): Budget {
+export function budgetOf({ cap, name, per }: NamedBudget, world: AgentWorld, isTest: boolean): PurchaseBudget {
   const now = world.context.now();
   const since = { day: now - (now % DAY_MS), session: world.startedAt, total: 0 }[per];
   const counts = ({ budgets, key_mode }: RunSpend): boolean =>

@@ -17,7 +17,7 @@ import { echo } from "../../shared/contract/text.ts";
 import { failureOf } from "../failures.ts";
 
 /** What several purchases may spend together, counted in the journals of the runs. */
-export interface Budget {
+export interface PurchaseBudget {
   readonly cap: Credits;
   /** Epoch milliseconds: what was spent before is over. */
   readonly since: number;
@@ -34,7 +34,7 @@ export interface BudgetUse {
  * @param continues a run whose open requests are counted by whoever goes on with it
  */
 export async function budgetUse(
-  { cap, since, counts }: Budget,
+  { cap, since, counts }: PurchaseBudget,
   context: Context,
   continues: (run: RunSpend) => boolean | Promise<boolean> = () => false,
 ): Promise<BudgetUse> {
@@ -58,7 +58,7 @@ export interface Turn {
 
 /** Counts and buys in one turn: two could find the same room. @throws CliError exit 4 where it does not fit */
 export async function withinBudget<T>(
-  budget: Budget,
+  budget: PurchaseBudget,
   turn: Turn,
   context: Context,
   work: (left: Credits) => Promise<T>,
@@ -122,7 +122,7 @@ const tillOf = ({ base_url, key_mode }: RunSpend): Till => ({
 });
 
 /** What all jobs of this user may spend at one service in this calendar month (UTC). */
-export const monthlyBudget = (cap: Credits, { serviceId, keyMode }: Till, now: number): Budget => ({
+export const monthlyBudget = (cap: Credits, { serviceId, keyMode }: Till, now: number): PurchaseBudget => ({
   cap,
   since: monthStart(now),
   counts: (run) => run.job !== null && run.base_url === serviceId && tillOf(run).keyMode === keyMode,

@@ -51,7 +51,7 @@ export const isObjectNode = (node: AnyNode): node is ObjectNode => node.type ===
 const nameOf = ({ name }: MemberNode): string => (name.type === "String" ? name.value : name.name);
 
 /** The members of an object. One that is there twice is a problem, and one that is not among `known`. */
-export function membersOf(
+export function documentMembers(
   node: ObjectNode,
   what: string,
   problems: DocumentProblem[],

@@ -11,8 +11,8 @@ import { readBudget } from "./budget.ts";
 import {
   type DocumentMember,
   type DocumentProblem,
+  documentMembers,
   isObjectNode,
-  membersOf,
   plainOf,
   readDocument,
   refusal,
@@ -69,7 +69,7 @@ export async function readJobs(context: Context, given: string | undefined): Pro
   const problems: DocumentProblem[] = [];
   if (!isObjectNode(body))
     throw refusal(name, [{ ...textPlaceOf(body), message: "a file of jobs is one JSON object" }]);
-  const members = new Map(membersOf(body, "the file", problems, FILE_KEYS).map((member) => [member.key, member]));
+  const members = new Map(documentMembers(body, "the file", problems, FILE_KEYS).map((member) => [member.key, member]));
   const folder = dirname(path);
   const log = textOf(members.get("log"), problems);
   const budgetText = textOf(members.get("budget"), problems);
@@ -82,7 +82,7 @@ export async function readJobs(context: Context, given: string | undefined): Pro
     problems.push({ ...textPlaceOf(all.value), message: '"jobs" is an object: a name for each job' });
   const notify = textOf(members.get("notify"), problems);
   const notifyFailure = textOf(members.get("notify_failure"), problems);
-  const named = all !== undefined && isObjectNode(all.value) ? membersOf(all.value, '"jobs"', problems) : [];
+  const named = all !== undefined && isObjectNode(all.value) ? documentMembers(all.value, '"jobs"', problems) : [];
   if (problems.length > 0) throw refusal(name, problems);
   const shared: Shared = {
     folder,
@@ -121,7 +121,7 @@ async function readJob(
     problems.push({ ...at, message });
   }
   if (!isObjectNode(node)) problems.push({ ...textPlaceOf(node), message: "a job is an object" });
-  const members = isObjectNode(node) ? membersOf(node, "a job", problems, Object.keys(KEYS)) : [];
+  const members = isObjectNode(node) ? documentMembers(node, "a job", problems, Object.keys(KEYS)) : [];
   const places = new Map(members.map((member) => [member.key, textPlaceOf(member.value)]));
   const add = (key: KeyName, message: string): void => void problems.push({ ...(places.get(key) ?? at), message });
   const values = valuesOf(members, problems);
@@ -202,7 +202,7 @@ function valuesOf(members: readonly DocumentMember[], problems: DocumentProblem[
 function areFilters({ value: node }: DocumentMember, value: unknown, problems: DocumentProblem[]): boolean {
   if (!isObjectNode(node)) return true;
   const before = problems.length;
-  const members = membersOf(node, '"filters"', problems, FILTER_KEYS);
+  const members = documentMembers(node, '"filters"', problems, FILTER_KEYS);
   if (problems.length > before) return false;
   const checked = checkFilters(value);
   for (const { key, message } of checked.ok ? [] : checked.issues) {
