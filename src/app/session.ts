@@ -15,13 +15,10 @@ import type { Context } from "../shared/context.ts";
 import type { CallSite } from "./failures.ts";
 
 export interface Session {
-  /**
-   * Free calls (`account`, `count`) are retried, wait for rate limits up to `--max-wait` and take their turn by themselves. Paid
-   * calls are single attempts: whoever makes them keeps the books and takes a turn from {@link pacer} first.
-   */
+  /** Free calls are retried and take their turn; whoever makes a paid one takes a turn from {@link pacer} first. */
   readonly client: ServiceClient;
   readonly connectionName: string;
-  /** Names the service for good: its base URL, or `sample:<folder>` for the built-in one, whose port differs each time. */
+  /** Its base URL, or `sample:<folder>` for the built-in service, whose port differs each time. */
   readonly serviceId: string;
   readonly keyFingerprint: string;
   readonly keyMode: "live" | "test" | undefined;
@@ -35,7 +32,6 @@ export interface Session {
   close(): Promise<void>;
 }
 
-/** Which connection, and how long a rate limit may hold it up. */
 export interface Connecting {
   readonly connection?: string;
   readonly baseUrl?: string;
@@ -44,7 +40,6 @@ export interface Connecting {
   readonly maxWait: number;
 }
 
-/** What a session tells. Nobody needs to listen. */
 export interface SessionEvents {
   readonly notice?: ((text: string) => void) | undefined;
   /** A free call waits, for a moment that is worth a word. */
@@ -69,20 +64,18 @@ export async function inSession<T>(
   run: (session: Session) => Promise<T>,
 ): Promise<T> {
   const target = await openTarget(context, connecting, events.notice ?? silent);
-  let session: Session;
   try {
-    session = sessionFor(target, context, connecting, events);
-  } catch (error) {
-    await target.close?.();
-    throw error;
-  }
-  try {
-    return await run(session);
-  } catch (error) {
-    const { mapError } = await import("./failures.ts");
-    throw mapError(error, session.site);
+    const session = sessionFor(target, context, connecting, events);
+    try {
+      return await run(session);
+    } catch (error) {
+      const { mapError } = await import("./failures.ts");
+      throw mapError(error, session.site);
+    } finally {
+      await session.close();
+    }
   } finally {
-    await session.close();
+    await target.close?.();
   }
 }
 
@@ -130,10 +123,7 @@ function sessionFor(target: Opened, context: Context, { maxWait }: Connecting, e
     site: { connectionName, baseUrl, sampleDir, key: { shown: keyPrefix(apiKey), source: keySource } },
     pauses,
     notice,
-    close: async () => {
-      await client.close();
-      await target.close?.();
-    },
+    close: () => client.close(),
   };
 }
 

@@ -7,7 +7,6 @@ import { nearest } from "../../shared/contract/suggest.ts";
 import { counted, echo } from "../../shared/contract/text.ts";
 import { CliError } from "../../shared/errors.ts";
 
-/** Free calls that all hints of a command may take. */
 const MOST_CALLS = 10;
 const MOST_LISTS = 3;
 const MOST_NAMES = 5;
@@ -53,10 +52,7 @@ function otherName(key: string, value: string): string | undefined {
   return known.length === 0 || known.some((level) => normalForm(level) === normal) ? undefined : nearest(normal, known);
 }
 
-export interface Speech {
-  readonly name: (key: string) => string;
-  readonly value: (text: string) => string;
-}
+type Speech = Readonly<Record<"name" | "value", (text: string) => string>>;
 
 const FLAGS: Speech = { name: flagOf, value: (text) => (/^[\w.-]+$/.test(text) ? text : `"${text}"`) };
 export const ARGUMENTS: Speech = { name: (key) => key, value: (text) => `"${text}"` };
@@ -127,7 +123,6 @@ export async function hintsFor(filters: Filters, count: number, questions: Quest
   return { hints, unmatched, unchecked: [...open].flatMap(([key, values]) => say(key, values)) };
 }
 
-/** Where any of several values may be met, and one can be wrong. */
 const listsOf = (filters: Filters): readonly (readonly [string, readonly string[]])[] =>
   Object.entries(filters).flatMap(([key, value]) =>
     Array.isArray(value) && key !== "department" && new Set(value.map(normalForm)).size > 1 ? [[key, value]] : [],
@@ -187,7 +182,6 @@ async function countedAs(value: string, { key, others, isEmpty }: Mistaken, ques
 
 type Replace = (key: string, value: string) => readonly string[];
 
-/** Every value replaced; undefined where nothing changes. */
 function remedy(filters: Filters, replace: Replace, questions: Questions) {
   const changed: Record<string, unknown> = {};
   const words: string[] = [];
@@ -216,7 +210,6 @@ function misread(filters: Filters, questions: Questions): string[] {
   );
 }
 
-/** Other words under which there is somebody. */
 async function remedyFor(filters: Filters, questions: Questions): Promise<string | undefined> {
   const split = (key: string, text: string): string[] =>
     filterSpec(key)?.list === true && text.includes(",") ? text.split(",").map((part) => part.trim()) : [text];
@@ -295,16 +288,10 @@ export interface CountedSegment {
   readonly name?: string | undefined;
 }
 
-interface Telling {
-  readonly strict: boolean;
-  readonly session: { readonly client: Client };
-  readonly say: ((text: string) => void) | undefined;
-}
-
 /** @throws CliError exit 5 with `strict`, where a segment has nobody or a value matches nobody */
 export async function tellHints(
   segments: readonly CountedSegment[],
-  { strict, session, say }: Telling,
+  { strict, session, say }: { strict: boolean; session: { client: Client }; say: ((text: string) => void) | undefined },
   signal: AbortSignal,
 ): Promise<void> {
   if (say === undefined && !strict) return;

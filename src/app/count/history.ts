@@ -22,7 +22,6 @@ export interface CountedService {
 }
 
 export interface PastCount {
-  /** Epoch milliseconds. */
   readonly at: number;
   readonly count: number;
   readonly version: string | null;
@@ -31,7 +30,6 @@ export interface PastCount {
 /** The newest counts of a segment, with room for as many again before the oldest go. */
 const KEPT = 1_000;
 const LINE_BYTES = 80;
-/** The segments of a service that were counted last. */
 const SEGMENTS = 1_000;
 const PATIENCE_MS = 500;
 
@@ -85,11 +83,8 @@ function shorten(file: string): void {
 function dropOldest(folder: string): void {
   const files = readdirSync(folder).filter((name) => name.endsWith(".ndjson"));
   if (files.length < SEGMENTS) return;
-  const aged = files.map((name) => ({
-    name,
-    at: statSync(join(folder, name), { throwIfNoEntry: false })?.mtimeMs ?? 0,
-  }));
-  aged.sort((a, b) => a.at - b.at);
+  const timeOf = (name: string): number => statSync(join(folder, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const aged = files.map((name) => ({ name, at: timeOf(name) })).sort((a, b) => a.at - b.at);
   for (const { name } of aged.slice(0, files.length - SEGMENTS + 1)) rmSync(join(folder, name), { force: true });
 }
 

@@ -12,7 +12,6 @@ import type { Session } from "../session.ts";
 export interface KnownValues {
   readonly from: "service" | "owned";
   readonly values: readonly { readonly value: string; readonly count: number }[];
-  /** Where the service tells: people with values that are not listed, and with none. */
   readonly whole?: number | undefined;
   readonly others?: number | undefined;
   readonly missing?: number | undefined;
@@ -20,7 +19,6 @@ export interface KnownValues {
 
 export interface ValuesRequest {
   readonly spec: FilterKeySpec;
-  /** The segment. */
   readonly filters: Filters;
   readonly limit: number;
   /** Only values that begin with it, in any case. */

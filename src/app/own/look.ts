@@ -10,7 +10,6 @@ import type { ExportDeps } from "../../engine/purchase/order.ts";
 import { type Forgotten, forgottenIn } from "../keep/forgotten.ts";
 import type { CheckedFilters } from "../segments/segment-set.ts";
 
-/** Who of some owned people is in a segment now. */
 export interface Sight extends Presence, Look {
   readonly forgotten: Forgotten;
 }
@@ -37,7 +36,6 @@ export async function lookInto(
   return { ...seen, ...left, members, listSize: counts.listSize, forgotten };
 }
 
-/** @param now the dataset's version: what was bought of it holds */
 function memberOf({ identity, address, name, values, version }: OwnedPerson, now: string | undefined): SegmentMember {
   const known = version !== null && version === now;
   const listed = address === undefined ? undefined : ownedAddress(address);

@@ -11,7 +11,6 @@ import type { FreeCounts } from "../../engine/purchase/free-counts.ts";
 import type { ExportDeps } from "../../engine/purchase/order.ts";
 import type { Known, NewParts, OpenOwnership, Ownership } from "../../engine/purchase/ownership.ts";
 import type { Target } from "../../engine/runs/plan.ts";
-import type { Run } from "../../engine/runs/run.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
 import { canonicalAddress, slugOf } from "../../shared/contract/normalise.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
@@ -21,12 +20,10 @@ import { type CheckedFilters, checkedFilters } from "../segments/segment-set.ts"
 import { freeCounts, lookInto, type Sight, soundly } from "./look.ts";
 
 export interface Bounds {
-  /** Free calls in all. */
   readonly maxCalls: number;
   readonly callsPerCredit: number;
 }
 
-/** Free calls that a quote makes of itself. */
 const QUOTE_CALLS = 10;
 /** The share of calls that may go into owned people whose records do not match: some moved into the segment. */
 const LOOK_SHARE = 0.1;
@@ -34,6 +31,7 @@ const LOOK_SHARE = 0.1;
 const EVERYBODY = { exact: {}, prefix: {}, range: {} };
 
 type Account = Parameters<OpenOwnership>[0];
+type Run = Parameters<Ownership["before"]>[0];
 type People = OwnedPerson[];
 
 /** What the library and free counts say of a segment (docs/new-only.md). */
@@ -56,7 +54,7 @@ class OwnedSegment implements Ownership {
   }
 
   /** Opens the library anew, with what was bought meanwhile. */
-  async open(): Promise<void> {
+  async open(): Promise<this> {
     this.close();
     const { stateDir, disk, onWarning, seller } = this.#deps;
     const { keyMode: mode = "live" } = this.#account;
@@ -66,6 +64,7 @@ class OwnedSegment implements Ownership {
     const unread = this.#narrowed === undefined ? [] : (opened?.taken.unread ?? []);
     for (const { run, why } of unread) onWarning(`warning: run ${run} is not counted: ${why}`);
     this.#library = opened?.library;
+    return this;
   }
 
   close(): void {
@@ -147,7 +146,6 @@ class OwnedSegment implements Ownership {
     };
   }
 
-  /** Of a segment that names addresses, those of nobody who is owned. */
   async #listedParts(total: number, counts: FreeCounts): Promise<NewParts> {
     const { filters } = this.#segment;
     const owned = new Set(
@@ -266,11 +264,7 @@ export function ownershipOf(
   return {
     open: async (account) => {
       if (target.kind !== "search" || target.union !== undefined || target.except !== undefined) return undefined;
-      opened ??= (async () => {
-        const segment = new OwnedSegment(target, bounds, account, deps);
-        await segment.open();
-        return segment;
-      })();
+      opened ??= new OwnedSegment(target, bounds, account, deps).open();
       // A quote is right without it; buying only the new ones is not.
       return target.owned === undefined ? opened.catch(() => undefined) : opened;
     },

@@ -7,7 +7,7 @@ import { parseCsv } from "../buy/companies.ts";
 export const MAX_BYTES = 1 << 29;
 
 /** A JSON list, NDJSON, or CSV with a header. @throws CliError exit 2 that names the line */
-export async function recordsOf(text: string, file: string): Promise<JsonRecord[]> {
+export async function recordsIn(text: string, file: string): Promise<JsonRecord[]> {
   const records = /^\s*[[{]/.test(text) ? jsonRecords(text, file) : await csvRecords(text, file);
   for (const [index, record] of records.entries()) {
     if (record.id != null || record.network_url != null) continue;

@@ -11,8 +11,8 @@ export async function filterFiles(context: Context, words: readonly string[]): P
   const files: string[] = [];
   for (const word of words) {
     // A file may be called that.
-    if (!/[*?[\]{}]/.test(word) || existsSync(resolve(context.cwd, word))) files.push(word);
-    else files.push(...(await matching(context, word)));
+    const isFile = !/[*?[\]{}]/.test(word) || existsSync(resolve(context.cwd, word));
+    files.push(...(isFile ? [word] : await matching(context, word)));
   }
   return [...new Set(files)];
 }
@@ -36,9 +36,8 @@ export async function listedValues(
 ): Promise<readonly string[]> {
   const values: string[] = [];
   for (const value of given) {
-    if (value.startsWith("@@")) values.push(value.slice(1));
-    else if (!value.startsWith("@") || value === "@") values.push(value);
-    else values.push(...(await linesOf(context, flag, value.slice(1))));
+    const isFile = /^@[^@]/s.test(value);
+    values.push(...(isFile ? await linesOf(context, flag, value.slice(1)) : [value.replace(/^@@/, "@")]));
   }
   return values;
 }
@@ -59,11 +58,8 @@ async function linesOf(context: Context, flag: string, file: string): Promise<re
   const values = [...new Set(lines.filter((line) => line !== ""))];
   if (values.length > 0) return values;
   // A filter without values would be no filter: the segment would grow.
-  throw usageError(
-    `${flag} @${inputName(file)}: the file holds no value`,
-    "write one value a line",
-    "invalid_values_file",
-  );
+  const why = `${flag} @${inputName(file)}: the file holds no value`;
+  throw usageError(why, "write one value a line", "invalid_values_file");
 }
 
 /** As `line 2, column 5: ...`; undefined where it is JSON. */

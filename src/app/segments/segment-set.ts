@@ -71,11 +71,8 @@ async function read(
 /** All issues at once. @param where the file, or what else they came from, with a colon */
 export function invalidFilter(issues: readonly FilterIssue[], where = ""): CliError {
   const [first = "invalid filters", ...details] = issues.map((issue) => issue.message);
-  return usageError(
-    `${where}${first}`,
-    "`headcount filters` lists the keys and the values they take",
-    "invalid_filter",
-  ).with({ details });
+  const hint = "`headcount filters` lists the keys and the values they take";
+  return usageError(`${where}${first}`, hint, "invalid_filter").with({ details });
 }
 
 /** @throws CliError exit 2 with every issue */

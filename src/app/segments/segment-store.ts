@@ -94,6 +94,6 @@ export async function saveSegment(
 /** @throws CliError exit 2 where one of them is not there: then none goes */
 export async function removeSegments(context: Context, names: readonly string[]): Promise<readonly SavedSegment[]> {
   const found = await namedSegments(context, names);
-  for (const { file } of found) await rm(file, { force: true });
+  await Promise.all(found.map(({ file }) => rm(file, { force: true })));
   return found;
 }

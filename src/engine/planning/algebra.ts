@@ -23,7 +23,6 @@ const isAddress = ({ key }: FilterKeySpec): boolean => key === "network_url" || 
 
 const isLow = (key: FilterKey): boolean => key.endsWith("_min");
 
-/** What two addresses, or one and a slug that stands for it on any host, have in common. */
 function sameAddress(a: string, b: string): string | undefined {
   if (a === b || (isSlug(b) && slugOf(a) === b)) return a;
   return isSlug(a) && slugOf(b) === a ? b : undefined;

@@ -3,9 +3,8 @@ import { descend } from "./descent.ts";
 import { MOST_NAMED, type Presence } from "./presence.ts";
 import { type Counts, type SegmentMember, UnsoundCountsError } from "./question.ts";
 
-/** What it takes to buy the new people of a segment (docs/new-only.md, "What it costs"). */
+/** docs/new-only.md, "What it costs". */
 export interface Cost {
-  /** 0: all of it is bought, without dividing it. */
   readonly callsPerCredit: number;
   /** Free calls, about, with those that prove it in the end. */
   readonly calls: number;
@@ -77,10 +76,7 @@ const MOST_NEW = 48;
 const LEAST_PEOPLE = 24;
 const TIMES = 2;
 
-interface Allowed {
-  readonly callsPerCredit: number;
-  readonly spare: number;
-}
+type Allowed = Readonly<Record<"callsPerCredit" | "spare", number>>;
 
 /** Finds it out by doing it: some of the owned are taken for new and looked for by counts that are made here. */
 async function rehearse(look: Look, allowed: Allowed): Promise<Pick<Cost, "calls" | "untold">> {
@@ -105,10 +101,7 @@ async function rehearse(look: Look, allowed: Allowed): Promise<Pick<Cost, "calls
   // The more is new, the less the owned tell of it: whole kinds of people may be missing among them.
   const unlike = 1 + Math.min(1, 2 * (others / total));
   const scale = others / fresh;
-  return {
-    calls: Math.ceil(calls * scale * deeper * unlike) + names,
-    untold: Math.round(untold * scale),
-  };
+  return { calls: Math.ceil(calls * scale * deeper * unlike) + names, untold: Math.round(untold * scale) };
 }
 
 const depth = (total: number, fresh: number): number => 1 + Math.log2(Math.max(1, total / fresh));
@@ -135,7 +128,6 @@ async function play(
     const untold = unreached.reduce((sum, { count }) => sum + count, 0);
     return { calls: counts.calls, untold };
   } catch (error) {
-    // A record whose values contradict each other.
     if (!(error instanceof UnsoundCountsError)) throw error;
     return { calls: counts.calls, untold: 0 };
   }

@@ -14,15 +14,10 @@ export interface DescentInput {
   readonly callsPerCredit: number;
   readonly maxCalls: number;
   readonly maxWaste: number;
-  /** Nothing is divided of which no row will be bought. */
   readonly maxRows: number;
 }
 
-export interface Leaf {
-  readonly filters: Filters;
-  readonly count: number;
-  readonly fresh: number;
-}
+export type Leaf = Readonly<Record<"count" | "fresh", number>> & { readonly filters: Filters };
 
 type Within = readonly { readonly filters: Filters; readonly rows: number }[];
 
@@ -55,7 +50,6 @@ interface Division {
 }
 
 interface Bought extends Stuck {
-  /** Whether it is known that nothing divides it. */
   readonly isLast: boolean;
 }
 
@@ -66,7 +60,6 @@ type Left = Stuck & { readonly why: string };
 
 const NONE: Division = { parts: [], left: Number.POSITIVE_INFINITY, why: "whom no filter tells from people you own" };
 
-/** For those in no part, whatever a credit is worth. */
 const LEAST_CALLS = 500;
 
 const OUT_OF_CALLS = "not told apart from people you own within the calls allowed";
@@ -227,10 +220,9 @@ class Search {
     if (name !== undefined) return NONE;
     const beginning = String(given ?? "");
     const here = bySteps(node.placed, beginning);
-    const sizes = new Map([...here].map(([step, members]) => [step, members.length]));
     const parts: Node[] = [];
     let left = newIn(node);
-    for (const step of this.#alphabet.steps(beginning, sizes, rare)) {
+    for (const step of this.#alphabet.steps(beginning, here, rare)) {
       if (left <= 0 || this.#counts.calls >= this.#input.maxCalls) break;
       const own = new Set(here.get(step));
       const filters = step === END ? { ...others, name: beginning } : { ...others, name_prefix: beginning + step };
@@ -278,7 +270,7 @@ type StopRule = (owned: number, fresh: number) => boolean;
 
 const rules = new Map<string, StopRule>();
 
-/** Whether buying again costs less than parting, which takes `calls` and halves the owned (docs/new-only.md, "When it stops"). */
+/** Whether buying again costs less than parting, which takes `calls` and halves the owned (docs/new-only.md). */
 function stopRule(callsPerCredit: number, calls: number): StopRule {
   const key = `${callsPerCredit} ${calls}`;
   const rule =
@@ -301,7 +293,6 @@ function solved(split: number, request: number): StopRule {
       const left = owned >> 1;
       let parted = split;
       for (const [here, chance] of chances.entries()) {
-        // Nobody was parted from the one who is owned: the same once more.
         if (left > 0 || here > 0)
           parted += chance * ((cost[here]?.[left] ?? 0) + (cost[fresh - here]?.[owned - left] ?? 0));
       }

@@ -36,7 +36,6 @@ export function dice(seed: string): Dice {
 
 /** None twice, each order of each set equally likely. A smaller draw is the beginning of a larger one. */
 export function draw(total: number, most: number, random: Dice): number[] {
-  // A shuffle of which only what was moved is kept.
   const moved = new Map<number, number>();
   const found: number[] = [];
   for (let at = 0; at < Math.min(most, total); at++) {
@@ -57,7 +56,6 @@ export function drawPages(total: number, most: number, size: number, random: Dic
   });
 }
 
-/** The first of each list, then the second of each. */
 export function inTurn<Kind>(lists: readonly (readonly Kind[])[]): Kind[] {
   const longest = Math.max(0, ...lists.map((list) => list.length));
   return Array.from({ length: longest }, (_, turn) => lists.flatMap((list) => list.slice(turn, turn + 1))).flat();
@@ -65,12 +63,8 @@ export function inTurn<Kind>(lists: readonly (readonly Kind[])[]): Kind[] {
 
 export const rowsOf = (pages: readonly DrawnPage[]): number => pages.reduce((sum, { rows }) => sum + rows, 0);
 
-export function rowsBegun(
-  pages: readonly DrawnPage[],
-  most: number,
-): { readonly rows: number; readonly pages: number } {
-  let rows = 0;
-  let begun = 0;
+export function rowsBegun(pages: readonly DrawnPage[], most: number) {
+  let [rows, begun] = [0, 0];
   for (const page of pages) {
     if (rows + page.rows > most) break;
     rows += page.rows;

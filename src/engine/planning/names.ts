@@ -1,9 +1,7 @@
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { groupsBy, type SegmentMember } from "./question.ts";
 
-/** The name ends where the beginning does. */
 export const END = "";
-/** Whatever the name has before. */
 const ANY = "\n";
 
 /** What most names go on with. */
@@ -48,7 +46,7 @@ export class Alphabet {
   }
 
   /** Most likely first. @param rare whether also what no owned name has after these two characters */
-  steps(beginning: string, here: ReadonlyMap<string, number>, rare: boolean): string[] {
+  steps(beginning: string, here: ReadonlyMap<string, readonly unknown[]>, rare: boolean): string[] {
     const likely = [
       { context: beginning.slice(-2), share: 1 },
       { context: beginning.slice(-1), share: 0.2 },
@@ -59,7 +57,7 @@ export class Alphabet {
       return { after, isRare: context === ANY, weight: (GENERAL * share) / Math.max(1, total) / 1.21 };
     });
     const score = (step: string): number =>
-      likely.reduce((sum, { after, weight }) => sum + weight * (after.get(step) ?? 0), here.get(step) ?? 0);
+      likely.reduce((sum, { after, weight }) => sum + weight * (after.get(step) ?? 0), here.get(step)?.length ?? 0);
     const candidates = [here, ...likely.flatMap(({ after, isRare }) => (rare || !isRare ? [after] : []))];
     return [...new Set(candidates.flatMap((steps) => [...steps.keys()]))]
       .filter((step) => beginning !== "" || (step !== END && !step.startsWith(" ")))

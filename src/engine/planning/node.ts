@@ -1,7 +1,6 @@
 import type { Filters } from "../../shared/contract/filters.ts";
 import { addressesOf, type Counts, type SegmentMember, UnsoundCountsError } from "./question.ts";
 
-/** A part of the segment, and who of it is owned. */
 export interface Node {
   readonly filters: Filters;
   readonly count: number;

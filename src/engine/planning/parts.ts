@@ -17,7 +17,6 @@ export interface Parts {
   readonly unreached: readonly { readonly where: string; readonly count: number }[];
 }
 
-/** As its size is guessed from the shares of the whole segment. */
 const FILL = 0.85;
 
 const [PLAIN, OTHERS] = [LETTERS.slice(0, 26), LETTERS.slice(26)];
@@ -64,7 +63,6 @@ export async function divide(
     let left = people - whole;
     for (const step of STEPS) {
       if (left <= 0 || !wanted(from + people - left, from + people)) return;
-      // A space first would be trimmed.
       if (prefix === "" && step.startsWith(" ")) continue;
       const longer = { ...filters, name_prefix: prefix + step };
       const here = await count(longer);

@@ -9,10 +9,7 @@ export interface Chunk<T> {
 /** How many of each list are there, asked for at once. */
 export type Present<T> = (lists: readonly (readonly T[])[]) => Promise<readonly number[]>;
 
-export interface Found<T> {
-  readonly kept: readonly T[];
-  readonly gone: readonly T[];
-}
+type Found<T> = Readonly<Record<"kept" | "gone", readonly T[]>>;
 
 export const chunksOf = <T>(items: readonly T[], most: number): T[][] =>
   Array.from({ length: Math.ceil(items.length / most) }, (_, index) => items.slice(index * most, (index + 1) * most));
@@ -28,10 +25,7 @@ interface Node<T> {
   readonly gone: number;
 }
 
-/**
- * In about log2 of the lists' length rounds ({@link weighings}), and proved without all that. @throws
- * UnsoundCountsError
- */
+/** In about log2 of the lists' length rounds, and proved without all that. @throws UnsoundCountsError */
 export async function findGone<T>(chunks: readonly Chunk<T>[], most: number, present: Present<T>): Promise<Found<T>> {
   const gone = new Set<T>();
   let nodes: Node<T>[] = chunks.map((chunk) => ({ items: chunk.items, gone: chunk.items.length - chunk.present }));

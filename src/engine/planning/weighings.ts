@@ -3,12 +3,10 @@ import { groupsBy } from "./question.ts";
 /** A whole number from 0 to `most`, that is not known. */
 export interface Unknown {
   readonly most: number;
-  /** What it takes of the room of one weighing. */
   readonly load: number;
 }
 
 export interface Weighings {
-  /** Which unknowns are weighed together, by their index. */
   readonly sets: readonly (readonly number[])[];
   /** The unknowns by the sum of each set; undefined where none have these sums. */
   solve(sums: readonly number[]): number[] | undefined;
@@ -25,8 +23,8 @@ interface Place {
 const AT_ONCE = 2_048;
 
 /**
- * Many small numbers by fewer sums (coin weighing: the detecting matrices of Lindström, Cantor and Mills, in mixed
- * radix): 32 bits by 15, 192 by 63. @param room no set's load is larger, unless it is of one unknown
+ * Many small numbers by fewer sums (coin weighing: Lindström, Cantor and Mills, in mixed radix): 32 bits by 15, 192 by
+ * 63. @param room no set's load is larger, unless it is of one unknown
  */
 export function weighings(unknowns: readonly Unknown[], room: number): Weighings {
   const whole = unknowns.length <= AT_ONCE ? packed(unknowns, room) : undefined;
@@ -63,10 +61,9 @@ function oddSubsets(mask: number): number[] {
 }
 
 /**
- * Weighings are sets of bits. At each stand unknowns whose factors are the digits of a mixed radix, each in so many
- * of the odd subsets as its factor says: the alternating sum over all subsets tells the digits. What stands at other
- * sets cancels out, but for larger ones, which are known first. @returns undefined where a set would be larger than
- * the room
+ * Weighings are sets of bits. At each stand unknowns whose factors are the digits of a mixed radix, each in so many of
+ * the odd subsets as its factor says: the alternating sum over all subsets tells the digits. What stands at other sets
+ * cancels out, but for larger ones, which are known first. @returns undefined where a set exceeds the room
  */
 function packed(unknowns: readonly Unknown[], room: number): Weighings | undefined {
   const standing = layout(unknowns);

@@ -19,7 +19,7 @@ import { type Begun, bring, textsIn } from "./people.ts";
 import { refreshPlanOf, requireBudgetFor } from "./plan.ts";
 import type { RefreshEvents, RefreshOrder, RefreshPlan, RefreshResult, Work } from "./work.ts";
 
-/** Whatever happens, what was bought is owned from then on, and the same order pays for nobody twice. @throws CliError */
+/** What was bought is owned from then on, whatever happens: the same order pays for nobody twice. @throws CliError */
 export async function refresh(
   order: RefreshOrder & { readonly output: string },
   session: Session,
@@ -44,15 +44,8 @@ export async function refresh(
   }
 }
 
-/** What a refresh would do, found out by free calls. @throws CliError */
-export async function planRefresh(
-  order: RefreshOrder,
-  session: Session,
-  context: Context,
-  events: RefreshEvents,
-): Promise<RefreshPlan> {
-  return await looked(await prepare(order, session, context, events), false, async ({ plan }) => plan);
-}
+export const planRefresh = async (...given: Parameters<typeof prepare>): Promise<RefreshPlan> =>
+  looked(await prepare(...given), false, async ({ plan }) => plan);
 
 type Prepared = Omit<Work, "held">;
 
@@ -83,7 +76,6 @@ async function prepare(
   return { order: { ...given, output }, account, events, context, deps, store, shelf };
 }
 
-/** Looks who of a list is there and who is new, and does the rest with that. */
 async function looked<T>(
   prepared: Prepared,
   writes: boolean,

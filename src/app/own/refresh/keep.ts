@@ -172,7 +172,7 @@ interface FileToWrite {
   readonly guard: Guard;
 }
 
-/** Gives files their names only once all are whole, the first one last. */
+/** The first file gets its name last. */
 async function writeTogether(
   files: readonly FileToWrite[],
   rendering: Rendering,

@@ -12,7 +12,7 @@ import { counted, echo, grouped } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { readInput } from "../../../shared/input.ts";
 import type { CheckedFilters } from "../../segments/segment-set.ts";
-import { MAX_BYTES, recordsOf } from "../people-file.ts";
+import { MAX_BYTES, recordsIn } from "../people-file.ts";
 import type { Work } from "./work.ts";
 
 export interface Followed extends CheckedFilters {
@@ -68,7 +68,7 @@ export async function followed(work: Work): Promise<Followed> {
   return ofRun(plan, (await store.open(plan.id)).state.lastAt, work);
 }
 
-/** As runs keep it: where it is a symbolic link, the file behind it. */
+/** Where it is a symbolic link, the file behind it. */
 export async function listPath(word: string, { cwd }: Context): Promise<string> {
   const path = resolve(cwd, word);
   const link = await lstat(path).catch(() => undefined);
@@ -97,19 +97,14 @@ async function newestRun(path: string, { store, shelf }: Work): Promise<{ plan: 
 
 function ofRun(plan: Plan, at: number, work: Work): Followed {
   const { held, shelf } = work;
-  if (plan.target.kind === "search" && (plan.target.union ?? plan.target.except ?? plan.target.sample) !== undefined) {
-    throw usageError(
-      `run ${plan.id} bought several segments or a sample, and a list is brought up to date as one whole segment`,
-      "name the segment by filters and its list with -o",
-      "no_segment",
-    );
-  }
-  if (plan.target.kind !== "search") {
-    throw usageError(
-      `run ${plan.id} bought by companies, and only a segment can be brought up to date`,
-      "name the segment by filters, for example --company-network-url",
-      "no_segment",
-    );
+  const { target } = plan;
+  const isSearch = target.kind === "search";
+  if (!isSearch || (target.union ?? target.except ?? target.sample) !== undefined) {
+    const why = isSearch
+      ? "several segments or a sample, and a list is brought up to date as one whole segment"
+      : "by companies, and only a segment can be brought up to date";
+    const example = isSearch ? " and its list with -o" : ", for example --company-network-url";
+    throw usageError(`run ${plan.id} bought ${why}`, `name the segment by filters${example}`, "no_segment");
   }
   if (plan.base_url !== shelf.serviceId || (plan.key_mode ?? "live") !== shelf.mode) {
     throw usageError(
@@ -118,7 +113,7 @@ function ofRun(plan: Plan, at: number, work: Work): Followed {
     );
   }
   return {
-    ...sameSegment(plan.target.filters, `run ${plan.id}`, work),
+    ...sameSegment(target.filters, `run ${plan.id}`, work),
     before: ownedBy(held.library.database, { run: plan.id }),
     at,
     view: plan.view,
@@ -154,7 +149,7 @@ async function ofFile(word: string, path: string, work: Work): Promise<Followed>
 
 /** @throws CliError exit 2 where somebody in it is not owned */
 async function peopleIn(path: string, { order: { word = path }, held, context }: Work): Promise<OwnedPerson[]> {
-  const records = await recordsOf(await readInput(context, path, "people", MAX_BYTES), word);
+  const records = await recordsIn(await readInput(context, path, "people", MAX_BYTES), word);
   const identities = identitiesOf(records);
   const byIdentity = new Map(ownedBy(held.library.database, identities).map((person) => [person.identity, person]));
   const addresses = records.map(({ network_url: url }) =>

@@ -15,7 +15,6 @@ import { buyLeaves } from "./buy.ts";
 import { type Followed, type Merged, merged } from "./list.ts";
 import type { RefreshPlan, RefreshResult, Work } from "./work.ts";
 
-/** A refresh after the first look. */
 export interface Begun extends Merged {
   readonly list: Followed;
   readonly sight: Sight;
@@ -96,7 +95,6 @@ async function proved(
   );
 }
 
-/** What was bought of a field, by identity. */
 export const textsIn =
   (people: readonly SegmentMember[], library: Library): BoughtParts =>
   (field) =>
@@ -106,7 +104,6 @@ export const textsIn =
       field,
     );
 
-/** Parts that hold nobody else. */
 const leavesAt = (segment: Filters, people: readonly SegmentMember[], size: number): Leaf[] =>
   chunksOf(addressesOf(people), size).map((own) => ({
     filters: { ...segment, network_url: own },

@@ -17,12 +17,7 @@ import { duration } from "../../../shared/numbers.ts";
 import type { Sight } from "../look.ts";
 import type { RefreshPlan, RefreshResult, RefreshTerms, Work } from "./work.ts";
 
-interface Looked {
-  readonly sight: Sight;
-  readonly bought: BoughtParts;
-  readonly counts: Counts;
-  readonly finished: RefreshResult | undefined;
-}
+type Looked = { sight: Sight; bought: BoughtParts; counts: Counts; finished: RefreshResult | undefined };
 
 /** @throws CliError exit 4 where it takes more credits or calls than allowed */
 export async function refreshPlanOf({ sight, bought, counts, finished }: Looked, work: Work): Promise<RefreshPlan> {

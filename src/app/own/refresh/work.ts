@@ -33,7 +33,6 @@ export interface RefreshOrder {
   /** A file or a run; undefined: the filters say what it is. */
   readonly word: string | undefined;
   readonly given: CheckedFilters | undefined;
-  /** Absolute; undefined where only the plan is wanted. */
   readonly output: string | undefined;
   readonly view: AskedView;
   readonly verify: readonly VerifiedField[];
@@ -52,7 +51,6 @@ export interface RefreshPlan {
   readonly leftOut: boolean;
   readonly rows: number;
   readonly most: Credits;
-  /** Free calls in all, about. */
   readonly calls: number;
   readonly ms: number;
   /** What buying the whole segment again costs. */
@@ -82,7 +80,6 @@ export interface Work {
   readonly held: { library: Library };
 }
 
-/** What a run bought for the list. */
 export interface RefreshResult {
   readonly run: string;
   readonly spent: Credits;

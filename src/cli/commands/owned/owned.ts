@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import { openRuns } from "../../../app/keep/store.ts";
-import { MAX_BYTES, recordsOf } from "../../../app/own/people-file.ts";
+import { MAX_BYTES, recordsIn } from "../../../app/own/people-file.ts";
 import { Library } from "../../../engine/library/library.ts";
 import { importRecords, rebuildLibrary } from "../../../engine/library/take-in.ts";
 import { type LibraryTotals, totalsOf } from "../../../engine/library/totals.ts";
@@ -120,7 +120,7 @@ async function importFiles(files: readonly string[], options: ImportOptions, con
   // Everything is read before anything is taken in: a file that is refused leaves the library as it was.
   const sources: { readonly name: string; readonly at: number; readonly records: readonly JsonRecord[] }[] = [];
   for (const file of files) {
-    const records = await recordsOf(await readInput(context, file, "people", MAX_BYTES), file);
+    const records = await recordsIn(await readInput(context, file, "people", MAX_BYTES), file);
     const written = given ?? (file === "-" ? context.now() : (await stat(resolve(context.cwd, file))).mtimeMs);
     sources.push({ name: basename(file), at: Math.floor(written), records });
   }
