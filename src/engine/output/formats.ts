@@ -8,9 +8,8 @@ import { PACKING_NAMES, type Packing, packedName } from "./packing.ts";
 import { type DrawTable, TableView } from "./table.ts";
 import { type RowTemplate, TemplateView } from "./template.ts";
 
-export const FORMATS = ["csv", "tsv", "ndjson", "json", "xlsx", "parquet", "template", "table"] as const;
 /** `duckdb` and `postgres`: rows of a table, which `--output` alone names. */
-export type Format = (typeof FORMATS)[number] | "duckdb" | "postgres";
+export type Format = keyof typeof TABLE | "duckdb" | "postgres";
 
 export interface Form {
   readonly format: Format;
@@ -27,39 +26,61 @@ export interface Rendering extends Form {
   readonly template?: RowTemplate | undefined;
 }
 
-/** The view of a format that is written page by page. @param extra whether columns that come too late get one of their own (CSV) */
-export function createView({ format, kind, fields, excel, raw, table, template }: Rendering, extra = false): View {
-  switch (format) {
-    case "csv":
-    case "tsv":
-      return new CsvView({ kind, columns: fields, extra, excel, raw, separator: format === "tsv" ? "\t" : "," });
-    case "ndjson":
-      return new NdjsonView(fields);
-    case "json":
-      return new JsonView(fields);
-    case "template":
+interface FormatSpec {
+  readonly endings: readonly string[];
+  /** Makes what writes it page by page; undefined: it needs all rows before the first byte. */
+  readonly view: ((rendering: Rendering, extra: boolean) => View) | undefined;
+  /** Why it is not packed; undefined: it may be. */
+  readonly unpacked?: string;
+}
+
+const separated =
+  (separator: "," | "\t") =>
+  ({ kind, fields, excel, raw }: Rendering, extra: boolean): View =>
+    new CsvView({ kind, columns: fields, extra, excel, raw, separator });
+
+/** Every format, by the name that `--format` takes. */
+const TABLE = {
+  csv: { endings: ["csv"], view: separated(",") },
+  tsv: { endings: ["tsv"], view: separated("\t") },
+  ndjson: { endings: ["ndjson", "jsonl"], view: ({ fields }) => new NdjsonView(fields) },
+  json: { endings: ["json"], view: ({ fields }) => new JsonView(fields) },
+  xlsx: { endings: ["xlsx"], view: undefined, unpacked: "A spreadsheet (.xlsx) is compressed in itself" },
+  parquet: { endings: ["parquet"], view: undefined, unpacked: "Parquet is compressed in itself" },
+  template: {
+    endings: [],
+    view({ template }) {
       if (template === undefined) throw new TypeError("a view of a template needs one");
       return new TemplateView(template);
-    case "table":
+    },
+  },
+  table: {
+    endings: [],
+    unpacked: "a table is for a person to look at",
+    view({ kind, fields, table }) {
       if (table === undefined) throw new TypeError("a table view needs something that draws it");
       return new TableView(kind, fields, table);
-    default:
-      throw new TypeError(`${format} is written whole`);
-  }
+    },
+  },
+} satisfies Readonly<Record<string, FormatSpec>>;
+export const FORMATS = Object.keys(TABLE) as readonly (keyof typeof TABLE)[];
+
+const specOf = (format: Format): FormatSpec | undefined =>
+  format === "duckdb" || format === "postgres" ? undefined : TABLE[format];
+
+/** What writes a format page by page. @param extra whether columns that come too late get one of their own (CSV) */
+export function createView(rendering: Rendering, extra = false): View {
+  const view = specOf(rendering.format)?.view;
+  if (view === undefined) throw new TypeError(`${rendering.format} is written whole`);
+  return view(rendering, extra);
 }
 
 /** Formats that need all rows before the first byte: made from the run once it is there. */
-export const isWhole = (format: Format): format is "parquet" | "xlsx" => format === "parquet" || format === "xlsx";
+export const isWhole = (format: Format): boolean => specOf(format)?.view === undefined && specOf(format) !== undefined;
 
-const FORMAT_OF_ENDING: Readonly<Record<string, Format>> = {
-  csv: "csv",
-  tsv: "tsv",
-  ndjson: "ndjson",
-  jsonl: "ndjson",
-  json: "json",
-  xlsx: "xlsx",
-  parquet: "parquet",
-};
+const formatOfEnding = (ending: string | undefined): Format | undefined =>
+  FORMATS.find((format) => TABLE[format].endings.some((each) => each === ending));
+
 const PACKED = PACKING_NAMES.map((name) => `.${name}`).join(" or ");
 const ENDINGS = `.csv, .tsv, .ndjson, .jsonl, .json, .xlsx and .parquet, the first five also with ${PACKED}`;
 const OTHER_ENDINGS: Readonly<Record<string, string>> = {
@@ -68,7 +89,6 @@ const OTHER_ENDINGS: Readonly<Record<string, string>> = {
   duckdb: "a table of a DuckDB file is -o duckdb:people.duckdb#people",
   db: "a table of a DuckDB file is -o duckdb:people.duckdb#people",
 };
-const IN_ITSELF: readonly Format[] = ["xlsx", "parquet", "table"];
 
 /** The name of a form as `--format` takes it and runs keep it: `csv`, `csv.gz`. */
 export const formName = ({ format, packing }: Form): string =>
@@ -104,7 +124,7 @@ export function chooseForm(named: string | undefined, file: string | undefined, 
         `unknown format: ${named}${near === undefined ? "" : ` (did you mean ${near}?)`}; formats: ${FORMATS.join(", ")}; csv.gz and the like are compressed`,
       );
     }
-    const ending = FORMAT_OF_ENDING[path?.ending ?? ""];
+    const ending = formatOfEnding(path?.ending);
     if (own.format === "template" && ending !== undefined && ending !== own.format) {
       throw usageError(
         `--template writes text of its own, and the name ${file} says ${ending}`,
@@ -116,7 +136,7 @@ export function chooseForm(named: string | undefined, file: string | undefined, 
     form = { format: terminal ? "table" : "ndjson" };
   } else {
     const { ending, packing } = path;
-    const format = ending === undefined ? undefined : FORMAT_OF_ENDING[ending];
+    const format = formatOfEnding(ending);
     if (format === undefined || !/\./.test(file ?? "")) {
       throw usageError(
         `the name ${file} does not tell the format: endings are ${ENDINGS}`,
@@ -135,8 +155,8 @@ function checkForm({ format, packing }: Form, file: string | undefined, terminal
     throw usageError(`${name} needs a file: it cannot be written to a pipe or a terminal`, `add -o people.${format}`);
   }
   if (packing === undefined) return;
-  if (IN_ITSELF.includes(format)) {
-    const why = format === "table" ? "a table is for a person to look at" : `${name} is compressed in itself`;
+  const why = specOf(format)?.unpacked;
+  if (why !== undefined) {
     throw usageError(`there is no ${formName({ format, packing })}: ${why}`, `leave .${packing} out`);
   }
   if (file === undefined && terminal) {
