@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { SMALL_COUNTS_A_DAY } from "../../src/service/people/small-counts.ts";
+import { SMALL_COUNTS_A_DAY } from "../../src/service/http/limits.ts";
 import { user } from "../support/export.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { onResponse, startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";

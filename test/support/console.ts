@@ -73,7 +73,7 @@ export class ConsoleClient {
   }
 
   link(role: Role = "operator", accountId = "default"): Promise<string> {
-    return makeLink(this.#service.store, { accountId, role, now: this.#now(), by: "test" });
+    return makeLink(this.#service.store, { accountId, role, createdAt: this.#now() }, "test");
   }
 
   async signIn(body: unknown): Promise<Session> {

@@ -231,8 +231,8 @@ async function consoleLink(
   if (context.stdout.isTTY !== true && options.consoleLink !== true) return undefined;
   const { makeLink } = await import("../../service/console/sessions.ts");
   const { DEFAULT_ACCOUNT } = await import("../../service/admin/keys.ts");
-  const whose = { accountId: DEFAULT_ACCOUNT, role: "operator", by: "serve" } as const;
-  const token = await makeLink(store, { ...whose, now: context.now() });
+  const link = { accountId: DEFAULT_ACCOUNT, role: "operator", createdAt: context.now() } as const;
+  const token = await makeLink(store, link, "serve");
   return `${service.consoleUrl}/enter#t=${token}`;
 }
 

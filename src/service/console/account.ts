@@ -325,12 +325,8 @@ const smallOf = (value: unknown): number | null => (value === null ? null : whol
 async function link(call: ConsoleCall) {
   const { body, parts, visitor } = call;
   const role = chosen(body.role ?? "owner", "role", ["owner", "viewer"]);
-  const token = await makeLink(parts.store, {
-    accountId: await accountId(call),
-    role,
-    now: parts.now(),
-    by: byOf(visitor),
-  });
+  const made = { accountId: await accountId(call), role, createdAt: parts.now() };
+  const token = await makeLink(parts.store, made, byOf(visitor));
   return { url: `${parts.origin}/console/enter#t=${token}`, role, minutes: 10 };
 }
 

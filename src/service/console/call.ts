@@ -3,13 +3,13 @@ import { type CanonicalFilters, canonicalJson, checkFilters } from "../../shared
 import { type Credits, creditsToNumber, parseCredits } from "../../shared/contract/money.ts";
 import { COSTED_CALLS } from "../../shared/contract/records.ts";
 import type { ServedDataset } from "../admin/datasets.ts";
+import type { SmallCounts } from "../http/limits.ts";
 import { type RateLimiter, weightOf } from "../http/limits.ts";
 import type { ServerTimeouts } from "../http/options.ts";
 import type { Turns } from "../http/turns.ts";
 import { StoreConflictError } from "../ledger/errors.ts";
 import type { AccountPlan, KeyMode, Scope, Spender, Store, StoredKey } from "../ledger/ledger.ts";
 import type { ConsoleRole } from "../ledger/records.ts";
-import type { SmallCounts } from "../people/small-counts.ts";
 import type { Exports } from "./exports.ts";
 import { ConsoleRefusal } from "./guard.ts";
 import type { RecentRequests } from "./recent.ts";

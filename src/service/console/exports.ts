@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { OutOfTimeError } from "../../dataset/engine.ts";
 import { listOf } from "../../shared/contract/envelope.ts";
-import { type CanonicalFilters, canonicalJson, checkFilters } from "../../shared/contract/filters.ts";
+import { canonicalJson, checkFilters } from "../../shared/contract/filters.ts";
 import { addCredits, creditsToNumber, priceOf, ZERO } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { onOneVersion, type ServedDataset } from "../admin/datasets.ts";
@@ -143,7 +143,10 @@ export class Exports {
         if (!isCounted) this.#count(key, account);
         isCounted = true;
         const served = await this.#options.dataset(item.mode);
-        return await buyPage(orderOf(item, account, key), { ...this.#options, served });
+        const offset = item.pages * item.perPage;
+        const rows = Math.min(item.perPage, item.profiles - offset);
+        const order = { account, key, item, offset, rows, idempotencyKey: pageKey(item, item.pages) };
+        return await buyPage(order, { ...this.#options, served });
       } catch (error) {
         const ms = waitAfter(error, tries);
         if (ms === undefined) throw error;
@@ -180,22 +183,6 @@ export class Exports {
 }
 
 class PlanWait extends ConsoleRefusal {}
-
-function orderOf(item: ConsoleExport, account: Account, key: Spender): PageOrder {
-  const check = checkFilters(JSON.parse(item.filters));
-  if (!check.ok) throw new Error("an export was kept with filters that are none");
-  const offset = item.pages * item.perPage;
-  return {
-    account,
-    key,
-    filters: check.canonical,
-    canonical: canonicalJson(check.canonical),
-    version: item.version,
-    offset,
-    rows: Math.min(item.perPage, item.profiles - offset),
-    idempotencyKey: pageKey(item, item.pages),
-  };
-}
 
 const isFault = (error: unknown): boolean => !(error instanceof Problem || error instanceof ConsoleRefusal);
 
@@ -242,12 +229,10 @@ export async function* storedPages(
   }
 }
 
-export interface PageOrder {
+interface PageOrder {
   readonly account: Account;
   readonly key: Spender;
-  readonly filters: CanonicalFilters;
-  readonly canonical: string;
-  readonly version: string;
+  readonly item: Pick<ConsoleExport, "filters" | "version">;
   readonly offset: number;
   readonly rows: number;
   /** The Idempotency-Key: the same one gives the same page again, at no cost. */
@@ -266,13 +251,16 @@ const pageRows = ({ answer }: Sale): number => Number(answer.headers[ROWS] ?? 0)
 
 /** Buys one page as every paid call is. @throws Problem; ConsoleRefusal where the dataset moved */
 export async function buyPage(order: PageOrder, options: PageOptions): Promise<Sale> {
-  const { account, canonical, filters, idempotencyKey, key, offset, rows, version } = order;
+  const { account, idempotencyKey, item, key, offset, rows } = order;
+  const { version } = item;
+  const check = checkFilters(JSON.parse(item.filters));
+  if (!check.ok) throw new Error("an export was kept with filters that are none");
   const { engine, suppressed } = options.served;
-  const identity = `console\n${canonical}\n${version}\n${offset} ${rows}`;
+  const identity = `console\n${canonicalJson(check.canonical)}\n${version}\n${offset} ${rows}`;
   const work = () =>
     onOneVersion(engine, async (now): Promise<ChargedReply> => {
       if (now !== version) throw moved();
-      const page = await engine.people(filters, { offset, limit: rows });
+      const page = await engine.people(check.canonical, { offset, limit: rows });
       const { leftOut = 0, records } = page;
       return {
         rows: records.length,

@@ -206,18 +206,9 @@ async function preview(call: ConsoleCall) {
   countedPeople(call, quote.mode, "search");
   const { account } = call.visitor;
   const served = await call.parts.dataset(quote.mode);
-  const { canonical, text } = filtersOf({ body: { filters: JSON.parse(quote.filters) } });
+  const idempotencyKey = `console-preview-${id}`;
   const { answer } = await buyPage(
-    {
-      account,
-      key,
-      filters: canonical,
-      canonical: text,
-      version: quote.version,
-      offset: 0,
-      rows: quote.profiles,
-      idempotencyKey: `console-preview-${id}`,
-    },
+    { account, key, item: quote, offset: 0, rows: quote.profiles, idempotencyKey },
     { ...call.parts, served },
   );
   const envelope = JSON.parse(answer.body.toString()) as {

@@ -1,7 +1,7 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Account, KeyMode, Scope, Spender, Store, StoredKey } from "../ledger/ledger.ts";
-import type { ConsoleRole, ConsoleSession } from "../ledger/records.ts";
+import type { ConsoleLink, ConsoleSession } from "../ledger/records.ts";
 import { parseApiKey, sameHash } from "../money/keys.ts";
 import { assertScope, suspended } from "../problem.ts";
 import { ConsoleRefusal } from "./guard.ts";
@@ -59,21 +59,12 @@ interface SignedIn {
 
 /** Makes a link that signs in once within ten minutes. @returns the token: what is kept of it is its hash */
 export async function makeLink(
-  store: Pick<SessionOptions["store"], "console">,
-  {
-    accountId,
-    by,
-    now,
-    role,
-  }: {
-    readonly accountId: string;
-    readonly role: Exclude<ConsoleRole, "key">;
-    readonly now: number;
-    readonly by: string;
-  },
+  store: Pick<Store, "console">,
+  link: Omit<ConsoleLink, "hash" | "expiresAt">,
+  by: string,
 ): Promise<string> {
   const token = newSecret();
-  await store.console.addLink({ hash: hashOf(token), accountId, role, createdAt: now, expiresAt: now + LINK_MS }, by);
+  await store.console.addLink({ ...link, hash: hashOf(token), expiresAt: link.createdAt + LINK_MS }, by);
   return token;
 }
 

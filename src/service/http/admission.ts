@@ -5,8 +5,8 @@ import type { Store } from "../ledger/ledger.ts";
 import { parseApiKey } from "../money/keys.ts";
 import { assertScope, ended, Problem, suspended } from "../problem.ts";
 import type { Call } from "./call.ts";
-import { countOf } from "./incoming.ts";
 import { type RateLimiter, type RateState, weightOf } from "./limits.ts";
+import { countOf } from "./requests.ts";
 
 const CHALLENGE = { "www-authenticate": "Bearer" };
 

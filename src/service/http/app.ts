@@ -9,13 +9,13 @@ import { echo } from "../../shared/contract/text.ts";
 import type { RecentRequests } from "../console/recent.ts";
 import { Problem, problemOf, VanishedError } from "../problem.ts";
 import { type Admission, boundGuesses } from "./admission.ts";
-import { type Call, CLIENT_GONE, newCall } from "./call.ts";
+import { Call, CLIENT_GONE } from "./call.ts";
 import { type Connections, networkOf, refuseBytes } from "./connections.ts";
 import type { FaultPlan } from "./faults.ts";
-import { checkBodyHeaders, isLarge, readBody } from "./incoming.ts";
 import type { RateLimiter } from "./limits.ts";
 import type { ServerTimeouts, ServiceOptions } from "./options.ts";
 import { type Lifecycle, send } from "./reply.ts";
+import { checkBodyHeaders, isLarge, readBody } from "./requests.ts";
 import { API_ROUTES, KEY_PATH } from "./routes.ts";
 import { type Metrics, type ServiceLog, SILENT, type Telemetry } from "./telemetry.ts";
 import type { TlsPair } from "./tls.ts";
@@ -168,7 +168,7 @@ export class HttpApp {
   /** What is known of the call from its start; its line in the log comes at its end, or when its client is gone. */
   #begin(request: FastifyRequest, reply: FastifyReply): void {
     const route = request.is404 ? null : (request.routeOptions.url ?? null);
-    const call = newCall(request.id, this.#parts.monotonic(), route);
+    const call = new Call(request.id, this.#parts.monotonic(), route);
     request.call = call;
     call.withheld = request.headers.expect !== undefined && this.#withheld.has(request.raw);
     call.trace = this.#parts.telemetry?.begin(request);
@@ -272,23 +272,10 @@ function originForm(url: string): string {
   return match === null ? url : (match[1] ?? "").startsWith("/") ? (match[1] ?? "/") : `/${match[1] ?? ""}`;
 }
 
-const EXPOSED = [
-  "Content-Encoding",
-  "Idempotent-Replayed",
-  "Link",
-  "Retry-After",
-  "X-Dataset-Version",
-  "X-Next-Cursor",
-  "X-Page",
-  "X-Per-Page",
-  "X-RateLimit-Limit",
-  "X-RateLimit-Remaining",
-  "X-RateLimit-Reset",
-  "X-RateLimit-Window",
-  "X-Request-Id",
-  "X-Suppressed-Count",
-  "X-Total-Count",
-].join(", ");
+const EXPOSED =
+  `Content-Encoding, Idempotent-Replayed, Link, Retry-After, X-Dataset-Version, X-Next-Cursor, X-Page, X-Per-Page,
+  X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Window, X-Request-Id, X-Suppressed-Count,
+  X-Total-Count`.replace(/\s+/g, " ");
 const REQUEST_HEADERS = "Authorization, Content-Type, Idempotency-Key, X-Request-Id";
 const PREFLIGHT_SECONDS = "600";
 const API_PATH = /^\/(?:v1|facets|key)(?:[/?#]|$)/;

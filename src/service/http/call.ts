@@ -10,7 +10,7 @@ export interface Trace {
   end(request: FastifyRequest, status: number, ms: number): void;
 }
 
-export interface Call {
+export class Call {
   readonly requestId: string;
   readonly startedAt: number;
   /** The pattern of the route, not what was asked for; null where there is none. */
@@ -21,13 +21,18 @@ export interface Call {
   key: StoredKey | undefined;
   account: Account | undefined;
   fault: FaultAction | undefined;
-  /** Charged by this very call, for logs and metrics. */
-  charged: Credits;
+  charged: Credits = ZERO;
   /** The client waits to be asked for its body (Expect: 100-continue), and was not. */
-  withheld: boolean;
-  isAnswered: boolean;
-  isClosed: boolean;
+  withheld = false;
+  isAnswered = false;
+  isClosed = false;
   trace: Trace | undefined;
+
+  constructor(requestId: string, startedAt: number, route: string | null) {
+    this.requestId = requestId;
+    this.startedAt = startedAt;
+    this.route = route;
+  }
 }
 
 declare module "fastify" {
@@ -35,22 +40,6 @@ declare module "fastify" {
     call: Call;
   }
 }
-
-export const newCall = (requestId: string, startedAt: number, route: string | null): Call => ({
-  requestId,
-  startedAt,
-  route,
-  name: undefined,
-  rate: undefined,
-  key: undefined,
-  account: undefined,
-  fault: undefined,
-  charged: ZERO,
-  withheld: false,
-  isAnswered: false,
-  isClosed: false,
-  trace: undefined,
-});
 
 /** The status of a call in log and metrics whose client did not wait for the answer. No client ever sees it. */
 export const CLIENT_GONE = 499;

@@ -1,5 +1,6 @@
 import type { CanonicalFilters } from "../../shared/contract/filters.ts";
-import type { AccountPlan, DayCount, Store } from "../ledger/ledger.ts";
+import type { AccountPlan, DayCount, Store, StoredKey } from "../ledger/ledger.ts";
+import { Problem } from "../problem.ts";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -23,6 +24,8 @@ export interface RateState {
   readonly retryAfter: number;
 }
 
+type Rates = Pick<AccountPlan, "perMinute" | "perDay">;
+
 interface Windows {
   minute: number;
   inMinute: number;
@@ -42,11 +45,8 @@ export interface RateLimiterOptions {
  * start plus what the monotonic clock counted since, so a jump of the wall clock opens no second window.
  */
 export class RateLimiter {
-  readonly #wall: () => number;
-  readonly #monotonic: () => number;
-  readonly #store: Pick<Store, "recordCalls" | "callsOfDay">;
-  readonly #wallAtStart: number;
-  readonly #monotonicAtStart: number;
+  readonly #options: RateLimiterOptions;
+  readonly #start: { readonly wall: number; readonly monotonic: number };
   readonly #keys = new Map<string, Windows>();
   readonly #anonymous = new Map<string, { minute: number; count: number }>();
   #pending = new Map<number, Map<string, number>>();
@@ -54,11 +54,8 @@ export class RateLimiter {
   #flushing: Promise<void> | undefined;
 
   constructor(options: RateLimiterOptions) {
-    this.#wall = options.now;
-    this.#monotonic = options.monotonic;
-    this.#store = options.store;
-    this.#wallAtStart = options.now();
-    this.#monotonicAtStart = options.monotonic();
+    this.#options = options;
+    this.#start = { wall: options.now(), monotonic: options.monotonic() };
   }
 
   async load(): Promise<void> {
@@ -66,7 +63,7 @@ export class RateLimiter {
   }
 
   /** Counts one call of a key, or refuses it; a refused call does not consume quota. */
-  take(keyId: string, plan: Pick<AccountPlan, "perMinute" | "perDay">): RateState {
+  take(keyId: string, plan: Rates): RateState {
     const time = this.now();
     const windows = this.#windows(keyId, time);
     const allowed = windows.inMinute < plan.perMinute && windows.inDay < plan.perDay;
@@ -81,24 +78,23 @@ export class RateLimiter {
   }
 
   /** Takes more of the minute for a call that was let in, as far as there is more. */
-  weigh(keyId: string, plan: Pick<AccountPlan, "perMinute" | "perDay">, more: number): RateState {
+  weigh(keyId: string, plan: Rates, more: number): RateState {
     const time = this.now();
     const windows = this.#windows(keyId, time);
     windows.inMinute = Math.max(windows.inMinute, Math.min(plan.perMinute, windows.inMinute + more));
     return this.#stateOf(windows, plan, time, true);
   }
 
-  #stateOf(
-    windows: Windows,
-    plan: Pick<AccountPlan, "perMinute" | "perDay">,
-    time: number,
-    allowed: boolean,
-  ): RateState {
-    const minuteLeft = Math.max(0, plan.perMinute - windows.inMinute);
-    const dayLeft = Math.max(0, plan.perDay - windows.inDay);
+  #stateOf({ day, inDay, inMinute, minute }: Windows, { perDay, perMinute }: Rates, time: number, allowed: boolean) {
+    const minuteLeft = Math.max(0, perMinute - inMinute);
+    const dayLeft = Math.max(0, perDay - inDay);
     return dayLeft <= minuteLeft && (dayLeft < minuteLeft || dayLeft === 0)
-      ? this.#state(allowed, "day", plan.perDay, dayLeft, (windows.day + 1) * DAY_MS, time)
-      : this.#state(allowed, "minute", plan.perMinute, minuteLeft, (windows.minute + 1) * MINUTE_MS, time);
+      ? this.#state({ allowed, window: "day", limit: perDay, remaining: dayLeft }, (day + 1) * DAY_MS, time)
+      : this.#state(
+          { allowed, window: "minute", limit: perMinute, remaining: minuteLeft },
+          (minute + 1) * MINUTE_MS,
+          time,
+        );
   }
 
   /** Counts one call without a valid key, of an address or a site. */
@@ -117,7 +113,8 @@ export class RateLimiter {
     const allowed = window.count < ANONYMOUS_PER_MINUTE;
     if (allowed) window.count++;
     const left = ANONYMOUS_PER_MINUTE - window.count;
-    return this.#state(allowed, "minute", ANONYMOUS_PER_MINUTE, left, (minute + 1) * MINUTE_MS, time);
+    const state = { allowed, window: "minute", limit: ANONYMOUS_PER_MINUTE, remaining: left } as const;
+    return this.#state(state, (minute + 1) * MINUTE_MS, time);
   }
 
   /** Writes the calls since the last flush and reads what others counted. What fails is tried again next time. */
@@ -137,7 +134,7 @@ export class RateLimiter {
       for (const [keyId, count] of ofDay) counts.push({ keyId, day: dayText(day), count });
     }
     try {
-      await this.#store.recordCalls(counts);
+      await this.#options.store.recordCalls(counts);
     } catch (error) {
       for (const [day, ofDay] of taken) {
         const now = this.#pending.get(day) ?? new Map<string, number>();
@@ -152,7 +149,7 @@ export class RateLimiter {
 
   /** @param written what this process itself added since it last looked */
   async #learn(day: number, written: ReadonlyMap<string, number> | undefined): Promise<void> {
-    for (const { keyId, count } of await this.#store.callsOfDay(dayText(day))) {
+    for (const { keyId, count } of await this.#options.store.callsOfDay(dayText(day))) {
       const time = this.now();
       const windows = this.#windows(keyId, time);
       if (windows.day !== day) continue;
@@ -187,21 +184,14 @@ export class RateLimiter {
   }
 
   now(): number {
-    return this.#wallAtStart + (this.#monotonic() - this.#monotonicAtStart);
+    return this.#start.wall + (this.#options.monotonic() - this.#start.monotonic);
   }
 
-  #state(
-    allowed: boolean,
-    window: "minute" | "day",
-    limit: number,
-    remaining: number,
-    end: number,
-    time: number,
-  ): RateState {
+  #state(state: Omit<RateState, "reset" | "retryAfter">, end: number, time: number): RateState {
     // After a jump the reset is told on the clock that the client shares, not on ours.
-    const jump = this.#wall() - time;
+    const jump = this.#options.now() - time;
     const reset = Math.ceil((Math.abs(jump) < 1_000 ? end : end + jump) / 1_000);
-    return { allowed, window, limit, remaining, reset, retryAfter: Math.max(1, Math.ceil((end - time) / 1_000)) };
+    return { ...state, reset, retryAfter: Math.max(1, Math.ceil((end - time) / 1_000)) };
   }
 }
 
@@ -212,4 +202,50 @@ export function weightOf({ department = [], exact }: CanonicalFilters): number {
   let values = department.length;
   for (const [key, texts] of Object.entries(exact)) if (key !== "network_url") values += texts.length;
   return Math.max(1, Math.ceil(values / VALUES_A_CALL));
+}
+
+/** Counts of few people that a key may ask on a UTC day, where its plan bounds them. */
+export const SMALL_COUNTS_A_DAY = 100;
+
+interface SmallCountsOptions extends Omit<RateLimiterOptions, "store"> {
+  readonly store: Pick<Store, "recordSmallCounts" | "smallCountsOfDay">;
+  readonly onAsked?: ((key: string, isAnswered: boolean) => void) | undefined;
+}
+
+/** Exact free counts of few people spell out what is in a record that nobody bought: so many a day. */
+export class SmallCounts {
+  readonly #limiter: RateLimiter;
+  readonly #onAsked: SmallCountsOptions["onAsked"];
+
+  constructor({ onAsked, store, ...clocks }: SmallCountsOptions) {
+    const kept = {
+      recordCalls: (counts: Parameters<Store["recordSmallCounts"]>[0]) => store.recordSmallCounts(counts),
+      callsOfDay: (day: string) => store.smallCountsOfDay(day),
+    };
+    this.#limiter = new RateLimiter({ ...clocks, store: kept });
+    this.#onAsked = onAsked;
+  }
+
+  load = (): Promise<void> => this.#limiter.load();
+  flush = (): Promise<void> => this.#limiter.flush();
+
+  /** @param count that is about to be told; null: none is @throws Problem 429 where there were too many today */
+  tell(
+    { origin }: Pick<StoredKey, "origin">,
+    { smallCounts }: Pick<AccountPlan, "smallCounts">,
+    count: number | null,
+  ): void {
+    if (smallCounts === null || count === null || count >= smallCounts) return;
+    // Keys that follow one another share what they may ask.
+    const rate = this.#limiter.take(origin, { perMinute: Number.POSITIVE_INFINITY, perDay: SMALL_COUNTS_A_DAY });
+    this.#onAsked?.(origin, rate.allowed);
+    if (rate.allowed) return;
+    throw new Problem(
+      429,
+      [
+        `this key asked for ${SMALL_COUNTS_A_DAY} counts of fewer than ${smallCounts} people today, and its plan has no more of them; this one is of fewer too. Ask for larger segments, or again after midnight (UTC)`,
+      ],
+      { "retry-after": String(rate.retryAfter), "x-ratelimit-window": "small-counts" },
+    );
+  }
 }

@@ -30,16 +30,16 @@ export function send(
   answer: Answer,
 ): Promise<void> | undefined {
   const encoded = encodeBody(request.headers["accept-encoding"], answer.body);
-  if (encoded instanceof Promise) return encoded.then((packed) => sendEncoded(request, reply, rate, answer, packed));
-  sendEncoded(request, reply, rate, answer, encoded);
+  if (encoded instanceof Promise)
+    return encoded.then((packed) => sendEncoded(request, reply, { rate, answer }, packed));
+  sendEncoded(request, reply, { rate, answer }, encoded);
   return undefined;
 }
 
 function sendEncoded(
   request: FastifyRequest,
   reply: FastifyReply,
-  rate: RateState,
-  answer: Answer,
+  { answer, rate }: { readonly answer: Answer; readonly rate: RateState },
   { body, headers }: Encoded,
 ): void {
   const { call, server } = request;
@@ -62,7 +62,8 @@ function sendEncoded(
     const bytes = Buffer.from(body);
     const sent = { ...reply.getHeaders(), "content-length": bytes.length } as Record<string, string | number>;
     reply.hijack();
-    lose(reply.raw, answer.status, sent, bytes, call.fault.kind === "cut" ? call.fault.bytes : 0);
+    const part = bytes.subarray(0, call.fault.kind === "cut" ? Math.min(call.fault.bytes, bytes.length - 1) : 0);
+    lose(reply.raw, answer.status, sent, part);
     return;
   }
   reply.code(answer.status).send(request.method === "HEAD" ? "" : body);
@@ -80,20 +81,10 @@ const isCutOff = (request: FastifyRequest, reply: FastifyReply, status: number):
     reply.hasHeader("connection") &&
     !(Number(request.headers["content-length"] ?? Number.NaN) <= MAX_SKIPPED_BYTES));
 
-/** Sends the first bytes of the body, if any, and cuts the connection. */
-function lose(
-  raw: ServerResponse,
-  status: number,
-  headers: Record<string, string | number>,
-  body: Buffer,
-  bytes: number,
-): void {
-  if (bytes === 0) {
-    raw.destroy();
-    return;
-  }
-  raw.writeHead(status, headers);
-  raw.write(body.subarray(0, Math.min(bytes, body.length - 1)), () => raw.destroy());
+/** Sends a part of the body, if any, and cuts the connection. */
+function lose(raw: ServerResponse, status: number, headers: Record<string, string | number>, part: Buffer): void {
+  if (part.length === 0) raw.destroy();
+  else raw.writeHead(status, headers).write(part, () => raw.destroy());
 }
 
 /** Smaller bodies go out as they are: they fit into a packet or two. */

@@ -1,4 +1,6 @@
 import { createHash } from "node:crypto";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { FastifyRequest } from "fastify";
 import type { CompanyLookup, FacetQuestion } from "../../dataset/engine.ts";
 import {
   FACET_KEYS,
@@ -16,10 +18,11 @@ import {
   VALID_FILTERS_LINE,
 } from "../../shared/contract/filters.ts";
 import { canonicalAddress, canonicalDomain, hasLoneSurrogate, normalForm } from "../../shared/contract/normalise.ts";
-import { PER_PAGE_DEFAULT, PER_PAGE_MAX } from "../../shared/contract/records.ts";
+import { MAX_BODY_BYTES, PER_PAGE_DEFAULT, PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { parseStrictJson } from "../../shared/contract/strict-json.ts";
 import { echo } from "../../shared/contract/text.ts";
-import { invalid } from "../problem.ts";
+import type { HoldRequest } from "../ledger/ledger.ts";
+import { invalid, Problem, unsupportedMediaType } from "../problem.ts";
 
 export interface PageRequest {
   readonly offset: number;
@@ -34,22 +37,6 @@ interface SegmentRequest {
   readonly filters: CanonicalFilters;
   /** Canonical JSON of the filters: what caches and cursors are keyed by. */
   readonly canonical: string;
-}
-
-export interface FacetsRequest extends SegmentRequest {
-  readonly question: FacetQuestion;
-}
-
-export interface SearchRequest extends SegmentRequest {
-  readonly paging: PageRequest;
-}
-
-interface CompanyRequest {
-  readonly lookup: CompanyLookup;
-}
-
-interface EmployeesRequest extends CompanyRequest {
-  readonly paging: PageRequest;
 }
 
 const MAX_ECHOED = 20;
@@ -77,7 +64,7 @@ export function readCount(body: Buffer): SegmentRequest {
   return request;
 }
 
-export function readFacets(body: Uint8Array): FacetsRequest {
+export function readFacets(body: Uint8Array) {
   const fields = bodyFields(body, FACETS_KEYS);
   const request = segment(fields);
   const key = fields.get("key");
@@ -96,20 +83,21 @@ export function readFacets(body: Uint8Array): FacetsRequest {
   if (limit < 1 || limit > FACET_VALUES_MAX) {
     throw invalid(`limit must be between 1 and ${FACET_VALUES_MAX}, not ${limit}`);
   }
-  return { ...request, question: { key, prefix: normalForm(prefix), limit, least: FACET_LEAST } };
+  return {
+    ...request,
+    question: { key, prefix: normalForm(prefix), limit, least: FACET_LEAST } satisfies FacetQuestion,
+  };
 }
 
-export function readSearch(body: Uint8Array, maxDepth: number | undefined): SearchRequest {
+export function readSearch(body: Uint8Array, maxDepth: number | undefined) {
   const fields = bodyFields(body, SEARCH_KEYS);
   const request = segment(fields);
   return { ...request, paging: paging(fields, request.canonical, maxDepth) };
 }
 
-export function readEnrich(query: string): CompanyRequest {
-  return { lookup: lookup(queryFields(query, LOOKUP_KEYS)) };
-}
+export const readEnrich = (query: string): CompanyLookup => lookup(queryFields(query, LOOKUP_KEYS));
 
-export function readEmployees(query: string, maxDepth: number | undefined): EmployeesRequest {
+export function readEmployees(query: string, maxDepth: number | undefined) {
   const fields = queryFields(query, EMPLOYEES_KEYS);
   const company = lookup(fields);
   const numbers = new Map<string, unknown>(fields);
@@ -293,4 +281,92 @@ function readCursor(text: string): Cursor | undefined {
   } catch {
     return undefined;
   }
+}
+
+export function countOf(name: string, rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const text = rawHeaders[at];
+    if (text?.length === name.length && text.toLowerCase() === name) count += 1;
+  }
+  return count;
+}
+
+export function queryText({ raw }: FastifyRequest): string {
+  const url = raw.url ?? "";
+  const cut = url.indexOf("?");
+  return cut < 0 ? "" : url.slice(cut + 1).replace(/#.*$/s, "");
+}
+
+const LARGE_BODY_BYTES = 8_192;
+
+/** Whether a body takes so long to read and check that neighbours feel it, or does not say how long it is. */
+export const isLarge = (headers: IncomingHttpHeaders): boolean =>
+  headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > LARGE_BODY_BYTES;
+
+export function checkBodyHeaders(headers: IncomingHttpHeaders): void {
+  if (Number(headers["content-length"]) > MAX_BODY_BYTES) throw bodyTooLarge();
+  // Without a body there is no content type to complain about: the body's own check says that it is missing.
+  const [type, ...parameters] = (headers["content-type"] ?? "application/json").split(";").map((part) => part.trim());
+  const charset = parameters.find((parameter) => /^charset\s*=/i.test(parameter))?.replace(/^charset\s*=\s*|"/gi, "");
+  if (type?.toLowerCase() !== "application/json" || !/^utf-?8$/i.test(charset ?? "utf-8")) throw unsupportedMediaType();
+  const encoding = headers["content-encoding"];
+  if (encoding !== undefined && encoding !== "identity") {
+    throw new Problem(415, ["send the body without a Content-Encoding"], { "accept-encoding": "identity" });
+  }
+}
+
+/**
+ * Reads a body: what has come by now, which mostly is all of it, and then what is still to come.
+ * @param done told its bytes, or why there are none: a Problem (413, 422), or what ended the connection
+ */
+export function readBody(payload: IncomingMessage, done: (error: Error | null, body?: Buffer) => void): void {
+  const said = Number(payload.headers["content-length"]);
+  if (said > MAX_BODY_BYTES) {
+    done(bodyTooLarge());
+    return;
+  }
+  const chunks: Buffer[] = [];
+  let size = 0;
+  const finish = (error: Error | null): void => {
+    payload.off("data", take).off("end", end).off("error", fail);
+    done(error, error === null ? Buffer.concat(chunks, size) : undefined);
+  };
+  const take = (chunk: Buffer): void => {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > MAX_BODY_BYTES) finish(bodyTooLarge());
+  };
+  const end = (): void => finish(said >= 0 && size !== said ? notAsLong() : null);
+  const fail = (error: Error): void => finish(Object.assign(error, { statusCode: 400 }));
+  const come = payload.read() as Buffer | null;
+  if (payload.complete && come?.length === said) {
+    done(null, come);
+    return;
+  }
+  payload.on("data", take).on("end", end).on("error", fail);
+  if (come !== null) take(come);
+}
+
+const notAsLong = (): Problem => invalid("the body is not as long as its Content-Length");
+
+export function jsonBody({ body, headers }: FastifyRequest): Buffer {
+  checkBodyHeaders(headers);
+  return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
+}
+
+const bodyTooLarge = (): Problem => new Problem(413, [`the body is larger than ${MAX_BODY_BYTES} bytes`]);
+
+/** The `Idempotency-Key` with a SHA-256 over what it stands for (docs/contract.md). Throws a 422 Problem. */
+export function idempotencyOf({ call, headers, method, raw }: FastifyRequest, identity: string) {
+  const key = headers["idempotency-key"];
+  if (key === undefined) return undefined;
+  if (countOf("idempotency-key", raw.rawHeaders) > 1 || typeof key !== "string") {
+    throw invalid("Idempotency-Key is given more than once; send it once");
+  }
+  if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
+    throw invalid("Idempotency-Key takes 1 to 255 visible ASCII characters without spaces");
+  }
+  const requestHash = createHash("sha256").update(`${method} ${call.name}\n${identity}`).digest("hex");
+  return { key, requestHash } satisfies HoldRequest["idempotency"];
 }

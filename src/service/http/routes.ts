@@ -8,18 +8,20 @@ import { facetsOf, onOneVersion, type ServedDataset } from "../admin/datasets.ts
 import type { KeyBudget, KeyDetail, KeyMode, Store, StoredKey } from "../ledger/ledger.ts";
 import { accountBody } from "../money/account.ts";
 import { type ChargedReply, type Purchase, purchase } from "../money/billing.ts";
-import type { SmallCounts } from "../people/small-counts.ts";
 import { LEFT_OUT } from "../people/suppressed.ts";
 import { invalid, Problem } from "../problem.ts";
 import type { Admission } from "./admission.ts";
 import type { Answer } from "./call.ts";
 import type { CallName } from "./faults.ts";
-import { idempotencyOf, jsonBody, queryFields } from "./incoming.ts";
+import type { SmallCounts } from "./limits.ts";
 import type { ServerTimeouts } from "./options.ts";
 import { send } from "./reply.ts";
 import {
   companyParameter,
+  idempotencyOf,
+  jsonBody,
   type PageRequest,
+  queryText,
   readCount,
   readEmployees,
   readEnrich,
@@ -71,15 +73,15 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
 }
 
 async function account(request: FastifyRequest, { dataset, maxDepth, store }: RouteOptions): Promise<Answer> {
-  refuseQuery(queryFields(request));
+  refuseQuery(queryText(request));
   const { account, key } = admitted(request);
   const { engine } = await dataset(key.mode);
   const money = await store.balance(key.accountId, key.mode);
-  return { status: 200, headers: {}, body: accountBody(account, key, money, engine.info(), maxDepth) };
+  return { status: 200, headers: {}, body: accountBody({ account, key, money, dataset: engine.info(), maxDepth }) };
 }
 
 async function count(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
-  refuseQuery(queryFields(request));
+  refuseQuery(queryText(request));
   const { canonical, filters } = readCount(jsonBody(request));
   const { account, key } = admitted(request);
   const magic = magicOf(key, () => magicOfFilters(filters, false));
@@ -95,7 +97,7 @@ async function count(request: FastifyRequest, options: RouteOptions): Promise<An
 }
 
 async function facets(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
-  refuseQuery(queryFields(request));
+  refuseQuery(queryText(request));
   const { filters, question } = readFacets(jsonBody(request));
   const { account, key } = admitted(request);
   const magic = magicOf(key, () => magicOfFilters(filters, false));
@@ -114,7 +116,7 @@ async function facets(request: FastifyRequest, options: RouteOptions): Promise<A
 }
 
 async function search(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
-  refuseQuery(queryFields(request));
+  refuseQuery(queryText(request));
   const { account, key } = admitted(request);
   const { canonical, filters, paging } = readSearch(jsonBody(request), options.maxDepth);
   const idempotency = idempotencyOf(request, `${canonical}\n${pagingIdentity(paging)}`);
@@ -130,14 +132,14 @@ async function search(request: FastifyRequest, options: RouteOptions): Promise<A
         options.smallCounts.tell(key, account.plan, page.total);
         options.admission.weigh(request.call, filters);
       }
-      return boughtPage(page, paging, version, canonical, "/v1/person/search");
+      return boughtPage(page, paging, { version, segment: canonical, target: "/v1/person/search" });
     });
   return buy(request, options, { costed: "person_search", rows: paging.perPage, idempotency, suppressed, work, magic });
 }
 
 async function enrich(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
   const { key } = admitted(request);
-  const { lookup } = readEnrich(queryFields(request));
+  const lookup = readEnrich(queryText(request));
   const idempotency = idempotencyOf(request, companyParameter(lookup));
   const { engine, suppressed } = await options.dataset(key.mode);
   const magic = magicOf(key, () => magicOfCompany(lookup), companyMiss(lookup));
@@ -152,7 +154,7 @@ async function enrich(request: FastifyRequest, options: RouteOptions): Promise<A
 
 async function employees(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
   const { account, key } = admitted(request);
-  const { lookup, paging } = readEmployees(queryFields(request), options.maxDepth);
+  const { lookup, paging } = readEmployees(queryText(request), options.maxDepth);
   const segment = companyParameter(lookup);
   const idempotency = idempotencyOf(request, `${segment}\n${pagingIdentity(paging)}`);
   const { engine, suppressed } = await options.dataset(key.mode);
@@ -170,7 +172,7 @@ async function employees(request: FastifyRequest, options: RouteOptions): Promis
         : engine.employees(company.id, slice));
       if (page.records.length === 0) options.smallCounts.tell(key, account.plan, page.total);
       const target = `/v1/company/employees?${lookup.by}=${encodeURIComponent(lookup.value)}`;
-      return boughtPage(page, paging, version, segment, target);
+      return boughtPage(page, paging, { version, segment, target });
     });
   return buy(request, options, {
     costed: "company_employees",
@@ -236,9 +238,7 @@ function checkCursorVersion({ cursorVersion }: PageRequest, version: string): vo
 function boughtPage(
   found: RecordPage,
   paging: PageRequest,
-  version: string,
-  segment: string,
-  target: string,
+  { segment, target, version }: Readonly<Record<"version" | "segment" | "target", string>>,
 ): ChargedReply {
   const headers: Record<string, string> = {
     "x-dataset-version": version,
@@ -325,7 +325,7 @@ export function addKeyPage(app: FastifyInstance, admission: Admission, store: St
 }
 
 async function answer(request: FastifyRequest, store: Store): Promise<Answer> {
-  refuseQuery(queryFields(request));
+  refuseQuery(queryText(request));
   const { account, key } = request.call;
   const detail = key && (await store.key(key.id));
   if (account === undefined || detail === undefined) throw new Error("a key was let in that is not there");

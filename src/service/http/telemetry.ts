@@ -229,21 +229,7 @@ export async function openMetrics(host: string, port: number): Promise<Metrics> 
     registers: [registry],
   });
   const smallCount = smallCountsIn(registry, { Counter, Gauge });
-  const server = createServer((request, response) => {
-    if (isLoopback(host) && !isLoopback((request.headers.host ?? "").replace(/:\d+$/, ""))) {
-      response.writeHead(421).end();
-      return;
-    }
-    const path = request.url?.split("?", 1)[0];
-    if (request.method !== "GET" || path !== "/metrics") {
-      response.writeHead(path === "/metrics" ? 405 : 404).end();
-      return;
-    }
-    registry.metrics().then(
-      (text) => response.writeHead(200, { "content-type": registry.contentType }).end(text),
-      () => response.writeHead(500).end(),
-    );
-  });
+  const server = pageOf(registry, host);
   await listen(server, host, port);
   const address = server.address();
   return {
@@ -267,6 +253,23 @@ export async function openMetrics(host: string, port: number): Promise<Metrics> 
       }),
   };
 }
+
+const pageOf = (registry: Registry, host: string): Server =>
+  createServer((request, response) => {
+    if (isLoopback(host) && !isLoopback((request.headers.host ?? "").replace(/:\d+$/, ""))) {
+      response.writeHead(421).end();
+      return;
+    }
+    const path = request.url?.split("?", 1)[0];
+    if (request.method !== "GET" || path !== "/metrics") {
+      response.writeHead(path === "/metrics" ? 405 : 404).end();
+      return;
+    }
+    registry.metrics().then(
+      (text) => response.writeHead(200, { "content-type": registry.contentType }).end(text),
+      () => response.writeHead(500).end(),
+    );
+  });
 
 function smallCountsIn(
   registry: Registry,

@@ -1,7 +1,7 @@
 import { type Credits, credits, formatCredits, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { COSTED_CALLS, type CostedCall } from "../../shared/contract/records.ts";
 import { type Acting, audit } from "./chain/links.ts";
-import { change, fieldsOf, type Row, type Steps, statementRows } from "./database.ts";
+import { change, type Row, type Steps, statementRows, storedFields } from "./database.ts";
 import { StoreConflictError, UnknownAccountError } from "./errors.ts";
 import {
   type Account,
@@ -29,7 +29,7 @@ export function storedAccount(row: Row): Account {
   return { id: row.id as string, name: row.name as string, plan, suspendedAt };
 }
 
-export const storedCount = (row: Row): DayCount => fieldsOf(row, ["count"]);
+export const storedCount = (row: Row): DayCount => storedFields(row, ["count"]);
 
 export function* createAccount(id: string, name: string, { at, by, repeated }: Acting): Steps<Account> {
   const added = yield* change(

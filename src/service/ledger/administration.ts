@@ -1,13 +1,119 @@
 import { randomBytes } from "node:crypto";
 import { formatCredits } from "../../shared/contract/money.ts";
 import { ACCOUNT_LIST, accountSummary, createAccount, setPlan, suspendAccount } from "./accounts.ts";
-import { type Acting, operationNamed } from "./chain/links.ts";
-import type { Steps } from "./database.ts";
+import { type Acting, operationNamed, referenceOf } from "./chain/links.ts";
+import { type Row, type Steps, storedFields } from "./database.ts";
 import { StoreConflictError } from "./errors.ts";
 import type { LedgerDatabase, MoneyRequest, Place } from "./facts.ts";
 import { createKeyStep, KEY_DETAILS, keyDetail, revokeKey, updateKey } from "./key-steps.ts";
-import type { Act, Adjusted, Adjustment, Administration, Balance, KeyMode } from "./ledger.ts";
-import { auditQuery, auditRow, entriesQuery, ledgerEntry, usageQuery, usageRow } from "./listing.ts";
+import type {
+  Act,
+  Adjusted,
+  Adjustment,
+  Administration,
+  AuditQuery,
+  AuditRow,
+  Balance,
+  EntryQuery,
+  KeyMode,
+  LedgerEntry,
+  UsageQuery,
+  UsageRow,
+} from "./ledger.ts";
+
+interface Query {
+  readonly sql: string;
+  readonly values: readonly unknown[];
+}
+
+const MOST_ROWS = 1_000;
+
+function where(conditions: readonly (readonly [sql: string, value: unknown])[]): Query {
+  const given = conditions.filter(([, value]) => value !== undefined);
+  const texts = given.map(([sql], index) => sql.replace("?", `$${index + 1}`));
+  return {
+    sql: texts.length === 0 ? "" : `WHERE ${texts.join(" AND ")}`,
+    values: given.map(([, value]) => value),
+  };
+}
+
+function rowsAtMost(limit: number): number {
+  if (Number.isInteger(limit) && limit >= 1 && limit <= MOST_ROWS) return limit;
+  throw new RangeError(`a page has 1 to ${MOST_ROWS} rows, not ${limit}`);
+}
+
+/** The newest first, by id: what is added meanwhile moves no page. */
+function entriesQuery(query: EntryQuery): Query {
+  const { accountId, before, call, keyId, kind, limit, mode, since, until } = query;
+  const found = where([
+    ["e.account_id = ?", accountId],
+    ["e.mode = ?", mode],
+    ["e.id < ?", before],
+    ["e.kind = ?", kind],
+    ["COALESCE(h.key_id, r.key_id) = ?", keyId],
+    ["COALESCE(h.call, r.call) = ?", call],
+    ["e.created_at >= ?", since],
+    ["e.created_at < ?", until],
+  ]);
+  const sql = `SELECT e.id, e.account_id, e.mode, e.kind, e.amount, e.balance_after, e.created_at AS at, e.actor, e.operation, e.note,
+      e.price, e.sold AS rows, COALESCE(h.key_id, r.key_id) AS key_id, COALESCE(h.call, r.call) AS call,
+      COALESCE(h.request_id, r.request_id) AS request_id, c.id AS refund_of
+    FROM entries e LEFT JOIN holds h ON h.id = e.hold_id LEFT JOIN holds r ON r.id = e.refund_of
+    LEFT JOIN entries c ON c.hold_id = e.refund_of
+    ${found.sql} ORDER BY e.id DESC LIMIT ${rowsAtMost(limit)}`;
+  return { sql, values: found.values };
+}
+
+function ledgerEntry(row: Row): LedgerEntry {
+  const { operation, ...entry } = storedFields<LedgerEntry & { readonly operation: string | null }>(row, [
+    "at",
+    "rows",
+  ]);
+  return { ...entry, reference: referenceOf(operation) };
+}
+
+const GROUPS = { day: "day", key: "key_id", call: "call" } as const;
+
+function usageQuery({ accountId, by, keyId, mode, since, until }: UsageQuery): Query {
+  const columns = [...new Set(by)].map((group) => GROUPS[group]);
+  const found = where([
+    ["account_id = ?", accountId],
+    ["mode = ?", mode],
+    ["key_id = ?", keyId],
+    ["day >= ?", since],
+    ["day <= ?", until],
+  ]);
+  const grouped = columns.length === 0 ? "" : `GROUP BY ${columns.join(", ")} ORDER BY ${columns.join(", ")}`;
+  // Where one charge does not say how many rows it sold, their sum is not known either.
+  const sold = "CASE WHEN COUNT(sold) = COUNT(*) THEN CAST(SUM(sold) AS bigint) END AS rows";
+  const sums = ["calls", "charged", "refunded"].map((name) => `CAST(COALESCE(SUM(${name}), 0) AS bigint) AS ${name}`);
+  return {
+    sql: `SELECT ${[...columns, sold, ...sums].join(", ")} FROM usage ${found.sql} ${grouped}`,
+    values: found.values,
+  };
+}
+
+const usageRow = (row: Row): UsageRow => ({
+  ...{ day: null, keyId: null, call: null },
+  ...storedFields<UsageRow>(row, ["calls", "rows"]),
+});
+
+function auditQuery({ accountId, before, limit, since }: AuditQuery): Query {
+  const found = where([
+    ["account_id = ?", accountId],
+    ["id < ?", before],
+    ["at >= ?", since],
+  ]);
+  return {
+    sql: `SELECT id, at, actor, action, account_id, target, detail FROM audit ${found.sql} ORDER BY id DESC LIMIT ${rowsAtMost(limit)}`,
+    values: found.values,
+  };
+}
+
+const auditRow = (row: Row): AuditRow => ({
+  ...storedFields<AuditRow>(row, ["at"]),
+  detail: JSON.parse(row.detail as string) as AuditRow["detail"],
+});
 
 interface Office {
   readonly now: () => number;
@@ -24,6 +130,8 @@ export function administration(database: LedgerDatabase, { actor, balance, forge
     const [at, by] = [now(), act?.by ?? actor];
     return database.change("durable", (repeated) => steps({ at, by, repeated })).finally(forget);
   };
+  const listed = async <Value>({ sql, values }: Query, read: (row: Row) => Value): Promise<readonly Value[]> =>
+    (await database.read(sql, ...values)).map(read);
   const named = ({ accountId, mode }: Place, { by, note, reference }: Adjustment) => {
     const operation =
       reference === undefined ? randomBytes(12).toString("hex") : operationNamed(accountId, mode, reference);
@@ -44,13 +152,14 @@ export function administration(database: LedgerDatabase, { actor, balance, forge
   const grant = adjusting("grant");
   return {
     createAccount: (id, name, act) => acts(act, (acting) => createAccount(id, name, acting)),
-    listAccounts: async () => (await database.read(ACCOUNT_LIST, now())).map(accountSummary),
+    listAccounts: () => listed({ sql: ACCOUNT_LIST, values: [now()] }, accountSummary),
     suspendAccount: (id, suspended, act) => acts(act, (acting) => suspendAccount(id, suspended, acting)),
     createKey: (key, act) => acts(act, (acting) => createKeyStep(key, acting)),
-    async listKeys(accountId) {
-      const sql = `${KEY_DETAILS} WHERE k.account_id = $1 ORDER BY k.created_at, k.id`;
-      return (await database.read(sql, accountId)).map(keyDetail);
-    },
+    listKeys: (accountId) =>
+      listed(
+        { sql: `${KEY_DETAILS} WHERE k.account_id = $1 ORDER BY k.created_at, k.id`, values: [accountId] },
+        keyDetail,
+      ),
     async key(id) {
       const [row] = await database.read(`${KEY_DETAILS} WHERE k.id = $1`, id);
       return row === undefined ? undefined : keyDetail(row);
@@ -68,17 +177,8 @@ export function administration(database: LedgerDatabase, { actor, balance, forge
       const place = { accountId: row.account_id as string, mode: row.mode as KeyMode };
       return move(place, { kind: "refund", holdId: String(row.hold_id), amount, ...named(place, adjustment) });
     },
-    async entries(query) {
-      const { sql, values } = entriesQuery(query);
-      return (await database.read(sql, ...values)).map(ledgerEntry);
-    },
-    async usage(query) {
-      const { sql, values } = usageQuery(query);
-      return (await database.read(sql, ...values)).map(usageRow);
-    },
-    async audit(query) {
-      const { sql, values } = auditQuery(query);
-      return (await database.read(sql, ...values)).map(auditRow);
-    },
+    entries: (query) => listed(entriesQuery(query), ledgerEntry),
+    usage: (query) => listed(usageQuery(query), usageRow),
+    audit: (query) => listed(auditQuery(query), auditRow),
   };
 }

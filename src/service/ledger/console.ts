@@ -1,5 +1,5 @@
 import { audit } from "./chain/links.ts";
-import { change, type Durability, fieldsOf, type Row, type Steps, statementRows } from "./database.ts";
+import { change, type Durability, type Row, type Steps, statementRows, storedFields } from "./database.ts";
 import type { LedgerDatabase } from "./facts.ts";
 import type { ConsoleExport, ConsoleLink, ConsoleRole, ConsoleSession, ConsoleStore } from "./records.ts";
 import { IDEMPOTENCY_TTL_MS, type StoredReply } from "./records.ts";
@@ -9,13 +9,23 @@ const SESSION_COLUMNS = "id, hash, proof_hash, account_id, role, key_hash, creat
 const EXPORT_COLUMNS =
   "id, account_id, mode, key_id, filters, version, profiles, per_page, price, created_at, state, why, pages, row_count, credits, seen_at";
 
-export function consoleStore(database: LedgerDatabase, now: () => number): ConsoleStore {
-  const one = async <Value>(sql: string, read: (row: Row) => Value, ...values: readonly unknown[]) => {
+export const consoleStore = (database: LedgerDatabase, now: () => number): ConsoleStore => ({
+  ...sessionsOf(database, now),
+  ...exportsOf(database, now),
+  ...segmentsOf(database, now),
+});
+
+const toolsOf = (database: LedgerDatabase) => ({
+  one: async <Value>(sql: string, read: (row: Row) => Value, ...values: readonly unknown[]) => {
     const [row] = await database.read(sql, ...values);
     return row === undefined ? undefined : read(row);
-  };
-  const write = (durability: Durability, sql: string, ...values: readonly unknown[]): Promise<number> =>
-    database.change(durability, () => change(sql, ...values));
+  },
+  write: (durability: Durability, sql: string, ...values: readonly unknown[]): Promise<number> =>
+    database.change(durability, () => change(sql, ...values)),
+});
+
+function sessionsOf(database: LedgerDatabase, now: () => number) {
+  const { one, write } = toolsOf(database);
   return {
     addLink: (link, by) => database.change("durable", () => addLink(link, by)),
     async redeemLink(hash, session) {
@@ -39,6 +49,12 @@ export function consoleStore(database: LedgerDatabase, now: () => number): Conso
       await write("volatile", "UPDATE console_sessions SET seen_at = $1 WHERE id = $2", seenAt, id);
     },
     endSession: (id, by) => database.change("durable", () => endSession(id, by, now())),
+  } satisfies Partial<ConsoleStore>;
+}
+
+function exportsOf(database: LedgerDatabase, now: () => number) {
+  const { one, write } = toolsOf(database);
+  return {
     addExport: (item) => database.change("durable", () => addExport(item)),
     export: (accountId, id) =>
       one(
@@ -80,9 +96,15 @@ export function consoleStore(database: LedgerDatabase, now: () => number): Conso
         }),
         ...[accountId, mode, call, key, now() - IDEMPOTENCY_TTL_MS],
       ),
+  } satisfies Partial<ConsoleStore>;
+}
+
+function segmentsOf(database: LedgerDatabase, now: () => number) {
+  const { one, write } = toolsOf(database);
+  return {
     async segments(accountId) {
       const sql = "SELECT name, filters, count, counted_at FROM console_segments WHERE account_id = $1 ORDER BY name";
-      return (await database.read(sql, accountId)).map((row) => fieldsOf(row, ["count", "countedAt"]));
+      return (await database.read(sql, accountId)).map((row) => storedFields(row, ["count", "countedAt"]));
     },
     async putSegment(accountId, { count, countedAt, filters, name }) {
       const sql = `INSERT INTO console_segments (account_id, name, filters, count, counted_at) VALUES ($1, $2, $3, $4, $5)
@@ -99,7 +121,7 @@ export function consoleStore(database: LedgerDatabase, now: () => number): Conso
     },
     lastServed: () =>
       one("SELECT origin FROM console_places ORDER BY started_at DESC LIMIT 1", (row) => row.origin as string),
-  };
+  } satisfies Partial<ConsoleStore>;
 }
 
 function* redeem(hash: string, session: Omit<ConsoleSession, "accountId" | "role">) {
@@ -171,7 +193,7 @@ function* insertSession(session: ConsoleSession): Steps<number> {
   );
 }
 
-const storedSession = (row: Row): ConsoleSession => fieldsOf(row, ["createdAt", "seenAt", "expiresAt"]);
+const storedSession = (row: Row): ConsoleSession => storedFields(row, ["createdAt", "seenAt", "expiresAt"]);
 
 const exportValues = (item: ConsoleExport): readonly unknown[] => [
   ...[item.id, item.accountId, item.mode, item.keyId, item.filters, item.version, item.profiles, item.perPage],
@@ -180,6 +202,6 @@ const exportValues = (item: ConsoleExport): readonly unknown[] => [
 
 function storedExport(row: Row): ConsoleExport {
   const numbers = ["profiles", "perPage", "createdAt", "pages", "rowCount", "seenAt"];
-  const { rowCount, ...item } = fieldsOf<ConsoleExport & { readonly rowCount: number }>(row, numbers);
+  const { rowCount, ...item } = storedFields<ConsoleExport & { readonly rowCount: number }>(row, numbers);
   return { ...item, rows: rowCount };
 }

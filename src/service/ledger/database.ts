@@ -4,7 +4,7 @@ export type Row = Record<string, unknown>;
 const fieldNames = new Map<string, string>();
 
 /** A row by the program's names (`created_at` is `createdAt`). @param numbers which whole numbers are no amounts */
-export function fieldsOf<Value>(row: Row, numbers: readonly string[]): Value {
+export function storedFields<Value>(row: Row, numbers: readonly string[]): Value {
   const fields: Record<string, unknown> = {};
   for (const [column, value] of Object.entries(row)) {
     const name = fieldNames.get(column) ?? column.replace(/_[a-z]/g, (part) => part.charAt(1).toUpperCase());

@@ -7,36 +7,30 @@ export interface Remembered<Value> {
 /** Remembers nothing: every question goes to the database. */
 export const FORGETFUL: Remembered<never> = { get: (_key, load) => load(), drop: () => undefined };
 
+interface FreshOptions {
+  readonly freshMs: number;
+  readonly staleMs: number;
+  readonly now: () => number;
+  readonly size: number;
+  readonly isOutage: (error: unknown) => boolean;
+}
+
 /** Answers from memory for a few seconds, a while longer where the store is away, and then no more. */
 export class FreshCache<T> implements Remembered<T> {
   readonly #entries = new Map<string, { readonly value: T; readonly readAt: number }>();
-  readonly #freshMs: number;
-  readonly #staleMs: number;
-  readonly #now: () => number;
-  readonly #size: number;
-  readonly #isOutage: (error: unknown) => boolean;
+  readonly #options: FreshOptions;
   /** Grows with every drop, so that a read which began before one is not remembered after it. */
   #generation = 0;
 
-  constructor(options: {
-    readonly freshMs: number;
-    readonly staleMs: number;
-    readonly now: () => number;
-    readonly size: number;
-    readonly isOutage: (error: unknown) => boolean;
-  }) {
-    this.#freshMs = options.freshMs;
-    this.#staleMs = options.staleMs;
-    this.#now = options.now;
-    this.#size = options.size;
-    this.#isOutage = options.isOutage;
+  constructor(options: FreshOptions) {
+    this.#options = options;
   }
 
   async get(key: string, load: () => Promise<T>): Promise<T> {
     const known = this.#entries.get(key);
     // The age counts from before the read: what was true then may have changed while the answer was on its way.
-    const startedAt = this.#now();
-    if (known !== undefined && isWithin(startedAt - known.readAt, this.#freshMs)) return known.value;
+    const startedAt = this.#options.now();
+    if (known !== undefined && isWithin(startedAt - known.readAt, this.#options.freshMs)) return known.value;
     const generation = this.#generation;
     try {
       const value = await load();
@@ -47,8 +41,8 @@ export class FreshCache<T> implements Remembered<T> {
       return value;
     } catch (error) {
       const usable = this.#entries.get(key);
-      const isYoung = usable !== undefined && isWithin(this.#now() - usable.readAt, this.#staleMs);
-      if (isYoung && this.#isOutage(error)) return usable.value;
+      const isYoung = usable !== undefined && isWithin(this.#options.now() - usable.readAt, this.#options.staleMs);
+      if (isYoung && this.#options.isOutage(error)) return usable.value;
       throw error;
     }
   }
@@ -60,7 +54,7 @@ export class FreshCache<T> implements Remembered<T> {
 
   #remember(key: string, entry: { readonly value: T; readonly readAt: number }): void {
     const oldest = this.#entries.keys().next();
-    if (this.#entries.size >= this.#size && !oldest.done) this.#entries.delete(oldest.value);
+    if (this.#entries.size >= this.#options.size && !oldest.done) this.#entries.delete(oldest.value);
     this.#entries.set(key, entry);
   }
 }

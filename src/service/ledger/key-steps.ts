@@ -1,6 +1,6 @@
 import { type Credits, credits, formatCredits } from "../../shared/contract/money.ts";
 import { type Acting, audit } from "./chain/links.ts";
-import { change, fieldsOf, type Row, type Steps, statementRows } from "./database.ts";
+import { change, type Row, type Steps, statementRows, storedFields } from "./database.ts";
 import { StoreConflictError, UnknownAccountError } from "./errors.ts";
 import type { KeyBudget, KeyChanges, KeyDetail, NewKey, Scope, StoredKey } from "./ledger.ts";
 
@@ -23,10 +23,10 @@ const withScopes = <Key extends StoredKey>({ scopes, ...key }: KeyRow<Key>) => (
   scopes: scopes === null ? null : (scopes.split(",") as Scope[]),
 });
 
-export const storedKey = (row: Row): StoredKey => withScopes(fieldsOf<KeyRow<StoredKey>>(row, KEY_NUMBERS));
+export const storedKey = (row: Row): StoredKey => withScopes(storedFields<KeyRow<StoredKey>>(row, KEY_NUMBERS));
 
 export function keyDetail(row: Row): KeyDetail {
-  const { budgetHeld, budgetSpent, cap, ...key } = fieldsOf<KeyRow<KeyDetail> & Record<string, unknown>>(
+  const { budgetHeld, budgetSpent, cap, ...key } = storedFields<KeyRow<KeyDetail> & Record<string, unknown>>(
     row,
     KEY_NUMBERS,
   );

@@ -47,6 +47,9 @@ export type Execute = (statement: PreparedStatement) => Promise<StatementResult>
 
 type Left = () => number;
 
+/** For what takes as long as it takes. */
+export const A_DAY: Left = () => 86_400_000;
+
 /** How long a server that was away a moment ago is tried: nobody waits for it from the beginning again. */
 const IMPATIENCE_MS = 500;
 
@@ -100,11 +103,12 @@ export class PostgresSession {
     }
   }
 
-  read(sql: string, values: readonly unknown[]): Promise<readonly Row[]> {
+  /** @param each how long its answer may take: by default no longer than it is tried at all */
+  read(sql: string, values: readonly unknown[], each?: Left): Promise<readonly Row[]> {
     return this.retried(async (_, left) => {
       const client = await this.#connect(left);
       try {
-        const { rows } = await ask(client, { sql, values }, left);
+        const { rows } = await ask(client, { sql, values }, each ?? left);
         client.release();
         return rows;
       } catch (error) {
@@ -114,25 +118,9 @@ export class PostgresSession {
     });
   }
 
-  /** A statement that no transaction may hold, however long it takes. */
-  maintain(sql: string): Promise<void> {
-    return this.retried(async (_, left) => {
-      const client = await this.#connect(left);
-      try {
-        await ask(client, { sql, values: [] }, () => 86_400_000);
-        client.release();
-      } catch (error) {
-        client.release(isBroken(error));
-        throw error;
-      }
-    });
-  }
-
   snapshot<Value>(work: (execute: Execute) => Promise<Value>): Promise<Value> {
-    const forever = (): number => 86_400_000;
-    return this.retried((_, left) =>
-      this.#transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", work, left, forever),
-    );
+    const begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+    return this.retried((_, left) => this.#transaction(begin, work, left, A_DAY));
   }
 
   /** One attempt. @throws CommitInDoubt where nobody knows whether it stands */

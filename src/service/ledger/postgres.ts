@@ -16,7 +16,14 @@ import { type MoneyRequest, type Outcome, type Place, placeKey } from "./facts.t
 import { readGroup } from "./group.ts";
 import { Instances } from "./instances.ts";
 import { GROUP_SIZE, type KeyMode, type LedgerOptions, PATIENCE_MS, type Store } from "./ledger.ts";
-import { CommitInDoubt, type Execute, isTransientFailure, PostgresSession, unavailable } from "./postgres-session.ts";
+import {
+  A_DAY,
+  CommitInDoubt,
+  type Execute,
+  isTransientFailure,
+  PostgresSession,
+  unavailable,
+} from "./postgres-session.ts";
 import { decide } from "./rules.ts";
 import { makePostgresTables, POSTGRES_SCHEMA } from "./schema.ts";
 import { ledgerStore } from "./store.ts";
@@ -171,7 +178,7 @@ class PostgresLedger implements LedgerDatabase {
 
   /** Its own log keeps copies until it reuses the files: docs/personal-data.md says so. */
   async wipe(tables: readonly string[]): Promise<boolean> {
-    for (const table of tables) await this.#session.maintain(`VACUUM FULL ${table}`);
+    for (const table of tables) await this.#session.read(`VACUUM FULL ${table}`, [], A_DAY);
     return true;
   }
 

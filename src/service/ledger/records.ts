@@ -38,7 +38,7 @@ export interface ConsoleSession {
   readonly expiresAt: number;
 }
 
-export type ExportState = "buying" | "ready" | "stopped";
+type ExportState = "buying" | "ready" | "stopped";
 
 /** A purchase of the console. Its rows are the stored replies of its pages, each with an Idempotency-Key of its own. */
 export interface ConsoleExport {

@@ -200,9 +200,7 @@ class SqliteLedger implements LedgerDatabase {
   }
 
   async tidy(): Promise<void> {
-    this.#assertOpen();
-    await this.#writer.drain();
-    this.#files.assertInPlace();
+    await this.#settled();
     try {
       this.#database.exec(`PRAGMA incremental_vacuum(${VACUUM_PAGES}); PRAGMA wal_checkpoint(TRUNCATE)`);
     } catch (error) {
@@ -212,9 +210,7 @@ class SqliteLedger implements LedgerDatabase {
   }
 
   async wipe(): Promise<boolean> {
-    this.#assertOpen();
-    await this.#writer.drain();
-    this.#files.assertInPlace();
+    await this.#settled();
     const emptied = (): boolean => {
       const [row] = this.#statements.execute({ sql: "PRAGMA wal_checkpoint(TRUNCATE)", values: [] }).rows;
       return Number(row?.busy) === 0;
@@ -238,8 +234,7 @@ class SqliteLedger implements LedgerDatabase {
   }
 
   async verify(): Promise<readonly string[]> {
-    this.#assertOpen();
-    await this.#writer.drain();
+    await this.#settled();
     return verifySnapshot(this.#database, this.#statements);
   }
 
@@ -297,6 +292,12 @@ class SqliteLedger implements LedgerDatabase {
       }
     }
     return group.map((change) => outcomes.get(change) ?? { ok: false, error: new Error("a change was forgotten") });
+  }
+
+  async #settled(): Promise<void> {
+    this.#assertOpen();
+    await this.#writer.drain();
+    this.#files.assertInPlace();
   }
 
   #assertOpen(): void {

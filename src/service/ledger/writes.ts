@@ -75,14 +75,18 @@ export function* writeGroup(writes: Writes, links: Links, { instances, now }: Gr
     replies,
   );
   if (stored !== replies.length) throw new LedgerInvariantError("a hold has lost its idempotency record");
-  for (const { accountId, balance, held, mode } of writes.money) {
+  yield* writeFigures(writes, heads);
+}
+
+function* writeFigures({ budgets, money }: Writes, heads: ReadonlyMap<string, string>): Steps<void> {
+  for (const { accountId, balance, held, mode } of money) {
     const head = heads.get(placeKey({ accountId, mode })) ?? "";
     yield {
       sql: "UPDATE balances SET balance = $1, held = $2, head = $3 WHERE account_id = $4 AND mode = $5",
       values: [balance, held, head, accountId, mode],
     };
   }
-  for (const { held, origin, spent } of writes.budgets) {
+  for (const { held, origin, spent } of budgets) {
     yield { sql: "UPDATE budgets SET spent = $1, held = $2 WHERE key_id = $3", values: [spent, held, origin] };
   }
 }

@@ -30,13 +30,15 @@ interface Told {
 /** By the key as the ledger remembers it: after any commit it is another object. So are account and money. */
 const told = new WeakMap<StoredKey, Told>();
 
-export function accountBody(
-  account: Account,
-  key: StoredKey,
-  money: Balance,
-  dataset: DatasetInfo,
-  maxDepth: number | undefined,
-): string {
+interface Asked {
+  readonly account: Account;
+  readonly key: StoredKey;
+  readonly money: Balance;
+  readonly dataset: DatasetInfo;
+  readonly maxDepth: number | undefined;
+}
+
+export function accountBody({ account, dataset, key, maxDepth, money }: Asked): string {
   const last = told.get(key);
   const known = last?.lasting.account === account && last.lasting.maxDepth === maxDepth ? last : undefined;
   if (known?.money === money && known.version === dataset.version) return known.body;

@@ -9,7 +9,16 @@ import {
   ZERO,
 } from "../../shared/contract/money.ts";
 import type { CostedCall } from "../../shared/contract/records.ts";
-import type { Account, HoldRequest, HoldSettlement, KeyBudget, Spender, Store, StoredReply } from "../ledger/ledger.ts";
+import type {
+  Account,
+  Balance,
+  HoldRequest,
+  HoldSettlement,
+  KeyBudget,
+  Spender,
+  Store,
+  StoredReply,
+} from "../ledger/ledger.ts";
 import type { SuppressedPeople } from "../people/suppressed.ts";
 import { ended, invalid, OutcomeUnknownError, Problem, suspended, VanishedError, within } from "../problem.ts";
 
@@ -70,9 +79,9 @@ export async function purchase(store: Store, order: Purchase): Promise<Sale> {
   const hold = await step("hold", () => store.hold(asked));
   switch (hold.kind) {
     case "insufficient":
-      throw new Problem(402, [tooExpensive(rows, unit, amount, hold.balance, hold.held)]);
+      throw new Problem(402, [tooExpensive(rows, unit, hold)]);
     case "over_cap":
-      throw new Problem(402, [aboveCap(rows, unit, amount, hold)]);
+      throw new Problem(402, [aboveCap(rows, unit, hold)]);
     case "key_ended":
       throw hold.why === "suspended" ? suspended() : ended(ENDS[hold.why]);
     case "replay": {
@@ -132,17 +141,17 @@ const ENDS = {
   signed_out: "the session that buys is over: go on from another one",
 } as const;
 
-function tooExpensive(rows: number, unit: Credits, amount: Credits, balance: Credits, held: Credits): string {
+function tooExpensive(rows: number, unit: Credits, { balance, held }: Pick<Balance, "balance" | "held">): string {
   const free = subtractCredits(balance, held);
   const advice = lowered(rows, affordableRows(free, unit), "top up");
-  return `this call may cost ${formatCredits(amount)} credits and ${formatCredits(free)} are available${inFlight(held)}: ${advice}`;
+  return `this call may cost ${formatCredits(priceOf(rows, unit))} credits and ${formatCredits(free)} are available${inFlight(held)}: ${advice}`;
 }
 
-function aboveCap(rows: number, unit: Credits, amount: Credits, { cap, held, spent }: KeyBudget): string {
+function aboveCap(rows: number, unit: Credits, { cap, held, spent }: KeyBudget): string {
   const left = subtractCredits(cap, addCredits(spent, held));
   const advice = lowered(rows, affordableRows(left, unit), "take a key with a higher cap");
   const all = `this key has ${formatCredits(left)} left of its cap of ${formatCredits(cap)} credits`;
-  return `this call may cost ${formatCredits(amount)} credits and ${all}${inFlight(held)}: ${advice}`;
+  return `this call may cost ${formatCredits(priceOf(rows, unit))} credits and ${all}${inFlight(held)}: ${advice}`;
 }
 
 const inFlight = (held: Credits): string =>

@@ -5,7 +5,7 @@ export interface Html {
 
 type Part = Html | string | number | readonly Part[] | undefined;
 
-export const rawHtml = (markup: string): Html => ({ markup });
+const rawHtml = (markup: string): Html => ({ markup });
 
 export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
@@ -35,3 +35,55 @@ export function jsonCode(value: unknown): Html {
   }
   return rawHtml(`<pre tabindex="0"><code>${out}${escapeHtml(text.slice(end))}</code></pre>`);
 }
+
+function inline(text: string): string {
+  return escapeHtml(text)
+    .split(/(`[^`]+`)/)
+    .map((part) =>
+      part.startsWith("`")
+        ? `<code>${part.slice(1, -1)}</code>`
+        : part.replace(/\*\*([^*]+)\*\*/g, "<strong>$1</strong>").replace(/\*([^*]+)\*/g, "<em>$1</em>"),
+    )
+    .join("");
+}
+
+export const slug = (heading: string): string => heading.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+
+const cells = (line: string): readonly string[] =>
+  line
+    .replace(/^\||\|$/g, "")
+    .split("|")
+    .map((cell) => inline(cell.trim()));
+
+function table(lines: readonly string[]): string {
+  const [head = "", , ...rows] = lines;
+  const row = (line: string, tag: string): string =>
+    `<tr>${cells(line)
+      .map((cell) => `<${tag}>${cell}</${tag}>`)
+      .join("")}</tr>`;
+  return `<div class="scroll" tabindex="0"><table><thead>${row(head, "th")}</thead><tbody>${rows.map((line) => row(line, "td")).join("")}</tbody></table></div>`;
+}
+
+function block(text: string): string {
+  const lines = text.split("\n");
+  const [first = ""] = lines;
+  if (first.startsWith("```"))
+    return `<pre tabindex="0"><code>${escapeHtml(lines.slice(1, -1).join("\n"))}</code></pre>`;
+  if (first.startsWith("## ")) return `<h2 id="${slug(first.slice(3))}">${inline(first.slice(3))}</h2>`;
+  if (first.startsWith("|")) return table(lines);
+  if (first.startsWith("- ")) return `<ul>${lines.map((line) => `<li>${inline(line.slice(2))}</li>`).join("")}</ul>`;
+  return `<p>${inline(lines.join(" "))}</p>`;
+}
+
+/** The Markdown of the document's own descriptions, as HTML. Everything is escaped. */
+export const markdown = (text: string): Html =>
+  rawHtml(
+    text
+      .trim()
+      .split(/\n{2,}/)
+      .map(block)
+      .join("\n"),
+  );
+
+export const headings = (text: string): readonly string[] =>
+  [...text.matchAll(/^## (.+)$/gm)].map((match) => match[1] ?? "");

@@ -5,8 +5,7 @@ import type { OpenApiSchema, Ref } from "../../shared/openapi/convert.ts";
 import { type OpenApiDocument, openApiDocument } from "../../shared/openapi/document.ts";
 import type { HttpMethod, Operation } from "../../shared/openapi/operations.ts";
 import { packageRoot } from "../../shared/paths.ts";
-import { escapeHtml, type Html, html, jsonCode } from "./html.ts";
-import { headings, markdown, slug } from "./markdown.ts";
+import { escapeHtml, type Html, headings, html, jsonCode, markdown, slug } from "./html.ts";
 
 interface ReferenceFile {
   readonly path: string;

@@ -137,7 +137,7 @@ async function printLink(
       throw usageError(`no account named "${account}"`, "headcount service accounts lists them");
     }
     const { makeLink } = await import("../../../service/console/sessions.ts");
-    return `${origin}/console/enter#t=${await makeLink(store, { accountId: account, role, now: context.now(), by: "service link" })}`;
+    return `${origin}/console/enter#t=${await makeLink(store, { accountId: account, role, createdAt: context.now() }, "service link")}`;
   });
   context.stdout.write(options.json ? `${JSON.stringify({ link, account, role })}\n` : `${link}\n`);
 }

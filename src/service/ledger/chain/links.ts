@@ -26,41 +26,21 @@ export function digestOf(...parts: readonly DigestPart[]): string {
  * A stored reply is in it by its digest, which stays with the hold when the reply goes.
  */
 
+const columnsOf = (names: string): readonly string[] => names.split(" ");
+
 /** The columns in the order in which they are digested: the same where they are written and where they are read. */
-export const HOLD_COLUMNS = [
-  "id",
-  "account_id",
-  "mode",
-  "key_id",
-  "call",
-  "amount",
-  "request_id",
-  "idempotency_key",
-  "owner",
-  "created_at",
-] as const;
-export const RESOLVED_COLUMNS = ["state", "posted", "resolved_at", "reply"] as const;
-export const ENTRY_COLUMNS = [
-  "account_id",
-  "mode",
-  "kind",
-  "amount",
-  "balance_after",
-  "hold_id",
-  "refund_of",
-  "operation",
-  "note",
-  "day",
-  "created_at",
-  "actor",
-  "price",
-  "sold",
-] as const;
+export const HOLD_COLUMNS = columnsOf(
+  "id account_id mode key_id call amount request_id idempotency_key owner created_at",
+);
+export const RESOLVED_COLUMNS = columnsOf("state posted resolved_at reply");
+export const ENTRY_COLUMNS = columnsOf(
+  "account_id mode kind amount balance_after hold_id refund_of operation note day created_at actor price sold",
+);
 /** What {@link entryLink} is over, by `id`. */
 export const ENTRY_ROWS = `SELECT e.id, ${ENTRY_COLUMNS.map((column) => `e.${column}`).join(", ")}, e.chain, h.digest AS hold_digest, h.reply
   FROM entries e LEFT JOIN holds h ON h.id = e.hold_id`;
-export const AUDIT_COLUMNS = ["at", "actor", "action", "account_id", "target", "detail", "states"] as const;
-export const REPLY_COLUMNS = ["request_hash", "status", "headers", "body"] as const;
+export const AUDIT_COLUMNS = columnsOf("at actor action account_id target detail states");
+export const REPLY_COLUMNS = columnsOf("request_hash status headers body");
 
 export const heldDigest = (values: readonly unknown[]): string =>
   digestOf("hold", ...(values as readonly DigestPart[]));
