@@ -35,7 +35,6 @@ export interface Manifest {
   readonly files: readonly BackedFile[];
 }
 
-/** What is there is no backup, not what was written, or not sound. */
 export class BackupError extends Error {
   override readonly name = "BackupError";
   readonly breaches: readonly string[];
@@ -53,7 +52,6 @@ class TakenError extends Error {
 
 interface BackupOptions {
   readonly dir: string;
-  /** The ledger's file; undefined where the accounts are in PostgreSQL. */
   readonly ledger: string | undefined;
   readonly to: string;
   readonly now: () => number;
@@ -138,7 +136,6 @@ export async function readManifest(from: string): Promise<Manifest> {
   return manifest as Manifest;
 }
 
-/** With a SHA-256 of its own, over all the rest. */
 export function manifestText({ dataset, files, format, head, made_at }: Manifest): string {
   const said = { format, made_at, head, dataset, files };
   return `${JSON.stringify({ ...said, sha256: hash("sha256", JSON.stringify(said)) }, null, 2)}\n`;
@@ -223,7 +220,6 @@ async function copyDataset(from: string, to: string): Promise<Pointer | undefine
     try {
       mark = markInUse(source);
     } catch (error) {
-      // Replaced and removed in this moment.
       if ((await readPointer(from))?.folder !== pointer.folder) continue;
       throw error;
     }

@@ -18,7 +18,6 @@ interface StoreOptions {
   readonly now?: () => number;
   readonly monotonic?: () => number;
   readonly actor?: string;
-  /** Whether accounts are made where there are none: true. Without it that is a NoLedgerError. */
   readonly create?: boolean;
 }
 
@@ -28,9 +27,7 @@ interface DataFolderOptions extends StoreOptions {
   readonly clickHousePassword?: string;
   readonly onSample?: () => void;
   readonly signal?: AbortSignal;
-  /** Told when another dataset version took over, after an import or generate. */
   readonly onReload?: (version: string) => void;
-  /** Told when a new dataset version cannot be opened: the old one goes on. */
   readonly onReloadError?: (error: Error) => void;
 }
 
@@ -74,7 +71,6 @@ export async function verifyLedger(place: string): Promise<VerifiedFile> {
   return readPostgres(place, verifyPostgres);
 }
 
-/** One state of a ledger, read while services go on charging. */
 export async function readLedger<Value>(place: string, read: (ask: AskBackup) => Promise<Value>): Promise<Value> {
   if (isUrl(place)) return (await import("../ledger/postgres.ts")).readPostgres(place, read);
   return (await import("../ledger/sqlite-file.ts")).readSqliteFile(place, read);

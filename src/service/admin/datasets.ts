@@ -13,7 +13,6 @@ import { within } from "../problem.ts";
 interface Counted {
   readonly count: number;
   readonly cached: boolean;
-  /** ISO-8601: when it was asked for first, by this account. */
   readonly asOf: string;
   readonly version: string;
 }
@@ -57,7 +56,6 @@ class CountCache {
     return new CountCache(engine, clocks, entries);
   }
 
-  /** @param key canonical JSON of the filters @param whose the account that asks */
   async known(key: string, whose: string): Promise<Counted | undefined> {
     await this.#engine.current?.();
     const { version } = this.#engine.info();
@@ -107,14 +105,12 @@ function told({ asked, count, version }: Known, whose: string, at: string): Coun
   return { count, version, asOf: before ?? at, cached: before !== undefined };
 }
 
-/** A dataset with the cache of its counts: one for live keys, one for test keys. They share nothing. */
 export interface ServedDataset {
   readonly engine: Engine;
   readonly counts: CountCache;
   readonly suppressed: SuppressedPeople;
 }
 
-/** The datasets by the mode of a key. That of test keys is opened at the first call with one. */
 export async function serveDatasets(
   live: Engine,
   openTest: (() => Promise<Engine>) | undefined,
@@ -135,7 +131,6 @@ export async function serveDatasets(
       test ??= openTest()
         .then((engine) => serve(engine, people?.testDataset))
         .catch((error: unknown) => {
-          // Not for ever: the next call tries again.
           test = undefined;
           throw error;
         });

@@ -4,13 +4,11 @@ import { StoreConflictError } from "../ledger/errors.ts";
 import type { Act, KeyDetail, NewKey, Store } from "../ledger/ledger.ts";
 import { makeApiKey } from "../money/keys.ts";
 
-/** Every folder and store has it. */
 export const DEFAULT_ACCOUNT = "default";
 /** What an account is called: it never changes, and stands in addresses and command lines. */
 export const ACCOUNT_ID = /^[a-z0-9][a-z0-9._-]{0,62}$/;
 export const ACCOUNT_ID_RULE = "an account's id is 1 to 63 lower-case letters, digits, dots and dashes";
 
-/** Test keys work from the start: their credits are simulated. */
 const TEST_CREDITS: Credits = credits(10_000n * 1_000_000n);
 
 interface NewAccount {
@@ -48,7 +46,6 @@ export async function createKey(
   return { id, key };
 }
 
-/** Makes a key that somebody sees. One that nobody saw is of no use to anybody, and is revoked. */
 export async function shownKey(store: Store, init: KeyInit, show: (made: MadeKey) => Promise<void>): Promise<MadeKey> {
   const made = await createKey(store, init);
   try {

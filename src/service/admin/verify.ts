@@ -12,11 +12,8 @@ import { datasetDir, testDatasetDir } from "./datasets.ts";
 export interface Findings {
   readonly ledger: readonly string[] | null;
   readonly dataset: readonly string[] | null;
-  /** What the ledger has no more as the backup has it; null where none was named. */
   readonly against: readonly string[] | null;
-  /** What could not be seen from here. */
   readonly notes: readonly string[];
-  /** The end of the ledger's chain. */
   readonly head: string | null;
 }
 
@@ -28,7 +25,6 @@ export const breachesOf = ({ against, dataset, ledger }: Findings): readonly str
 
 export interface VerifyOptions {
   readonly dir: string;
-  /** Where the accounts are, where not in the folder. */
   readonly store: string | undefined;
   readonly backup: string | undefined;
   readonly now: () => number;
@@ -51,7 +47,6 @@ export async function verifyFolder({ backup, dir, now, store }: VerifyOptions): 
   return { ledger: breaches, dataset, against, notes, head };
 }
 
-/** The dataset, and that of test keys where one is there; of a backup also the files that it lists. */
 async function verifyDataset(dir: string): Promise<readonly string[] | null> {
   const [dataset = null, test] = await Promise.all([datasetDir(dir), testDatasetDir(dir)].map(verifyVersions));
   const others = [...(test ?? []), ...(await checkBackup(dir))];
@@ -79,7 +74,6 @@ async function verifyVersions(folder: string): Promise<readonly string[] | null>
 interface AgainstOptions {
   readonly dir: string;
   readonly store?: string;
-  /** A folder of `service backup`, a file of accounts, or `postgres://` of a restored dump. */
   readonly backup: string;
   readonly now: () => number;
 }

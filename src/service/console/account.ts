@@ -183,7 +183,6 @@ async function makeKey(call: ConsoleCall) {
   return administered(createKey(parts.store, { ...init, ...bounds }, { by: byOf(visitor) }));
 }
 
-/** What bounds a key: expiry, cap and scopes, each as the page sends it; null takes a bound away. */
 function boundsOf(body: ConsoleCall["body"], now: number) {
   const { expires_at: expires, max_credits: cap, scopes } = body;
   return {

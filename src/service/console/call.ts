@@ -29,11 +29,9 @@ export interface ConsoleParts {
   readonly turns: Turns;
   readonly facetTimeouts: Pick<ServerTimeouts, "facet" | "work">;
   readonly maxDepth: number | undefined;
-  /** `https://service.example` as browsers reach it. */
   readonly origin: string;
 }
 
-/** One call of the page, after all checks of who sent it. */
 export interface ConsoleCall {
   readonly visitor: Visitor;
   readonly body: Readonly<Record<string, unknown>>;
@@ -44,14 +42,12 @@ export interface ConsoleCall {
 
 export interface ConsoleEndpoint {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Below `/console/api`. */
   readonly path: string;
   readonly roles: readonly ConsoleRole[];
   readonly run: (call: ConsoleCall) => Promise<unknown>;
 }
 
 export const EVERYBODY: readonly ConsoleRole[] = ["operator", "owner", "viewer", "key"];
-/** Who is of the account, and not a key alone. */
 export const MEMBERS: readonly ConsoleRole[] = ["operator", "owner", "viewer"];
 export const BUYERS: readonly ConsoleRole[] = ["operator", "owner", "key"];
 export const OWNERS: readonly ConsoleRole[] = ["operator", "owner"];
@@ -59,7 +55,6 @@ export const OPERATORS: readonly ConsoleRole[] = ["operator"];
 
 export const bad = (message: string): ConsoleRefusal => new ConsoleRefusal(422, "invalid", message);
 
-/** The mode of a call: what the page asks for, else that of the key that signed in. */
 export function modeOf({ body, query, visitor }: Pick<ConsoleCall, "body" | "query" | "visitor">): KeyMode {
   return chosen(body.mode ?? query.get("mode") ?? visitor.key?.mode ?? "live", "mode", ["live", "test"]);
 }
@@ -115,10 +110,8 @@ export function bodyText(value: unknown, name: string, max = 200): string {
   throw bad(`${name} is a text of 1 to ${max} characters in one line`);
 }
 
-/** A ledger counts millionths in 64 bits, with room for sums. */
 export const MOST_CREDITS = 1_000_000_000_000;
 
-/** Credits as the page sends them; undefined for what is no amount, or more than a ledger holds. */
 export function creditsField(value: unknown): Credits | undefined {
   const amount = typeof value === "number" || typeof value === "string" ? parseCredits(value) : undefined;
   return amount === undefined || amount > BigInt(MOST_CREDITS) * 1_000_000n ? undefined : amount;

@@ -16,7 +16,6 @@ import { ConsoleRefusal } from "./guard.ts";
 
 /** A worker that was not heard of for so long is gone, or its service is. */
 const SILENT_MS = 15_000;
-/** How often a page is asked for before its export stops. */
 const TRIES = 10;
 const IN_FLIGHT_TRIES = 30;
 const WAIT_MS = 1_000;
@@ -25,7 +24,6 @@ const MAY_PASS = [DeadlineError, OutOfTimeError, OutcomeUnknownError, StoreUnava
 interface Turn {
   stop: boolean;
   done: Promise<void>;
-  /** Why it waits for its next page; empty: it does not. */
   waits: string;
 }
 
@@ -63,7 +61,6 @@ export class Exports {
       .finally(() => this.#working.delete(item.id));
   }
 
-  /** Ends with the page in flight, whichever process is buying it. */
   async stop({ accountId, id }: ConsoleExport): Promise<void> {
     const turn = this.#working.get(id);
     if (turn !== undefined) turn.stop = true;
@@ -207,7 +204,6 @@ function waitAfter(error: unknown, tries: number): number | undefined {
 
 const pageKey = ({ id }: ConsoleExport, page: number): string => `console-${id}-${page}`;
 
-/** Epoch milliseconds: so long the replies of its first pages can be had again. */
 export const keptUntil = ({ createdAt }: ConsoleExport): number => createdAt + IDEMPOTENCY_TTL_MS;
 
 /** The bodies of its pages from the stored replies, without the suppressed. @throws ConsoleRefusal 410: never short */

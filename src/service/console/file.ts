@@ -90,7 +90,6 @@ async function* pagesOf(parts: ConsoleParts, item: ConsoleExport): AsyncGenerato
   for await (const body of storedPages(parts, item)) yield Page.read(Buffer.from(body), "person");
 }
 
-/** As a file of the client: with the columns of its first page where no later page has more. */
 async function* rendered(
   pages: () => AsyncIterable<Page>,
   format: Ticket["format"],

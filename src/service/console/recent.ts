@@ -16,7 +16,6 @@ interface RecentRequest {
 
 const KEPT = 1_000;
 
-/** As it is known when it is answered: texts are made of it when somebody looks. */
 type Kept = Omit<RecentRequest, "at" | "credits"> & { readonly at: number; readonly credits: Credits };
 
 export class RecentRequests {

@@ -13,13 +13,11 @@ export const hashOf = (secret: string): string => createHash("sha256").update(se
 
 const macOf = (text: string, secret: string): string => createHmac("sha256", secret).update(text).digest("base64url");
 
-/** A text that says `value`, and that only who has the secret can make: quotes and tickets are kept nowhere. */
 export function sealToken(value: unknown, secret: string): string {
   const text = Buffer.from(JSON.stringify(value)).toString("base64url");
   return `${text}.${macOf(text, secret)}`;
 }
 
-/** What was sealed with the same secret; undefined for everything else. */
 export function unseal(sealed: unknown, secret: string): unknown {
   if (typeof sealed !== "string") return undefined;
   const [text = "", mac = "", ...rest] = sealed.split(".");
@@ -68,7 +66,6 @@ export async function makeLink(
   return token;
 }
 
-/** Sign-in and sign-out of the console (docs/console.md, Signing in). */
 export class Sessions {
   readonly #store: SessionOptions["store"];
   readonly #now: () => number;
@@ -209,7 +206,6 @@ export class Sessions {
   }
 }
 
-/** Of a session that no key made: bounded by its account alone. */
 const NOBODYS_KEY = {
   name: "console",
   prefix: "console",

@@ -54,7 +54,6 @@ export class Admission {
     if (more > 0 && call.key && call.account) call.rate = this.#limiter.weigh(call.key.id, call.account.plan, more);
   }
 
-  /** The balance for an envelope; 0 where nobody is known. */
   async remaining({ key }: Call): Promise<Credits> {
     return key === undefined ? ZERO : (await this.#store.money(key.accountId, key.mode)).balance;
   }

@@ -49,7 +49,6 @@ export class HttpApp {
   readonly lifecycle: Lifecycle;
   readonly #parts: AppParts;
   readonly #isDisturbed: boolean;
-  /** A second less than connections are kept, so that no call meets the end of its connection on the way. */
   readonly #keepAlive: string;
   readonly #withheld = new WeakSet<IncomingMessage>();
 
@@ -251,7 +250,6 @@ export class HttpApp {
     return reply;
   }
 
-  /** The balance for an error's envelope: 0 where nobody is known, or the store does not answer. */
   async #remaining(request: FastifyRequest): Promise<Credits> {
     try {
       return await this.#parts.admission.remaining(request.call);

@@ -13,9 +13,7 @@ export interface Trace {
 export class Call {
   readonly requestId: string;
   readonly startedAt: number;
-  /** The pattern of the route, not what was asked for; null where there is none. */
   readonly route: string | null;
-  /** Which of the calls, or undefined for any other path. */
   name: CallName | undefined;
   rate: RateState | undefined;
   key: StoredKey | undefined;
@@ -44,7 +42,6 @@ declare module "fastify" {
 /** The status of a call in log and metrics whose client did not wait for the answer. No client ever sees it. */
 export const CLIENT_GONE = 499;
 
-/** An answer before it is sent: `body` is the envelope. */
 export type Answer = StoredReply;
 
 /** Headers of every `/v1` answer (docs/contract.md, Limits), and what keeps answers out of caches. */

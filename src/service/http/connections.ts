@@ -19,7 +19,6 @@ export function networkOf({ remoteAddress: address = "" }: { readonly remoteAddr
 
 interface Holder {
   open: number;
-  /** Those without a request, in the order in which they became idle. */
   readonly idle: Set<Socket>;
 }
 
@@ -91,7 +90,6 @@ export class Connections {
     socket.once("close", () => holder.idle.delete(socket));
   }
 
-  /** @param held how many the address of the new one holds, with it */
   #toGiveUp(held: number): Socket | undefined {
     let most: Holder | undefined;
     for (const holder of this.#holders.values()) {

@@ -1,4 +1,3 @@
-/** The five calls of the contract and our own, as faults, logs and metrics name them. */
 const CALL_NAMES = ["account", "count", "search", "enrich", "employees", "facets"] as const;
 export type CallName = (typeof CALL_NAMES)[number];
 

@@ -5,9 +5,7 @@ import { Problem } from "../problem.ts";
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-/** Calls a minute without a valid key, of one address. */
 export const ANONYMOUS_PER_MINUTE = 600;
-/** Beyond them the oldest window is given up: some 2 MB. */
 const MAX_ANONYMOUS_ADDRESSES = 10_000;
 const VALUES_A_CALL = 100;
 /** What another process counted is believed to be of this minute where it is known to be at most this old. */
@@ -19,7 +17,6 @@ export interface RateState {
   readonly window: "minute" | "day";
   readonly limit: number;
   readonly remaining: number;
-  /** When the window ends, in epoch seconds on the wall clock. */
   readonly reset: number;
   readonly retryAfter: number;
 }
@@ -35,7 +32,6 @@ interface Windows {
 
 export interface RateLimiterOptions {
   readonly now: () => number;
-  /** A clock that only runs forward, in milliseconds from any start. */
   readonly monotonic: () => number;
   readonly store: Pick<Store, "recordCalls" | "callsOfDay">;
 }
@@ -62,7 +58,6 @@ export class RateLimiter {
     await this.#learn(Math.floor(this.now() / DAY_MS), undefined);
   }
 
-  /** Counts one call of a key, or refuses it; a refused call does not consume quota. */
   take(keyId: string, plan: Rates): RateState {
     const time = this.now();
     const windows = this.#windows(keyId, time);
@@ -77,7 +72,6 @@ export class RateLimiter {
     return this.#stateOf(windows, plan, time, allowed);
   }
 
-  /** Takes more of the minute for a call that was let in, as far as there is more. */
   weigh(keyId: string, plan: Rates, more: number): RateState {
     const time = this.now();
     const windows = this.#windows(keyId, time);
@@ -97,14 +91,12 @@ export class RateLimiter {
         );
   }
 
-  /** Counts one call without a valid key, of an address or a site. */
   takeAnonymous(network: string): RateState {
     const time = this.now();
     const minute = Math.floor(time / MINUTE_MS);
     let window = this.#anonymous.get(network);
     if (window === undefined || window.minute < minute) {
       window = { minute, count: 0 };
-      // The map's order is that of the windows' beginnings.
       this.#anonymous.delete(network);
       const [oldest] = this.#anonymous.keys();
       if (oldest !== undefined && this.#anonymous.size >= MAX_ANONYMOUS_ADDRESSES) this.#anonymous.delete(oldest);
@@ -147,7 +139,6 @@ export class RateLimiter {
     await this.#learn(day, taken.get(day));
   }
 
-  /** @param written what this process itself added since it last looked */
   async #learn(day: number, written: ReadonlyMap<string, number> | undefined): Promise<void> {
     for (const { keyId, count } of await this.#options.store.callsOfDay(dayText(day))) {
       const time = this.now();

@@ -17,7 +17,6 @@ export interface ServiceOptions {
   /** The dataset of live keys. It and the store stay the caller's: closing the service does not close them. */
   readonly engine: Engine;
   readonly store: Store;
-  /** The small dataset of test keys. Without it they see the live one. */
   readonly testEngine?: () => Promise<Engine>;
   readonly leftOut?: PeopleFolders;
   readonly host?: string;
@@ -39,7 +38,6 @@ export interface ServiceOptions {
   readonly latencyMs?: number;
   readonly timeouts?: Partial<ServerTimeouts>;
   readonly turns?: Partial<TurnBounds>;
-  /** Open connections at most; for one more the longest idle one is closed. Default 4,096. */
   readonly maxConnections?: number;
   readonly observe?: (answer: ObservedAnswer) => void;
 }
@@ -48,7 +46,6 @@ export interface ServiceOptions {
 export interface TlsFiles {
   readonly cert: string;
   readonly key: string;
-  /** Told of renewed files that cannot be used: the old ones are served on. */
   readonly failed?: (error: Error) => void;
 }
 

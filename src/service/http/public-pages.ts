@@ -23,9 +23,7 @@ const SECURITY = {
   "x-frame-options": "DENY",
 } as const;
 const JSON_TYPE = "application/json; charset=utf-8";
-/** How long accounts and dataset may take to answer before the service calls itself unwell. */
 const HEALTH_MS = 2_000;
-/** So long it is believed to be well: whoever asks without end does not write as often. */
 const WELL_MS = 1_000;
 const METHODS = "GET, HEAD, OPTIONS";
 

@@ -53,7 +53,6 @@ function sendEncoded(
   }
   // Fastify would end it after any refused body. Not touched otherwise: Node says `close` to who asked for it.
   else if (reply.hasHeader("connection") && !asksToClose(request)) reply.removeHeader("connection");
-  // Without its body Fastify cannot tell how long it is.
   if (request.method === "HEAD") reply.header("content-length", String(Buffer.byteLength(body)));
   lifecycle.observe?.(request, answer, { ...standard, ...answer.headers, ...headers });
   call.isAnswered = true;

@@ -33,7 +33,6 @@ export interface RunningService {
   readonly url: string;
   readonly port: number;
   readonly metricsUrl: string | undefined;
-  /** Where browsers find the console; undefined where it is left out, or was not built. */
   readonly consoleUrl: string | undefined;
   readonly inject: FastifyInstance["inject"];
   flush(): Promise<void>;
@@ -64,20 +63,11 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const hasConsole = options.console !== undefined && (await isConsoleBuilt());
   const recent = hasConsole ? new RecentRequests(clocks.now) : undefined;
   const app = new HttpApp({
-    fastify,
-    admission,
-    limiter,
-    turns,
-    connections,
+    ...{ fastify, admission, limiter, turns, connections, timeouts, sleep, tls, recent, ...watchers },
     faults: new FaultPlan(options.faults ?? [], options.random ?? Math.random),
     latencyMs: options.latencyMs ?? 0,
-    timeouts,
     monotonic: clocks.monotonic,
-    sleep,
-    ...watchers,
     cors: new Cors(options.corsOrigins ?? []),
-    tls,
-    recent,
     observe: options.observe,
   });
   const { engine, maxDepth } = options;

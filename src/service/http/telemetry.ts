@@ -9,18 +9,13 @@ import { CLIENT_GONE, type Trace } from "./call.ts";
 
 export interface ServiceLog {
   request(request: FastifyRequest, status: number, ms: number): void;
-  /** A fault of the service. Only the error's name, message and stack are written. */
   fault(requestId: string, error: unknown): void;
   event(message: string, fields?: Readonly<Record<string, string | number>>): void;
 }
 
 export const SILENT: ServiceLog = { request: () => undefined, fault: () => undefined, event: () => undefined };
 
-/**
- * Structured logs (one JSON object a line). What is logged is an allow-list: method, route, status, milliseconds, ids,
- * key id, credits. Never a key, a URL with its query, a filter value or a record.
- * @throws MissingPackageError where pino is not installed
- */
+/** What is logged is an allow-list: never a key, a URL with its query, a filter value or a record. */
 export async function openLog(out: { write(text: string): unknown }): Promise<ServiceLog> {
   const { pino } = await needed("pino", import("pino"));
   const logger = pino(
@@ -73,15 +68,9 @@ const PACKAGES = ["api@1", "core@2", "resources@2", "sdk-trace-base@2", "sdk-met
   .map((name) => `@opentelemetry/${name}`)
   .join(" ");
 
-/** What a service that ends gives its collector, in milliseconds. */
 const LAST_MS = 2_000;
 
-/**
- * Traces and metrics over OTLP, set by OpenTelemetry's own variables (docs/service.md).
- * What is sent is the allow-list of the log:
- * never a key, a filter value or a record. A collector that cannot be reached holds no call up.
- * @throws MissingPackageError where the packages are not installed
- */
+/** Over OTLP, set by OpenTelemetry's own variables. What is sent is the allow-list of the log; it holds no call up. */
 export async function openTelemetry(env: NodeJS.ProcessEnv): Promise<Telemetry> {
   const [api, core, resources, traces, metrics, traceOut, metricOut] = await needed(PACKAGES, load());
   const resource = resources
@@ -133,7 +122,6 @@ const steps =
     try {
       return await work();
     } catch (error) {
-      // Its name alone: a message may repeat what was asked for.
       span.setStatus({ code: failed }).setAttribute("error.type", error instanceof Error ? error.name : "unknown");
       throw error;
     } finally {
@@ -191,11 +179,7 @@ export interface Metrics {
   close(): Promise<void>;
 }
 
-/**
- * Prometheus metrics on a port of their own: by call and status alone. Where it listens on
- * loopback, a Host of another name is refused: a page in a browser can make its own name point here.
- * @throws MissingPackageError where prom-client is not installed
- */
+/** On loopback a Host of another name is refused: a page in a browser can make its own name point here. */
 export async function openMetrics(host: string, port: number): Promise<Metrics> {
   const { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } = await needed(
     "prom-client",

@@ -13,7 +13,6 @@ export interface TlsPair {
   readonly minVersion: "TLSv1.2";
 }
 
-/** A certificate or key that cannot be served, before anything listens. */
 class TlsError extends Error {
   override readonly name = "TlsError";
 }
@@ -54,11 +53,7 @@ function parsed<Value>(what: string, parse: () => Value): Value {
   }
 }
 
-/**
- * Serves renewed files from the next connection on. Files that do not fit change nothing and
- * are looked at again when they change again.
- * @returns ends it
- */
+/** Serves renewed files from the next connection on; those that do not fit change nothing. @returns ends it */
 export function followTls(server: NodeServer, files: TlsFiles, now: () => number, log: ServiceLog): () => void {
   const renew = (): void => {
     readTls(files, now()).then(

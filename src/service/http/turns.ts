@@ -36,7 +36,6 @@ export function turnBoundsOf(said: {
 
 /** After a large body the event loop is the others' for twice as long as it took, but no longer than this. */
 const MOST_REST_MS = 20;
-/** Somebody else is there who took a turn within this time. */
 const COMPANY_MS = 1_000;
 
 interface Lane {

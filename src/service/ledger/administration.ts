@@ -119,11 +119,9 @@ interface Office {
   readonly now: () => number;
   readonly actor: string;
   readonly balance: (accountId: string, mode: KeyMode) => Promise<Balance>;
-  /** Called where what is remembered of keys and accounts may be old. */
   readonly forget: () => void;
 }
 
-/** What operators do and look up. */
 export function administration(database: LedgerDatabase, { actor, balance, forget, now }: Office): Administration {
   const { rowLock } = database;
   const acts = <Value>(act: Act | undefined, steps: (acting: Acting) => Steps<Value>): Promise<Value> => {

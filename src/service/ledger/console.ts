@@ -184,7 +184,6 @@ function* endSession(id: string, actor: string, at: number): Steps<boolean> {
   return true;
 }
 
-/** @returns 0 where an earlier try, whose commit got no answer, has made it */
 function* insertSession(session: ConsoleSession): Steps<number> {
   const { accountId, createdAt, expiresAt, hash, id, keyHash, proofHash, role, seenAt } = session;
   return yield* change(

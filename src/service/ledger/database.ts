@@ -74,12 +74,10 @@ export async function runStatement<Value>(
 /** A *durable* change is synced before it is acknowledged; a *volatile* one survives no power failure. */
 export type Durability = "durable" | "volatile";
 
-/** Statements on one state of a ledger. */
 export type AskBackup = (statement: PreparedStatement) => StatementResult | Promise<StatementResult>;
 
 export interface VerifiedFile {
   readonly breaches: readonly string[];
-  /** What cannot be seen from the file alone. */
   readonly notes: readonly string[];
   readonly head: string | null;
 }

@@ -27,7 +27,6 @@ export class HoldResolvedError extends Error {
   }
 }
 
-/** A fault of the caller, refused without a change. */
 export class OverchargeError extends Error {
   override readonly name = "OverchargeError";
 
@@ -78,7 +77,6 @@ class MissingPackageError extends Error {
   }
 }
 
-/** What an optional package exports. @throws MissingPackageError where it is not installed */
 export const needed = <Package>(name: string, loading: Promise<Package>): Promise<Package> =>
   loading.catch((error: unknown) => {
     throw new MissingPackageError(name, error);

@@ -4,7 +4,6 @@ import { type HoldState, LedgerInvariantError } from "./errors.ts";
 import type { Instances } from "./instances.ts";
 import type { EntryKind, HoldRequest, HoldSettlement, KeyBudget, KeyMode, StoredReply } from "./ledger.ts";
 
-/** Whose money: live and test credits of an account never meet. */
 export interface Place {
   readonly accountId: string;
   readonly mode: KeyMode;
@@ -35,7 +34,6 @@ export interface Adjust {
   readonly kind: "adjust";
   readonly entry: "grant" | "correction";
   readonly place: Place;
-  /** Names this change and no other, so that a repeated one is recognised. */
   readonly operation: string;
   readonly amount: Credits;
   readonly note: string;
@@ -61,7 +59,6 @@ export interface Principal {
 }
 
 export interface KeyFacts extends Principal {
-  /** Names the budget that it shares. */
   readonly origin: string;
 }
 
@@ -69,7 +66,6 @@ export interface Capped extends KeyBudget {
   readonly origin: string;
 }
 
-/** An adjustment or refund that is entered already. */
 export interface MoneyOperation {
   readonly kind: EntryKind;
   readonly amount: Credits;
@@ -91,7 +87,6 @@ export interface ReplyRecord {
   readonly holdId: string;
   readonly createdAt: number;
   readonly ownerAlive: boolean;
-  /** Of the key that asked for it. */
   readonly origin: string;
   readonly charged: Credits;
   readonly reply: StoredReply | undefined;
@@ -124,7 +119,6 @@ export interface Entry extends Place {
   readonly kind: EntryKind;
   readonly amount: Credits;
   readonly balanceAfter: Credits;
-  /** The key of a charge; else who administers. */
   readonly actor: string;
   readonly holdId: string | null;
   readonly refundOf: string | null;
@@ -132,7 +126,6 @@ export interface Entry extends Place {
   readonly note: string;
   readonly price: Credits | null;
   readonly sold: number | null;
-  /** Of charges and refunds: what the usage is counted by. */
   readonly used: { readonly keyId: string; readonly call: string } | null;
 }
 
@@ -140,7 +133,6 @@ export interface Writes {
   readonly holds: readonly { readonly id: string; readonly request: HoldRequest }[];
   readonly resolved: readonly { readonly id: string; readonly state: HoldState; readonly posted: Credits | null }[];
   readonly entries: readonly Entry[];
-  /** Holds whose idempotency record goes. Done before `records` are added. */
   readonly forgotten: readonly string[];
   readonly records: readonly { readonly id: string; readonly request: HoldRequest }[];
   readonly replies: readonly { readonly holdId: string; readonly reply: StoredReply }[];

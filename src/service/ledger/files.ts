@@ -92,7 +92,6 @@ export interface BrokenPages {
   readonly seal: string | undefined;
 }
 
-/** What is not as it was sealed; undefined where there is no seal. */
 export function brokenPages(path: string): BrokenPages | undefined {
   let text: string;
   try {
@@ -123,7 +122,6 @@ export function lostLedger(path: string): string | undefined {
 
 const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino;
 
-/** Which files an open ledger is in, whatever their paths name by now: the ledger, its log and the log's index. */
 export class LedgerFiles {
   readonly path: string;
   readonly #opened: ReadonlyMap<string, number>;

@@ -4,7 +4,6 @@ export interface Remembered<Value> {
   drop(): void;
 }
 
-/** Remembers nothing: every question goes to the database. */
 export const FORGETFUL: Remembered<never> = { get: (_key, load) => load(), drop: () => undefined };
 
 interface FreshOptions {
@@ -64,7 +63,6 @@ const isWithin = (age: number, limit: number): boolean => age >= 0 && age < limi
 
 interface Kept<Value> {
   readonly reading: Promise<Value>;
-  /** What it brought; undefined while it is under way. */
   value: Value | undefined;
 }
 
@@ -78,7 +76,6 @@ export class VersionCache<Value> implements Remembered<Value> {
   readonly #entries = new Map<string, Kept<Value>>();
   #of = Number.NaN;
 
-  /** @param generation another number after every commit that a read could see */
   constructor(generation: () => number | Promise<number>, size: number) {
     this.#generation = generation;
     this.#size = size;

@@ -6,7 +6,6 @@ import { change, type Row, type Steps, statementRows } from "./database.ts";
 
 export interface InstanceIdentity {
   readonly pid: number;
-  /** In the system's own unit; empty where it does not tell. */
   readonly started: string;
   /** Machine id, host, boot and process-number space: only where all are the same does `pid` mean anything. */
   readonly machine: string;
@@ -80,7 +79,6 @@ const FORGET_MS = 3_600_000;
 /** Which processes hold money. One is made known before its first hold: who only reads or grants leaves no trace. */
 export class Instances {
   readonly id = randomBytes(8).toString("hex");
-  /** What {@link isAlive} reads of a hold `h` and the instance `i` that owns it. */
   readonly columns: string;
   readonly #self = thisInstance();
   readonly #clock: string;

@@ -9,7 +9,6 @@ export const KEY_COLUMNS = `SELECT k.id, k.name, k.mode, k.prefix, k.hash, k.acc
 
 const SPENT = `(SELECT COALESCE(SUM(u.charged - u.refunded), 0) FROM usage u WHERE u.key_id = k.id)`;
 
-/** What only lists show: last use, budget, and what the key itself was charged. */
 export const KEY_DETAILS = KEY_COLUMNS.replace(
   "a.name AS account_name",
   `a.name AS account_name, l.used_at AS last_used_at, g.cap, g.spent AS budget_spent, g.held AS budget_held, CAST(${SPENT} AS bigint) AS spent`,

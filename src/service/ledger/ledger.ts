@@ -4,14 +4,12 @@ import type { ConsoleStore, KeyMode, PeopleStore, StoredReply } from "./records.
 
 export { IDEMPOTENCY_TTL_MS, type KeyMode, type StoredReply } from "./records.ts";
 
-/** A plan: what its keys may call how often, and what a call costs. */
 export interface AccountPlan {
   readonly name: string;
   readonly perMinute: number;
   readonly perDay: number;
   /** Counts of fewer people than that are small: a key gets so many a day and no more. Null: they are not bounded. */
   readonly smallCounts: number | null;
-  /** Credits per profile or match. */
   readonly costs: Readonly<Record<CostedCall, Credits>>;
 }
 
@@ -19,7 +17,6 @@ export type PlanChanges = Partial<Omit<AccountPlan, "costs">> & { readonly costs
 
 const ONE_CREDIT = credits(1_000_000n);
 
-/** The plan of an account that was given no other. */
 export const STANDARD_PLAN: AccountPlan = {
   name: "standard",
   perMinute: 600,
@@ -85,7 +82,6 @@ export interface NewKey
   readonly rotatedFrom?: string;
 }
 
-/** What is left out stays; null takes a bound away. */
 export interface KeyChanges {
   readonly name?: string;
   readonly expiresAt?: number | null;
@@ -138,12 +134,10 @@ export interface LedgerEntry {
   readonly accountId: string;
   readonly mode: KeyMode;
   readonly kind: EntryKind;
-  /** Negative where the balance went down. */
   readonly amount: Credits;
   readonly balanceAfter: Credits;
   readonly at: number;
   readonly actor: string | null;
-  /** What was charged or refunded: the call and the key. Null for the other kinds. */
   readonly call: string | null;
   readonly keyId: string | null;
   readonly requestId: string | null;
@@ -180,13 +174,11 @@ export interface UsageQuery {
   readonly until?: string;
 }
 
-/** Paid calls. What is not grouped by is null. */
 export interface UsageRow {
   readonly day: string | null;
   readonly keyId: string | null;
   readonly call: string | null;
   readonly calls: number;
-  /** Null where some were charged without saying how many. */
   readonly rows: number | null;
   readonly charged: Credits;
   readonly refunded: Credits;
@@ -197,7 +189,6 @@ export interface AuditRow {
   readonly id: bigint;
   readonly at: number;
   readonly actor: string;
-  /** `accounts.create`, `keys.revoke`, `credits.add` ... */
   readonly action: string;
   readonly accountId: string | null;
   readonly target: string;
@@ -319,11 +310,8 @@ export interface LedgerOptions {
   readonly now: () => number;
   /** Milliseconds that never go back (I12); without it `now` is believed as it is. */
   readonly monotonic?: () => number;
-  /** Who administers through this store: `service`. */
   readonly actor?: string;
-  /** The most changes in one transaction: 64. */
   readonly groupSize?: number;
-  /** How often it says that it lives and tidies up: 10,000 ms. */
   readonly heartbeatMs?: number;
   /** Whether a ledger is made where there is none: true. Without it that is a NoLedgerError. */
   readonly create?: boolean;

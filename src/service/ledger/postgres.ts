@@ -173,7 +173,6 @@ class PostgresLedger implements LedgerDatabase {
     return this.#session.snapshot(read);
   }
 
-  /** PostgreSQL's own vacuum does it. */
   async tidy(): Promise<void> {}
 
   /** Its own log keeps copies until it reuses the files: docs/personal-data.md says so. */

@@ -89,14 +89,11 @@ export interface ConsoleStore {
   advanceExport(item: ConsoleExport): Promise<boolean>;
   /** Tells whoever is buying it, in any process, to end with the page in flight. */
   stopExport(accountId: string, id: string): Promise<boolean>;
-  /** The stored reply of a paid call of the last 24 hours. Never buys. */
   storedReply(accountId: string, mode: KeyMode, call: CostedCall, key: string): Promise<StoredReply | undefined>;
   segments(accountId: string): Promise<readonly SavedSegment[]>;
   putSegment(accountId: string, segment: SavedSegment): Promise<void>;
   removeSegment(accountId: string, name: string): Promise<boolean>;
-  /** Notes where browsers find a console of this ledger. */
   served(origin: string): Promise<void>;
-  /** Where the last one was started; undefined where none ever was. */
   lastServed(): Promise<string | undefined>;
 }
 
@@ -110,7 +107,6 @@ export interface KeptReply {
   readonly reply: StoredReply;
 }
 
-/** What the console keeps filters for: they may name somebody. */
 export interface KeptFilters {
   readonly kind: "export" | "segment";
   readonly accountId: string;

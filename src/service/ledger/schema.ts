@@ -32,7 +32,6 @@ const POSTGRES: Dialect = {
   rows: "",
 };
 
-/** Ledgers of other versions are refused. */
 export const SCHEMA_VERSION = 5;
 
 /** Amounts are millionths. Constraints and triggers repeat what the code does, so that its mistakes stop here. */

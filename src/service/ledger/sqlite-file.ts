@@ -23,7 +23,6 @@ export async function verifySqliteFile(path: string): Promise<VerifiedFile> {
   return logged ? { ...verified, notes: [] } : verified;
 }
 
-/** One state of a file's ledger. As {@link verifySqliteFile} it writes nothing. */
 export async function readSqliteFile<Value>(path: string, read: (ask: AskBackup) => Promise<Value>): Promise<Value> {
   const { value } = await lookAt(path, (place) =>
     withReader(place, async (database, { execute }) => {

@@ -20,7 +20,6 @@ import { writeGroup } from "./writes.ts";
 export interface SqliteStoreOptions extends LedgerOptions {
   /** The ledger's file; made with mode 0600 where it is missing. Its folder must exist. */
   readonly path: string;
-  /** The longest that a charge waits for others to share its sync: 2 ms. */
   readonly groupWaitMs?: number;
   /** Default `FULL`. `NORMAL` loses acknowledged charges on a power failure; only the control experiments use it. */
   readonly synchronous?: "FULL" | "NORMAL";
@@ -96,10 +95,8 @@ function reading<Value>(read: () => Value): Value {
 const VACUUM_PAGES = 4_000;
 /** Of all ledgers that this process has open: what one of them commits is new to the others at once. */
 let commits = 0;
-/** Connections that must not be closed. */
 const abandoned: DatabaseSyncInstance[] = [];
 
-/** One open ledger file: its statements, prepared once by their text, and one writer. */
 class SqliteLedger implements LedgerDatabase {
   readonly instances = new Instances("NULL");
   readonly makeHoldId = undefined;
@@ -204,7 +201,6 @@ class SqliteLedger implements LedgerDatabase {
     try {
       this.#database.exec(`PRAGMA incremental_vacuum(${VACUUM_PAGES}); PRAGMA wal_checkpoint(TRUNCATE)`);
     } catch (error) {
-      // Another process is at work: next time.
       if (resultCode(error) !== SQLITE_BUSY) throw translateError(error);
     }
   }

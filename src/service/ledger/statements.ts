@@ -60,7 +60,6 @@ export class Statements {
   }
 }
 
-/** The number of a hold; null where the text is none, which no hold has. */
 function rowId(value: unknown): bigint | null {
   return typeof value === "string" && /^\d{1,18}$/.test(value) ? BigInt(value) : null;
 }

@@ -40,9 +40,7 @@ const REMEMBERED = 10_000;
 interface LedgerStoreOptions {
   readonly now: () => number;
   readonly heartbeatMs: number | undefined;
-  /** Who administers where an act does not say: `service`. */
   readonly actor: string | undefined;
-  /** How long keys and plans are believed without asking again; undefined: they are always asked for. */
   readonly freshMs?: number;
 }
 

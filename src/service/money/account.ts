@@ -19,7 +19,6 @@ interface Lasting {
   readonly after: string;
 }
 
-/** The page as it was told last, and what of it may be another by now. */
 interface Told {
   readonly lasting: Lasting;
   readonly money: Balance;

@@ -23,7 +23,6 @@ import type { SuppressedPeople } from "../people/suppressed.ts";
 import { ended, invalid, OutcomeUnknownError, Problem, suspended, VanishedError, within } from "../problem.ts";
 
 export interface ChargedReply {
-  /** Rows really returned: what is charged. */
   readonly rows: number;
   /** The envelope's `result` as JSON text in UTF-8, in pieces. */
   readonly result: readonly Buffer[];
@@ -33,25 +32,21 @@ export interface ChargedReply {
 export interface Purchase {
   readonly call: {
     readonly requestId: string;
-    /** What this very call was charged, for logs and metrics. */
     charged: Credits;
     readonly trace?: { step<Result>(name: string, work: () => Promise<Result>): Promise<Result> } | undefined;
   };
   readonly key: Spender;
   readonly account: Account;
   readonly costed: CostedCall;
-  /** Rows asked for: the hold is for all of them. */
   readonly rows: number;
   readonly idempotency: HoldRequest["idempotency"];
   /** Who has to be left out of a stored reply by now. */
   readonly suppressed: SuppressedPeople;
   /** Runs only once the credits are held. A Problem that it throws is the answer, free of charge. */
   readonly work: () => Promise<ChargedReply>;
-  /** Whether there is nobody left to answer: then nothing is charged. */
   readonly vanished: () => boolean;
 }
 
-/** The answer, and what was charged for it: now, or when it was answered first. */
 export interface Sale {
   readonly answer: StoredReply;
   readonly charge: Credits;

@@ -14,7 +14,6 @@ interface ApiKey {
   readonly key: string;
   readonly mode: KeyMode;
   readonly hash: string;
-  /** What may be shown afterwards: `hc_live_Ab3d…9xYz`. */
   readonly prefix: string;
 }
 
@@ -70,7 +69,6 @@ export function parseApiKey(text: string): Pick<ApiKey, "mode" | "hash"> | undef
 
 export const hashApiKey = (key: string): string => digest("sha256", key, "hex");
 
-/** Whether two hashes are the same, in a time that does not tell where they differ. */
 export function sameHash(a: string, b: string): boolean {
   const left = Buffer.from(a, "utf8");
   const right = Buffer.from(b, "utf8");

@@ -13,31 +13,25 @@ import type { KeptFilters } from "../ledger/records.ts";
 
 type BuildSetup = Parameters<typeof rebuildDataset>[0];
 
-/** A data folder that somebody is looked for in. */
 export interface KeptPeople {
   readonly dir: string;
   readonly folders: PeopleFolders;
-  /** Undefined where the folder has no accounts yet. */
   readonly store: Store | undefined;
-  /** Where the dataset is in ClickHouse. */
   readonly servers: ServedPeople | undefined;
   hides(name: SuppressedName): Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** What a data folder has of a person. */
 export interface InFolder {
   readonly person: PersonMatcher;
   readonly records: number;
   readonly test: number;
   readonly replies: number;
-  /** Exports of the console with pages among the replies. */
   readonly exports: number;
   readonly filters: readonly KeptFilters[];
   readonly anything: boolean;
 }
 
-/** @throws NoLedgerError never: a folder without accounts is one */
 export async function openKept(
   dir: string,
   place: { readonly now: () => number; readonly actor: string; readonly store?: string },
@@ -80,7 +74,7 @@ const identityOf = ({ address, id }: Named): Identity => ({
   address: address === undefined ? undefined : (canonicalAddress(address) ?? address),
 });
 
-/** Learns every name of the person from the dataset and the replies, and counts what there is. @throws CliError exit 2 where a word names several */
+/** Learns every name of the person, and counts what there is. @throws CliError exit 2 where a word names several */
 export async function findInFolder(word: string, kept: KeptPeople, setup: BuildSetup): Promise<InFolder> {
   const [{ currentPeople }, { peopleIn }] = await Promise.all([
     import("../../dataset/build/rebuild.ts"),
@@ -139,23 +133,16 @@ export async function findInFolder(word: string, kept: KeptPeople, setup: BuildS
 const namedBy = async (person: PersonMatcher, { store }: KeptPeople): Promise<readonly KeptFilters[]> =>
   ((await store?.people.filters()) ?? []).filter(({ filters }) => person.isNamedIn(filters));
 
-/** How long a running service is waited for that still reads the version before. */
 const PATIENCE_MS = 60_000;
 
-/** What deleting needs of whoever asks for it. */
 export interface Eraser {
   readonly setup: BuildSetup;
   readonly actor: string;
-  /** Puts the person onto the list of the folder. */
   suppress(names: readonly SuppressedName[]): Promise<unknown>;
-  /** Told after each step. */
   step?(what: string): void;
 }
 
-/**
- * Deletes it all. First the person goes onto the list, so that no answer has the person from there on; last the dataset, which knows every
- * name. Killed anywhere, the same again does the rest.
- */
+/** Deletes it all: first the list, so that no answer has the person; last the dataset, which knows every name. */
 export async function purge(
   { exports, person, records, replies }: InFolder,
   kept: KeptPeople,
@@ -191,7 +178,6 @@ export async function purge(
   return { inUse, files: await strangers(person, kept) };
 }
 
-/** @returns how many filters of the console went */
 async function purgeLedger(person: PersonMatcher, kept: KeptPeople): Promise<number> {
   const { store } = kept;
   if (store === undefined) return 0;

@@ -56,7 +56,6 @@ export class SuppressedPeople {
   #stamp = UNREAD;
   #read: Promise<Suppression> = Promise.resolve(NOBODY_SUPPRESSED);
 
-  /** @param folder of the list (`dataset/suppression`); undefined: nobody is suppressed */
   constructor(folder: string | undefined) {
     this.#folder = folder;
   }
@@ -76,7 +75,6 @@ export class SuppressedPeople {
     return this.#read;
   }
 
-  /** A reply that was stored before, as it may be given now. */
   async shown(reply: StoredReply): Promise<StoredReply> {
     const list = await this.list();
     return list.isEmpty ? reply : leaveOutSuppressed(reply, (who) => list.hides(who));

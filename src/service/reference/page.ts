@@ -127,7 +127,6 @@ function bodyTable(document: OpenApiDocument, operation: Operation): Html | unde
 
 const shellQuote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** A call as curl makes it, with the operation's own first example. */
 function curl({ method, path, operation }: Call): string {
   const lines = ['-H "Authorization: Bearer $HEADCOUNT_API_KEY"'];
   const query = path.endsWith("/enrich") || path.endsWith("/employees") ? `domain=${COMPANY.domain[0]}` : "";
@@ -243,7 +242,6 @@ ${Object.entries(components.schemas).map(([name, schema]) => schemaSection(name,
   return page.markup;
 }
 
-/** The readable reference and the files that it needs: no script, nothing from another host. */
 export function referencePage(): readonly ReferenceFile[] {
   return [
     { path: "/docs", contentType: "text/html; charset=utf-8", body: pageHtml(openApiDocument()) },

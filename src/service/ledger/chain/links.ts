@@ -36,7 +36,6 @@ export const RESOLVED_COLUMNS = columnsOf("state posted resolved_at reply");
 export const ENTRY_COLUMNS = columnsOf(
   "account_id mode kind amount balance_after hold_id refund_of operation note day created_at actor price sold",
 );
-/** What {@link entryLink} is over, by `id`. */
 export const ENTRY_ROWS = `SELECT e.id, ${ENTRY_COLUMNS.map((column) => `e.${column}`).join(", ")}, e.chain, h.digest AS hold_digest, h.reply
   FROM entries e LEFT JOIN holds h ON h.id = e.hold_id`;
 export const AUDIT_COLUMNS = columnsOf("at actor action account_id target detail states");
@@ -87,7 +86,6 @@ export interface Acted {
   readonly action: string;
   readonly accountId: string | null;
   readonly target: string;
-  /** JSON values; never a secret or a record. */
   readonly detail: Readonly<Record<string, unknown>>;
   /** What the act has changed, by now written: `[kind, id]` of {@link THINGS}. */
   readonly changed?: readonly (readonly [kind: ThingKind, id: string])[];
@@ -135,7 +133,6 @@ export function* audit(acted: Acted, at: number): Steps<void> {
 
 const REFERENCE = "reference";
 
-/** The name of an operation that its asker named, within account and mode. */
 export const operationNamed = (accountId: string, mode: string, reference: string): string =>
   `${REFERENCE} ${mode} ${accountId} ${reference}`;
 
