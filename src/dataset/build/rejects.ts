@@ -6,14 +6,7 @@ import { finished } from "node:stream/promises";
 import { newDraftName } from "../layout.ts";
 import { InputError } from "../text/input-file.ts";
 
-const REASONS = {
-  broken_line: "the line cannot be read: not JSON, wrong number of columns, open quote or not UTF-8",
-  not_text: "a text field holds an object, an array or a boolean",
-  no_identity: "nothing that identifies it: no id, address or name",
-  too_long: "a value is longer than 100,000 characters",
-  duplicate_id: "an earlier row has the same id",
-} as const;
-export type Reason = keyof typeof REASONS;
+export type Reason = "broken_line" | "not_text" | "no_identity" | "too_long" | "duplicate_id";
 
 export const MOST_EXAMPLES = 5;
 
@@ -28,16 +21,11 @@ export interface RejectPlace {
   readonly detail: string;
 }
 
-interface Reject extends RejectPlace {
-  readonly row: unknown;
-}
-
 /** Written in the dataset folder, where a crash leaves it to the next build, and moved to its place whole. */
 export class RejectFile {
   readonly #path: string;
   readonly #draft: string;
   #stream: ReturnType<typeof createWriteStream> | undefined;
-
   readonly #overwrite: boolean;
 
   private constructor(path: string, datasetDir: string, overwrite: boolean) {
@@ -59,7 +47,7 @@ export class RejectFile {
     return new RejectFile(path, datasetDir, overwrite);
   }
 
-  async write(reject: Reject): Promise<void> {
+  async write(reject: RejectPlace & { readonly row: unknown }): Promise<void> {
     this.#stream ??= createWriteStream(this.#draft, { mode: 0o600, flush: true });
     const stream = this.#stream;
     if (stream.errored) throw stream.errored;

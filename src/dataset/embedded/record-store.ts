@@ -20,6 +20,7 @@ const KEPT_BYTES = 4 * 2 ** 20;
 
 interface LeadingBlock {
   readonly number: number;
+  /** Undefined where the index is empty. */
   readonly block: Buffer | undefined;
 }
 
@@ -106,16 +107,12 @@ export class RecordStore {
   }
 
   async company(lookup: CompanyLookup): Promise<StoredCompany | undefined> {
-    if (lookup.by !== "company_network_url") return this.#company(`company_${lookup.by}`, lookup.value);
+    if (lookup.by !== "company_network_url") return this.#companyAt(`company_${lookup.by}`, { values: [lookup.value] });
     const slug = slugOf(lookup.value);
     if (slug === lookup.value) return this.#companyAt("company_address", addressKeys([{ slug, address: undefined }]));
     const whole = await this.#companyAt("company_address", addressKeys([{ slug, address: lookup.value }]));
     // A company of which only the slug is known may be this one.
-    return whole ?? this.#company("company_address", `${slug}/`);
-  }
-
-  #company(index: KeyIndex, value: string): Promise<StoredCompany | undefined> {
-    return this.#companyAt(index, { values: [value] });
+    return whole ?? this.#companyAt("company_address", { values: [`${slug}/`] });
   }
 
   /** The first of them in the order of ids. */

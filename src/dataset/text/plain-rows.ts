@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { open } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { CELL, type CsvScanner, LONGEST } from "./csv-scanner.ts";
 
 // What DuckDB reads without guessing: a row a line, cells apart by U+0001, no quotes, U+0002 escapes.
@@ -11,16 +11,8 @@ const SHOWN = 2_000;
 
 export class PlainRows {
   #out = Buffer.allocUnsafe(4 << 20);
-  #at = 0;
-  #escaped = false;
-
-  get bytes(): number {
-    return this.#at;
-  }
-
-  get hasEscapes(): boolean {
-    return this.#escaped;
-  }
+  bytes = 0;
+  hasEscapes = false;
 
   /** A row of the record that the scanner is at: the cells at these places. */
   addRecord(scanner: CsvScanner, places: readonly number[], isValid: boolean): void {
@@ -28,32 +20,32 @@ export class PlainRows {
     const problem = scanner.problem ?? (isValid || isUtf8(data.subarray(start, end)) ? undefined : "not UTF-8");
     this.#begin(scanner.line, problem, data.subarray(start, end));
     for (const place of places) {
-      this.#out[this.#at++] = SEPARATOR;
+      this.#out[this.bytes++] = SEPARATOR;
       if (problem === undefined) {
         this.#copy(data, scanner.starts[place] ?? 0, scanner.ends[place] ?? 0, scanner.forms[place] === CELL.doubled);
       }
     }
-    this.#out[this.#at++] = 0x0a;
+    this.#out[this.bytes++] = 0x0a;
   }
 
   addLine(line: number, text: Buffer, problem: string | undefined): void {
     this.#begin(line, problem, text);
-    this.#out[this.#at++] = SEPARATOR;
+    this.#out[this.bytes++] = SEPARATOR;
     if (problem === undefined) this.#copy(text, 0, text.length, false);
-    this.#out[this.#at++] = 0x0a;
+    this.#out[this.bytes++] = 0x0a;
   }
 
   #begin(line: number, problem: string | undefined, text: Buffer): void {
-    const most = this.#at + 2 * Math.min(text.length, LONGEST) + 16_384;
+    const most = this.bytes + 2 * Math.min(text.length, LONGEST) + 16_384;
     if (most > this.#out.length) {
       const grown = Buffer.allocUnsafe(2 * most);
-      this.#out.copy(grown, 0, 0, this.#at);
+      this.#out.copy(grown, 0, 0, this.bytes);
       this.#out = grown;
     }
-    this.#at += this.#out.write(String(line), this.#at, "latin1");
-    this.#out[this.#at++] = SEPARATOR;
-    if (problem !== undefined) this.#at += this.#out.write(problem, this.#at);
-    this.#out[this.#at++] = SEPARATOR;
+    this.bytes += this.#out.write(String(line), this.bytes, "latin1");
+    this.#out[this.bytes++] = SEPARATOR;
+    if (problem !== undefined) this.bytes += this.#out.write(problem, this.bytes);
+    this.#out[this.bytes++] = SEPARATOR;
     if (problem === undefined) return;
     const shown = Buffer.from(text.toString("utf8", 0, SHOWN).toWellFormed());
     this.#copy(shown, 0, shown.length, false);
@@ -61,7 +53,7 @@ export class PlainRows {
 
   #copy(data: Buffer, start: number, end: number, doubled: boolean): void {
     const out = this.#out;
-    let at = this.#at;
+    let at = this.bytes;
     for (let index = start; index < end; index++) {
       const byte = data[index] ?? 0;
       if (byte > 13 || !(byte in LETTERS)) {
@@ -70,21 +62,16 @@ export class PlainRows {
       } else {
         out[at++] = ESCAPE;
         out[at++] = LETTERS[byte] ?? 0;
-        this.#escaped = true;
+        this.hasEscapes = true;
       }
     }
-    this.#at = at;
+    this.bytes = at;
   }
 
   /** Writes what is collected to a file that is not there yet, and begins anew. */
   async flush(path: string): Promise<void> {
-    const file = await open(path, "wx", 0o600);
-    try {
-      await file.writeFile(this.#out.subarray(0, this.#at));
-    } finally {
-      await file.close();
-    }
-    this.#at = 0;
-    this.#escaped = false;
+    await writeFile(path, this.#out.subarray(0, this.bytes), { flag: "wx", mode: 0o600 });
+    this.bytes = 0;
+    this.hasEscapes = false;
   }
 }

@@ -45,21 +45,15 @@ function ndjsonHeader(file: InputFile, look: TextLook): string[] {
   const columns = new Map<string, number>();
   const lines = look.pieces.flatMap((piece) => piece.toString().split("\n"));
   for (const line of lines) {
-    const value = parsed(line);
-    if (typeof value !== "object" || value === null || Array.isArray(value)) continue;
-    for (const [place, key] of Object.keys(value).entries()) {
+    for (const [place, key] of Object.keys(objectIn(line) ?? {}).entries()) {
       columns.set(key, Math.min(place, columns.get(key) ?? place));
     }
   }
   if (columns.size > 0) {
     return [...columns].sort(([a, x], [b, y]) => x - y || (a < b ? -1 : 1)).map(([name]) => name);
   }
-  if (
-    lines
-      .find((line) => line.trim() !== "")
-      ?.trimStart()
-      .startsWith("[")
-  ) {
+  const first = lines.find((line) => line.trim() !== "")?.trimStart();
+  if (first?.startsWith("[")) {
     throw new InputError(
       `${file.name} is one JSON array; one object a line is needed`,
       `jq -c '.[]' ${file.name} > ${file.name.replace(/\.json(\.gz|\.zst)?$/, "")}.ndjson`,
@@ -68,9 +62,11 @@ function ndjsonHeader(file: InputFile, look: TextLook): string[] {
   throw new InputError(`${file.name} has no JSON object in its first lines`);
 }
 
-function parsed(line: string): unknown {
+function objectIn(line: string): Readonly<Record<string, unknown>> | undefined {
   try {
-    return JSON.parse(line);
+    const value: unknown = JSON.parse(line);
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject ? (value as Record<string, unknown>) : undefined;
   } catch {
     return undefined;
   }
@@ -78,26 +74,24 @@ function parsed(line: string): unknown {
 
 export function firstRows({ look, dialect, header }: TextFile, most: number): unknown[][] {
   const head = look.pieces[0] ?? Buffer.alloc(0);
-  if (dialect) return recordsAfterHeader(head, dialect, most);
-  const values = head.toString().split("\n", HEADER_LINES).map(parsed);
-  const objects = values.filter((value) => typeof value === "object" && value !== null && !Array.isArray(value));
-  return objects.slice(0, most).map((object) => header.map((key) => (object as Record<string, unknown>)[key] ?? null));
+  if (dialect) return csvRecords(afterLines(head, dialect.skippedLines), dialect.delimiter, most + 1).slice(1);
+  const objects = head
+    .toString()
+    .split("\n", HEADER_LINES)
+    .map(objectIn)
+    .filter((object) => object !== undefined);
+  return objects.slice(0, most).map((object) => header.map((key) => object[key] ?? null));
 }
-
-const recordsAfterHeader = (head: Buffer, dialect: CsvDialect, most: number): string[][] =>
-  csvRecords(afterLines(head, dialect.skippedLines), dialect.delimiter, most + 1).slice(1);
-
-export type TakePart = (rows: PlainRows) => Promise<void>;
 
 /** `places` are the columns of CSV that are wanted. @returns in how many lines a lone surrogate became U+FFFD */
 export async function readTextRows(
   text: TextFile,
   places: readonly number[],
   options: ReadingOptions,
-  take: TakePart,
+  take: (rows: PlainRows) => Promise<void>,
 ): Promise<number> {
   const rows = new PlainRows();
-  const reader = text.dialect ? new CsvReader(text.dialect, places, rows) : new LineReader(rows);
+  const reader = text.dialect ? csvReader(text.dialect, places, rows) : new LineReader(rows);
   for await (const { bytes, last } of inChunks(utf8Of(text.file, text.look.encoding, options))) {
     options.signal?.throwIfAborted();
     reader.push(bytes, last);
@@ -121,48 +115,32 @@ async function* inChunks(source: AsyncIterable<Buffer>): AsyncGenerator<{ bytes:
   yield { bytes: Buffer.concat(parts), last: true };
 }
 
-class CsvReader {
-  readonly repaired = 0;
-  readonly #scanner: CsvScanner;
-  readonly #places: readonly number[];
-  readonly #rows: PlainRows;
-  #skip: number;
+function csvReader({ delimiter, header, skippedLines }: CsvDialect, places: readonly number[], rows: PlainRows) {
+  const scanner = new CsvScanner(delimiter, header.length, skippedLines + 1);
+  let skip = skippedLines;
   /** Files that were put together have it more than once. */
-  #header: Buffer | undefined;
-  #judged: Buffer | undefined;
-  #isValid = false;
-
-  constructor({ delimiter, header, skippedLines }: CsvDialect, places: readonly number[], rows: PlainRows) {
-    this.#scanner = new CsvScanner(delimiter, header.length, skippedLines + 1);
-    this.#places = places;
-    this.#rows = rows;
-    this.#skip = skippedLines;
-  }
-
-  push(bytes: Buffer, last: boolean): void {
-    const body = this.#skip > 0 ? afterLines(bytes, this.#skip) : bytes;
-    this.#skip = 0;
-    this.#scanner.push(body, last, () => {
-      const { data, start, end } = this.#scanner;
-      const record = data.subarray(start, end);
-      if (this.#header === undefined) this.#header = Buffer.from(record);
-      else {
-        if (withoutByteOrderMark(record).equals(this.#header)) this.#scanner.problem ??= "the header again";
-        this.#rows.addRecord(this.#scanner, this.#places, this.#isUtf8());
-      }
+  let first: Buffer | undefined;
+  let judged: Buffer | undefined;
+  let isValid = false;
+  const take = (): boolean => {
+    const { data, start, end } = scanner;
+    const record = data.subarray(start, end);
+    if (first === undefined) {
+      first = Buffer.from(record);
       return true;
-    });
-  }
-
-  /** Whether all of what the scanner has is UTF-8: then records need not be looked at one by one. */
-  #isUtf8(): boolean {
-    const { data } = this.#scanner;
-    if (this.#judged !== data) {
-      this.#judged = data;
-      this.#isValid = isUtf8(data.subarray(0, data.lastIndexOf(0x0a) + 1 || data.length));
     }
-    return this.#isValid;
-  }
+    if (withoutByteOrderMark(record).equals(first)) scanner.problem ??= "the header again";
+    // Where all of what the scanner has is UTF-8 records need not be looked at one by one.
+    if (judged !== data) isValid = isUtf8(data.subarray(0, data.lastIndexOf(0x0a) + 1 || data.length));
+    judged = data;
+    rows.addRecord(scanner, places, isValid);
+    return true;
+  };
+  const push = (bytes: Buffer, last: boolean): void => {
+    scanner.push(skip > 0 ? afterLines(bytes, skip) : bytes, last, take);
+    skip = 0;
+  };
+  return { push, repaired: 0 };
 }
 
 class LineReader {
