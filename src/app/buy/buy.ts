@@ -3,9 +3,8 @@ import { isNarrowed } from "../../engine/purchase/owned.ts";
 import type { Quote } from "../../engine/purchase/quote.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
 import { creditsText } from "../../shared/contract/money.ts";
-import { usageError } from "../../shared/errors.ts";
+import { CliError, usageError } from "../../shared/errors.ts";
 import { mapError } from "../failures.ts";
-import { explained, tellWhy } from "./explain.ts";
 import { type Events, nowhere, type Order, optionsOf, type World } from "./order.ts";
 import { buyExport, type Finished, type Priced, quoteExport, resumeExport } from "./purchase.ts";
 import { withListedValues } from "./spread.ts";
@@ -19,7 +18,7 @@ export interface Quotation extends Priced {
   readonly madeAt: number;
 }
 
-/** Younger than this a quotation is bought without counting again: the account alone tells whether price and dataset are still the same. */
+/** Younger than this a quotation is bought without counting again: the account tells price and dataset. */
 const YOUNG_MS = 60_000;
 
 /** Prices an order by free calls alone. @throws CliError */
@@ -111,4 +110,33 @@ async function purchase<T>(
 async function refuse({ credits }: Quote): Promise<void> {
   const message = `this costs ${creditsText(credits)}, and nobody agreed to it; nothing was spent`;
   throw usageError(message, undefined, "consent_needed");
+}
+
+/** Why nobody matches, and which values match nobody. @param matches of the whole @throws CliError exit 5 (`strict`) */
+async function tellWhy(
+  { target, strict = false }: Order,
+  matches: number | null | undefined,
+  { seller, interrupted }: World,
+  { hint }: Events,
+): Promise<void> {
+  if (target.kind !== "search" || (hint === undefined && !strict)) return;
+  const { tellHints } = await import("../count/hints.ts");
+  const { filters, union = [filters] } = target;
+  const count = (matches === 0 && union.length > 1 ? undefined : matches) ?? undefined;
+  const segments = union.map((each) => ({ filters: each, count }));
+  await tellHints(segments, { strict, session: seller, say: hint }, interrupted);
+}
+
+/** A failure with what helps: why nobody matches where an empty file was refused, a company whose name is near. */
+async function explained(thrown: unknown, order: Order, world: World, events: Events): Promise<unknown> {
+  const error = mapError(thrown, world.seller.site);
+  if (!(error instanceof CliError)) return error;
+  if (error.code === "too_few_rows") await tellWhy(order, undefined, world, events);
+  const { target } = order;
+  const [company] = error.code === "not_found" && target.kind !== "search" ? target.companies : [];
+  if (company === undefined) return error;
+  const { nearCompany } = await import("../count/hints.ts");
+  const near = await nearCompany(company, world.seller, world.interrupted);
+  const spelling = company.by === "name" ? "a name has to be the service's own; a domain or slug is surer" : error.hint;
+  return error.with({ hint: near ?? spelling });
 }

@@ -4,7 +4,7 @@ import { echo, isObject } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { inputName } from "../../shared/input.ts";
 
-/** Columns that hold what a company is looked up by, best first; in any case, with spaces or hyphens for the underscores. */
+/** Columns that a company is looked up by, best first; in any case, with spaces or hyphens for underscores. */
 const COLUMNS = [
   "company_network_url",
   "company_linkedin_url",
@@ -146,7 +146,7 @@ interface CsvRow {
   readonly cells: readonly string[];
 }
 
-/** The rows of a list: comma, semicolon or tab, whichever the first line has or names. Rows without any text are left out. */
+/** The rows of a list: comma, semicolon or tab, as the first line has or names. Rows without text are left out. */
 export async function parseCsv(list: string): Promise<CsvRow[]> {
   const { parse } = await import("csv-parse/sync");
   // Excel's word for the separator; the line stays one, so that the others keep their numbers.

@@ -11,7 +11,7 @@ import type { Context } from "../../shared/context.ts";
 import type { Bounds } from "../own/ownership.ts";
 import type { Session } from "../session.ts";
 
-/** What is bought, how it is delivered and what bounds it: whatever is not named is as {@link DEFAULTS} says, or unbounded. */
+/** What is bought, how it is delivered, what bounds it: what is not named is as {@link DEFAULTS} says. */
 export interface Order extends Partial<Omit<ExportOptions, "agreed">> {
   readonly target: Target;
   /** What rows go to where `output` names no file: nowhere by default, they are in the run. */

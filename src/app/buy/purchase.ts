@@ -39,7 +39,7 @@ export async function quoteExport(target: Target, given: ExportOptions, deps: Ex
   return { quote, account: inquiry.account, offer, continues: open };
 }
 
-/** Buys an export, or continues what the same command left unfinished (docs/runs.md). What was paid is kept by then. @throws CliError */
+/** Buys an export, or continues what the same command left unfinished. What was paid is kept. @throws CliError */
 export async function buyExport(target: Target, given: ExportOptions, deps: ExportDeps): Promise<Finished> {
   const options = await placed(given);
   return await withRunLock(options, isNarrowed(target), deps, async () => {
@@ -54,14 +54,14 @@ export async function buyExport(target: Target, given: ExportOptions, deps: Expo
   });
 }
 
-/** Goes on with a run, and closes it whatever happens. @param isNamed whether the run itself was asked for, not what it buys */
+/** Goes on with a run, and closes it whatever happens. @param isNamed whether the run itself was asked for */
 export const continueRun = async (run: Run, trade: Trade, isNamed: boolean): Promise<Finished> =>
   fulfil(run, ...(await agreeToRest(run, trade, isNamed)));
 
 /** What `headcount resume` may say anew: the rest is the run's own. */
 export type ResumeOptions = Omit<ExportOptions, "output" | "format" | "fresh" | "onNewDataset" | "receipt">;
 
-/** `headcount resume`: output, format and fields are the run's own. @throws CliError exit 5 where service or dataset are not */
+/** Output, format and fields are the run's own. @throws CliError exit 5 where service or dataset are not */
 export async function resumeExport(id: string, given: ResumeOptions, deps: ExportDeps): Promise<Finished> {
   const store = new RunStore(deps.stateDir, deps.disk);
   const plan = await store.readPlan(id);

@@ -18,7 +18,7 @@ import type { ParsedPurchase, PurchaseOutcome } from "./purchase.ts";
 import { quoteEntries, wordingOf } from "./quote-card.ts";
 import { printSummary } from "./summary.ts";
 
-/** Quote, consent, progress, rows and summary: the ritual of every command that spends. @throws CliError; what was paid is kept */
+/** Quote, consent, progress, rows and summary, for every command that spends. @throws CliError */
 export async function buy(purchase: ParsedPurchase, context: Context): Promise<PurchaseOutcome> {
   const { flags, run, show } = purchase;
   const printer = new Printer(context, flags);

@@ -7,7 +7,7 @@ import type { ExportFlags } from "../arguments/export-options.ts";
 import type { buy } from "./buy.ts";
 import type { ParsedPurchase } from "./purchase.ts";
 
-/** Parses a command and buys what it says; with --log or --notify how it went is told, also where the parsing failed. */
+/** Parses a command and buys what it says; --log and --notify tell how it went, also where parsing failed. */
 export async function buyParsed(
   command: RunCommand,
   flags: ExportFlags,

@@ -4,7 +4,7 @@ import type { RecordKind } from "../../shared/rows/values.ts";
 import { type GuardFlags, readGuard, type readView, type ViewFlags } from "../arguments/export-options.ts";
 import type { Printer } from "../terminal/printer.ts";
 
-/** How rows that are owned already are written, as the options of a command line say it. @throws CliError exit 2 for a field that no row has */
+/** How owned rows are written, by the options of a command line. @throws CliError exit 2 for a field that no row has */
 export async function writingOf(
   pages: Pages,
   kind: RecordKind,

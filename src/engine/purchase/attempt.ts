@@ -36,7 +36,7 @@ export interface AttemptParts {
   readonly settlement: Settlement;
 }
 
-/** One paid call to its end: waits for its turn, tries again where that is safe, and deals with what the service says to it. */
+/** One paid call to its end: waits its turn, tries again where that is safe, and deals with refusals. */
 export class Attempts {
   readonly #options: AttemptOptions;
   readonly #flight: Flight;
@@ -65,7 +65,7 @@ export class Attempts {
     return this.#lowering > 0;
   }
 
-  /** One unit, with its attempts, to its end: settled, given back, or left pending with the failure that stops the run. */
+  /** One unit to its end: settled, given back, or left pending with the failure that stops the run. */
   async ask(flown: Flown): Promise<void> {
     const { source } = this.#options;
     const { target, offset, perPage, cursor, key } = flown.unit.intent;
@@ -89,7 +89,7 @@ export class Attempts {
     }
   }
 
-  /** Waits where another attempt may help. @returns whether to try again; false: the unit is over. @throws the error otherwise */
+  /** Waits where another attempt may help. @returns whether to; false: the unit is over. @throws the error otherwise */
   async #mayTryAgain(flown: Flown, error: unknown, attempts: CallAttempts): Promise<boolean> {
     const lost = asLost(error);
     if (lost?.sent === true) this.#flight.markSent(flown);
@@ -252,7 +252,7 @@ export class Attempts {
     this.#options.onNotice?.(`refused (402): ${error.detail[0] ?? "no reason"}; going on with smaller pages`);
   }
 
-  /** A call that may have been charged is asked for again where the cap has room for another charge. @returns whether it is */
+  /** Whether a call that may have been charged is asked again: the cap needs room for another charge. */
   async #settleDoubt(flown: Flown, why: string): Promise<boolean> {
     await this.#look(flown, why);
     const room = this.#budget.room();

@@ -15,7 +15,7 @@ import { takeOver } from "./take-over.ts";
 /** What is bought, where that is more than the target says. */
 type Division = Pick<Plan, "matches" | "counts" | "parts" | "overlap" | "unreached" | "draw">;
 
-/** Divides what was agreed to, and makes the run that is to buy it. @returns the run, and the quote that its parts make */
+/** Divides what was agreed to, and makes the run that is to buy it. @returns with the quote that its parts make */
 export async function begin(survey: Survey, inquiry: Inquiry): Promise<{ run: Run; quote: Quote }> {
   const { quote, offer, sample, owned } = survey;
   const { target, options, deps, store } = inquiry;

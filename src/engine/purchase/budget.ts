@@ -34,7 +34,7 @@ export interface Charge {
   readonly most: Credits;
 }
 
-/** A balance that shows what is gone beyond the charges told, and the most of it that answers may have cost that told less. */
+/** What is gone beyond the charges told, and the most of it that answers may have cost that told less. */
 export interface Fall {
   readonly gone: Credits;
   readonly most: Credits;
@@ -139,7 +139,7 @@ export class Budget {
     this.#keeping = credits(this.#keeping - used);
   }
 
-  /** What answers that say that they were free, or cheaper than their rows, may have cost: no balance has shown it yet. */
+  /** What answers that claim to be free or cheap may have cost: no balance has shown it yet. */
   get unproven(): Credits {
     return this.#unproven;
   }
@@ -171,7 +171,7 @@ export class Budget {
     return fall;
   }
 
-  /** What a call cost by the balance that came with its reply; undefined where that cannot be known. Before {@link charge}. */
+  /** What a call cost by the balance of its reply; undefined where nobody can know. Before {@link charge}. */
   measured(told: Credits | undefined, alone: boolean): Credits | undefined {
     if (!alone || told === undefined || this.#balance === undefined) return undefined;
     return credits(this.#balance - told);
@@ -220,7 +220,7 @@ function bookedSince({ units, nextN }: RunState): Credits[] {
   return since;
 }
 
-/** Where the balance would do, it is something else, such as the cap of the key: then the service's own words say it. */
+/** Where the balance would do, it is something else, such as the cap of the key: the service's words say it. */
 const soldOut = (balance: Credits | undefined, price: Credits, cause: ServiceError | undefined): string => {
   const [detail] = cause?.detail ?? [];
   if (detail !== undefined && balance !== undefined && balance >= price) return `not enough credits (402): ${detail}`;

@@ -151,7 +151,7 @@ export class Buyer {
     this.#options.onProgress?.({ rows, settled, uncertain, wait });
   }
 
-  /** With several pages in flight only the account tells what answers cost that say they were free, and what others spent meanwhile. */
+  /** With several pages in flight only the account tells what "free" answers cost, and what others spent. */
   async #lookAtBalance(): Promise<void> {
     const { balance } = await this.#options.client.account(this.#flight.halt);
     const fall = this.#budget.look(balance);
@@ -176,7 +176,7 @@ export class Buyer {
     }
   }
 
-  /** Writes intents ahead: one until the first reply was looked at, then one for each page in flight. @returns why no more */
+  /** Writes intents ahead: one until the first reply, then one for each page in flight. @returns why no more */
   async #prepare(): Promise<"enough" | Exclude<Next, Ask>> {
     const { concurrency, enough } = this.#options;
     while (this.#ready.length < (this.#settlement.hasLooked ? concurrency : 1)) {

@@ -13,7 +13,7 @@ const MAX_COUNTS = 5_000;
 
 type Divided = Pick<Plan, "parts" | "counts" | "unreached" | "overlap">;
 
-/** What a run is to ask for one after the other: the parts of several segments, of one that is larger than the service gives, companies. */
+/** What a run asks for one after the other: parts of segments, or companies. */
 export async function divisionOf(
   target: Target,
   { matches, counts, parts, overlap }: Offer,
@@ -41,7 +41,7 @@ export async function divisionOf(
   return counts === undefined ? {} : { counts };
 }
 
-/** The parts of a segment that is larger than what the service gives of one, as a plan has them. @throws as {@link dividedParts} */
+/** The parts of a segment beyond the service's depth, as a plan has them. @throws as {@link dividedParts} */
 async function divided(segment: Filters, total: number, wall: number, deps: Asking): Promise<Divided> {
   const { parts, unreached } = await dividedParts(segment, total, wall, deps);
   return {
@@ -52,7 +52,7 @@ async function divided(segment: Filters, total: number, wall: number, deps: Aski
 }
 
 /**
- * The parts of a segment that is larger than what the service gives of one, found by free counts (docs/runs.md, "Large segments").
+ * The parts of a segment beyond the service's depth, found by free counts (docs/runs.md, "Large segments").
  * Nothing is bought.
  * @param wanted as {@link divide} takes it
  * @throws CliError exit 2 where it takes too many counts, exit 8 where the counts do not add up

@@ -164,7 +164,7 @@ export const fileExists = (path: string): CliError =>
     "file_exists",
   );
 
-/** What ended a run before its end, with where things are and how to go on. @param error as the command line reports it */
+/** What ended a run early, with where things are and how to go on. @param error as the command line reports it */
 export function ending(error: unknown, run: Run, interrupted: boolean): unknown {
   const { rows, session, settled, uncertain } = run.state;
   const pending = pendingUnits(run.state).length;

@@ -19,11 +19,11 @@ export const NOBODY_CAME =
 const mayCountFromZero = ({ plan }: Pick<Run, "plan">): boolean =>
   plan.target.kind === "employees" && plan.paging === "page" && plan.first_page !== 0;
 
-/** Nothing came that a count could be asked by, and asking for page 0 might be charged: whether that is all, nobody knows. */
+/** Nothing came that a count could be asked by, and asking for page 0 might be charged. */
 export const cameNobody = (run: Pick<Run, "plan" | "state">, untold: readonly number[]): boolean =>
   untold.length > 0 && run.state.rows === 0 && mayCountFromZero(run);
 
-/** Whether so many rows are what a service leaves out that counts pages from 0 where 1 was taken for the first. @param unit the first that was settled */
+/** Whether so many rows are a page 0 that was never asked for. @param unit the first that was settled */
 export const isFirstPage = (unit: Unit | undefined, rows: number): boolean =>
   rows > 0 && (rows === unit?.intent.perPage || rows === unit?.settled?.rows);
 

@@ -1,7 +1,7 @@
 import { type Credits, credits, minCredits, ZERO } from "../../shared/contract/money.ts";
 import { byPosition, creditsOf, type Unit } from "../runs/journal.ts";
 
-/** `ready`: its intent is written; `flying`: asked for; `keeping`: its reply is being written; `doubt`: it may be charged. */
+/** `ready`: intent written; `flying`: asked for; `keeping`: reply being written; `doubt`: it may be charged. */
 export type Phase = "ready" | "flying" | "keeping" | "doubt";
 
 export interface Flown {
@@ -16,12 +16,12 @@ export interface Flown {
 
 const isAsked = ({ phase }: Flown): boolean => phase === "flying" || phase === "doubt";
 
-/** The units in flight with their holds, those of an earlier session that wait for their turn, and the stop of it all. */
+/** The units in flight with their holds, those that wait from an earlier session, and the stop of it all. */
 export class Flight {
   readonly #units = new Map<number, { -readonly [Key in keyof Flown]: Flown[Key] }>();
   /** Units of an earlier session whose reply is not known; they go first, under their own keys. */
   #pending: Unit[] = [];
-  /** Units whose reply was lost and that the cap leaves no room to ask for once more: a higher one does, under their own keys. */
+  /** Units whose reply was lost and that need a higher cap to be asked again, under their own keys. */
   readonly #shelved: Unit[] = [];
   readonly #halt = new AbortController();
   #failure: unknown;
@@ -61,7 +61,7 @@ export class Flight {
     return this.#changes;
   }
 
-  /** Resolves with the next change. @param since at once where there was one after that: else it would be waited for in vain */
+  /** Resolves with the next change. @param since at once where there was one after that */
   change(since = this.#changes): Promise<void> {
     if (since !== this.#changes) return Promise.resolve();
     return new Promise((resolve) => {
@@ -114,7 +114,7 @@ export class Flight {
     return credits(sum);
   }
 
-  /** Whether a unit in doubt must wait before it looks at the balance: until nothing else moves it, the lowest number first. */
+  /** Whether a unit in doubt must wait until nothing else moves the balance, the lowest number first. */
   mustWait({ unit }: Flown): boolean {
     if (this.count("flying", "keeping") > 0) return true;
     for (const other of this.#units.values()) {

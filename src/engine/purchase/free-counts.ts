@@ -187,7 +187,7 @@ const endOfDay = ({ limit, remaining, resetAt }: RateLimit): CliError =>
 
 const ABOUT_LISTS = /at most|maximum|max\b|exceed|too (many|long|large|big)|less than|no more than|up to|fewer/i;
 
-/** How many values a service takes of one key, by the words with which it refused more. @returns undefined where it refused something else */
+/** How many values a service takes of one key, by its refusal; undefined where it refused something else. */
 function longestList(error: unknown, length: number): number | undefined {
   if (!(error instanceof ServiceError) || ![400, 413, 414, 422].includes(error.status) || length < 2) return undefined;
   const text = error.detail.join(" ");

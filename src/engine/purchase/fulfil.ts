@@ -105,7 +105,7 @@ async function buyPages(
   const { seller, now, sleep, random, interrupted, onProgress, onNotice } = deps;
   const { target, dataset_version: datasetVersion } = run.plan;
   const priceKnown = isPriceKnown(target, account) || run.state.rows > run.state.owned;
-  // A person may work for two companies, and a list may name one twice: what matters is who comes twice of the same one.
+  // A person may work for two companies: what matters is who comes twice of the same one.
   let within = new Distinct(kindOf(run), 1_000);
   let company = 0;
   let doubled = 0;
@@ -123,7 +123,7 @@ async function buyPages(
     maxRows: priceKnown ? quote.rows : quote.rowsUncapped,
     perPage: run.plan.draw === undefined ? perPageOf(options, account, deps) : PER_PAGE_MAX,
     concurrency: options.concurrency,
-    // A gateway that leaves out the headers it does not know leaves out the keys as well, whatever the account behind it promises.
+    // A gateway that drops headers it does not know drops the keys, too, whatever the account promises.
     honoursKeys: (account.idempotencyMs ?? 0) > KEY_LIFE_MS && datasetVersion !== null,
     balance: account.balance,
     since: account.meta.at,

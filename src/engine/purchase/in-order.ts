@@ -68,7 +68,7 @@ export class ReorderBuffer {
         await this.#flight.change();
         continue;
       }
-      // A page left out for good (a cap, a wall) does not hold up the ones behind it; after a failure they stay in the run.
+      // A page left out for good (a cap, a wall) holds up none behind it; after a failure they stay in the run.
       if (this.#waiting.length === 0 || (this.#first() === undefined && this.#flight.stopped)) return;
       if (!(await this.#commitFirst())) return;
     }

@@ -24,7 +24,7 @@ interface Checked {
 
 export type SearchTarget = Target & { readonly kind: "search" };
 
-/** What a search is to buy: one segment where the several can be said as one, else their union without those of `except`. */
+/** What a search buys: one segment where the several can be one, else their union without those of `except`. */
 export function searchTarget(segments: readonly Checked[], except: readonly Checked[]): SearchTarget {
   const spelled = spelling([...segments, ...except].map(({ filters }) => filters));
   const [union, without] = [segments, except].map((each) =>

@@ -27,7 +27,7 @@ export async function lockOutput(output: string, wait: boolean, deps: ExportDeps
   return acquireLock(join(folder, `${name}.lock`), lockOptions(output, wait, deps));
 }
 
-/** Only one command looks for the new people of a service at a time: two would find the same ones, and both would buy them. */
+/** Two commands that look for a service's new people would find the same ones, and both would buy them. */
 export const lockNewPeople = (wait: boolean, deps: ExportDeps): Promise<Lock> =>
   lockOutput(`the new people of ${deps.seller.serviceId}`, wait, deps);
 

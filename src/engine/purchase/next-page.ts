@@ -33,7 +33,7 @@ export interface Ask {
   readonly cursor?: string;
 }
 
-/** `wait` for what is in flight; `end`; `broke`: no balance; `indivisible`: less is left than the smallest page there is. */
+/** `wait` for what is in flight; `end`; `broke`: no balance; `indivisible`: less is left than the smallest page. */
 export type Next = Ask | "wait" | "end" | "broke" | "indivisible";
 
 /** What to ask for next: the first rows that are open, as many in one page as service, limits and balance allow. */
@@ -92,7 +92,7 @@ function sizeOf(
   const known = [...accepted].filter(fits).sort((a, b) => a - b);
   const smaller = known.findLast((size) => size <= allowed);
   if (smaller !== undefined) return smaller;
-  // A page that is larger than what is left of the target costs no more than that; but nothing is staked on it beyond a cap.
+  // A page larger than what is left of the target costs no more than that; nothing is staked on it beyond a cap.
   if (left > allowed) return undefined;
   const larger = known.find((size) => size > allowed && size <= whole);
   if (larger !== undefined) return larger;

@@ -47,7 +47,7 @@ export interface ExportOptions extends Guard, Form {
 export interface ExportDeps extends World {
   readonly stdout: Writable;
   readonly table?: (() => Promise<DrawTable>) | undefined;
-  /** Shows the quote and gets consent, or throws (exit 2, exit 10). Not called where nothing more than agreed before is spent. */
+  /** Shows the quote and gets consent, or throws (exit 2, exit 10). Not called where no more than agreed is spent. */
   readonly consent: (quote: Quote, resuming: boolean) => Promise<void>;
   /** What is owned of the segment; undefined where nobody asks. */
   readonly ownership?: OpenOwnership | undefined;

@@ -31,7 +31,7 @@ export interface NewParts extends Pick<Plan, "unreached" | "overlap"> {
 
 /** What is owned of the segment that is bought from: all that a purchase knows of it. */
 export interface Ownership {
-  /** Counts the owned people of the segment, before anything is agreed to: no part of it is looked into. @param total its count */
+  /** Counts the owned people of the segment, before anything is agreed to. @param total its count */
   look(total: number): Promise<Known | undefined>;
   /** Which rows of a page that a run bought are of people who were owned before, by their index. */
   before(run: Run, page: Page): ReadonlySet<number>;
@@ -48,7 +48,7 @@ export interface Narrowed {
   readonly new: number;
   /** Rows of people who were owned before: they shared the last parts with new ones, or moved. */
   readonly again: number;
-  /** Whether free counts said at the end that everybody of the segment is owned; null where a limit or cap left some out. */
+  /** Whether free counts said at the end that everybody is owned; null where a limit or cap left some out. */
   readonly whole: boolean | null;
   readonly shortfall: string | null;
   /** What buys new people who were told from nobody owned: commands that can be copied. */

@@ -170,7 +170,7 @@ function requestCount({ target, paging, perPage, drawn, spent }: QuoteInput, row
 const rateLimited = (requests: number, perMinute: number | undefined): number =>
   perMinute === undefined || perMinute <= 0 ? 0 : Math.floor(Math.max(0, requests - 1) / perMinute) * 60_000;
 
-/** @throws CliError exit 4 where what the cap still allows is more than a budget has left, and there is something to buy */
+/** @throws CliError exit 4 where the cap still allows more than a budget has left, with something to buy */
 export function requireBudget(
   quote: Quote,
   { maxCredits, budgetLeft }: { readonly maxCredits: Credits | undefined; readonly budgetLeft?: Credits | undefined },

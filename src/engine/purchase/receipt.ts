@@ -19,7 +19,7 @@ import type { Narrowed } from "./ownership.ts";
 import type { Quote } from "./quote.ts";
 import type { Doubled } from "./result.ts";
 
-/** What a run did, for people who must account for it: `receipt.json`, `--receipt FILE`, `--json`. Credits are numbers. */
+/** What a run did, to account for it: `receipt.json`, `--receipt FILE`, `--json`. Credits are numbers. */
 export type Receipt = Of<typeof receipt>;
 
 export interface ReceiptInput {

@@ -139,7 +139,7 @@ export async function leavesOf(
   return rows >= total || unreached.length > 0 || beyond > 0 ? [whole] : leaves;
 }
 
-/** Where hardly anybody has another name than was bought, these are bought again with the new ones: nothing else tells where they are now. */
+/** Up to this share has another name than was bought: they are bought again with the new ones. */
 const MOST_RENAMED = 0.005;
 
 /** The people whom their names place. Who has no address was found by the name. */

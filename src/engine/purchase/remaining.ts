@@ -9,7 +9,7 @@ export interface Targets {
   size(target: number): number | undefined;
   /** Rows that a target has, as the free count says; undefined where nobody counted. */
   count(target: number): number | undefined;
-  /** The size of the one page that a target is: that is asked for as it is or not at all. undefined: targets have many pages. */
+  /** The size of the one page that a target is, asked for whole or not at all. undefined: targets have many pages. */
   readonly page?: ((target: number) => number) | undefined;
   /** A target that is asked for before all others, wherever it stands in the output. */
   readonly first?: number | undefined;
@@ -40,7 +40,7 @@ interface TargetState {
   readonly told?: number;
   /** Rows of its first page where those were fewer than asked for and nothing says whether they are all. */
   readonly short?: number;
-  /** Where rows were told of behind an empty page, and how far rows came: the next empty page behind both is the end. */
+  /** Where rows were told of behind an empty page, and how far rows came: an empty page behind both is the end. */
   readonly gap?: number;
   readonly reached?: number;
   /** Its last page was whole, and nothing leads on or says that it was the last. */
@@ -145,7 +145,7 @@ export class Remaining {
     return offset >= this.#stateOf(target).end;
   }
 
-  /** What a settled page teaches. A short page is the last one only where that is said (docs/runs.md, "What counts as complete"). */
+  /** What a settled page teaches. A short page is the last only where that is said (docs/runs.md). */
   learn(position: Position, { rows, total, next, miss }: Taught): void {
     const { target, offset, perPage } = position;
     const end = offset + rows;
@@ -241,7 +241,7 @@ export class Remaining {
     });
   }
 
-  /** An empty page before rows that were told of may be a fault of its own. Two with nothing behind them are the end. */
+  /** An empty page before rows that were told of may be a fault. Two with nothing behind them are the end. */
   #isGap(target: number, offset: number): boolean {
     const { gap, reached = 0 } = this.#stateOf(target);
     if (gap !== undefined && gap >= reached) return false;

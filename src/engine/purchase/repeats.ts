@@ -11,7 +11,7 @@ export class Repeats {
   readonly #first = new Map<number, Set<string>>();
   readonly #pages = new Map<number, Set<string>>();
 
-  /** @param segmentOf where every target is one page: of which segment. A row may then come twice, where the service has it twice. */
+  /** @param segmentOf where every target is one page: of which segment. A row may then come twice. */
   constructor(segmentOf?: (target: number) => number) {
     this.#segmentOf = segmentOf;
   }

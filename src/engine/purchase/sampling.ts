@@ -102,7 +102,7 @@ async function strataOf({ filters, sample }: Sampled, matches: number, deps: Exp
   return strata;
 }
 
-/** How many rows are drawn together: one, or as few as the rate limit affords. @param rows that are to be drawn in pages */
+/** How many rows are drawn together: as few as the rate limit affords. @param rows that are to be drawn in pages */
 function togetherOf({ together, rows: each }: Sampling, rows: number, terms: Terms): number {
   const { perPageMax: most, priceKnown: known, perMinute = Number.POSITIVE_INFINITY } = terms;
   if (together !== null) {
@@ -127,7 +127,7 @@ const smallerThanPage = (rows: number, size: number): CliError =>
     "no_sample",
   );
 
-/** Single rows of a segment that is larger than what the service gives of one: only parts that somebody was drawn from are found. */
+/** Single rows of a segment beyond the service's depth: only parts that somebody was drawn from are found. */
 async function drawnBehind(
   { filters, count, rows }: Stratum,
   { wall, size, random }: { readonly wall: number; readonly size: number; readonly random: Dice },

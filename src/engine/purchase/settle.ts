@@ -82,7 +82,7 @@ export class Settlement {
     this.#kind = kindOf(options.run);
   }
 
-  /** Whether the service promises to know a key for as long as it is used: one that only answered by a key may forget the next. */
+  /** Whether the service promises to know a key while it is used: one that only answered by a key may forget. */
   get honoursKeys(): boolean {
     return this.#options.honoursKeys;
   }
@@ -120,7 +120,7 @@ export class Settlement {
     const { unit } = flown;
     const { creditsUsed, creditsRemaining: remaining, datasetVersion, requestId } = reply.meta;
     const measured = this.#budget.measured(remaining, flown.alone);
-    // What a lost reply of this unit cost has left the balance; where this one cost nothing more, it is that charge told again.
+    // What a lost reply cost has left the balance; where this one cost nothing more, it is that charge again.
     const isSame = unit.uncertain > 0n && measured === 0n && creditsUsed !== undefined && creditsUsed > 0n;
     const replayed = reply.replayed || isSame;
     // A negative charge is none: it would make room in the cap for others.
@@ -213,7 +213,7 @@ export class Settlement {
     await this.bookUncertain(unit, used, `the service says that its answer ${status} was not free`);
   }
 
-  /** A fall of the balance that no charge explains: of our other runs, then of calls that may have cost so much, then of others. */
+  /** A fall of the balance that no charge explains: our other runs, then calls in doubt, then others. */
   async explain(unit: Unit, { gone, most }: Fall, why: string): Promise<void> {
     if (gone <= 0n) return;
     const { run, since } = this.#options;
@@ -304,7 +304,7 @@ export class Settlement {
   }
 }
 
-/** Rows of the segment that a page is, those that it no longer shows among them: they were paid for, and the next page begins behind them. */
+/** Rows of the segment that a page is, with those it no longer shows: the next page begins behind them. */
 const placesOf = ({ withheld = 0, rows }: Pick<SettledRecord, "rows" | "withheld">): number => rows + withheld;
 
 function read(body: Buffer, kind: RecordKind): { readonly page?: Page; readonly problem?: unknown } {

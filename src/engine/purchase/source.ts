@@ -73,7 +73,7 @@ function sampleOf(plan: Plan, client: ServiceClient, quote: Quote): Source {
     if (page === undefined) throw new RangeError(`the run has no page ${target}`);
     return page;
   };
-  // A service that does not say how deep it goes refuses, free of charge, at its deepest row: so that is asked for first.
+  // A service that does not say how deep it goes refuses, free, at its deepest row: that is asked for first.
   const begun = pages.slice(0, rowsBegun(pages, quote.rows).pages);
   const deepest = begun.reduce((most, { offset }, index) => (offset > at(most).offset ? index : most), 0);
   return {
