@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // CommonJS on purpose: Node's ES module loader alone takes longer than all of `--version`.
-const fs = require("node:fs");
+const { readFileSync } = require("node:fs");
 // Streams are opened where they are written to: each costs a part of a millisecond.
-const { argv, env, versions } = process;
+const { argv, versions } = process;
 
 const [major, minor] = versions.node.split(".").map(Number);
 const only = argv.length === 3 ? argv[2] : undefined;
@@ -16,8 +16,8 @@ if (major < 20 || (major === 20 && minor < 19)) {
 }
 
 function run() {
-  const program = `${__dirname}/../dist/program/main.cjs`;
-  keepCode(program);
+  const program = `${__dirname.slice(0, -"bin".length)}dist/program/main.cjs`;
+  require("./code.js").keepCode(program);
   require(program).run();
 }
 
@@ -30,100 +30,9 @@ function print(text) {
 function printHelp() {
   if (process.stdout.columns < 80) return false;
   try {
-    print(fs.readFileSync(`${__dirname}/../dist/program/help.txt`));
+    print(readFileSync(`${__dirname}/../dist/program/help.txt`));
     return true;
   } catch {
     return false;
-  }
-}
-
-/**
- * The program's files are compiled once for each Node and each build, and the code kept in the user's cache folder: a fifth of a whole
- * `count` (docs/performance.md). It is code that will run, so the folder has to be this user's alone. Where it cannot be read or
- * written, everything runs as without it, and nobody is told.
- */
-function keepCode(program) {
-  if (env.NODE_DISABLE_COMPILE_CACHE || typeof process.getuid !== "function") return;
-  const folder = cacheFolder(program);
-  if (folder === undefined) return;
-  const Module = require("node:module");
-  const vm = require("node:vm");
-  const compile = Module.prototype._compile;
-  const within = require("node:path").dirname(fs.realpathSync(program));
-  const fresh = new Map();
-  Module.prototype._compile = function (content, filename, ...more) {
-    // A small file is compiled sooner than its code is read.
-    if (content.length < 4096 || !filename.startsWith(within)) return compile.call(this, content, filename, ...more);
-    const stored = `${folder}/${filename.slice(within.length + 1)}`;
-    const cachedData = readOwn(stored);
-    const script = new vm.Script(Module.wrap(content), { filename, cachedData });
-    if (cachedData === undefined || script.cachedDataRejected) fresh.set(stored, script);
-    const load = (id) => this.require(id);
-    load.resolve = (id, options) => Module._resolveFilename(id, this, false, options);
-    load.main = require.main;
-    load.cache = Module._cache;
-    const { exports } = this;
-    return script.runInThisContext().call(exports, exports, load, this, filename, within);
-  };
-  // At the end, when what the command needed has been compiled.
-  process.once("exit", () => {
-    for (const [path, script] of fresh) write(path, script.createCachedData());
-  });
-}
-
-/** @returns the folder of this build under this Node, made where it is missing; undefined where it is not this user's alone */
-function cacheFolder(program) {
-  const base = env.XDG_CACHE_HOME || (env.HOME ? `${env.HOME}/.cache` : "");
-  if (!base.startsWith("/")) return undefined;
-  try {
-    // V8 compares lengths of sources, not sources: a build is known by its entry, which names all other files by their content.
-    const { mtimeMs, size, ino } = fs.statSync(program);
-    const folder = `${base}/headcount/code-${versions.node}-${process.arch}-${ino}-${size}-${Math.trunc(mtimeMs)}`;
-    const own = (path) => {
-      const { uid, mode } = fs.lstatSync(path);
-      return uid === process.getuid() && (mode & 0o170000) === 0o040000 && (mode & 0o022) === 0;
-    };
-    if (!fs.existsSync(folder)) {
-      // One by one: Node never comes back from a recursive one where the system says that a parent is not there.
-      for (const path of [base, `${base}/headcount`, folder]) if (!fs.existsSync(path)) fs.mkdirSync(path, 0o700);
-      removeOld(`${base}/headcount`);
-    }
-    return own(folder) && own(`${base}/headcount`) ? folder : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Code of builds that nobody has made anew for a month. */
-function removeOld(folder) {
-  for (const name of fs.readdirSync(folder)) {
-    const path = `${folder}/${name}`;
-    if (!name.startsWith("code-") || Date.now() - fs.statSync(path).mtimeMs < 30 * 86_400_000) continue;
-    fs.rmSync(path, { recursive: true, force: true });
-  }
-}
-
-function readOwn(path) {
-  try {
-    return fs.readFileSync(path);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Whole or not at all, also after a power loss and where two write at once. */
-function write(path, data) {
-  const draft = `${path}.${process.pid}`;
-  try {
-    const file = fs.openSync(draft, "wx", 0o600);
-    try {
-      fs.writeSync(file, data);
-      fs.fsyncSync(file);
-    } finally {
-      fs.closeSync(file);
-    }
-    fs.renameSync(draft, path);
-  } catch {
-    fs.rmSync(draft, { force: true });
   }
 }

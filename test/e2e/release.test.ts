@@ -88,6 +88,7 @@ describe("npm run release", () => {
         "LICENSES.txt",
         "README.md",
         "SECURITY.md",
+        "bin/code.js",
         "bin/headcount.js",
         "bin/package.json",
         "completions/_headcount",
