@@ -41,13 +41,13 @@ const LIMITS = [
 const under = (groups: readonly string[], names: readonly string[]): string[] =>
   groups.flatMap((group) => names.map((name) => `${group}.${name}`));
 
-/** A call's name however it is written: `personSearch`, `person-search`, `/v1/person/search` and `person.search` are one. */
+/** However a call's name is written: `personSearch`, `/v1/person/search` and `person.search` are one. */
 const plain = (name: string): string => name.toLowerCase().replace(/\b(?:get|post|v1)\b|[^a-z]/g, "");
 
 const PRICE_NAMES = ["credits", "cost", "price", "amount", "value", "per_profile", "perProfile", "unit"] as const;
 const CALL_NAMES = ["call", "name", "endpoint", "path", "operation", "action", "key", "type"] as const;
 
-/** The prices of calls by their plain names: an object, nested or not, or a list of objects that name the call. */
+/** Prices of calls by plain names: an object, nested or not, or a list of objects that name the call. */
 function pricesOf(from: Fields): ReadonlyMap<string, Credits> {
   const prices = new Map<string, Credits>();
   const add = (name: string, value: unknown): void => {
@@ -68,9 +68,9 @@ function pricesOf(from: Fields): ReadonlyMap<string, Credits> {
 export type AccountView = ReturnType<typeof accountView>;
 
 /**
- * `result` of `GET /v1/account`, found under the names that services use (docs/contract.md, Account). `costs`: credits per
- * profile or match; where the account does not tell, 1 and the call's name in `unknownCosts`. `idempotencyMs`: how long a
- * paid call may be repeated under its key at no charge; undefined: the service promises nothing.
+ * `result` of `GET /v1/account` (docs/contract.md, Account). `costs`: credits per profile or match, 1 where the
+ * account does not tell, with the call's name in `unknownCosts`. `idempotencyMs`: how long a paid call may be
+ * repeated under its key at no charge; undefined: nothing is promised.
  */
 export function accountView(result: unknown, meta: ReplyMeta) {
   const from = isObject(result) ? result : {};
@@ -133,7 +133,7 @@ const COUNT_NAMES = ["count", "total", "total_results", "total_count", "results_
 
 export type CountView = NonNullable<ReturnType<typeof countView>>;
 
-/** `result` of a count: a bare integer, or an object that holds it under one of the usual names. Undefined where it is neither. */
+/** A bare integer, or an object that holds it under one of the usual names; undefined for anything else. */
 export function countView(result: unknown, meta: ReplyMeta) {
   const fields = isObject(result) ? result : {};
   const count = whole(
@@ -156,8 +156,8 @@ export function countView(result: unknown, meta: ReplyMeta) {
 export type FacetView = NonNullable<ReturnType<typeof facetView>>;
 
 /**
- * Values of a key in a segment (docs/contract.md, Facets); undefined for any other answer. Where it is not `exact` it took the
- * service too long, and `reason` says so. Values that fewer people share than `least` are in `others`.
+ * Values of a key in a segment (docs/contract.md, Facets); undefined for any other answer. Values that fewer people
+ * share than `least` are in `others`.
  */
 export function facetView(result: unknown, key: FacetKey, meta: ReplyMeta) {
   if (!isObject(result) || result.key !== key || typeof result.exact !== "boolean" || !Array.isArray(result.values)) {
@@ -170,7 +170,6 @@ export function facetView(result: unknown, key: FacetKey, meta: ReplyMeta) {
     values.push({ value: entry.value, count });
   }
   const [count, others, missing] = [whole(result.count), whole(result.others), whole(result.missing)];
-  // Whatever does not add up is no exact answer.
   const sum = values.reduce((total, value) => total + value.count, (others ?? 0) + (missing ?? 0));
   if (result.exact && (count === undefined || others === undefined || missing === undefined || sum !== count)) {
     return undefined;
@@ -199,7 +198,7 @@ const amountOf = (value: unknown): Credits | undefined => (typeof value === "num
 
 export type KeyView = NonNullable<ReturnType<typeof keyView>>;
 
-/** `result` of `GET /key` (docs/contract.md, Keys), undefined where that is something else; null: no such bound, or not known. */
+/** `GET /key` (docs/contract.md, Keys); undefined for anything else; null: no such bound, or not known. */
 export function keyView(result: unknown, meta: ReplyMeta) {
   const { account, cap, key } = fieldsOf(result);
   const { created_at, expires_at, id, last_used_at, name, prefix, scopes } = fieldsOf(key);

@@ -40,7 +40,6 @@ export function parseBaseUrl(text: string): URL {
       "bad_base_url",
     );
   }
-  // A pasted ".../v1" is what people have at hand; every path below is relative to what stands before it.
   url.pathname = url.pathname.replace(/\/+$/, "").replace(/\/v1$/, "");
   return url;
 }

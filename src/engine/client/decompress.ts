@@ -13,7 +13,7 @@ const DECODERS = {
 
 const isKnown = (name: string): name is keyof typeof DECODERS => Object.hasOwn(DECODERS, name);
 
-/** A reply unpacked, the last encoding first. @throws LostReplyError where it was cut, is too large or packed in another way */
+/** The last encoding first. @throws LostReplyError where it was cut, is too large or packed in another way */
 export async function decompressed(reply: RawReply, paid: boolean): Promise<RawReply> {
   const most = replyLimit(paid, reply.status);
   let { body } = reply;

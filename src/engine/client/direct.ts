@@ -9,8 +9,8 @@ const require = createRequire(import.meta.url);
 
 export function directWire(origin: URL): Wire {
   const secure = origin.protocol === "https:";
-  // TLS is a third of the cost of loading this, and a service on this machine speaks without. By `require`: an import that stays one in
-  // the bundle loads Node's loader of ES modules, a tenth of what a count costs.
+  // TLS is a third of the cost of loading this. `require`: an import that stays one in the bundle loads Node's loader
+  // of ES modules, a tenth of what a count costs.
   const http = require(secure ? "node:https" : "node:http") as typeof import("node:http");
   const agent = new http.Agent({ keepAlive: true, timeout: IDLE_MS });
   const target = {
@@ -37,7 +37,6 @@ export function directWire(origin: URL): Wire {
         sent.on("error", fail);
         sent.end(body);
       } catch (error) {
-        // A header or a path that cannot be sent. Told a turn later, as everything is.
         queueMicrotask(() => receiver.failed(error instanceof Error ? error : new Error(String(error)), "UNSENDABLE"));
       }
       return () => void sent?.destroy();

@@ -31,7 +31,6 @@ function detailOf(value: unknown): string[] {
     .filter((item) => item !== "");
 }
 
-/** What is nested deeper than the stack reaches has no text. */
 function jsonOf(value: unknown): string {
   try {
     return JSON.stringify(value) ?? "";
@@ -69,11 +68,10 @@ function requestIdOf(reply: RawReply): string | undefined {
   return id === undefined ? undefined : harmlessLine(id, 100);
 }
 
-/** A reader may skip a byte order mark before JSON (RFC 8259); some servers write one. */
 export const withoutMark = (body: Buffer): Buffer =>
   body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
 
-/** A reply without its envelope. @throws ServiceError for what is no success, LostReplyError where the JSON was cut off */
+/** @throws ServiceError for what is no success, LostReplyError where the JSON was cut off */
 export function unwrap(reply: RawReply, now: number, elapsedMs: number): Unwrapped {
   refuseRedirect(reply);
   const { body, status } = reply;
@@ -114,14 +112,14 @@ export function unwrap(reply: RawReply, now: number, elapsedMs: number): Unwrapp
   };
 }
 
-// A page in the shape that our own service and any other plain one sends, with white space or without. Both ends of the text are
-// enough to know what the envelope says, so the megabyte between them is parsed once, by whoever needs the rows: what stands
-// right before the last brace is a field of the envelope, since text within a string has its quotes escaped.
+// A page as our own service and any plain one sends it. Both ends of the text tell the envelope, so the megabyte
+// between them is parsed once, by whoever needs the rows. What stands right before the last brace is a field of the
+// envelope: text within a string has its quotes escaped.
 const HEAD = /^\s*\{\s*"status"\s*:\s*true\s*,\s*"detail"\s*:\s*\[\s*\]\s*,\s*"result"\s*:\s*\[/;
 const TAIL =
   /\]\s*,\s*"credits_used"\s*:\s*(\d{1,9}(?:\.\d{1,6})?)\s*,\s*"credits_remaining"\s*:\s*(\d{1,15}(?:\.\d{1,6})?)\s*\}\s*$/;
 
-/** As {@link unwrap}, for a page of rows: `result` is left undefined where nobody had to look into it. */
+/** As {@link unwrap}, for a page of rows: `result` may be left undefined. */
 export function unwrapPage(reply: RawReply, now: number, elapsedMs: number): Unwrapped {
   const { body } = reply;
   if (reply.status === 200 && HEAD.test(body.toString("latin1", 0, 128))) {
@@ -138,7 +136,7 @@ export function unwrapPage(reply: RawReply, now: number, elapsedMs: number): Unw
   return unwrap(reply, now, elapsedMs);
 }
 
-/** As {@link unwrapPage}, where nobody and nothing are two answers: null is no page, but one that may come yet. @throws ServiceError for it */
+/** As {@link unwrapPage}; null is no page, but one that may come yet. @throws ServiceError for it */
 export function unwrapRows(reply: RawReply, now: number, elapsedMs: number): Unwrapped {
   const unwrapped = unwrapPage(reply, now, elapsedMs);
   if (unwrapped.result !== null) return unwrapped;

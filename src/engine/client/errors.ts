@@ -3,7 +3,7 @@ import type { Credits } from "../../shared/contract/money.ts";
 export interface ReplyMeta {
   readonly status: number;
   readonly requestId: string | undefined;
-  /** When it came: epoch milliseconds. */
+  /** Epoch milliseconds. */
   readonly at: number;
   readonly elapsedMs: number;
   readonly creditsUsed: Credits | undefined;
@@ -21,14 +21,13 @@ export interface RateLimit {
   readonly window: "minute" | "day" | undefined;
 }
 
-/** A service's answer that is no success. Not charged, unless its words or the balance say so (docs/contract.md, Credits). */
+/** An answer that is no success. Not charged, unless its words or the balance say so (docs/contract.md, Credits). */
 export class ServiceError extends Error {
   override readonly name = "ServiceError";
   declare readonly status: number;
   /** `detail` of the envelope, or the first line of whatever came instead. Untrusted text. */
   declare readonly detail: readonly string[];
   declare readonly requestId: string | undefined;
-  /** Whether the body was the contract's envelope; a proxy's HTML page is not. */
   declare readonly envelope: boolean;
   declare readonly retryAfterMs: number | undefined;
   declare readonly rateLimit: RateLimit | undefined;

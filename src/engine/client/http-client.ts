@@ -36,7 +36,7 @@ export interface RequestLog {
 
 export interface ClientOptions {
   readonly baseUrl: string;
-  /** The bearer key. Goes into the `Authorization` header of requests to `baseUrl`'s origin and nowhere else. */
+  /** Goes to `baseUrl`'s origin and nowhere else. */
   readonly apiKey: string;
   readonly dialect: Dialect;
   readonly now: () => number;
@@ -56,7 +56,7 @@ interface Call {
 
 type Reader = (reply: RawReply, at: number, elapsedMs: number) => Unwrapped;
 
-/** A client for one service and one key. @throws CliError (exit 2) on a wrong base URL or proxy address */
+/** @throws CliError (exit 2) on a wrong base URL or proxy address */
 export const createClient = (options: ClientOptions): ServiceClient => new HttpClient(options);
 
 class HttpClient implements ServiceClient {
@@ -202,7 +202,7 @@ class HttpClient implements ServiceClient {
   }
 }
 
-/** The bytes of a reply that declares another charset, in UTF-8. One that nobody knows is left as it is. */
+/** In UTF-8. A charset that nobody knows is left as it is. */
 function inUtf8(body: Buffer, contentType = ""): Buffer {
   const label = /;\s*charset\s*=\s*"?([\w.:-]+)/i.exec(contentType)?.[1];
   if (label === undefined || /^(utf-?8|us-ascii)$/i.test(label)) return body;
@@ -221,7 +221,6 @@ function paging(position: PagePosition, dialect: Dialect): Readonly<Record<strin
   return { page: offset / perPage + dialect.firstPage };
 }
 
-/** The first of these names that a page's `result` has, itself or in the part of it that speaks of paging. */
 function toldOf(result: unknown, names: readonly string[]): unknown {
   if (!isObject(result)) return undefined;
   for (const place of [result, result.meta, result.pagination, result.paging, result.page_info]) {
@@ -231,13 +230,15 @@ function toldOf(result: unknown, names: readonly string[]): unknown {
   return undefined;
 }
 
-/** A cursor is sent back as it came: a number, where it is exact, by its digits. 0 leads back to the first page, so it is how some say that there is none. */
+/**
+ * A cursor is sent back as it came: a number, where it is exact, by its digits. 0 is how some say that there is none.
+ */
 function cursorOf(told: unknown): string | null | undefined {
   if (told === 0) return null;
   if (Number.isSafeInteger(told)) return String(told);
   return told === null || (typeof told === "string" && told !== "") ? told : undefined;
 }
 
-/** Whether that is how a service without the route speaks: a 404, or a gateway's or website's answer to a path that it does not know. */
+/** How a service without the route speaks: a 404, or the answer of a gateway or a website. */
 const isElsewhere = ({ envelope, status }: ServiceError): boolean =>
   [404, 405, 501].includes(status) || (!envelope && status < 500 && status !== 408 && status !== 429);

@@ -1,10 +1,10 @@
 import { closeSync, openSync, statSync, unlinkSync } from "node:fs";
 
-/** Held for a few milliseconds by whoever works: one that is older was left by a process that died. */
+/** A lock that is older was left by a process that died. */
 const STALE_MS = 2_000;
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
-/** Does some milliseconds of work while no other process does. @returns undefined where others held the lock all the while */
+/** @returns undefined where others held the lock all the while */
 export function locked<T>(path: string, patienceMs: number, work: () => T): T | undefined {
   if (!acquire(path, patienceMs)) return undefined;
   try {
@@ -31,7 +31,7 @@ function acquire(lock: string, patienceMs: number): boolean {
 function removeStale(lock: string): void {
   const seen = statSync(lock, { throwIfNoEntry: false });
   if (seen === undefined) return;
-  // The age of a file is told by the file system's clock, so a fresh file of our own is what to compare with.
+  // Told by the file system's clock, so a fresh file of our own is what to compare with.
   const probe = `${lock}.probe`;
   closeSync(openSync(probe, "w", 0o600));
   const age = statSync(probe).mtimeMs - seen.mtimeMs;

@@ -9,7 +9,7 @@ export interface PacedOptions extends CallOptions {
   readonly onTurn: (ms: number) => void;
 }
 
-/** The client whose free calls wait for their turn and are retried; paid ones stay single attempts, for whoever keeps the books. */
+/** Free calls wait for their turn and are retried; paid ones stay single attempts, for whoever keeps the books. */
 export function paced(client: ServiceClient, options: PacedOptions): ServiceClient {
   const { pacer } = options;
   async function watch<T extends { readonly meta: ReplyMeta } | undefined>(call: Promise<T>): Promise<T> {

@@ -6,14 +6,14 @@ import type { RateLimit } from "./errors.ts";
 import { locked } from "./lock-file.ts";
 
 export interface Pacer {
-  /** Takes one call, free or paid, out of the shared bucket. @returns milliseconds to wait before it */
+  /** Takes one call out of the shared bucket. @returns milliseconds to wait before it */
   take(): number;
   observe(limit: RateLimit | undefined): void;
   perMinute(): number | undefined;
 }
 
 export interface PacerOptions {
-  /** The state folder; the bucket is a small file in it. Undefined: this process alone. */
+  /** Undefined: this process alone. */
   readonly stateDir: string | undefined;
   readonly baseUrl: string;
   readonly apiKey: string;
@@ -24,7 +24,6 @@ interface Bucket {
   readonly limit: number;
   remaining: number;
   readonly resetAt: number;
-  /** Where calls are spaced: the earliest time of the next one. */
   nextAt: number;
 }
 
@@ -43,7 +42,10 @@ const LEASE_MS = 1_000;
 /** A call this close to the end of a window may arrive in the next one, and is reckoned there. */
 const GUARD_MS = 100;
 
-/** A rate-limit bucket (docs/contract.md, Limits) that all processes of this machine share. Without its file it is only less exact. */
+/**
+ * A rate-limit bucket (docs/contract.md, Limits) that all processes of this machine share. Without a file: less
+ * exact.
+ */
 export const openPacer = (options: PacerOptions): Pacer => new BucketPacer(options);
 
 class BucketPacer implements Pacer {
@@ -108,7 +110,7 @@ class BucketPacer implements Pacer {
       const nextAt = same ? before.nextAt : at;
       shared[window] = { limit: limit.limit, remaining, resetAt: limit.resetAt, nextAt };
     };
-    // A process that makes one call while there is plenty has nothing to share: most commands do no more than that.
+    // A process that makes one call while there is plenty has nothing to share.
     if (plenty && this.#writtenAt === Number.NEGATIVE_INFINITY) learn(this.#state);
     else this.#update(learn);
   }
@@ -133,19 +135,17 @@ function roomOf(bucket: Bucket): number {
 }
 
 function refill(shared: Shared, at: number): void {
-  // Nobody told how many calls the next window has: it is free until somebody does.
   if (shared.minute !== undefined && at >= shared.minute.resetAt && shared.minute.limit <= 0) delete shared.minute;
   if (shared.minute !== undefined && at >= shared.minute.resetAt) {
     const windows = Math.floor((at - shared.minute.resetAt) / MINUTE) + 1;
     const resetAt = shared.minute.resetAt + windows * MINUTE;
-    // Turns that were given out beyond the end of the old window are taken in this one.
     const remaining = shared.minute.limit + Math.min(0, shared.minute.remaining);
     shared.minute = { limit: shared.minute.limit, remaining, resetAt, nextAt: at };
   }
   if (shared.day !== undefined && at >= shared.day.resetAt) delete shared.day;
 }
 
-/** Takes calls out of a bucket. @returns milliseconds to wait before the first of them */
+/** @returns milliseconds to wait before the first of them */
 function spend(bucket: Bucket, calls: number, at: number): number {
   if (bucket.remaining > bucket.limit * FREE_SHARE) {
     bucket.remaining -= calls;
@@ -154,7 +154,7 @@ function spend(bucket: Bucket, calls: number, at: number): number {
   }
   const slot = Math.max(at, bucket.nextAt);
   if (bucket.remaining <= 0 || slot >= bucket.resetAt - GUARD_MS) {
-    // Used up: the next window, one after the other, so that waiting processes do not all begin in its first moment.
+    // One after the other, so that waiting processes do not all begin in the window's first moment.
     const first = Math.max(bucket.resetAt, bucket.nextAt);
     bucket.nextAt = bucket.limit > 0 ? first + Math.ceil(MINUTE / bucket.limit) : first;
     bucket.remaining = Math.min(0, bucket.remaining) - calls;
@@ -165,7 +165,7 @@ function spend(bucket: Bucket, calls: number, at: number): number {
   return slot - at;
 }
 
-/** A name for a service and key that tells neither. Also names what belongs to one key: locks, buckets. */
+/** A name for a service and key that tells neither. */
 export function keyFingerprint(baseUrl: string, apiKey: string): string {
   const { createHash } = createRequire(import.meta.url)("node:crypto") as typeof import("node:crypto");
   return createHash("sha256").update(`${baseUrl}\n${apiKey}`).digest("hex").slice(0, 32);
@@ -185,7 +185,7 @@ class SharedFile {
     return existsSync(this.#folder) && existsSync(this.#file());
   }
 
-  /** Reads, changes and writes under a lock. Where the folder cannot be used, `fallback` is changed instead. */
+  /** Reads, changes and writes under a lock; `fallback` where the folder cannot be used. */
   update(change: (shared: Shared) => void, fallback: Shared): Shared {
     const path = this.#file();
     try {

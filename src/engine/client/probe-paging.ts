@@ -1,7 +1,6 @@
 import { saysUnknown, sizeRefusal, speaksOf } from "./refusal.ts";
 import type { Dialect } from "./types.ts";
 
-/** What became of a probe: refused in words, a free miss, a success that cost nothing or something, or nothing usable. */
 interface Told {
   readonly kind: "refused" | "miss" | "taken" | "charged" | "nothing";
   readonly text: string;
@@ -10,7 +9,7 @@ interface Told {
 
 export type AskPage = (method: "GET" | "POST", path: string, body?: unknown) => Promise<Told>;
 
-/** How a service pages, as far as it showed. What did not show is undefined: nothing is assumed here. */
+/** As far as the service showed it: nothing is assumed here. */
 export interface PagingReport {
   readonly paging: Dialect["paging"] | undefined;
   readonly firstPage: 0 | 1 | undefined;
@@ -26,7 +25,7 @@ class Charged extends Error {}
 type Fields = Readonly<Record<string, string | number>>;
 type Attempt = (fields: Fields) => Promise<Told>;
 
-/** Tries each way to page. @param nobody filters of which the service has counted that they match nobody, though it has people */
+/** @param nobody filters of which the service has counted that they match nobody, though it has people */
 export async function probePaging(
   ask: AskPage,
   refusesUnknown: boolean,
@@ -87,11 +86,10 @@ export async function probePaging(
 
 const VALID = /valid (?:fields|parameters|keys)\W+(.*)/i;
 
-/** Searches with one fault more than the unknown filter: a service that tells all faults of a body tells of that one. */
+/** With one fault more than the unknown filter: a service that tells all faults tells of that one. */
 async function fromWords(search: Attempt): Promise<PagingReport> {
   const words = async (fields: Fields): Promise<string> => {
     const { kind, text } = await search(fields);
-    // What is said of the filter itself is no news.
     return kind === "refused" ? text.replace(/unknown filter[^;]*/gi, "").replace(/valid filters[^;]*/gi, "") : "";
   };
   const listed = VALID.exec(await words({ headcount_doctor_probe: 1 }))?.[1];
@@ -102,13 +100,12 @@ async function fromWords(search: Attempt): Promise<PagingReport> {
   }
   const perPageMax = largestIn(await words({ per_page: FAR_TOO_LARGE }));
   if (paging !== "page") return { paging, perPageMax, charged: undefined, firstPage: undefined };
-  // A page that is wrong is spoken of; the first one is not.
   const [negative, zero] = [await words({ page: -1 }), await words({ page: 0 })];
   const firstPage = speaksOf(zero, "page") ? 1 : speaksOf(negative, "page") ? 0 : undefined;
   return { paging, perPageMax, charged: undefined, firstPage };
 }
 
-/** Requests that would bring nothing: what is understood and wrong is refused, what is not known is refused as such. */
+/** What is understood and wrong is refused; what is not known is refused as such. */
 async function fromOutcomes(attempt: Attempt): Promise<PagingReport> {
   let paging: Dialect["paging"] | undefined;
   let listed = "";

@@ -10,12 +10,12 @@ import type { RawReply, RawRequest, Timeouts } from "./wire.ts";
 
 export interface ProbeReport extends PagingReport {
   readonly elapsedMs: number;
-  /** How far the service's clock is ahead of ours, milliseconds; undefined where it does not tell. */
+  /** How far the service's clock is ahead of ours, milliseconds. */
   readonly skewMs: number | undefined;
   readonly account: AccountView;
   readonly rateLimitHeaders: boolean;
   readonly countShape: string | undefined;
-  /** Whether an unknown filter key is refused, as the contract says. Searches are tried only then. */
+  /** As the contract says. Searches are tried only then. */
   readonly refusesUnknownFilters: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface ProbeOptions {
 const holdsRows = (result: unknown): boolean =>
   Array.isArray(result) ? result.length > 0 : Object.values(result ?? {}).some((v) => Array.isArray(v) && v.length > 0);
 
-/** Finds out how a service speaks, by free calls alone. @throws ServiceError or LostReplyError where `account` or `count` fails */
+/** By free calls alone. @throws ServiceError or LostReplyError where `account` or `count` fails */
 export async function probeService(options: ProbeOptions): Promise<ProbeReport> {
   const { now, signal } = options;
   const base = parseBaseUrl(options.baseUrl);

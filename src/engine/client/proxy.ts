@@ -13,7 +13,6 @@ function variable(env: Env, name: string): { readonly name: string; readonly val
   return undefined;
 }
 
-/** Whether NO_PROXY names an origin: hosts and their subdomains, with a port or without, or `*` for all. */
 function goesRound(origin: URL, noProxy: string): boolean {
   const port = origin.port || "443";
   return noProxy.split(/[\s,]+/).some((entry) => {
@@ -25,12 +24,12 @@ function goesRound(origin: URL, noProxy: string): boolean {
   });
 }
 
-/** The proxy for an origin by the usual variables; none to this machine. @throws CliError (exit 2) on an address that is no URL */
+/** By the usual variables; none to this machine. @throws CliError (exit 2) on an address that is no URL */
 export function proxyFor(origin: URL, env: Env): URL | undefined {
   if (isLoopbackHost(origin.hostname)) return undefined;
   const found = variable(env, "HTTPS_PROXY") ?? variable(env, "HTTP_PROXY");
   if (found === undefined || goesRound(origin, variable(env, "NO_PROXY")?.value ?? "")) return undefined;
-  // "proxy:3128" parses as a URL of scheme "proxy", so what has no scheme is named as a mistake too.
+  // "proxy:3128" parses as a URL of scheme "proxy".
   const url = /^https?:\/\//i.test(found.value) && URL.canParse(found.value) ? new URL(found.value) : undefined;
   if (url !== undefined && url.hostname !== "" && url.pathname === "/") return url;
   throw usageError(

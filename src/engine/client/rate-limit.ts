@@ -15,7 +15,7 @@ export function header(headers: ReplyHeaders, ...names: readonly string[]): stri
   return undefined;
 }
 
-/** Milliseconds until a header's time: a delta or an epoch, in seconds or milliseconds, or a date. `serverNow` is the service's clock. */
+/** A header's delta, epoch (seconds or milliseconds) or date. `serverNow` is the service's clock. */
 function aheadMs(text: string, now: number, serverNow: number | undefined, maxAhead: number): number | undefined {
   let absolute: number;
   const number = /^(\d{1,16}(?:\.\d+)?)\s*(ms|s)?$/.exec(text);
@@ -26,7 +26,7 @@ function aheadMs(text: string, now: number, serverNow: number | undefined, maxAh
     if (value < 1e9) return value;
     absolute = value < 1e11 ? value * 1000 : value;
   } else {
-    // A date has a word or a time in it; Date.parse would also take "-5" for a year.
+    // Date.parse would take "-5" for a year.
     absolute = /[a-z:]/i.test(text) ? Date.parse(text) : Number.NaN;
     if (Number.isNaN(absolute)) return undefined;
   }
@@ -41,7 +41,7 @@ export function serverClock(headers: ReplyHeaders): number | undefined {
   return Number.isNaN(parsed) ? undefined : parsed;
 }
 
-/** Milliseconds to back off by `Retry-After`, in any of its forms; never negative. Undefined where there is none. */
+/** `Retry-After` in milliseconds, never negative. */
 export function retryAfterOf(headers: ReplyHeaders, now: number): number | undefined {
   const milliseconds = header(headers, "retry-after-ms");
   if (milliseconds !== undefined && /^\d+(\.\d+)?$/.test(milliseconds)) return Number(milliseconds);
@@ -50,7 +50,7 @@ export function retryAfterOf(headers: ReplyHeaders, now: number): number | undef
   return ahead === undefined || ahead > LONGEST_WAIT ? undefined : Math.max(0, Math.ceil(ahead));
 }
 
-/** The rate window that a reply's headers report (docs/contract.md, Limits), or undefined where they report none. */
+/** docs/contract.md, Limits */
 export function rateLimitOf(headers: ReplyHeaders, now: number): RateLimit | undefined {
   const whole = (...names: readonly string[]): number | undefined => {
     const text = header(headers, ...names);
@@ -64,6 +64,6 @@ export function rateLimitOf(headers: ReplyHeaders, now: number): RateLimit | und
   const reset = header(headers, "x-ratelimit-reset", "x-rate-limit-reset", "ratelimit-reset");
   const maxAhead = window === "minute" ? MINUTE + 2_000 : DAY + MINUTE;
   const ahead = reset === undefined ? undefined : aheadMs(reset, now, serverClock(headers), maxAhead);
-  // No window is longer than a day: a reset beyond it cannot be true, and would stop the key's calls for as long.
+  // A reset beyond a day cannot be true, and would stop the key's calls for as long.
   return { limit, remaining, resetAt: now + (ahead === undefined || ahead > maxAhead ? MINUTE : ahead), window };
 }

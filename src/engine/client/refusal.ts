@@ -1,11 +1,10 @@
 import { LostReplyError, ServiceError } from "./errors.ts";
 
-/** An answer that may have been charged though no usable reply came: a broken connection, or a page of a proxy in its place. */
+/** No usable reply came, and it may have been charged. */
 export function asLost(error: unknown): LostReplyError | undefined {
   if (error instanceof LostReplyError) return error;
   if (!(error instanceof ServiceError) || error.envelope) return undefined;
   const { status } = error;
-  // Redirects and refusals by a proxy do not reach the service.
   if (status >= 300 && status < 500) return undefined;
   return new LostReplyError(error.message, "NOT_THE_API", true, error);
 }
@@ -19,16 +18,16 @@ export const isTooDeep = (text: string): boolean => /depth|deep|reaches row|goes
 
 const UNKNOWN = /unknown|unexpected|unrecogni[sz]ed|additional|extra|not (allowed|permitted|supported)|unsupported/i;
 
-/** Whether a refusal speaks of a paging parameter. The size of a page is another one. */
+/** The size of a page is another parameter. */
 export const speaksOf = (text: string, parameter: "page" | "offset" | "cursor"): boolean =>
   new RegExp(`\\b${parameter}\\b(?![_ -]?size)`, "i").test(text.replace(/per[_ -]?page|next[_ -]cursor/gi, ""));
 
 export const saysUnknown = (text: string): boolean => UNKNOWN.test(text);
 
-/** Whether a refusal says that the service knows no page numbers, or counts them otherwise. */
+/** The service knows no page numbers, or counts them otherwise. */
 export const isOtherPaging = (text: string): boolean => speaksOf(text, "page") && saysUnknown(text);
 
-/** The size that a refused page asks for, by the numbers in its words; undefined where it is about something else. */
+/** The size that a refused page asks for, by the numbers in its words. */
 export function sizeRefusal(text: string, asked: number, accepted: ReadonlySet<number>): SizeRefusal | undefined {
   const named = [...text.matchAll(/\d+/g)].map(([digits]) => Number(digits)).filter((number) => number >= 1);
   const smaller = named.filter((number) => number < asked);

@@ -10,7 +10,7 @@ export interface RetryWait {
 export interface RetryOptions {
   readonly now: () => number;
   readonly random: () => number;
-  /** `--max-wait`: the longest that a service may have one call wait, all its waits together, in milliseconds. */
+  /** The longest that a service may have one call wait, all its waits together, in milliseconds. */
   readonly maxWaitMs: number;
   readonly attempts?: number;
 }
@@ -22,17 +22,16 @@ export interface CallOptions extends RetryOptions {
 }
 
 const ATTEMPTS = 5;
-/** A service that is being restarted is back in a moment; a wrong address should be told soon. */
+/** A service that is restarted is back in a moment; a wrong address should be told soon. */
 const UNREACHABLE_ATTEMPTS = 3;
 const BASE_MS = 250;
-/** A service that says 0 again and again is not asked again at once: 0.1, 0.2, 0.4, ... 15 seconds. */
+/** A service that says 0 again and again is not asked again at once. */
 const LEAST_MS = 100;
 const CAP_MS = 15_000;
 
-// A certificate, a wrong request or too large an answer does not get better by itself.
 const NEVER = /^ABORTED$|CERT|TLS|SSL|EPROTO|SIGNATURE|UNSENDABLE|PROXY_REFUSED|REPLY_TOO_LARGE|BAD_ENCODING/;
 
-/** Whether another attempt may help. Whether it is *safe* is another question: a paid call needs its key for that. */
+/** Whether it is *safe* is another question: a paid call needs its key for that. */
 export function isTransient(error: unknown): error is ServiceError | LostReplyError {
   if (error instanceof LostReplyError) return !NEVER.test(error.code);
   if (!(error instanceof ServiceError)) return false;
@@ -46,10 +45,9 @@ export function isTransient(error: unknown): error is ServiceError | LostReplyEr
   );
 }
 
-/** A success that is no answer: it is asked for again as long as may be waited. */
 const isNotYet = (error: unknown): boolean => error instanceof ServiceError && error.envelope && error.status < 300;
 
-/** The attempts at one call: how often, and by `Retry-After`, the reset or full jitter (250 ms x 2^n, at most 15 s) after how long. */
+/** By `Retry-After`, the reset or full jitter (250 ms x 2^n, at most 15 s). */
 export class CallAttempts {
   readonly #options: RetryOptions;
   #faults = 0;
@@ -108,7 +106,7 @@ export class CallAttempts {
 const backoff = (attempt: number, random: () => number): number =>
   Math.ceil(random() * Math.min(CAP_MS, BASE_MS * 2 ** Math.min(attempt, 20)));
 
-/** Makes a call until it succeeds, makes no sense any more, or its attempts are used up. For free calls only. */
+/** For free calls only. */
 export async function retryCall<T>(call: (signal?: AbortSignal) => Promise<T>, options: CallOptions): Promise<T> {
   const attempts = new CallAttempts(options);
   for (;;) {

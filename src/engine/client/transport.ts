@@ -13,7 +13,7 @@ export interface TransportOptions {
   readonly timeouts?: Partial<Timeouts> | undefined;
 }
 
-/** The way to one origin: `node:http`, which loads in a third of the time of undici; undici where the environment names a proxy. */
+/** `node:http` loads in a third of the time of undici, which is there for proxies. */
 export function openTransport({ origin, env, now, timeouts }: TransportOptions): Transport {
   const proxy = proxyFor(origin, env);
   const name = `${origin.origin}${proxy === undefined ? "" : ` through the proxy ${proxy.host}`}`;

@@ -1,9 +1,9 @@
 import { type Dispatcher, ProxyAgent } from "undici";
 import type { Wire } from "./wire.ts";
 
-/** Requests to one origin through a proxy, as tunnels: the proxy sees its name and nothing else. */
+/** Tunnels: the proxy sees the origin's name and nothing else. */
 export function tunnelWire(origin: URL, proxy: URL): Wire {
-  // Limits of time are the exchange's: it sees all of a request, the proxy's silence too.
+  // Limits of time are the exchange's: it sees the proxy's silence too.
   return dispatcherWire(origin, new ProxyAgent({ uri: proxy.href, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 }));
 }
 
@@ -13,12 +13,11 @@ export function dispatcherWire(origin: URL, dispatcher: Dispatcher): Wire {
       let controller: Dispatcher.DispatchController | undefined;
       let cut: Error | undefined;
       dispatcher.dispatch(
-        // Only the caller decides what is sent again: undici must not repeat a request on its own.
+        // undici must not repeat a request on its own.
         { origin: origin.origin, path, method, headers, body: body ?? null, idempotent: false },
         {
           onRequestStart(started) {
             controller = started;
-            // Called right before the first byte goes onto an open connection.
             if (cut) started.abort(cut);
             else receiver.sending();
           },

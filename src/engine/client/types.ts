@@ -6,21 +6,20 @@ import { usageError } from "../../shared/errors.ts";
 import type { AccountView, CountView, FacetView, KeyView } from "./account-view.ts";
 import type { ReplyMeta } from "./errors.ts";
 
-/** How a service speaks where the contract is silent; saved per connection, found out by `doctor` (docs/contract.md, Search). */
+/** How a service speaks where the contract is silent; saved per connection (docs/contract.md, Search). */
 export interface Dialect {
   readonly paging: "page" | "offset" | "cursor";
   readonly firstPage: 0 | 1;
-  /** The largest `per_page` known, or undefined: learned from `account` or from a 422. */
+  /** The largest `per_page` known: learned from `account` or from a 422. */
   readonly perPageMax?: number;
 }
 
 export const DEFAULT_DIALECT: Dialect = { paging: "page", firstPage: 1 };
 
-/** The ways to page as a person says them: by pages counted from 1 or from 0, by rows to skip, by cursor. */
 export const PAGINGS = ["page", "page0", "offset", "cursor"] as const;
 export type Paging = (typeof PAGINGS)[number];
 
-/** What a way to page means. @throws CliError (exit 2) for a word that is none */
+/** @throws CliError (exit 2) for a word that is none */
 export function pagingOf(text: string): Pick<Dialect, "paging" | "firstPage"> {
   const paging = PAGINGS.find((name) => name === text.toLowerCase());
   if (paging !== undefined)
@@ -40,7 +39,6 @@ export interface FacetOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How a company is named in a look-up: one parameter and its value, as the user gave it. */
 export interface CompanyQuery {
   readonly by: "domain" | "company_network_url" | "name" | "id";
   readonly value: string;
@@ -53,7 +51,7 @@ export interface PagePosition {
   readonly cursor?: string;
 }
 
-/** A paid page. `body` is the reply as it came: it was paid for, and is spooled before anything looks into it. */
+/** `body` is the reply as it came: it was paid for, and is spooled before anything looks into it. */
 export interface PageReply {
   readonly body: Buffer;
   readonly meta: ReplyMeta;
@@ -70,7 +68,7 @@ export interface PaidCallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** A service over HTTP: one method is one attempt at one call. Rejects with ServiceError or LostReplyError. */
+/** One method is one attempt at one call. Rejects with ServiceError or LostReplyError. */
 export interface ServiceClient {
   readonly baseUrl: string;
   readonly dialect: Dialect;
@@ -86,7 +84,6 @@ export interface ServiceClient {
   close(): Promise<void>;
 }
 
-/** What a profile or a match costs, by call. */
 export const costsOf = ({ costs }: Pick<AccountView, "costs">) => ({
   person_search: creditsToNumber(costs.personSearch),
   company_enrich: creditsToNumber(costs.companyEnrich),

@@ -1,6 +1,6 @@
 import { LostReplyError } from "./errors.ts";
 
-/** Time limits in milliseconds. `total` bounds a reply that trickles in without ever being idle. */
+/** Milliseconds. `total` bounds a reply that trickles in without ever being idle. */
 export interface Timeouts {
   /** Until a connection stands: name, socket, TLS, and a proxy's tunnel. */
   readonly connect: number;
@@ -11,7 +11,7 @@ export interface Timeouts {
 
 export const TIMEOUTS: Timeouts = { connect: 10_000, headers: 60_000, bodyIdle: 60_000, total: 300_000 };
 
-/** Beyond these a reply is given up rather than held in memory: a page of 1,000 records has a megabyte, a free answer a kilobyte. */
+/** A page of 1,000 records has a megabyte, a free answer a kilobyte. */
 const MAX_REPLY_BYTES = { paid: 128 * 1024 * 1024, free: 8 * 1024 * 1024 } as const;
 
 export type ReplyHeaders = Readonly<Record<string, string | string[] | undefined>>;
@@ -33,7 +33,7 @@ export interface RawReply {
 
 /** What a wire tells of one request, in this order; the last word is `end` or `failed`. */
 export interface Receiver {
-  /** The request goes onto an open connection now: whatever fails before was never sent. */
+  /** Whatever fails before was never sent. */
   sending(): void;
   headers(status: number, headers: ReplyHeaders): void;
   data(chunk: Buffer): void;
@@ -41,9 +41,9 @@ export interface Receiver {
   failed(error: Error, code?: string): void;
 }
 
-/** A library that sends requests and tells what comes back. Limits of time and size are not its business. */
+/** Limits of time and size are not its business. */
 export interface Wire {
-  /** Sends one request, once. @returns what cuts it off at any time */
+  /** @returns what cuts it off at any time */
   send(request: RawRequest, receiver: Receiver): (reason: Error) => void;
   close(): Promise<void>;
 }
@@ -54,7 +54,7 @@ export interface ExchangeOptions {
   readonly now: () => number;
 }
 
-/** One request and its whole reply, within limits of time and size. Rejects with {@link LostReplyError}. */
+/** One request and its whole reply. Rejects with {@link LostReplyError}. */
 export function exchange(wire: Wire, request: RawRequest, options: ExchangeOptions): Promise<RawReply> {
   const { name, timeouts, now } = options;
   const { signal } = request;

@@ -6,7 +6,7 @@ import { makeFolder } from "../../shared/folder.ts";
 import { locked } from "../client/lock-file.ts";
 import type { Dialect } from "../client/types.ts";
 
-/** A connection as the config file keeps it: never a key. */
+/** Never a key. */
 export interface Connection {
   readonly baseUrl: string;
   readonly dialect?: Dialect;
@@ -14,7 +14,7 @@ export interface Connection {
   readonly accountId?: string;
 }
 
-/** How long is kept what may go by itself: spans such as `90d`. */
+/** Spans such as `90d`. */
 interface Retention {
   readonly runs?: string;
 }
@@ -31,7 +31,7 @@ export const configFile = (dir: string): string => join(dir, "config.json");
 
 export const SAMPLE = "sample";
 
-/** A name that is a word on a command line, and of a file. @param what it names @throws CliError (exit 2) */
+/** It is also a file's. @param what it names @throws CliError (exit 2) */
 export function checkWord(name: string, what: "connection" | "segment", example: string): string {
   if (/^[a-z0-9][a-z0-9_-]{0,63}$/.test(name)) return name;
   const suggestion = name
@@ -46,10 +46,10 @@ export function checkWord(name: string, what: "connection" | "segment", example:
   );
 }
 
-/** A key of the config file and of the keychain. @throws CliError (exit 2) */
+/** @throws CliError (exit 2) */
 export const checkName = (name: string): string => checkWord(name, "connection", "work");
 
-/** The config as plain JSON: it is on the way of every command. Nothing there is an empty one. @throws CliError (exit 2) */
+/** Plain JSON: it is on the way of every command. Nothing there is an empty one. @throws CliError (exit 2) */
 export function readConfig(dir: string | undefined): Config {
   if (dir === undefined) return EMPTY;
   const file = configFile(dir);
@@ -84,7 +84,7 @@ export function readConfig(dir: string | undefined): Config {
   };
 }
 
-/** The connection of that name, or undefined. Only what the file itself holds: `constructor` is a legal name. */
+/** Only what the file itself holds: `constructor` is a legal name. */
 export const findConnection = (config: Config, name: string): Connection | undefined =>
   Object.hasOwn(config.connections, name) ? config.connections[name] : undefined;
 
@@ -94,7 +94,7 @@ export function existingConnection(config: Config, name: string): Connection {
   throw usageError(`there is no connection "${name}"`, "headcount connections lists them", "unknown_connection");
 }
 
-/** Changes what the config holds by then and writes it whole, one process after the other. @throws CliError (exit 2) */
+/** What it holds by then, written whole, one process after the other. @throws CliError (exit 2) */
 export async function updateConfig(dir: string, change: (config: Config) => Config): Promise<Config> {
   const { default: Conf } = await import("conf");
   try {

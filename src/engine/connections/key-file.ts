@@ -9,7 +9,7 @@ import { LOCK_MS } from "./config.ts";
 
 export const keyFile = (dir: string): string => join(dir, "credentials.json");
 
-/** The key of a connection, if any. @throws CliError (exit 3) where others may read the file, or it cannot be understood */
+/** @throws CliError (exit 3) where others may read the file, or it cannot be understood */
 export function readKeyFile(dir: string, name: string, platform: NodeJS.Platform): string | undefined {
   const keys = readAll(dir, platform);
   return Object.hasOwn(keys, name) ? keys[name] : undefined;
@@ -27,7 +27,7 @@ export function removeFromKeyFile(dir: string, name: string, platform: NodeJS.Pl
 
 type Keys = Readonly<Record<string, string>>;
 
-/** Several processes change the file one after the other; one that is left without a key is removed. */
+/** One process after the other; a file without a key is removed. */
 function change(dir: string, platform: NodeJS.Platform, edit: (keys: Keys) => Keys): void {
   const file = keyFile(dir);
   const temporary = `${file}.${randomBytes(6).toString("hex")}`;

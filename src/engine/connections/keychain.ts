@@ -31,10 +31,10 @@ interface KeyringPackage {
 }
 
 const SERVICE = "headcount";
-/** Of a daemon on D-Bus. Elsewhere the system asks the person, in a window of its own. */
+/** A keychain outside of D-Bus asks the person, in a window of its own. */
 const DEADLINE_MS = { daemon: 3_000, person: 120_000 };
 
-/** A keychain that is locked, hung or not there is never "no key". @throws CliError (exit 3), `keychain_<problem>`, from every method */
+/** One that is locked or hung is never "no key". @throws CliError (exit 3), `keychain_<problem>`, from every method */
 export function openKeychain(options: KeychainOptions): Keychain {
   type Entry = InstanceType<KeyringPackage["AsyncEntry"]>;
   const load = options.load ?? (() => import("@napi-rs/keyring") as unknown as Promise<KeyringPackage>);
@@ -46,14 +46,13 @@ export function openKeychain(options: KeychainOptions): Keychain {
     } catch (error) {
       throw keychainError("missing_package", options, error);
     }
-    // Unpinned, the package falls back to the kernel's keyring, which is gone at reboot, and answers "no entry" for failures.
+    // Unpinned, the package falls back to the kernel's keyring, which is gone at reboot.
     const pinned = options.platform === "linux" ? ({ linux: { store: "secret-service" } } as const) : null;
     const stop = new AbortController();
     const ms = options.deadlineMs ?? (options.platform === "linux" ? DEADLINE_MS.daemon : DEADLINE_MS.person);
     const deadline = after(ms, undefined, { signal: stop.signal }).then(() => {
       throw keychainError("hung", options);
     });
-    // Once the operation has answered, the timer's own end is nobody's business.
     deadline.catch(() => undefined);
     try {
       return await Promise.race([operate(new loaded.AsyncEntry(SERVICE, name, pinned)), deadline]);

@@ -21,7 +21,7 @@ const MAC = {
   data: ["Library", "Application Support"],
 } as const;
 
-/** The folder of a kind, or undefined where the environment names no home at all (a bare container, cron). */
+/** Undefined where the environment names no home at all (a bare container, cron). */
 export function findFolder(kind: Kind, { env, platform }: Surroundings): string | undefined {
   const own = OWN_VARIABLE[kind];
   const given = own === undefined ? undefined : env[own];
@@ -52,13 +52,12 @@ function folder(kind: Kind, surroundings: Surroundings): string {
   });
 }
 
-/** Where connections are kept: HEADCOUNT_CONFIG_DIR, else the XDG config folder. @throws CliError where there is none */
+/** HEADCOUNT_CONFIG_DIR, else the XDG config folder. @throws CliError where there is none */
 export const configDir = (surroundings: Surroundings): string => folder("config", surroundings);
-/** Where runs are kept: HEADCOUNT_STATE_DIR, else the XDG state folder. @throws CliError where there is none */
+/** HEADCOUNT_STATE_DIR, else the XDG state folder. @throws CliError where there is none */
 export const stateDir = (surroundings: Surroundings): string => folder("state", surroundings);
-/** Where the service's data folders are by default, `default` and `sample` among them. @throws CliError where there is none */
+/** @throws CliError where there is none */
 export const dataDir = (surroundings: Surroundings): string => folder("data", surroundings);
-/** Where the sample's dataset, accounts and key are kept. */
 export const sampleDir = (surroundings: Surroundings): string => join(dataDir(surroundings), "sample");
-/** What the sample is called where a service is named for good: its port is another one each time. */
+/** Its port is another one each time. */
 export const sampleId = (dir: string): string => `sample:${dir}`;

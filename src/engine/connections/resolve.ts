@@ -7,7 +7,7 @@ import { findFolder, type Surroundings } from "./paths.ts";
 export type KeySource = "environment" | "keychain" | "file";
 
 export interface Destination {
-  /** The connection's name; {@link FROM_ENVIRONMENT} where address and key come from variables alone. */
+  /** {@link FROM_ENVIRONMENT} where address and key come from variables alone. */
   readonly name: string;
   readonly baseUrl: string;
   readonly dialect: Dialect;
@@ -23,7 +23,7 @@ export interface ConnectionChoice {
   readonly paging?: string | undefined;
 }
 
-/** What flags say, and where they say nothing the environment. An empty variable says nothing. */
+/** Flags, else the environment. An empty variable says nothing. */
 export function selectionOf(flags: ConnectionChoice, { env }: Surroundings): ConnectionChoice {
   return {
     connection: flags.connection || env.HEADCOUNT_CONNECTION || undefined,
@@ -34,14 +34,14 @@ export function selectionOf(flags: ConnectionChoice, { env }: Surroundings): Con
 
 export const FROM_ENVIRONMENT = "environment";
 
-/** The key in HEADCOUNT_API_KEY, trimmed. @throws CliError (exit 3) where it is set and can be no key */
+/** @throws CliError (exit 3) where it is set and can be no key */
 function keyFromEnvironment({ env }: Surroundings): string | undefined {
   const text = env.HEADCOUNT_API_KEY?.trim();
   if (text === undefined || text === "") return undefined;
   return checkKey(text, "HEADCOUNT_API_KEY");
 }
 
-/** A key is one word of visible ASCII. @throws CliError (exit 3) that never shows the key */
+/** One word of visible ASCII. @throws CliError (exit 3) that never shows the key */
 export function checkKey(text: string, from: string): string {
   const key = text.trim();
   if (/^[\x21-\x7e]{8,512}$/.test(key)) return key;
@@ -62,13 +62,13 @@ export function keyModeOf(key: string): "live" | "test" | undefined {
   return mode === "live" || mode === "test" ? mode : undefined;
 }
 
-/** What may be shown of a key: its kind and its first letters, as the service shows it. A short one shows nothing but its kind. */
+/** Its kind and its first letters, as the service shows it. Of a short one nothing but its kind. */
 export function keyPrefix(key: string): string {
   const kind = /^[a-z0-9]+_(?:live|test)_/i.exec(key)?.[0] ?? "";
   return key.length - kind.length < 16 ? `${kind}…` : `${key.slice(0, kind.length + 4)}…${key.slice(-4)}`;
 }
 
-/** The service and the key: flags, then environment, then the config. @throws CliError exit 2, or exit 3 for what is wrong with the key */
+/** Flags, then environment, then the config. @throws CliError exit 2, or exit 3 for what is wrong with the key */
 export async function resolveTarget(flags: ConnectionChoice, surroundings: Surroundings): Promise<Destination> {
   const { connection, baseUrl: given, paging } = selectionOf(flags, surroundings);
   const dir = findFolder("config", surroundings);
@@ -114,7 +114,7 @@ async function storedKey(
   return { apiKey: checkKey(key, "the keychain"), keySource: "keychain" };
 }
 
-// What doctor found out about a service holds for whoever talks to it, also where the environment names it.
+// What doctor found out holds for whoever talks to a service, also where the environment names it.
 function dialectFor(dir: string | undefined, baseUrl: string): Dialect {
   try {
     const same = Object.values(readConfig(dir).connections).find((connection) => connection.baseUrl === baseUrl);

@@ -4,7 +4,7 @@ import type { Library } from "./library.ts";
 import { VIEWS } from "./schema.ts";
 import { driverPath } from "./sqlite.ts";
 
-/** What a query may take (docs/library.md). SQLite's own memory, of which a sort or a distinct can take all, is bound by {@link PRAGMAS}. */
+/** SQLite's own memory, of which a sort can take all, is bound by {@link PRAGMAS} (docs/library.md). */
 const BOUNDS = { deadlineMs: 300_000, memoryMb: 2_048 };
 const PRAGMAS = "PRAGMA hard_heap_limit = 2147483648; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY";
 
@@ -17,9 +17,9 @@ return ({ before, path, sql }) => {
   return { columns: statement.columns().map(({ name }) => name), rows: statement.all() };
 };`;
 
-/** Answers a query over the views, in a process that can change nothing and be ended. @throws CliError (exit 2) */
+/** In a process that can change nothing and be ended. @throws CliError (exit 2) */
 export async function askViews({ path }: Pick<Library, "path">, sql: string, signal?: AbortSignal) {
-  // What may stand here reads; VACUUM INTO and ATTACH would make files.
+  // VACUUM INTO and ATTACH would make files.
   if (!/^(\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)*(select|with|values|explain)\b/i.test(sql)) {
     throw usageError(
       "a query begins with SELECT, WITH, VALUES or EXPLAIN",

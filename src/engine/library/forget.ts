@@ -3,14 +3,14 @@ import { CliError } from "../../shared/errors.ts";
 import type { Library } from "./library.ts";
 import { AMONG, allRows, firstRow, inTransaction, queryRows } from "./sqlite.ts";
 
-/** Every record that came of everybody, suppressed ones too: the person's number and the record as JSON text. */
+/** Suppressed ones too: the person's number and the record as JSON text. */
 export const bodiesOf = ({ database }: Pick<Library, "database">) =>
   queryRows<{ readonly n: number; readonly body: string }>(
     database,
     "SELECT person AS n, body FROM record ORDER BY person",
   );
 
-/** Deletes people so that no byte is left; what they cost stays. @param named whether a run's target names them */
+/** So that no byte is left; what they cost stays. @param named whether a run's target names them */
 export function forgetPeople(
   library: Pick<Library, "database" | "path">,
   is: (body: string) => boolean,
@@ -33,10 +33,10 @@ export function forgetPeople(
   wipe(library);
 }
 
-/** How many different ones who are forgotten runs for a segment brought, at least. @param version null: of all runs */
+/** How many different ones runs for a segment brought, at least. @param version null: of all runs */
 export function forgottenOf({ database }: Library, canonical: string, version: string | null): number {
   const target = `search ${canonical}`;
-  // By any command that buys from it: also of those who were not owned alone, of a sample, and for a list.
+  // By any command that buys from it: also a sample, and for a list.
   const narrowed = `${target} `;
   // A person whom two runs brought may be two nobodies: those of one run are different people.
   const sql = `SELECT coalesce(max(people), 0) AS people FROM (SELECT count(DISTINCT person) AS people
@@ -46,7 +46,7 @@ export function forgottenOf({ database }: Library, canonical: string, version: s
   return firstRow<{ people: number }>(database, sql, ...values)?.people ?? 0;
 }
 
-/** What runs were bought by is text: those that name somebody lose it. A list of such people is no list any more. */
+/** What runs were bought by loses its names. A list of such people is no list any more. */
 function forgetTargets(database: DatabaseSyncInstance, names: (target: string) => boolean): void {
   const blank = database.prepare("UPDATE run SET target = 'forgotten' WHERE id = ?");
   for (const { id, target } of allRows<{ id: string; target: string }>(database, "SELECT id, target FROM run"))
@@ -60,7 +60,7 @@ function forgetTargets(database: DatabaseSyncInstance, names: (target: string) =
   }
 }
 
-/** Overwrites what was deleted: the log beside the file and its free pages have it. @throws CliError exit 9 */
+/** The log beside the file and its free pages have what was deleted. @throws CliError exit 9 */
 function wipe({ database, path }: Pick<Library, "database" | "path">): void {
   const isBusy = (): boolean => firstRow<{ busy: number }>(database, "PRAGMA wal_checkpoint(TRUNCATE)")?.busy !== 0;
   if (!isBusy()) {

@@ -9,7 +9,7 @@ const PEOPLE = "SELECT n, body FROM person JOIN record ON r = person.record";
 
 // Who of a library is on the suppression list is kept beside the people, so that an answer hashes nobody.
 
-/** Looks at everybody where the list is another than it was at the last look. To be called in a transaction. */
+/** Everybody, where the list is another than at the last look. To be called in a transaction. */
 export function hideAll(database: DatabaseSyncInstance, suppression: Suppression): void {
   if (lookedFor(database) === suppression.digest) return;
   database.exec("DELETE FROM suppressed");
@@ -20,7 +20,6 @@ export function hideAll(database: DatabaseSyncInstance, suppression: Suppression
 export function hideAmong(database: DatabaseSyncInstance, suppression: Suppression, people: Iterable<number>): void {
   const last = lookedFor(database);
   if (last === "" && suppression.isEmpty) return;
-  // Another process knows another list: the next one looks at everybody.
   if (last !== suppression.digest) {
     note(database, "unknown");
     return;

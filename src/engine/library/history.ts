@@ -12,7 +12,7 @@ export interface PastPurchase {
   readonly record: string;
 }
 
-/** What a person's record said, oldest first: valid from, last confirmed (epoch milliseconds). @param purchases oldest first */
+/** Valid from, last confirmed (epoch milliseconds). @param purchases oldest first */
 export function recordStatesOf(purchases: readonly PastPurchase[]) {
   const states: { readonly from: number; to: number; readonly record: string }[] = [];
   for (const { at, record } of purchases) {
@@ -23,7 +23,7 @@ export function recordStatesOf(purchases: readonly PastPurchase[]) {
   return states;
 }
 
-/** The fields in which two records differ, in the order of the newer one's and then of those that are gone. */
+/** In the order of the newer one's and then of those that are gone. */
 export function changedFields(older: JsonRecord, newer: JsonRecord): string[] {
   const names = new Set([...Object.keys(newer), ...Object.keys(older)]);
   const text = (value: JsonValue | undefined): string => (value === undefined ? "" : stringifyExact(value));

@@ -18,7 +18,7 @@ const NOBODY = -(2 ** 40);
 const COLUMNS = ["n", "identity", "record", "bought_at", "bought_by", ...PERSON_COLUMNS];
 const PUT = `INSERT OR REPLACE INTO person (${COLUMNS.join(", ")}) VALUES (${COLUMNS.map(() => "?").join(", ")})`;
 
-/** The file of one service and kind of key. @param serviceId the service's address, or `sample:FOLDER` */
+/** @param serviceId the service's address, or `sample:FOLDER` */
 export function libraryPath(stateDir: string, serviceId: string, mode: "live" | "test"): string {
   const host = /^https?:\/\/([^/:]+)/.exec(serviceId)?.[1] ?? serviceId.split(":", 1)[0] ?? "";
   const mark = createHash("sha256").update(serviceId).digest("hex").slice(0, 8);
@@ -26,9 +26,9 @@ export function libraryPath(stateDir: string, serviceId: string, mode: "live" | 
   return join(stateDir, "library", name);
 }
 
-/** A row of a page; its record as JSON text, as it came, its price in millionths of a credit. */
+/** Its record as JSON text, as it came, its price in millionths of a credit. */
 export interface NewRow extends Pick<PastPurchase, "position" | "price" | "record"> {
-  /** Who it is: equal for the same person in other runs. */
+  /** Equal for the same person in other runs. */
   readonly identity: string;
   /** One value for each of {@link PERSON_COLUMNS}. */
   readonly values: readonly (string | number | null)[];
@@ -40,7 +40,7 @@ export interface PaidPage {
   /** Epoch milliseconds. */
   readonly at: number;
   readonly rows: readonly NewRow[];
-  /** What the rows cost that came too and are forgotten since, in millionths. */
+  /** In millionths, what the rows cost that are forgotten since. */
   readonly forgotten?: readonly bigint[];
 }
 
@@ -55,7 +55,7 @@ export interface BoughtRun {
   readonly finishedAt: number | null;
 }
 
-/** Everybody ever bought from a service, once, with every purchase and record. Answers filters as the service does. */
+/** Everybody ever bought from a service, once. Answers filters as the service does. */
 export class Library {
   readonly path: string;
   readonly database: DatabaseSyncInstance;
@@ -71,7 +71,7 @@ export class Library {
     this.#suppression = suppression;
   }
 
-  /** Opens a library, made where it is not there. @throws CliError (exit 2) where another version wrote it */
+  /** Made where it is not there. @throws CliError (exit 2) where another version wrote it */
   static async open(path: string, suppression: Suppression = NOBODY_SUPPRESSED): Promise<Library> {
     const database = await openToWrite(path);
     inTransaction(database, () => {
@@ -99,18 +99,18 @@ export class Library {
     return this.#first("SELECT 1 FROM page WHERE run = ? AND unit = ?", run, unit) !== undefined;
   }
 
-  /** Whether all of a run is in. @param finishedAt epoch milliseconds: one that went on since has more */
+  /** @param finishedAt epoch milliseconds: one that went on since has more */
   hasRun(id: string, finishedAt: number | undefined): boolean {
     if (finishedAt === undefined) return false;
     return this.#first("SELECT 1 FROM run WHERE id = ? AND finished_at = ?", id, finishedAt) !== undefined;
   }
 
-  /** Whether a run brought anybody, also one that was removed since. */
+  /** Also one that was removed since. */
   knowsRun(id: string): boolean {
     return this.#first("SELECT 1 FROM run WHERE id = ?", id) !== undefined;
   }
 
-  /** Takes in pages, all or none of them; one that is in already changes nothing. */
+  /** All of them or none; one that is in already changes nothing. */
   addPages(pages: readonly PaidPage[]): void {
     this.#changing(() => {
       for (const page of pages) {
@@ -131,7 +131,7 @@ export class Library {
       this.#run(add, NOBODY, at, run, unit, rows.length + index, price);
   }
 
-  /** Forgets what came from these runs, so that it can be taken in again. What came from others stays. */
+  /** So that it can be taken in again. What came from others stays. */
   forgetRuns(runs: readonly string[]): void {
     const list = JSON.stringify(runs);
     this.#changing(() => {
@@ -152,7 +152,7 @@ export class Library {
     });
   }
 
-  /** Makes the newest of a person's purchases that are left the one that counts; without any the person goes. */
+  /** The newest purchase that is left counts; without any the person goes. */
   #settleOn(person: number): void {
     this.#touched.add(person);
     const own = "SELECT record FROM purchase WHERE person = ?";
@@ -203,7 +203,7 @@ export class Library {
     return this.#first<{ n: number }>(`SELECT count(*) AS n FROM shown${text}`, ...values)?.n ?? 0;
   }
 
-  /** The newest record of everybody who matches, as JSON text, in the order in which they were first taken in. */
+  /** As JSON text, in the order in which people were first taken in. */
   *records(filters: CanonicalFilters): Generator<string> {
     const { text, values } = matching(filters);
     const sql = `SELECT body FROM shown AS person JOIN record ON r = person.record${text} ORDER BY n`;
@@ -226,7 +226,7 @@ export class Library {
     return this.#statement(sql).all(...values) as { value: string; count: number }[];
   }
 
-  /** The numbers of those that a text names: by id, profile address or its slug, or whole name; at most 20. */
+  /** By id, profile address or its slug, or whole name; at most 20. */
   find(text: string): number[] {
     const address = canonicalAddress(text);
     const slug = address !== undefined && isSlug(address) ? address : null;
@@ -244,7 +244,7 @@ export class Library {
     return rows.map((row) => ({ ...row, at: Number(row.at), unit: Number(row.unit), position: Number(row.position) }));
   }
 
-  /** Everybody whom one of two runs brought, with the record of each: null where it did not bring them. */
+  /** With the record of each run: null where it did not bring them. */
   broughtBy(older: string, newer: string): Iterable<{ readonly old: string | null; readonly now: string | null }> {
     const brought = `SELECT purchase.person, max(body) AS body FROM purchase JOIN record ON r = purchase.record
       WHERE run = ? AND purchase.person ${NOT_SUPPRESSED} GROUP BY 1`;
@@ -270,6 +270,6 @@ export class Library {
   }
 }
 
-/** Purchases of one instant in an order of their own: the newest is the same one however they were taken in. */
+/** Of one instant: the newest is the same one however they were taken in. */
 const orderOf = ({ run, unit, position }: Pick<PastPurchase, "run" | "unit" | "position">): string =>
   `${run} ${String(unit).padStart(9, "0")} ${String(position).padStart(7, "0")}`;

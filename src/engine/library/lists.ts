@@ -33,7 +33,7 @@ export interface Refreshed {
 
 type Kept = Pick<List, "output" | "filters" | "canonical" | "view">;
 
-/** The files that are lists, with everybody ever in them, by identity: a rebuild numbers people anew. */
+/** With everybody ever in them, by identity: a rebuild numbers people anew. */
 export class Lists {
   readonly #database: DatabaseSyncInstance;
 
@@ -62,7 +62,7 @@ export class Lists {
     return allRows<{ person: string }>(this.#database, sql, list).map(({ person }) => person);
   }
 
-  /** Makes a list of a file that is to be written for the first time. @param before who is in it, known so `at` */
+  /** @param before who is in it, known so `at` */
   begin(list: Kept & Pick<List, "at">, before: readonly string[]): void {
     if (this.at(list.output) !== undefined) return;
     inTransaction(this.#database, () => {
@@ -71,7 +71,7 @@ export class Lists {
     });
   }
 
-  /** Puts a refresh into the history of a list, made where there is none. @param before who was in it as it began */
+  /** Into the history of a list, made where there is none. @param before who was in it as it began */
   record(list: Kept, before: readonly string[], found: Refreshed): void {
     inTransaction(this.#database, () => {
       const { n, refreshes } = this.#put(list, found.at);

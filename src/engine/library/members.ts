@@ -7,14 +7,14 @@ import { AMONG, allRows, queryRows } from "./sqlite.ts";
 
 export interface OwnedPerson {
   readonly identity: string;
-  /** Profile address as the service wrote it; undefined where there is none: no filter names such a person. */
+  /** As the service wrote it; undefined where there is none: no filter names such a person. */
   readonly address: string | undefined;
   readonly name: string | undefined;
-  /** The normal forms that filters match on, by the names of {@link PERSON_COLUMNS}. */
+  /** Normal forms, by the names of {@link PERSON_COLUMNS}. */
   readonly values: Readonly<Record<string, string | number | null>>;
   /** Epoch milliseconds. */
   readonly boughtAt: number;
-  /** The version of the dataset that the record was bought from, where the service told it. */
+  /** Null where the service did not tell it. */
   readonly version: string | null;
 }
 
@@ -30,14 +30,14 @@ const COLUMNS = PERSON_COLUMNS.map((column) => `person.${column}`).join(", ");
 const PEOPLE = `SELECT identity, bought_at, run.dataset_version AS version, body ->> '$.network_url' AS own_address, ${COLUMNS} FROM person
   JOIN record ON r = person.record LEFT JOIN run ON run.id = substr(bought_by, 1, instr(bought_by, ' ') - 1)`;
 
-/** The condition that filters are; `text` is empty where they hold nothing. */
+/** `text` is empty where the filters hold nothing. */
 export const matching = (filters: CanonicalFilters): Sql =>
   whereSql(conditionsOf(filters), {
     placeholder: () => "?",
     addressColumns: (column) => ({ slug: `${column}_slug`, address: `${column}_address` }),
   });
 
-/** Those of them who are owned, suppressed ones too. */
+/** Suppressed ones too. */
 export function ownedBy(database: DatabaseSyncInstance, who: Who): OwnedPerson[] {
   const [where, ...values] = whereOf(who);
   return Array.from(queryRows<Row>(database, `${PEOPLE}${where} ORDER BY n`, ...values), personOf);
@@ -57,7 +57,7 @@ function whereOf(who: Who): readonly [where: string, ...values: (string | number
   return [` WHERE n IN (SELECT person FROM purchase WHERE run IN (${runs}))`, target, lists.length, lists];
 }
 
-/** A field of theirs as the service wrote it, by identity; nobody without a text. @param field of the record, no path */
+/** As the service wrote it, by identity; nobody without a text. @param field of the record, no path */
 export function textsOf(database: DatabaseSyncInstance, identities: readonly string[], field: string) {
   const sql = `SELECT identity, body ->> ? AS value FROM person JOIN record ON r = person.record
     WHERE identity ${AMONG} AND json_type(body, ?) = 'text'`;
@@ -66,13 +66,13 @@ export function textsOf(database: DatabaseSyncInstance, identities: readonly str
   return new Map(rows.map(({ identity, value }) => [identity, value]));
 }
 
-/** The newest records of those of them who may be shown, as JSON text. */
+/** As JSON text. */
 export function* newestRecords(database: DatabaseSyncInstance, identities: readonly string[]): Generator<string> {
   const sql = `SELECT body FROM shown AS person JOIN record ON r = person.record WHERE identity ${AMONG} ORDER BY n`;
   for (const { body } of queryRows<{ body: string }>(database, sql, JSON.stringify(identities))) yield body;
 }
 
-/** Those whose record is another than at a time (epoch milliseconds), with the fields that differ. */
+/** Epoch milliseconds; with the fields that differ. */
 export function changedSince(database: DatabaseSyncInstance, identities: readonly string[], at: number) {
   const sql = `SELECT identity, body AS now,
       (SELECT old.body FROM purchase JOIN record AS old ON old.r = purchase.record WHERE purchase.person = n AND at <= ?
@@ -87,7 +87,7 @@ export function changedSince(database: DatabaseSyncInstance, identities: readonl
   return changed;
 }
 
-/** Those who were bought by another run, or imported, up to a time in epoch milliseconds. */
+/** By another run, or imported, up to a time in epoch milliseconds. */
 export function boughtBefore(
   database: DatabaseSyncInstance,
   identities: readonly string[],

@@ -2,7 +2,7 @@ import { Page } from "../../shared/rows/page.ts";
 
 const PAGE_ROWS = 1_000;
 
-/** Records, as JSON text, as a page of a service: so that every format is made from them as from bought ones. */
+/** So that every format is made from them as from bought ones. */
 export const recordPage = (records: readonly string[]): Page =>
   records.length === 0 ? Page.empty : Page.read(Buffer.from(`{"result":[${records.join(",")}]}`), "person");
 

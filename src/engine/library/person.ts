@@ -2,7 +2,7 @@ import { type Condition, FILTER_COLUMNS, NORMAL_COLUMNS, NUMBER_COLUMNS } from "
 import { departmentOf } from "../../shared/contract/filters.ts";
 import { canonicalAddress, normalForm, slugOf } from "../../shared/contract/normalise.ts";
 
-/** Addresses are matched whole or by their last segment (docs/contract.md, Filters). */
+/** Matched whole or by their last segment (docs/contract.md, Filters). */
 const ADDRESS_COLUMNS = ["network_url", "company_network_url"] as const;
 
 export const PERSON_COLUMNS: readonly string[] = [
@@ -12,7 +12,7 @@ export const PERSON_COLUMNS: readonly string[] = [
 
 type Value = string | number | null;
 
-/** What the filters see of a record: the normal forms of docs/contract.md, Filters, one for each of {@link PERSON_COLUMNS}. */
+/** docs/contract.md, Filters: one for each of {@link PERSON_COLUMNS}. */
 export function normalValues(record: Readonly<Record<string, unknown>>): Value[] {
   const values: Value[] = NORMAL_COLUMNS.map((column) => normalText(record[column]));
   const { department } = record;
@@ -28,7 +28,7 @@ export function normalValues(record: Readonly<Record<string, unknown>>): Value[]
   return values;
 }
 
-/** Whether a record's values ({@link normalValues}) meet every condition, as the library's own queries would find it. */
+/** As the library's own queries would find it. */
 export function meets(values: readonly Value[], conditions: readonly Condition[]): boolean {
   const held = (column: string): Value => values[PERSON_COLUMNS.indexOf(column)] ?? null;
   return conditions.every((condition) => {

@@ -2,12 +2,12 @@ import { NUMBER_COLUMNS } from "../../shared/contract/conditions.ts";
 import { PERSON_FIELDS } from "../../shared/contract/records.ts";
 import { PERSON_COLUMNS } from "./person.ts";
 
-/** Raised whenever a table changes: a library of another format is made again from the runs. */
+/** Raised whenever a table changes: a library of another format is made again. */
 export const FORMAT = 3;
 
 const typeOf = (column: string): string => (NUMBER_COLUMNS.includes(column) ? "INTEGER" : "TEXT");
 
-/** What filters that nearly everybody uses are answered by; the others read the narrow table from end to end. */
+/** The others read the narrow table from end to end. */
 const INDEXES = [
   ["country", "department", "seniority_level"],
   ["department", "seniority_level", "connections"],
@@ -15,15 +15,14 @@ const INDEXES = [
   ["name"],
   ["headline"],
   ["industry"],
-  // What follows the slug is compared in the row: hardly two people share one.
   ["network_url_slug"],
   ["company_network_url_slug"],
 ];
 
 /**
- * `person`: everybody once, with the normal forms that filters match on. `record`: each different record that came for a person.
- * `purchase`: every paid row; the newest one's record is the person's. `page`: which pages of which run are in. `run`: what was bought.
- * `suppressed`: who is left out of every answer (hidden.ts). `list`, `refresh`, `member`, `changed`: lists.ts.
+ * `person`: everybody once, with normal forms. `record`: each different record of a person. `purchase`: every paid
+ * row; the newest one's record is the person's. `page`: which pages of which run are in. `run`: what was bought.
+ * `suppressed`: who is left out of every answer.
  */
 export const SCHEMA = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -64,7 +63,7 @@ export const NOT_SUPPRESSED = "NOT IN (SELECT person FROM main.suppressed)";
 
 export const SHOWN = `CREATE TEMP VIEW shown AS SELECT * FROM main.person WHERE n ${NOT_SUPPRESSED}`;
 
-/** What a person asks with SQL: temporary, so that they cost nobody else anything. Suppressed are left out. */
+/** Temporary, so that they cost nobody else anything. Suppressed are left out. */
 export const VIEWS = `
 CREATE TEMP VIEW person AS SELECT * FROM main.person WHERE n ${NOT_SUPPRESSED};
 CREATE TEMP VIEW record AS SELECT * FROM main.record WHERE person ${NOT_SUPPRESSED};

@@ -5,15 +5,14 @@ import { makeFolder } from "../../shared/folder.ts";
 import { missingPackage, packagePath } from "../../shared/packages.ts";
 import { FILE_MODE } from "../runs/disk.ts";
 
-/** How long a process waits for another one that writes, in ms. */
+/** Milliseconds. */
 const BUSY_MS = 30_000;
 
 type Value = string | number | bigint | null;
 
-/** Takes the values of a list that is handed in as JSON. */
 export const AMONG = "IN (SELECT value FROM json_each(?))";
 
-/** The SQLite of Node's own interface. @throws CliError (exit 2) where the optional package is not installed */
+/** @throws CliError (exit 2) where the optional package is not installed */
 async function driver() {
   try {
     return (await import("@photostructure/sqlite")).DatabaseSync;
@@ -22,10 +21,10 @@ async function driver() {
   }
 }
 
-/** Opens a file of the library to write, for its owner alone from the first moment; made where it is not there. */
+/** For its owner alone from the first moment; made where it is not there. */
 export async function openToWrite(path: string): Promise<DatabaseSyncInstance> {
   const DatabaseSync = await driver();
-  // SQLite would make it with the rights that the umask leaves, and its log beside it with those of the file.
+  // SQLite would make it with the rights that the umask leaves.
   makeFolder(dirname(path));
   closeSync(openSync(path, "a", FILE_MODE));
   const database = new DatabaseSync(path, { timeout: BUSY_MS });
@@ -36,7 +35,7 @@ export async function openToWrite(path: string): Promise<DatabaseSyncInstance> {
   return database;
 }
 
-/** Where the driver stands, for a process that loads it by itself. @throws CliError (exit 2) as {@link openToWrite} */
+/** @throws CliError (exit 2) as {@link openToWrite} */
 export async function driverPath(): Promise<string> {
   await driver();
   return packagePath("@photostructure/sqlite");
@@ -63,8 +62,8 @@ export const firstRow = <Row>(
 ): Row | undefined => database.prepare(sql).get(...values) as Row | undefined;
 
 /**
- * The rows of a query, one at a time. The driver's iterator does not hold its statement, and where that is collected
- * between two rows the process dies of it: so the statement is used once more at the end.
+ * The driver's iterator does not hold its statement, and where that is collected between two rows the process dies:
+ * so the statement is used once more at the end.
  */
 export function* queryRows<Row>(
   database: DatabaseSyncInstance,

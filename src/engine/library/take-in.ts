@@ -20,8 +20,8 @@ export interface Shelf {
 }
 
 /**
- * Opens a library after taking in what the runs hold beyond it (docs/library.md, "Files and crashes").
- * @returns undefined where nothing was ever bought there; `unread`: runs that cannot be read, and why: they are not in
+ * After taking in what the runs hold beyond it (docs/library.md, "Files and crashes"). @returns undefined where
+ * nothing was ever bought there; `unread`: runs that cannot be read, and why
  */
 export async function openLibrary(shelf: Shelf, store: RunStore) {
   const plans = new Map<string, Plan>();
@@ -31,7 +31,6 @@ export async function openLibrary(shelf: Shelf, store: RunStore) {
       const plan = await store.readPlan(id);
       if (belongs(plan, shelf)) plans.set(id, plan);
     } catch (error) {
-      // A run without a plan died before it bought anything.
       if ((error as { code?: string }).code !== "no_such_run") unread.push({ run: id, why: (error as Error).message });
     }
   }
@@ -56,7 +55,7 @@ export async function openLibrary(shelf: Shelf, store: RunStore) {
   }
 }
 
-/** Makes a library again from the runs that are there. @returns undefined where nothing was ever bought there */
+/** @returns undefined where nothing was ever bought there */
 export async function rebuildLibrary(shelf: Shelf, store: RunStore): ReturnType<typeof openLibrary> {
   const opened = await openLibrary(shelf, store);
   if (opened === undefined) return undefined;
@@ -65,7 +64,7 @@ export async function rebuildLibrary(shelf: Shelf, store: RunStore): ReturnType<
   return openLibrary(shelf, store);
 }
 
-/** Takes in records at no price; again, it changes nothing. @param at epoch milliseconds @returns how many people are new */
+/** At no price; again, it changes nothing. @param at epoch milliseconds @returns how many people are new */
 export function importRecords(
   library: Library,
   { name, at, records }: { readonly name: string; readonly at: number; readonly records: readonly JsonRecord[] },
@@ -83,7 +82,7 @@ export function importRecords(
 export const identitiesOf = (records: readonly JsonRecord[]): string[] =>
   rowsOf(recordPage(records.map(stringifyExact)), 0n).map(({ identity }) => identity);
 
-/** The library that a run's people belong to; undefined where it bought companies. */
+/** Undefined where the run bought companies. */
 export function shelfOfPlan(stateDir: string, plan: Plan): Shelf | undefined {
   if (kindOf({ plan }) !== "person") return undefined;
   const mode = plan.key_mode ?? "live";
@@ -95,7 +94,7 @@ function belongs(plan: Plan, { serviceId, mode }: Shelf): boolean {
   return own?.serviceId === serviceId && own.mode === mode;
 }
 
-/** Rows that are taken in at once: each time costs a sync of the disk. */
+/** Each time costs a sync of the disk. */
 const GROUP_ROWS = 10_000;
 
 async function takeIn(library: Library, run: RunReader): Promise<number> {
@@ -130,7 +129,7 @@ async function takeIn(library: Library, run: RunReader): Promise<number> {
 const share = (used: bigint, rows: number, position: number): bigint =>
   used / BigInt(rows) + (BigInt(position) < used % BigInt(rows) ? 1n : 0n);
 
-/** The rows of a page with what each of them cost; what does not divide is on the first ones, so that the sum is what was charged. */
+/** What does not divide is on the first ones, so that the sum is what was charged. */
 function rowsOf(page: Page, used: bigint, paid = page.length): NewRow[] {
   return Array.from({ length: page.length }, (_, position) => {
     const record = page.text(position);
@@ -141,7 +140,7 @@ function rowsOf(page: Page, used: bigint, paid = page.length): NewRow[] {
   });
 }
 
-/** The dataset that all of a run is of; null where it moved meanwhile: then what one page says may hold in neither. */
+/** Null where it moved meanwhile: then what one page says may hold in neither. */
 function versionOf({ plan, state }: RunReader): string | null {
   for (const { settled } of state.units.values()) {
     if (settled?.version !== undefined && settled.version !== plan.dataset_version) return null;

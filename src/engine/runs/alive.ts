@@ -7,11 +7,11 @@ import { basename, dirname } from "node:path";
 import { kill, pid, platform } from "node:process";
 import { errorCode } from "./disk.ts";
 
-/** One process among all that ever were, also of other boots and containers. Empty where the system does not tell. */
+/** One process among all that ever were, also of other boots and containers. */
 export interface ProcessIdentity {
   readonly pid: number;
   readonly started: string;
-  /** The PID and time namespaces in which `pid` and `started` mean anything: a container has its own. */
+  /** The PID and time namespaces in which `pid` and `started` mean anything. */
   readonly space: string;
   readonly boot: string;
   /** A hash of the machine's id; containers often have none, and copies of a machine share it. */
@@ -60,11 +60,11 @@ export function thisProcess(): Promise<ProcessIdentity> {
 
 const bootedAt = async (): Promise<number> => Number(/^btime (\d+)$/m.exec(await read("/proc/stat"))?.[1] ?? 0) * 1_000;
 
-/** What became of a process that was at work at a time (epoch milliseconds). @param sign where its {@link LifeSign} is */
+/** @param since epoch milliseconds @param sign where its {@link LifeSign} is */
 export async function fateOf(holder: ProcessIdentity, since: number, sign: string): Promise<Fate> {
   const self = await thisProcess();
   if (holder.boot !== self.boot) {
-    // This machine before it was started again? A name and an id may be shared; nothing here ran before it was started.
+    // A name and an id may be shared; nothing here ran before the machine was started.
     const same = holder.machine !== "" && holder.machine === self.machine && holder.host === self.host;
     return same && holder.boot !== "" && since < (await bootedAt()) ? "gone" : "elsewhere";
   }
@@ -86,7 +86,7 @@ async function inProcessTable(holder: ProcessIdentity): Promise<Fate> {
   return stat.state === "Z" || stat.state === "X" || stat.started !== holder.started ? "gone" : "living";
 }
 
-/** A socket that a process listens on while it lives: the kernel tells other PID namespaces when it is gone, whatever ended it. */
+/** A socket that a process listens on: the kernel tells other PID namespaces when it is gone. */
 export class LifeSign {
   readonly #path: string;
   readonly #server: Server;
@@ -113,7 +113,7 @@ export class LifeSign {
   }
 }
 
-/** The kernel's word on a {@link LifeSign}: a refusal means that nobody listens any more. Anything else tells nothing. */
+/** A refusal means that nobody listens any more. Anything else tells nothing. */
 export const askSign = (path: string): Promise<Fate> =>
   shortly<Fate>(path, "elsewhere", (short) => {
     return new Promise((resolve) => {
@@ -128,7 +128,7 @@ export const askSign = (path: string): Promise<Fate> =>
 
 const NAME_BYTES = 100;
 
-/** Works with a socket by a name that fits: where its path is too long, by way of its open folder. @param otherwise where that fails */
+/** Where a socket's path is too long, by way of its open folder. @param otherwise where that fails */
 async function shortly<Result>(
   path: string,
   otherwise: Result,

@@ -6,7 +6,7 @@ import { makeFolder } from "../../shared/folder.ts";
 
 export const FILE_MODE = 0o600;
 
-/** Told of every step of a durable write; `half`: some bytes are out. Tests kill the process here. */
+/** Every step of a durable write; `half`: some bytes are out. Tests kill the process here. */
 export type DiskStep = (what: string, step: "before" | "half" | "written" | "synced" | "renamed") => void;
 
 export class Disk {
@@ -22,9 +22,9 @@ export class Disk {
     await syncFolder(dirname(path));
   }
 
-  /** Writes a file whole: a reader, or a crash, sees the old one or the new one. @param replace else EEXIST */
+  /** A reader, or a crash, sees the old file or the new one. @param replace else EEXIST */
   async replaceFile(path: string, data: Buffer | string, what: string, replace = true): Promise<void> {
-    // A name of its own that must not be there: nothing that somebody else put in its place is written through.
+    // Nothing that somebody else put in its place is written through.
     const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);
     const file = await open(temporary, "wx", FILE_MODE);
     try {
@@ -43,14 +43,14 @@ export class Disk {
     this.#step?.(what, "renamed");
   }
 
-  /** Gives a synced file its final name where nothing has it. @throws EEXIST where something has */
+  /** @throws EEXIST where something has the name */
   async place(from: string, to: string, what: string): Promise<void> {
     this.#step?.(what, "before");
     try {
       await link(from, to);
       await rm(from);
     } catch (error) {
-      // File systems without hard links: the name is claimed by an empty file, which is then replaced.
+      // Without hard links the name is claimed by an empty file, which is then replaced.
       if (!["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"].includes(errorCode(error) ?? "")) throw error;
       await (await open(to, "wx", FILE_MODE)).close();
       await rename(from, to);
@@ -59,7 +59,7 @@ export class Disk {
     this.#step?.(what, "renamed");
   }
 
-  /** Appends and syncs. Bytes are handed over in this thread: another would take several times as long. */
+  /** In this thread: another would take several times as long. */
   async append(file: FileHandle, parts: readonly Buffer[], what: string): Promise<void> {
     this.#put(file.fd, parts, what);
     await syncData(file.fd);

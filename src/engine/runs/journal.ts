@@ -14,7 +14,7 @@ export const creditsOf = (text: CreditText | undefined): Credits =>
 
 type Entry<Kind extends string, Facts> = LogRecord & { readonly t: Kind } & Readonly<Facts>;
 
-/** What is to be asked for: synced before the request goes out, with the key that makes it safe to repeat. */
+/** Synced before the request goes out, with the key that makes it safe to repeat. */
 export interface IntentRecord extends LogRecord {
   readonly t: "intent";
   readonly n: number;
@@ -33,29 +33,29 @@ export interface SettledRecord extends LogRecord {
   readonly t: "settled";
   readonly n: number;
   readonly rows: number;
-  /** Rows of the segment that the page was paid for and no longer shows: the service suppresses them. */
+  /** Rows that were paid for and that the service suppresses. */
   readonly withheld?: number;
   readonly used: CreditText;
-  /** What the service said that it charged, where that cannot be; it is booked as 0. */
+  /** What the service said that it charged, where that cannot be; booked as 0. */
   readonly impossible?: CreditText;
   readonly remaining?: CreditText;
-  /** The cursor of the next page; null: the service said that there is none. */
+  /** Null: the service said that there is no next page. */
   readonly next?: string | null;
-  /** The length of the next page's cursor where it was too long to be kept: the run cannot go on from here. */
+  /** Of a cursor that was too long to be kept: the run cannot go on from here. */
   readonly cursorLength?: number;
   readonly version?: string;
   readonly requestId?: string;
   readonly replayed?: boolean;
   readonly total?: number;
   readonly miss?: boolean;
-  /** Why the service would not look a company up, in its words: a miss. */
+  /** Why the service would not look a company up: a miss. */
   readonly refused?: string;
   /** The run that paid for this reply: here it costs nothing. */
   readonly owned?: string;
   readonly at: number;
 }
 
-/** An intent that cost nothing and will not be repeated: its rows are to be asked for in another way. */
+/** An intent that cost nothing and will not be repeated: its rows are asked for in another way. */
 type VoidRecord = Entry<"void", { n: number; why: string; at: number }>;
 
 /** Credits that may have been charged for a lost reply of this unit; counts against the cap. */
@@ -68,7 +68,7 @@ interface SessionRecord extends LogRecord {
   readonly maxCredits: CreditText | null;
   readonly limit: number | null;
   readonly cap?: CreditText;
-  /** Rows that this session means to have at its end, all sessions counted; null: as many as there are. */
+  /** Rows that this session means to have at its end, all sessions counted; null: all. */
   readonly rows: number | null;
   readonly job?: string;
   readonly budget?: string;
@@ -77,7 +77,7 @@ interface SessionRecord extends LogRecord {
 
 type LearnedRecord = Entry<"learned", { perPageMax: number }>;
 
-/** Nobody is to go on with the run by itself; a later session may. */
+/** Nobody is to go on with the run by itself. */
 export interface EndedRecord extends LogRecord {
   readonly t: "ended";
   /** `stale`: its dataset is gone, so its pages and later ones make no list. `closed`: the reader of its output had enough. */
@@ -106,7 +106,7 @@ export interface Sums {
 
 interface DoneRecord extends LogRecord {
   readonly t: "done";
-  /** With the run's id, which no service knows: so that a list of many runs can believe this line without those before it. */
+  /** Which no service knows: so that this line can be believed without those before it. */
   readonly run?: string;
   readonly sums?: Sums;
   readonly at: number;
@@ -126,7 +126,7 @@ export type JournalRecord =
 export interface Unit {
   readonly intent: IntentRecord;
   settled: SettledRecord | undefined;
-  /** The number of the first intent that was written after it was settled: that request and all later ones went out after its reply. */
+  /** The first intent after it was settled: that request and all later ones went out after its reply. */
   before: number;
   replyAt: number;
   voided: boolean;
@@ -156,7 +156,7 @@ export const emptyState = () => ({
   perPageMax: undefined as number | undefined,
   session: undefined as SessionRecord | undefined,
   job: undefined as string | undefined,
-  /** Every budget that a session of it was held to: it counts whole in each, so that none forgets what it paid for. */
+  /** It counts whole in each, so that none forgets what it paid for. */
   budgets: [] as string[],
   done: undefined as DoneRecord | undefined,
   ended: undefined as EndedRecord | undefined,
@@ -173,14 +173,13 @@ export const newUnit = (intent: IntentRecord): Unit => ({
   lost: [],
 });
 
-/** The lost attempt that a stored reply answers: the cheapest that covers it. The others may have been charged too. */
+/** The cheapest lost attempt that covers a stored reply. The others may have been charged too. */
 function answered(lost: readonly Credits[], used: Credits): Credits {
   const sorted = [...lost].sort((a, b) => (a < b ? -1 : 1));
   return sorted.find((amount) => amount >= used) ?? sorted.at(-1) ?? ZERO;
 }
 
-/** Takes one record into account. The journal and the running program build their state with this same function. @param end
- * where in the journal the record's line ends */
+/** The journal and the running program build their state with this same function. @param end of the record's line */
 export function apply(state: RunState, record: JournalRecord, end = 0): void {
   if ("at" in record) state.lastAt = record.at;
   switch (record.t) {
@@ -198,7 +197,7 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
       if (record.miss === true) state.misses++;
       else if (record.owned !== undefined) state.owned += record.rows;
       else spend(state, "settled", creditsOf(record.used), record.at, record.rows);
-      // The stored reply of an earlier attempt: what that attempt cost is known now, and is this charge.
+      // What the earlier attempt cost is known now, and is this charge.
       if (record.replayed === true && unit.uncertain > 0n) {
         const back = answered(unit.lost, creditsOf(record.used));
         spend(state, "refunded", back, record.at);
@@ -242,10 +241,10 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
   }
 }
 
-/** No word of a service is longer in a journal: a line has to be shorter than its readers bear. */
+/** A line has to be shorter than its readers bear. */
 const LONGEST_WORD = 16_384;
 
-/** A record without words of a service that are absurdly long: a cursor of that kind is dropped and said, others are cut. */
+/** A cursor that is absurdly long is dropped and said, other words are cut. */
 export function bounded(record: SettledRecord): SettledRecord {
   const { next, version, requestId, ...rest } = record;
   return {
@@ -293,10 +292,10 @@ export function replay(entries: readonly LogEntry<JournalRecord>[]): RunState {
   return state;
 }
 
-/** An idempotency key is good for 24 hours (docs/contract.md, "Idempotency"); older intents are not repeated under it. */
+/** A key is good for 24 hours (docs/contract.md, "Idempotency"). */
 export const KEY_LIFE_MS = 23 * 3_600_000;
 
-/** Whether a unit's key may be forgotten by now: sent again under it the request could be charged again. @param now epoch milliseconds */
+/** Sent again under its key the request could be charged again. @param now epoch milliseconds */
 export const hasOutlivedKey = ({ intent }: Unit, now: number): boolean => now - intent.at > KEY_LIFE_MS;
 
 export const OUTLIVED = "its idempotency key is older than 24 hours";

@@ -32,7 +32,7 @@ const signOf = (path: string, token: string): string => `${path}.${token}.s`;
 /** Whose turn it is to remove what the process of this token, which is gone, was about. */
 const turnAfter = (path: string, token: string): string => `${path}.${token}.t`;
 
-/** Takes a lock file, made whole and at once. Only one whose holder is gone is taken over. @throws CliError exit 9 */
+/** Made whole and at once. Only a lock whose holder is gone is taken over. @throws CliError exit 9 */
 export async function acquireLock(path: string, options: LockOptions): Promise<Lock> {
   const token = randomBytes(8).toString("hex");
   const mine: LockHolder = { ...(await thisProcess()), at: new Date(options.now()).toISOString(), token };
@@ -54,7 +54,7 @@ export async function acquireLock(path: string, options: LockOptions): Promise<L
   };
 }
 
-/** Removes what those left who were killed as they waited. A sign that is too young may have no listener yet. */
+/** Of those who were killed as they waited. A sign that is too young may have no listener yet. */
 async function clearLeft(path: string, token: string, now: number): Promise<void> {
   const start = `${basename(path)}.`;
   const tokens = new Set<string>();
@@ -134,7 +134,7 @@ async function lockedError(path: string, what: string, holder: LockHolder | unde
   });
 }
 
-/** Writes a holder's name to a file that must not be there. @param path the lock's, @param file its own or a turn's */
+/** @param path the lock's, @param file its own or a turn's */
 async function create(path: string, file: string, mine: LockHolder): Promise<boolean> {
   const temporary = temporaryOf(path, mine.token);
   const text = JSON.stringify(mine);
@@ -163,9 +163,11 @@ async function createExclusive(path: string, text: string): Promise<boolean> {
   }
 }
 
-/** Removes a stale lock. Several processes may have seen the same one, and one of them may hold a new lock by now: they take
- * turns, and each looks again in its turn, so that only the stale lock itself is ever removed. Whoever is killed in its turn keeps it,
- * and the next turn is the one after it: were it removed, somebody slow might remove the turn of a living one in its stead. */
+/**
+ * Removes a stale lock. Several processes may have seen it, and one may hold a new lock by now: each looks again in
+ * its turn. Whoever is killed in its turn keeps it, and the next turn is the one after it: were it removed, somebody
+ * slow might remove the turn of a living one in its stead.
+ */
 async function takeAway(path: string, stale: LockHolder, mine: LockHolder): Promise<void> {
   const turns: string[] = [];
   const gone = [stale.token];

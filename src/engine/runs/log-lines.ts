@@ -2,7 +2,7 @@ import { readSync } from "node:fs";
 import { crc32 } from "node:zlib";
 import { CliError, EXIT } from "../../shared/errors.ts";
 
-/** One line of a log: `t` says what happened, `sum` is its checksum, `from` where the group begins that it heads. */
+/** `sum` is the line's checksum, `from` where the group begins that it heads. */
 export interface LogRecord {
   readonly t: string;
   /** Bytes that follow this line as they came, and a line break after them. */
@@ -19,7 +19,6 @@ export interface LogEntry<Kind extends LogRecord> {
 
 export interface DecodedLog<Kind extends LogRecord> {
   readonly entries: LogEntry<Kind>[];
-  /** Where the next line goes: what was torn at the end is not counted. */
   readonly validBytes: number;
   readonly damage?: CliError;
 }
@@ -33,7 +32,7 @@ const hex = (value: number): string => (value >>> 0).toString(16).padStart(8, "0
 
 export const checksum = (data: Buffer | string): string => hex(crc32(data));
 
-/** A record as one line of JSON that ends in a checksum over everything before it. @param from see {@link LogRecord} */
+/** Ends in a checksum over everything before it. @param from see {@link LogRecord} */
 export function encodeLine(record: LogRecord, from?: number): string {
   const body = JSON.stringify(record).slice(0, -1);
   const marked = from === undefined ? body : `${body},"from":${from}`;
@@ -63,7 +62,7 @@ const isTorn = (line: Buffer): boolean => !SUM.test(line.toString("latin1", Math
 
 export type LogSource = (at: number, length: number) => Buffer;
 
-/** Reads an open file. Synchronously: lines lie in the system's cache or are few, and a thread for each costs ten times as much. */
+/** Synchronously: lines lie in the system's cache or are few, and a thread for each costs ten times as much. */
 export const logSourceOf =
   (file: number): LogSource =>
   (at, length) => {
@@ -99,10 +98,11 @@ class Lines {
   }
 }
 
-/** Reads a log of some size. What a dying writer or a power failure left of the last group is dropped: the last group that
- * was synced ends where a later one says that it begins (`from`), and everything after that is believed only as far as its
- * checksums hold, what follows a line included. A bad line before is damage of a later day (`damage`): nothing is built on
- * such a file, and what can be read of it goes on with the next group. */
+/**
+ * What a dying writer left of the last group is dropped: the last group that was synced ends where a later one begins
+ * (`from`), and what comes after is believed as far as its checksums hold. A bad line before is damage of a later day
+ * (`damage`): nothing is built on such a file, and what can be read of it goes on with the next group.
+ */
 export function scanLog<Kind extends LogRecord>(read: LogSource, size: number, path: string): DecodedLog<Kind> {
   const lines = new Lines(read);
   const entries: (LogEntry<Kind> & { readonly start: number })[] = [];
@@ -117,7 +117,7 @@ export function scanLog<Kind extends LogRecord>(read: LogSource, size: number, p
     const next = follows > 0 ? end + follows + 1 : end;
     if (found === undefined || (found.from ?? at) !== at || next > size) {
       const last = bytes === undefined || (end === size && isTorn(bytes));
-      // Where no group was sound nothing tells what had been synced: there only the last line can be torn.
+      // Nothing tells what had been synced: there only the last line can be torn.
       const sound = groupAfter(read, size, at);
       if (sound === undefined && (lastGroup !== undefined || last || found !== undefined)) break;
       damage ??= damaged(path, line);
@@ -140,14 +140,13 @@ export function scanLog<Kind extends LogRecord>(read: LogSource, size: number, p
   return { entries: entries.slice(0, bad), validBytes: entries[bad]?.start ?? 0, ...told };
 }
 
-/** Where the next group begins after a place: everything up to there had been synced. */
+/** Everything up to there had been synced. */
 function groupAfter(read: LogSource, size: number, place: number): number | undefined {
   const lines = new Lines(read);
   const piece = 1 << 20;
   for (let base = place + 1; base < size; base += piece) {
     const bytes = read(base, piece + LINE_START.length);
     for (let hit = bytes.indexOf(LINE_START); hit >= 0; hit = bytes.indexOf(LINE_START, hit + 1)) {
-      // Also where the line break before it is what was changed.
       const start = base + hit;
       const line = lines.at(start);
       if (line !== undefined && decodeLine(line)?.from === start) return start;

@@ -48,7 +48,7 @@ interface Waiting<Kind extends LogRecord> {
   readonly reject: (error: unknown) => void;
 }
 
-/** An append-only log of one writer: what waits goes out as one group, in one write and one sync. */
+/** Of one writer: what waits goes out as one group, in one write and one sync. */
 export class Log<Kind extends LogRecord> {
   readonly #disk: Disk;
   readonly #file: FileHandle;
@@ -85,17 +85,17 @@ export class Log<Kind extends LogRecord> {
     }
   }
 
-  /** Resolves once the records are synced. Rejects where the disk is full; the log itself stays sound. */
+  /** Resolves once they are synced. Rejects where the disk is full; the log itself stays sound. */
   async append(...records: readonly Kind[]): Promise<void> {
     await this.#add(records, undefined, true);
   }
 
-  /** A record, and bytes that follow it as they are. @returns where in the file the bytes begin */
+  /** @returns where in the file the bytes begin */
   appendWith(record: Kind, payload: Buffer): Promise<number> {
     return this.#add([record], payload, true);
   }
 
-  /** As {@link append}, for what may wait for the next append, or for {@link hurry}, and share its sync. */
+  /** As {@link append}, for what may share the sync of the next append, or of {@link hurry}. */
   async appendLater(...records: readonly Kind[]): Promise<void> {
     await this.#add(records, undefined, false);
   }
@@ -130,7 +130,7 @@ export class Log<Kind extends LogRecord> {
       this.#queue = [];
       this.#needed = false;
       try {
-        // After a write that failed half way the next line must not be glued to its remains.
+        // After a write that failed half way.
         if (this.#torn) await this.#file.truncate(this.#size);
         this.#torn = true;
         const { parts, payloads, length } = encodeGroup(batch, this.#size);

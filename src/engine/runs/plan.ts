@@ -9,14 +9,13 @@ export type RunCommand = "search" | "employees" | "enrich";
 export interface Sampling {
   /** Rows in all; of each value where there is a `spread`. */
   readonly rows: number;
-  /** Null: any. The one that was drawn by is in the plan. */
   readonly seed: number | null;
   /** Rows that are drawn together; null: as few as the rate limit affords. */
   readonly together: number | null;
   readonly spread: { readonly key: FilterKey; readonly values: readonly string[] } | null;
 }
 
-/** The caller's own table, to whose rows the companies are put; the run keeps a copy of it. */
+/** To whose rows the companies are put; the run keeps a copy of it. */
 export interface Keep {
   readonly sha256: string;
   readonly column: string | null;
@@ -36,7 +35,7 @@ export type Target =
       /** Only whom nobody owns yet is bought; written are they alone, or the owned too. */
       readonly owned?: "without" | "with";
       readonly sample?: Sampling;
-      /** The list that a refresh buys for: absolute path. Only parts of the segment are bought. */
+      /** Absolute path of the list that a refresh buys for. Only parts of the segment are bought. */
       readonly list?: string;
     }
   | { readonly kind: "employees"; readonly companies: readonly CompanyQuery[]; readonly perCompany: number | null }
@@ -58,16 +57,16 @@ export interface Plan extends RunIdentity {
   readonly command: RunCommand;
   readonly dataset_version: string | null;
   readonly unit_price: CreditText;
-  /** People that matched at the time of the quote; null where no free count tells. */
+  /** At the time of the quote; null where no free count tells. */
   readonly matches: number | null;
   readonly counts?: readonly number[];
-  /** Filters of the parts of a segment that is larger than what the service gives of one; bought one after the other. */
+  /** Of a segment that is larger than what the service gives of one; bought one after the other. */
   readonly parts?: readonly Filters[];
-  /** People in more than one of the parts, at most: paid for each time, as no filter takes the parts of a union apart. */
+  /** People in more than one of the parts, at most: paid for each time. */
   readonly overlap?: number;
-  /** What was drawn of the parts, in the order of the output: see `pagesText` of `planning/draw.ts`. */
+  /** In the order of the output: see `pagesText` of `planning/draw.ts`. */
   readonly draw?: { readonly seed: number; readonly pages: string };
-  /** People of such a segment whom no part holds: in words, how many, and the smallest parts that hold them with people who are owned. */
+  /** People whom no part holds: how many, in words, and the smallest parts that hold them and the owned. */
   readonly unreached?: readonly {
     readonly where: string;
     readonly count: number;
@@ -78,7 +77,7 @@ export interface Plan extends RunIdentity {
   readonly view: SavedView;
   readonly per_page: number | null;
   readonly overwrite?: boolean;
-  /** When the rows are too few to be written; see docs/output.md, "Files that stay". */
+  /** See docs/output.md, "Files that stay". */
   readonly few?: {
     readonly allow_empty: boolean;
     readonly min_rows: number | null;
@@ -90,7 +89,7 @@ export interface Plan extends RunIdentity {
 
 export interface RunIdentity {
   readonly connection: string;
-  /** The service's address; "sample" for the built-in connection, whose port is another one each time. */
+  /** "sample" for the built-in connection, whose port is another one each time. */
   readonly base_url: string;
   readonly account_id: string | null;
   readonly key_mode: "live" | "test" | null;
@@ -116,7 +115,7 @@ export function targetText(target: Target): string {
   return `${target.kind} ${JSON.stringify(companies)}${limit}${keep}`;
 }
 
-/** A target as people speak: the values of a search alone where they say what they are, `Legal · germany`. */
+/** The values of a search alone where they say what they are: `Legal · germany`. */
 export function spokenTarget(target: Target): string {
   if (target.kind !== "search") return `${target.kind} ${describeTarget(target)}`;
   const { filters, union = [filters], except = [] } = target;

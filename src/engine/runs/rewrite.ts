@@ -6,7 +6,7 @@ import type { JournalRecord } from "./journal.ts";
 import { readLog } from "./log.ts";
 import { checksum, encodeLine, logSourceOf, undamaged } from "./log-lines.ts";
 
-/** Writes a journal again with other replies, whole or not at all. @returns whether one changed */
+/** Whole or not at all. @returns whether one changed */
 export async function rewriteReplies(
   disk: Disk,
   path: string,
@@ -31,7 +31,7 @@ export async function rewriteReplies(
       changed ||= other !== undefined;
       const kept = other ?? body;
       const facts = other === undefined ? record : { ...record, follows: other.length, crc: checksum(other) };
-      // Everything is on the disk before anything is built on it: the last line says so.
+      // Everything is on the disk before anything is built on it.
       const group = index === 0 || index === entries.length - 1 ? at : undefined;
       put(Buffer.from(encodeLine(facts, group)));
       if (kept === undefined) continue;

@@ -51,7 +51,7 @@ export class RunStore {
     return join(this.folder, ".open", identityHash(identity));
   }
 
-  /** Who is left out of every output, as the list is now. @throws CliError exit 5 where it cannot be read */
+  /** As the list is now. @throws CliError exit 5 where it cannot be read */
   suppression(): Promise<Suppression> {
     return readSuppression(suppressionFolder(this.#stateDir));
   }
@@ -73,7 +73,7 @@ export class RunStore {
     const held = await acquireLock(join(path, "lock"), lock);
     try {
       await this.#disk.replaceFile(join(path, "plan.json"), `${JSON.stringify(whole, null, 2)}\n`, "plan");
-      // Where the same command finds it again. Before any intent: a run that is not found again was not paid for.
+      // Where the same command finds it again, before any intent: a run that is not found again was not paid for.
       await this.#disk.makeFolder(join(this.folder, ".open"));
       await this.#disk.replaceFile(this.#lookup(whole), id, "open");
       return await this.#withSuppression(await Run.open(this.#disk, path, whole, held));
@@ -84,7 +84,7 @@ export class RunStore {
     }
   }
 
-  /** `20260115-093012-1f4a2b`: ids sort by time, also within a second; the first half of the end is its milliseconds. */
+  /** `20260115-093012-1f4a2b`: ids sort by time; the first half of the end is its milliseconds. */
   #newId(at: number): string {
     const time = new Date(at).toISOString();
     const milliseconds = Number(time.slice(20, 23)).toString(16).padStart(3, "0");
@@ -137,7 +137,7 @@ export class RunStore {
     return readFile(join(this.#path(id), "input"), "utf8");
   }
 
-  /** When a run finished, in epoch milliseconds, by the end of its journal alone; undefined where that does not tell. */
+  /** Epoch milliseconds, by the end of its journal alone; undefined where that does not tell. */
   finishedAt(id: string): number | undefined {
     return finishedSums(this.#path(id), id)?.at;
   }
@@ -252,7 +252,7 @@ export class RunStore {
     });
   }
 
-  /** Writes a run's receipt and its replies again, each whole or not at all. @param change see {@link rewriteReplies} */
+  /** Its receipt and its replies, each whole or not at all. @param change see {@link rewriteReplies} */
   async rewrite(
     id: string,
     clock: Pick<LockOptions, "now" | "sleep">,
@@ -280,13 +280,13 @@ export class RunStore {
     if (id.trim() === plan.id) await remove(path);
   }
 
-  /** Writes the last line of the journal, lets go of the name under which the same command finds the run. */
+  /** Lets go of the name under which the same command finds the run. */
   async finish(run: Run, at: number): Promise<void> {
     await run.append({ t: "done", run: run.id, sums: sumsOf(run.state, run.plan.matches), at });
     await this.#forgetOpen(run.plan);
   }
 
-  /** Nobody is to go on with the run by itself. A stale one is let go of: the same command begins a new one. */
+  /** A stale one is let go of: the same command begins a new one. */
   async end(run: Run, how: EndedRecord["how"], why: string, at: number): Promise<void> {
     await run.append({ t: "ended", how, why, at });
     if (how === "stale") await this.#forgetOpen(run.plan);

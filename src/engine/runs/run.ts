@@ -22,8 +22,10 @@ import { Log, readLastRecord, readLog } from "./log.ts";
 import { checksum, type LogSource, logSourceOf, undamaged } from "./log-lines.ts";
 import type { Plan } from "./plan.ts";
 
-/** `finished`: its output was written whole. `running`: a living process holds it. `unfinished`: it is to be resumed.
- * `closed`: the reader of its output had enough, `stale`: its dataset is gone; only `resume` by name goes on with these. */
+/**
+ * `finished`: its output was written whole. `running`: a living process holds it. `unfinished`: it is to be resumed.
+ * `closed`: the reader had enough, `stale`: its dataset is gone; only `resume` by name goes on.
+ */
 export type RunStatus = "finished" | "running" | "unfinished" | "closed" | "stale" | "damaged";
 
 export interface RunSummary {
@@ -57,7 +59,7 @@ export function readableState(path: string): { readonly state: RunState; readonl
   const { entries, damage } = readLog<JournalRecord>(journalOf(path));
   const state = emptyState();
   for (const { record, end } of entries) {
-    // Its intent was in what was damaged: where the page belongs is not known, so it goes to the end.
+    // Its intent was in what was damaged: the page goes to the end.
     if (record.t === "settled" && !state.units.has(record.n)) {
       const { n, rows, used, at } = record;
       const offset = Number.MAX_SAFE_INTEGER;
@@ -74,7 +76,7 @@ export function finishedSums(path: string, id: string): { readonly sums: Sums; r
   return { sums: last.sums, at: last.at };
 }
 
-/** The plan of a run's folder, if any. @throws CliError where it cannot be read, or is of a later version */
+/** @throws CliError where it cannot be read, or is of a later version */
 export function planOf(path: string): Plan | undefined {
   const file = join(path, "plan.json");
   let text: string;
@@ -100,7 +102,7 @@ export function planOf(path: string): Plan | undefined {
   });
 }
 
-/** The plan, or where it cannot be read what stands in its place: such a run is listed, and what it spent counts. */
+/** A run whose plan cannot be read is listed, and what it spent counts. */
 export function knownPlan(path: string, id: string): { readonly plan: Plan | undefined; readonly problem?: string } {
   try {
     const plan = planOf(path);
@@ -184,7 +186,7 @@ export class RunReader {
     return this.plan.id;
   }
 
-  /** The paid pages in the order of the output, one in memory at a time. Throws where one was damaged. */
+  /** In the order of the output, one in memory at a time. Throws where one was damaged. */
   async *pages(wanted: (unit: Unit) => boolean = () => true): AsyncGenerator<SpooledPage> {
     const file = openSync(journalOf(this.path), "r");
     try {
@@ -251,7 +253,7 @@ export class Run extends RunReader {
     return this.#lastNumber;
   }
 
-  /** Appends the intent of a unit that is not to be sent yet: it shares the sync of what is appended next. */
+  /** It is not to be sent yet, and shares the sync of what is appended next. */
   async intend(unit: Unit): Promise<void> {
     await this.#log.appendLater(unit.intent);
     apply(this.state, unit.intent);
@@ -262,7 +264,7 @@ export class Run extends RunReader {
     this.#log.hurry();
   }
 
-  /** A reply with the record that settles it: both are on the disk when this resolves, or neither counts. */
+  /** Both are on the disk when this resolves, or neither counts. */
   async settle(settled: SettledRecord, body: Buffer | undefined): Promise<SettledRecord> {
     const record = bounded(settled);
     if (body === undefined || body.length === 0) {

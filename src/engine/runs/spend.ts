@@ -6,13 +6,12 @@ import { type CreditText, creditsOf, creditText, type DaySpend, daysOf, pendingU
 import type { Plan, RunIdentity } from "./plan.ts";
 import { finishedSums, journalOf, knownPlan, type Run, readableState, runIds } from "./run.ts";
 
-/** What one run spent, and where: folded from its journal, and kept in its place when the run is removed. */
+/** Folded from its journal, and kept in its place when the run is removed. */
 export interface RunSpend extends Omit<RunIdentity, "target" | "output"> {
   readonly run: string;
   readonly command: string;
-  /** The job that bought it; null: somebody by hand. */
+  /** Null: somebody by hand. */
   readonly job: string | null;
-  /** The named budgets that it was bought within. */
   readonly budgets: readonly string[];
   /** What requests whose reply is not known may have cost, beyond what is spent. */
   readonly pending: CreditText;
@@ -21,14 +20,14 @@ export interface RunSpend extends Omit<RunIdentity, "target" | "output"> {
 
 export interface Spend {
   readonly runs: readonly RunSpend[];
-  /** Runs that were damaged: what they spent counts only as far as it can be read. */
+  /** What damaged runs spent counts only as far as it can be read. */
   readonly damaged: readonly string[];
 }
 
-/** Of runs that were removed: a file for each, so that one that is damaged hides nothing of the others. */
+/** A file for each, so that one that is damaged hides nothing of the others. */
 const removedFolder = (folder: string): string => join(folder, ".removed");
 
-/** What every run in a folder spent from a time on, removed ones included. @param since epoch milliseconds */
+/** Removed ones included. @param since epoch milliseconds */
 export async function readSpend(folder: string, since = 0): Promise<Spend> {
   const runs: RunSpend[] = [];
   const damaged: string[] = [];
@@ -43,7 +42,7 @@ export async function readSpend(folder: string, since = 0): Promise<Spend> {
     if (problem !== undefined) damaged.push(id);
   }
   for (const name of await readdir(removedFolder(folder)).catch(() => [])) {
-    // A process may have died between writing this down and removing the run: then the run itself counts.
+    // A process may have died before removing the run: then the run itself counts.
     const id = name.replace(/\.json$/, "");
     if (id === name || kept.has(id)) continue;
     try {
@@ -57,7 +56,7 @@ export async function readSpend(folder: string, since = 0): Promise<Spend> {
   return { runs, damaged };
 }
 
-/** What other runs of the same account spent since a time, or may be spending now: by their journals. @param since epoch milliseconds */
+/** Of the same account, also what they may be spending now. @param since epoch milliseconds */
 export async function spentBeside({ path: own, plan }: Pick<Run, "path" | "plan">, since: number): Promise<Credits> {
   const folder = dirname(own);
   let sum: Credits = ZERO;
@@ -75,7 +74,7 @@ export async function spentBeside({ path: own, plan }: Pick<Run, "path" | "plan"
   return sum;
 }
 
-/** What a run spent from a time on: by the last line of its journal where that is enough. */
+/** By the last line of its journal where that is enough. */
 function spendOf(path: string, plan: Plan, since: number): { readonly spend: RunSpend; readonly problem?: string } {
   const { id: run, connection, base_url, account_id, key_mode, command } = plan;
   const own = { run, connection, base_url, account_id, key_mode, command };

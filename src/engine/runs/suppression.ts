@@ -16,7 +16,6 @@ import { CliError, EXIT } from "../../shared/errors.ts";
 import { type Disk, errorCode } from "./disk.ts";
 import { acquireLock, type LockOptions } from "./lock.ts";
 
-/** The list of a state folder. */
 export const suppressionFolder = (stateDir: string): string => join(stateDir, "suppression");
 
 const absent = (error: unknown): undefined => {
@@ -24,7 +23,7 @@ const absent = (error: unknown): undefined => {
   throw error;
 };
 
-/** Who is left out. @throws CliError exit 5 where the list cannot be read whole: nothing is written then rather than too much */
+/** @throws CliError exit 5 where the list cannot be read whole: nothing is written then rather than too much */
 export async function readSuppression(folder: string): Promise<Suppression> {
   const { key, entries } = await readList(folder);
   return key === undefined || entries.length === 0 ? NOBODY_SUPPRESSED : new Suppression(key, entries);
@@ -48,7 +47,7 @@ const damaged = (what: string): CliError =>
     hint: "restore the folder from a backup, or remove it whole and add the people again",
   });
 
-/** The list to be changed: one process at a time, each change whole or not at all. */
+/** One process at a time, each change whole or not at all. */
 export class SuppressionList {
   readonly #folder: string;
   readonly #disk: Disk;
@@ -64,7 +63,6 @@ export class SuppressionList {
     return (await readList(this.#folder)).entries;
   }
 
-  /** The entries that somebody who is named like this is left out for. */
   async find(name: SuppressedName): Promise<readonly SuppressedEntry[]> {
     const { key, entries } = await readList(this.#folder);
     const marks = key === undefined ? [] : marksOf(key, name);
@@ -115,7 +113,7 @@ export class SuppressionList {
     }
   }
 
-  /** After an empty list: a key without a list is one whose list was lost. */
+  /** A key without a list is one whose list was lost. */
   async #makeKey(): Promise<Buffer> {
     const key = randomBytes(32);
     await this.#disk.replaceFile(join(this.#folder, SUPPRESSION_FILES.list), suppressedText([], key), "suppression");
