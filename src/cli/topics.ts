@@ -120,8 +120,9 @@ Seniority levels:
 ${wrapped(SENIORITY_LEVELS, "  ")}
 
 Values are never split at commas; --country @FILE takes them from a file, one a
-line (@- is stdin, @@x the value @x). A filter file holds the same keys with
-underscores, and a flag replaces the file's value for its key:
+line (@- is stdin, @@x the value @x). A line of it that begins with # and a
+blank is a comment; in quotes, "# x", it is a value. A filter file holds the
+same keys with underscores, and a flag replaces the file's value for its key:
 
   echo '{"department": ["Sales", "Legal"], "country": "france"}' > segment.json
   headcount -c sample count -f segment.json --country germany

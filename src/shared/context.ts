@@ -1,8 +1,11 @@
+import { fstatSync, readSync, statSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 
 export interface OutputStream extends Writable {
   readonly isTTY?: boolean;
   readonly columns?: number;
+  /** Of a file or device. */
+  readonly fd?: number;
 }
 
 export interface InputStream extends Readable {
@@ -43,6 +46,16 @@ export interface Context {
 
 export const canPrompt = (context: Context): boolean =>
   context.stdin.isTTY === true && context.stderr.isTTY === true && !context.env.CI && !context.env.HEADCOUNT_NO_INPUT;
+
+/** Whether it was closed before Node began, which then opens /dev/null in its place: to be read too, as `> /dev/null` is not. */
+export function isClosed({ fd }: OutputStream): boolean {
+  try {
+    if (fd === undefined || fstatSync(fd).rdev !== statSync("/dev/null").rdev) return false;
+    return readSync(fd, Buffer.alloc(1)) === 0;
+  } catch {
+    return false;
+  }
+}
 
 /** Resolves once the stream has taken everything. @throws what kept it from that: a full disk, a reader that is gone */
 export const written = (stream: OutputStream): Promise<void> =>

@@ -60,6 +60,21 @@ describe("count --history", () => {
     });
   });
 
+  test.each([
+    ["listed by the service", ["--by", "country"]],
+    ["given", ["--by", "country", "--values", "france"]],
+    ["a matrix", ["--by", "seniority-level", "--by", "country"]],
+  ])("a breakdown counts the whole too: %s", async (_, by) => {
+    const u = someone();
+    const { stdout: whole } = await u.run(["count", "--department", "Sales"], { env: { HEADCOUNT_STATE_DIR: "" } });
+    await u.run(["count", "--department", "Sales", ...by]);
+    const { stdout } = await u.run(["count", "--department", "Sales", "--history", "--json"]);
+    const version = (await service.call("/v1/person/count", { body: { filters: {} } })).headers.get(
+      "x-dataset-version",
+    );
+    expect(JSON.parse(stdout).history).toMatchObject([{ count: Number(whole), dataset_version: version }]);
+  });
+
   test("a terminal gets bars and changes that fit; what was never counted is said; nobody is asked", async () => {
     const u = someone();
     const where = { serviceId: service.url, mode: "live" as const };

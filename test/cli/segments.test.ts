@@ -117,6 +117,12 @@ describe("values and files", () => {
     expect(JSON.parse(quoted.stdout).filters).toEqual({
       title: ["france", "Cote d'Ivoire", 'the "old" one', '"a" and "b"'],
     });
+    writeFileSync(u.file("noted.txt"), '# ours\n#\nfrance\n  #\tlater\n#1\n"# two"\n');
+    const noted = await u.run(["count", "--title", "@noted.txt", "--json"]);
+    expect(JSON.parse(noted.stdout).filters).toEqual({ title: ["france", "#1", "# two"] });
+    const listed = await u.run(["count", "--by", "title", "--values", "@noted.txt", "--json"]);
+    const values = JSON.parse(listed.stdout).parts.map(({ value }: { value: string }) => value);
+    expect(values.sort()).toEqual(["# two", "#1", "france"]);
     const literal = await u.run(["count", "--title", "@@home", "--json"]);
     expect(JSON.parse(literal.stdout).filters).toEqual({ title: "@home" });
   });

@@ -54,7 +54,8 @@ function unquoted(line: string): string {
 
 async function linesOf(context: Context, flag: string, file: string): Promise<readonly string[]> {
   const text = await readInput(context, file, "values", MAX_BODY_BYTES);
-  const lines = text.split(/\r\n|\n|\r/).map((line) => unquoted(line.trim()));
+  const written = text.split(/\r\n|\n|\r/).map((line) => line.trim());
+  const lines = written.filter((line) => !/^#(\s|$)/.test(line)).map(unquoted);
   const values = [...new Set(lines.filter((line) => line !== ""))];
   if (values.length > 0) return values;
   // A filter without values would be no filter: the segment would grow.

@@ -6,10 +6,10 @@ import { formName } from "../../engine/output/formats.ts";
 import { type Quote, quoteJson } from "../../engine/purchase/quote.ts";
 import { errorCode } from "../../engine/runs/disk.ts";
 import type { Target } from "../../engine/runs/plan.ts";
-import { type Context, canPrompt, written } from "../../shared/context.ts";
+import { type Context, canPrompt, isClosed, written } from "../../shared/context.ts";
 import { formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
-import { EXIT, systemFailure } from "../../shared/errors.ts";
+import { EXIT, systemFailure, usageError } from "../../shared/errors.ts";
 import { withSession } from "../session.ts";
 import { Printer } from "../terminal/printer.ts";
 import type { ProgressLine } from "../terminal/progress.ts";
@@ -23,6 +23,9 @@ export async function buy(purchase: ParsedPurchase, context: Context): Promise<P
   const { flags, run, show } = purchase;
   const printer = new Printer(context, flags);
   if (await isFresh(purchase, printer, context)) return { skipped: true };
+  if (purchase.order.output === undefined && flags.dryRun !== true && isClosed(context.stdout)) {
+    throw usageError("stdout is closed, and the rows go there; nothing was spent", "-o FILE keeps them", "no_stdout");
+  }
   return await withSession(context, flags, async (session) => {
     const shown = show === undefined ? undefined : captured();
     const order = {

@@ -8,7 +8,15 @@ import { usageError } from "../../../shared/errors.ts";
 import { keyName, valuesGiven, valuesWithin } from "../../arguments/filter-options.ts";
 import type { Column, Printer } from "../../terminal/printer.ts";
 import { widthOf } from "../../terminal/width.ts";
-import { type ByKey, type CountDesk, type CountOptions, type CountRequest, formatOf } from "./one.ts";
+import {
+  type ByKey,
+  type CountDesk,
+  type Counted,
+  type CountOptions,
+  type CountRequest,
+  formatOf,
+  remember,
+} from "./one.ts";
 import { type CountPart, type Matrix, nested, printParts, words } from "./parts.ts";
 import { countAll } from "./several.ts";
 
@@ -78,27 +86,31 @@ export async function countParts(
 ): Promise<readonly CountedSegment[]> {
   const { options, printer } = counting;
   const { filters } = segment;
+  const kept = (whole: Counted): readonly CountedSegment[] => {
+    remember(whole, segment, counting);
+    return [{ filters, count: whole.count }];
+  };
   const [first, second] = by;
   if (first === undefined) throw new RangeError("nothing to break down by");
   const format = formatOf(options, printer) ?? "csv";
   if (second !== undefined) {
-    const matrix = await matrixOf([first, second], filters, counting);
+    const { total, ...matrix } = await matrixOf([first, second], filters, counting);
     await printMatrix(matrix, format, printer);
-    return [{ filters, count: matrix.whole }];
+    return kept(total);
   }
   const { spec } = first;
   const listed = first.values === undefined ? await listedFor(spec, filters, counting) : undefined;
   if (listed?.from === "service") {
-    const { values: parts, whole = 0, others, missing } = listed;
+    const { values: parts, whole = 0, others, missing, meta } = listed;
     await printParts({ by: spec, whole, parts, filters, rest: { others, missing } }, format, printer);
-    return [{ filters, count: whole }];
+    return kept({ count: whole, meta });
   }
   const values = first.values ?? listed?.values.map(({ value }) => value) ?? [];
   const each = values.map((value) => ({ ...filters, [spec.key]: value }));
-  const [{ count: whole } = { count: 0 }, ...counts] = await countAll([filters, ...each], counting);
+  const [total = { count: 0 }, ...counts] = await countAll([filters, ...each], counting);
   const parts = values.map((value, index): CountPart => ({ value, count: counts[index]?.count ?? 0 }));
-  await printParts({ by: spec, whole, parts: largest(parts, options.top), filters }, format, printer);
-  return [{ filters, count: whole }];
+  await printParts({ by: spec, whole: total.count, parts: largest(parts, options.top), filters }, format, printer);
+  return kept(total);
 }
 
 const largest = (parts: readonly CountPart[], top: number | undefined): readonly CountPart[] =>
@@ -125,7 +137,11 @@ async function listedFor(
   );
 }
 
-async function matrixOf(keys: readonly [ByKey, ByKey], filters: Filters, counting: CountDesk): Promise<Matrix> {
+async function matrixOf(
+  keys: readonly [ByKey, ByKey],
+  filters: Filters,
+  counting: CountDesk,
+): Promise<Matrix & { total: Counted }> {
   const valuesOf = async ({ spec, values }: ByKey): Promise<readonly string[]> =>
     values ?? (await listedFor(spec, filters, counting)).values.map(({ value }) => value);
   const [down, across] = [await valuesOf(keys[0]), await valuesOf(keys[1])];
@@ -140,7 +156,8 @@ async function matrixOf(keys: readonly [ByKey, ByKey], filters: Filters, countin
     ...down.map((value) => ({ ...filters, [first]: value })),
     ...across.map((value) => ({ ...filters, [second]: value })),
   ];
-  const [whole, ...totals] = (await countAll(edges, counting)).map(({ count }) => count);
+  const [total = { count: 0 }, ...views] = await countAll(edges, counting);
+  const totals = views.map(({ count }) => count);
   // A row or a column of nobody needs no cells.
   const ranked = (values: readonly string[], counts: readonly number[]): readonly CountPart[] =>
     largest(
@@ -163,7 +180,8 @@ async function matrixOf(keys: readonly [ByKey, ByKey], filters: Filters, countin
   return {
     by: [keys[0].spec, keys[1].spec],
     filters,
-    whole: whole ?? 0,
+    total,
+    whole: total.count,
     columns,
     rows: rows.map((row, index) => ({
       ...row,

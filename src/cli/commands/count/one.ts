@@ -24,10 +24,13 @@ export interface CountDesk {
   readonly context: Context;
 }
 
-export function remember(count: CountView, segment: CheckedFilters, { context, session }: CountDesk): void {
+export type Counted = Pick<CountView, "count"> & {
+  readonly meta?: Pick<CountView["meta"], "datasetVersion"> | undefined;
+};
+
+export function remember({ count, meta }: Counted, segment: CheckedFilters, { context, session }: CountDesk): void {
   const where = { serviceId: session.serviceId, mode: session.keyMode ?? "live" };
-  const version = count.meta.datasetVersion ?? null;
-  keepCount(context, where, segment.canonical, { at: context.now(), count: count.count, version });
+  keepCount(context, where, segment.canonical, { at: context.now(), count, version: meta?.datasetVersion ?? null });
 }
 
 export async function countOne(segment: CheckedFilters, counting: CountDesk): Promise<readonly CountedSegment[]> {
