@@ -14,7 +14,7 @@ interface Manifest {
 /** Small and needed by everything: commander is one file instead of seven. In a clone all else stays a package. */
 // conf and ora are ES modules alone: `require` of a bundle finds their default export one level too deep.
 const INLINED = ["commander", "fastest-levenshtein", "conf", "ora"];
-/** The keychain's binary is of the user's machine, telemetry is brought by who wants it; pg looks for a binary that nobody needs. */
+/** The keychain's binary is of the user's machine, telemetry is brought by who wants it; nobody needs pg's. */
 const NEVER_INLINED = ["@napi-rs/keyring", "@opentelemetry", "pg-native"];
 
 const external = (names: readonly string[]): RegExp[] => names.map((name) => new RegExp(`^${name}(/|$)`));
@@ -32,7 +32,7 @@ module.exports = require("node:module").createRequire(__filename)(packagePath(${
 });
 const NATIVE = "\0native:";
 
-/** Commander loads `node:child_process` for commands that are programs: there are none, and it is a tenth of a whole `count`. */
+/** Commander loads `node:child_process` for commands that are programs: a tenth of a whole `count`. */
 const noPrograms: Plugin = {
   name: "commander-without-programs",
   transform(code, id) {
@@ -70,7 +70,7 @@ interface BundleOptions {
   readonly whole: boolean;
 }
 
-/** Writes the program's CommonJS chunks, one for each part that a command loads. @returns the packages whose code it holds */
+/** Writes the program's CommonJS chunks, one for each part that a command loads. @returns the packages in it */
 export async function bundleProgram({ root, folder, whole }: BundleOptions): Promise<ReadonlySet<string>> {
   const manifest = JSON.parse(readFileSync(new URL("package.json", root), "utf8")) as Manifest;
   const { dependencies, optionalDependencies, peerDependencies } = manifest;

@@ -8,8 +8,8 @@ import { NATIVES } from "../shared/packages.ts";
 import { packageRoot } from "../shared/paths.ts";
 import { bundleProgram } from "./program.ts";
 
-// `npm run release`: the two tarballs to publish (docs/dependencies.md). `headcount` holds all JavaScript in its own files, a bill of
-// materials and the licences; `headcount-service` holds no code and brings the natives. Equal sources give equal bytes.
+// `npm run release`: the two tarballs to publish (docs/dependencies.md). `headcount` holds all JavaScript, a bill of
+// materials and the licences; `headcount-service` brings the natives. Equal sources give equal bytes.
 interface Locked {
   readonly version?: string;
   readonly license?: string;
@@ -50,7 +50,7 @@ const nameOf = (path: string): string => path.slice(path.lastIndexOf("node_modul
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 const digest = (algorithm: string, data: string | Buffer): string => createHash(algorithm).update(data).digest("hex");
 
-/** A lock file that was made where a registry held not all platforms would leave others without their binaries, silently. */
+/** A lock file that misses platforms would leave others without their binaries, silently. */
 function checkComplete({ packages }: Lock): void {
   const locked = new Set(Object.keys(packages).map(nameOf));
   const missing = Object.values(packages)

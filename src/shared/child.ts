@@ -12,7 +12,7 @@ interface ChildBounds {
 export interface ChildOptions extends ChildBounds {
   /** For errors: "the query". */
   readonly what: string;
-  /** The body of a function that returns one, of a message, which answers it, at once or later. It may use `workerData` and `require`. */
+  /** The body of a function that returns one of a message, which answers it. It may use `workerData` and `require`. */
   readonly text: string;
   readonly data?: unknown;
   /** Ends it: who waits is told the signal's reason. */
@@ -22,8 +22,8 @@ export interface ChildOptions extends ChildBounds {
 type Reply<Answer> = { readonly answer: Answer } | { readonly error: string; readonly code?: string };
 
 /**
- * The program of the process, as text, since it is the same then from the sources and from a bundle. The work runs in a thread of it, so
- * that what never returns does not keep the process from hearing that its parent is gone.
+ * The program of the process, as text: the same from the sources and from a bundle. The work runs in a thread of it,
+ * so that what never returns does not keep the process from hearing that its parent is gone.
  */
 const programOf = (text: string): string => `
 const host = require("node:process");
@@ -52,7 +52,7 @@ parentPort.on("message", async (message) => {
 /** What ended a child before it answered: its deadline or its memory. What it threw itself is a plain Error. */
 export class Overrun extends Error {}
 
-/** A process of its own for what a person wrote (SQL, jq): a signal, a deadline and a bound on memory end it, whatever it is at. */
+/** A process of its own for what a person wrote (SQL, jq): a signal, a deadline and a bound on memory end it. */
 export class Child<Message, Answer> {
   readonly #options: ChildOptions;
   #process: ChildProcess | undefined;

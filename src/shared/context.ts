@@ -20,7 +20,7 @@ export interface Sample {
   close(): Promise<void>;
 }
 
-/** All of the outside world that a command may touch: no `process`, clock or timer below `main.ts`, so that tests are in control. */
+/** All of the outside world that a command may touch: no `process`, clock or timer below `main.ts`. */
 export interface Context {
   readonly stdin: InputStream;
   readonly stdout: OutputStream;

@@ -93,7 +93,7 @@ export const usageError = (message: string, hint?: string, code = "usage"): CliE
 export const declined = (message: string, hint?: string, code = "declined"): CliError =>
   new CliError({ code, category: "declined", message, hint });
 
-/** What was to be written has no room or no device any more: the path was right. Every other refusal is about the path. */
+/** What was to be written has no room or no device any more. Every other refusal is about the path. */
 const NO_ROOM: Readonly<Record<string, string>> = {
   ENOSPC: "the disk is full",
   EDQUOT: "the disk quota is used up",
@@ -103,7 +103,7 @@ const NO_ROOM: Readonly<Record<string, string>> = {
 // libuv has no name for it.
 const EDQUOT = -122;
 
-/** A refusal of the operating system (docs/output.md, "Exit codes"): 5 where the room ran out, 2 where the path is wrong; else undefined. */
+/** A refusal of the operating system (docs/output.md, "Exit codes"): 5 where the room ran out, 2 for a wrong path. */
 export function systemFailure(error: unknown): CliError | undefined {
   if (!(error instanceof Error) || !("syscall" in error)) return undefined;
   const { code, errno, syscall, message } = error as NodeJS.ErrnoException;

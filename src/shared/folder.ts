@@ -5,9 +5,8 @@ import { dirname } from "node:path";
 export const FOLDER_MODE = 0o700;
 
 /**
- * Makes a folder and those above it that are missing. Node's own recursion goes on for ever where a parent is there and says ENOENT, as
- * everything below /proc does.
- * @returns the highest folder that was made, if any. @throws Error the system's, with its code
+ * Makes a folder and those above it. Node's own recursion never ends where a parent that is there says ENOENT, as
+ * below /proc. @returns the highest folder that was made, if any @throws Error the system's, with its code
  */
 export function makeFolder(path: string): string | undefined {
   try {

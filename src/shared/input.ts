@@ -10,7 +10,9 @@ const WHY: Readonly<Record<string, string>> = {
   EACCES: "it may not be read by this user",
 };
 
-/** The text of a file or a pipe, or of stdin for `-`. @param most bytes @throws CliError exit 2 where it cannot be read or is no UTF-8 */
+/**
+ * The text of a file, a pipe, or of stdin for `-`. @param most bytes @throws CliError exit 2 for no UTF-8 or no file
+ */
 export async function readInput(context: Context, file: string, what: string, most: number): Promise<string> {
   const name = inputName(file);
   const refuse = (message: string, hint?: string): CliError => usageError(message, hint, `invalid_${what}_file`);

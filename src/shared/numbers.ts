@@ -37,7 +37,7 @@ export const timeText = (epochMs: number): string =>
 
 const EIGHTHS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"] as const;
 
-/** A horizontal bar for a share of 0..1. Anything above nothing shows at least a sliver. @param unicode block characters in eighths; else `#` */
+/** A bar for a share of 0..1; anything above nothing shows a sliver. @param unicode blocks in eighths; else `#` */
 export function bar(share: number, width: number, unicode: boolean): string {
   const bounded = Math.min(1, Math.max(0, Number.isFinite(share) ? share : 0));
   if (!unicode) return "#".repeat(bounded > 0 ? Math.max(1, Math.round(bounded * width)) : 0);

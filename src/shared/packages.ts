@@ -3,10 +3,10 @@ import { fileURLToPath } from "node:url";
 import { CliError } from "./errors.ts";
 import { packageRoot } from "./paths.ts";
 
-/** What cannot be part of one bundle: the package headcount-service, which holds no code, brings them (docs/dependencies.md). */
+/** What cannot be part of one bundle: the package headcount-service brings them (docs/dependencies.md). */
 export const NATIVES: readonly string[] = ["@duckdb/node-api", "@photostructure/sqlite", "jq-wasm"];
 
-/** Where a package stands: in the program's own tree, or in that of headcount-service beside it. @throws Error as `require.resolve` */
+/** Where a package stands: in the own tree, or in that of headcount-service. @throws Error as `require.resolve` */
 export function packagePath(name: string): string {
   const here = createRequire(import.meta.url);
   try {
@@ -20,7 +20,7 @@ export function packagePath(name: string): string {
   }
 }
 
-/** The command that brings a package to where this program would find it: npx, a project and a global install look in other places. */
+/** The command that brings a package: npx, a project and a global install look for it in other places. */
 export function installCommand(name: string): string {
   const root = fileURLToPath(packageRoot());
   if (!/[\\/]node_modules[\\/]headcount[\\/]$/.test(root)) return "npm install";

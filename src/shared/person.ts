@@ -56,7 +56,9 @@ export class PersonMatcher {
   /** Mailboxes that somebody else has too: they tell nobody. */
   readonly #shared = new Set<string>();
 
-  /** @param word a profile address, its last part, an id or an address of mail; undefined: nobody yet, until a record is added */
+  /**
+   * @param word a profile address, its last part, an id or a mail address; undefined: nobody until a record is added
+   */
   constructor(word?: string) {
     if (word === undefined) return;
     if (isEmail(word)) {
@@ -76,8 +78,8 @@ export class PersonMatcher {
   }
 
   /**
-   * Whether a row of a file is the person's. A file does not say which service its ids are of: where a row has an address, that decides.
-   * An address of mail counts where there is nothing else.
+   * Whether a row of a file is the person's. A file does not say whose ids it has: an address decides where there is
+   * one, a mail address where there is nothing else.
    */
   isRow(row: JsonValue): boolean {
     const who = identityIn(row);
@@ -149,7 +151,7 @@ export class PersonMatcher {
     ];
   }
 
-  /** Whether a text (a file, a segment, an error) has an address, its last part, an id or the whole name, as words of their own. */
+  /** Whether a text (a file, a segment, an error) has an address, its last part, an id or the whole name, as words. */
   isNamedIn(text: string): boolean {
     const names = [...this.addresses, ...this.addresses.map(slugOf), ...this.#slugs, ...this.#anyIds, ...this.#emails];
     const lower = text.toLowerCase();
@@ -198,7 +200,7 @@ export interface Sighting {
   readonly service: string;
 }
 
-/** The different people among these: records are of one person where they share an address, or an id of the same service. */
+/** The different people among these: records are of one who share an address, or an id of the same service. */
 function peopleAmong(sightings: readonly Sighting[]): readonly ReadonlySet<string>[] {
   const people: Set<string>[] = [];
   for (const { who, service } of sightings) {

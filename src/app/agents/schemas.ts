@@ -28,7 +28,7 @@ const words = (maxItems: number) => optionalProperty(list(word, { minItems: 1, m
 const some = optionalProperty(more(wholeNumberShape, { minimum: 1 }));
 const open = raw<Readonly<Record<string, unknown>>>({ type: "object" });
 
-/** A segment, told whole where a client reads what a tool takes; as any object where it is checked: the contract's rules say more. */
+/** A segment: told whole where a client reads what a tool takes, any object where it is checked. */
 type Filters = typeof open;
 const like = raw<Readonly<Record<string, unknown>>>({ type: "object", description: "filters, as in quote" });
 

@@ -44,7 +44,7 @@ export const columnName = (text: string): string =>
     .toLowerCase()
     .replace(/[\s-]+/g, "_");
 
-/** The column as it was named, else in any spelling of {@link columnName}; without a name the best of those that name companies. */
+/** The column as it was named, in any spelling; without a name the best of those that name companies. */
 export function chooseColumn(names: readonly string[], wanted: string | undefined): string | undefined {
   if (wanted !== undefined && names.includes(wanted)) return wanted;
   for (const known of wanted === undefined ? COLUMNS : [columnName(wanted)]) {
@@ -56,10 +56,7 @@ export function chooseColumn(names: readonly string[], wanted: string | undefine
 
 const PROFILE_PATH = /^[^/]+\/(company|companies|school|showcase|organi[sz]ations?|org)\/[^/]+/;
 
-/**
- * What a text is, told by its look: an address of a profile (host/company/slug), the domain of any other address, whatever page
- * of the company's site it names, or else a slug.
- */
+/** What a text is by its look: a profile address (host/company/slug), the domain of another address, or a slug. */
 export function queryOf(
   text: string,
   { name, id }: { readonly name?: boolean; readonly id?: boolean } = {},
@@ -78,7 +75,7 @@ export function queryOf(
 
 type Entry = [line: number, value: string];
 
-/** Values of a list that name companies, with their line numbers: from NDJSON, from a column of CSV, or from plain lines. */
+/** Values of a list that name companies, with their line numbers: of NDJSON, a CSV column, or plain lines. */
 export async function entriesOf(text: string, input: string, column: string | undefined): Promise<Entry[]> {
   if (/^\s*\{/.test(text)) return fromNdjson(text, inputName(input), column);
   const rows = await parseCsv(text);

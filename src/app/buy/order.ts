@@ -34,8 +34,8 @@ export interface World extends Surroundings {
 /** What a purchase asks and tells. Nobody needs to listen. */
 export interface Events {
   /**
-   * Agrees to a quote, or throws. Asked before anything is paid for, but for a quote that was handed in and a run that is resumed
-   * within what was agreed to for it. Left out, nothing is ever paid for.
+   * Agrees to a quote, or throws. Asked before anything is paid, but for a quote handed in and a run resumed within
+   * what was agreed to. Left out, nothing is ever paid for.
    */
   readonly agree?: ((quote: Quote, resuming: boolean) => Promise<void>) | undefined;
   readonly notice?: ((text: string) => void) | undefined;

@@ -7,7 +7,7 @@ import type { World } from "./order.ts";
 /** Each value takes a free count. */
 export const MOST_VALUES = 500;
 
-/** A target with the values that the service lists, in one order: that is how its run is known. @throws CliError exit 2 */
+/** A target with the values that the service lists, in one order: so its run is known. @throws CliError exit 2 */
 export async function withListedValues(
   target: Target,
   { seller, interrupted }: World,

@@ -10,8 +10,7 @@ const ADDRESSES: Readonly<Record<RecordKind, readonly string[]>> = {
   company: ["company_network_url", "domain"],
 };
 
-// 8 bytes a row: a 64-bit hash of its identity in an open-addressed table. Two different identities among a million share a hash with
-// a probability of 3 in 100 million.
+// 8 bytes a row: a 64-bit hash of its identity. Two among a million share one with a probability of 3 in 100 million.
 class Seen {
   #table: Uint32Array;
   #slots: number;
@@ -111,7 +110,7 @@ export class Distinct {
   }
 }
 
-/** Who a row is: its own `id`, else its canonical profile address with an `@` before it; undefined where it has neither. */
+/** Who a row is: its own `id`, else `@` and its canonical profile address; undefined where it has neither. */
 export function identityOf(page: Page, index: number, kind: RecordKind): string | undefined {
   const id = page.identity(index, ["id"]);
   if (id !== undefined) return id;

@@ -18,7 +18,7 @@ export interface Form {
 
 export interface Rendering extends Form {
   readonly kind: RecordKind;
-  /** `--fields`: columns and members are exactly these. Without it what the records carry; NDJSON and JSON pass them on as they came. */
+  /** `--fields`: columns and members are exactly these. Without it what the records carry. */
   readonly fields?: readonly string[] | undefined;
   readonly excel?: boolean;
   readonly raw?: boolean;

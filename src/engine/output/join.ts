@@ -49,7 +49,7 @@ export interface JoinView {
   readonly open: (rendering: Rendering) => Promise<Output>;
 }
 
-/** The caller's rows in their order with what the run bought beside them. Nothing is written before all answers are there. */
+/** The caller's rows in their order with what the run bought beside them, once all answers are there. */
 export class JoinOutput implements Output {
   readonly #run: Run;
   readonly #view: JoinView;

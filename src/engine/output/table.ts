@@ -17,7 +17,7 @@ export type DrawTable = (columns: readonly string[], always: number) => DrawRows
 /** The cells of a page as lines, the header before the first ones; every line ends in a line break. */
 export type DrawRows = (cells: readonly (readonly string[])[]) => string;
 
-/** The columns that a terminal shows, the most telling first, as many as it has room for. Everything else is kept in the run. */
+/** The columns that a terminal shows, the most telling first, as many as it has room for. */
 const MAIN_COLUMNS: Readonly<Record<RecordKind, readonly string[]>> = {
   person: [
     ...["name", "title", "company_name", "location"],

@@ -84,7 +84,7 @@ export async function loadTemplate(text: string): Promise<RowTemplate> {
 /** Sections within each other: a list in a list of one record multiplies, and a row is written in one go. */
 const DEEPEST = 4;
 
-/** Names outside of sections, where a record is looked into. @throws CliError exit 2 for a partial or a name of JavaScript's own */
+/** Names outside of sections. @throws CliError exit 2 for a partial or a name of JavaScript's own */
 function namesIn(tokens: readonly Token[], depth = 0): string[] {
   if (depth > DEEPEST)
     throw usageError(`--template has sections more than ${DEEPEST} deep, and lists in lists multiply`, "nest fewer");

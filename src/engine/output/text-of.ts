@@ -3,7 +3,7 @@ import { inflateRawSync } from "node:zlib";
 import type { Form } from "./formats.ts";
 import { unpacked } from "./packing.ts";
 
-/** What stands in a file that was written here, out of whatever it is packed in. @throws where another program changed what it is */
+/** The text of a file that was written here, unpacked. @throws where another program changed what it is */
 export function plainTextOf(path: string, form: Form | undefined): AsyncIterable<Uint8Array> {
   if (form?.format === "xlsx") return sheetsIn(path);
   return form?.format === "parquet" ? recordsIn(path) : unpacked(path, form?.packing);

@@ -155,7 +155,7 @@ const textIn = (xml: string): string =>
     .replace(/&(?:lt|gt|amp);/g, (entity) => ENTITIES[entity] ?? entity)
     .replace(/_x([0-9A-F]{4})_/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 
-/** Writes a Parquet file anew without some of its rows. @param to undefined: nothing is written @returns how many are gone */
+/** Writes a Parquet file anew without some rows. @param to undefined: nothing is written @returns how many go */
 export async function parquetWithout(path: string, to: string | undefined, choice: RowChoice): Promise<number> {
   const gone: number[] = [];
   let at = 0;

@@ -178,8 +178,8 @@ export class Budget {
   }
 
   /**
-   * What a request of an earlier session may have cost: at most its hold, all of it where nobody knows. Each balance that was told before
-   * that request went out bounds it, less what is booked of requests that went out after it. A balance below today's tells nothing: credits were added.
+   * What a request of an earlier session may have cost: at most its hold. Each balance told before it went out bounds
+   * it, less what is booked of requests after it. A balance below today's tells nothing: credits were added.
    */
   explain({ intent }: Unit): Credits {
     const hold = creditsOf(intent.hold);

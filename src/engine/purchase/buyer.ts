@@ -52,8 +52,8 @@ interface Ready {
 }
 
 /**
- * Buys the pages of a run. What keeps every credit accounted for is the order on the disk: the intent with its key, then the
- * reply with the line that settles it, and only then the output (docs/runs.md). No more than the cap is at risk.
+ * Buys the pages of a run. The order on the disk keeps every credit accounted for: the intent with its key, the reply
+ * with the line that settles it, and only then the output (docs/runs.md). No more than the cap is at risk.
  */
 export class Buyer {
   readonly #options: BuyerOptions;

@@ -15,9 +15,8 @@ import { drawnOf } from "./sampling.ts";
 import { takeOver } from "./take-over.ts";
 
 /**
- * Prices what is left of a run, and asks for consent to it. Closes the run where it is refused.
- * @param isNamed whether the run itself was asked for: its limit and cap hold on where none are given, and what was agreed to for it is
- * agreed to still. The same command asks again: consent is not a run's, it is given each time.
+ * Prices what is left of a run and asks for consent; closes the run where it is refused. @param isNamed whether the
+ * run itself was asked for: then its limit, cap and consent hold on. The same command asks again.
  */
 export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Promise<[Quote, Trade]> {
   const { plan, state } = run;

@@ -32,7 +32,7 @@ export interface Bought {
   readonly narrowed?: Narrowed | null;
 }
 
-/** Writes receipt, misses and output. @throws CliError exit 5 where it fell short, 6 where its one company is unknown */
+/** Writes receipt, misses and output. @throws CliError exit 5 where it fell short, 6 where its company is unknown */
 export async function deliver(
   { run, quote, distinct, bought, sink, narrowed = null }: Bought,
   options: Pick<

@@ -28,10 +28,9 @@ export const isFirstPage = (unit: Unit | undefined, rows: number): boolean =>
   rows > 0 && (rows === unit?.intent.perPage || rows === unit?.settled?.rows);
 
 /**
- * Rows of a company's first page that were never asked for, because the service counts pages from 0 and nobody said so: then its second page
- * was taken for the first. A company that is named by its domain is no filter; its people's rows name its address, which is one, so that one
- * free count tells. Only a lack of exactly one page is believed: a count that is another for another reason says nothing of paging.
- * @returns 0 where nothing is known to be missing
+ * Rows of a company's first page that were never asked for, because the service counts pages from 0 and nobody said
+ * so. One free count of the address in its people's rows tells. Only a lack of exactly one page is believed: other
+ * counts have other reasons. @returns 0 where nothing is known to be missing
  */
 export async function missingFirstPage({ run, untold, addresses, client, signal, onWarning }: Untold): Promise<number> {
   if (untold.length === 0 || !mayCountFromZero(run)) return 0;

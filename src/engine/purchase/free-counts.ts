@@ -34,8 +34,8 @@ interface Window {
 }
 
 /**
- * Free counts with manners (docs/new-only.md, "Manners"): no more than were allowed, at most four fifths of a minute's, never the last tenth of a
- * day's, and none where they cost credits. All are of one version of the dataset.
+ * Free counts with manners (docs/new-only.md, "Manners"): no more than allowed, four fifths of a minute's, never the
+ * last tenth of a day's, none that cost credits; all of one version of the dataset.
  */
 export class FreeCounts implements Counts {
   readonly #options: FreeCountsOptions;
@@ -65,8 +65,8 @@ export class FreeCounts implements Counts {
   }
 
   /**
-   * @throws CliError exit 2 where more calls than allowed are needed, or a count costs credits; exit 5 where the dataset moved; exit 7 near the
-   * end of the day's calls
+   * @throws CliError exit 2 where more calls than allowed are needed, or one costs credits; 5 where the dataset
+   * moved; 7 near the end of the day's calls
    */
   async count(filters: Filters): Promise<number> {
     if (this.#flying >= AT_ONCE) await new Promise<void>((go) => this.#waiting.push(go));

@@ -144,7 +144,10 @@ export interface JoinedOffer {
   readonly datasetVersion: string | undefined;
 }
 
-/** The parts to buy for a union, found by free counts. @throws CliError exit 2 where `except` cannot be left out, exit 8 where counts do not add up */
+/**
+ * The parts of a union, by free counts. @throws CliError exit 2 for an `except` that cannot be left out, 8 for counts
+ * that do not add up
+ */
 export async function joinedOffer(
   target: SearchTarget,
   { seller, interrupted, onNotice }: Asking,

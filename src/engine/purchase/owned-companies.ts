@@ -12,8 +12,8 @@ const LOOKS = 300;
 const FRESH_MS = 30 * 86_400_000;
 
 /**
- * What was bought before of the companies that a run asks for, by their index: of the same service, kind of key and dataset, whatever
- * they were named by. @returns none where all is to be bought anew
+ * What was bought before of the companies of a run, by their index: of the same service, kind of key and dataset,
+ * whatever they were named by.
  */
 export async function ownedCompanies(
   store: RunStore,

@@ -11,8 +11,8 @@ function largestDivisor(value: number, bound: number): number {
 }
 
 /**
- * How many rows to ask for at an offset. A page by number begins at a multiple of its size, so the size must divide the offset:
- * landing on a cap takes a few smaller pages (1,007 rows: ten pages of 100, then 5, 1 and 1).
+ * How many rows to ask for at an offset. A page by number begins at a multiple of its size: landing on a cap takes a
+ * few smaller pages (1,007 rows: ten pages of 100, then 5, 1 and 1).
  */
 export function pageSize(paging: Dialect["paging"], offset: number, left: number, perPage: number): number {
   const bound = Math.max(1, Math.min(left, perPage));

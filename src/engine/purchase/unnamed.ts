@@ -6,10 +6,8 @@ import type { Target } from "../runs/plan.ts";
 import { isSet, type SearchTarget, searchTarget } from "./joined.ts";
 
 /**
- * What is asked for without those on the suppression list who are named in it: nobody pays for them. Who merely matches cannot be left out:
- * no filter says "but not".
- * @param onNotice told how many were left out
- * @throws CliError exit 2 where nobody else is named
+ * What is asked for without suppressed people who are named in it. Who merely matches cannot be left out: no filter
+ * says "but not". @param onNotice told how many @throws CliError exit 2 where nobody else is named
  */
 export function withoutSuppressed(target: Target, list: Suppression, onNotice: (text: string) => void): Target {
   if (list.isEmpty) return target;

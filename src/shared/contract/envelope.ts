@@ -18,7 +18,7 @@ const tailOf = (used: Credits, remaining: Credits): string =>
 const HEAD = Buffer.from(headOf([]));
 const [OPEN, COMMA, CLOSE] = ["[", ",", "]"].map((text) => Buffer.from(text)) as [Buffer, Buffer, Buffer];
 
-/** The same in UTF-8, of a result in pieces of UTF-8: stored records are passed on byte for byte, and never are a text. */
+/** The same in UTF-8, of a result in pieces: stored records are passed on byte for byte, and never are a text. */
 export const envelopeBytes = (result: readonly Buffer[], used: Credits, remaining: Credits): Buffer =>
   Buffer.concat([HEAD, ...result, Buffer.from(tailOf(used, remaining))]);
 

@@ -3,7 +3,7 @@ import { grouped } from "./text.ts";
 /** Credits as whole millionths in a bigint, never a float (docs/contract.md, Credits). */
 declare const creditsBrand: unique symbol;
 
-/** An amount of credits in millionths. Add, subtract and compare with bigint operators, then re-brand with {@link credits}. */
+/** An amount of credits in millionths. Calculate with bigint operators, then re-brand with {@link credits}. */
 export type Credits = bigint & { readonly [creditsBrand]: true };
 
 const SCALE = 1_000_000n;
@@ -27,7 +27,7 @@ export function affordableRows(amount: Credits, unit: Credits): number {
   return rows > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(rows);
 }
 
-/** Reads `12`, `0.25` or a JSON number. Undefined for what is none, has more than six decimals, or is too large to be exact. */
+/** Reads `12`, `0.25` or a JSON number. Undefined for what is none, has more than six decimals, or is too large. */
 export function parseCredits(value: string | number): Credits | undefined {
   if (typeof value === "number") {
     if (!Number.isFinite(value) || Math.abs(value) > 999_999_999) {

@@ -1,9 +1,8 @@
 import { domainToUnicode } from "node:url";
 
 /**
- * The normal form on which every exact and prefix key matches: NFKC, case-folded, trimmed, inner white space collapsed. White space is
- * Unicode's (U+0085 too) and the byte-order mark U+FEFF.
- * Both sides of a comparison go through here: stored values at import, request values at query time.
+ * The normal form on which exact and prefix keys match: NFKC, case-folded, trimmed, inner white space (Unicode's, and
+ * the byte-order mark) collapsed. Stored values at import and request values both go through here.
  */
 export function normalForm(text: string): string {
   if (isAscii(text)) return text.toLowerCase().replace(ASCII_WHITE, " ").trim();
@@ -17,8 +16,8 @@ const WHITE = /[\p{White_Space}\ufeff]+/gu;
 /** Whether {@link normalForm} of an ASCII text is just lower case with collapsed spaces, which SQL can do by itself. */
 const isAscii = (text: string): boolean => /^[\x00-\x7f]*$/.test(text);
 
-// JavaScript has lower and upper case but no case folding. Folding maps the German sharp s to ss, both sigmas to one, the Greek iota
-// below a letter (which stands alone in NFKD) to a plain one, and nine other shapes of Cyrillic letters to these.
+// JavaScript has no case folding: the German sharp s is ss, both sigmas are one, the Greek iota below a letter (alone
+// in NFKD) is a plain one, and nine shapes of Cyrillic letters are others.
 function caseFold(text: string): string {
   const lower = text.toLowerCase().replaceAll("ß", "ss").replaceAll("ς", "σ").replaceAll("\u0345", "ι");
   return lower.replace(/[\u1c80-\u1c88]/g, (shape) => CYRILLIC[shape.charCodeAt(0) - 0x1c80] ?? shape);
@@ -30,10 +29,9 @@ const CYRILLIC = "вдосттъѣꙋ";
 export const hasLoneSurrogate = (text: string): boolean => !text.isWellFormed();
 
 /**
- * A profile address in canonical form: scheme, `www.`, the scheme's own port, query, fragment and trailing slash dropped, percent
- * escapes and international host names (`xn--`) written as text, case folded (`https://www.Example.com:443/in/Ada/?x=1` ->
- * `example.com/in/ada`). A bare slug stays a slug.
- * @returns undefined where the text is empty, carries user info, or a scheme other than http and https
+ * A profile address in canonical form: no scheme, `www.`, port of the scheme, query, fragment or trailing slash;
+ * escapes and `xn--` names as text, case folded (`https://www.Example.com:443/in/Ada/?x=1` -> `example.com/in/ada`).
+ * A bare slug stays one. @returns undefined for empty text, user info, or another scheme than http and https
  */
 export function canonicalAddress(text: string): string | undefined {
   let rest = normalForm(text);

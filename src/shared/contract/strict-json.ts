@@ -13,9 +13,9 @@ export type StrictJson =
 const wrong = (message: string): StrictJson => ({ ok: false, message });
 
 /**
- * Reads a request body as JSON, refusing what two readers could understand differently and what would be billed on a guess:
- * invalid UTF-8, a byte order mark, duplicate keys, NUL characters, lone surrogates, numbers that a double does not hold exactly.
- * A key `__proto__` stays an ordinary own key. Time is linear in the body; nesting and the number of keys are bounded.
+ * Reads a request body as JSON. Refuses what two readers could understand differently: invalid UTF-8, a byte order
+ * mark, duplicate keys, NUL, lone surrogates, numbers that a double does not hold exactly. `__proto__` stays an
+ * ordinary key. Time is linear in the body; nesting and the number of keys are bounded.
  */
 export function parseStrictJson(bytes: Uint8Array): StrictJson {
   if (bytes.length === 0) return wrong("the body is empty; send a JSON object");
@@ -42,7 +42,7 @@ function notJson(text: string, error: unknown): string {
 // A string (its end is missing where the group is empty), a number, and what opens, closes and parts.
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*("?)|-?\d[\d.eE+-]*|[[\]{},]/gs;
 
-/** One pass over the tokens for what JSON.parse lets through; on text that is no JSON it may answer anything but must end. */
+/** One pass over the tokens for what JSON.parse lets through. On text that is no JSON it only has to end. */
 function scan(text: string): string | undefined {
   // Keys seen so far of each open object; null for an open array.
   const open: (Set<string> | null)[] = [];

@@ -1,9 +1,8 @@
 import { distance } from "fastest-levenshtein";
 
 /**
- * The candidate a person most likely meant: the nearest within a third of its length, or one that the text begins or that
- * begins with the text.
- * @returns undefined where nothing is near enough
+ * The candidate a person most likely meant: the nearest within a third of its length, or one of which one is the
+ * beginning of the other. @returns undefined where nothing is near enough
  */
 export function nearest(text: string, candidates: readonly string[]): string | undefined {
   const wanted = text.slice(0, 64).toLowerCase();

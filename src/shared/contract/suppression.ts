@@ -29,9 +29,8 @@ export interface SuppressedName {
 }
 
 /**
- * Reads how somebody is named: an address has a slash, a domain a dot and no slash; any other word is an id and the last part of an address.
- * @param kind where it is told rather than read
- * @returns undefined where the text is nothing of that kind
+ * Reads how somebody is named: an address has a slash, a domain a dot and no slash; any other word is an id and the
+ * last part of an address. @param kind where it is told @returns undefined for text of another kind
  */
 export function suppressedName(text: string, kind?: SuppressedKind): SuppressedName | undefined {
   const word = text.trim();
@@ -112,7 +111,7 @@ export const SUPPRESSION_FILES = { list: "list.ndjson", key: "key" } as const;
 const KEY_BYTES = 32;
 const EMPTY = /^\{"hmac":"[0-9a-f]{64}"\}\n$/;
 
-/** The text of a list. Its last line is the HMAC-SHA-256 of those before, so that no bit of it or of the key can change unseen. */
+/** The text of a list. Its last line is the HMAC-SHA-256 of those before, so that no bit of it changes unseen. */
 export function suppressedText(entries: readonly SuppressedEntry[], key: Buffer): string {
   const lines = entries.map((entry) => `${JSON.stringify(entry)}\n`).join("");
   return `${lines}${sealOf(lines, key)}`;
@@ -121,7 +120,7 @@ export function suppressedText(entries: readonly SuppressedEntry[], key: Buffer)
 const sealOf = (lines: string, key: Buffer): string =>
   `${JSON.stringify({ hmac: createHmac("sha256", key).update(`list:${lines}`).digest("hex") })}\n`;
 
-/** A list and its key as they lie side by side, one read after the other. @param read a file of a name; undefined where it is not there */
+/** A list and its key, one read after the other. @param read a file of a name; undefined where it is not there */
 export async function suppressionFiles(
   read: (name: string) => Promise<Buffer | undefined>,
 ): Promise<{ readonly text: string | undefined; readonly key: Buffer | undefined }> {
@@ -133,9 +132,8 @@ export async function suppressionFiles(
 }
 
 /**
- * @param text undefined where there is no list. Its first key is made after an empty list, so that neither is ever missing alone but
- * the key of an empty one
- * @throws Error saying what is damaged: a list that is read in part would let people through
+ * @param text undefined where there is no list @throws Error saying what is damaged: a list that is read in part
+ * would let people through
  */
 export function parseSuppressed(text: string | undefined, key: Buffer | undefined): SuppressedEntry[] {
   if (text === undefined && key === undefined) return [];

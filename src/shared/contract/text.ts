@@ -1,5 +1,5 @@
-// What changes how a terminal or an editor shows the text around it: C0 and C1 controls, bidi marks, zero-width characters. The two
-// joiners stay: names in Persian or Hindi need them.
+// What changes how a terminal or an editor shows the text around it. The two joiners stay: names in Persian or Hindi
+// need them.
 const HARMFUL = /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 const BREAKS = /[\t\n\v\f\r\u0085\u2028\u2029]+/g;
 

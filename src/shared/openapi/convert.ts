@@ -6,7 +6,7 @@ export interface Ref {
 
 type Bound = "minimum" | "maximum" | "minLength" | "maxLength" | "minItems" | "maxItems";
 
-/** The parts of OpenAPI 3.0.3's schemas that the document uses: enough for the reference page and the tests to walk it safely. */
+/** The parts of OpenAPI 3.0.3's schemas that the document uses, for the reference page and the tests. */
 export interface OpenApiSchema extends Readonly<Partial<Record<Bound, number>>> {
   readonly title?: string;
   readonly description?: string;

@@ -37,7 +37,7 @@ function noteKeys({ bytes, keys, marks }: Cells, at: number, present: Uint8Array
   return true;
 }
 
-/** Published fields first and in their order, then the others by name (code points, so that no locale changes a file). */
+/** Published fields first and in their order, then the others by code points: no locale changes a file. */
 function sortColumns(found: ReadonlySet<string>, kind: RecordKind): string[] {
   const published = publishedFields(kind);
   const known = published.filter((field) => found.has(field));
@@ -112,7 +112,7 @@ export function parseFields(text: string): string[] {
   return fields;
 }
 
-/** @throws CliError (exit 2) for a field that is neither published nor a path (`a.b`) nor seen in the data, with the nearest one */
+/** @throws CliError (exit 2) for a field that is neither published nor a path (`a.b`) nor in the data */
 export function checkFields(fields: readonly string[], kind: RecordKind, seen?: { has(field: string): boolean }): void {
   const published = publishedFields(kind);
   for (const field of fields) {

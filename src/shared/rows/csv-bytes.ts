@@ -21,8 +21,8 @@ const TAB = 0x09;
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-// `start`: a text that a spreadsheet might run gets a leading apostrophe. `inside`: also what follows a semicolon, a tab or a line
-// break, at which Excel splits lines where commas are decimal (a line `sep=,` would hinder that, but break its reading of UTF-8).
+// `start`: a text that a spreadsheet might run gets a leading apostrophe. `inside`: also what follows a semicolon, a
+// tab or a line break, at which Excel splits lines where commas are decimal.
 export type FormulaGuard = "none" | "start" | "inside";
 
 const RUN_AND_FORMULA = /([;\s\p{Cc}\p{Cf}"]+)([=+\-@\uff1d\uff0b\uff0d\uff20]?)/gu;
@@ -37,7 +37,7 @@ export function guarded(text: string, guard: FormulaGuard): string {
   );
 }
 
-/** One cell of a row that is copied, as csv-stringify writes it: called once a cell, that would cost more than the whole row. */
+/** One cell of a row that is copied, as csv-stringify writes it. */
 function cellText(cell: Cell, guard: FormulaGuard, separator: Separator): string {
   if (cell === null) return "";
   if (typeof cell !== "string") return String(cell);
@@ -45,7 +45,7 @@ function cellText(cell: Cell, guard: FormulaGuard, separator: Separator): string
   return NEEDS_QUOTES[separator].test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Rows as CSV. A number is never guarded, a lone empty cell is quoted: readers skip empty lines, and the row would be lost. */
+/** Rows as CSV. A number is never guarded; a lone empty cell is quoted, since readers skip empty lines. */
 export const linesText = (
   rows: readonly (readonly Cell[])[],
   guard: FormulaGuard,
@@ -64,7 +64,7 @@ export const linesText = (
     },
   );
 
-/** CSV from the bytes of a reply: what is plain is copied into a buffer that is used again. A test holds it equal to csv-stringify. */
+/** CSV from the bytes of a reply: what is plain is copied into a buffer that is used again. */
 export class CsvBytes {
   readonly #guard: FormulaGuard;
   readonly #lineBreak: string;
@@ -131,7 +131,7 @@ export class CsvBytes {
           const quoted = (mark & HAS_COMMA) !== 0 && separator === COMMA;
           if (quoted) out[to++] = QUOTE;
           const after = to + end - start - 2;
-          // Reads and writes up to three bytes too many: the reply goes on for that long, and the next cell writes over them.
+          // Reads and writes up to three bytes too many: the next cell writes over them.
           for (let from = start + 1; to < after; from += 4, to += 4)
             outView.setInt32(to, view.getInt32(from, true), true);
           to = after;

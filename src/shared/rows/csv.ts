@@ -42,7 +42,7 @@ export interface CsvOptions extends CsvStyle {
   readonly separator?: Separator | undefined;
 }
 
-/** CSV page by page. Rows of which a page knows where their values stand are copied from its bytes, all others are parsed. */
+/** CSV page by page. Rows of which it is known where their values stand are copied, all others are parsed. */
 export class CsvView implements View {
   readonly unseen = new Set<string>();
   readonly #options: CsvOptions;
@@ -109,7 +109,7 @@ export class CsvView implements View {
     this.#out.lines([this.#extra === undefined ? columns : [...columns, this.#extra]]);
   }
 
-  /** For each column the number of its key, or -1 where it stays empty; undefined where they are not simply the same names. */
+  /** For each column the number of its key, or -1 where it stays empty; undefined for other names. */
   #sources({ keys }: Cells): Int32Array | undefined {
     const columns = this.#columns ?? [];
     const sources = columns.map((column) => keys.indexOf(column));

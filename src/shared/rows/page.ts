@@ -45,7 +45,7 @@ export class Page {
 
   static readonly empty = new Page(Buffer.alloc(0), NOTHING);
 
-  /** Reads the body of a reply. @throws CliError (exit 5) where it is no JSON or holds nothing of that kind: never read as one row */
+  /** Reads the body of a reply. @throws CliError (exit 5) where it is no JSON or holds nothing of that kind */
   static read(body: Buffer, kind: RecordKind): Page {
     const bytes = isUtf8(body) ? body : Buffer.from(body.toString("utf8"));
     return new Page(bytes, findRows(bytes, kind));
@@ -91,7 +91,7 @@ export class Page {
     return this.#rows;
   }
 
-  /** The first of these keys that a row has a value for, as text: what it is told from others by. Parses only where it must. */
+  /** The first of these keys that a row has a value for, as text. Parses only where it must. */
   identity(index: number, keys: readonly string[] = ["id", "network_url"]): string | undefined {
     const { cells } = this.#spans;
     if (cells !== undefined) {
@@ -123,7 +123,7 @@ export class Page {
     return false;
   }
 
-  /** One compact object a line. @param room gives a buffer: a new one for each page costs five times the copying (page faults) */
+  /** One compact object a line. @param room gives a buffer: a new one for each page costs five times the copying */
   ndjson(room: (size: number) => Buffer = Buffer.allocUnsafe): Buffer {
     const { starts, ends, tight } = this.#spans;
     if (this.length === 0) return Buffer.alloc(0);
@@ -159,7 +159,7 @@ export class Page {
 
 const asRecord = (value: JsonValue): JsonRecord => (isNested(value) ? value : { value });
 
-/** The first of these keys that a row has, where its value is an integer or a plain string; undefined where it takes parsing. */
+/** The first of these keys that a row has, where its value is an integer or a plain string. */
 function plainText({ bytes, keys, marks }: Cells, at: number, wanted: readonly string[]): string | undefined {
   const base = at * keys.length * 2;
   if (marks[base] === -1) return undefined;
@@ -198,7 +198,7 @@ function memberOf(members: readonly Member[], names: readonly string[]): Member 
   return undefined;
 }
 
-/** The rows of a reply (docs/output.md, "Where rows are found"). @throws CliError (exit 5) where it holds none of that kind */
+/** The rows of a reply (docs/output.md, "Where rows are found"). @throws CliError (exit 5) where it holds none */
 function findRows(bytes: Buffer, kind: RecordKind): Spans {
   const begin = skipSpace(bytes, bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0);
   if (bytes[begin] === OPEN_LIST) return unwrapped(bytes, scanList(bytes, begin));
@@ -230,7 +230,7 @@ const isEmptyOrRecords = (bytes: Buffer, start: number): boolean => {
   return first === OPEN_OBJECT || first === CLOSE_LIST;
 };
 
-/** The list that an object holds: under a usual name, or the only one of records in it or one level down, or of those the only one of people. */
+/** The list that an object holds: under a usual name, or the only one of records here or one level down. */
 function listIn(bytes: Buffer, start: number, isCharged: boolean): Spans {
   const lists = (members: readonly Member[]): Member[] =>
     members.filter((member) => isEmptyOrRecords(bytes, member.start));
@@ -253,8 +253,8 @@ function listIn(bytes: Buffer, start: number, isCharged: boolean): Spans {
 }
 
 /**
- * The only list whose rows have the contract's fields of people. An empty one may be a page without people, beside a list of others who
- * are not for sale: only of a reply that is charged for is that known not to be so.
+ * The only list whose rows have the contract's fields of people. An empty one may be a page without people beside a
+ * list of others: only of a reply that is charged for is that known not to be so.
  */
 function listOfPeople(bytes: Buffer, lists: readonly Member[], isCharged: boolean): Member | undefined {
   const isEmpty = ({ start }: Member): boolean => bytes[skipSpace(bytes, start + 1)] === CLOSE_LIST;

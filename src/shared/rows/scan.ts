@@ -1,5 +1,5 @@
-// The one scanner of replies. It finds rows without parsing them, so what is passed on as NDJSON or JSON is exactly what was paid for;
-// of rows with the keys of the first one it notes where each value stands, to copy CSV from there (docs/performance.md, Exports).
+// The one scanner of replies. It finds rows without parsing them, so NDJSON and JSON are what was paid for; of rows
+// with the keys of the first one it notes where each value stands, to copy CSV (docs/performance.md, Exports).
 import { CliError } from "../errors.ts";
 
 export const QUOTE = 0x22;
@@ -107,7 +107,7 @@ function skipValue(bytes: Uint8Array, from: number, findings?: Findings): number
   throw malformed(from);
 }
 
-/** The members of the object that begins at `from`; `visit` may take a value over by returning the position after it. */
+/** The members of the object that begins at `from`; `visit` may take a value over and return where it ends. */
 export function scanObject(
   bytes: Buffer,
   from: number,
@@ -157,7 +157,7 @@ export function scanList(bytes: Buffer, from: number): Spans & { readonly end: n
   }
 }
 
-/** Whether a token is an integer whose text stays as it is: not -0, which is 0, and nothing with a fraction or an exponent. */
+/** Whether a token is an integer whose text stays as it is: not -0, no fraction, no exponent. */
 export function isInteger(bytes: Uint8Array, start: number, end: number): boolean {
   let at = bytes[start] === MINUS ? start + 1 : start;
   if (at === end || (bytes[at] === ZERO && end - start > 1)) return false;
@@ -193,7 +193,7 @@ export class Cells {
   readonly bytes: Buffer;
   readonly view: DataView;
   readonly keys: readonly string[];
-  // Two numbers for each key of each row: where its value begins (0: the row has none; -1 first in a row: nothing is known of it), and
+  // Two numbers for each key of each row: where its value begins (0: none; -1 first in a row: nothing is known), and
   // four times where it ends, plus ESCAPED and HAS_COMMA.
   marks = new Int32Array(0);
   /** `"key":` of each key, one after another, with the white space that stood round the colon. */

@@ -45,11 +45,11 @@ function bounded<T>(read: () => T): T {
   }
 }
 
-/** `JSON.parse` with integers beyond 2^53 as bigints. @throws SyntaxError, CliError (exit 5) where it is nested too deeply */
+/** `JSON.parse` with integers beyond 2^53 as bigints. @throws SyntaxError, CliError (exit 5) for too deep a nesting */
 export const parseExact = (text: string): JsonValue =>
   (LONG.test(text) ? bounded(() => parse(text, null, READING)) : JSON.parse(text)) as JsonValue;
 
-/** `JSON.stringify` that writes bigints as plain JSON integers. @throws CliError (exit 5) where a value is nested too deeply */
+/** `JSON.stringify` that writes bigints as integers. @throws CliError (exit 5) for too deep a nesting */
 export const stringifyExact = (value: JsonValue): string =>
   bounded(() => {
     try {
@@ -79,8 +79,8 @@ export const WRAPPERS: readonly string[] = ["company", "organization", ...PERSON
 const COMPANY = "company";
 
 /**
- * What a field names in a record: an own member, else the path `a.b`, else that of the record which the row wraps; `company_name` and
- * the like also inside a nested company.
+ * What a field names in a record: an own member, else the path `a.b`, else that of the record inside the row;
+ * `company_name` and the like also inside a nested company.
  */
 export function fieldValue(record: JsonRecord, field: string): JsonValue | undefined {
   if (Object.hasOwn(record, field)) return record[field];

@@ -52,7 +52,7 @@ const record = (title: string, description: string, fields: Fields): Schema => {
 
 const filterText = more(text, { minLength: 1, maxLength: MAX_VALUE_LENGTH });
 
-// One named schema for what thirteen keys take: an anonymous union at each makes thirteen classes in a generated client.
+// One named schema for thirteen keys: an anonymous union at each makes thirteen classes in a generated client.
 function filterSchema({ description, example, list: isList, match }: FilterKeySpec): Schema {
   const sentence = `${description.charAt(0).toUpperCase()}${description.slice(1)}.`;
   if (match === "range") {
@@ -346,7 +346,7 @@ export const API_SCHEMAS = {
   KeyEnvelope: envelope("KeyEnvelope", ref("Key"), free),
 };
 
-/** `result` of `GET /v1/account`, of `GET /key` and of `POST /facets` (docs/contract.md). Credits are JSON numbers, times ISO-8601. */
+/** `result` of `GET /v1/account`, `GET /key` and `POST /facets` (docs/contract.md). Times are ISO-8601. */
 export type AccountResult = Of<typeof account>;
 export type KeyResult = Of<typeof key>;
 export type FacetResult = Of<typeof facets>;

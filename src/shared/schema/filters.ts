@@ -53,8 +53,8 @@ export function filterFileSchema(): JsonSchema {
 }
 
 /**
- * The filters as small as they can be said: a list of tools is read at every start. Lists are told as lists alone, which every client can
- * send; a value by itself is taken too.
+ * The filters as small as they can be said: a list of tools is read at every start. Values are told as lists alone,
+ * which every client can send.
  */
 export function briefFiltersSchema(): JsonSchema {
   const one = { type: "string" };

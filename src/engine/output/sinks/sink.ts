@@ -50,7 +50,7 @@ export const savedView = (view: AskedView): SavedView => ({
 export const templateOf = async ({ template }: Pick<AskedView, "template">): Promise<RowTemplate | undefined> =>
   template === undefined ? undefined : loadTemplate(template);
 
-/** @returns what is written: of a file the one behind a symbolic link @throws CliError exit 2 for a file that could not be written */
+/** @returns what is written: the file behind a symbolic link @throws CliError exit 2 where it could not be */
 export const placeOf = async (output: string | undefined): Promise<string | undefined> =>
   output === undefined || engineOf(output) !== undefined ? output : checkOutput(output);
 
@@ -75,7 +75,7 @@ export async function checkRoom({ format }: Form, rows: number): Promise<void> {
   if (format === "xlsx") (await import("../whole/xlsx.ts")).checkSheet(rows, "usage", "; nothing was spent");
 }
 
-/** What was written, as receipts and `--json` tell it. Of a table, `added` says how many rows are new in it; of a file it is null. */
+/** What was written, as receipts and `--json` tell it; `added` counts the new rows of a table, else null. */
 export type Written = Of<typeof writtenShape>;
 
 export const writtenAs = ({ path, bytes, sha256, added }: OutputFacts, form: Form): Written => ({

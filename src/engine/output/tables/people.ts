@@ -5,7 +5,7 @@ import { IDENTITY } from "./writer.ts";
 
 const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
-/** How many rows of a table are of somebody, by identity. @param erase whether they are deleted @throws where it cannot be asked */
+/** How many rows of a table are of somebody. @param erase whether they are deleted @throws where it does not answer */
 export async function rowsOfPerson(output: string, identities: readonly string[], erase: boolean): Promise<number> {
   const target = parseTable(output, "/");
   const { schema, table } = target;

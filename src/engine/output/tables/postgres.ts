@@ -18,7 +18,7 @@ const TYPES: Readonly<Record<ColumnType, string>> = {
   list: "text[]",
 };
 
-/** The kinds of types (pg_type.typcategory) that take a column's values as they are; a single value may still be refused. */
+/** The kinds of types (pg_type.typcategory) that take a column's values; a single value may still be refused. */
 const HOLDS: Readonly<Record<ColumnType, string>> = {
   text: "SEU",
   integer: "NS",

@@ -122,7 +122,7 @@ export class TableOutput implements Output {
 
 const BUSY = /set lock on file|already (?:open|attached)/i;
 
-/** When a table refused: before anything was bought, while it was written, or at the commit, of which the end may be unknown. */
+/** When a table refused: before the purchase, while it was written, or at the commit, whose end may be unknown. */
 type Moment = "early" | "writing" | "commit";
 
 function refused(error: unknown, target: TableTarget, moment: Moment): unknown {

@@ -15,7 +15,7 @@ const EXAMPLES = "for example -o duckdb:people.duckdb#people, or -o postgres://m
 export const engineOf = (output: string): TableTarget["engine"] | undefined =>
   POSTGRES.test(output) ? "postgres" : DUCKDB.test(output) ? "duckdb" : undefined;
 
-/** What `--output` names, as runs keep it: an absolute path, or a table as {@link tableText} writes it. @throws CliError exit 2 */
+/** What `--output` names: an absolute path, or a table as {@link tableText} writes it. @throws CliError exit 2 */
 export const resolveOutput = (text: string, cwd: string): string =>
   engineOf(text) === undefined ? resolve(cwd, text) : tableText(parseTable(text, cwd));
 

@@ -12,7 +12,7 @@ export interface TableWriter {
   rollback(): Promise<void>;
 }
 
-/** The column that rows are told apart by: `id`, else `@` and the canonical address, else `#` and a digest of the whole record. */
+/** The column that rows are told apart by: `id`, else `@` and the address, else `#` and a digest of the record. */
 export const IDENTITY = "identity";
 const KEY = "\u0000identity";
 export const IDENTITY_COLUMN: TypedColumn = { field: KEY, name: IDENTITY, type: "text", empty: false };

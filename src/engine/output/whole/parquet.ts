@@ -13,7 +13,7 @@ export interface ParquetOptions extends WholeOptions {
 
 const COPY = "(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880)";
 
-/** Writes a run as one Parquet file. Works in a folder that nobody else may enter: the engine writes with the modes it likes. */
+/** Writes a run as one Parquet file, in a folder that nobody else may enter: the engine sets its own modes. */
 export async function writeParquet(options: ParquetOptions): Promise<readonly string[]> {
   const duckdb = await loadDuckDb();
   const { columns } = await surveyColumns(options);

@@ -34,7 +34,7 @@ const OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationsh
 const PACKAGE = "http://schemas.openxmlformats.org/package/2006";
 const PLAIN = "application/vnd.openxmlformats-officedocument.spreadsheetml";
 
-/** Cell styles by their place in `cellXfs`. `AS_TEXT` keeps a spreadsheet from reading a text as a formula when it is edited. */
+/** Cell styles by their place in `cellXfs`. `AS_TEXT` keeps an edited text from becoming a formula. */
 const HEADER = 1;
 const INSTANT = 2;
 const DATE = 3;
@@ -56,14 +56,14 @@ function letters(index: number): string {
 const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
 const SPECIAL = /[&<>\u0000-\u0008\u000b-\u001f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)/g;
 
-/** Text inside XML; what XML cannot hold, and what would be taken for its escape, is `_xHHHH_` as spreadsheets write it. */
+/** Text inside XML; what XML cannot hold, and its escape itself, is `_xHHHH_` as spreadsheets write it. */
 const escaped = (text: string): string =>
   text.replace(
     SPECIAL,
     (character) => ESCAPES[character] ?? `_x${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}_`,
   );
 
-/** Days since the last of 1899, as spreadsheets count them; undefined for times before 1900-03-01, where they disagree. */
+/** Days since the last of 1899, as spreadsheets count them; undefined before 1900-03-01, where they disagree. */
 const serial = (sinceEpoch: number): number | undefined => (sinceEpoch + 25_569 < 61 ? undefined : sinceEpoch + 25_569);
 
 export interface Sheet {
@@ -71,7 +71,7 @@ export interface Sheet {
   readonly cut: () => number;
 }
 
-/** A run as a workbook of one sheet, made as its pages are read. @throws CliError exit 5 where the sheet has no room for it */
+/** A run as a workbook of one sheet, page by page. @throws CliError exit 5 where the sheet has no room for it */
 export async function openSheet(options: WholeOptions): Promise<Sheet> {
   const { columns, rows } = await surveyColumns(options);
   checkSheet(rows, "incomplete");
