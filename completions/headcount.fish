@@ -671,7 +671,7 @@ complete -c headcount -n '__headcount_at \'service plan set\'' -l account -x -d 
 complete -c headcount -n '__headcount_at \'service plan set\'' -l name -x -d 'name of the plan'
 complete -c headcount -n '__headcount_at \'service plan set\'' -l per-minute -x -d 'calls a minute, per key'
 complete -c headcount -n '__headcount_at \'service plan set\'' -l per-day -x -d 'calls a day (UTC), per key'
-complete -c headcount -n '__headcount_at \'service plan set\'' -l small-counts -x -d 'so few people make a count small: 100 of them a key and day; off: no bound'
+complete -c headcount -n '__headcount_at \'service plan set\'' -l small-counts -x -d 'so few people make a count small: 100 of them an account and day; off: no bound'
 complete -c headcount -n '__headcount_at \'service plan set\'' -l cost -x -d 'price of a profile or match: person_search, company_enrich, company_employees'
 complete -c headcount -n '__headcount_at \'service plan show\'' -l data -x -a '(__fish_complete_directories)' -d 'data folder with the dataset and the accounts (default: the XDG data folder)'
 complete -c headcount -n '__headcount_at \'service plan show\'' -l store -x -d 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'

@@ -1572,7 +1572,7 @@ $headcountTree = @{
       '--name' = @{ Text = 'name of the plan'; Value = @{ Kind = 'text' } }
       '--per-minute' = @{ Text = 'calls a minute, per key'; Value = @{ Kind = 'text' } }
       '--per-day' = @{ Text = 'calls a day (UTC), per key'; Value = @{ Kind = 'text' } }
-      '--small-counts' = @{ Text = 'so few people make a count small: 100 of them a key and day; off: no bound'; Value = @{ Kind = 'text' } }
+      '--small-counts' = @{ Text = 'so few people make a count small: 100 of them an account and day; off: no bound'; Value = @{ Kind = 'text' } }
       '--cost' = @{ Text = 'price of a profile or match: person_search, company_enrich, company_employees'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }

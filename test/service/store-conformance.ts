@@ -343,6 +343,23 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         ]);
       });
 
+      it("has a hundred live keys an account at most, and makes no more in a day; a rotation is no key too many", async () => {
+        const key = (n: number) => ({
+          ...{ id: `k${n}`, name: "", mode: "live" as const, prefix: "p", accountId: ACCOUNT, createdAt: time },
+          hash: String(n).padStart(64, "0"),
+        });
+        for (let n = 0; n < 99; n++) await store.createKey(key(n));
+        const both = await Promise.allSettled([store.createKey(key(99)), store.createKey(key(100))]);
+        expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+        await store.revokeKey("k0");
+        await expect(store.createKey(key(101))).rejects.toThrow("100 keys of the account were made in 24 hours");
+        time += 25 * HOUR;
+        await store.createKey(key(102));
+        await expect(store.createKey(key(103))).rejects.toThrow("the account has 100 live keys");
+        await store.createKey({ ...key(104), rotatedFrom: "k1" });
+        expect(await store.verify()).toEqual([]);
+      });
+
       it("refuses a second key with the same id or secret, and one of an unknown account", async () => {
         const hash = await make("one");
         const key = {

@@ -63,7 +63,7 @@ async function countNow(call: ConsoleCall, mode: KeyMode, key: StoredKey) {
   const found =
     (await counts.known(text, whose)) ??
     (await inPlanTurn(call, key, canonical, () => counts.count(canonical, text, whose)));
-  call.parts.smallCounts.tell(key, call.visitor.account.plan, found.count);
+  call.parts.smallCounts.tell(key, call.visitor.account.plan, { segment: text, count: found.count });
   return { ...found, filters, ms: Math.round((monotonic() - start) * 10) / 10 };
 }
 
@@ -112,7 +112,7 @@ async function facets(call: ConsoleCall) {
   const told = await inPlanTurn(call, key, request.filters, () =>
     onOneVersion(engine, () => facetsOf(engine, request, limits)),
   );
-  parts.smallCounts.tell(key, call.visitor.account.plan, told.count);
+  parts.smallCounts.tellFacet(key, call.visitor.account.plan, request, told);
   return told;
 }
 

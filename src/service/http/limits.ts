@@ -1,4 +1,7 @@
+import { createHash } from "node:crypto";
+import type { FacetQuestion } from "../../dataset/engine.ts";
 import type { CanonicalFilters } from "../../shared/contract/filters.ts";
+import type { FacetResult } from "../../shared/schema/api.ts";
 import type { AccountPlan, DayCount, Store, StoredKey } from "../ledger/ledger.ts";
 import { Problem } from "../problem.ts";
 
@@ -195,18 +198,42 @@ export function weightOf({ department = [], exact }: CanonicalFilters): number {
   return Math.max(1, Math.ceil(values / VALUES_A_CALL));
 }
 
-/** Counts of few people that a key may ask on a UTC day, where its plan bounds them. */
+/** Distinct questions about few people that an account may ask on a UTC day, where its plan bounds them. */
 export const SMALL_COUNTS_A_DAY = 100;
+/** Questions of an account whose answers are compared with the next one. */
+const REMEMBERED_QUESTIONS = 10_000;
 
 interface SmallCountsOptions extends Omit<RateLimiterOptions, "store"> {
   readonly store: Pick<Store, "recordSmallCounts" | "smallCountsOfDay">;
-  readonly onAsked?: ((key: string, isAnswered: boolean) => void) | undefined;
+  readonly onAsked?: ((account: string, isAnswered: boolean) => void) | undefined;
 }
 
-/** Exact free counts of few people spell out what is in a record that nobody bought: so many a day. */
+/** A free number about to be told. */
+interface Disclosure {
+  /** Whose people are counted, in normal form. */
+  readonly segment: string;
+  /** What else is told of them; none: their number alone. */
+  readonly more?: string;
+  /** What is counted, where it is no people: numbers of one kind are compared. */
+  readonly kind?: string;
+  /** Null: none is told. */
+  readonly count: number | null;
+}
+
+interface Told {
+  readonly segment: string;
+  readonly kind: string;
+  readonly count: number;
+}
+
+/**
+ * Exact free counts spell out what is in a record that nobody bought: an account gets so many small ones a day.
+ * Small is a count of few people, and one that differs by few from another: the two tell of those few.
+ */
 export class SmallCounts {
   readonly #limiter: RateLimiter;
   readonly #onAsked: SmallCountsOptions["onAsked"];
+  readonly #told = new Map<string, Map<string, Told>>();
 
   constructor({ onAsked, store, ...clocks }: SmallCountsOptions) {
     const kept = {
@@ -220,23 +247,56 @@ export class SmallCounts {
   load = (): Promise<void> => this.#limiter.load();
   flush = (): Promise<void> => this.#limiter.flush();
 
-  /** @param count that is about to be told; null: none is @throws Problem 429 where there were too many today */
-  tell(
-    { origin }: Pick<StoredKey, "origin">,
-    { smallCounts }: Pick<AccountPlan, "smallCounts">,
-    count: number | null,
+  /** @throws Problem 429 where the account was told too much today; what it was told already is told again */
+  tell({ accountId, mode }: Pick<StoredKey, "accountId" | "mode">, plan: SmallPlan, disclosure: Disclosure): void {
+    const { smallCounts: few } = plan;
+    const { count, kind = "people", more = "" } = disclosure;
+    if (few === null || count === null) return;
+    const whose = `${mode} ${accountId}`;
+    const told = this.#told.get(whose) ?? new Map<string, Told>();
+    const segment = digestOf(disclosure.segment);
+    const question = `${segment} ${kind} ${more}`;
+    if (told.get(question)?.count === count) return;
+    if (count < few || hasNear(told, { segment, kind, count }, few)) this.#spend(whose, few);
+    told.delete(question);
+    const [oldest] = told.keys();
+    if (oldest !== undefined && told.size >= REMEMBERED_QUESTIONS) told.delete(oldest);
+    this.#told.set(whose, told.set(question, { segment, kind, count }));
+  }
+
+  /** What a facet tells: of how many people, and with a prefix of how many values that begin so. */
+  tellFacet(
+    key: Pick<StoredKey, "accountId" | "mode">,
+    plan: SmallPlan,
+    { canonical: segment, question }: { readonly canonical: string; readonly question: FacetQuestion },
+    { count, distinct }: Pick<FacetResult, "count" | "distinct">,
   ): void {
-    if (smallCounts === null || count === null || count >= smallCounts) return;
-    // Keys that follow one another share what they may ask.
-    const rate = this.#limiter.take(origin, { perMinute: Number.POSITIVE_INFINITY, perDay: SMALL_COUNTS_A_DAY });
-    this.#onAsked?.(origin, rate.allowed);
+    const { key: kind, prefix } = question;
+    this.tell(key, plan, { segment, more: kind, count });
+    if (prefix !== "") this.tell(key, plan, { segment: `${segment}\n${prefix}`, kind, count: distinct });
+  }
+
+  #spend(whose: string, few: number): void {
+    const rate = this.#limiter.take(whose, { perMinute: Number.POSITIVE_INFINITY, perDay: SMALL_COUNTS_A_DAY });
+    this.#onAsked?.(whose, rate.allowed);
     if (rate.allowed) return;
     throw new Problem(
       429,
       [
-        `this key asked for ${SMALL_COUNTS_A_DAY} counts of fewer than ${smallCounts} people today, and its plan has no more of them; this one is of fewer too. Ask for larger segments, or again after midnight (UTC)`,
+        `this account asked for ${SMALL_COUNTS_A_DAY} counts of fewer than ${few} people today, or that differ by fewer from another, and its plan has no more of them; this one does too. Ask for larger segments, or again after midnight (UTC)`,
       ],
       { "retry-after": String(rate.retryAfter), "x-ratelimit-window": "small-counts" },
     );
   }
 }
+
+type SmallPlan = Pick<AccountPlan, "smallCounts">;
+
+function hasNear(told: ReadonlyMap<string, Told>, { count, kind, segment }: Told, few: number): boolean {
+  for (const other of told.values()) {
+    if (other.kind === kind && other.segment !== segment && Math.abs(other.count - count) < few) return true;
+  }
+  return false;
+}
+
+const digestOf = (text: string): string => createHash("sha256").update(text).digest("base64url").slice(0, 22);

@@ -90,7 +90,7 @@ async function count(request: FastifyRequest, options: RouteOptions): Promise<An
   const counted =
     (await counts.known(canonical, account.id)) ??
     (await free(request, options, filters, () => counts.count(filters, canonical, account.id)));
-  options.smallCounts.tell(key, account.plan, counted.count);
+  options.smallCounts.tell(key, account.plan, { segment: canonical, count: counted.count });
   const result = `{"count":${counted.count},"cached":${counted.cached},"as_of":"${counted.asOf}"}`;
   const body = envelopeJson(result, ZERO, await options.admission.remaining(request.call));
   return { status: 200, headers: { "x-dataset-version": counted.version }, body };
@@ -98,7 +98,8 @@ async function count(request: FastifyRequest, options: RouteOptions): Promise<An
 
 async function facets(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
   refuseQuery(queryText(request));
-  const { filters, question } = readFacets(jsonBody(request));
+  const asked = readFacets(jsonBody(request));
+  const { filters, question } = asked;
   const { account, key } = admitted(request);
   const magic = magicOf(key, () => magicOfFilters(filters, false));
   if (magic === "slow") await options.sleep(MAGIC_SLOW_MS);
@@ -110,7 +111,7 @@ async function facets(request: FastifyRequest, options: RouteOptions): Promise<A
       result: await facetsOf(engine, { filters, question }, limits),
     })),
   );
-  options.smallCounts.tell(key, account.plan, result.count);
+  options.smallCounts.tellFacet(key, account.plan, asked, result);
   const body = envelopeJson(JSON.stringify(result), ZERO, await options.admission.remaining(request.call));
   return { status: 200, headers: { "x-dataset-version": version }, body };
 }
@@ -129,7 +130,7 @@ async function search(request: FastifyRequest, options: RouteOptions): Promise<A
       const page = await engine.people(filters, { offset: paging.offset, limit: paging.perPage });
       // Nothing is charged for it, and it says and costs as much as a count does: also behind the last page.
       if (page.records.length === 0) {
-        options.smallCounts.tell(key, account.plan, page.total);
+        options.smallCounts.tell(key, account.plan, { segment: canonical, count: page.total });
         options.admission.weigh(request.call, filters);
       }
       return boughtPage(page, paging, { version, segment: canonical, target: "/v1/person/search" });
@@ -170,7 +171,9 @@ async function employees(request: FastifyRequest, options: RouteOptions): Promis
       const page = await (lookup.by === "company_network_url"
         ? engine.people({ exact: {}, prefix: {}, range: {}, company_network_url: lookup.value }, slice)
         : engine.employees(company.id, slice));
-      if (page.records.length === 0) options.smallCounts.tell(key, account.plan, page.total);
+      if (page.records.length === 0) {
+        options.smallCounts.tell(key, account.plan, { segment: company.id, more: "employees", count: page.total });
+      }
       const target = `/v1/company/employees?${lookup.by}=${encodeURIComponent(lookup.value)}`;
       return boughtPage(page, paging, { version, segment, target });
     });

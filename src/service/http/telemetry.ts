@@ -175,7 +175,7 @@ export interface Metrics {
   readonly host: string;
   readonly port: number;
   observe(request: FastifyRequest, status: number, ms: number): void;
-  readonly smallCount: (key: string, isAnswered: boolean) => void;
+  readonly smallCount: (account: string, isAnswered: boolean) => void;
   close(): Promise<void>;
 }
 
@@ -261,22 +261,22 @@ function smallCountsIn(
 ): Metrics["smallCount"] {
   const small = new Counter({
     name: "headcount_small_counts_total",
-    help: "Counts of few people by keys whose plan bounds them",
+    help: "Counts of few people by accounts whose plan bounds them",
     labelNames: ["outcome"],
     registers: [registry],
   });
   const refused = new Set<string>();
   new Gauge({
-    name: "headcount_small_count_keys",
-    help: "Keys that were refused a count of few people since the start",
+    name: "headcount_small_count_accounts",
+    help: "Accounts that were refused a count of few people since the start",
     registers: [registry],
     collect() {
       this.set(refused.size);
     },
   });
-  return (key, isAnswered) => {
+  return (account, isAnswered) => {
     small.inc({ outcome: isAnswered ? "answered" : "refused" });
-    if (!isAnswered) refused.add(key);
+    if (!isAnswered) refused.add(account);
   };
 }
 

@@ -152,7 +152,7 @@ export function administration(database: LedgerDatabase, { actor, balance, forge
     createAccount: (id, name, act) => acts(act, (acting) => createAccount(id, name, acting)),
     listAccounts: () => listed({ sql: ACCOUNT_LIST, values: [now()] }, accountSummary),
     suspendAccount: (id, suspended, act) => acts(act, (acting) => suspendAccount(id, suspended, acting)),
-    createKey: (key, act) => acts(act, (acting) => createKeyStep(key, acting)),
+    createKey: (key, act) => acts(act, (acting) => createKeyStep(key, rowLock, acting)),
     listKeys: (accountId) =>
       listed(
         { sql: `${KEY_DETAILS} WHERE k.account_id = $1 ORDER BY k.created_at, k.id`, values: [accountId] },

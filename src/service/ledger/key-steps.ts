@@ -39,9 +39,14 @@ const budgetOf = (...[cap, spent, held]: readonly unknown[]): KeyBudget => ({
   held: credits(held as bigint),
 });
 
-export function* createKeyStep(key: NewKey, { at, by, repeated }: Acting): Steps<void> {
+/** Live keys of an account at once, and keys that it may make in a day: each is a row of the audit for ever. */
+export const MAX_KEYS = 100;
+const DAY_MS = 86_400_000;
+
+/** @param lock keeps others from making keys of the account until the transaction ends */
+export function* createKeyStep(key: NewKey, lock: string, { at, by, repeated }: Acting): Steps<void> {
   const { accountId, createdAt, hash, id, mode, name, prefix, rotatedFrom } = key;
-  if ((yield* statementRows("SELECT 1 FROM accounts WHERE id = $1", accountId)).length === 0) {
+  if ((yield* statementRows(`SELECT 1 FROM accounts p WHERE p.id = $1${lock}`, accountId)).length === 0) {
     throw new UnknownAccountError(accountId);
   }
   const [found] = yield* statementRows("SELECT id, hash FROM keys WHERE id = $1 OR hash = $2", id, hash);
@@ -49,6 +54,7 @@ export function* createKeyStep(key: NewKey, { at, by, repeated }: Acting): Steps
     if (repeated && found.id === id && found.hash === hash) return;
     throw new StoreConflictError(`a key ${id}, or one with the same secret, exists already`);
   }
+  yield* assertRoom(key, at);
   const origin = rotatedFrom === undefined ? null : yield* originOf(rotatedFrom, key);
   yield* change(
     `INSERT INTO keys (id, account_id, name, mode, prefix, hash, created_at, expires_at, scopes, origin)
@@ -65,6 +71,18 @@ export function* createKeyStep(key: NewKey, { at, by, repeated }: Acting): Steps
   const action = rotatedFrom === undefined ? "keys.create" : "keys.rotate";
   const changed = [["key", id], ...(cap === null ? [] : ([["cap", id]] as const))] as const;
   yield* audit({ actor: by, action, accountId, target: id, detail, changed }, at);
+}
+
+function* assertRoom({ accountId, rotatedFrom }: NewKey, at: number): Steps<void> {
+  const sql = `SELECT COUNT(CASE WHEN revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2) THEN 1 END) AS live,
+    COUNT(CASE WHEN created_at > $3 THEN 1 END) AS recent FROM keys WHERE account_id = $1`;
+  const [row] = yield* statementRows(sql, accountId, at, at - DAY_MS);
+  // A rotation is never refused for the number: the old key ends soon.
+  if (rotatedFrom === undefined && Number(row?.live) >= MAX_KEYS) {
+    throw new StoreConflictError(`the account has ${MAX_KEYS} live keys, the most there are: revoke one first`);
+  }
+  if (Number(row?.recent) < MAX_KEYS) return;
+  throw new StoreConflictError(`${MAX_KEYS} keys of the account were made in 24 hours, the most there are: wait`);
 }
 
 function* originOf(id: string, { accountId, mode }: NewKey): Steps<string> {

@@ -8,7 +8,7 @@ export interface AccountPlan {
   readonly name: string;
   readonly perMinute: number;
   readonly perDay: number;
-  /** Counts of fewer people than that are small: a key gets so many a day and no more. Null: they are not bounded. */
+  /** Counts of fewer people than that are small: an account gets so many a day. Null: they are not bounded. */
   readonly smallCounts: number | null;
   readonly costs: Readonly<Record<CostedCall, Credits>>;
 }

@@ -189,7 +189,7 @@ export function registerPlan(service: Command, context: Context): void {
     .option("--name <name>", "name of the plan")
     .option("--per-minute <n>", "calls a minute, per key")
     .option("--per-day <n>", "calls a day (UTC), per key")
-    .option("--small-counts <n>", "so few people make a count small: 100 of them a key and day; off: no bound")
+    .option("--small-counts <n>", "so few people make a count small: 100 of them an account and day; off: no bound")
     .option("--cost <call=credits...>", `price of a profile or match: ${PRICED.join(", ")}`)
     .examples(`
   $ headcount service plan set --per-minute 60 --per-day 5000
