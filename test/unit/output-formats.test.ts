@@ -1,6 +1,8 @@
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { parse } from "csv-parse/sync";
 import { stringify } from "csv-stringify/sync";
 import fc from "fast-check";
@@ -8,7 +10,8 @@ import { afterAll, describe, expect, test } from "vitest";
 import { besideName } from "../../src/app/own/refresh/keep.ts";
 import { Distinct } from "../../src/engine/output/distinct.ts";
 import { chooseForm, createView, type Format, formName, type Rendering } from "../../src/engine/output/formats.ts";
-import { writeParquet } from "../../src/engine/output/whole/parquet.ts";
+import { parquet } from "../../src/engine/output/whole/parquet.ts";
+import { surveyColumns, type WholeOptions } from "../../src/engine/output/whole/survey.ts";
 import { PERSON_FIELDS } from "../../src/shared/contract/records.ts";
 import { CliError } from "../../src/shared/errors.ts";
 import { checkFields, collectColumns, parseFields } from "../../src/shared/rows/columns.ts";
@@ -18,6 +21,13 @@ import type { Cell } from "../../src/shared/rows/values.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "headcount-views-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+async function writeParquet({ file, ...options }: WholeOptions & { readonly file: string }): Promise<string[]> {
+  const survey = await surveyColumns(options);
+  const rows = { ...survey, pages: options.pages, onCut: () => undefined };
+  await writeFile(file, Readable.from(parquet.bytes(rows, `${file}.scratch`)));
+  return survey.columns.map(({ name }) => name);
+}
 
 /** A reply as a service sends it, from the JSON text of its result. */
 const reply = (result: string): Buffer =>

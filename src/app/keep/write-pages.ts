@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
-import type { Rendering } from "../../engine/output/formats.ts";
-import { exists, type OutputFacts } from "../../engine/output/output.ts";
+import type { OutputFacts, Rendering } from "../../engine/output/formats.ts";
+import { exists } from "../../engine/output/output.ts";
 import type { Guard } from "../../engine/output/publish.ts";
 import { type AskedView, checkSink, openSink, placeOf, templateOf } from "../../engine/output/sinks/sink.ts";
 import type { DrawTable } from "../../engine/output/table.ts";

@@ -2,7 +2,6 @@ import { canonicalAddress } from "../../shared/contract/normalise.ts";
 import { NOBODY_SUPPRESSED, type Suppression } from "../../shared/contract/suppression.ts";
 import { Page } from "../../shared/rows/page.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
-import type { RunReader } from "../runs/run.ts";
 import { shown } from "./suppressed.ts";
 
 const ADDRESSES: Readonly<Record<RecordKind, readonly string[]>> = {
@@ -118,11 +117,18 @@ export function identityOf(page: Page, index: number, kind: RecordKind): string 
   return address === undefined ? undefined : `@${canonicalAddress(address) ?? address}`;
 }
 
-export const kindOf = (run: { readonly plan: Pick<RunReader["plan"], "command"> }): RecordKind =>
-  run.plan.command === "enrich" ? "company" : "person";
+interface PaidRows {
+  readonly plan: { readonly command: string };
+  readonly state: { readonly rows: number };
+  readonly suppression: Suppression;
+  pages(): AsyncIterable<{ readonly body: Buffer }>;
+}
+
+export const kindOf = ({ plan }: Pick<PaidRows, "plan">): RecordKind =>
+  plan.command === "enrich" ? "company" : "person";
 
 /** The pages of a run in the order of the output, every row once: what each format is made from. */
-export async function* distinctPages(run: RunReader): AsyncGenerator<Page> {
+export async function* distinctPages(run: PaidRows): AsyncGenerator<Page> {
   const kind = kindOf(run);
   const distinct = new Distinct(kind, run.state.rows, run.suppression);
   for await (const { body } of run.pages()) yield distinct.take(Page.read(body, kind));

@@ -1,12 +1,15 @@
+import { stat } from "node:fs/promises";
 import { nearest } from "../../shared/contract/suggest.ts";
 import { usageError } from "../../shared/errors.ts";
 import { CsvView } from "../../shared/rows/csv.ts";
 import { JsonView, NdjsonView } from "../../shared/rows/json.ts";
-import type { View } from "../../shared/rows/page.ts";
-import type { RecordKind } from "../../shared/rows/values.ts";
-import { PACKING_NAMES, type Packing, packedName } from "./packing.ts";
+import type { Page, View } from "../../shared/rows/page.ts";
+import type { JsonValue, RecordKind } from "../../shared/rows/values.ts";
+import { PACKING_NAMES, type Packing, packedName, unpacked } from "./packing.ts";
+import { type Chosen, cellRows, jsonRows, lineRows, type StoredFile, type StoredRows } from "./stored.ts";
 import { type DrawTable, TableView } from "./table.ts";
 import { type RowTemplate, TemplateView } from "./template.ts";
+import type { WholeFormat } from "./whole/whole.ts";
 
 /** `duckdb` and `postgres`: rows of a table, which `--output` alone names. */
 export type Format = keyof typeof TABLE | "duckdb" | "postgres";
@@ -26,12 +29,39 @@ export interface Rendering extends Form {
   readonly template?: RowTemplate | undefined;
 }
 
+export interface Output {
+  write(page: Page): Promise<void>;
+  readonly notices: readonly string[];
+  /** Ends the document. @param pages all of the run's pages once more, where a file has to be written again */
+  prepare(pages: () => AsyncIterable<Page>): Promise<OutputFacts | undefined>;
+  publish(): Promise<void>;
+  abort(): Promise<void>;
+}
+
+/** What was written. Of a file its size and digest, of a table how many rows are new in it. */
+export interface OutputFacts {
+  /** The file, or `duckdb:FILE#TABLE`, or the address of a database with `#TABLE`. */
+  readonly path: string;
+  readonly bytes: number | null;
+  readonly sha256: string | null;
+  readonly added: number | null;
+}
+
 interface FormatSpec {
   readonly endings: readonly string[];
-  /** Makes what writes it page by page; undefined: it needs all rows before the first byte. */
-  readonly view: ((rendering: Rendering, extra: boolean) => View) | undefined;
   /** Why it is not packed; undefined: it may be. */
   readonly unpacked?: string;
+}
+
+/** It is written page by page. */
+interface PagedFormat extends FormatSpec {
+  readonly view: (rendering: Rendering, extra: boolean) => View;
+  /** Undefined: its rows cannot be told apart. */
+  readonly rows: StoredRows | undefined;
+}
+
+interface LateFormat extends FormatSpec {
+  readonly whole: () => Promise<WholeFormat>;
 }
 
 const separated =
@@ -39,16 +69,25 @@ const separated =
   ({ kind, fields, excel, raw }: Rendering, extra: boolean): View =>
     new CsvView({ kind, columns: fields, extra, excel, raw, separator });
 
-/** Every format, by the name that `--format` takes. */
+/** Every format, by the name that `--format` takes: all that there is to say of it. */
 const TABLE = {
-  csv: { endings: ["csv"], view: separated(",") },
-  tsv: { endings: ["tsv"], view: separated("\t") },
-  ndjson: { endings: ["ndjson", "jsonl"], view: ({ fields }) => new NdjsonView(fields) },
-  json: { endings: ["json"], view: ({ fields }) => new JsonView(fields) },
-  xlsx: { endings: ["xlsx"], view: undefined, unpacked: "A spreadsheet (.xlsx) is compressed in itself" },
-  parquet: { endings: ["parquet"], view: undefined, unpacked: "Parquet is compressed in itself" },
+  csv: { endings: ["csv"], view: separated(","), rows: cellRows(",") },
+  tsv: { endings: ["tsv"], view: separated("\t"), rows: cellRows("\t") },
+  ndjson: { endings: ["ndjson", "jsonl"], view: ({ fields }) => new NdjsonView(fields), rows: lineRows },
+  json: { endings: ["json"], view: ({ fields }) => new JsonView(fields), rows: jsonRows },
+  xlsx: {
+    endings: ["xlsx"],
+    unpacked: "A spreadsheet (.xlsx) is compressed in itself",
+    whole: async () => (await import("./whole/xlsx.ts")).xlsx,
+  },
+  parquet: {
+    endings: ["parquet"],
+    unpacked: "Parquet is compressed in itself",
+    whole: async () => (await import("./whole/parquet.ts")).parquet,
+  },
   template: {
     endings: [],
+    rows: undefined,
     view({ template }) {
       if (template === undefined) throw new TypeError("a view of a template needs one");
       return new TemplateView(template);
@@ -56,16 +95,17 @@ const TABLE = {
   },
   table: {
     endings: [],
+    rows: undefined,
     unpacked: "a table is for a person to look at",
     view({ kind, fields, table }) {
       if (table === undefined) throw new TypeError("a table view needs something that draws it");
       return new TableView(kind, fields, table);
     },
   },
-} satisfies Readonly<Record<string, FormatSpec>>;
+} satisfies Readonly<Record<string, PagedFormat | LateFormat>>;
 export const FORMATS = Object.keys(TABLE) as readonly (keyof typeof TABLE)[];
 
-const specOf = (format: Format): FormatSpec | undefined =>
+const specOf = (format: Format): (FormatSpec & Partial<PagedFormat & LateFormat>) | undefined =>
   format === "duckdb" || format === "postgres" ? undefined : TABLE[format];
 
 /** What writes a format page by page. @param extra whether columns that come too late get one of their own (CSV) */
@@ -75,8 +115,57 @@ export function createView(rendering: Rendering, extra = false): View {
   return view(rendering, extra);
 }
 
-/** Formats that need all rows before the first byte: made from the run once it is there. */
-export const isWhole = (format: Format): boolean => specOf(format)?.view === undefined && specOf(format) !== undefined;
+export const isWhole = (format: Format): boolean => specOf(format)?.whole !== undefined;
+
+/** Of a format that needs all rows before the first byte; it is loaded then. */
+export const lateFormat = async (format: Format): Promise<WholeFormat | undefined> => specOf(format)?.whole?.();
+
+const storedRows = async (format: Format | undefined): Promise<StoredRows | undefined> =>
+  format === undefined ? undefined : ((await lateFormat(format)) ?? specOf(format)?.rows);
+
+const storedFile = (path: string, packing: Packing | undefined): StoredFile => ({
+  path,
+  bytes: () => unpacked(path, packing),
+});
+
+/** How many rows a file holds that was written here; undefined where that cannot be told, 0 where there is none. */
+export async function rowsIn(path: string): Promise<number | undefined> {
+  const size = (await stat(path).catch(() => undefined))?.size ?? 0;
+  if (size === 0) return 0;
+  const { ending, packing } = read(path);
+  try {
+    return await (await storedRows(formatOfEnding(ending)))?.count(storedFile(path, packing));
+  } catch {
+    return undefined;
+  }
+}
+
+/** What stands in a file that was written here, unpacked. @throws where another program changed what it is */
+export async function* plainTextOf(path: string, form: Form | undefined): AsyncGenerator<Uint8Array> {
+  const rows = await storedRows(form?.format);
+  yield* rows?.text?.(path) ?? unpacked(path, form?.packing);
+}
+
+export interface RowChoice {
+  /** Whether a row with this text may be one: asked before it is read. */
+  readonly mayBeIn: (text: string) => boolean;
+  readonly isRow: (row: JsonValue) => boolean;
+}
+
+/**
+ * The bytes of a file without some rows, before they are packed, and how many are gone by the time that they end.
+ * @param scratch see {@link StoredRows} @returns undefined for a form whose rows cannot be told apart
+ */
+export async function rowsWithout(path: string, form: Form, choice: RowChoice, scratch: string | undefined) {
+  let gone = 0;
+  const chosen: Chosen = (text, row) => {
+    const goes = choice.mayBeIn(text) && choice.isRow(row());
+    if (goes) gone++;
+    return goes;
+  };
+  const rows = await storedRows(form.format);
+  return rows && { bytes: rows.without(storedFile(path, form.packing), chosen, scratch), gone: () => gone };
+}
 
 const formatOfEnding = (ending: string | undefined): Format | undefined =>
   FORMATS.find((format) => TABLE[format].endings.some((each) => each === ending));

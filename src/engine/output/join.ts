@@ -9,8 +9,7 @@ import type { Unit } from "../runs/journal.ts";
 import type { Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { distinctPages } from "./distinct.ts";
-import type { Format, Rendering } from "./formats.ts";
-import type { Output, OutputFacts } from "./output.ts";
+import type { Format, Output, OutputFacts, Rendering } from "./formats.ts";
 import { shown } from "./suppressed.ts";
 
 type CompanyQuery = Exclude<Target, { kind: "search" }>["companies"][number];

@@ -10,19 +10,11 @@ import { CliError, usageError } from "../../shared/errors.ts";
 import { AskedFields, collectColumns, noRowHas } from "../../shared/rows/columns.ts";
 import type { Page, View } from "../../shared/rows/page.ts";
 import { type Disk, errorCode, FILE_MODE, remove } from "../runs/disk.ts";
-import { createView, formName, isWhole, type Rendering } from "./formats.ts";
+import { createView, formName, isWhole, lateFormat, type Output, type OutputFacts, type Rendering } from "./formats.ts";
 import { openPacker, type Packer } from "./packing.ts";
 import { checkRows, clearLeftovers, type Guard, naming } from "./publish.ts";
 import type { Register, Writing } from "./register.ts";
-
-export interface Output {
-  write(page: Page): Promise<void>;
-  readonly notices: readonly string[];
-  /** Ends the document. @param pages all of the run's pages once more, where a file has to be written again */
-  prepare(pages: () => AsyncIterable<Page>): Promise<OutputFacts | undefined>;
-  publish(): Promise<void>;
-  abort(): Promise<void>;
-}
+import { surveyColumns } from "./whole/survey.ts";
 
 export interface OutputPlace {
   /** Keeps two unfinished outputs apart. */
@@ -37,15 +29,6 @@ export const entered = (path: string, rendering: Rendering, { by }: OutputPlace,
   ...{ path, what: "output", by, kind: rendering.kind, format: formName(rendering) },
   sha256: sha256 === undefined ? [] : [sha256],
 });
-
-/** What was written. Of a file its size and digest, of a table how many rows are new in it. */
-export interface OutputFacts {
-  /** The file, or `duckdb:FILE#TABLE`, or the address of a database with `#TABLE`. */
-  readonly path: string;
-  readonly bytes: number | null;
-  readonly sha256: string | null;
-  readonly added: number | null;
-}
 
 /** @returns the path to write: behind a symbolic link the file itself @throws CliError exit 2 where it cannot be */
 export async function checkOutput(path: string): Promise<string> {
@@ -192,12 +175,11 @@ export class FileOutput implements Output {
   async prepare(pages: () => AsyncIterable<Page>): Promise<OutputFacts> {
     await checkRows(this.#asked.rows, this.#path, this.#guard);
     const { format, kind, fields } = this.#rendering;
-    if (format === "parquet") return this.#parquet(pages);
-    if (format === "xlsx") {
-      const { openSheet } = await import("./whole/xlsx.ts");
-      const sheet = await openSheet({ pages, kind, columns: fields });
-      for await (const chunk of sheet.bytes) await this.#put(chunk);
-      this.#cut = sheet.cut();
+    const whole = await lateFormat(format);
+    if (whole !== undefined) {
+      const survey = await surveyColumns({ pages, kind, columns: fields });
+      const rows = { ...survey, pages, onCut: () => this.#cut++ };
+      for await (const chunk of whole.bytes(rows, `${this.#part}.scratch`)) await this.#put(chunk);
     }
     if (this.#view !== undefined && this.#view.unseen.size > 0) {
       await this.#begin(await collectColumns(pages(), kind));
@@ -210,16 +192,6 @@ export class FileOutput implements Output {
     await this.#close();
     this.#sha256 = this.#hash.digest("hex");
     return { path: this.#path, bytes: this.#bytes, sha256: this.#sha256, added: null };
-  }
-
-  async #parquet(pages: () => AsyncIterable<Page>): Promise<OutputFacts> {
-    await this.#close();
-    const { writeParquet } = await import("./whole/parquet.ts");
-    const { kind, fields } = this.#rendering;
-    await writeParquet({ pages, kind, columns: fields, file: this.#part });
-    const { size } = await stat(this.#part);
-    this.#sha256 = (await sha256Of(this.#part)) ?? "";
-    return { path: this.#path, bytes: size, sha256: this.#sha256, added: null };
   }
 
   async #close(): Promise<void> {

@@ -1,10 +1,10 @@
-import { readdir, stat } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { kill } from "node:process";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { CliError } from "../../shared/errors.ts";
 import { errorCode, remove } from "../runs/disk.ts";
-import { packedName, unpacked } from "./packing.ts";
+import { rowsIn } from "./formats.ts";
 
 export interface Guard {
   readonly overwrite: boolean;
@@ -41,52 +41,6 @@ export async function checkRows(rows: number, path: string | undefined, guard: G
       "a larger --max-shrink, or none, replaces it",
     );
   }
-}
-
-/** How many rows a file holds that was written here; undefined where that cannot be told, 0 where there is none. */
-async function rowsIn(path: string): Promise<number | undefined> {
-  const size = (await stat(path).catch(() => undefined))?.size ?? 0;
-  if (size === 0) return 0;
-  const { inner, packing } = packedName(path.toLowerCase());
-  const ending = /\.([a-z]+)$/.exec(inner)?.[1] ?? "";
-  const bytes = (): AsyncIterable<Uint8Array> => unpacked(path, packing);
-  try {
-    if (ending === "parquet") return await (await import("./whole/parquet.ts")).countParquet(path);
-    if (ending === "xlsx") return await (await import("./whole/xlsx.ts")).countSheet(path);
-    if (ending === "json") return await recordsIn(bytes);
-    if (ending === "csv" || ending === "tsv") return Math.max(0, (await countLines(bytes(), true)) - 1);
-    return ending === "ndjson" || ending === "jsonl" ? await countLines(bytes(), false) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Our own arrays have a record a line; others are parsed. */
-async function recordsIn(bytes: () => AsyncIterable<Uint8Array>): Promise<number> {
-  for await (const head of bytes()) {
-    if (Buffer.from(head.subarray(0, 3)).toString() === "[\n{") return (await countLines(bytes(), false)) - 2;
-    break;
-  }
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of bytes()) chunks.push(chunk);
-  return (JSON.parse(Buffer.concat(chunks).toString()) as unknown[]).length;
-}
-
-/** Lines that hold something. @param csv whether a line break inside quotes ends none */
-async function countLines(bytes: AsyncIterable<Uint8Array>, csv: boolean): Promise<number> {
-  let lines = 0;
-  let quoted = false;
-  let filled = false;
-  for await (const chunk of bytes) {
-    for (const byte of chunk) {
-      if (byte === 0x22 && csv) quoted = !quoted;
-      if (byte === 0x0a && !quoted) {
-        if (filled) lines++;
-        filled = false;
-      } else if (byte !== 0x0d) filled = true;
-    }
-  }
-  return lines + (filled ? 1 : 0);
 }
 
 /** What a file that is there says to its name. @throws CliError exit 5 where one appeared that may not be replaced */

@@ -1,7 +1,7 @@
 import type { Credits } from "../../shared/contract/money.ts";
 import type { CompanyQuery } from "../client/types.ts";
 import { type Distinct, distinctPages } from "../output/distinct.ts";
-import type { Output } from "../output/output.ts";
+import type { Output } from "../output/formats.ts";
 import { naming } from "../output/publish.ts";
 import { Register } from "../output/register.ts";
 import { writtenAs } from "../output/sinks/sink.ts";

@@ -2,7 +2,7 @@ import type { Credits } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { CliError, EXIT } from "../../shared/errors.ts";
 import { Distinct, kindOf } from "../output/distinct.ts";
-import type { Output } from "../output/output.ts";
+import type { Output } from "../output/formats.ts";
 import { TOO_FEW } from "../output/publish.ts";
 import { creditText, KEY_LIFE_MS, pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";

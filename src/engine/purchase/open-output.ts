@@ -1,7 +1,6 @@
 import { kindOf } from "../output/distinct.ts";
-import type { Rendering } from "../output/formats.ts";
+import type { Output, Rendering } from "../output/formats.ts";
 import { JoinOutput } from "../output/join.ts";
-import type { Output } from "../output/output.ts";
 import { Register } from "../output/register.ts";
 import { openSink, templateOf } from "../output/sinks/sink.ts";
 import type { Run } from "../runs/run.ts";

@@ -2,7 +2,7 @@ import { flagsOf } from "../../shared/contract/command-line.ts";
 import { formatCredits, priceOf } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
 import type { Page } from "../../shared/rows/page.ts";
-import type { Output } from "../output/output.ts";
+import type { Output } from "../output/formats.ts";
 import type { Plan, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { divisionOf } from "./divided.ts";

@@ -1,7 +1,7 @@
 import { lstat, open, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
-import { type Form, savedForm } from "../../../engine/output/formats.ts";
+import { type Form, plainTextOf, rowsWithout, savedForm } from "../../../engine/output/formats.ts";
 import { exists, sha256Of } from "../../../engine/output/output.ts";
 import { openPacker } from "../../../engine/output/packing.ts";
 import { clearLeftovers } from "../../../engine/output/publish.ts";
@@ -9,8 +9,6 @@ import type { RegisterEntry } from "../../../engine/output/register.ts";
 import { templateOf, type Written, writtenAs } from "../../../engine/output/sinks/sink.ts";
 import { rowsOfPerson } from "../../../engine/output/tables/people.ts";
 import { engineOf, parseTable } from "../../../engine/output/tables/target.ts";
-import { plainTextOf } from "../../../engine/output/text-of.ts";
-import { parquetWithout, rowsWithout } from "../../../engine/output/without.ts";
 import { type Disk, FILE_MODE, remove } from "../../../engine/runs/disk.ts";
 import type { Plan } from "../../../engine/runs/plan.ts";
 import type { RunStore } from "../../../engine/runs/run-store.ts";
@@ -99,8 +97,7 @@ async function rowsCut(entry: RegisterEntry, person: PersonMatcher, to?: string)
   const { path, kind } = entry;
   const form = formOf(entry);
   if (form === undefined || kind !== "person" || !(await isFile(path))) return 0;
-  if (form.format === "parquet") return await parquetWithout(path, to, person);
-  const left = rowsWithout(path, form, person);
+  const left = await rowsWithout(path, form, person, to && `${to}.scratch`);
   if (left === undefined) return 0;
   const packer = await openPacker(to === undefined ? undefined : form.packing);
   const file = to === undefined ? undefined : await open(to, "wx", FILE_MODE);

@@ -5,8 +5,8 @@ import type { Of } from "../../../shared/schema/build.ts";
 import type { writtenShape } from "../../../shared/schema/purchase.ts";
 import type { Disk } from "../../runs/disk.ts";
 import type { SavedView } from "../../runs/plan.ts";
-import { type Form, formName, type Rendering } from "../formats.ts";
-import { checkOutput, FileOutput, type Output, type OutputFacts, type OutputPlace, StreamOutput } from "../output.ts";
+import { type Form, formName, lateFormat, type Output, type OutputFacts, type Rendering } from "../formats.ts";
+import { checkOutput, FileOutput, type OutputPlace, StreamOutput } from "../output.ts";
 import { openPacker } from "../packing.ts";
 import type { Guard } from "../publish.ts";
 import { checkTable, TableOutput } from "../tables/table-output.ts";
@@ -61,8 +61,7 @@ export interface Wanted extends AskedView, Guard {
 /** Whether rows can be written as they are wanted, asked before anything is bought. @throws CliError exit 2 or 9 */
 export async function checkSink(wanted: Wanted, kind: RecordKind, disk: Disk): Promise<void> {
   const { format, packing, template, output, fields } = wanted;
-  if (format === "parquet") await (await import("../whole/duck.ts")).loadDuckDb();
-  if (format === "xlsx") await (await import("../whole/xlsx.ts")).loadZip();
+  await (await lateFormat(format))?.load();
   await openPacker(packing);
   const read = await templateOf({ template });
   if (read !== undefined) checkFields(read.fields, kind);
@@ -72,7 +71,7 @@ export async function checkSink(wanted: Wanted, kind: RecordKind, disk: Disk): P
 
 /** Whether a form has room for so many rows. @throws CliError exit 2 */
 export async function checkRoom({ format }: Form, rows: number): Promise<void> {
-  if (format === "xlsx") (await import("../whole/xlsx.ts")).checkSheet(rows, "usage", "; nothing was spent");
+  (await lateFormat(format))?.checkRoom(rows, "usage", "; nothing was spent");
 }
 
 /** What was written, as receipts and `--json` tell it; `added` counts the new rows of a table, else null. */

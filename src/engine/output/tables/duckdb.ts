@@ -3,8 +3,8 @@ import { basename, dirname, join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import type { JsonRecord } from "../../../shared/rows/values.ts";
 import { type Disk, FILE_MODE, remove } from "../../runs/disk.ts";
-import { append, type DuckDb, definitions, LIMITS, loadDuckDb, quoted } from "../whole/duck.ts";
-import type { ColumnType, TypedColumn } from "../whole/survey.ts";
+import type { ColumnType, TypedColumn } from "../whole/cells.ts";
+import { append, type DuckDb, definitions, loadDuckDb, openFile, quoted } from "../whole/duck.ts";
 import type { TableTarget } from "./target.ts";
 import { IDENTITY, IDENTITY_COLUMN, noIdentity, TableRefusal, type TableWriter, unfit } from "./writer.ts";
 
@@ -23,8 +23,7 @@ export async function openDuckDb(target: Target, { name, disk }: Place): Promise
   const isNew = (await stat(target.file).catch(() => undefined)) === undefined;
   const part = join(dirname(target.file), `.${basename(target.file)}.${name}.part`);
   if (isNew) await clear(part);
-  const instance = await duckdb.DuckDBInstance.create(isNew ? part : target.file, LIMITS);
-  const connection = await instance.connect();
+  const { connection, close: closeFile } = await openFile(isNew ? part : target.file);
   // It reads other files too, into memory, where rows would be lost.
   const [[path] = []] = (
     await connection.runAndReadAll("SELECT path FROM duckdb_databases() WHERE database_name = current_database()")
@@ -33,8 +32,7 @@ export async function openDuckDb(target: Target, { name, disk }: Place): Promise
   const close = (): void => {
     if (!open) return;
     open = false;
-    connection.closeSync();
-    instance.closeSync();
+    closeFile();
   };
   if (path === null || path === undefined) {
     close();
@@ -84,7 +82,7 @@ async function upsert(
       await connection.run(`ALTER TABLE ${into} ADD COLUMN ${definitions(duckdb, [column]).join()}`);
   }
   await connection.run(`CREATE TEMP TABLE headcount_rows (${definitions(duckdb, fitted).join(", ")})`);
-  await append(duckdb, connection, ["headcount_rows", "main", "temp"], fitted, batches);
+  await append(duckdb, connection, { table: ["headcount_rows", "main", "temp"], columns: fitted, batches });
   const id = quoted(IDENTITY);
   const names = fitted.map(({ name }) => quoted(name));
   const set = names.slice(1).map((name) => `${name} = came.${name}`);

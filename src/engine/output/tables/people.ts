@@ -1,16 +1,14 @@
 import { optional } from "../optional.ts";
-import { LIMITS, loadDuckDb, quoted } from "../whole/duck.ts";
+import { openFile, quoted, sqlText } from "../whole/duck.ts";
 import { parseTable } from "./target.ts";
 import { IDENTITY } from "./writer.ts";
 
-const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
-
-/** How many rows of a table are of somebody. @param erase whether they are deleted @throws where it does not answer */
+/** How many rows of a table are of somebody, by identity. @param erase whether they are deleted @throws where it cannot be asked */
 export async function rowsOfPerson(output: string, identities: readonly string[], erase: boolean): Promise<number> {
   const target = parseTable(output, "/");
   const { schema, table } = target;
   const into = `${schema === undefined ? "" : `${quoted(schema)}.`}${quoted(table)}`;
-  const from = `FROM ${into} WHERE ${quoted(IDENTITY)} IN (${identities.map(literal).join(", ")})`;
+  const from = `FROM ${into} WHERE ${quoted(IDENTITY)} IN (${identities.map(sqlText).join(", ")})`;
   const count = `SELECT count(*) AS n ${from}`;
   if (target.engine === "postgres") {
     const { default: pg } = await optional("pg", "A PostgreSQL table", import("pg"), "choose a file");
@@ -25,16 +23,16 @@ export async function rowsOfPerson(output: string, identities: readonly string[]
       await client.end();
     }
   }
-  const duckdb = await loadDuckDb("A DuckDB table");
-  const access = erase ? LIMITS : { ...LIMITS, access_mode: "READ_ONLY" };
-  const instance = await duckdb.DuckDBInstance.create(target.file, access);
+  const { connection, close } = await openFile(
+    target.file,
+    erase ? {} : { access_mode: "READ_ONLY" },
+    "A DuckDB table",
+  );
   try {
-    const connection = await instance.connect();
     const reader = await connection.runAndReadAll(count);
     if (erase) for (const statement of [`DELETE ${from}`, "CHECKPOINT"]) await connection.run(statement);
-    connection.closeSync();
     return Number(reader.getRows()[0]?.[0]);
   } finally {
-    instance.closeSync();
+    close();
   }
 }

@@ -1,7 +1,7 @@
 import type { Client } from "pg";
 import { type JsonRecord, type JsonValue, stringifyExact } from "../../../shared/rows/values.ts";
 import { optional } from "../optional.ts";
-import { type ColumnType, type TypedColumn, textOf, valueIn } from "../whole/survey.ts";
+import { type ColumnType, type TypedColumn, textOf, valueIn } from "../whole/cells.ts";
 import type { TableTarget } from "./target.ts";
 import { IDENTITY, IDENTITY_COLUMN, noIdentity, TableRefusal, type TableWriter, unfit } from "./writer.ts";
 

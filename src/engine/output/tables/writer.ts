@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Page } from "../../../shared/rows/page.ts";
 import type { JsonRecord, RecordKind } from "../../../shared/rows/values.ts";
 import { identityOf } from "../distinct.ts";
-import type { TypedColumn } from "../whole/survey.ts";
+import type { TypedColumn } from "../whole/cells.ts";
 
 export interface TableWriter {
   /** Begins a transaction and puts the rows in by their identity. @returns how many of them are new */

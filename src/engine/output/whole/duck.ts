@@ -1,7 +1,7 @@
 import type { DuckDBConnection, DuckDBType, DuckDBValue } from "@duckdb/node-api";
 import type { JsonRecord, JsonValue } from "../../../shared/rows/values.ts";
 import { optional } from "../optional.ts";
-import { type ColumnType, days, micros, type TypedColumn, textOf, valueIn } from "./survey.ts";
+import { type ColumnType, days, micros, type TypedColumn, textOf, valueIn } from "./cells.ts";
 
 export type DuckDb = typeof import("@duckdb/node-api");
 
@@ -11,7 +11,26 @@ const CHUNK = 2048;
 export const loadDuckDb = (what = "Parquet"): Promise<DuckDb> =>
   optional("@duckdb/node-api", what, import("@duckdb/node-api"), "choose --format csv");
 
-export const LIMITS = { memory_limit: "512MB", threads: "2" } as const;
+const LIMITS = { memory_limit: "512MB", threads: "2" } as const;
+
+export const sqlText = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+
+/** @param file `:memory:` for none @returns its one connection, and what closes both */
+export async function openFile(file: string, settings: Readonly<Record<string, string>> = {}, what?: string) {
+  const { DuckDBInstance } = await loadDuckDb(what);
+  const instance = await DuckDBInstance.create(file, { ...LIMITS, ...settings });
+  try {
+    const connection = await instance.connect();
+    const close = (): void => {
+      connection.closeSync();
+      instance.closeSync();
+    };
+    return { connection, close };
+  } catch (error) {
+    instance.closeSync();
+    throw error;
+  }
+}
 
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
@@ -59,14 +78,14 @@ function duckValue(duckdb: DuckDb, type: ColumnType, value: JsonValue): DuckDBVa
 export const definitions = (duckdb: DuckDb, columns: readonly TypedColumn[]): string[] =>
   columns.map(({ name, type }) => `${quoted(name)} ${duckType(duckdb, type)}`);
 
-export async function append(
-  duckdb: DuckDb,
-  connection: DuckDBConnection,
-  [table, schema, catalog]: readonly [table: string, schema?: string, catalog?: string],
-  columns: readonly TypedColumn[],
-  batches: AsyncIterable<readonly JsonRecord[]>,
-): Promise<void> {
-  const appender = await connection.createAppender(table, schema, catalog);
+interface Rows {
+  readonly table: readonly [table: string, schema?: string, catalog?: string];
+  readonly columns: readonly TypedColumn[];
+  readonly batches: AsyncIterable<readonly JsonRecord[]>;
+}
+
+export async function append(duckdb: DuckDb, connection: DuckDBConnection, { table, columns, batches }: Rows) {
+  const appender = await connection.createAppender(...table);
   const types = columns.map(({ type }) => duckType(duckdb, type));
   for await (const rows of batches) {
     for (let from = 0; from < rows.length; from += CHUNK) {

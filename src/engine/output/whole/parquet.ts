@@ -1,83 +1,89 @@
-import { mkdir, open, rename, rm } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { createReadStream } from "node:fs";
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { DuckDBConnection } from "@duckdb/node-api";
 import { FOLDER_MODE } from "../../../shared/folder.ts";
-import type { JsonRecord } from "../../../shared/rows/values.ts";
-import { FILE_MODE } from "../../runs/disk.ts";
-import { append, definitions, LIMITS, loadDuckDb } from "./duck.ts";
-import { surveyColumns, type WholeOptions } from "./survey.ts";
+import { type JsonRecord, parseExact } from "../../../shared/rows/values.ts";
+import type { Chosen, StoredFile } from "../stored.ts";
+import { append, definitions, loadDuckDb, openFile, sqlText } from "./duck.ts";
+import type { WholeFormat, WholeRows } from "./whole.ts";
 
-export interface ParquetOptions extends WholeOptions {
-  /** Where the file appears whole, synced, and for its owner alone; what is there is replaced. */
-  readonly file: string;
-}
-
-const COPY = "(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880)";
-
-/** Writes a run as one Parquet file, in a folder that nobody else may enter: the engine sets its own modes. */
-export async function writeParquet(options: ParquetOptions): Promise<readonly string[]> {
-  const duckdb = await loadDuckDb();
-  const { columns } = await surveyColumns(options);
-  const scratch = `${resolve(options.file)}.scratch`;
+/** What DuckDB writes, in a folder that nobody else may enter: it writes with the modes it likes. */
+async function* copied(
+  scratch: string,
+  work: (connection: DuckDBConnection, to: string) => Promise<void>,
+): AsyncGenerator<Buffer> {
   await rm(scratch, { recursive: true, force: true });
   await mkdir(scratch, { mode: FOLDER_MODE });
-  const written = join(scratch, "rows.parquet");
-  async function* batches(): AsyncGenerator<readonly JsonRecord[]> {
-    for await (const page of options.pages()) yield page.rows();
-  }
   try {
-    const settings = { ...LIMITS, temp_directory: scratch };
-    const instance = await duckdb.DuckDBInstance.create(join(scratch, "rows.duckdb"), settings);
-    try {
-      const connection = await instance.connect();
-      await connection.run(`CREATE TABLE rows (${definitions(duckdb, columns).join(", ")})`);
-      await append(duckdb, connection, ["rows"], columns, batches());
-      await connection.run(`COPY rows TO '${written.replaceAll("'", "''")}' ${COPY}`);
-      connection.closeSync();
-    } finally {
-      instance.closeSync();
-    }
-    const file = await open(written, "r+");
-    try {
-      await file.chmod(FILE_MODE);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(written, options.file);
-    return columns.map(({ name }) => name);
+    const written = join(scratch, "rows.parquet");
+    const to = `TO ${sqlText(written)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880)`;
+    const { connection, close } = await openFile(join(scratch, "rows.duckdb"), { temp_directory: scratch });
+    await work(connection, to).finally(close);
+    yield* createReadStream(written);
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
 }
 
-/** Writes a Parquet file anew as {@link writeParquet} does, without the rows at these places. */
-export async function copyParquet(from: string, to: string, without: readonly number[]): Promise<void> {
-  const { DuckDBInstance } = await loadDuckDb();
-  const instance = await DuckDBInstance.create(":memory:", LIMITS);
-  const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+const bytes = ({ pages, columns }: WholeRows, scratch: string): AsyncIterable<Buffer> =>
+  copied(scratch, async (connection, to) => {
+    const duckdb = await loadDuckDb();
+    async function* batches(): AsyncGenerator<readonly JsonRecord[]> {
+      for await (const page of pages()) yield page.rows();
+    }
+    await connection.run(`CREATE TABLE rows (${definitions(duckdb, columns).join(", ")})`);
+    await append(duckdb, connection, { table: ["rows"], columns, batches: batches() });
+    await connection.run(`COPY rows ${to}`);
+  });
+
+// A name is no pattern.
+const nameOf = (path: string): string => sqlText(path.replace(/[[*?]/g, "[$&]"));
+
+async function* records(path: string): AsyncGenerator<string> {
+  const { connection, close } = await openFile(":memory:");
   try {
-    const connection = await instance.connect();
-    // A name is no pattern.
-    const rows = `read_parquet(${literal(from.replace(/[[*?]/g, "[$&]"))}, file_row_number = true)`;
-    const left = `SELECT * EXCLUDE file_row_number FROM ${rows} WHERE file_row_number NOT IN (${without.join(", ")})`;
-    await connection.run(`COPY (${left} ORDER BY file_row_number) TO ${literal(to)} ${COPY}`);
-    connection.closeSync();
+    const result = await connection.stream(`SELECT to_json(t)::VARCHAR FROM read_parquet(${nameOf(path)}) t`);
+    for await (const rows of result.yieldRows()) for (const [record] of rows) yield String(record);
   } finally {
-    instance.closeSync();
+    close();
   }
 }
 
-export async function countParquet(path: string): Promise<number> {
-  const { DuckDBInstance } = await loadDuckDb();
-  const instance = await DuckDBInstance.create();
+async function* without({ path }: StoredFile, chosen: Chosen, scratch: string | undefined): AsyncGenerator<Uint8Array> {
+  const gone: number[] = [];
+  let at = 0;
+  for await (const text of records(path)) {
+    if (chosen(text, () => parseExact(text))) gone.push(at);
+    at++;
+  }
+  if (gone.length === 0 || scratch === undefined) return;
+  const rows = `read_parquet(${nameOf(path)}, file_row_number = true)`;
+  const left = `SELECT * EXCLUDE file_row_number FROM ${rows} WHERE file_row_number NOT IN (${gone.join(", ")})`;
+  yield* copied(scratch, async (connection, to) => {
+    await connection.run(`COPY (${left} ORDER BY file_row_number) ${to}`);
+  });
+}
+
+async function count({ path }: StoredFile): Promise<number> {
+  const { connection, close } = await openFile(":memory:");
   try {
-    const connection = await instance.connect();
-    const reader = await connection.runAndReadAll("SELECT sum(num_rows) FROM parquet_file_metadata(?)", [
-      // A name is no pattern.
-      path.replace(/[[*?]/g, "[$&]"),
-    ]);
+    const reader = await connection.runAndReadAll(`SELECT sum(num_rows) FROM parquet_file_metadata(${nameOf(path)})`);
     return Number(reader.getRows()[0]?.[0]);
   } finally {
-    instance.closeSync();
+    close();
   }
 }
+
+async function* text(path: string): AsyncGenerator<Uint8Array> {
+  for await (const record of records(path)) yield Buffer.from(`${record}\n`);
+}
+
+export const parquet: WholeFormat = {
+  load: () => loadDuckDb(),
+  checkRoom: () => undefined,
+  bytes,
+  count,
+  without,
+  text,
+};

@@ -1,21 +1,24 @@
-import { open } from "node:fs/promises";
+import { open, readFile } from "node:fs/promises";
 import { Readable } from "node:stream";
+import { inflateRawSync } from "node:zlib";
 import { grouped, isFormula } from "../../../shared/contract/text.ts";
 import { CliError } from "../../../shared/errors.ts";
 import { cellOf, type JsonValue } from "../../../shared/rows/values.ts";
 import { optional } from "../optional.ts";
-import { days, micros, surveyColumns, type TypedColumn, valueIn, type WholeOptions } from "./survey.ts";
+import type { Chosen, StoredFile } from "../stored.ts";
+import { days, micros, type TypedColumn, valueIn } from "./cells.ts";
+import type { WholeFormat, WholeRows } from "./whole.ts";
 
-export const MOST_ROWS = 1_048_575;
+const MOST_ROWS = 1_048_575;
 const MOST_COLUMNS = 16_384;
 const MOST_CHARACTERS = 32_767;
 /** Spreadsheets keep this many digits of a number. */
 const DIGITS = 15;
 
-export const TOO_MANY = "too_many_rows";
+const TOO_MANY = "too_many_rows";
 
 /** @throws CliError where there are more rows than a sheet holds @param category usage before anything is bought */
-export function checkSheet(rows: number, category: "usage" | "incomplete", said = ""): void {
+function checkSheet(rows: number, category: "usage" | "incomplete", said = ""): void {
   if (rows <= MOST_ROWS) return;
   throw new CliError({
     code: TOO_MANY,
@@ -25,8 +28,7 @@ export function checkSheet(rows: number, category: "usage" | "incomplete", said 
   });
 }
 
-export const loadZip = () =>
-  optional("yazl", "A spreadsheet (.xlsx)", import("yazl"), "choose --format csv with --excel");
+const loadZip = () => optional("yazl", "A spreadsheet (.xlsx)", import("yazl"), "choose --format csv with --excel");
 
 const XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n';
 const MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
@@ -34,7 +36,7 @@ const OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationsh
 const PACKAGE = "http://schemas.openxmlformats.org/package/2006";
 const PLAIN = "application/vnd.openxmlformats-officedocument.spreadsheetml";
 
-/** Cell styles by their place in `cellXfs`. `AS_TEXT` keeps an edited text from becoming a formula. */
+/** Cell styles by their place in `cellXfs`. `AS_TEXT` keeps a spreadsheet from reading a text as a formula when it is edited. */
 const HEADER = 1;
 const INSTANT = 2;
 const DATE = 3;
@@ -56,39 +58,31 @@ function letters(index: number): string {
 const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
 const SPECIAL = /[&<>\u0000-\u0008\u000b-\u001f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)/g;
 
-/** Text inside XML; what XML cannot hold, and its escape itself, is `_xHHHH_` as spreadsheets write it. */
+/** Text inside XML; what XML cannot hold, and what would be taken for its escape, is `_xHHHH_` as spreadsheets write it. */
 const escaped = (text: string): string =>
   text.replace(
     SPECIAL,
     (character) => ESCAPES[character] ?? `_x${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}_`,
   );
 
-/** Days since the last of 1899, as spreadsheets count them; undefined before 1900-03-01, where they disagree. */
+/** Days since the last of 1899, as spreadsheets count them; undefined for times before 1900-03-01, where they disagree. */
 const serial = (sinceEpoch: number): number | undefined => (sinceEpoch + 25_569 < 61 ? undefined : sinceEpoch + 25_569);
 
-export interface Sheet {
-  readonly bytes: AsyncIterable<Buffer>;
-  readonly cut: () => number;
-}
-
-/** A run as a workbook of one sheet, page by page. @throws CliError exit 5 where the sheet has no room for it */
-export async function openSheet(options: WholeOptions): Promise<Sheet> {
-  const { columns, rows } = await surveyColumns(options);
-  checkSheet(rows, "incomplete");
-  if (columns.length > MOST_COLUMNS)
+/** A workbook of one sheet, made as the pages are read. @throws CliError exit 5 where the sheet has no room for them */
+async function* sheetOf(rows: WholeRows): AsyncGenerator<Buffer> {
+  checkSheet(rows.rows, "incomplete");
+  if (rows.columns.length > MOST_COLUMNS)
     throw new CliError({
       code: TOO_MANY,
       category: "incomplete",
-      message: `a spreadsheet holds ${grouped(MOST_COLUMNS)} columns, and these are ${grouped(columns.length)}`,
+      message: `a spreadsheet holds ${grouped(MOST_COLUMNS)} columns, and these are ${grouped(rows.columns.length)}`,
       hint: "--fields chooses some",
     });
-  const writer = new SheetWriter(columns);
-  const sheet = Readable.from(writer.chunks(options, rows), { objectMode: false });
-  return { bytes: await workbook(sheet, rows), cut: () => writer.cut };
+  yield* await workbook(Readable.from(new SheetWriter(rows).chunks(), { objectMode: false }), rows.rows);
 }
 
 /** The bytes of a workbook of one sheet, whose last bytes say how many rows it has. */
-export async function workbook(sheet: Readable, rows: number): Promise<AsyncIterable<Buffer>> {
+async function workbook(sheet: Readable, rows: number): Promise<AsyncIterable<Buffer>> {
   const { ZipFile } = await loadZip();
   const zip = new ZipFile();
   // The same rows are the same bytes.
@@ -102,20 +96,18 @@ export async function workbook(sheet: Readable, rows: number): Promise<AsyncIter
 }
 
 class SheetWriter {
-  readonly #columns: readonly TypedColumn[];
+  readonly #rows: WholeRows;
   readonly #letters: readonly string[];
-  cut = 0;
 
-  constructor(columns: readonly TypedColumn[]) {
-    this.#columns = columns;
-    this.#letters = columns.map((_, index) => letters(index));
+  constructor(rows: WholeRows) {
+    this.#rows = rows;
+    this.#letters = rows.columns.map((_, index) => letters(index));
   }
 
-  async *chunks({ pages }: WholeOptions, rows: number): AsyncGenerator<string> {
+  async *chunks(): AsyncGenerator<string> {
+    const { columns, pages, rows } = this.#rows;
     const last = this.#letters.at(-1) ?? "A";
-    const header = this.#columns
-      .map(({ name }, index) => this.#text(name, `${this.#letters[index]}1`, HEADER))
-      .join("");
+    const header = columns.map(({ name }, index) => this.#text(name, `${this.#letters[index]}1`, HEADER)).join("");
     const pane = '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/>';
     yield `${XML}<worksheet xmlns="${MAIN}"><dimension ref="A1:${last}${rows + 1}"/><sheetViews><sheetView workbookViewId="0">${pane}</sheetView></sheetViews><sheetData><row r="1">${header}</row>`;
     let at = 1;
@@ -124,7 +116,7 @@ class SheetWriter {
       for (const row of page.rows()) {
         at++;
         text += `<row r="${at}">`;
-        for (const [index, column] of this.#columns.entries()) {
+        for (const [index, column] of columns.entries()) {
           const value = valueIn(row, column);
           if (value !== null) text += this.#cell(value, column, `${this.#letters[index]}${at}`);
         }
@@ -155,7 +147,7 @@ class SheetWriter {
   #text(text: string, place: string, style: number): string {
     let shown = text;
     if (text.length > MOST_CHARACTERS) {
-      this.cut++;
+      this.#rows.onCut();
       shown = text.slice(0, MOST_CHARACTERS).replace(/[\ud800-\udbff]$/, "");
     }
     if (shown === "") return "";
@@ -167,7 +159,7 @@ class SheetWriter {
 const COUNTED = /headcount: (\d{1,7}) rows$/;
 
 /** The rows of a spreadsheet that was written here: the last bytes say so. Undefined where another program saved it. */
-export async function countSheet(path: string): Promise<number | undefined> {
+async function countSheet({ path }: Pick<StoredFile, "path">): Promise<number | undefined> {
   const file = await open(path);
   try {
     const { size } = await file.stat();
@@ -179,3 +171,66 @@ export async function countSheet(path: string): Promise<number | undefined> {
     await file.close();
   }
 }
+
+const ROW = /<row r="(\d+)">(.*?)<\/row>/gs;
+const CELL = /<c r="([A-Z]+)\d+"[^>]*>(?:<is><t[^>]*>(.*?)<\/t><\/is>|<v>(.*?)<\/v>)<\/c>/gs;
+const ENTITIES: Readonly<Record<string, string>> = { "&lt;": "<", "&gt;": ">", "&amp;": "&" };
+const SHEET = "xl/worksheets/sheet1.xml";
+
+/** A spreadsheet as it is written here: the rows below move up. @throws where another program saved it */
+async function* sheetWithout({ path }: StoredFile, chosen: Chosen): AsyncGenerator<Uint8Array> {
+  const rows = await countSheet({ path });
+  let sheet: Buffer | undefined;
+  for (const { name, bytes } of partsOf(await readFile(path))) if (name === SHEET) sheet = bytes;
+  if (rows === undefined || sheet === undefined) throw new Error("a spreadsheet of another program");
+  const cellsIn = (text: string) =>
+    [...text.matchAll(CELL)].map(([, column = "", said, value]) => [column, textIn(said ?? value ?? "")] as const);
+  let names = new Map<string, string>();
+  let gone = 0;
+  const row = (all: string, number: string, text: string): string => {
+    if (number === "1") names = new Map(cellsIn(text));
+    else if (chosen(textIn(text), () => Object.fromEntries(cellsIn(text).map(([at, cell]) => [names.get(at), cell])))) {
+      gone++;
+      return "";
+    }
+    const place = `${Number(number) - gone}"`;
+    return gone === 0 ? all : all.replace(/^(<row r=")\d+"|(<c r="[A-Z]+)\d+"/g, `$1$2${place}`);
+  };
+  const before = sheet.toString();
+  const after = before.replace(ROW, row).replace(/(<dimension ref="A1:[A-Z]+)\d+"/, `$1${rows - gone + 1}"`);
+  yield* await workbook(Readable.from([after], { objectMode: false }), rows - gone);
+}
+
+const textIn = (xml: string): string =>
+  xml
+    .replace(/&(?:lt|gt|amp);/g, (entity) => ENTITIES[entity] ?? entity)
+    .replace(/_x([0-9A-F]{4})_/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+
+const ENTRY = 0x02014b50;
+
+/** The parts of a spreadsheet, one after the other: its directory says where each begins and how long it is. */
+function* partsOf(file: Buffer): Generator<{ readonly name: string; readonly bytes: Buffer }> {
+  const end = file.lastIndexOf(Buffer.from([0x50, 0x4b, 5, 6]));
+  if (end < 0) throw new Error("no spreadsheet");
+  for (let at = file.readUInt32LE(end + 16); file.readUInt32LE(at) === ENTRY; ) {
+    const [method, size, local] = [file.readUInt16LE(at + 10), file.readUInt32LE(at + 20), file.readUInt32LE(at + 42)];
+    const length = file.readUInt16LE(at + 28);
+    const begin = local + 30 + file.readUInt16LE(local + 26) + file.readUInt16LE(local + 28);
+    const part = file.subarray(begin, begin + size);
+    yield { name: file.toString("utf8", at + 46, at + 46 + length), bytes: method === 0 ? part : inflateRawSync(part) };
+    at += 46 + length + file.readUInt16LE(at + 30) + file.readUInt16LE(at + 32);
+  }
+}
+
+async function* partsIn(path: string): AsyncGenerator<Buffer> {
+  for (const { bytes } of partsOf(await readFile(path))) yield bytes;
+}
+
+export const xlsx: WholeFormat = {
+  load: loadZip,
+  checkRoom: checkSheet,
+  bytes: sheetOf,
+  count: countSheet,
+  without: sheetWithout,
+  text: partsIn,
+};

@@ -1,0 +1,22 @@
+import type { Page } from "../../../shared/rows/page.ts";
+import type { StoredRows } from "../stored.ts";
+import type { TypedColumn } from "./cells.ts";
+
+/** All rows of a run, and what they are. */
+export interface WholeRows {
+  readonly columns: readonly TypedColumn[];
+  readonly rows: number;
+  readonly pages: () => AsyncIterable<Page> | Iterable<Page>;
+  /** A text was longer than there is room for. */
+  readonly onCut: () => void;
+}
+
+/** A format that needs all rows before the first byte. */
+export interface WholeFormat extends StoredRows {
+  /** Asked before anything is bought. @throws CliError (exit 2) naming the package that is missing */
+  load(): Promise<unknown>;
+  /** @throws CliError where there are more rows than a file holds @param category usage before anything is bought */
+  checkRoom(rows: number, category: "usage" | "incomplete", said?: string): void;
+  /** @param scratch a folder of its own to work in, gone at the end */
+  bytes(rows: WholeRows, scratch: string): AsyncIterable<Buffer>;
+}
