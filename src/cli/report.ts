@@ -26,6 +26,8 @@ function errorObject(error: CliError): Record<string, unknown> {
     status: error.status ?? null,
     request_id: error.requestId ?? null,
     hint: error.hint ?? null,
+    resumable: error.resumable,
+    next: error.next ?? null,
   };
 }
 

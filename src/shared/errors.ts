@@ -47,6 +47,10 @@ export interface CliErrorInit {
   readonly message: string;
   /** Where possible the exact command that would work. */
   readonly hint?: string | undefined;
+  /** The one command to type next, where there is one. */
+  readonly next?: string | undefined;
+  /** Whether `next` goes on where this stopped, and nothing is paid twice. Default: where it resumes or refreshes. */
+  readonly resumable?: boolean;
   readonly status?: number | undefined;
   readonly requestId?: string | undefined;
   readonly details?: readonly string[];
@@ -60,6 +64,8 @@ export class CliError extends Error {
   readonly category: ErrorCategory;
   readonly exitCode: ExitCode;
   readonly hint: string | undefined;
+  readonly next: string | undefined;
+  readonly resumable: boolean;
   readonly status: number | undefined;
   readonly requestId: string | undefined;
   readonly details: readonly string[];
@@ -70,6 +76,8 @@ export class CliError extends Error {
     this.category = init.category;
     this.exitCode = init.exitCode ?? EXIT_OF[init.category];
     this.hint = init.hint;
+    this.next = init.next;
+    this.resumable = init.resumable ?? /^headcount (?:resume|refresh) /.test(init.next ?? "");
     this.status = init.status;
     this.requestId = init.requestId;
     this.details = init.details ?? [];
@@ -77,9 +85,9 @@ export class CliError extends Error {
 
   /** The same failure with some of its parts told differently; this one is its cause. */
   with(changes: Partial<CliErrorInit>): CliError {
-    const { code, category, exitCode, message, hint, status, requestId, details } = this;
+    const { code, category, exitCode, message, hint, next, status, requestId, details } = this;
     return new CliError({
-      ...{ code, category, exitCode, message, hint, status, requestId, details, cause: this },
+      ...{ code, category, exitCode, message, hint, next, status, requestId, details, cause: this },
       ...changes,
     });
   }

@@ -247,6 +247,18 @@ describe("running", () => {
     expect(JSON.parse(ran.stderr.trim().split("\n").at(-1) ?? "")).toMatchObject({
       error: { code: "jobs_failed", exit_code: 5, message: "2 of 3 jobs failed: few (exit 5), broke (exit 2)" },
     });
+    // Every line is JSON, so that a program reads all of it.
+    const said = ran.stderr
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { notice?: string });
+    expect(said.at(0)?.notice).toMatch(/^sales: /);
+    expect(said.at(-1)).toMatchObject({
+      error: {
+        resumable: false,
+        next: `headcount jobs run few broke --file ${u.file(file[1] ?? "")}`,
+      },
+    });
     expect(u.read("legal.csv")).toBe("id\nkept\n");
     const status = JSON.parse((await u.run(["jobs", "status", ...file, "--json"])).stdout) as {
       jobs: Record<string, unknown>[];

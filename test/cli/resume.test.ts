@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
-import { charged, readCsv, runIds, visibleFiles } from "../support/export.ts";
+import { expect, onTestFinished, test } from "vitest";
+import { charged, readCsv, runIds, user, visibleFiles } from "../support/export.ts";
+import { startTestService } from "../support/service.ts";
 import { CREDITS, type Serving, serveUsers } from "../support/serving.ts";
 
 const SALES = ["search", "--department", "Sales", "--per-page", "20"];
@@ -33,6 +34,35 @@ test("the one unfinished run by itself; one of several by name or a part of it; 
   expect(readCsv(u.read("c.csv")).length).toBe(70);
   expect(visibleFiles(u).sort()).toEqual(["a.csv", "c.csv"]);
   expect(await u.run(["resume", "nonsense"])).toMatchObject({ code: 2 });
+});
+
+test("an export that stopped says so for scripts too: the very command that goes on, and whether one does", async () => {
+  const failed = async (argv: readonly string[]) => {
+    const { code, stderr } = await u.run([...argv, "--json"]);
+    return { code, error: JSON.parse(stderr.trim().split("\n").at(-1) ?? "").error };
+  };
+  const capped = await failed([...SALES, "--require-complete", "--limit", "60", "--yes", "-o", "a.csv"]);
+  expect(capped).toMatchObject({ code: 5, error: { resumable: true } });
+  const all = await u.run(["count", "--department", "Sales"]);
+  expect((await u.run(capped.error.next.split(" ").slice(1))).code).toBe(0);
+  expect(readCsv(u.read("a.csv"))).toHaveLength(Number(all.stdout));
+  const few = await failed([...SALES, "--min-rows", "5000", "--yes", "-o", "few.csv"]);
+  expect(few).toMatchObject({ code: 5, error: { resumable: false, next: null } });
+  const usage = await failed([...SALES, "-o", "usage.csv"]);
+  expect(usage).toMatchObject({ code: 2, error: { resumable: false, next: null } });
+});
+
+test("what is proposed after a limit is what the balance pays for", async () => {
+  const small = await startTestService({ people: 2_000, credits: 70 });
+  onTestFinished(() => small.close());
+  const poor = user(small.url, small.key);
+  const some = await poor.run([...SALES, "--limit", "60", "--yes", "-o", "a.csv"]);
+  const [, command = ""] =
+    /headcount (resume \S+ --limit 70 --max-credits 70) buys 10 of the other [\d,]+, which/.exec(some.stderr) ?? [];
+  expect(command, some.stderr).not.toBe("");
+  const rest = await poor.run(command.split(" "));
+  expect(rest.code, rest.stderr).toBe(0);
+  expect(rest.stderr).toContain("the balance pays for none of the other");
 });
 
 test("more than was agreed to needs consent again; less does not", async () => {

@@ -99,6 +99,8 @@ export async function tellOutcome(
             code: failure.code,
             message: [failure.message, ...failure.details].join("; "),
             hint: failure.hint ?? null,
+            resumable: failure.resumable,
+            next: failure.next ?? null,
           },
     receipt,
   };

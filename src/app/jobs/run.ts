@@ -7,6 +7,7 @@ import { engineOf } from "../../engine/output/tables/target.ts";
 import { acquireLock, type Lock } from "../../engine/runs/lock.ts";
 import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
+import { shellWord } from "../../shared/contract/command-line.ts";
 import type { Credits } from "../../shared/contract/money.ts";
 import { type CliError, EXIT, usageError } from "../../shared/errors.ts";
 import { buy, type PurchaseResult, quote } from "../buy/buy.ts";
@@ -106,7 +107,9 @@ export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside:
       terms.say?.(done, context);
       return endedOf(done);
     } catch (error) {
-      throw inTheWay(failureOf(error));
+      const failure = inTheWay(failureOf(error));
+      const next = `headcount jobs run ${shellWord(job.name)} --file ${shellWord(file.path)}`;
+      throw failure.resumable ? failure.with({ next, resumable: true }) : failure;
     } finally {
       await lock.release();
     }

@@ -82,6 +82,7 @@ function unread(error: unknown, { receipt, run }: Bought): unknown {
     exitCode: EXIT.incomplete,
     details: [`${rows} ${receipt.received === 1 ? "is" : "are"} paid for and kept in run ${run}`],
     hint: `headcount runs export ${run} writes what it holds at 0 credits`,
+    next: `headcount runs export ${run}`,
   });
 }
 

@@ -1,11 +1,11 @@
 import type { PurchaseResult as Bought } from "../../app/buy/buy.ts";
 import type { Quote } from "../../engine/purchase/quote.ts";
-import type { Receipt } from "../../engine/purchase/receipt.ts";
+import { type Receipt, resumeFor } from "../../engine/purchase/receipt.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import {
+  affordableRows,
   type Credits,
   creditsText,
-  formatCredits,
   formatCreditsGrouped,
   parseCredits,
   ZERO,
@@ -54,10 +54,9 @@ export function printSummary(
   const asked = receipt.received + receipt.misses;
   const stopped = { cap: "--max-credits", limit: "--limit" }[quote.bound as string];
   if (stopped !== undefined && short && !receipt.complete && (target.kind === "search" || asked < whole)) {
-    const rest = target.kind === "search" ? `buys the other ${grouped(whole - asked)}` : "goes on with the rest";
     const goesOn =
       receipt.new_only === null
-        ? `${resumeUpTo(receipt, whole - asked, whole, flags)} ${rest}`
+        ? goingOn(receipt, { left: whole - asked, whole, target, balance }, flags)
         : "the same command with another -o buys the next ones: these are owned by then";
     printer.note(`notice: stopped at ${stopped}; ${goesOn}`);
   }
@@ -103,17 +102,22 @@ function newText({ new: fresh }: NonNullable<Receipt["new_only"]>, target: Targe
   return withOwned ? `${people} and ${beside}` : people;
 }
 
-/** The command that goes on to `whole` where a cap or limit left some out: what is there is not bought again. */
-function resumeUpTo(
-  { run, credits, uncertain_credits, unit_cost }: Receipt,
-  left: number,
-  whole: number,
-  flags: ExportFlags,
-): string {
-  const amount = (value: number): bigint => parseCredits(value) ?? ZERO;
-  const total = amount(credits) + amount(uncertain_credits) + BigInt(left) * amount(unit_cost);
-  const limit = flags.limit === undefined ? "" : ` --limit ${whole}`;
-  return `headcount resume ${run}${limit} --max-credits ${formatCredits(total as Credits)}`;
+interface Rest {
+  readonly left: number;
+  readonly whole: number;
+  readonly target: Target;
+  readonly balance: Credits | undefined;
+}
+
+/** What buys the rest, or as much of it as the balance pays for. */
+function goingOn(receipt: Receipt, { left, whole, target, balance }: Rest, { limit }: ExportFlags): string {
+  const unit = parseCredits(receipt.unit_cost) ?? ZERO;
+  const more = balance === undefined ? left : Math.min(left, affordableRows(balance, unit));
+  const others = `the other ${grouped(left)}`;
+  if (more === 0) return `the balance pays for none of ${others}`;
+  const command = resumeFor(receipt, more, limit === undefined ? undefined : whole - left + more);
+  if (more < left) return `${command} buys ${grouped(more)} of ${others}, which is what the balance pays for`;
+  return `${command} ${target.kind === "search" ? `buys ${others}` : "goes on with the rest"}`;
 }
 
 /** What there is of what was asked for, where that can be told: people that match, companies that were named. */

@@ -294,6 +294,8 @@ const ERROR = object({
     status: said(maybe(wholeNumberShape), "of HTTP, where a service answered"),
     request_id: maybe(text),
     hint: maybe(text),
+    resumable: said(flag, "next goes on where this stopped, and nothing is paid twice"),
+    next: said(maybe(text), "the one command to type next"),
   }),
 });
 

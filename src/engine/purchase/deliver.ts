@@ -67,16 +67,16 @@ export async function deliver(
     const text = `${JSON.stringify(copy, null, 2)}\n`;
     await beside(options.receipt, "receipt", text);
   };
-  const { shortfall, received, count, bound } = receipt;
+  const { shortfall } = receipt;
   if (shortfall !== null || (options.requireComplete && !receipt.complete)) {
     await run.writeReceipt(receipt);
     await copyReceipt(receipt);
     if (shortfall === null && cameNobody(run, bought.missing.untold)) throw incomplete("incomplete", NOBODY_CAME);
-    if (shortfall === null) throw notComplete(received, count, bound);
+    if (shortfall === null) throw notComplete(receipt);
     const { others = [] } = narrowed ?? {};
     throw others.length > 0 && shortfall === narrowed?.shortfall
       ? newUnreached(shortfall, others)
-      : incomplete("incomplete", shortfall);
+      : incomplete("incomplete", shortfall, { next: /headcount resume .+?(?= (?:buys|prices) )/.exec(shortfall)?.[0] });
   }
   const file = await sink.prepare(() => distinctPages(run));
   for (const notice of sink.notices) onNotice(notice);

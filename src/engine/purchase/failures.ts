@@ -1,3 +1,4 @@
+import { shellWord } from "../../shared/contract/command-line.ts";
 import { type Credits, creditsText, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { counted, echo, grouped } from "../../shared/contract/text.ts";
 import { CliError, type CliErrorInit, EXIT, systemFailure, usageError } from "../../shared/errors.ts";
@@ -8,8 +9,9 @@ import { TOO_FEW } from "../output/publish.ts";
 import type { UnsoundCountsError } from "../planning/question.ts";
 import { pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
+import { type Receipt, resumeFor } from "./receipt.ts";
 
-export const incomplete = (code: string, message: string, more: Pick<CliErrorInit, "hint"> = {}): CliError =>
+export const incomplete = (code: string, message: string, more: Pick<CliErrorInit, "hint" | "next"> = {}): CliError =>
   new CliError({ code, category: "incomplete", message, ...more });
 
 export const unreadablePage = (problem: unknown, place: string): CliError =>
@@ -75,6 +77,7 @@ export const runMismatch = (run: string, differences: readonly string[], hint?: 
     hint:
       hint ??
       `headcount runs export ${run} writes what it holds at 0 credits; the same command with --again buys everything anew`,
+    next: `headcount runs export ${run}`,
   });
 
 /** @param moved how the dataset moved, in words; @param anew how to begin anew */
@@ -84,6 +87,7 @@ export const staleRun = (run: string, moved: string, category: "incomplete" | "d
     category,
     message: `run ${run} cannot be continued: ${moved}; nothing was spent`,
     hint: `headcount runs export ${run} writes what it holds at 0 credits; ${anew}`,
+    next: `headcount runs export ${run}`,
   });
 
 /** Free counts that contradict each other. @param so what was not done by them, in words */
@@ -94,13 +98,18 @@ export const NEW_UNREACHED = "new_unreached";
 
 /** Everything else that was agreed to is bought: going on would find no more of them. @param commands what buys them */
 export const newUnreached = (message: string, commands: readonly string[]): CliError =>
-  incomplete(NEW_UNREACHED, message).with({ details: commands.map((command) => `to buy them: ${command}`) });
+  incomplete(NEW_UNREACHED, message, { next: commands[0] }).with({
+    details: commands.map((command) => `to buy them: ${command}`),
+  });
 
-export const notComplete = (received: number, count: number | null, bound: string): CliError =>
+export const notComplete = ({ received, count, bound, ...spent }: Receipt): CliError =>
   incomplete(
     "incomplete",
     `not complete: ${grouped(received)} of ${count === null ? "an unknown number of" : grouped(count)} rows were bought, as ${bound === "cap" ? "--max-credits" : "--limit"} says`,
-    { hint: "a higher limit goes on with the same run" },
+    {
+      hint: "a higher limit goes on with the same run",
+      next: count === null ? undefined : resumeFor(spent, count - received, bound === "cap" ? undefined : count),
+    },
   );
 
 export const drawnTooDeep = (detail: string): CliError =>
@@ -164,6 +173,9 @@ export const fileExists = (path: string): CliError =>
     "file_exists",
   );
 
+/** Going on would end the same way: what is paid for goes elsewhere, or in another form. */
+const HELD_BY_OUTPUT = new Set(["file_appeared", "too_deep", "template_failed", "too_many_rows"]);
+
 /** What ended a run early, with where things are and how to go on. @param error as the command line reports it */
 export function ending(error: unknown, run: Run, interrupted: boolean): unknown {
   const { rows, session, settled, uncertain } = run.state;
@@ -172,6 +184,9 @@ export function ending(error: unknown, run: Run, interrupted: boolean): unknown 
   const wanted = session?.rows ?? run.plan.matches;
   const kept = `${grouped(rows)} of ${wanted === null ? "?" : grouped(wanted)} rows are paid for and kept in run ${run.id}`;
   const pages = pending === 1 ? "one page" : `${pending} pages`;
+  const { list } = run.plan.target.kind === "search" ? run.plan.target : {};
+  const on = list === undefined ? `headcount resume ${run.id}` : `headcount refresh ${shellWord(list)}`;
+  const writes = `headcount runs export ${run.id}`;
   const open = pending > 0 ? [`${pages} in flight may be charged; going on asks for them under the same key`] : [];
   if (interrupted) {
     return new CliError({
@@ -179,34 +194,40 @@ export function ending(error: unknown, run: Run, interrupted: boolean): unknown 
       category: "interrupted",
       message: `interrupted: ${nothing ? "nothing was bought" : kept}`,
       details: open,
-      ...(nothing ? {} : { hint: `headcount resume ${run.id} goes on` }),
+      ...(nothing ? {} : { hint: `${on} goes on`, next: on }),
     });
   }
   if (nothing) return error;
-  if (error instanceof CliError && error.exitCode === EXIT.pipeClosed) return error.with({ details: [kept, ...open] });
+  if (error instanceof CliError && error.exitCode === EXIT.pipeClosed)
+    return error.with({ details: [kept, ...open], next: on });
   const failure = error instanceof CliError ? error : stoppedByDisk(error, run);
   if (failure === undefined || failure.code.startsWith("damaged")) return failure ?? error;
   const { code, details, hint, category } = failure;
   if (failure.code === TOO_FEW) {
     return failure.with({
       details: [...details, kept],
-      hint: `headcount runs export ${run.id} writes it to another file`,
+      hint: `${writes} writes it to another file`,
+      next: writes,
     });
   }
   if (failure.code === NEW_UNREACHED) {
     return failure.with({
       details: [kept, ...details],
-      hint: `headcount runs export ${run.id} writes the others at 0 credits`,
+      hint: `${writes} writes the others at 0 credits`,
     });
   }
-  const goesOn = `headcount resume ${run.id} goes on where it stopped`;
-  const writes = `headcount runs export ${run.id} writes what there is at 0 credits`;
-  const anew = code === "dataset_moved" ? "the same command begins anew" : `headcount resume ${run.id} tries to go on`;
+  const isMoved = code === "dataset_moved";
+  const isLast = isMoved || HELD_BY_OUTPUT.has(code);
+  const anew = isMoved ? "the same command begins anew" : `${on} tries to go on`;
   return failure.with({
     // So it was with this call; of the run the lines below tell.
     message: failure.message.replace(/(?:; nothing was charged)+$/, ""),
     details: [...details, kept, ...open, ...(hint === undefined ? [] : [hint])],
-    hint: category === "incomplete" ? `${writes}; ${anew}` : goesOn,
+    hint:
+      category === "incomplete"
+        ? `${writes} writes what there is at 0 credits; ${anew}`
+        : `${on} goes on where it stopped`,
+    next: isLast ? writes : (failure.next ?? on),
   });
 }
 

@@ -135,6 +135,6 @@ export const outcome = object({
   credits: creditsShape,
   output: maybe(text),
   run: maybe(text),
-  error: maybe(object({ code: text, message: text, hint: maybe(text) })),
+  error: maybe(object({ code: text, message: text, hint: maybe(text), resumable: flag, next: maybe(text) })),
   receipt: maybe(some(receipt, refreshed, quoteShape, skipped)),
 });

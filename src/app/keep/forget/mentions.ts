@@ -49,7 +49,7 @@ function withoutName(line: string, person: PersonMatcher): string[] {
   if (!person.isNamedIn(line)) return [line];
   try {
     const outcome = JSON.parse(line) as RunOutcome;
-    const error = outcome.error && { code: outcome.error.code, message: "forgotten", hint: null };
+    const error = outcome.error && { ...outcome.error, message: "forgotten", hint: null, next: null };
     const after = JSON.stringify({ ...outcome, error, receipt: null } satisfies RunOutcome);
     return person.isNamedIn(after) ? [] : [after];
   } catch {

@@ -37,6 +37,7 @@ export async function libraryOf({ shelf, store }: Pick<Work, "shelf" | "store">)
     code: "unread_run",
     category: "incomplete",
     message: `run ${unread.run} cannot be read, and its people would be bought again: ${unread.why}; nothing was spent`,
+    next: `headcount runs export ${unread.run} --salvage -o rest.ndjson`,
     hint: `headcount runs export ${unread.run} --salvage -o rest.ndjson, headcount owned import rest.ndjson, and headcount runs remove ${unread.run} --force`,
   });
 }

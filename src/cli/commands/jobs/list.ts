@@ -4,6 +4,7 @@ import type { Job, JobsFile } from "../../../app/jobs/file.ts";
 import { historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
 import { lastTime, nextTime } from "../../../app/jobs/schedule.ts";
 import type { Context } from "../../../shared/context.ts";
+import { shellWord } from "../../../shared/contract/command-line.ts";
 import { type Credits, creditsOrNull, creditsToNumber, formatCreditsGrouped } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import { CliError, usageError } from "../../../shared/errors.ts";
@@ -95,7 +96,8 @@ export async function checkJobs(file: JobsFile, options: GlobalOptions, context:
   const message = `${jobs.length} of ${counted(file.jobs.length, "job")} need a look: ${jobs.join(", ")}`;
   const hint = "headcount jobs status says how each went";
   if (findings.some(({ finding }) => finding === "invalid")) throw usageError(message, hint, "jobs_check");
-  throw new CliError({ code: "jobs_check", category: "incomplete", message, hint });
+  const next = `headcount jobs status --file ${shellWord(file.path)}`;
+  throw new CliError({ code: "jobs_check", category: "incomplete", message, hint, next });
 }
 
 /** @param written when the file of jobs was, epoch milliseconds: a job that never ran is not late before that */

@@ -1,3 +1,4 @@
+import { Writable } from "node:stream";
 import { failureOf } from "../../../app/failures.ts";
 import { type Job, type JobsFile, jobsNamed } from "../../../app/jobs/file.ts";
 import { historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
@@ -6,6 +7,7 @@ import { nextTime } from "../../../app/jobs/schedule.ts";
 import { enterOwn } from "../../../app/keep/store.ts";
 import { quoteJson } from "../../../engine/purchase/quote.ts";
 import type { Context } from "../../../shared/context.ts";
+import { shellWord } from "../../../shared/contract/command-line.ts";
 import type { Credits } from "../../../shared/contract/money.ts";
 import { counted, harmless } from "../../../shared/contract/text.ts";
 import { type CliError, EXIT } from "../../../shared/errors.ts";
@@ -40,8 +42,9 @@ export async function runJobs(
   names: readonly string[],
   file: JobsFile,
   options: RunOptions,
-  context: Context,
+  outside: Context,
 ): Promise<void> {
+  const context = options.json === true && outside.stderr.isTTY !== true ? withNotices(outside) : outside;
   const printer = new Printer(context, options);
   await enterOwn("jobs", file.path, context);
   const chosen = names.length > 0 ? await jobsNamed(file, names) : await dueJobs(file, printer, context);
@@ -61,23 +64,38 @@ export async function runJobs(
   if (printer.json) printer.document(documents);
   if (options.dryRun !== true && !context.interrupted.aborted) await applyRetention(context, printer);
   if (failures.length === 0) context.interrupted.throwIfAborted();
-  else throw failureAll(failures, chosen.length, chosen.length - documents.length);
+  else throw failureAll(failures, file, chosen.length, chosen.length - documents.length);
 }
 
-function failureAll(failures: readonly Failed[], chosen: number, rest: number): unknown {
+/** The same world, with every line on stderr as JSON: beside an error that is, a program could read none of it. */
+function withNotices(context: Context): Context {
+  const write = (chunk: Buffer, _encoding: unknown, done: () => void): void => {
+    const lines = chunk.toString("utf8").split("\n").filter(Boolean);
+    for (const notice of lines) context.stderr.write(`${JSON.stringify({ notice })}\n`);
+    done();
+  };
+  return Object.create(context, { stderr: { value: new Writable({ write }) } }) as Context;
+}
+
+function failureAll(failures: readonly Failed[], { path }: JobsFile, chosen: number, rest: number): unknown {
   const [first] = failures;
   const interrupted = failures.find(({ failure }) => failure.exitCode === EXIT.interrupted);
   if (interrupted !== undefined && chosen > 1) {
     const not = rest === 0 ? "" : `; ${counted(rest, "job was", "jobs were")} not begun`;
     return interrupted.failure.with({ message: `interrupted${not}`, details: [], hint: undefined });
   }
-  if (chosen === 1) return first?.failure.with({ message: `${first.job}: ${first.failure.message}` });
+  if (chosen === 1) {
+    const { failure, job } = first as Failed;
+    return failure.with({ message: `${job}: ${failure.message}`, resumable: failure.resumable });
+  }
   const list = failures.map(({ job, failure }) => `${job} (exit ${failure.exitCode})`).join(", ");
   return first?.failure.with({
     code: "jobs_failed",
     message: `${failures.length} of ${counted(chosen, "job")} failed: ${list}`,
     details: [],
     hint: undefined,
+    next: ["headcount jobs run", ...failures.map(({ job }) => shellWord(job)), "--file", shellWord(path)].join(" "),
+    resumable: failures.every(({ failure }) => failure.resumable),
   });
 }
 

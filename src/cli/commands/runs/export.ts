@@ -86,7 +86,8 @@ const orSalvage =
   (id: string) =>
   (error: unknown): never => {
     const damaged = error instanceof CliError && error.code.startsWith("damaged_");
-    throw damaged ? error.with({ hint: `headcount runs export ${id} --salvage writes what can still be read` }) : error;
+    const next = `headcount runs export ${id} --salvage`;
+    throw damaged ? error.with({ hint: `${next} writes what can still be read`, next }) : error;
   };
 
 const notFinished = ({ id, state }: RunReader): CliError =>
@@ -94,5 +95,7 @@ const notFinished = ({ id, state }: RunReader): CliError =>
     code: "incomplete",
     category: "incomplete",
     message: `run ${id} is not finished: it has ${counted(state.rows, "row")}${state.ended === undefined ? "" : `; ${state.ended.why}`}`,
-    hint: state.ended?.how === "stale" ? "the same command again begins anew" : `headcount resume ${id} goes on`,
+    ...(state.ended?.how === "stale"
+      ? { hint: "the same command again begins anew" }
+      : { hint: `headcount resume ${id} goes on`, next: `headcount resume ${id}` }),
   });
