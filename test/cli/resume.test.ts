@@ -48,7 +48,7 @@ test("an export that stopped says so for scripts too: the very command that goes
   expect(readCsv(u.read("a.csv"))).toHaveLength(Number(all.stdout));
   const few = await failed([...SALES, "--min-rows", "5000", "--yes", "-o", "few.csv"]);
   expect(few).toMatchObject({ code: 5, error: { resumable: false, next: null } });
-  const usage = await failed([...SALES, "-o", "usage.csv"]);
+  const usage = await failed(["count", "--nothing"]);
   expect(usage).toMatchObject({ code: 2, error: { resumable: false, next: null } });
 });
 
