@@ -4,6 +4,9 @@ import type { Context } from "./context.ts";
 import { grouped } from "./contract/text.ts";
 import { CliError, usageError } from "./errors.ts";
 
+/** What Windows-1252 has from 0x80 on; Node's decoder of that name reads Latin-1. A blank: nothing. */
+const WINDOWS = [..."€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ"];
+
 const WHY: Readonly<Record<string, string>> = {
   ENOENT: "there is no such file",
   EISDIR: "it is a directory",
@@ -41,6 +44,11 @@ export async function readInput(context: Context, file: string, what: string, mo
   try {
     return new TextDecoder(wide ?? "utf-8", { fatal: true }).decode(bytes);
   } catch {
+    // What Excel saves as CSV in Western Europe; what has control characters is no text at all.
+    if (what === "companies" && wide === undefined && !bytes.some((byte) => byte < 9)) {
+      context.stderr.write(`warning: ${name} is not UTF-8: read as Windows-1252\n`);
+      return bytes.toString("latin1").replace(/[\x80-\x9f]/g, (char) => WINDOWS[char.charCodeAt(0) - 0x80] ?? char);
+    }
     throw refuse(`${name} is not ${wide === undefined ? "UTF-8" : "UTF-16"} text`, "save it as UTF-8");
   }
 }

@@ -180,6 +180,21 @@ describe("enrich", () => {
   });
 
   test.each(["enrich", "employees"])(
+    "%s reads what a German Excel saves, and tells lines by their numbers",
+    async (command) => {
+      const u = someone();
+      const text = 'Firma;Website\r\n"Müller\r\nGmbH";acme.example\r\n"A\nB";other.example\r\n€;Straße 1€\r\n';
+      writeFileSync(u.file("de.csv"), Buffer.from(text.replaceAll("€", "\x80"), "latin1"));
+      const ran = await u.run([command, "--input", "de.csv", "--dry-run", "--max-credits", "9"]);
+      expect(ran.code, ran.stderr).toBe(0);
+      expect(ran.stderr).toContain("warning: de.csv is not UTF-8: read as Windows-1252\n");
+      expect(ran.stderr).toContain('warning: de.csv line 6: "Straße 1€" names no company: left out');
+      writeFileSync(u.file("book.csv"), Buffer.from([0x50, 0x4b, 3, 4, 0xff]));
+      expect(await u.run([command, "--input", "book.csv", "--dry-run"])).toMatchObject({ code: 2 });
+    },
+  );
+
+  test.each(["enrich", "employees"])(
     "%s tells the lines that name no company, and goes on with the others",
     async (command) => {
       const argv = [command, "--input", "-", "--dry-run", "--max-credits", "9"];

@@ -40,6 +40,14 @@ const KEEP = ["enrich", "crm.csv", "--keep-input", "--max-credits", "50", "-o", 
 const cells = (text: string): string[][] => parse(text, { bom: true });
 
 describe("a table with companies beside it", () => {
+  test("may be in Windows-1252: every cell comes out as it was meant", async () => {
+    const u = someone();
+    writeFileSync(u.file("crm.csv"), Buffer.from(`Firma;Website\r\nM\xfcller \x80;${domainOf(0)}\r\n`, "latin1"));
+    const ran = await u.run(KEEP);
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(cells(u.read("out.csv"))[1]?.slice(0, 2)).toEqual(["Müller €", domainOf(0)]);
+  });
+
   test("keeps rows, columns and values in their order, says what each row came to, and pays for each company once", async () => {
     const u = someone();
     const table = [

@@ -151,6 +151,7 @@ export async function parseCsv(list: string): Promise<CsvRow[]> {
   const text = rest ?? list;
   const firstLine = text.slice(0, text.search(/\r?\n|$/));
   const rows: CsvRow[] = [];
+  let twice = 0;
   const options = {
     bom: true,
     delimiter: separator ?? [",", ";", "\t"].find((mark) => firstLine.includes(mark)) ?? ",",
@@ -158,7 +159,10 @@ export async function parseCsv(list: string): Promise<CsvRow[]> {
     ...{ relax_column_count: true, relax_quotes: true, skip_empty_lines: true },
     on_record: (cells: readonly string[], { lines }: { readonly lines: number }) => {
       // A row ends on this line; it began before the line breaks inside its cells.
-      const line = lines - (cells.join("").match(/\n/g)?.length ?? 0);
+      const inside = cells.join("").match(/\r?\n/g) ?? [];
+      // The parser counts both halves of a CRLF in quotes, from there on.
+      twice += inside.filter((text) => text.length > 1).length;
+      const line = lines - twice - inside.length;
       if (cells.length > 1 || cells[0]?.trim()) rows.push({ line, cells });
       return null;
     },
