@@ -1,5 +1,8 @@
 import { createRequire } from "node:module";
+import { resolve } from "node:path";
+import { execPath } from "node:process";
 import { fileURLToPath } from "node:url";
+import { shellWord } from "./contract/command-line.ts";
 import { CliError } from "./errors.ts";
 import { packageRoot } from "./paths.ts";
 
@@ -23,12 +26,16 @@ export function packagePath(name: string): string {
 /** The command that brings a package: npx, a project and a global install look for it in other places. */
 export function installCommand(name: string): string {
   const root = fileURLToPath(packageRoot());
-  if (!/[\\/]node_modules[\\/]headcount[\\/]$/.test(root)) return "npm install";
-  if (/[\\/]_npx[\\/]/.test(root)) return "npx -p headcount -p headcount-service headcount ...";
   const what = NATIVES.includes(name) ? "headcount-service" : name;
-  return /[\\/]lib[\\/]node_modules[\\/]headcount[\\/]$|[\\/]npm[\\/]node_modules[\\/]headcount[\\/]$/.test(root)
-    ? `npm install -g ${what}`
-    : `npm install ${what}`;
+  // Of npm's global folder, and of a Debian package.
+  const prefix = /^(.*)[\\/]lib[\\/](?:node_modules[\\/])?headcount[\\/]$/.exec(root)?.[1];
+  if (prefix !== undefined) {
+    const own = prefix === resolve(execPath, "../..");
+    return `npm install -g ${own ? "" : `--prefix ${shellWord(prefix)} `}${what}`;
+  }
+  if (/[\\/]_npx[\\/]/.test(root)) return "npx -p headcount -p headcount-service headcount ...";
+  if (/[\\/]npm[\\/]node_modules[\\/]headcount[\\/]$/.test(root)) return `npm install -g ${what}`;
+  return /[\\/]node_modules[\\/]headcount[\\/]$/.test(root) ? `npm install ${what}` : "npm install";
 }
 
 /**

@@ -146,6 +146,47 @@ describe("npm run release", () => {
     expect(release(root)).toMatchObject({ status: 1, stderr: expect.stringContaining("pino (AGPL-3.0-only)") });
   });
 
+  test("the installer takes no file but that of the sums, in every shell, and removes what it installed", () => {
+    const script = join(ROOT, "packaging/install.sh");
+    const place = tempDir("headcount-release-");
+    cpSync(out, place, { recursive: true });
+    const prefix = join(place, "prefix");
+    for (const sh of [["dash"], ["bash"], ["busybox", "sh"]]) {
+      const run = (...args: string[]) =>
+        spawnSync(sh[0] ?? "sh", [...sh.slice(1), script, "--from", place, "--prefix", prefix, ...args], {
+          encoding: "utf8",
+        });
+      expect(run("--client-only", "--version", "0.1.0").stdout).toContain(`installed 0.1.0 in ${prefix}/bin`);
+      expect(run("--uninstall").status).toBe(0);
+      expect(existsSync(join(prefix, "bin/headcount"))).toBe(false);
+      expect(run("--version", "9.9.9")).toMatchObject({
+        status: 2,
+        stderr: expect.stringContaining("names no headcount 9.9.9"),
+      });
+    }
+    writeFileSync(join(place, "headcount-0.1.0.tgz"), "another file");
+    const refused = spawnSync("sh", [script, "--from", place, "--prefix", prefix], { encoding: "utf8" });
+    expect(refused).toMatchObject({ status: 1, stderr: expect.stringContaining("is not the file of SHA256SUMS") });
+    expect(existsSync(join(prefix, "bin/headcount"))).toBe(false);
+    expect(spawnSync("shellcheck", [script]).status).toBe(0);
+  }, 120_000);
+
+  test("the Debian package is the same twice, and runs", () => {
+    const build = () =>
+      execFileSync(process.execPath, [join(ROOT, "packaging/deb.mjs"), out], { encoding: "utf8" }).trim();
+    const deb = build();
+    const first = readFileSync(deb);
+    expect(readFileSync(build()).equals(first)).toBe(true);
+    const folder = tempDir("headcount-release-");
+    execFileSync("dpkg-deb", ["-x", deb, folder]);
+    expect(execFileSync(join(folder, "usr/bin/headcount"), ["--version"], { encoding: "utf8" })).toBe("0.1.0\n");
+    const { stderr } = spawnSync(join(folder, "usr/bin/headcount"), ["-c", "sample", "count"], {
+      encoding: "utf8",
+      env: { PATH: process.env.PATH, HOME: folder },
+    });
+    expect(stderr).toContain(`npm install -g --prefix ${folder}/usr headcount-service`);
+  });
+
   describe("from a registry", () => {
     let registry: Server;
     let url: string;
@@ -250,9 +291,10 @@ describe("npm run release", () => {
       for (const args of needing) {
         const { code, stdout, stderr } = await headcount(args);
         expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: "" });
-        expect(stderr, args).toContain("npm install -g headcount-service");
+        expect(stderr, args).toContain(`npm install -g --prefix ${prefix} headcount-service`);
       }
-      const remedy = await shell(`npm_config_prefix='${prefix}' npm install -g headcount-service --no-audit`, home);
+      const hint = /npm install -g .*$/m.exec((await headcount("-c sample count")).stderr)?.[0] ?? "no hint";
+      const remedy = await shell(hint, home);
       expect(remedy.code, remedy.stderr).toBe(0);
       expect(await headcount("-c sample count --department Sales")).toMatchObject({
         code: 0,
