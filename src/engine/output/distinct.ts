@@ -60,7 +60,7 @@ class Seen {
   }
 }
 
-/** The finishing step of MurmurHash3: every bit of the input moves every bit of the output. */
+/** The finishing step of MurmurHash3. */
 function mix(value: number): number {
   let hash = value;
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
@@ -68,10 +68,7 @@ function mix(value: number): number {
   return hash ^ (hash >>> 16);
 }
 
-/**
- * Tells new rows from earlier ones, and lets nobody through who is suppressed: every output is made of what comes
- * out.
- */
+/** Lets no row through twice, nor anybody who is suppressed: every output is made of what comes out. */
 export class Distinct {
   readonly #seen: Seen;
   readonly #kind: RecordKind;
@@ -109,7 +106,7 @@ export class Distinct {
   }
 }
 
-/** Who a row is: its own `id`, else `@` and its canonical profile address; undefined where it has neither. */
+/** Its own `id`, else `@` and its canonical profile address; undefined where it has neither. */
 export function identityOf(page: Page, index: number, kind: RecordKind): string | undefined {
   const id = page.identity(index, ["id"]);
   if (id !== undefined) return id;
@@ -127,7 +124,7 @@ interface PaidRows {
 export const kindOf = ({ plan }: Pick<PaidRows, "plan">): RecordKind =>
   plan.command === "enrich" ? "company" : "person";
 
-/** The pages of a run in the order of the output, every row once: what each format is made from. */
+/** In the order of the output, every row once: what each format is made from. */
 export async function* distinctPages(run: PaidRows): AsyncGenerator<Page> {
   const kind = kindOf(run);
   const distinct = new Distinct(kind, run.state.rows, run.suppression);

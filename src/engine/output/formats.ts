@@ -32,7 +32,7 @@ export interface Rendering extends Form {
 export interface Output {
   write(page: Page): Promise<void>;
   readonly notices: readonly string[];
-  /** Ends the document. @param pages all of the run's pages once more, where a file has to be written again */
+  /** @param pages all of the run's pages once more, where a file has to be written again */
   prepare(pages: () => AsyncIterable<Page>): Promise<OutputFacts | undefined>;
   publish(): Promise<void>;
   abort(): Promise<void>;
@@ -49,11 +49,10 @@ export interface OutputFacts {
 
 interface FormatSpec {
   readonly endings: readonly string[];
-  /** Why it is not packed; undefined: it may be. */
+  /** Undefined: it may be packed. */
   readonly unpacked?: string;
 }
 
-/** It is written page by page. */
 interface PagedFormat extends FormatSpec {
   readonly view: (rendering: Rendering, extra: boolean) => View;
   /** Undefined: its rows cannot be told apart. */
@@ -108,7 +107,7 @@ export const FORMATS = Object.keys(TABLE) as readonly (keyof typeof TABLE)[];
 const specOf = (format: Format): (FormatSpec & Partial<PagedFormat & LateFormat>) | undefined =>
   format === "duckdb" || format === "postgres" ? undefined : TABLE[format];
 
-/** What writes a format page by page. @param extra whether columns that come too late get one of their own (CSV) */
+/** @param extra whether columns that come too late get one of their own (CSV) */
 export function createView(rendering: Rendering, extra = false): View {
   const view = specOf(rendering.format)?.view;
   if (view === undefined) throw new TypeError(`${rendering.format} is written whole`);
@@ -117,7 +116,6 @@ export function createView(rendering: Rendering, extra = false): View {
 
 export const isWhole = (format: Format): boolean => specOf(format)?.whole !== undefined;
 
-/** Of a format that needs all rows before the first byte; it is loaded then. */
 export const lateFormat = async (format: Format): Promise<WholeFormat | undefined> => specOf(format)?.whole?.();
 
 const storedRows = async (format: Format | undefined): Promise<StoredRows | undefined> =>
@@ -128,7 +126,7 @@ const storedFile = (path: string, packing: Packing | undefined): StoredFile => (
   bytes: () => unpacked(path, packing),
 });
 
-/** How many rows a file holds that was written here; undefined where that cannot be told, 0 where there is none. */
+/** Undefined where that cannot be told, 0 where there is no file. */
 export async function rowsIn(path: string): Promise<number | undefined> {
   const size = (await stat(path).catch(() => undefined))?.size ?? 0;
   if (size === 0) return 0;
@@ -140,7 +138,7 @@ export async function rowsIn(path: string): Promise<number | undefined> {
   }
 }
 
-/** What stands in a file that was written here, unpacked. @throws where another program changed what it is */
+/** @throws where another program changed what the file is */
 export async function* plainTextOf(path: string, form: Form | undefined): AsyncGenerator<Uint8Array> {
   const rows = await storedRows(form?.format);
   yield* rows?.text?.(path) ?? unpacked(path, form?.packing);
@@ -179,11 +177,11 @@ const OTHER_ENDINGS: Readonly<Record<string, string>> = {
   db: "a table of a DuckDB file is -o duckdb:people.duckdb#people",
 };
 
-/** The name of a form as `--format` takes it and runs keep it: `csv`, `csv.gz`. */
+/** As `--format` takes it and runs keep it: `csv`, `csv.gz`. */
 export const formName = ({ format, packing }: Form): string =>
   packing === undefined ? format : `${format}.${packing}`;
 
-/** What a file's name, or a name of a form, says: `x.csv.gz` is CSV, packed. */
+/** Of a file's name, or the name of a form: `x.csv.gz` is CSV, packed. */
 function read(name: string): { readonly packing: Packing | undefined; readonly ending: string | undefined } {
   const { inner, packing } = packedName(name);
   return { packing, ending: /(?:^|\.)([^./\\]+)$/.exec(inner)?.[1]?.toLowerCase() };

@@ -28,14 +28,12 @@ export interface JoinRow {
   readonly why: string;
 }
 
-/** The caller's table, to which a run's companies are put. */
 export interface Join {
-  /** What was read, whole: kept with the run. */
+  /** As it was read: kept with the run. */
   readonly text: string;
   readonly columns: readonly string[];
   readonly rows: readonly JoinRow[];
   readonly prefix: string;
-  /** Whether it is NDJSON. */
   readonly json: boolean;
 }
 
@@ -48,7 +46,7 @@ export interface JoinView {
   readonly open: (rendering: Rendering) => Promise<Output>;
 }
 
-/** The caller's rows in their order with what the run bought beside them, once all answers are there. */
+/** Nothing is written before all answers are there. */
 export class JoinOutput implements Output {
   readonly #run: Run;
   readonly #view: JoinView;
@@ -164,7 +162,7 @@ function cellsOf(record: JsonRecord): ReadonlyMap<string, JsonValue> {
   return cells;
 }
 
-/** In words, that the service answered with another company than it was asked for; undefined: nothing says so. */
+/** In words; undefined: nothing says so. */
 function otherThan({ by, value }: CompanyQuery, record: JsonRecord): string | undefined {
   const told = fieldValue(record, by);
   if (typeof told !== "string" && typeof told !== "number") return undefined;

@@ -1,7 +1,7 @@
 import { CliError } from "../../shared/errors.ts";
 import { installCommand } from "../../shared/packages.ts";
 
-/** Loads an optional package, before anything is bought. @throws CliError (exit 2) that names the missing one */
+/** Before anything is bought. @throws CliError (exit 2) that names the missing one */
 export async function optional<Package>(
   name: string,
   what: string,

@@ -24,7 +24,6 @@ export interface OutputPlace {
   readonly register: Register;
 }
 
-/** What the register is told of rows before they appear. */
 export const entered = (path: string, rendering: Rendering, { by }: OutputPlace, sha256?: string): Writing => ({
   ...{ path, what: "output", by, kind: rendering.kind, format: formName(rendering) },
   sha256: sha256 === undefined ? [] : [sha256],

@@ -11,7 +11,6 @@ export interface Packer {
   end(): Promise<readonly Uint8Array[]>;
 }
 
-/** Written through a stream of Node's own. */
 function streamed(stream: Transform): Packer {
   let out: Uint8Array[] = [];
   stream.on("data", (chunk: Buffer) => out.push(chunk));
@@ -57,7 +56,7 @@ async function* unzstd(file: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Arr
   yield* out;
 }
 
-/** How files are compressed, by the ending of their names: all that there is to say of a packing. */
+/** All that there is to say of a packing, by the ending of a name. */
 const PACKINGS = {
   gz: {
     pack: () => streamed(zlib.createGzip()),
@@ -80,7 +79,7 @@ export function unpacked(path: string, packing: Packing | undefined): AsyncItera
   return packing === undefined ? file : PACKINGS[packing].unpack(file);
 }
 
-/** A name without the ending that says its packing, in any case: `x.csv` and `gz` of `x.csv.gz`. */
+/** `x.csv` and `gz` of `x.csv.gz`. */
 export function packedName(name: string): { readonly inner: string; readonly packing: Packing | undefined } {
   const packing = PACKING_NAMES.find((each) => name.toLowerCase().endsWith(`.${each}`));
   return { inner: packing === undefined ? name : name.slice(0, -packing.length - 1), packing };

@@ -43,7 +43,7 @@ export async function checkRows(rows: number, path: string | undefined, guard: G
   }
 }
 
-/** What a file that is there says to its name. @throws CliError exit 5 where one appeared that may not be replaced */
+/** @throws CliError exit 5 where a file appeared that may not be replaced */
 export async function naming(path: string, work: Promise<void>): Promise<void> {
   try {
     await work;

@@ -22,9 +22,7 @@ export interface RegisterEntry extends Writing {
   readonly at: string;
 }
 
-/**
- * Everything that was ever written, by any door. Entered before it appears: a killed process leaves nothing unknown.
- */
+/** By any door. Entered before it appears: a killed process leaves nothing unknown. */
 export class Register {
   readonly #folder: string;
   readonly #disk: Disk;

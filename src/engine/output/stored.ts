@@ -1,6 +1,5 @@
 import { type JsonValue, parseExact } from "../../shared/rows/values.ts";
 
-/** A file that was written here. */
 export interface StoredFile {
   readonly path: string;
   /** Unpacked. */
@@ -50,7 +49,6 @@ function recordIn(text: string): JsonValue {
   }
 }
 
-/** Lines that hold something. */
 async function countLines(file: StoredFile, quotes = false): Promise<number> {
   let lines = 0;
   for await (const line of linesOf(file.bytes(), quotes)) if (line.some((byte) => byte !== 10 && byte !== 13)) lines++;

@@ -2,7 +2,7 @@ import type { Named, Suppression } from "../../shared/contract/suppression.ts";
 import type { Page } from "../../shared/rows/page.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
 
-/** What a row says of who it is. An id names a person only: companies have ids of their own. */
+/** An id names a person only: companies have ids of their own. */
 const namedBy = (page: Page, index: number, kind: RecordKind): Named =>
   kind === "person"
     ? {

@@ -4,20 +4,20 @@ import { cellOf, fieldValue, type JsonValue, type RecordKind } from "../../share
 
 const COUNTS: readonly string[] = ["connections", "followers", "employee_count"];
 
-/** A value as a person reads it: what is counted has separators, years and ids stay as they are. */
+/** What is counted has separators, years and ids stay as they are. */
 export function spokenValue(field: string, value: JsonValue | undefined): string {
   if (value === undefined || value === null) return "";
   const isCount = COUNTS.includes(field.slice(field.lastIndexOf(".") + 1));
   return isCount && (typeof value === "number" || typeof value === "bigint") ? grouped(value) : String(cellOf(value));
 }
 
-/** Draws rows for a person: handed in by the command, because `output/` knows no terminal. */
+/** Handed in by the command: `output/` knows no terminal. */
 export type DrawTable = (columns: readonly string[], always: number) => DrawRows;
 
 /** The cells of a page as lines, the header before the first ones; every line ends in a line break. */
 export type DrawRows = (cells: readonly (readonly string[])[]) => string;
 
-/** The columns that a terminal shows, the most telling first, as many as it has room for. */
+/** The most telling first, as many as there is room for. */
 const MAIN_COLUMNS: Readonly<Record<RecordKind, readonly string[]>> = {
   person: [
     ...["name", "title", "company_name", "location"],

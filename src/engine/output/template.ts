@@ -10,7 +10,7 @@ import {
 } from "../../shared/rows/values.ts";
 import { optional } from "./optional.ts";
 
-/** A Mustache template that was read: what it writes of a row, and the fields that it names outside of sections. */
+/** What it writes of a row, and the fields that it names outside of sections. */
 export interface RowTemplate {
   readonly fields: readonly string[];
   render(row: JsonRecord): string;
@@ -34,7 +34,7 @@ const plain = (value: unknown): string => {
     : String(cellOf(value as JsonValue) ?? "");
 };
 
-/** Reads a template: logic-less, nothing of it is run. @throws CliError (exit 2) where it is none or includes others */
+/** Logic-less. @throws CliError (exit 2) where it is none or includes others */
 export async function loadTemplate(text: string): Promise<RowTemplate> {
   const { default: mustache } = await optional(
     "mustache",
@@ -81,7 +81,7 @@ export async function loadTemplate(text: string): Promise<RowTemplate> {
   };
 }
 
-/** Sections within each other: a list in a list of one record multiplies, and a row is written in one go. */
+/** A list in a list of one record multiplies, and a row is written in one go. */
 const DEEPEST = 4;
 
 /** Names outside of sections. @throws CliError exit 2 for a partial or a name of JavaScript's own */

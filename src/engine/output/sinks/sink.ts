@@ -31,7 +31,7 @@ export const openSink = async (sink: Sink): Promise<Output> => {
     : FileOutput.open(output, rendering, guard, place);
 };
 
-/** How rows are asked for: what a run keeps, and what `resume` finds again. */
+/** What a run keeps, and what `resume` finds again. */
 export interface AskedView extends Form {
   readonly fields: readonly string[] | undefined;
   readonly excel: boolean;
@@ -58,7 +58,7 @@ export interface Wanted extends AskedView, Guard {
   readonly output: string | undefined;
 }
 
-/** Whether rows can be written as they are wanted, asked before anything is bought. @throws CliError exit 2 or 9 */
+/** Asked before anything is bought. @throws CliError exit 2 or 9 */
 export async function checkSink(wanted: Wanted, kind: RecordKind, disk: Disk): Promise<void> {
   const { format, packing, template, output, fields } = wanted;
   await (await lateFormat(format))?.load();
@@ -69,12 +69,12 @@ export async function checkSink(wanted: Wanted, kind: RecordKind, disk: Disk): P
     await checkTable(output, { kind, fields }, wanted, { name: "check", disk });
 }
 
-/** Whether a form has room for so many rows. @throws CliError exit 2 */
+/** @throws CliError exit 2 */
 export async function checkRoom({ format }: Form, rows: number): Promise<void> {
   (await lateFormat(format))?.checkRoom(rows, "usage", "; nothing was spent");
 }
 
-/** What was written, as receipts and `--json` tell it; `added` counts the new rows of a table, else null. */
+/** As receipts and `--json` tell it; `added` counts the new rows of a table. */
 export type Written = Of<typeof writtenShape>;
 
 export const writtenAs = ({ path, bytes, sha256, added }: OutputFacts, form: Form): Written => ({

@@ -3,7 +3,7 @@ import { openFile, quoted, sqlText } from "../whole/duck.ts";
 import { parseTable } from "./target.ts";
 import { IDENTITY } from "./writer.ts";
 
-/** How many rows of a table are of somebody, by identity. @param erase whether they are deleted @throws where it cannot be asked */
+/** @param erase whether they are deleted @throws where it does not answer */
 export async function rowsOfPerson(output: string, identities: readonly string[], erase: boolean): Promise<number> {
   const target = parseTable(output, "/");
   const { schema, table } = target;

@@ -18,7 +18,7 @@ const TYPES: Readonly<Record<ColumnType, string>> = {
   list: "text[]",
 };
 
-/** The kinds of types (pg_type.typcategory) that take a column's values; a single value may still be refused. */
+/** pg_type.typcategory; a single value may still be refused. */
 const HOLDS: Readonly<Record<ColumnType, string>> = {
   text: "SEU",
   integer: "NS",
@@ -32,7 +32,7 @@ const HOLDS: Readonly<Record<ColumnType, string>> = {
 const CONNECT_MS = 10_000;
 const NAME_BYTES = 63;
 
-/** The password is PGPASSWORD's or `~/.pgpass`'s, as for every client of PostgreSQL. */
+/** The password is PGPASSWORD's or `~/.pgpass`'s. */
 export async function openPostgres(target: Target): Promise<TableWriter> {
   const { default: pg } = await optional("pg", "A PostgreSQL table", import("pg"), "choose a file");
   const client = new pg.Client({

@@ -18,7 +18,7 @@ const open = async (target: TableTarget, place: Beside): Promise<TableWriter> =>
 
 async function* nothing(): AsyncGenerator<never> {}
 
-/** Whether rows may be put into a table, asked before anything is bought: done without a row, and taken back. */
+/** Asked before anything is bought: done without a row, and taken back. */
 export async function checkTable(
   output: string,
   { kind, fields }: Pick<Rendering, "kind" | "fields">,
@@ -57,7 +57,7 @@ function checkGuard({ overwrite, allowEmpty, maxShrink }: Guard): void {
   );
 }
 
-/** Rows that are put into a table once all of them are there, in one transaction. */
+/** In one transaction, once all rows are there. */
 export class TableOutput implements Output {
   readonly #target: TableTarget;
   readonly #rendering: Rendering;
@@ -122,7 +122,7 @@ export class TableOutput implements Output {
 
 const BUSY = /set lock on file|already (?:open|attached)/i;
 
-/** When a table refused: before the purchase, while it was written, or at the commit, whose end may be unknown. */
+/** At the commit the end may be unknown. */
 type Moment = "early" | "writing" | "commit";
 
 function refused(error: unknown, target: TableTarget, moment: Moment): unknown {
@@ -139,14 +139,14 @@ function refused(error: unknown, target: TableTarget, moment: Moment): unknown {
   const init = { code: "table_refused", message: said[moment], cause: error };
   const hint = busy ? "close it there, and run this again" : hintOf(error, target);
   if (moment !== "early") return new CliError({ ...init, category: "incomplete", hint });
-  // A mistake of the command stays one; a database that is down comes back, and schedules try again.
+  // A database that is down comes back, and schedules try again.
   if (isDown(error, target)) return new CliError({ ...init, category: "network", hint: DOWN });
   return new CliError({ ...init, category: busy ? "locked" : "usage", hint });
 }
 
 const DOWN = "is it running there, and the address right? The same command again is right once it is";
 const NOT_REACHED = /^(?:ECONN\w+|ETIMEDOUT|E(?:HOST|NET)\w+|EAI_AGAIN|ENOTFOUND|EPIPE)$/;
-/** Classes of PostgreSQL: the connection failed, it has no room for another, it starts or is stopped by somebody. */
+/** The connection failed, it has no room for another, it starts or is stopped. */
 const NOT_SERVED = /^(?:08|53|57P0)/;
 
 function isDown(error: unknown, { engine }: TableTarget): boolean {

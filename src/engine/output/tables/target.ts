@@ -11,7 +11,7 @@ const POSTGRES = /^postgres(?:ql)?:\/\//i;
 const DUCKDB = /^duckdb:/i;
 const EXAMPLES = "for example -o duckdb:people.duckdb#people, or -o postgres://me@host/crm#people";
 
-/** The engine that an output names; undefined for a file. */
+/** Undefined for a file. */
 export const engineOf = (output: string): TableTarget["engine"] | undefined =>
   POSTGRES.test(output) ? "postgres" : DUCKDB.test(output) ? "duckdb" : undefined;
 

@@ -5,19 +5,19 @@ import { identityOf } from "../distinct.ts";
 import type { TypedColumn } from "../whole/cells.ts";
 
 export interface TableWriter {
-  /** Begins a transaction and puts the rows in by their identity. @returns how many of them are new */
+  /** By their identity, in a transaction. @returns how many are new */
   upsert(columns: readonly TypedColumn[], batches: AsyncIterable<readonly JsonRecord[]>): Promise<number>;
-  /** Ends it for good; nobody sees anything before. */
+  /** Nobody sees anything before. */
   commit(): Promise<void>;
   rollback(): Promise<void>;
 }
 
-/** The column that rows are told apart by: `id`, else `@` and the address, else `#` and a digest of the record. */
+/** `id`, else `@` and the address, else `#` and a digest of the record. */
 export const IDENTITY = "identity";
 const KEY = "\u0000identity";
 export const IDENTITY_COLUMN: TypedColumn = { field: KEY, name: IDENTITY, type: "text", empty: false };
 
-/** The rows of a run with who they are, each once: those that name nobody may come twice, and are the same then. */
+/** Each row once: those that name nobody may come twice, and are the same then. */
 export async function* identified(
   pages: () => AsyncIterable<Page>,
   kind: RecordKind,

@@ -1,6 +1,6 @@
 import { cellOf, fieldValue, type JsonRecord, type JsonValue, stringifyExact } from "../../../shared/rows/values.ts";
 
-/** What a column holds; decided by every value of the run, so that no value is lost in a narrower type. */
+/** Decided by every value of the run, so that no value is lost in a narrower type. */
 export type ColumnType = "text" | "integer" | "long" | "decimal" | "boolean" | "instant" | "date" | "list";
 
 export interface TypedColumn {
@@ -12,13 +12,13 @@ export interface TypedColumn {
   readonly empty: boolean;
 }
 
-/** The value of a column of texts: a list that is no column of its own, and what is nested too deeply, is JSON. */
+/** A list that is no column of its own, and what is nested too deeply, is JSON. */
 export const textOf = (value: NonNullable<JsonValue>): string =>
   (Array.isArray(value) ? stringifyExact(value) : String(cellOf(value))).toWellFormed();
 
 export const valueIn = (row: JsonRecord, { field }: TypedColumn): JsonValue => fieldValue(row, field) ?? null;
 
-/** An ISO instant in microseconds since 1970; `Date` keeps only milliseconds. */
+/** Since 1970; `Date` keeps only milliseconds. */
 export function micros(text: string): bigint {
   const fraction = /\.(\d+)/.exec(text)?.[1] ?? "";
   const seconds = Date.parse(text.replace(/\.\d+/, ""));

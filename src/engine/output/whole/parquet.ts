@@ -8,7 +8,7 @@ import type { Chosen, StoredFile } from "../stored.ts";
 import { append, definitions, loadDuckDb, openFile, sqlText } from "./duck.ts";
 import type { WholeFormat, WholeRows } from "./whole.ts";
 
-/** What DuckDB writes, in a folder that nobody else may enter: it writes with the modes it likes. */
+/** In a folder that nobody else may enter: DuckDB writes with the modes it likes. */
 async function* copied(
   scratch: string,
   work: (connection: DuckDBConnection, to: string) => Promise<void>,

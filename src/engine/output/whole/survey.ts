@@ -4,7 +4,7 @@ import { fieldValue, type JsonValue, type RecordKind } from "../../../shared/row
 import type { ColumnType, TypedColumn } from "./cells.ts";
 
 export interface WholeOptions {
-  /** The pages of the run, in order. Read twice: for the types of the columns, then for the rows. */
+  /** In order; read twice. */
   readonly pages: () => AsyncIterable<Page> | Iterable<Page>;
   readonly kind: RecordKind;
   readonly columns?: readonly string[] | undefined;
@@ -15,7 +15,7 @@ const DATE = /^\d{4}-\d\d-\d\d$/;
 const LOWEST_BIGINT = -(2n ** 63n);
 const HIGHEST_BIGINT = 2n ** 63n - 1n;
 
-/** Types of published fields that a run may leave without any value. */
+/** Where a run has no value. */
 const PUBLISHED_TYPES: Readonly<Record<string, ColumnType>> = {
   connections: "integer",
   followers: "integer",
@@ -25,7 +25,7 @@ const PUBLISHED_TYPES: Readonly<Record<string, ColumnType>> = {
   updated_at: "instant",
 };
 
-/** The columns of a run, as CSV has them, with their types; `taken`: names that are not free. */
+/** As CSV has them; `taken`: names that are not free. */
 export async function surveyColumns(
   { pages, kind, columns: pinned }: WholeOptions,
   taken: readonly string[] = [],
@@ -85,7 +85,7 @@ function common(a: ColumnType | undefined, b: ColumnType): ColumnType {
   return among("integer", "decimal") ? "decimal" : "text";
 }
 
-/** Databases and spreadsheets tell names apart without regard to case: a second one gets a number. */
+/** Without regard to case; a second one gets a number. */
 function distinctNames(columns: readonly string[], taken: readonly string[]): string[] {
   const used = new Set(taken);
   return columns.map((column) => {

@@ -2,7 +2,6 @@ import type { Page } from "../../../shared/rows/page.ts";
 import type { StoredRows } from "../stored.ts";
 import type { TypedColumn } from "./cells.ts";
 
-/** All rows of a run, and what they are. */
 export interface WholeRows {
   readonly columns: readonly TypedColumn[];
   readonly rows: number;

@@ -36,7 +36,7 @@ const OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationsh
 const PACKAGE = "http://schemas.openxmlformats.org/package/2006";
 const PLAIN = "application/vnd.openxmlformats-officedocument.spreadsheetml";
 
-/** Cell styles by their place in `cellXfs`. `AS_TEXT` keeps a spreadsheet from reading a text as a formula when it is edited. */
+/** By their place in `cellXfs`. `AS_TEXT` keeps an edited text from becoming a formula. */
 const HEADER = 1;
 const INSTANT = 2;
 const DATE = 3;
@@ -58,17 +58,17 @@ function letters(index: number): string {
 const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
 const SPECIAL = /[&<>\u0000-\u0008\u000b-\u001f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)/g;
 
-/** Text inside XML; what XML cannot hold, and what would be taken for its escape, is `_xHHHH_` as spreadsheets write it. */
+/** What XML cannot hold, and its escape itself, is `_xHHHH_` as spreadsheets write it. */
 const escaped = (text: string): string =>
   text.replace(
     SPECIAL,
     (character) => ESCAPES[character] ?? `_x${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}_`,
   );
 
-/** Days since the last of 1899, as spreadsheets count them; undefined for times before 1900-03-01, where they disagree. */
+/** As spreadsheets count days; undefined before 1900-03-01, where they disagree. */
 const serial = (sinceEpoch: number): number | undefined => (sinceEpoch + 25_569 < 61 ? undefined : sinceEpoch + 25_569);
 
-/** A workbook of one sheet, made as the pages are read. @throws CliError exit 5 where the sheet has no room for them */
+/** @throws CliError exit 5 where the sheet has no room for them */
 async function* sheetOf(rows: WholeRows): AsyncGenerator<Buffer> {
   checkSheet(rows.rows, "incomplete");
   if (rows.columns.length > MOST_COLUMNS)
@@ -81,7 +81,7 @@ async function* sheetOf(rows: WholeRows): AsyncGenerator<Buffer> {
   yield* await workbook(Readable.from(new SheetWriter(rows).chunks(), { objectMode: false }), rows.rows);
 }
 
-/** The bytes of a workbook of one sheet, whose last bytes say how many rows it has. */
+/** The last bytes say how many rows there are. */
 async function workbook(sheet: Readable, rows: number): Promise<AsyncIterable<Buffer>> {
   const { ZipFile } = await loadZip();
   const zip = new ZipFile();
@@ -143,7 +143,7 @@ class SheetWriter {
     return this.#text(text, place, isFormula(text) ? AS_TEXT : 0);
   }
 
-  /** In the cell itself, and typed: never a formula, whatever it begins with. */
+  /** Typed: never a formula, whatever it begins with. */
   #text(text: string, place: string, style: number): string {
     let shown = text;
     if (text.length > MOST_CHARACTERS) {
@@ -158,7 +158,7 @@ class SheetWriter {
 
 const COUNTED = /headcount: (\d{1,7}) rows$/;
 
-/** The rows of a spreadsheet that was written here: the last bytes say so. Undefined where another program saved it. */
+/** The last bytes say so; undefined where another program saved it. */
 async function countSheet({ path }: Pick<StoredFile, "path">): Promise<number | undefined> {
   const file = await open(path);
   try {
@@ -177,7 +177,7 @@ const CELL = /<c r="([A-Z]+)\d+"[^>]*>(?:<is><t[^>]*>(.*?)<\/t><\/is>|<v>(.*?)<\
 const ENTITIES: Readonly<Record<string, string>> = { "&lt;": "<", "&gt;": ">", "&amp;": "&" };
 const SHEET = "xl/worksheets/sheet1.xml";
 
-/** A spreadsheet as it is written here: the rows below move up. @throws where another program saved it */
+/** The rows below move up. @throws where another program saved it */
 async function* sheetWithout({ path }: StoredFile, chosen: Chosen): AsyncGenerator<Uint8Array> {
   const rows = await countSheet({ path });
   let sheet: Buffer | undefined;
@@ -208,7 +208,7 @@ const textIn = (xml: string): string =>
 
 const ENTRY = 0x02014b50;
 
-/** The parts of a spreadsheet, one after the other: its directory says where each begins and how long it is. */
+/** The directory at the end says where each part begins and how long it is. */
 function* partsOf(file: Buffer): Generator<{ readonly name: string; readonly bytes: Buffer }> {
   const end = file.lastIndexOf(Buffer.from([0x50, 0x4b, 5, 6]));
   if (end < 0) throw new Error("no spreadsheet");
