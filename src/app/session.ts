@@ -1,6 +1,6 @@
 import { createClient, type RequestLog } from "../engine/client/http-client.ts";
-import { type PacedOptions, paced } from "../engine/client/paced.ts";
 import { keyFingerprint, openPacer, type Pacer } from "../engine/client/pacing.ts";
+import { type PacedOptions, paced } from "../engine/client/retry.ts";
 import { DEFAULT_DIALECT, type ServiceClient } from "../engine/client/types.ts";
 import { findFolder, sampleId } from "../engine/connections/paths.ts";
 import {

@@ -131,7 +131,7 @@ async function keychainCheck(context: Context): Promise<Check> {
 }
 
 async function proxyCheck({ env }: Context): Promise<Check> {
-  const { proxyFor } = await import("../../engine/client/proxy.ts");
+  const { proxyFor } = await import("../../engine/client/transport.ts");
   try {
     const proxy = proxyFor(new URL("https://api.example.com"), env);
     if (proxy === undefined) return machine("Proxy", "ok", "none set");

@@ -2,10 +2,10 @@ import { accountView, countShape, countView } from "./account-view.ts";
 import { parseBaseUrl } from "./addresses.ts";
 import { unwrap } from "./envelope.ts";
 import { LostReplyError, ServiceError } from "./errors.ts";
-import { type AskPage, type PagingReport, probePaging } from "./probe-paging.ts";
 import { serverClock } from "./rate-limit.ts";
+import { saysUnknown, sizeRefusal, speaksOf } from "./refusal.ts";
 import { openTransport } from "./transport.ts";
-import type { AccountView } from "./types.ts";
+import type { AccountView, Dialect } from "./types.ts";
 import type { RawReply, RawRequest, Timeouts } from "./wire.ts";
 
 export interface ProbeReport extends PagingReport {
@@ -31,6 +31,21 @@ export interface ProbeOptions {
 const holdsRows = (result: unknown): boolean =>
   Array.isArray(result) ? result.length > 0 : Object.values(result ?? {}).some((v) => Array.isArray(v) && v.length > 0);
 
+function answered({ result, meta }: ReturnType<typeof unwrap>): Told {
+  const charged = meta.creditsUsed === undefined ? holdsRows(result) : meta.creditsUsed > 0n;
+  const count = countView(result, meta)?.count;
+  return { kind: charged ? "charged" : "taken", text: meta.requestId ?? "without id", count };
+}
+
+function refusedWith(error: unknown): Told {
+  if (error instanceof LostReplyError && error.code !== "ABORTED") return { kind: "nothing", text: "" };
+  if (!(error instanceof ServiceError)) throw error;
+  const text = error.detail.join("; ");
+  if ((error.creditsUsed ?? 0n) > 0n) return { kind: "charged", text: error.requestId ?? "without id" };
+  if (error.status === 422 || error.status === 400) return { kind: "refused", text };
+  return { kind: error.status === 404 && error.envelope ? "miss" : "nothing", text };
+}
+
 /** By free calls alone. @throws ServiceError or LostReplyError where `account` or `count` fails */
 export async function probeService(options: ProbeOptions): Promise<ProbeReport> {
   const { now, signal } = options;
@@ -49,17 +64,9 @@ export async function probeService(options: ProbeOptions): Promise<ProbeReport> 
   };
   const ask: AskPage = async (method, path, body) => {
     try {
-      const { result, meta } = unwrap(await send(method, path, body), now(), 0);
-      const charged = meta.creditsUsed === undefined ? holdsRows(result) : meta.creditsUsed > 0n;
-      const count = countView(result, meta)?.count;
-      return { kind: charged ? "charged" : "taken", text: meta.requestId ?? "without id", count };
+      return answered(unwrap(await send(method, path, body), now(), 0));
     } catch (error) {
-      if (error instanceof LostReplyError && error.code !== "ABORTED") return { kind: "nothing", text: "" };
-      if (!(error instanceof ServiceError)) throw error;
-      const text = error.detail.join("; ");
-      if ((error.creditsUsed ?? 0n) > 0n) return { kind: "charged", text: error.requestId ?? "without id" };
-      if (error.status === 422 || error.status === 400) return { kind: "refused", text };
-      return { kind: error.status === 404 && error.envelope ? "miss" : "nothing", text };
+      return refusedWith(error);
     }
   };
   try {
@@ -93,4 +100,134 @@ export async function probeService(options: ProbeOptions): Promise<ProbeReport> 
   } finally {
     await transport.close();
   }
+}
+
+interface Told {
+  readonly kind: "refused" | "miss" | "taken" | "charged" | "nothing";
+  readonly text: string;
+  readonly count?: number | undefined;
+}
+
+type AskPage = (method: "GET" | "POST", path: string, body?: unknown) => Promise<Told>;
+
+/** As far as the service showed it: nothing is assumed here. */
+interface PagingReport {
+  readonly paging: Dialect["paging"] | undefined;
+  readonly firstPage: 0 | 1 | undefined;
+  readonly perPageMax: number | undefined;
+  readonly charged: string | undefined;
+}
+
+const FAR_TOO_LARGE = 1_000_000_000;
+const PARAMETERS = ["page", "offset", "cursor"] as const;
+/** A probe that was answered as if it were paid for: nothing more is tried. */
+class Charged extends Error {}
+
+type Fields = Readonly<Record<string, string | number>>;
+type Attempt = (fields: Fields) => Promise<Told>;
+
+/** @param nobody filters of which the service has counted that they match nobody, though it has people */
+async function probePaging(ask: AskPage, refusesUnknown: boolean, nobody: object | undefined): Promise<PagingReport> {
+  let known: PagingReport = { paging: undefined, firstPage: undefined, perPageMax: undefined, charged: undefined };
+  const isWhole = (): boolean =>
+    known.perPageMax !== undefined &&
+    known.paging !== undefined &&
+    (known.paging !== "page" || known.firstPage !== undefined);
+  const learn = (found: PagingReport): void => {
+    known = {
+      paging: known.paging ?? found.paging,
+      firstPage: known.firstPage ?? found.firstPage,
+      perPageMax: known.perPageMax ?? found.perPageMax,
+      charged: undefined,
+    };
+  };
+  let size = 1;
+  const search = (filters: object, fields: object): Promise<Told> =>
+    ask("POST", "/v1/person/search", { filters, per_page: size, ...fields });
+  const uncharged = (told: Told, what: string): Told => {
+    if (told.kind === "charged") throw new Charged(`${what} was charged for (request ${told.text})`);
+    return told.kind === "taken" ? { ...told, kind: "miss" } : told;
+  };
+  const refused: Attempt = async (fields) => {
+    const told = await search({ headcount_doctor_probe: "no such filter" }, fields);
+    if (told.kind !== "charged" && told.kind !== "taken") return told;
+    throw new Charged(`a search with an unknown filter was not refused (request ${told.text})`);
+  };
+  // A company that nobody has is a free miss, whatever the rest of the query says (docs/contract.md, Employees).
+  const employees: Attempt = async (fields) => {
+    const query = new URLSearchParams({ company_network_url: "headcount-doctor-probe", per_page: String(size) });
+    for (const [name, value] of Object.entries(fields)) query.set(name, String(value));
+    return uncharged(await ask("GET", `/v1/company/employees?${query}`), "a company that nobody has");
+  };
+  // Charged is what is returned (docs/contract.md, Search): of nobody, nothing.
+  const empty: Attempt = async (fields) =>
+    uncharged(await search(nobody ?? {}, fields), "a search that matches nobody");
+  try {
+    if (refusesUnknown) learn(await fromWords(refused));
+    for (const attempt of nobody === undefined ? [employees] : [employees, empty]) {
+      if (isWhole()) break;
+      let plain = await attempt({});
+      const refusal = plain.kind === "refused" ? sizeRefusal(plain.text, size, new Set()) : undefined;
+      if (refusal !== undefined && "atLeast" in refusal) {
+        size = refusal.atLeast;
+        plain = await attempt({});
+      }
+      if (plain.kind === "miss") learn(await fromOutcomes(attempt));
+    }
+    return known;
+  } catch (error) {
+    if (error instanceof Charged) return { ...known, paging: undefined, charged: error.message };
+    throw error;
+  }
+}
+
+const VALID = /valid (?:fields|parameters|keys)\W+(.*)/i;
+
+/** With one fault more than the unknown filter: a service that tells all faults tells of that one. */
+async function fromWords(search: Attempt): Promise<PagingReport> {
+  const words = async (fields: Fields): Promise<string> => {
+    const { kind, text } = await search(fields);
+    return kind === "refused" ? text.replace(/unknown filter[^;]*/gi, "").replace(/valid filters[^;]*/gi, "") : "";
+  };
+  const listed = VALID.exec(await words({ headcount_doctor_probe: 1 }))?.[1];
+  let paging = PARAMETERS.find((name) => listed !== undefined && speaksOf(listed, name));
+  for (const name of paging === undefined ? PARAMETERS : []) {
+    const text = await words({ [name]: name === "cursor" ? 0 : "probe" });
+    if (speaksOf(text, name) && !saysUnknown(text)) paging ??= name;
+  }
+  const perPageMax = largestIn(await words({ per_page: FAR_TOO_LARGE }));
+  if (paging !== "page") return { paging, perPageMax, charged: undefined, firstPage: undefined };
+  const [negative, zero] = [await words({ page: -1 }), await words({ page: 0 })];
+  const firstPage = speaksOf(zero, "page") ? 1 : speaksOf(negative, "page") ? 0 : undefined;
+  return { paging, perPageMax, charged: undefined, firstPage };
+}
+
+/** What is understood and wrong is refused; what is not known is refused as such. */
+async function fromOutcomes(attempt: Attempt): Promise<PagingReport> {
+  let paging: Dialect["paging"] | undefined;
+  let listed = "";
+  const others = new Set<string>(PARAMETERS);
+  for (const name of PARAMETERS) {
+    const { kind, text } = await attempt({ [name]: "probe" });
+    if (kind !== "refused") continue;
+    if (!saysUnknown(text)) paging ??= name;
+    else others.delete(name);
+    listed += VALID.exec(text)?.[1] ?? "";
+  }
+  const left = PARAMETERS.filter((name) => others.has(name));
+  paging ??= PARAMETERS.find((name) => speaksOf(listed, name)) ?? (left.length === 1 ? left[0] : undefined);
+  const large = await attempt({ per_page: FAR_TOO_LARGE });
+  const perPageMax = large.kind === "refused" ? largestIn(large.text) : undefined;
+  let firstPage: 0 | 1 | undefined;
+  if (paging === "page" && (await attempt({ page: -1 })).kind === "refused") {
+    const zero = (await attempt({ page: 0 })).kind;
+    if (zero === "miss") firstPage = 0;
+    else if (zero === "refused" && (await attempt({ page: 1 })).kind === "miss") firstPage = 1;
+  }
+  return { paging, firstPage, perPageMax, charged: undefined };
+}
+
+function largestIn(text: string): number | undefined {
+  const refusal = sizeRefusal(text, FAR_TOO_LARGE, new Set());
+  return refusal !== undefined && "atMost" in refusal && refusal.atMost < 1_000_000 ? refusal.atMost : undefined;
 }

@@ -1,5 +1,44 @@
-import { proxyFor } from "./proxy.ts";
+import { echo, withoutPassword } from "../../shared/contract/text.ts";
+import { usageError } from "../../shared/errors.ts";
+import { isLoopbackHost } from "./addresses.ts";
 import { exchange, type RawReply, type RawRequest, TIMEOUTS, type Timeouts, type Wire } from "./wire.ts";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+// An empty variable counts as unset, in either case: `https_proxy=""` must not hide a HTTPS_PROXY.
+function variable(env: Env, name: string): { readonly name: string; readonly value: string } | undefined {
+  for (const key of [name.toLowerCase(), name]) {
+    const value = env[key]?.trim();
+    if (value) return { name: key, value };
+  }
+  return undefined;
+}
+
+function goesRound(origin: URL, noProxy: string): boolean {
+  const port = origin.port || "443";
+  return noProxy.split(/[\s,]+/).some((entry) => {
+    if (entry === "*") return true;
+    const [, host = entry, only] = /^([^:]+|\[.+\]):(\d+)$/.exec(entry) ?? [];
+    const name = host.toLowerCase().replace(/^\*?\./, "");
+    const isNamed = origin.hostname === name || origin.hostname.endsWith(`.${name}`);
+    return name !== "" && isNamed && (only === undefined || only === port);
+  });
+}
+
+/** By the usual variables; none to this machine. @throws CliError (exit 2) on an address that is no URL */
+export function proxyFor(origin: URL, env: Env): URL | undefined {
+  if (isLoopbackHost(origin.hostname)) return undefined;
+  const found = variable(env, "HTTPS_PROXY") ?? variable(env, "HTTP_PROXY");
+  if (found === undefined || goesRound(origin, variable(env, "NO_PROXY")?.value ?? "")) return undefined;
+  // "proxy:3128" parses as a URL of scheme "proxy".
+  const url = /^https?:\/\//i.test(found.value) && URL.canParse(found.value) ? new URL(found.value) : undefined;
+  if (url !== undefined && url.hostname !== "" && url.pathname === "/") return url;
+  throw usageError(
+    `the proxy in ${found.name} is no http or https URL: "${echo(withoutPassword(found.value))}"`,
+    `set it as in ${found.name}=http://proxy.example:3128 (a "/" or "@" of a password as %2F or %40), or unset it`,
+    "bad_proxy",
+  );
+}
 
 export interface Transport {
   send(request: RawRequest): Promise<RawReply>;

@@ -128,7 +128,7 @@ export class FileOutput implements Output {
     this.#hash = createHash("sha256");
     this.#bytes = 0;
     this.#filled = 0;
-    this.#packer = await openPacker(this.#rendering.packing);
+    this.#packer = openPacker(this.#rendering.packing);
     this.#view = isWhole(this.#rendering.format) ? undefined : createView({ ...this.#rendering, fields });
   }
 
@@ -224,6 +224,13 @@ const pipeClosed = (): CliError =>
 const failureOf = (error: unknown): unknown =>
   ["EPIPE", "ERR_STREAM_DESTROYED"].includes(errorCode(error) ?? "") ? pipeClosed() : error;
 
+export interface StreamOptions {
+  readonly stream: Writable;
+  readonly rendering: Rendering;
+  readonly guard: Guard;
+  readonly interrupted: AbortSignal;
+}
+
 /** Stdout, page by page. A page counts as written when the reader took it, so a slow reader slows the buying down. */
 export class StreamOutput implements Output {
   readonly #stream: Writable;
@@ -237,29 +244,15 @@ export class StreamOutput implements Output {
     this.#failure ??= error;
   };
 
-  private constructor(
-    stream: Writable,
-    rendering: Rendering,
-    guard: Guard,
-    interrupted: AbortSignal,
-    packer: Packer | undefined,
-  ) {
-    this.#packer = packer;
+  /** @throws CliError (exit 2) where this Node cannot write its packing */
+  constructor({ stream, rendering, guard, interrupted }: StreamOptions) {
+    this.#packer = openPacker(rendering.packing);
     this.#stream = stream;
     this.#asked = new AskedFields(rendering.fields);
     this.#guard = guard;
     this.#view = createView(rendering, true);
     this.#interrupted = interrupted;
     stream.on("error", this.#onError);
-  }
-
-  static async open(
-    stream: Writable,
-    rendering: Rendering,
-    guard: Guard,
-    interrupted: AbortSignal,
-  ): Promise<StreamOutput> {
-    return new StreamOutput(stream, rendering, guard, interrupted, await openPacker(rendering.packing));
   }
 
   get notices(): readonly string[] {

@@ -196,11 +196,11 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
       state.rows += record.rows;
       if (record.miss === true) state.misses++;
       else if (record.owned !== undefined) state.owned += record.rows;
-      else spend(state, "settled", creditsOf(record.used), record.at, record.rows);
+      else spend(state, { kind: "settled", amount: creditsOf(record.used), rows: record.rows, at: record.at });
       // What the earlier attempt cost is known now, and is this charge.
       if (record.replayed === true && unit.uncertain > 0n) {
         const back = answered(unit.lost, creditsOf(record.used));
-        spend(state, "refunded", back, record.at);
+        spend(state, { kind: "refunded", amount: back, rows: 0, at: record.at });
         unit.uncertain = credits(unit.uncertain - back);
       }
       return;
@@ -217,11 +217,11 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
         unit.uncertain = credits(unit.uncertain + amount);
         unit.lost.push(amount);
       }
-      spend(state, "uncertain", amount, record.at);
+      spend(state, { kind: "uncertain", amount, rows: 0, at: record.at });
       return;
     }
     case "foreign":
-      spend(state, "foreign", creditsOf(record.amount), record.at);
+      spend(state, { kind: "foreign", amount: creditsOf(record.amount), rows: 0, at: record.at });
       return;
     case "session":
       state.session = record;
@@ -259,8 +259,9 @@ export function bounded(record: SettledRecord): SettledRecord {
   };
 }
 
-function spend(state: RunState, kind: Spending["kind"], amount: Credits, at: number, rows = 0): void {
-  state.spent.push({ kind, amount, rows, at });
+function spend(state: RunState, spending: Spending): void {
+  const { kind, amount } = spending;
+  state.spent.push(spending);
   if (kind === "refunded") state.uncertain = credits(state.uncertain - amount);
   else state[kind] = credits(state[kind] + amount);
 }

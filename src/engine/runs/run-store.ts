@@ -1,16 +1,25 @@
 import { createHash, randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
-import { readdir, readFile, stat } from "node:fs/promises";
+import { closeSync, existsSync, openSync } from "node:fs";
+import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { nearest } from "../../shared/contract/suggest.ts";
 import type { Suppression } from "../../shared/contract/suppression.ts";
 import { counted, echo } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { type Disk, errorCode, remove } from "./disk.ts";
-import { creditsOf, type EndedRecord, pendingUnits, type RunState, type Sums, sumsOf } from "./journal.ts";
+import {
+  creditsOf,
+  type EndedRecord,
+  type JournalRecord,
+  pendingUnits,
+  type RunState,
+  type Sums,
+  sumsOf,
+} from "./journal.ts";
 import { acquireLock, isLocked, type LockOptions } from "./lock.ts";
+import { readLog } from "./log.ts";
+import { checksum, encodeLine, logSourceOf, undamaged } from "./log-lines.ts";
 import { type Plan, type RunIdentity, targetText } from "./plan.ts";
-import { removeDrafts, rewriteReplies } from "./rewrite.ts";
 import {
   finishedSums,
   knownPlan,
@@ -326,3 +335,46 @@ const summed = (id: string, plan: Plan, sums: Sums): Omit<RunSummary, "status" |
   foreign: creditsOf(sums.foreign),
   expected: sums.expected,
 });
+
+/** Whole or not at all. @returns whether one changed */
+async function rewriteReplies(
+  disk: Disk,
+  path: string,
+  change: (body: Buffer) => Buffer | undefined,
+): Promise<boolean> {
+  const { entries } = undamaged(readLog<JournalRecord>(path));
+  const parts: Buffer[] = [];
+  let at = 0;
+  let changed = false;
+  const put = (bytes: Buffer): void => {
+    parts.push(bytes);
+    at += bytes.length;
+  };
+  const file = openSync(path, "r");
+  try {
+    const source = logSourceOf(file);
+    for (const [index, { record, end }] of entries.entries()) {
+      const { follows } = record;
+      const body = follows === undefined ? undefined : source(end, follows);
+      const sound = body !== undefined && checksum(body) === record.crc;
+      const other = sound ? change(body) : undefined;
+      changed ||= other !== undefined;
+      const kept = other ?? body;
+      const facts = other === undefined ? record : { ...record, follows: other.length, crc: checksum(other) };
+      // Everything is on the disk before anything is built on it.
+      const group = index === 0 || index === entries.length - 1 ? at : undefined;
+      put(Buffer.from(encodeLine(facts, group)));
+      if (kept === undefined) continue;
+      put(kept);
+      put(Buffer.from("\n"));
+    }
+  } finally {
+    closeSync(file);
+  }
+  if (changed) await disk.replaceFile(path, Buffer.concat(parts), "forget");
+  return changed;
+}
+
+export async function removeDrafts(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) if (/^\..*\.tmp$/.test(name)) await rm(join(folder, name));
+}

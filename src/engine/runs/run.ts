@@ -231,8 +231,11 @@ export class Run extends RunReader {
   readonly #log: Log<JournalRecord>;
   #lastNumber = 0;
 
-  private constructor(disk: Disk, path: string, plan: Plan, lock: Lock, log: Log<JournalRecord>, state: RunState) {
-    super(path, plan, state);
+  private constructor(
+    read: RunReader,
+    { disk, lock, log }: { readonly disk: Disk; readonly lock: Lock; readonly log: Log<JournalRecord> },
+  ) {
+    super(read.path, read.plan, read.state);
     this.#disk = disk;
     this.#lock = lock;
     this.#log = log;
@@ -240,7 +243,7 @@ export class Run extends RunReader {
 
   static async open(disk: Disk, path: string, plan: Plan, lock: Lock): Promise<Run> {
     const { log, decoded } = await Log.open<JournalRecord>(disk, journalOf(path), "journal");
-    return new Run(disk, path, plan, lock, log, replay(decoded.entries));
+    return new Run(new RunReader(path, plan, replay(decoded.entries)), { disk, lock, log });
   }
 
   async append(...records: readonly JournalRecord[]): Promise<void> {

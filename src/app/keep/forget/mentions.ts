@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Disk } from "../../../engine/runs/disk.ts";
 import { acquireLock } from "../../../engine/runs/lock.ts";
-import { removeDrafts } from "../../../engine/runs/rewrite.ts";
+import { removeDrafts } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import type { PersonMatcher } from "../../../shared/person.ts";
 import { historyFile, jobsFolder, lockOf } from "../../jobs/history.ts";

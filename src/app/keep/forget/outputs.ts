@@ -99,7 +99,7 @@ async function rowsCut(entry: RegisterEntry, person: PersonMatcher, to?: string)
   if (form === undefined || kind !== "person" || !(await isFile(path))) return 0;
   const left = await rowsWithout(path, form, person, to && `${to}.scratch`);
   if (left === undefined) return 0;
-  const packer = await openPacker(to === undefined ? undefined : form.packing);
+  const packer = openPacker(to === undefined ? undefined : form.packing);
   const file = to === undefined ? undefined : await open(to, "wx", FILE_MODE);
   try {
     for await (const bytes of left.bytes)

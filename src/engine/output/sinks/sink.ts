@@ -1,31 +1,26 @@
-import type { Writable } from "node:stream";
 import { checkFields } from "../../../shared/rows/columns.ts";
 import type { RecordKind } from "../../../shared/rows/values.ts";
 import type { Of } from "../../../shared/schema/build.ts";
 import type { writtenShape } from "../../../shared/schema/purchase.ts";
 import type { Disk } from "../../runs/disk.ts";
 import type { SavedView } from "../../runs/plan.ts";
-import { type Form, formName, lateFormat, type Output, type OutputFacts, type Rendering } from "../formats.ts";
-import { checkOutput, FileOutput, type OutputPlace, StreamOutput } from "../output.ts";
+import { type Form, formName, lateFormat, type Output, type OutputFacts } from "../formats.ts";
+import { checkOutput, FileOutput, type OutputPlace, type StreamOptions, StreamOutput } from "../output.ts";
 import { openPacker } from "../packing.ts";
 import type { Guard } from "../publish.ts";
 import { checkTable, TableOutput } from "../tables/table-output.ts";
 import { engineOf } from "../tables/target.ts";
 import { loadTemplate, type RowTemplate } from "../template.ts";
 
-export interface Sink {
+export interface Sink extends StreamOptions {
   /** Absolute path, or a table (`../tables/target.ts`); undefined: the stream. */
   readonly output: string | undefined;
-  readonly stream: Writable;
-  readonly rendering: Rendering;
-  readonly guard: Guard;
   readonly place: OutputPlace;
-  readonly interrupted: AbortSignal;
 }
 
 export const openSink = async (sink: Sink): Promise<Output> => {
-  const { output, stream, rendering, guard, place, interrupted } = sink;
-  if (output === undefined) return StreamOutput.open(stream, rendering, guard, interrupted);
+  const { output, rendering, guard, place } = sink;
+  if (output === undefined) return new StreamOutput(sink);
   return engineOf(output) !== undefined
     ? TableOutput.open(output, rendering, guard, place)
     : FileOutput.open(output, rendering, guard, place);
@@ -62,7 +57,7 @@ export interface Wanted extends AskedView, Guard {
 export async function checkSink(wanted: Wanted, kind: RecordKind, disk: Disk): Promise<void> {
   const { format, packing, template, output, fields } = wanted;
   await (await lateFormat(format))?.load();
-  await openPacker(packing);
+  openPacker(packing);
   const read = await templateOf({ template });
   if (read !== undefined) checkFields(read.fields, kind);
   if (output !== undefined && engineOf(output) !== undefined)

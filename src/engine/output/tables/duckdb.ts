@@ -4,8 +4,8 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import type { JsonRecord } from "../../../shared/rows/values.ts";
 import { type Disk, FILE_MODE, remove } from "../../runs/disk.ts";
 import type { ColumnType, TypedColumn } from "../whole/cells.ts";
-import { append, type DuckDb, definitions, loadDuckDb, openFile, quoted } from "../whole/duck.ts";
-import type { TableTarget } from "./target.ts";
+import { append, type DuckDb, definitions, loadDuckDb, openFile } from "../whole/duck.ts";
+import { quoted, sqlName, type TableTarget } from "./target.ts";
 import { IDENTITY, IDENTITY_COLUMN, noIdentity, TableRefusal, type TableWriter, unfit } from "./writer.ts";
 
 type Target = TableTarget & { readonly engine: "duckdb" };
@@ -19,11 +19,10 @@ interface Place {
 
 /** A file that is not there yet is made beside its place, and appears whole. */
 export async function openDuckDb(target: Target, { name, disk }: Place): Promise<TableWriter> {
-  const duckdb = await loadDuckDb("A DuckDB table");
   const isNew = (await stat(target.file).catch(() => undefined)) === undefined;
   const part = join(dirname(target.file), `.${basename(target.file)}.${name}.part`);
   if (isNew) await clear(part);
-  const { connection, close: closeFile } = await openFile(isNew ? part : target.file);
+  const { connection, close: closeFile } = await openFile(isNew ? part : target.file, {}, "A DuckDB table");
   // It reads other files too, into memory, where rows would be lost.
   const [[path] = []] = (
     await connection.runAndReadAll("SELECT path FROM duckdb_databases() WHERE database_name = current_database()")
@@ -41,7 +40,7 @@ export async function openDuckDb(target: Target, { name, disk }: Place): Promise
   return {
     upsert: async (columns, batches) => {
       await connection.run("BEGIN");
-      return upsert(duckdb, connection, target, columns, batches);
+      return upsert(connection, target, columns, batches);
     },
     async commit() {
       await connection.run("COMMIT");
@@ -64,14 +63,14 @@ async function clear(part: string): Promise<void> {
 }
 
 async function upsert(
-  duckdb: DuckDb,
   connection: DuckDBConnection,
-  { schema, table }: Target,
+  target: Target,
   columns: readonly TypedColumn[],
   batches: AsyncIterable<readonly JsonRecord[]>,
 ): Promise<number> {
-  const into = `${schema === undefined ? "" : `${quoted(schema)}.`}${quoted(table)}`;
-  const has = await existing(connection, schema, table);
+  const duckdb = await loadDuckDb();
+  const into = sqlName(target);
+  const has = await existing(connection, target);
   const all = [IDENTITY_COLUMN, ...columns];
   let fitted = all;
   if (has.size === 0) await connection.run(`CREATE TABLE ${into} (${definitions(duckdb, all).join(", ")})`);
@@ -97,11 +96,7 @@ async function upsert(
   return rowsChanged;
 }
 
-async function existing(
-  connection: DuckDBConnection,
-  schema: string | undefined,
-  table: string,
-): Promise<ReadonlyMap<string, string>> {
+async function existing(connection: DuckDBConnection, { schema, table }: Target): Promise<ReadonlyMap<string, string>> {
   const reader = await connection.runAndReadAll(
     `SELECT lower(column_name), data_type FROM duckdb_columns() WHERE database_name = current_database()
       AND lower(schema_name) = lower(coalesce(?, current_schema())) AND lower(table_name) = lower(?)`,

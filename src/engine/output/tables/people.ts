@@ -1,14 +1,12 @@
 import { optional } from "../optional.ts";
-import { openFile, quoted, sqlText } from "../whole/duck.ts";
-import { parseTable } from "./target.ts";
+import { openFile, sqlText } from "../whole/duck.ts";
+import { parseTable, quoted, sqlName } from "./target.ts";
 import { IDENTITY } from "./writer.ts";
 
 /** @param erase whether they are deleted @throws where it does not answer */
 export async function rowsOfPerson(output: string, identities: readonly string[], erase: boolean): Promise<number> {
   const target = parseTable(output, "/");
-  const { schema, table } = target;
-  const into = `${schema === undefined ? "" : `${quoted(schema)}.`}${quoted(table)}`;
-  const from = `FROM ${into} WHERE ${quoted(IDENTITY)} IN (${identities.map(sqlText).join(", ")})`;
+  const from = `FROM ${sqlName(target)} WHERE ${quoted(IDENTITY)} IN (${identities.map(sqlText).join(", ")})`;
   const count = `SELECT count(*) AS n ${from}`;
   if (target.engine === "postgres") {
     const { default: pg } = await optional("pg", "A PostgreSQL table", import("pg"), "choose a file");

@@ -2,7 +2,7 @@ import type { Client } from "pg";
 import { type JsonRecord, type JsonValue, stringifyExact } from "../../../shared/rows/values.ts";
 import { optional } from "../optional.ts";
 import { type ColumnType, type TypedColumn, textOf, valueIn } from "../whole/cells.ts";
-import type { TableTarget } from "./target.ts";
+import { quoted, sqlName, type TableTarget } from "./target.ts";
 import { IDENTITY, IDENTITY_COLUMN, noIdentity, TableRefusal, type TableWriter, unfit } from "./writer.ts";
 
 type Target = TableTarget & { readonly engine: "postgres" };
@@ -59,8 +59,6 @@ export async function openPostgres(target: Target): Promise<TableWriter> {
   };
 }
 
-const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
-
 interface Existing {
   readonly name: string;
   readonly type: string;
@@ -69,11 +67,11 @@ interface Existing {
 
 async function upsert(
   client: Client,
-  { schema, table }: Target,
+  target: Target,
   columns: readonly TypedColumn[],
   batches: AsyncIterable<readonly JsonRecord[]>,
 ): Promise<number> {
-  const into = `${schema === undefined ? "" : `${quoted(schema)}.`}${quoted(table)}`;
+  const into = sqlName(target);
   const all = [IDENTITY_COLUMN, ...columns];
   const long = columns.find(({ name }) => Buffer.byteLength(name) > NAME_BYTES);
   if (long !== undefined)

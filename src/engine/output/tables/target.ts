@@ -24,6 +24,12 @@ export function parseTable(text: string, cwd: string): TableTarget {
   return engineOf(text) === "duckdb" ? parseDuckDb(text, cwd) : parsePostgres(text);
 }
 
+export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+/** As SQL names it. */
+export const sqlName = ({ schema, table }: TableTarget): string =>
+  `${schema === undefined ? "" : `${quoted(schema)}.`}${quoted(table)}`;
+
 export const tableText = (target: TableTarget): string => {
   const table = target.schema === undefined ? target.table : `${target.schema}.${target.table}`;
   return target.engine === "duckdb" ? `duckdb:${target.file}#${table}` : `${target.url}#${table}`;

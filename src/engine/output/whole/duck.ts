@@ -1,6 +1,7 @@
 import type { DuckDBConnection, DuckDBType, DuckDBValue } from "@duckdb/node-api";
 import type { JsonRecord, JsonValue } from "../../../shared/rows/values.ts";
 import { optional } from "../optional.ts";
+import { quoted } from "../tables/target.ts";
 import { type ColumnType, days, micros, type TypedColumn, textOf, valueIn } from "./cells.ts";
 
 export type DuckDb = typeof import("@duckdb/node-api");
@@ -32,51 +33,36 @@ export async function openFile(file: string, settings: Readonly<Record<string, s
   }
 }
 
-export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
-
-export function duckType(duckdb: DuckDb, type: ColumnType): DuckDBType {
-  switch (type) {
-    case "integer":
-    case "long":
-      return duckdb.BIGINT;
-    case "decimal":
-      return duckdb.DOUBLE;
-    case "boolean":
-      return duckdb.BOOLEAN;
-    case "instant":
-      return duckdb.TIMESTAMPTZ;
-    case "date":
-      return duckdb.DATE;
-    case "list":
-      return duckdb.LIST(duckdb.VARCHAR);
-    default:
-      return duckdb.VARCHAR;
-  }
+interface DuckColumn {
+  readonly type: (duckdb: DuckDb) => DuckDBType;
+  readonly value: (duckdb: DuckDb, value: NonNullable<JsonValue>) => DuckDBValue;
 }
 
-function duckValue(duckdb: DuckDb, type: ColumnType, value: JsonValue): DuckDBValue {
-  if (value === null) return null;
-  switch (type) {
-    case "integer":
-    case "long":
-      return BigInt(value as number | bigint);
-    case "decimal":
-      return Number(value);
-    case "boolean":
-      return value as boolean;
-    case "instant":
-      return duckdb.timestampTZValue(micros(value as string));
-    case "date":
-      return new duckdb.DuckDBDateValue(days(value as string));
-    case "list":
-      return duckdb.listValue((value as readonly string[]).map((item) => item.toWellFormed()));
-    default:
-      return textOf(value);
-  }
+const WHOLE: DuckColumn = { type: ({ BIGINT }) => BIGINT, value: (_, value) => BigInt(value as number | bigint) };
+const COLUMNS: Readonly<Record<ColumnType, DuckColumn>> = {
+  text: { type: ({ VARCHAR }) => VARCHAR, value: (_, value) => textOf(value) },
+  integer: WHOLE,
+  long: WHOLE,
+  decimal: { type: ({ DOUBLE }) => DOUBLE, value: (_, value) => Number(value) },
+  boolean: { type: ({ BOOLEAN }) => BOOLEAN, value: (_, value) => value as boolean },
+  instant: {
+    type: ({ TIMESTAMPTZ }) => TIMESTAMPTZ,
+    value: (duckdb, value) => duckdb.timestampTZValue(micros(value as string)),
+  },
+  date: { type: ({ DATE }) => DATE, value: (duckdb, value) => new duckdb.DuckDBDateValue(days(value as string)) },
+  list: {
+    type: ({ LIST, VARCHAR }) => LIST(VARCHAR),
+    value: (duckdb, value) => duckdb.listValue((value as readonly string[]).map((item) => item.toWellFormed())),
+  },
+};
+
+function duckValue(duckdb: DuckDb, row: JsonRecord, column: TypedColumn): DuckDBValue {
+  const value = valueIn(row, column);
+  return value === null ? null : COLUMNS[column.type].value(duckdb, value);
 }
 
 export const definitions = (duckdb: DuckDb, columns: readonly TypedColumn[]): string[] =>
-  columns.map(({ name, type }) => `${quoted(name)} ${duckType(duckdb, type)}`);
+  columns.map(({ name, type }) => `${quoted(name)} ${COLUMNS[type].type(duckdb)}`);
 
 interface Rows {
   readonly table: readonly [table: string, schema?: string, catalog?: string];
@@ -86,14 +72,12 @@ interface Rows {
 
 export async function append(duckdb: DuckDb, connection: DuckDBConnection, { table, columns, batches }: Rows) {
   const appender = await connection.createAppender(...table);
-  const types = columns.map(({ type }) => duckType(duckdb, type));
+  const types = columns.map(({ type }) => COLUMNS[type].type(duckdb));
   for await (const rows of batches) {
     for (let from = 0; from < rows.length; from += CHUNK) {
       const part = rows.slice(from, from + CHUNK);
       const chunk = duckdb.DuckDBDataChunk.create(types, part.length);
-      chunk.setColumns(
-        columns.map((column) => part.map((row) => duckValue(duckdb, column.type, valueIn(row, column)))),
-      );
+      chunk.setColumns(columns.map((column) => part.map((row) => duckValue(duckdb, row, column))));
       appender.appendDataChunk(chunk);
     }
   }
