@@ -6,542 +6,542 @@ __headcount_tree() {
   case "$1" in
   '')
     commands='count account whoami filters segment search enrich employees refresh mcp runs resume spend owned sql suppress forget data jobs login logout connections doctor serve service schema completion help'
-    flags='-c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version -h --help'
+    flags='-c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version -h --help --help-all'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'count')
     commands=''
-    flags='--by --values --format --top --history --plot --overwrite --strict --union --owned --test --country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment --except -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--by --values --format --top --plot --country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment --except -c --connection --base-url --paging --jq --max-wait'
+    flags='--by --top --history --plot --union --department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --except --strict --format --overwrite --values --owned --test -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--by --top --plot --department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --except --format --values -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'account')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'whoami')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'filters')
     commands=''
-    flags='--prefix --top --schema -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--prefix --top --schema -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--prefix --top -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'segment')
     commands='list save show remove'
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'segment list')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'segment save')
     commands=''
-    flags='--overwrite --country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment -c --connection --base-url --paging --jq --max-wait'
+    flags='--department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --overwrite -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'segment show')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'segment remove')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'search')
     commands=''
-    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment --except -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --if-older-than --log --notify --notify-failure --dry-run --again --on-new-dataset --receipt --sample --spread --values --seed --new-only --with-owned --max-calls --calls-per-credit --all --strict --owned --test -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment --except -o --output --format --fields --template --min-rows --max-shrink --max-credits --limit --per-page --concurrency --if-older-than --log --notify --notify-failure --on-new-dataset --receipt --sample --spread --values --seed --max-calls --calls-per-credit -c --connection --base-url --paging --jq --max-wait'
+    flags='--department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --except --dry-run --max-credits --limit -y --yes --again --require-complete --strict --all --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --all-fields --template --excel --raw --overwrite --max-shrink --min-rows --allow-empty --sample --spread --values --seed --new-only --owned --with-owned --max-calls --calls-per-credit --test --if-older-than --log --notify --notify-failure --wait -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --except --max-credits --limit --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --template --max-shrink --min-rows --sample --spread --values --seed --max-calls --calls-per-credit --if-older-than --log --notify --notify-failure -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'enrich')
     commands=''
-    flags='--input --column --name --id --misses --keep-input --prefix -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --if-older-than --log --notify --notify-failure --dry-run --again --on-new-dataset --receipt -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--input --column --misses --prefix -o --output --format --fields --template --min-rows --max-shrink --max-credits --limit --per-page --concurrency --if-older-than --log --notify --notify-failure --on-new-dataset --receipt -c --connection --base-url --paging --jq --max-wait'
+    flags='--input --column --name --id --misses --keep-input --prefix --dry-run --max-credits --limit -y --yes --again --require-complete --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --all-fields --template --excel --raw --overwrite --max-shrink --min-rows --allow-empty --if-older-than --log --notify --notify-failure --wait -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--input --column --misses --prefix --max-credits --limit --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --template --max-shrink --min-rows --if-older-than --log --notify --notify-failure -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'employees')
     commands=''
-    flags='--input --column --name --id --misses --per-company -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --if-older-than --log --notify --notify-failure --dry-run --again --on-new-dataset --receipt --new-only --with-owned --max-calls --calls-per-credit -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--input --column --misses --per-company -o --output --format --fields --template --min-rows --max-shrink --max-credits --limit --per-page --concurrency --if-older-than --log --notify --notify-failure --on-new-dataset --receipt --max-calls --calls-per-credit -c --connection --base-url --paging --jq --max-wait'
+    flags='--input --column --name --id --misses --per-company --dry-run --max-credits --limit -y --yes --again --require-complete --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --all-fields --template --excel --raw --overwrite --max-shrink --min-rows --allow-empty --new-only --with-owned --max-calls --calls-per-credit --if-older-than --log --notify --notify-failure --wait -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--input --column --misses --per-company --max-credits --limit --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --template --max-shrink --min-rows --max-calls --calls-per-credit --if-older-than --log --notify --notify-failure -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'refresh')
     commands=''
-    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --max-calls --calls-per-credit --verify-fields --buy-changed --per-page -y --yes --dry-run --wait -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment -o --output --format --fields --template --min-rows --max-shrink --max-credits --max-calls --calls-per-credit --verify-fields --per-page -c --connection --base-url --paging --jq --max-wait'
+    flags='--verify-fields --buy-changed --department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --dry-run --max-credits -y --yes --per-page -o --output --format --fields --all-fields --template --excel --raw --overwrite --max-shrink --min-rows --allow-empty --max-calls --calls-per-credit --wait -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--verify-fields --department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --max-credits --per-page -o --output --format --fields --template --max-shrink --min-rows --max-calls --calls-per-credit -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'mcp')
     commands='install'
-    flags='--max-credits --per --budget --ask-over --out --http -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--max-credits --per --budget --ask-over --out --http -c --connection --base-url --paging --jq --max-wait'
+    flags='--per --budget --ask-over --out --http --max-credits -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--per --budget --ask-over --out --http --max-credits -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'mcp install')
     commands=''
-    flags='--max-credits --per --budget --ask-over --out --client --skill -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--max-credits --per --budget --ask-over --out --client -c --connection --base-url --paging --jq --max-wait'
+    flags='--per --budget --ask-over --out --client --skill --max-credits -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--per --budget --ask-over --out --client --max-credits -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'runs')
     commands='list show remove prune resume export'
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'runs list')
     commands=''
-    flags='--unfinished --limit --since -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--unfinished --limit --since -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--limit --since -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'runs show')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'runs remove')
     commands=''
-    flags='--force -y --yes -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--force -y --yes -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'runs prune')
     commands=''
-    flags='--older-than --dry-run --force -y --yes -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--older-than --dry-run --force -y --yes -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--older-than -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'runs resume')
     commands=''
-    flags='--overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--min-rows --max-shrink --max-credits --limit --per-page --concurrency -c --connection --base-url --paging --jq --max-wait'
+    flags='--max-credits --limit -y --yes --require-complete --per-page --concurrency --overwrite --max-shrink --min-rows --allow-empty --wait -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--max-credits --limit --per-page --concurrency --max-shrink --min-rows -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'runs export')
     commands=''
-    flags='-o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --require-complete --salvage -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --require-complete --salvage -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-o --output --format --fields --template --min-rows --max-shrink -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'resume')
     commands=''
-    flags='--overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--min-rows --max-shrink --max-credits --limit --per-page --concurrency -c --connection --base-url --paging --jq --max-wait'
+    flags='--max-credits --limit -y --yes --require-complete --per-page --concurrency --overwrite --max-shrink --min-rows --allow-empty --wait -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--max-credits --limit --per-page --concurrency --max-shrink --min-rows -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'spend')
     commands=''
-    flags='--since --by --test --format -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--since --by --test --format -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--since --by --format -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'owned')
     commands='status show export import diff rebuild'
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'owned status')
     commands=''
-    flags='--test -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--test -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'owned show')
     commands=''
-    flags='--test -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--test -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'owned export')
     commands=''
-    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --test -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment -o --output --format --fields --template --min-rows --max-shrink -c --connection --base-url --paging --jq --max-wait'
+    flags='--department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url -o --output --format --fields --all-fields --template --excel --raw --overwrite --max-shrink --min-rows --allow-empty --test -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url -o --output --format --fields --template --max-shrink --min-rows -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'owned import')
     commands=''
-    flags='--test --at -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--test --at -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--at -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'owned diff')
     commands=''
-    flags='--test -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--test -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'owned rebuild')
     commands=''
-    flags='--test -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--test -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'sql')
     commands=''
-    flags='-f --file --format --test -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-f --file --format --test -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-f --file --format -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'suppress')
     commands='add import list check remove'
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'suppress add')
     commands=''
-    flags='--kind --note -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--kind --note -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--kind --note -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'suppress import')
     commands=''
-    flags='--kind --note -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--kind --note -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--kind --note -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'suppress list')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'suppress check')
     commands=''
-    flags='--kind -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--kind -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--kind -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'suppress remove')
     commands=''
-    flags='--kind -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--kind -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--kind -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'forget')
     commands=''
-    flags='--dry-run -y --yes -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--dry-run -y --yes -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'data')
     commands='show set'
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'data show')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'data set')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'jobs')
     commands='run status check list show systemd cron schema'
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'jobs run')
     commands=''
-    flags='--file --dry-run --budget --if-older-than --log --notify --notify-failure -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--file --dry-run --budget --if-older-than --log --notify --notify-failure -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--file --budget --if-older-than --log --notify --notify-failure -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'jobs status')
     commands=''
-    flags='--file --budget -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--file --budget -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--file --budget -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'jobs check')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'jobs list')
     commands=''
-    flags='--file -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--file -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--file -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'jobs show')
     commands=''
-    flags='--file -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--file -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--file -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'jobs systemd')
     commands=''
-    flags='--file --keys -o --output -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--file --keys -o --output -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--file --keys -o --output -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'jobs cron')
     commands=''
-    flags='--file --keys -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--file --keys -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--file --keys -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'jobs schema')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'login')
     commands=''
-    flags='--key-stdin --insecure-storage -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--key-stdin --insecure-storage -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'logout')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'connections')
     commands='list use set remove'
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'connections list')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'connections use')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'connections set')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'connections remove')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'doctor')
     commands=''
-    flags='--offline -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--offline -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'serve')
     commands=''
-    flags='--data --store --host --port --tls-cert --tls-key --dataset --max-depth --max-concurrent --max-concurrent-per-key --max-queued --queue-wait --metrics-port --metrics-host --cors-origin --public-url --no-console --console-link --console-insecure --otel --log --fault --print-unit --latency -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --host --port --tls-cert --tls-key --dataset --max-depth --max-concurrent --max-concurrent-per-key --max-queued --queue-wait --metrics-port --metrics-host --cors-origin --public-url --fault --latency -c --connection --base-url --paging --jq --max-wait'
+    flags='--host --port --public-url --tls-cert --tls-key --cors-origin --data --store --dataset --max-depth --no-console --console-link --console-insecure --log --metrics-port --print-unit --metrics-host --otel --fault --max-concurrent --max-concurrent-per-key --max-queued --queue-wait --latency -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--host --port --public-url --tls-cert --tls-key --cors-origin --data --store --dataset --max-depth --metrics-port --metrics-host --fault --max-concurrent --max-concurrent-per-key --max-queued --queue-wait --latency -c --connection --base-url --paging --jq --max-wait'
     many='--cors-origin --fault' ;;
   'service')
     commands='import map generate dataset accounts keys credits plan entries usage audit link sessions suppress forget data backup verify restore'
-    flags='--data --store -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data --store -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service import')
     commands=''
-    flags='--people --companies --map --rejects --overwrite --max-refused --keep --dry-run --encoding --skip-lines --dataset --data -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--people --companies --map --rejects --overwrite --max-refused --keep --dry-run --encoding --skip-lines --dataset --data -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--people --companies --map --rejects --max-refused --keep --encoding --skip-lines --dataset --data -c --connection --base-url --paging --jq --max-wait'
     many='--people --companies' ;;
   'service map')
     commands=''
-    flags='--suggest --kind --encoding --skip-lines -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--suggest --kind --encoding --skip-lines -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--suggest --kind --encoding --skip-lines -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service generate')
     commands=''
-    flags='--data --people --seed -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data --people --seed -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --people --seed -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service dataset')
     commands='list rollback diff'
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service dataset list')
     commands=''
-    flags='--data -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service dataset rollback')
     commands=''
-    flags='--data -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service dataset diff')
     commands=''
-    flags='--data -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service accounts')
     commands='create list suspend resume'
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service accounts create')
     commands=''
-    flags='--data --store --name --credits -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data --store --name --credits -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --name --credits -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service accounts list')
     commands=''
-    flags='--data --store -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data --store -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service accounts suspend')
     commands=''
-    flags='--data --store -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data --store -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service accounts resume')
     commands=''
-    flags='--data --store -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data --store -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service keys')
     commands='create rotate list set revoke'
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service keys create')
     commands=''
-    flags='--data --store --account --max-credits --expires --scope --name --mode -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --max-credits --expires --scope --name --mode -c --connection --base-url --paging --jq --max-wait'
+    flags='--data --store --account --expires --scope --name --mode --max-credits -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --expires --scope --name --mode --max-credits -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service keys rotate')
     commands=''
-    flags='--data --store --account --overlap -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data --store --account --overlap -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --account --overlap -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service keys list')
     commands=''
-    flags='--data --store --account -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data --store --account -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --account -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service keys set')
     commands=''
-    flags='--data --store --account --max-credits --expires --scope --name -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --max-credits --expires --scope --name -c --connection --base-url --paging --jq --max-wait'
+    flags='--data --store --account --expires --scope --name --max-credits -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --expires --scope --name --max-credits -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service keys revoke')
     commands=''
-    flags='--data --store --account -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data --store --account -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --account -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service credits')
     commands='add remove refund show'
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service credits add')
     commands=''
-    flags='--data --store --account --mode --note --reference -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data --store --account --mode --note --reference -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --account --mode --note --reference -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service credits remove')
     commands=''
-    flags='--data --store --account --mode --note --reference -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data --store --account --mode --note --reference -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --account --mode --note --reference -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service credits refund')
     commands=''
-    flags='--data --store --account --note --reference -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data --store --account --note --reference -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --account --note --reference -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service credits show')
     commands=''
-    flags='--data --store --account --mode -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data --store --account --mode -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --account --mode -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service plan')
     commands='set show'
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service plan set')
     commands=''
-    flags='--data --store --account --name --per-minute --per-day --small-counts --cost -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data --store --account --name --per-minute --per-day --small-counts --cost -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --account --name --per-minute --per-day --small-counts --cost -c --connection --base-url --paging --jq --max-wait'
     many='--cost' ;;
   'service plan show')
     commands=''
-    flags='--data --store --account -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data --store --account -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --account -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service entries')
     commands=''
-    flags='--data --store --account --mode --kind --key --call --since --before --limit -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data --store --account --mode --kind --key --call --since --before --limit -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --account --mode --kind --key --call --since --before --limit -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service usage')
     commands=''
-    flags='--data --store --account --mode --by --key --since -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data --store --account --mode --by --key --since -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --account --mode --by --key --since -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service audit')
     commands=''
-    flags='--data --store --account --since --limit -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data --store --account --since --limit -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --account --since --limit -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service link')
     commands=''
-    flags='--data --store --account --role --url -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data --store --account --role --url -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --account --role --url -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service sessions')
     commands='end'
-    flags='--data --store -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data --store -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service sessions end')
     commands=''
-    flags='--data --store -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data --store -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service suppress')
     commands='add import list check remove'
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service suppress add')
     commands=''
-    flags='--kind --note --data --dataset -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--kind --note --data --dataset -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--kind --note --data --dataset -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service suppress import')
     commands=''
-    flags='--kind --note --data --dataset -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--kind --note --data --dataset -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--kind --note --data --dataset -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service suppress list')
     commands=''
-    flags='--data -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service suppress check')
     commands=''
-    flags='--kind --data -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--kind --data -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--kind --data -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service suppress remove')
     commands=''
-    flags='--kind --data -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--kind --data -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--kind --data -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service forget')
     commands=''
-    flags='--data --store --dataset --dry-run -y --yes -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data --store --dataset --dry-run -y --yes -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --dataset -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service data')
     commands=''
-    flags='--data --store -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data --store -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service backup')
     commands=''
-    flags='--data --store -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data --store -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service verify')
     commands=''
-    flags='--data --store --against -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data --store --against -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --against -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service restore')
     commands=''
-    flags='--data -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--data -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'schema')
     commands=''
-    flags='--line -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--line -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'completion')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'help')
     commands=''
-    flags='-c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version -h --help'
+    flags='-c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version -h --help --help-all'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   esac
@@ -557,42 +557,42 @@ __headcount_values() {
     source='list'; values=('page' 'page0' 'offset' 'cursor') ;;
   'count --by' | 'filters #1')
     source='list'; values=('country' 'state' 'city' 'location' 'title' 'seniority' 'seniority_level' 'functional_area' 'industry' 'first_name' 'last_name' 'name' 'network_url' 'title_prefix' 'headline_prefix' 'location_prefix' 'name_prefix' 'industry_prefix' 'connections_min' 'connections_max' 'followers_min' 'followers_max' 'company_network_url' 'department') ;;
-  'count --format' | 'spend --format')
-    source='list'; values=('table' 'csv' 'json') ;;
-  'count --plot' | 'count -f' | 'count --filters' | 'segment save -f' | 'segment save --filters' | 'search -f' | 'search --filters' | 'search -o' | 'search --output' | 'search --log' | 'search --receipt' | 'enrich --input' | 'enrich --misses' | 'enrich -o' | 'enrich --output' | 'enrich --log' | 'enrich --receipt' | 'employees --input' | 'employees --misses' | 'employees -o' | 'employees --output' | 'employees --log' | 'employees --receipt' | 'refresh -f' | 'refresh --filters' | 'refresh -o' | 'refresh --output' | 'refresh #1' | 'runs export -o' | 'runs export --output' | 'owned export -f' | 'owned export --filters' | 'owned export -o' | 'owned export --output' | 'owned import #'* | 'sql -f' | 'sql --file' | 'suppress import #1' | 'jobs run --file' | 'jobs run --log' | 'jobs status --file' | 'jobs check #1' | 'jobs list --file' | 'jobs show --file' | 'jobs systemd --file' | 'jobs systemd --keys' | 'jobs cron --file' | 'jobs cron --keys' | 'serve --tls-cert' | 'serve --tls-key' | 'service import --people' | 'service import --companies' | 'service import --map' | 'service import --rejects' | 'service map --suggest' | 'service suppress import #1')
+  'count --plot' | 'count -f' | 'count --filters' | 'segment save -f' | 'segment save --filters' | 'search -f' | 'search --filters' | 'search --receipt' | 'search -o' | 'search --output' | 'search --log' | 'enrich --input' | 'enrich --misses' | 'enrich --receipt' | 'enrich -o' | 'enrich --output' | 'enrich --log' | 'employees --input' | 'employees --misses' | 'employees --receipt' | 'employees -o' | 'employees --output' | 'employees --log' | 'refresh -f' | 'refresh --filters' | 'refresh -o' | 'refresh --output' | 'refresh #1' | 'runs export -o' | 'runs export --output' | 'owned export -f' | 'owned export --filters' | 'owned export -o' | 'owned export --output' | 'owned import #'* | 'sql -f' | 'sql --file' | 'suppress import #1' | 'jobs run --file' | 'jobs run --log' | 'jobs status --file' | 'jobs check #1' | 'jobs list --file' | 'jobs show --file' | 'jobs systemd --file' | 'jobs systemd --keys' | 'jobs cron --file' | 'jobs cron --keys' | 'serve --tls-cert' | 'serve --tls-key' | 'service import --people' | 'service import --companies' | 'service import --map' | 'service import --rejects' | 'service map --suggest' | 'service suppress import #1')
     source='file' ;;
+  'count --department' | 'segment save --department' | 'search --department' | 'refresh --department' | 'owned export --department')
+    source='list'; values=('Administrative' 'C-Suite' 'Consulting' 'Customer Service' 'Design' 'Education' 'Engineering and Technical' 'Finance & Accounting' 'Human Resources' 'Legal' 'Marketing' 'Medical' 'Operations' 'Other' 'Product' 'Project Management' 'Real Estate' 'Research' 'Sales' 'Trades') ;;
   'count --country' | 'segment save --country' | 'search --country' | 'refresh --country' | 'owned export --country')
     source='listed'; values=('country') ;;
+  'count --seniority-level' | 'segment save --seniority-level' | 'search --seniority-level' | 'refresh --seniority-level' | 'owned export --seniority-level')
+    source='list'; values=('owner' 'partner' 'c-suite' 'vp' 'head' 'director' 'manager' 'senior' 'entry' 'intern') ;;
+  'count --title' | 'segment save --title' | 'search --title' | 'refresh --title' | 'owned export --title')
+    source='listed'; values=('title') ;;
+  'count --industry' | 'segment save --industry' | 'search --industry' | 'refresh --industry' | 'owned export --industry')
+    source='listed'; values=('industry') ;;
+  'count -s' | 'count --segment' | 'count --except' | 'segment save -s' | 'segment save --segment' | 'segment show #1' | 'segment remove #'* | 'search -s' | 'search --segment' | 'search --except' | 'refresh -s' | 'refresh --segment' | 'owned export -s' | 'owned export --segment')
+    source='segments' ;;
   'count --state' | 'segment save --state' | 'search --state' | 'refresh --state' | 'owned export --state')
     source='listed'; values=('state') ;;
   'count --city' | 'segment save --city' | 'search --city' | 'refresh --city' | 'owned export --city')
     source='listed'; values=('city') ;;
   'count --location' | 'segment save --location' | 'search --location' | 'refresh --location' | 'owned export --location')
     source='listed'; values=('location') ;;
-  'count --title' | 'segment save --title' | 'search --title' | 'refresh --title' | 'owned export --title')
-    source='listed'; values=('title') ;;
   'count --seniority' | 'segment save --seniority' | 'search --seniority' | 'refresh --seniority' | 'owned export --seniority')
     source='listed'; values=('seniority') ;;
-  'count --seniority-level' | 'segment save --seniority-level' | 'search --seniority-level' | 'refresh --seniority-level' | 'owned export --seniority-level')
-    source='list'; values=('owner' 'partner' 'c-suite' 'vp' 'head' 'director' 'manager' 'senior' 'entry' 'intern') ;;
   'count --functional-area' | 'segment save --functional-area' | 'search --functional-area' | 'refresh --functional-area' | 'owned export --functional-area')
     source='listed'; values=('functional_area') ;;
-  'count --industry' | 'segment save --industry' | 'search --industry' | 'refresh --industry' | 'owned export --industry')
-    source='listed'; values=('industry') ;;
   'count --first-name' | 'segment save --first-name' | 'search --first-name' | 'refresh --first-name' | 'owned export --first-name')
     source='listed'; values=('first_name') ;;
   'count --last-name' | 'segment save --last-name' | 'search --last-name' | 'refresh --last-name' | 'owned export --last-name')
     source='listed'; values=('last_name') ;;
-  'count --department' | 'segment save --department' | 'search --department' | 'refresh --department' | 'owned export --department')
-    source='list'; values=('Administrative' 'C-Suite' 'Consulting' 'Customer Service' 'Design' 'Education' 'Engineering and Technical' 'Finance & Accounting' 'Human Resources' 'Legal' 'Marketing' 'Medical' 'Operations' 'Other' 'Product' 'Project Management' 'Real Estate' 'Research' 'Sales' 'Trades') ;;
-  'count -s' | 'count --segment' | 'count --except' | 'segment save -s' | 'segment save --segment' | 'segment show #1' | 'segment remove #'* | 'search -s' | 'search --segment' | 'search --except' | 'refresh -s' | 'refresh --segment' | 'owned export -s' | 'owned export --segment')
-    source='segments' ;;
+  'count --format' | 'spend --format')
+    source='list'; values=('table' 'csv' 'json') ;;
+  'search --on-new-dataset' | 'enrich --on-new-dataset' | 'employees --on-new-dataset')
+    source='list'; values=('fresh' 'fail') ;;
   'search --format' | 'enrich --format' | 'employees --format' | 'refresh --format' | 'runs export --format' | 'owned export --format')
     source='list'; values=('csv' 'tsv' 'ndjson' 'json' 'xlsx' 'parquet' 'template' 'table') ;;
   'search --fields' | 'employees --fields' | 'refresh --fields' | 'owned export --fields')
     source='commas'; values=('id' 'network_url' 'name' 'first_name' 'last_name' 'headline' 'title' 'seniority' 'seniority_level' 'functional_area' 'department' 'industry' 'country' 'state' 'city' 'location' 'connections' 'followers' 'company_name' 'company_domain' 'company_network_url' 'updated_at') ;;
-  'search --on-new-dataset' | 'enrich --on-new-dataset' | 'employees --on-new-dataset')
-    source='list'; values=('fresh' 'fail') ;;
   'enrich --fields')
     source='commas'; values=('id' 'name' 'domain' 'company_network_url' 'industry' 'type' 'size_range' 'employee_count' 'founded_year' 'description' 'country' 'state' 'city' 'location' 'followers' 'specialties' 'updated_at') ;;
   'refresh --verify-fields')

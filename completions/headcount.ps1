@@ -47,8 +47,9 @@ $headcountTree = @{
       '--max-wait' = @{ Text = 'longest wait of one call for a rate limit'; Value = @{ Kind = 'text' } }
       '-V' = @{ Text = 'print the version'; Value = $null }
       '--version' = @{ Text = 'print the version'; Value = $null }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -59,30 +60,29 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--by' = @{ Text = 'break the segment down by this filter key; two keys make a matrix'; Value = @{ Kind = 'list'; Values = @('country', 'state', 'city', 'location', 'title', 'seniority', 'seniority_level', 'functional_area', 'industry', 'first_name', 'last_name', 'name', 'network_url', 'title_prefix', 'headline_prefix', 'location_prefix', 'name_prefix', 'industry_prefix', 'connections_min', 'connections_max', 'followers_min', 'followers_max', 'company_network_url', 'department') } }
-      '--values' = @{ Text = 'a value to break down by, or @FILE; again for more (KEY=VALUE with two keys)'; Value = @{ Kind = 'text' } }
-      '--format' = @{ Text = 'of a breakdown or of several segments: table, csv or json'; Value = @{ Kind = 'list'; Values = @('table', 'csv', 'json') } }
       '--top' = @{ Text = 'with --by: the n most frequent values (20); with --history: the last n'; Value = @{ Kind = 'text' } }
       '--history' = @{ Text = 'show how often this segment was counted before, offline, and how it changed'; Value = $null }
       '--plot' = @{ Text = 'with --history: write it as an SVG'; Value = @{ Kind = 'file' } }
-      '--overwrite' = @{ Text = 'with --plot: replace the file'; Value = $null }
-      '--strict' = @{ Text = 'end with 5 where nobody matches, or nobody matches one of several values of a filter'; Value = $null }
       '--union' = @{ Text = 'one count of several segments: whoever is in at least one of them'; Value = $null }
-      '--owned' = @{ Text = 'count who you own instead: offline, and --by needs no values'; Value = $null }
-      '--test' = @{ Text = 'with --owned: what test keys bought'; Value = $null }
+      '--department' = @{ Text = 'one of the 20 departments, any case'; Value = @{ Kind = 'list'; Values = @('Administrative', 'C-Suite', 'Consulting', 'Customer Service', 'Design', 'Education', 'Engineering and Technical', 'Finance & Accounting', 'Human Resources', 'Legal', 'Marketing', 'Medical', 'Operations', 'Other', 'Product', 'Project Management', 'Real Estate', 'Research', 'Sales', 'Trades') } }
       '--country' = @{ Text = 'country is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('country') } }
+      '--seniority-level' = @{ Text = 'step of the ladder: owner, partner, c-suite, vp, head, director, manager, senior, entry, intern'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
+      '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('title') } }
+      '--title-prefix' = @{ Text = 'title begins with this text'; Value = @{ Kind = 'text' } }
+      '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('industry') } }
+      '-f' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
+      '--filters' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
+      '-s' = @{ Text = 'saved segment (or pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
+      '--segment' = @{ Text = 'saved segment (or pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
       '--state' = @{ Text = 'state is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('state') } }
       '--city' = @{ Text = 'city is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('city') } }
       '--location' = @{ Text = 'location is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('location') } }
-      '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('title') } }
       '--seniority' = @{ Text = 'the seniority as the title says it (Head, Director), any case'; Value = @{ Kind = 'listed'; Values = @('seniority') } }
-      '--seniority-level' = @{ Text = 'step of the ladder: owner, partner, c-suite, vp, head, director, manager, senior, entry, intern'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
       '--functional-area' = @{ Text = 'functional area is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('functional_area') } }
-      '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('industry') } }
       '--first-name' = @{ Text = 'first name is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('first_name') } }
       '--last-name' = @{ Text = 'last name is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('last_name') } }
       '--name' = @{ Text = 'name is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--network-url' = @{ Text = 'network url is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--title-prefix' = @{ Text = 'title begins with this text'; Value = @{ Kind = 'text' } }
       '--headline-prefix' = @{ Text = 'headline begins with this text'; Value = @{ Kind = 'text' } }
       '--location-prefix' = @{ Text = 'location begins with this text'; Value = @{ Kind = 'text' } }
       '--name-prefix' = @{ Text = 'name begins with this text'; Value = @{ Kind = 'text' } }
@@ -92,14 +92,16 @@ $headcountTree = @{
       '--followers-min' = @{ Text = 'at least this many followers'; Value = @{ Kind = 'text' } }
       '--followers-max' = @{ Text = 'at most this many followers'; Value = @{ Kind = 'text' } }
       '--company-network-url' = @{ Text = 'profile address of the company, or its slug'; Value = @{ Kind = 'text' } }
-      '--department' = @{ Text = 'one of the 20 departments, any case'; Value = @{ Kind = 'list'; Values = @('Administrative', 'C-Suite', 'Consulting', 'Customer Service', 'Design', 'Education', 'Engineering and Technical', 'Finance & Accounting', 'Human Resources', 'Legal', 'Marketing', 'Medical', 'Operations', 'Other', 'Product', 'Project Management', 'Real Estate', 'Research', 'Sales', 'Trades') } }
-      '-f' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
-      '--filters' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
-      '-s' = @{ Text = 'a saved segment (or a pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
-      '--segment' = @{ Text = 'a saved segment (or a pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
       '--except' = @{ Text = 'leave out who is in this saved segment or filter file; again for more'; Value = @{ Kind = 'segments' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '--strict' = @{ Text = 'end with 5 where nobody matches, or nobody matches one of several values of a filter'; Value = $null }
+      '--format' = @{ Text = 'of a breakdown or of several segments: table, csv or json'; Value = @{ Kind = 'list'; Values = @('table', 'csv', 'json') } }
+      '--overwrite' = @{ Text = 'with --plot: replace the file'; Value = $null }
+      '--values' = @{ Text = 'a value to break down by, or @FILE; again for more (KEY=VALUE with two keys)'; Value = @{ Kind = 'text' } }
+      '--owned' = @{ Text = 'count who you own instead: offline, and --by needs no values'; Value = $null }
+      '--test' = @{ Text = 'with --owned: what test keys bought'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -109,8 +111,9 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -120,8 +123,9 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -134,8 +138,9 @@ $headcountTree = @{
       '--prefix' = @{ Text = 'values of the key that begin with this, in any case, with their people'; Value = @{ Kind = 'text' } }
       '--top' = @{ Text = 'so many values, the most frequent first (20)'; Value = @{ Kind = 'text' } }
       '--schema' = @{ Text = 'print a JSON Schema for filter files, for editors'; Value = $null }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'list'; Values = @('country', 'state', 'city', 'location', 'title', 'seniority', 'seniority_level', 'functional_area', 'industry', 'first_name', 'last_name', 'name', 'network_url', 'title_prefix', 'headline_prefix', 'location_prefix', 'name_prefix', 'industry_prefix', 'connections_min', 'connections_max', 'followers_min', 'followers_max', 'company_network_url', 'department') })
     Many = $false
@@ -148,8 +153,9 @@ $headcountTree = @{
       'remove' = 'forget segments'
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -159,8 +165,9 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -170,21 +177,25 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '--overwrite' = @{ Text = 'replace the segment of this name'; Value = $null }
+      '--department' = @{ Text = 'one of the 20 departments, any case'; Value = @{ Kind = 'list'; Values = @('Administrative', 'C-Suite', 'Consulting', 'Customer Service', 'Design', 'Education', 'Engineering and Technical', 'Finance & Accounting', 'Human Resources', 'Legal', 'Marketing', 'Medical', 'Operations', 'Other', 'Product', 'Project Management', 'Real Estate', 'Research', 'Sales', 'Trades') } }
       '--country' = @{ Text = 'country is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('country') } }
+      '--seniority-level' = @{ Text = 'step of the ladder: owner, partner, c-suite, vp, head, director, manager, senior, entry, intern'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
+      '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('title') } }
+      '--title-prefix' = @{ Text = 'title begins with this text'; Value = @{ Kind = 'text' } }
+      '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('industry') } }
+      '-f' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
+      '--filters' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
+      '-s' = @{ Text = 'saved segment (or pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
+      '--segment' = @{ Text = 'saved segment (or pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
       '--state' = @{ Text = 'state is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('state') } }
       '--city' = @{ Text = 'city is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('city') } }
       '--location' = @{ Text = 'location is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('location') } }
-      '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('title') } }
       '--seniority' = @{ Text = 'the seniority as the title says it (Head, Director), any case'; Value = @{ Kind = 'listed'; Values = @('seniority') } }
-      '--seniority-level' = @{ Text = 'step of the ladder: owner, partner, c-suite, vp, head, director, manager, senior, entry, intern'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
       '--functional-area' = @{ Text = 'functional area is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('functional_area') } }
-      '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('industry') } }
       '--first-name' = @{ Text = 'first name is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('first_name') } }
       '--last-name' = @{ Text = 'last name is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('last_name') } }
       '--name' = @{ Text = 'name is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--network-url' = @{ Text = 'network url is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--title-prefix' = @{ Text = 'title begins with this text'; Value = @{ Kind = 'text' } }
       '--headline-prefix' = @{ Text = 'headline begins with this text'; Value = @{ Kind = 'text' } }
       '--location-prefix' = @{ Text = 'location begins with this text'; Value = @{ Kind = 'text' } }
       '--name-prefix' = @{ Text = 'name begins with this text'; Value = @{ Kind = 'text' } }
@@ -194,13 +205,10 @@ $headcountTree = @{
       '--followers-min' = @{ Text = 'at least this many followers'; Value = @{ Kind = 'text' } }
       '--followers-max' = @{ Text = 'at most this many followers'; Value = @{ Kind = 'text' } }
       '--company-network-url' = @{ Text = 'profile address of the company, or its slug'; Value = @{ Kind = 'text' } }
-      '--department' = @{ Text = 'one of the 20 departments, any case'; Value = @{ Kind = 'list'; Values = @('Administrative', 'C-Suite', 'Consulting', 'Customer Service', 'Design', 'Education', 'Engineering and Technical', 'Finance & Accounting', 'Human Resources', 'Legal', 'Marketing', 'Medical', 'Operations', 'Other', 'Product', 'Project Management', 'Real Estate', 'Research', 'Sales', 'Trades') } }
-      '-f' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
-      '--filters' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
-      '-s' = @{ Text = 'a saved segment (or a pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
-      '--segment' = @{ Text = 'a saved segment (or a pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '--overwrite' = @{ Text = 'replace the segment of this name'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'connections' })
     Many = $false
@@ -210,8 +218,9 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'segments' })
     Many = $false
@@ -221,8 +230,9 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'segments' })
     Many = $true
@@ -232,20 +242,25 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
+      '--department' = @{ Text = 'one of the 20 departments, any case'; Value = @{ Kind = 'list'; Values = @('Administrative', 'C-Suite', 'Consulting', 'Customer Service', 'Design', 'Education', 'Engineering and Technical', 'Finance & Accounting', 'Human Resources', 'Legal', 'Marketing', 'Medical', 'Operations', 'Other', 'Product', 'Project Management', 'Real Estate', 'Research', 'Sales', 'Trades') } }
       '--country' = @{ Text = 'country is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('country') } }
+      '--seniority-level' = @{ Text = 'step of the ladder: owner, partner, c-suite, vp, head, director, manager, senior, entry, intern'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
+      '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('title') } }
+      '--title-prefix' = @{ Text = 'title begins with this text'; Value = @{ Kind = 'text' } }
+      '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('industry') } }
+      '-f' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
+      '--filters' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
+      '-s' = @{ Text = 'saved segment (or pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
+      '--segment' = @{ Text = 'saved segment (or pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
       '--state' = @{ Text = 'state is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('state') } }
       '--city' = @{ Text = 'city is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('city') } }
       '--location' = @{ Text = 'location is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('location') } }
-      '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('title') } }
       '--seniority' = @{ Text = 'the seniority as the title says it (Head, Director), any case'; Value = @{ Kind = 'listed'; Values = @('seniority') } }
-      '--seniority-level' = @{ Text = 'step of the ladder: owner, partner, c-suite, vp, head, director, manager, senior, entry, intern'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
       '--functional-area' = @{ Text = 'functional area is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('functional_area') } }
-      '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('industry') } }
       '--first-name' = @{ Text = 'first name is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('first_name') } }
       '--last-name' = @{ Text = 'last name is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('last_name') } }
       '--name' = @{ Text = 'name is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--network-url' = @{ Text = 'network url is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--title-prefix' = @{ Text = 'title begins with this text'; Value = @{ Kind = 'text' } }
       '--headline-prefix' = @{ Text = 'headline begins with this text'; Value = @{ Kind = 'text' } }
       '--location-prefix' = @{ Text = 'location begins with this text'; Value = @{ Kind = 'text' } }
       '--name-prefix' = @{ Text = 'name begins with this text'; Value = @{ Kind = 'text' } }
@@ -255,12 +270,20 @@ $headcountTree = @{
       '--followers-min' = @{ Text = 'at least this many followers'; Value = @{ Kind = 'text' } }
       '--followers-max' = @{ Text = 'at most this many followers'; Value = @{ Kind = 'text' } }
       '--company-network-url' = @{ Text = 'profile address of the company, or its slug'; Value = @{ Kind = 'text' } }
-      '--department' = @{ Text = 'one of the 20 departments, any case'; Value = @{ Kind = 'list'; Values = @('Administrative', 'C-Suite', 'Consulting', 'Customer Service', 'Design', 'Education', 'Engineering and Technical', 'Finance & Accounting', 'Human Resources', 'Legal', 'Marketing', 'Medical', 'Operations', 'Other', 'Product', 'Project Management', 'Real Estate', 'Research', 'Sales', 'Trades') } }
-      '-f' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
-      '--filters' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
-      '-s' = @{ Text = 'a saved segment (or a pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
-      '--segment' = @{ Text = 'a saved segment (or a pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
       '--except' = @{ Text = 'leave out who is in this saved segment or filter file; again for more'; Value = @{ Kind = 'segments' } }
+      '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
+      '--max-credits' = @{ Text = 'spend at most this, all told (decimals allowed)'; Value = @{ Kind = 'text' } }
+      '--limit' = @{ Text = 'buy at most so many profiles'; Value = @{ Kind = 'text' } }
+      '-y' = @{ Text = 'buy without asking'; Value = $null }
+      '--yes' = @{ Text = 'buy without asking'; Value = $null }
+      '--again' = @{ Text = 'begin anew, and pay again for what you own already'; Value = $null }
+      '--require-complete' = @{ Text = 'exit 5 where a limit or cap left something out'; Value = $null }
+      '--strict' = @{ Text = 'buy nothing where nobody matches one of several values of a filter (exit 5)'; Value = $null }
+      '--all' = @{ Text = 'buy without any filter: the whole dataset, up to --limit or --max-credits'; Value = $null }
+      '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
+      '--concurrency' = @{ Text = 'pages in flight'; Value = @{ Kind = 'text' } }
+      '--on-new-dataset' = @{ Text = 'where an unfinished run''s dataset is gone: begin anew, or end with 10'; Value = @{ Kind = 'list'; Values = @('fresh', 'fail') } }
+      '--receipt' = @{ Text = 'write the receipt (counts, credits, SHA-256) as JSON'; Value = @{ Kind = 'file' } }
       '-o' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
       '--output' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
       '--format' = @{ Text = 'csv, tsv, ndjson, json, xlsx, parquet, template, table; csv.gz, ndjson.zst and the like compress (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'tsv', 'ndjson', 'json', 'xlsx', 'parquet', 'template', 'table') } }
@@ -270,39 +293,27 @@ $headcountTree = @{
       '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
       '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
       '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
+      '--max-shrink' = @{ Text = 'exit 5 and keep the file where it would lose more'; Value = @{ Kind = 'text' } }
+      '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come'; Value = @{ Kind = 'text' } }
       '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
-      '--min-rows' = @{ Text = 'exit 5 and leave the file as it is where fewer rows come'; Value = @{ Kind = 'text' } }
-      '--max-shrink' = @{ Text = 'exit 5 and leave the file as it is where it would lose more'; Value = @{ Kind = 'text' } }
-      '--max-credits' = @{ Text = 'spend at most this, all told (decimals allowed)'; Value = @{ Kind = 'text' } }
-      '--limit' = @{ Text = 'buy at most so many profiles'; Value = @{ Kind = 'text' } }
-      '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
-      '--concurrency' = @{ Text = 'pages in flight'; Value = @{ Kind = 'text' } }
-      '-y' = @{ Text = 'buy without asking'; Value = $null }
-      '--yes' = @{ Text = 'buy without asking'; Value = $null }
-      '--require-complete' = @{ Text = 'exit 5 where a limit or cap left something out'; Value = $null }
-      '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
-      '--if-older-than' = @{ Text = 'do nothing where the file is younger than 12h, 6d, 8w'; Value = @{ Kind = 'text' } }
-      '--log' = @{ Text = 'append one JSON line about how it went'; Value = @{ Kind = 'file' } }
-      '--notify' = @{ Text = 'shell command for a failure or a changed file; gets that line on its stdin'; Value = @{ Kind = 'text' } }
-      '--notify-failure' = @{ Text = 'the same for a failure alone'; Value = @{ Kind = 'text' } }
-      '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
-      '--again' = @{ Text = 'begin anew, and pay again for what you own already'; Value = $null }
-      '--on-new-dataset' = @{ Text = 'where an unfinished run''s dataset is gone: begin anew, or end with 10'; Value = @{ Kind = 'list'; Values = @('fresh', 'fail') } }
-      '--receipt' = @{ Text = 'write the receipt (counts, credits, SHA-256) as JSON'; Value = @{ Kind = 'file' } }
-      '--sample' = @{ Text = 'buy so many people by chance instead of the first ones'; Value = @{ Kind = 'text' } }
+      '--sample' = @{ Text = 'buy so many by chance instead of the first ones'; Value = @{ Kind = 'text' } }
       '--spread' = @{ Text = 'buy so many people by chance of each value of a key'; Value = @{ Kind = 'text' } }
       '--values' = @{ Text = 'with --spread: a value of the key, or @FILE with one a line; again for more'; Value = @{ Kind = 'text' } }
       '--seed' = @{ Text = 'draw a sample again (default: another each time)'; Value = @{ Kind = 'text' } }
       '--new-only' = @{ Text = 'buy only whom you do not own: finds them by free counts, after you agreed'; Value = $null }
+      '--owned' = @{ Text = 'write who you own instead: offline, 0 credits'; Value = $null }
       '--with-owned' = @{ Text = 'the same, and write those you own beside them at 0 credits'; Value = $null }
       '--max-calls' = @{ Text = 'free counts that --new-only may make (default: 5000)'; Value = @{ Kind = 'text' } }
       '--calls-per-credit' = @{ Text = 'free counts that saving one credit may take (default: 5); 0 buys without looking'; Value = @{ Kind = 'text' } }
-      '--all' = @{ Text = 'buy without any filter: the whole dataset, up to --limit or --max-credits'; Value = $null }
-      '--strict' = @{ Text = 'buy nothing where nobody matches one of several values of a filter (exit 5)'; Value = $null }
-      '--owned' = @{ Text = 'write who you own of the segment instead: offline, 0 credits'; Value = $null }
       '--test' = @{ Text = 'with --owned: what test keys bought'; Value = $null }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '--if-older-than' = @{ Text = 'do nothing where the file is younger (12h, 6d, 8w)'; Value = @{ Kind = 'text' } }
+      '--log' = @{ Text = 'append one JSON line about how it went'; Value = @{ Kind = 'file' } }
+      '--notify' = @{ Text = 'shell command for a failure or a changed file; gets that line on its stdin'; Value = @{ Kind = 'text' } }
+      '--notify-failure' = @{ Text = 'the same for a failure alone'; Value = @{ Kind = 'text' } }
+      '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -319,6 +330,17 @@ $headcountTree = @{
       '--misses' = @{ Text = 'list the companies that are not known in a file'; Value = @{ Kind = 'file' } }
       '--keep-input' = @{ Text = 'write the file''s own rows and columns, with the companies beside them'; Value = $null }
       '--prefix' = @{ Text = 'with --keep-input: what the names of our columns begin with (hc_)'; Value = @{ Kind = 'text' } }
+      '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
+      '--max-credits' = @{ Text = 'spend at most this, all told (decimals allowed)'; Value = @{ Kind = 'text' } }
+      '--limit' = @{ Text = 'buy at most so many companies'; Value = @{ Kind = 'text' } }
+      '-y' = @{ Text = 'buy without asking'; Value = $null }
+      '--yes' = @{ Text = 'buy without asking'; Value = $null }
+      '--again' = @{ Text = 'begin anew, and pay again for what you own already'; Value = $null }
+      '--require-complete' = @{ Text = 'exit 5 where a limit or cap left something out'; Value = $null }
+      '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
+      '--concurrency' = @{ Text = 'pages in flight'; Value = @{ Kind = 'text' } }
+      '--on-new-dataset' = @{ Text = 'where an unfinished run''s dataset is gone: begin anew, or end with 10'; Value = @{ Kind = 'list'; Values = @('fresh', 'fail') } }
+      '--receipt' = @{ Text = 'write the receipt (counts, credits, SHA-256) as JSON'; Value = @{ Kind = 'file' } }
       '-o' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
       '--output' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
       '--format' = @{ Text = 'csv, tsv, ndjson, json, xlsx, parquet, template, table; csv.gz, ndjson.zst and the like compress (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'tsv', 'ndjson', 'json', 'xlsx', 'parquet', 'template', 'table') } }
@@ -328,27 +350,17 @@ $headcountTree = @{
       '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
       '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
       '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
+      '--max-shrink' = @{ Text = 'exit 5 and keep the file where it would lose more'; Value = @{ Kind = 'text' } }
+      '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come'; Value = @{ Kind = 'text' } }
       '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
-      '--min-rows' = @{ Text = 'exit 5 and leave the file as it is where fewer rows come'; Value = @{ Kind = 'text' } }
-      '--max-shrink' = @{ Text = 'exit 5 and leave the file as it is where it would lose more'; Value = @{ Kind = 'text' } }
-      '--max-credits' = @{ Text = 'spend at most this, all told (decimals allowed)'; Value = @{ Kind = 'text' } }
-      '--limit' = @{ Text = 'buy at most so many companies'; Value = @{ Kind = 'text' } }
-      '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
-      '--concurrency' = @{ Text = 'pages in flight'; Value = @{ Kind = 'text' } }
-      '-y' = @{ Text = 'buy without asking'; Value = $null }
-      '--yes' = @{ Text = 'buy without asking'; Value = $null }
-      '--require-complete' = @{ Text = 'exit 5 where a limit or cap left something out'; Value = $null }
-      '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
-      '--if-older-than' = @{ Text = 'do nothing where the file is younger than 12h, 6d, 8w'; Value = @{ Kind = 'text' } }
+      '--if-older-than' = @{ Text = 'do nothing where the file is younger (12h, 6d, 8w)'; Value = @{ Kind = 'text' } }
       '--log' = @{ Text = 'append one JSON line about how it went'; Value = @{ Kind = 'file' } }
       '--notify' = @{ Text = 'shell command for a failure or a changed file; gets that line on its stdin'; Value = @{ Kind = 'text' } }
       '--notify-failure' = @{ Text = 'the same for a failure alone'; Value = @{ Kind = 'text' } }
-      '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
-      '--again' = @{ Text = 'begin anew, and pay again for what you own already'; Value = $null }
-      '--on-new-dataset' = @{ Text = 'where an unfinished run''s dataset is gone: begin anew, or end with 10'; Value = @{ Kind = 'list'; Values = @('fresh', 'fail') } }
-      '--receipt' = @{ Text = 'write the receipt (counts, credits, SHA-256) as JSON'; Value = @{ Kind = 'file' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $true
@@ -364,6 +376,17 @@ $headcountTree = @{
       '--id' = @{ Text = 'the arguments are ids of companies'; Value = $null }
       '--misses' = @{ Text = 'list the companies that are not known in a file'; Value = @{ Kind = 'file' } }
       '--per-company' = @{ Text = 'at most so many people of each company'; Value = @{ Kind = 'text' } }
+      '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
+      '--max-credits' = @{ Text = 'spend at most this, all told (decimals allowed)'; Value = @{ Kind = 'text' } }
+      '--limit' = @{ Text = 'buy at most so many profiles'; Value = @{ Kind = 'text' } }
+      '-y' = @{ Text = 'buy without asking'; Value = $null }
+      '--yes' = @{ Text = 'buy without asking'; Value = $null }
+      '--again' = @{ Text = 'begin anew, and pay again for what you own already'; Value = $null }
+      '--require-complete' = @{ Text = 'exit 5 where a limit or cap left something out'; Value = $null }
+      '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
+      '--concurrency' = @{ Text = 'pages in flight'; Value = @{ Kind = 'text' } }
+      '--on-new-dataset' = @{ Text = 'where an unfinished run''s dataset is gone: begin anew, or end with 10'; Value = @{ Kind = 'list'; Values = @('fresh', 'fail') } }
+      '--receipt' = @{ Text = 'write the receipt (counts, credits, SHA-256) as JSON'; Value = @{ Kind = 'file' } }
       '-o' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
       '--output' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
       '--format' = @{ Text = 'csv, tsv, ndjson, json, xlsx, parquet, template, table; csv.gz, ndjson.zst and the like compress (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'tsv', 'ndjson', 'json', 'xlsx', 'parquet', 'template', 'table') } }
@@ -373,31 +396,21 @@ $headcountTree = @{
       '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
       '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
       '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
+      '--max-shrink' = @{ Text = 'exit 5 and keep the file where it would lose more'; Value = @{ Kind = 'text' } }
+      '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come'; Value = @{ Kind = 'text' } }
       '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
-      '--min-rows' = @{ Text = 'exit 5 and leave the file as it is where fewer rows come'; Value = @{ Kind = 'text' } }
-      '--max-shrink' = @{ Text = 'exit 5 and leave the file as it is where it would lose more'; Value = @{ Kind = 'text' } }
-      '--max-credits' = @{ Text = 'spend at most this, all told (decimals allowed)'; Value = @{ Kind = 'text' } }
-      '--limit' = @{ Text = 'buy at most so many profiles'; Value = @{ Kind = 'text' } }
-      '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
-      '--concurrency' = @{ Text = 'pages in flight'; Value = @{ Kind = 'text' } }
-      '-y' = @{ Text = 'buy without asking'; Value = $null }
-      '--yes' = @{ Text = 'buy without asking'; Value = $null }
-      '--require-complete' = @{ Text = 'exit 5 where a limit or cap left something out'; Value = $null }
-      '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
-      '--if-older-than' = @{ Text = 'do nothing where the file is younger than 12h, 6d, 8w'; Value = @{ Kind = 'text' } }
-      '--log' = @{ Text = 'append one JSON line about how it went'; Value = @{ Kind = 'file' } }
-      '--notify' = @{ Text = 'shell command for a failure or a changed file; gets that line on its stdin'; Value = @{ Kind = 'text' } }
-      '--notify-failure' = @{ Text = 'the same for a failure alone'; Value = @{ Kind = 'text' } }
-      '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
-      '--again' = @{ Text = 'begin anew, and pay again for what you own already'; Value = $null }
-      '--on-new-dataset' = @{ Text = 'where an unfinished run''s dataset is gone: begin anew, or end with 10'; Value = @{ Kind = 'list'; Values = @('fresh', 'fail') } }
-      '--receipt' = @{ Text = 'write the receipt (counts, credits, SHA-256) as JSON'; Value = @{ Kind = 'file' } }
       '--new-only' = @{ Text = 'buy only whom you do not own: finds them by free counts, after you agreed'; Value = $null }
       '--with-owned' = @{ Text = 'the same, and write those you own beside them at 0 credits'; Value = $null }
       '--max-calls' = @{ Text = 'free counts that --new-only may make (default: 5000)'; Value = @{ Kind = 'text' } }
       '--calls-per-credit' = @{ Text = 'free counts that saving one credit may take (default: 5); 0 buys without looking'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '--if-older-than' = @{ Text = 'do nothing where the file is younger (12h, 6d, 8w)'; Value = @{ Kind = 'text' } }
+      '--log' = @{ Text = 'append one JSON line about how it went'; Value = @{ Kind = 'file' } }
+      '--notify' = @{ Text = 'shell command for a failure or a changed file; gets that line on its stdin'; Value = @{ Kind = 'text' } }
+      '--notify-failure' = @{ Text = 'the same for a failure alone'; Value = @{ Kind = 'text' } }
+      '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $true
@@ -407,20 +420,27 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
+      '--verify-fields' = @{ Text = 'find who no longer has these values, by free counts'; Value = @{ Kind = 'commas'; Values = @('country', 'state', 'city', 'location', 'title', 'seniority', 'seniority_level', 'functional_area', 'industry', 'first_name', 'last_name', 'department', 'company') } }
+      '--buy-changed' = @{ Text = 'buy those again whose verified fields changed'; Value = $null }
+      '--department' = @{ Text = 'one of the 20 departments, any case'; Value = @{ Kind = 'list'; Values = @('Administrative', 'C-Suite', 'Consulting', 'Customer Service', 'Design', 'Education', 'Engineering and Technical', 'Finance & Accounting', 'Human Resources', 'Legal', 'Marketing', 'Medical', 'Operations', 'Other', 'Product', 'Project Management', 'Real Estate', 'Research', 'Sales', 'Trades') } }
       '--country' = @{ Text = 'country is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('country') } }
+      '--seniority-level' = @{ Text = 'step of the ladder: owner, partner, c-suite, vp, head, director, manager, senior, entry, intern'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
+      '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('title') } }
+      '--title-prefix' = @{ Text = 'title begins with this text'; Value = @{ Kind = 'text' } }
+      '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('industry') } }
+      '-f' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
+      '--filters' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
+      '-s' = @{ Text = 'saved segment (or pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
+      '--segment' = @{ Text = 'saved segment (or pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
       '--state' = @{ Text = 'state is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('state') } }
       '--city' = @{ Text = 'city is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('city') } }
       '--location' = @{ Text = 'location is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('location') } }
-      '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('title') } }
       '--seniority' = @{ Text = 'the seniority as the title says it (Head, Director), any case'; Value = @{ Kind = 'listed'; Values = @('seniority') } }
-      '--seniority-level' = @{ Text = 'step of the ladder: owner, partner, c-suite, vp, head, director, manager, senior, entry, intern'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
       '--functional-area' = @{ Text = 'functional area is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('functional_area') } }
-      '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('industry') } }
       '--first-name' = @{ Text = 'first name is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('first_name') } }
       '--last-name' = @{ Text = 'last name is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('last_name') } }
       '--name' = @{ Text = 'name is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--network-url' = @{ Text = 'network url is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--title-prefix' = @{ Text = 'title begins with this text'; Value = @{ Kind = 'text' } }
       '--headline-prefix' = @{ Text = 'headline begins with this text'; Value = @{ Kind = 'text' } }
       '--location-prefix' = @{ Text = 'location begins with this text'; Value = @{ Kind = 'text' } }
       '--name-prefix' = @{ Text = 'name begins with this text'; Value = @{ Kind = 'text' } }
@@ -430,11 +450,11 @@ $headcountTree = @{
       '--followers-min' = @{ Text = 'at least this many followers'; Value = @{ Kind = 'text' } }
       '--followers-max' = @{ Text = 'at most this many followers'; Value = @{ Kind = 'text' } }
       '--company-network-url' = @{ Text = 'profile address of the company, or its slug'; Value = @{ Kind = 'text' } }
-      '--department' = @{ Text = 'one of the 20 departments, any case'; Value = @{ Kind = 'list'; Values = @('Administrative', 'C-Suite', 'Consulting', 'Customer Service', 'Design', 'Education', 'Engineering and Technical', 'Finance & Accounting', 'Human Resources', 'Legal', 'Marketing', 'Medical', 'Operations', 'Other', 'Product', 'Project Management', 'Real Estate', 'Research', 'Sales', 'Trades') } }
-      '-f' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
-      '--filters' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
-      '-s' = @{ Text = 'a saved segment (or a pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
-      '--segment' = @{ Text = 'a saved segment (or a pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
+      '--dry-run' = @{ Text = 'show what there is to do and buy nothing'; Value = $null }
+      '--max-credits' = @{ Text = 'spend at most this (decimals allowed)'; Value = @{ Kind = 'text' } }
+      '-y' = @{ Text = 'buy without asking'; Value = $null }
+      '--yes' = @{ Text = 'buy without asking'; Value = $null }
+      '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
       '-o' = @{ Text = 'write the list there (default: to the file that is named)'; Value = @{ Kind = 'file' } }
       '--output' = @{ Text = 'write the list there (default: to the file that is named)'; Value = @{ Kind = 'file' } }
       '--format' = @{ Text = 'csv, tsv, ndjson, json, xlsx, parquet, template, table; csv.gz, ndjson.zst and the like compress (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'tsv', 'ndjson', 'json', 'xlsx', 'parquet', 'template', 'table') } }
@@ -444,21 +464,15 @@ $headcountTree = @{
       '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
       '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
       '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
+      '--max-shrink' = @{ Text = 'exit 5 and keep the file where it would lose more'; Value = @{ Kind = 'text' } }
+      '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come'; Value = @{ Kind = 'text' } }
       '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
-      '--min-rows' = @{ Text = 'exit 5 and leave the file as it is where fewer rows come'; Value = @{ Kind = 'text' } }
-      '--max-shrink' = @{ Text = 'exit 5 and leave the file as it is where it would lose more'; Value = @{ Kind = 'text' } }
-      '--max-credits' = @{ Text = 'spend at most this (decimals allowed)'; Value = @{ Kind = 'text' } }
       '--max-calls' = @{ Text = 'make at most so many free calls'; Value = @{ Kind = 'text' } }
       '--calls-per-credit' = @{ Text = 'free calls that saving a credit may take; 0 buys all again'; Value = @{ Kind = 'text' } }
-      '--verify-fields' = @{ Text = 'find who no longer has these values, by free counts'; Value = @{ Kind = 'commas'; Values = @('country', 'state', 'city', 'location', 'title', 'seniority', 'seniority_level', 'functional_area', 'industry', 'first_name', 'last_name', 'department', 'company') } }
-      '--buy-changed' = @{ Text = 'buy those again whose verified fields changed'; Value = $null }
-      '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
-      '-y' = @{ Text = 'buy without asking'; Value = $null }
-      '--yes' = @{ Text = 'buy without asking'; Value = $null }
-      '--dry-run' = @{ Text = 'show what there is to do and buy nothing'; Value = $null }
       '--wait' = @{ Text = 'wait for another command at the same list instead of ending with exit 9'; Value = $null }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'file' })
     Many = $false
@@ -468,14 +482,15 @@ $headcountTree = @{
       'install' = 'Print the entry that a client''s config needs, with the cap in it, the file that it belongs into and the line that adds it. Writes nothing.'
     }
     Flags = [ordered]@{
-      '--max-credits' = @{ Text = 'let it buy, at most for this; without it nothing can be bought'; Value = @{ Kind = 'text' } }
       '--per' = @{ Text = 'what --max-credits is for (day; UTC)'; Value = @{ Kind = 'list'; Values = @('day', 'session', 'total') } }
       '--budget' = @{ Text = 'the budget''s name: one name is one budget (mcp)'; Value = @{ Kind = 'text' } }
       '--ask-over' = @{ Text = 'ask nobody for up to so many credits (0)'; Value = @{ Kind = 'text' } }
       '--out' = @{ Text = 'let it write runs as files into this folder'; Value = @{ Kind = 'directory' } }
       '--http' = @{ Text = 'serve on this machine''s loopback instead (0 picks a port); prints URL and token'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '--max-credits' = @{ Text = 'let it buy, at most for this; without it nothing can be bought'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -485,15 +500,16 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '--max-credits' = @{ Text = 'let it buy, at most for this; without it nothing can be bought'; Value = @{ Kind = 'text' } }
       '--per' = @{ Text = 'what --max-credits is for (day; UTC)'; Value = @{ Kind = 'list'; Values = @('day', 'session', 'total') } }
       '--budget' = @{ Text = 'the budget''s name: one name is one budget (mcp)'; Value = @{ Kind = 'text' } }
       '--ask-over' = @{ Text = 'ask nobody for up to so many credits (0)'; Value = @{ Kind = 'text' } }
       '--out' = @{ Text = 'let it write runs as files into this folder'; Value = @{ Kind = 'directory' } }
       '--client' = @{ Text = 'which client'; Value = @{ Kind = 'list'; Values = @('claude', 'claude-desktop', 'codex', 'cursor', 'gemini', 'jetbrains', 'opencode', 'vscode', 'windsurf', 'zed') } }
       '--skill' = @{ Text = 'print a SKILL.md instead, for agents that use headcount from a shell'; Value = $null }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '--max-credits' = @{ Text = 'let it buy, at most for this; without it nothing can be bought'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -508,8 +524,9 @@ $headcountTree = @{
       'export' = 'Write a run again, in another format or with other fields. Offline, 0 credits.'
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -522,8 +539,9 @@ $headcountTree = @{
       '--unfinished' = @{ Text = 'only those that stopped before their end'; Value = $null }
       '--limit' = @{ Text = 'so many at most'; Value = @{ Kind = 'text' } }
       '--since' = @{ Text = 'those at work since then: 12h, 30d, 8w, a date such as 2026-01-31, or all'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -533,8 +551,9 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'runs' })
     Many = $false
@@ -547,8 +566,9 @@ $headcountTree = @{
       '--force' = @{ Text = 'also unfinished ones'; Value = $null }
       '-y' = @{ Text = 'do not ask'; Value = $null }
       '--yes' = @{ Text = 'do not ask'; Value = $null }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'runs' })
     Many = $true
@@ -563,8 +583,9 @@ $headcountTree = @{
       '--force' = @{ Text = 'also unfinished ones'; Value = $null }
       '-y' = @{ Text = 'do not ask'; Value = $null }
       '--yes' = @{ Text = 'do not ask'; Value = $null }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -574,20 +595,21 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
-      '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
-      '--min-rows' = @{ Text = 'exit 5 and leave the file as it is where fewer rows come'; Value = @{ Kind = 'text' } }
-      '--max-shrink' = @{ Text = 'exit 5 and leave the file as it is where it would lose more'; Value = @{ Kind = 'text' } }
       '--max-credits' = @{ Text = 'spend at most this, all told (decimals allowed)'; Value = @{ Kind = 'text' } }
       '--limit' = @{ Text = 'buy at most so many rows'; Value = @{ Kind = 'text' } }
-      '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
-      '--concurrency' = @{ Text = 'pages in flight'; Value = @{ Kind = 'text' } }
       '-y' = @{ Text = 'buy without asking'; Value = $null }
       '--yes' = @{ Text = 'buy without asking'; Value = $null }
       '--require-complete' = @{ Text = 'exit 5 where a limit or cap left something out'; Value = $null }
+      '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
+      '--concurrency' = @{ Text = 'pages in flight'; Value = @{ Kind = 'text' } }
+      '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
+      '--max-shrink' = @{ Text = 'exit 5 and keep the file where it would lose more'; Value = @{ Kind = 'text' } }
+      '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come'; Value = @{ Kind = 'text' } }
+      '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
       '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'runs' })
     Many = $false
@@ -607,12 +629,13 @@ $headcountTree = @{
       '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
       '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
       '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
-      '--min-rows' = @{ Text = 'exit 5 and leave the file as it is where fewer rows come'; Value = @{ Kind = 'text' } }
-      '--max-shrink' = @{ Text = 'exit 5 and leave the file as it is where it would lose more'; Value = @{ Kind = 'text' } }
+      '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come'; Value = @{ Kind = 'text' } }
+      '--max-shrink' = @{ Text = 'exit 5 and keep the file where it would lose more'; Value = @{ Kind = 'text' } }
       '--require-complete' = @{ Text = 'exit 5 and write nothing where the run is not finished'; Value = $null }
       '--salvage' = @{ Text = 'leave out what was damaged on the disk, and say how much'; Value = $null }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'runs' })
     Many = $false
@@ -622,20 +645,21 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
-      '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
-      '--min-rows' = @{ Text = 'exit 5 and leave the file as it is where fewer rows come'; Value = @{ Kind = 'text' } }
-      '--max-shrink' = @{ Text = 'exit 5 and leave the file as it is where it would lose more'; Value = @{ Kind = 'text' } }
       '--max-credits' = @{ Text = 'spend at most this, all told (decimals allowed)'; Value = @{ Kind = 'text' } }
       '--limit' = @{ Text = 'buy at most so many rows'; Value = @{ Kind = 'text' } }
-      '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
-      '--concurrency' = @{ Text = 'pages in flight'; Value = @{ Kind = 'text' } }
       '-y' = @{ Text = 'buy without asking'; Value = $null }
       '--yes' = @{ Text = 'buy without asking'; Value = $null }
       '--require-complete' = @{ Text = 'exit 5 where a limit or cap left something out'; Value = $null }
+      '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
+      '--concurrency' = @{ Text = 'pages in flight'; Value = @{ Kind = 'text' } }
+      '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
+      '--max-shrink' = @{ Text = 'exit 5 and keep the file where it would lose more'; Value = @{ Kind = 'text' } }
+      '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come'; Value = @{ Kind = 'text' } }
+      '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
       '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'runs' })
     Many = $false
@@ -649,8 +673,9 @@ $headcountTree = @{
       '--by' = @{ Text = 'one line for each'; Value = @{ Kind = 'list'; Values = @('day', 'run', 'connection', 'job') } }
       '--test' = @{ Text = 'the simulated credits of test keys instead'; Value = $null }
       '--format' = @{ Text = 'table, csv or json'; Value = @{ Kind = 'list'; Values = @('table', 'csv', 'json') } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -665,8 +690,9 @@ $headcountTree = @{
       'rebuild' = 'Make the library again from the runs. What came from removed runs and from files stays.'
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -677,8 +703,9 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--test' = @{ Text = 'what was bought with test keys instead'; Value = $null }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -689,8 +716,9 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--test' = @{ Text = 'what was bought with test keys instead'; Value = $null }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $false
@@ -700,20 +728,25 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
+      '--department' = @{ Text = 'one of the 20 departments, any case'; Value = @{ Kind = 'list'; Values = @('Administrative', 'C-Suite', 'Consulting', 'Customer Service', 'Design', 'Education', 'Engineering and Technical', 'Finance & Accounting', 'Human Resources', 'Legal', 'Marketing', 'Medical', 'Operations', 'Other', 'Product', 'Project Management', 'Real Estate', 'Research', 'Sales', 'Trades') } }
       '--country' = @{ Text = 'country is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('country') } }
+      '--seniority-level' = @{ Text = 'step of the ladder: owner, partner, c-suite, vp, head, director, manager, senior, entry, intern'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
+      '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('title') } }
+      '--title-prefix' = @{ Text = 'title begins with this text'; Value = @{ Kind = 'text' } }
+      '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('industry') } }
+      '-f' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
+      '--filters' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
+      '-s' = @{ Text = 'saved segment (or pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
+      '--segment' = @{ Text = 'saved segment (or pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
       '--state' = @{ Text = 'state is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('state') } }
       '--city' = @{ Text = 'city is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('city') } }
       '--location' = @{ Text = 'location is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('location') } }
-      '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('title') } }
       '--seniority' = @{ Text = 'the seniority as the title says it (Head, Director), any case'; Value = @{ Kind = 'listed'; Values = @('seniority') } }
-      '--seniority-level' = @{ Text = 'step of the ladder: owner, partner, c-suite, vp, head, director, manager, senior, entry, intern'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
       '--functional-area' = @{ Text = 'functional area is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('functional_area') } }
-      '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('industry') } }
       '--first-name' = @{ Text = 'first name is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('first_name') } }
       '--last-name' = @{ Text = 'last name is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('last_name') } }
       '--name' = @{ Text = 'name is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--network-url' = @{ Text = 'network url is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--title-prefix' = @{ Text = 'title begins with this text'; Value = @{ Kind = 'text' } }
       '--headline-prefix' = @{ Text = 'headline begins with this text'; Value = @{ Kind = 'text' } }
       '--location-prefix' = @{ Text = 'location begins with this text'; Value = @{ Kind = 'text' } }
       '--name-prefix' = @{ Text = 'name begins with this text'; Value = @{ Kind = 'text' } }
@@ -723,11 +756,6 @@ $headcountTree = @{
       '--followers-min' = @{ Text = 'at least this many followers'; Value = @{ Kind = 'text' } }
       '--followers-max' = @{ Text = 'at most this many followers'; Value = @{ Kind = 'text' } }
       '--company-network-url' = @{ Text = 'profile address of the company, or its slug'; Value = @{ Kind = 'text' } }
-      '--department' = @{ Text = 'one of the 20 departments, any case'; Value = @{ Kind = 'list'; Values = @('Administrative', 'C-Suite', 'Consulting', 'Customer Service', 'Design', 'Education', 'Engineering and Technical', 'Finance & Accounting', 'Human Resources', 'Legal', 'Marketing', 'Medical', 'Operations', 'Other', 'Product', 'Project Management', 'Real Estate', 'Research', 'Sales', 'Trades') } }
-      '-f' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
-      '--filters' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
-      '-s' = @{ Text = 'a saved segment (or a pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
-      '--segment' = @{ Text = 'a saved segment (or a pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
       '-o' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
       '--output' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
       '--format' = @{ Text = 'csv, tsv, ndjson, json, xlsx, parquet, template, table; csv.gz, ndjson.zst and the like compress (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'tsv', 'ndjson', 'json', 'xlsx', 'parquet', 'template', 'table') } }
@@ -737,12 +765,13 @@ $headcountTree = @{
       '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
       '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
       '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
+      '--max-shrink' = @{ Text = 'exit 5 and keep the file where it would lose more'; Value = @{ Kind = 'text' } }
+      '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come'; Value = @{ Kind = 'text' } }
       '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
-      '--min-rows' = @{ Text = 'exit 5 and leave the file as it is where fewer rows come'; Value = @{ Kind = 'text' } }
-      '--max-shrink' = @{ Text = 'exit 5 and leave the file as it is where it would lose more'; Value = @{ Kind = 'text' } }
       '--test' = @{ Text = 'what was bought with test keys instead'; Value = $null }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -754,8 +783,9 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--test' = @{ Text = 'what was bought with test keys instead'; Value = $null }
       '--at' = @{ Text = 'when the records were true (default: when the file was last written)'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'file' })
     Many = $true
@@ -766,8 +796,9 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--test' = @{ Text = 'what was bought with test keys instead'; Value = $null }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'runs' }, @{ Kind = 'text' })
     Many = $false
@@ -778,8 +809,9 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--test' = @{ Text = 'what was bought with test keys instead'; Value = $null }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -793,8 +825,9 @@ $headcountTree = @{
       '--file' = @{ Text = 'read the query from a file, or from stdin (-)'; Value = @{ Kind = 'file' } }
       '--format' = @{ Text = 'table, csv or json'; Value = @{ Kind = 'text' } }
       '--test' = @{ Text = 'what was bought with test keys instead'; Value = $null }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $false
@@ -808,8 +841,9 @@ $headcountTree = @{
       'remove' = 'take people off the list: as they were added, or by a mark of the list'
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -821,8 +855,9 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--kind' = @{ Text = 'what the words are (default: as they look)'; Value = @{ Kind = 'list'; Values = @('address', 'id', 'domain') } }
       '--note' = @{ Text = 'why, kept with each entry as it is: name nobody in it'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $true
@@ -834,8 +869,9 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--kind' = @{ Text = 'what the words are (default: as they look)'; Value = @{ Kind = 'list'; Values = @('address', 'id', 'domain') } }
       '--note' = @{ Text = 'why, kept with each entry as it is: name nobody in it'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'file' })
     Many = $false
@@ -845,8 +881,9 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -857,8 +894,9 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--kind' = @{ Text = 'what the words are (default: as they look)'; Value = @{ Kind = 'list'; Values = @('address', 'id', 'domain') } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $true
@@ -869,8 +907,9 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--kind' = @{ Text = 'what the words are (default: as they look)'; Value = @{ Kind = 'list'; Values = @('address', 'id', 'domain') } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $true
@@ -883,8 +922,9 @@ $headcountTree = @{
       '--dry-run' = @{ Text = 'only list what would be deleted'; Value = $null }
       '-y' = @{ Text = 'do not ask'; Value = $null }
       '--yes' = @{ Text = 'do not ask'; Value = $null }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $false
@@ -895,8 +935,9 @@ $headcountTree = @{
       'set' = 'Say how long runs are kept that are over; what is not named stays.'
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -906,8 +947,9 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -917,8 +959,9 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $true
@@ -935,8 +978,9 @@ $headcountTree = @{
       'schema' = 'Print a JSON Schema for files of jobs: an editor completes and checks by it.'
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -949,12 +993,13 @@ $headcountTree = @{
       '--file' = @{ Text = 'the file of jobs (default: jobs.jsonc in the config folder)'; Value = @{ Kind = 'file' } }
       '--dry-run' = @{ Text = 'show what each would do and cost, and buy nothing'; Value = $null }
       '--budget' = @{ Text = 'instead of the file''s: most credits of a month (UTC), over all jobs'; Value = @{ Kind = 'text' } }
-      '--if-older-than' = @{ Text = 'do nothing where the file is younger than 12h, 6d, 8w'; Value = @{ Kind = 'text' } }
+      '--if-older-than' = @{ Text = 'do nothing where the file is younger (12h, 6d, 8w)'; Value = @{ Kind = 'text' } }
       '--log' = @{ Text = 'append one JSON line about how it went'; Value = @{ Kind = 'file' } }
       '--notify' = @{ Text = 'shell command for a failure or a changed file; gets that line on its stdin'; Value = @{ Kind = 'text' } }
       '--notify-failure' = @{ Text = 'the same for a failure alone'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $true
@@ -966,8 +1011,9 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--file' = @{ Text = 'the file of jobs (default: jobs.jsonc in the config folder)'; Value = @{ Kind = 'file' } }
       '--budget' = @{ Text = 'instead of the file''s: most credits of a month (UTC), over all jobs'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $true
@@ -977,8 +1023,9 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'file' })
     Many = $false
@@ -989,8 +1036,9 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--file' = @{ Text = 'the file of jobs (default: jobs.jsonc in the config folder)'; Value = @{ Kind = 'file' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1001,8 +1049,9 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--file' = @{ Text = 'the file of jobs (default: jobs.jsonc in the config folder)'; Value = @{ Kind = 'file' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $false
@@ -1016,8 +1065,9 @@ $headcountTree = @{
       '--keys' = @{ Text = 'file with HEADCOUNT_API_KEY=... in it (default: ~/.headcount.env)'; Value = @{ Kind = 'file' } }
       '-o' = @{ Text = 'write them as files, into ~/.config/systemd/user for one'; Value = @{ Kind = 'directory' } }
       '--output' = @{ Text = 'write them as files, into ~/.config/systemd/user for one'; Value = @{ Kind = 'directory' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $true
@@ -1029,8 +1079,9 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--file' = @{ Text = 'the file of jobs (default: jobs.jsonc in the config folder)'; Value = @{ Kind = 'file' } }
       '--keys' = @{ Text = 'file with HEADCOUNT_API_KEY=... in it (default: ~/.headcount.env)'; Value = @{ Kind = 'file' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $true
@@ -1040,8 +1091,9 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1053,8 +1105,9 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--key-stdin' = @{ Text = 'read the key from stdin instead of asking for it'; Value = $null }
       '--insecure-storage' = @{ Text = 'keep the key in a file (mode 0600) instead of the keychain'; Value = $null }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'connections' })
     Many = $false
@@ -1064,8 +1117,9 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'connections' })
     Many = $false
@@ -1078,8 +1132,9 @@ $headcountTree = @{
       'remove' = 'forget a connection: its address and its key'
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1089,8 +1144,9 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1100,8 +1156,9 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'connections' })
     Many = $false
@@ -1111,8 +1168,9 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'connections' }, @{ Kind = 'text' })
     Many = $true
@@ -1122,8 +1180,9 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'connections' })
     Many = $false
@@ -1134,8 +1193,9 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--offline' = @{ Text = 'check this machine alone, make no call'; Value = $null }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1145,32 +1205,33 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
-      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '--host' = @{ Text = 'address to listen on; beyond loopback keys travel in clear without --tls-cert'; Value = @{ Kind = 'text' } }
       '--port' = @{ Text = '0 picks a free one'; Value = @{ Kind = 'text' } }
+      '--public-url' = @{ Text = 'address that browsers reach the service by, where a proxy stands in front'; Value = @{ Kind = 'text' } }
       '--tls-cert' = @{ Text = 'serve HTTPS with this certificate and its chain (PEM); renewed files are taken over'; Value = @{ Kind = 'file' } }
       '--tls-key' = @{ Text = 'the key of --tls-cert (PEM, without a passphrase)'; Value = @{ Kind = 'file' } }
+      '--cors-origin' = @{ Text = 'pages of these origins may call the API in a browser; * for any (default: none)'; Value = @{ Kind = 'text' } }
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '--dataset' = @{ Text = 'a dataset elsewhere: a folder or clickhouse://... (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '--max-depth' = @{ Text = 'deepest row that paging reaches (default: no bound)'; Value = @{ Kind = 'text' } }
+      '--no-console' = @{ Text = 'leave the console at /console out'; Value = $null }
+      '--console-link' = @{ Text = 'print a link that signs in to the console also where stdout is no terminal'; Value = $null }
+      '--console-insecure' = @{ Text = 'serve the console without TLS also beyond loopback'; Value = $null }
+      '--log' = @{ Text = 'one JSON line per request on stderr: no key, filter value or record'; Value = $null }
+      '--metrics-port' = @{ Text = 'serve Prometheus metrics on this port (default: off)'; Value = @{ Kind = 'text' } }
+      '--print-unit' = @{ Text = 'print a unit of systemd that runs this command line, and end'; Value = $null }
+      '--metrics-host' = @{ Text = 'address for --metrics-port'; Value = @{ Kind = 'text' } }
+      '--otel' = @{ Text = 'traces and metrics over OTLP, set by OpenTelemetry''s variables (OTEL_EXPORTER_OTLP_ENDPOINT)'; Value = $null }
+      '--fault' = @{ Text = 'for tests of clients: search:p=0.1:500, search:drop, all:n=3:slow=2000, enrich:cut=40'; Value = @{ Kind = 'text' } }
       '--max-concurrent' = @{ Text = 'calls that the dataset works at, at once; 3 of them free ones (default: 16)'; Value = @{ Kind = 'text' } }
       '--max-concurrent-per-key' = @{ Text = 'of them of one key; 2 of them free ones (default: 8)'; Value = @{ Kind = 'text' } }
       '--max-queued' = @{ Text = 'calls of a key that wait for their turn, paid and free each; one more gets a 503 (default: 1000)'; Value = @{ Kind = 'text' } }
       '--queue-wait' = @{ Text = 'how long a call waits for its turn before a 503 (default: 5)'; Value = @{ Kind = 'text' } }
-      '--metrics-port' = @{ Text = 'serve Prometheus metrics on this port (default: off)'; Value = @{ Kind = 'text' } }
-      '--metrics-host' = @{ Text = 'address for --metrics-port'; Value = @{ Kind = 'text' } }
-      '--cors-origin' = @{ Text = 'pages of these origins may call the API in a browser; * for any (default: none)'; Value = @{ Kind = 'text' } }
-      '--public-url' = @{ Text = 'address that browsers reach the service by, where a proxy stands in front'; Value = @{ Kind = 'text' } }
-      '--no-console' = @{ Text = 'leave the console at /console out'; Value = $null }
-      '--console-link' = @{ Text = 'print a link that signs in to the console also where stdout is no terminal'; Value = $null }
-      '--console-insecure' = @{ Text = 'serve the console without TLS also beyond loopback'; Value = $null }
-      '--otel' = @{ Text = 'traces and metrics over OTLP, set by OpenTelemetry''s variables (OTEL_EXPORTER_OTLP_ENDPOINT)'; Value = $null }
-      '--log' = @{ Text = 'one JSON line per request on stderr: no key, filter value or record'; Value = $null }
-      '--fault' = @{ Text = 'for tests of clients: search:p=0.1:500, search:drop, all:n=3:slow=2000, enrich:cut=40'; Value = @{ Kind = 'text' } }
-      '--print-unit' = @{ Text = 'print a unit of systemd that runs this command line, and end'; Value = $null }
       '--latency' = @{ Text = 'for tests of clients: delay every call'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1200,8 +1261,9 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1223,8 +1285,9 @@ $headcountTree = @{
       '--skip-lines' = @{ Text = 'lines of CSV before the header (default: told by the file)'; Value = @{ Kind = 'text' } }
       '--dataset' = @{ Text = 'load into clickhouse://... instead of the data folder'; Value = @{ Kind = 'text' } }
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1238,8 +1301,9 @@ $headcountTree = @{
       '--kind' = @{ Text = 'what its rows are: people or companies (default: told by the header)'; Value = @{ Kind = 'list'; Values = @('people', 'companies') } }
       '--encoding' = @{ Text = 'what CSV and NDJSON are written in, such as windows-1252 (default: told by the file)'; Value = @{ Kind = 'text' } }
       '--skip-lines' = @{ Text = 'lines of CSV before the header (default: told by the file)'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1252,8 +1316,9 @@ $headcountTree = @{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--people' = @{ Text = 'how many people, 1 to 4000000000'; Value = @{ Kind = 'text' } }
       '--seed' = @{ Text = 'another seed gives other people, 0 to 4294967295'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1265,8 +1330,9 @@ $headcountTree = @{
       'diff' = 'say what became of the people and companies of one version in another'
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1277,8 +1343,9 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1289,8 +1356,9 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $false
@@ -1301,8 +1369,9 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' }, @{ Kind = 'text' })
     Many = $false
@@ -1315,8 +1384,9 @@ $headcountTree = @{
       'resume' = 'take the keys of an account again'
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1330,8 +1400,9 @@ $headcountTree = @{
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '--name' = @{ Text = 'what it is called (default: its id)'; Value = @{ Kind = 'text' } }
       '--credits' = @{ Text = 'live credits to begin with'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $false
@@ -1343,8 +1414,9 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1356,8 +1428,9 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $false
@@ -1369,8 +1442,9 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $false
@@ -1384,8 +1458,9 @@ $headcountTree = @{
       'revoke' = 'revoke a key'
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1398,13 +1473,14 @@ $headcountTree = @{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
-      '--max-credits' = @{ Text = 'the most that it may ever be charged, kept by the service; or none'; Value = @{ Kind = 'text' } }
       '--expires' = @{ Text = 'until when it works: 12h, 7d, 4w from now, a UTC date such as 2027-01-31, or never'; Value = @{ Kind = 'text' } }
       '--scope' = @{ Text = 'what it may call: account, count, search, employees, enrich (commas between); or all'; Value = @{ Kind = 'commas'; Values = @('account', 'count', 'search', 'employees', 'enrich') } }
       '--name' = @{ Text = 'what the key is for'; Value = @{ Kind = 'text' } }
       '--mode' = @{ Text = 'test keys see a synthetic dataset and spend simulated credits'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '--max-credits' = @{ Text = 'the most that it may ever be charged, kept by the service; or none'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1418,8 +1494,9 @@ $headcountTree = @{
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
       '--overlap' = @{ Text = 'how long the old key goes on: 0, 12h, 7d, 4w'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $false
@@ -1432,8 +1509,9 @@ $headcountTree = @{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1446,12 +1524,13 @@ $headcountTree = @{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
-      '--max-credits' = @{ Text = 'the most that it may ever be charged, kept by the service; or none'; Value = @{ Kind = 'text' } }
       '--expires' = @{ Text = 'until when it works: 12h, 7d, 4w from now, a UTC date such as 2027-01-31, or never'; Value = @{ Kind = 'text' } }
       '--scope' = @{ Text = 'what it may call: account, count, search, employees, enrich (commas between); or all'; Value = @{ Kind = 'commas'; Values = @('account', 'count', 'search', 'employees', 'enrich') } }
       '--name' = @{ Text = 'what the key is for'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '--max-credits' = @{ Text = 'the most that it may ever be charged, kept by the service; or none'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $false
@@ -1464,8 +1543,9 @@ $headcountTree = @{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $false
@@ -1478,8 +1558,9 @@ $headcountTree = @{
       'show' = 'show the balance'
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1495,8 +1576,9 @@ $headcountTree = @{
       '--mode' = @{ Text = 'live credits, or the simulated ones of test keys'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
       '--note' = @{ Text = 'why; kept with the entry and in the audit'; Value = @{ Kind = 'text' } }
       '--reference' = @{ Text = 'names it once and for all, such as an invoice: asked for again it does nothing and says so'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $false
@@ -1512,8 +1594,9 @@ $headcountTree = @{
       '--mode' = @{ Text = 'live credits, or the simulated ones of test keys'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
       '--note' = @{ Text = 'why; kept with the entry and in the audit'; Value = @{ Kind = 'text' } }
       '--reference' = @{ Text = 'names it once and for all, such as an invoice: asked for again it does nothing and says so'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $false
@@ -1528,8 +1611,9 @@ $headcountTree = @{
       '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
       '--note' = @{ Text = 'why; kept with the entry and in the audit'; Value = @{ Kind = 'text' } }
       '--reference' = @{ Text = 'names it once and for all, such as an invoice: asked for again it does nothing and says so'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' }, @{ Kind = 'text' })
     Many = $false
@@ -1543,8 +1627,9 @@ $headcountTree = @{
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
       '--mode' = @{ Text = 'live credits, or the simulated ones of test keys'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1555,8 +1640,9 @@ $headcountTree = @{
       'show' = 'show limits and prices'
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1574,8 +1660,9 @@ $headcountTree = @{
       '--per-day' = @{ Text = 'calls a day (UTC), per key'; Value = @{ Kind = 'text' } }
       '--small-counts' = @{ Text = 'so few people make a count small: 100 of them an account and day; off: no bound'; Value = @{ Kind = 'text' } }
       '--cost' = @{ Text = 'price of a profile or match: person_search, company_enrich, company_employees'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1588,8 +1675,9 @@ $headcountTree = @{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1609,8 +1697,9 @@ $headcountTree = @{
       '--since' = @{ Text = 'how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all'; Value = @{ Kind = 'text' } }
       '--before' = @{ Text = 'only older ones than this entry'; Value = @{ Kind = 'text' } }
       '--limit' = @{ Text = 'so many at most'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1627,8 +1716,9 @@ $headcountTree = @{
       '--by' = @{ Text = 'one line for each: day, key, call (commas between)'; Value = @{ Kind = 'commas'; Values = @('day', 'key', 'call') } }
       '--key' = @{ Text = 'only one key'; Value = @{ Kind = 'text' } }
       '--since' = @{ Text = 'how far back, whole UTC days: 30d, 8w, a date such as 2026-01-31, or all'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1643,8 +1733,9 @@ $headcountTree = @{
       '--account' = @{ Text = 'only what concerns one account'; Value = @{ Kind = 'text' } }
       '--since' = @{ Text = 'how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all'; Value = @{ Kind = 'text' } }
       '--limit' = @{ Text = 'so many at most'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1659,8 +1750,9 @@ $headcountTree = @{
       '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
       '--role' = @{ Text = 'what the link allows (default: operator; with --account: owner)'; Value = @{ Kind = 'list'; Values = @('operator', 'owner', 'viewer') } }
       '--url' = @{ Text = 'where the service is (default: where it was last started)'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1672,8 +1764,9 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1685,8 +1778,9 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $false
@@ -1700,8 +1794,9 @@ $headcountTree = @{
       'remove' = 'take people off the list: as they were added, or by a mark of the list'
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1715,8 +1810,9 @@ $headcountTree = @{
       '--note' = @{ Text = 'why, kept with each entry as it is: name nobody in it'; Value = @{ Kind = 'text' } }
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--dataset' = @{ Text = 'leave them out of the dataset in clickhouse://... too'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $true
@@ -1730,8 +1826,9 @@ $headcountTree = @{
       '--note' = @{ Text = 'why, kept with each entry as it is: name nobody in it'; Value = @{ Kind = 'text' } }
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--dataset' = @{ Text = 'leave them out of the dataset in clickhouse://... too'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'file' })
     Many = $false
@@ -1742,8 +1839,9 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1755,8 +1853,9 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--kind' = @{ Text = 'what the words are (default: as they look)'; Value = @{ Kind = 'list'; Values = @('address', 'id', 'domain') } }
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $true
@@ -1768,8 +1867,9 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--kind' = @{ Text = 'what the words are (default: as they look)'; Value = @{ Kind = 'list'; Values = @('address', 'id', 'domain') } }
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $true
@@ -1785,8 +1885,9 @@ $headcountTree = @{
       '--dry-run' = @{ Text = 'only list what would be deleted'; Value = $null }
       '-y' = @{ Text = 'do not ask'; Value = $null }
       '--yes' = @{ Text = 'do not ask'; Value = $null }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $false
@@ -1798,8 +1899,9 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1811,8 +1913,9 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'directory' })
     Many = $false
@@ -1825,8 +1928,9 @@ $headcountTree = @{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '--against' = @{ Text = 'hold the ledger against a backup of it too: the folder, a file of accounts, or postgres://... of a restored dump'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @()
     Many = $false
@@ -1837,8 +1941,9 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder to make (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'directory' })
     Many = $false
@@ -1849,8 +1954,9 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--line' = @{ Text = 'of a line of NDJSON instead, where the command writes rows'; Value = $null }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'list'; Values = @('account', 'connections', 'list', 'remove', 'set', 'use', 'count', 'data', 'show', 'doctor', 'employees', 'enrich', 'filters', 'forget', 'jobs', 'check', 'run', 'schema', 'status', 'login', 'logout', 'owned', 'diff', 'export', 'import', 'rebuild', 'refresh', 'resume', 'runs', 'prune', 'search', 'segment', 'save', 'serve', 'service', 'accounts', 'create', 'suspend', 'audit', 'backup', 'credits', 'add', 'refund', 'dataset', 'rollback', 'entries', 'generate', 'keys', 'revoke', 'rotate', 'link', 'map', 'plan', 'restore', 'sessions', 'end', 'suppress', 'usage', 'verify', 'spend', 'sql', 'whoami', 'errors') })
     Many = $true
@@ -1860,8 +1966,9 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
+      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
+      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'list'; Values = @('bash', 'zsh', 'fish', 'powershell') })
     Many = $false

@@ -1,8 +1,75 @@
 import type { EventEmitter } from "node:events";
-import type { Command } from "commander";
+import { type Command, Help } from "commander";
+import { pathOf } from "./reading.ts";
+
+type Group = readonly [heading: string, common: string, rare: string];
+
+/** Which options `-h` shows, in this order; the rare ones are in `--help-all`. What no group names comes first, and is common. */
+const BUYING: readonly Group[] = [
+  [
+    "Filter (flags combine with AND, a flag given again is OR)",
+    "department country seniority-level title title-prefix industry filters segment",
+    "state city location seniority functional-area first-name last-name name network-url headline-prefix location-prefix name-prefix industry-prefix connections-min connections-max followers-min followers-max company-network-url except",
+  ],
+  [
+    "Buy",
+    "dry-run max-credits limit yes",
+    "again require-complete strict all per-page concurrency on-new-dataset receipt",
+  ],
+  ["Write", "output format fields", "all-fields template excel raw"],
+  ["Guard", "overwrite max-shrink", "min-rows allow-empty"],
+  ["Sample", "sample", "spread values seed"],
+  ["Owned", "new-only owned", "with-owned max-calls calls-per-credit test"],
+  ["Cron", "if-older-than", "log notify notify-failure wait"],
+];
+const SERVING: readonly Group[] = [
+  ["Place", "host port public-url tls-cert tls-key", "cors-origin"],
+  ["Data", "data store dataset", "max-depth"],
+  ["Console", "no-console console-link", "console-insecure"],
+  ["Watch", "log metrics-port print-unit", "metrics-host otel"],
+  ["Limits and tests", "fault", "max-concurrent max-concurrent-per-key max-queued queue-wait latency"],
+];
+const COMMANDS = new Set("count search enrich employees refresh runs owned account login jobs serve".split(" "));
+const OPTIONS = new Set(["--connection", "--json", "--quiet", "--version"]);
+const MOST_EXAMPLES = 3;
+
+function groupsOf(command: Command): readonly Group[] {
+  if (command.name() === "serve") return SERVING;
+  const has = (flag: string): boolean => command.options.some(({ long }) => long === flag);
+  // Another command's --name is no filter.
+  return has("--filters") ? BUYING : has("--max-credits") ? BUYING.slice(1) : [];
+}
+
+/** Puts options into their groups, and leaves what is rare to `--help-all` unless the help is to be whole. */
+export function layered(command: Command, whole: boolean): void {
+  const groups = groupsOf(command);
+  const rare = new Set(groups.flatMap(([, , names]) => names.split(" ").map((name) => `--${name}`)));
+  const order = groups.flatMap(([, common, more]) => `${common} ${more}`.split(" ")).map((name) => `--${name}`);
+  const sorted = [...command.options].sort((a, b) => order.indexOf(a.long ?? "") - order.indexOf(b.long ?? ""));
+  for (const [heading, common, more] of groups) {
+    const names = new Set(`${common} ${more}`.split(" "));
+    for (const option of sorted) if (names.has(option.long?.slice(2) ?? "")) option.helpGroup(`${heading}:`);
+  }
+  (command.options as unknown[]).splice(0, sorted.length, ...sorted);
+  examplesFirst(command, whole ? Number.POSITIVE_INFINITY : MOST_EXAMPLES);
+  if (whole) return;
+  const isProgram = command.parent === null;
+  const isLeftOut = ({ long = "" }: { long?: string }): boolean =>
+    isProgram ? !OPTIONS.has(long) && long !== "--help" : rare.has(long);
+  const plain = new Help();
+  command.configureHelp({
+    visibleOptions: (of) => plain.visibleOptions(of).filter((option) => !isLeftOut(option)),
+    ...(isProgram && {
+      visibleCommands: (of) => plain.visibleCommands(of).filter((child) => COMMANDS.has(child.name())),
+    }),
+  });
+  const left = sorted.filter((option) => !option.hidden && isLeftOut(option)).length;
+  if (left > 0 && !isProgram)
+    command.addHelpText("after", () => `\n${left} more options: headcount ${pathOf(command)} --help-all`);
+}
 
 /** Examples are what most readers of a help came for: they come before the usage, notes stay at the end. */
-export function examplesFirst(command: Command): void {
+function examplesFirst(command: Command, most: number): void {
   // A Command is an EventEmitter; its type declarations only show part of that.
   const events = command as unknown as EventEmitter;
   const parts: string[] = [];
@@ -17,8 +84,9 @@ export function examplesFirst(command: Command): void {
   const fitted = (chosen: readonly string[]): string =>
     chosen.map((paragraph) => fitTo(command.configureOutput().getOutHelpWidth?.() ?? 80, paragraph)).join("\n\n");
   events.removeAllListeners("afterHelp");
-  const examples = paragraphs.filter(isExamples);
-  if (examples.length > 0) command.addHelpText("before", () => `${fitted(examples)}\n`);
+  const examples = paragraphs.filter(isExamples).map((paragraph) => paragraph.split(/\n(?= {2}\$)/));
+  const first = examples.map((each) => each.slice(0, most + 1).join("\n"));
+  if (examples.length > 0) command.addHelpText("before", () => `${fitted(first)}\n`);
   const notes = paragraphs.filter((paragraph) => !isExamples(paragraph));
   if (notes.length > 0) command.addHelpText("after", () => `\n${fitted(notes)}`);
 }

@@ -1,7 +1,7 @@
 import type { Context } from "../shared/context.ts";
 import { usageError } from "../shared/errors.ts";
 import { packageVersion } from "../shared/version.ts";
-import { examplesFirst } from "./help.ts";
+import { layered } from "./help.ts";
 import { Command, type CommandModule, type GlobalOptions, Option, offering } from "./options.ts";
 import { pathOf, readingFailure } from "./reading.ts";
 
@@ -85,6 +85,7 @@ export async function printHelp(argv: readonly string[], context: Context): Prom
   const { TOPICS, topicText } = await import("./topics.ts");
   const topic = words.length === 1 ? topicText(words[0] ?? "") : undefined;
   if (topic !== undefined) return void context.stdout.write(topic);
+  if (words[0] === "all") return (await buildProgram(context, ["--help-all"])).outputHelp();
   const found = find(await buildProgram(context, argv), words);
   if (found !== undefined) return found.outputHelp();
   const { nearest } = await import("../shared/contract/suggest.ts");
@@ -133,8 +134,12 @@ export async function buildProgram(
       new Option("--max-wait <seconds>", "longest wait of one call for a rate limit").argParser(seconds).default(300),
     )
     .version(packageVersion(), "-V, --version", "print the version")
-    .helpOption("-h, --help", "show help")
-    .helpCommand("help [command...]", "help for a command, or on exit-codes, environment, filters, cron")
+    .addHelpOption(
+      Object.assign(new Option("-h, --help", "show help; --help-all: with every option"), {
+        is: (word: string) => ["-h", "--help", "--help-all"].includes(word),
+      }),
+    )
+    .helpCommand("help [command...]", "help for a command, or on all, exit-codes, environment, filters, cron")
     .examples(EXAMPLES)
     .showSuggestionAfterError(true);
   const wanted = commandName(argv);
@@ -147,7 +152,7 @@ export async function buildProgram(
       find(program, [name])?.summary(summary);
     }
   }
-  settle(program, context);
+  settle(program, context, load === "all" || argv.includes("--help-all"));
   program.hook("preAction", async (_, command) => {
     const most = command.registeredArguments.some(({ variadic }) => variadic)
       ? Number.POSITIVE_INFINITY
@@ -166,10 +171,10 @@ const EXAMPLES = `
   $ headcount -c sample search --department Sales --max-credits 25 -o people.csv --overwrite
   $ headcount serve                                          the API itself, on a synthetic sample
 
-headcount help COMMAND: options and examples of a command. headcount help exit-codes: what the codes mean.`;
+headcount help COMMAND: a command's options and examples. headcount help all: every command and option (leave people out, forget, spend, sql, an agent, your own service). headcount help filters, cron, exit-codes, environment: how it works.`;
 
-function settle(command: Command, context: Context): void {
-  examplesFirst(command);
+function settle(command: Command, context: Context, whole: boolean): void {
+  layered(command, whole);
   command
     // Refused in words of our own: see the hook.
     .allowExcessArguments()
@@ -181,5 +186,5 @@ function settle(command: Command, context: Context): void {
       writeErr: () => undefined,
       getOutHelpWidth: () => context.stdout.columns ?? 80,
     });
-  for (const child of command.commands) settle(child, context);
+  for (const child of command.commands) settle(child, context, whole);
 }

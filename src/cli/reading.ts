@@ -4,10 +4,26 @@ import { type CliError, usageError } from "../shared/errors.ts";
 export const pathOf = (command: Command): string =>
   command.parent === null ? "" : `${pathOf(command.parent)} ${command.name()}`.trim();
 
+/** Words that people type, and the command that does it. */
+const MEANT: ReadonlyMap<string, string> = new Map([
+  ["buy", "search (people of a segment), employees or enrich"],
+  ["export", "search -o FILE; what is paid already: headcount runs export"],
+  ["quote", "search --dry-run"],
+  ["price", "search --dry-run; what a profile costs: headcount account"],
+  ["import", "service import (into a service of your own)"],
+  ["list", "runs, headcount owned or headcount segment list"],
+]);
+
 export function readingFailure({ code, message }: CommanderError, command: Command): CliError {
   const path = pathOf(command);
   const help = path === "" ? "headcount --help" : `headcount help ${path}`;
   if (code === "commander.help") return usageError("no command given", `${help} lists the commands`);
+  if (code === "commander.unknownCommand" && path === "") {
+    const [, word = ""] = /'(.*?)'/.exec(message) ?? [];
+    const command = MEANT.get(word);
+    if (command !== undefined)
+      return usageError(`unknown command '${word}'`, `that is headcount ${command}`, "unknown_command");
+  }
   const [first = "", ...more] = message.replace(/^error: /, "").split("\n");
   const suggestion = more
     .join(" ")

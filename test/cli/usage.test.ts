@@ -44,6 +44,8 @@ describe("a word with no place", () => {
     [["service", "import", "crm.csv"], /hint: values have flags: --people crm\.csv or --companies crm\.csv/],
     [["runs", "exprot", "last"], /runs has no command "exprot"\nhint: did you mean headcount runs export\?/],
     [["runs", "nothing"], /runs has no command "nothing"\nhint: headcount help runs lists its commands/],
+    [["buy"], /unknown command 'buy'\nhint: that is headcount search/],
+    [["quote", "--department", "Legal"], /hint: that is headcount search --dry-run/],
     [["account", "now"], /one word too many for headcount account\nhint: headcount help account/],
   ])("%j", async (argv, expected) => {
     const ran = await run(...argv);

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { buildProgram } from "../../src/cli/program.ts";
+import { pathOf } from "../../src/cli/reading.ts";
 import { ENVIRONMENT, EXIT_CODES, TOPICS, topicText } from "../../src/cli/topics.ts";
 import { DEPARTMENTS } from "../../src/shared/contract/departments.ts";
 import { FILTER_KEYS } from "../../src/shared/contract/filters.ts";
@@ -52,6 +53,30 @@ describe("help topics", () => {
     expect(topicText("__proto__")).toBeUndefined();
   });
 });
+
+test("every help is short enough to be read at once, and --help-all has what it leaves out", async () => {
+  const short = async (...argv: string[]): Promise<readonly string[]> => {
+    const tested = testContext({});
+    expect(await main(argv, tested.context)).toBe(0);
+    return tested.stdout().trimEnd().split("\n");
+  };
+  const program = await buildProgram(testContext({}).context, [], "all");
+  const every = (command: Command): Command[] => [command, ...command.commands.flatMap(every)];
+  for (const command of every(program)) {
+    const path = pathOf(command);
+    const lines = await short(...path.split(" ").filter(Boolean), "--help");
+    const most = path === "" ? 45 : 60;
+    expect(lines.length > most ? `${path}: ${lines.length} lines` : path).toBe(path);
+    expect(lines.filter((line) => line.startsWith("  $ ")).length, path).toBeLessThanOrEqual(3);
+  }
+  expect(await short()).toEqual(await short("--help"));
+  const all = (await short("help", "all")).join("\n");
+  for (const child of program.commands) expect(all).toContain(`\n  ${child.name()}`);
+  expect((await short("search", "-h")).join("\n")).not.toContain("--with-owned");
+  const whole = (await short("search", "--help-all")).join("\n");
+  for (const option of program.commands.find((each) => each.name() === "search")?.options ?? [])
+    expect(whole).toContain(option.long);
+}, 20_000);
 
 test("no help has a line of more than 80 columns; what is broken is still one command", async () => {
   const pages: string[] = [];

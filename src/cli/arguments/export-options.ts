@@ -79,8 +79,8 @@ export const addGuardOptions = (command: Command): Command =>
   command
     .option("--overwrite", "replace an existing file, once the new one is whole")
     .option("--allow-empty", "let 0 rows replace a file that has some")
-    .number("--min-rows <n>", "exit 5 and leave the file as it is where fewer rows come", [0, 1e12])
-    .option("--max-shrink <n%>", "exit 5 and leave the file as it is where it would lose more", share);
+    .number("--min-rows <n>", "exit 5 and keep the file where fewer rows come", [0, 1e12])
+    .option("--max-shrink <n%>", "exit 5 and keep the file where it would lose more", share);
 
 export const readGuard = (flags: GuardFlags): Guard => ({
   overwrite: flags.overwrite === true,
@@ -137,7 +137,7 @@ export const addExportOptions = (command: Command, kind: RecordKind): Command =>
 
 export const addUnattendedOptions = (command: Command): Command =>
   command
-    .option("--if-older-than <span>", "do nothing where the file is younger than 12h, 6d, 8w", span("--if-older-than"))
+    .option("--if-older-than <span>", "do nothing where the file is younger (12h, 6d, 8w)", span("--if-older-than"))
     .option("--log <file>", "append one JSON line about how it went")
     .option("--notify <command>", "shell command for a failure or a changed file; gets that line on its stdin")
     .option("--notify-failure <command>", "the same for a failure alone");

@@ -29,7 +29,6 @@ export const keyName = (text: string): string => text.trim().replace(/^--/, "").
 const camelCase = (key: string): string => key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 export function addFilterOptions(command: Command): Command {
-  command.optionsGroup("Filters (keys combine with AND; a flag given again is OR):");
   for (const { key, match, description } of FILTER_SPECS) {
     const label = match === "range" ? "<number>" : "<text>";
     const option = new Option(`${flagOf(key)} ${label}`, description).argParser(collect);
@@ -42,13 +41,12 @@ export function addFilterOptions(command: Command): Command {
     "filters as JSON from a file (- for stdin, or a pattern); flags replace its values",
     collect,
   );
-  command.offers(
+  return command.offers(
     "-s, --segment <name>",
-    "a saved segment (or a pattern); flags replace its values",
+    "saved segment (or pattern); flags replace its values",
     { kind: "segments" },
     collect,
   );
-  return command.optionsGroup("Options:");
 }
 
 export const addExceptOption = (command: Command): Command =>

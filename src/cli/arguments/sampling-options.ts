@@ -31,7 +31,7 @@ const SPREADABLE = FILTER_SPECS.filter(({ match }) => match === "exact" || match
 
 export const addSamplingOptions = (command: Command): Command =>
   command
-    .number("--sample <n>", "buy so many people by chance instead of the first ones", [1, MOST_ROWS])
+    .number("--sample <n>", "buy so many by chance instead of the first ones", [1, MOST_ROWS])
     .option("--spread <key:n>", "buy so many people by chance of each value of a key", readSpread)
     .option("--values <value>", "with --spread: a value of the key, or @FILE with one a line; again for more", collect)
     .number("--seed <n>", "draw a sample again (default: another each time)", [0, Number.MAX_SAFE_INTEGER]);

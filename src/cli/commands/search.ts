@@ -42,15 +42,15 @@ export function register(program: Command, context: Context, run: typeof buy = b
   addNewOnlyOptions(addSamplingOptions(addExportOptions(command, "person")))
     .option("--all", "buy without any filter: the whole dataset, up to --limit or --max-credits")
     .option("--strict", "buy nothing where nobody matches one of several values of a filter (exit 5)")
-    .option("--owned", "write who you own of the segment instead: offline, 0 credits")
+    .option("--owned", "write who you own instead: offline, 0 credits")
     .addOption(new Option("--test", "with --owned: what test keys bought").implies({ owned: true }))
     .examples(`
-  $ headcount -c sample search --department Legal --limit 20 --yes -o legal.csv --overwrite
-  $ headcount -c sample search --department Legal --limit 20 --yes -o duckdb:crm.duckdb#people
   $ headcount -c sample search --department Sales --seniority-level vp --dry-run
+  $ headcount -c sample search --department Legal --limit 20 --yes -o legal.csv --overwrite
+  $ headcount -c sample search --department Sales --country france --new-only --dry-run
+  $ headcount -c sample search --department Legal --limit 20 --yes -o duckdb:crm.duckdb#people
   $ headcount -c sample search --department Sales --sample 25 --seed 7 --max-credits 25 --fields name,title
   $ headcount -c sample search --country france --spread seniority_level:2 --dry-run
-  $ headcount -c sample search --department Sales --country france --new-only --dry-run
   $ headcount -c sample search --title-prefix "chief" --max-credits 10 --fields name,title,company_name | head -3
   $ headcount -c sample search --department Sales --country france --max-credits 25 --json --receipt receipt.json
   $ echo '{"country": "france"}' > fr.json

@@ -39,7 +39,8 @@ function byLabel(label: string): OfferedValues {
 
 function flagSpec(option: Option): FlagSpec {
   const long = option.long ?? option.short ?? "";
-  const names = [option.short, option.long].filter((name) => name !== undefined);
+  const every = long === "--help" ? "--help-all" : undefined;
+  const names = [option.short, option.long, every].filter((name) => name !== undefined);
   const spec = { names, long, description: option.description };
   if (!option.required && !option.optional) return spec;
   const label = /[<[]([^>\].]+(?:\.[a-z]+)?)(?:\.\.\.)?[>\]]/.exec(option.flags)?.[1] ?? "value";
