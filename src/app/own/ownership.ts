@@ -3,10 +3,10 @@ import { boughtBefore, newestRecords, type OwnedPerson, ownedBy, type Who } from
 import { recordPages } from "../../engine/library/pages.ts";
 import { openLibrary } from "../../engine/library/take-in.ts";
 import { identityOf } from "../../engine/output/distinct.ts";
-import { type Cost, costOf, costWithin, countingMs } from "../../engine/planning/cost.ts";
+import { costOf, costWithin, countingMs } from "../../engine/planning/cost.ts";
 import { descend } from "../../engine/planning/descent.ts";
 import { namesHold, tellApart } from "../../engine/planning/presence.ts";
-import { ownedAddress, requireSound, UnsoundCountsError } from "../../engine/planning/question.ts";
+import { type Cost, ownedAddress, requireSound, UnsoundCountsError } from "../../engine/planning/question.ts";
 import type { FreeCounts } from "../../engine/purchase/free-counts.ts";
 import type { ExportDeps } from "../../engine/purchase/order.ts";
 import type { Known, NewParts, OpenOwnership, Ownership } from "../../engine/purchase/ownership.ts";

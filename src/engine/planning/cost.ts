@@ -1,18 +1,7 @@
 import type { Filters } from "../../shared/contract/filters.ts";
 import { descend } from "./descent.ts";
 import { MOST_NAMED, type Presence } from "./presence.ts";
-import { type Counts, type SegmentMember, UnsoundCountsError } from "./question.ts";
-
-/** docs/new-only.md, "What it costs". */
-export interface Cost {
-  readonly callsPerCredit: number;
-  /** Free calls, about, with those that prove it in the end. */
-  readonly calls: number;
-  /** The most: the new people, and owned ones in the same parts. */
-  readonly rows: number;
-  /** New people, about, whom no filter tells from owned ones. */
-  readonly untold: number;
-}
+import { type Cost, type Counts, type SegmentMember, UnsoundCountsError } from "./question.ts";
 
 export interface Look extends Pick<Presence, "segment" | "total" | "others" | "chunks" | "groups"> {
   readonly members: readonly SegmentMember[];

@@ -69,3 +69,14 @@ export function groupsBy<K, T>(items: Iterable<T>, keyOf: (item: T) => K): Map<K
   }
   return groups;
 }
+
+/** docs/new-only.md, "What it costs". */
+export interface Cost {
+  readonly callsPerCredit: number;
+  /** Free calls, about, with those that prove it in the end. */
+  readonly calls: number;
+  /** The most: the new people, and owned ones in the same parts. */
+  readonly rows: number;
+  /** New people, about, whom no filter tells from owned ones. */
+  readonly untold: number;
+}

@@ -1,7 +1,7 @@
 import type { Filters } from "../../shared/contract/filters.ts";
 import type { Page } from "../../shared/rows/page.ts";
 import type { AccountView } from "../client/types.ts";
-import type { Cost } from "../planning/cost.ts";
+import type { Cost } from "../planning/question.ts";
 import type { Plan } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 
