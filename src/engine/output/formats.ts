@@ -1,11 +1,13 @@
 import { stat } from "node:fs/promises";
 import { nearest } from "../../shared/contract/suggest.ts";
-import { usageError } from "../../shared/errors.ts";
+import { counted, grouped } from "../../shared/contract/text.ts";
+import { CliError, usageError } from "../../shared/errors.ts";
 import { CsvView } from "../../shared/rows/csv.ts";
 import { JsonView, NdjsonView } from "../../shared/rows/json.ts";
 import type { Page, View } from "../../shared/rows/page.ts";
 import type { JsonValue, RecordKind } from "../../shared/rows/values.ts";
 import { PACKING_NAMES, type Packing, packedName, unpacked } from "./packing.ts";
+import type { Guard } from "./publish.ts";
 import { type Chosen, cellRows, jsonRows, lineRows, type StoredFile, type StoredRows } from "./stored.ts";
 import { type DrawTable, TableView } from "./table.ts";
 import { type RowTemplate, TemplateView } from "./template.ts";
@@ -127,7 +129,7 @@ const storedFile = (path: string, packing: Packing | undefined): StoredFile => (
 });
 
 /** Undefined where that cannot be told, 0 where there is no file. */
-export async function rowsIn(path: string): Promise<number | undefined> {
+async function rowsIn(path: string): Promise<number | undefined> {
   const size = (await stat(path).catch(() => undefined))?.size ?? 0;
   if (size === 0) return 0;
   const { ending, packing } = read(path);
@@ -250,6 +252,34 @@ function checkForm({ format, packing }: Form, file: string | undefined, terminal
     throw usageError(
       `${formName({ format, packing })} is compressed: nothing for a terminal`,
       `add -o people.${formName({ format, packing })}, or pipe it to a program`,
+    );
+  }
+}
+
+export const TOO_FEW = "too_few_rows";
+
+const tooFew = (message: string, hint: string): CliError =>
+  new CliError({ code: TOO_FEW, category: "incomplete", message, hint });
+
+/** Asked before anything is bought, and before a file (undefined: a stream) is replaced. @throws CliError exit 5 */
+export async function checkRows(rows: number, path: string | undefined, guard: Guard, said = ""): Promise<void> {
+  const { allowEmpty, minRows, maxShrink } = guard;
+  const came = counted(rows, "row");
+  if (minRows !== undefined && rows < minRows) {
+    throw tooFew(`${came}: fewer than --min-rows ${minRows}${said}`, "a smaller --min-rows takes them");
+  }
+  if (path === undefined || (rows === 0 ? allowEmpty : maxShrink === undefined)) return;
+  const before = await rowsIn(path);
+  if (before === 0) return;
+  const there = before === undefined ? "a file whose rows cannot be counted" : `the ${grouped(before)} in ${path}`;
+  if (rows === 0) {
+    throw tooFew(`0 rows would take the place of ${there}: it stays as it is${said}`, "--allow-empty replaces it");
+  }
+  if (before === undefined || rows < before * (1 - (maxShrink ?? 1))) {
+    const percent = Math.round((maxShrink ?? 1) * 100);
+    throw tooFew(
+      `${came} instead of ${there}: more than --max-shrink ${percent}% fewer, so it stays as it is${said}`,
+      "a larger --max-shrink, or none, replaces it",
     );
   }
 }

@@ -10,9 +10,18 @@ import { CliError, usageError } from "../../shared/errors.ts";
 import { AskedFields, collectColumns, noRowHas } from "../../shared/rows/columns.ts";
 import type { Page, View } from "../../shared/rows/page.ts";
 import { type Disk, errorCode, FILE_MODE, remove } from "../runs/disk.ts";
-import { createView, formName, isWhole, lateFormat, type Output, type OutputFacts, type Rendering } from "./formats.ts";
+import {
+  checkRows,
+  createView,
+  formName,
+  isWhole,
+  lateFormat,
+  type Output,
+  type OutputFacts,
+  type Rendering,
+} from "./formats.ts";
 import { openPacker, type Packer } from "./packing.ts";
-import { checkRows, clearLeftovers, type Guard, naming } from "./publish.ts";
+import { clearLeftovers, type Guard, naming } from "./publish.ts";
 import type { Register, Writing } from "./register.ts";
 import { surveyColumns } from "./whole/survey.ts";
 

@@ -5,7 +5,7 @@ import { CliError, type CliErrorInit, EXIT, systemFailure, usageError } from "..
 import type { ServiceError } from "../client/errors.ts";
 import { type SizeRefusal, speaksOf } from "../client/refusal.ts";
 import type { CompanyQuery } from "../client/types.ts";
-import { TOO_FEW } from "../output/publish.ts";
+import { TOO_FEW } from "../output/formats.ts";
 import type { UnsoundCountsError } from "../planning/question.ts";
 import { pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";

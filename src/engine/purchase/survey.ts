@@ -1,7 +1,7 @@
 import { ZERO } from "../../shared/contract/money.ts";
 import { counted } from "../../shared/contract/text.ts";
 import { kindOf } from "../output/distinct.ts";
-import { checkRows } from "../output/publish.ts";
+import { checkRows } from "../output/formats.ts";
 import { checkRoom, checkSink } from "../output/sinks/sink.ts";
 import { emptyState } from "../runs/journal.ts";
 import type { Plan, Target } from "../runs/plan.ts";

@@ -1,6 +1,6 @@
 import { libraryPath } from "../../../engine/library/library.ts";
+import { checkRows } from "../../../engine/output/formats.ts";
 import { checkOutput } from "../../../engine/output/output.ts";
-import { checkRows } from "../../../engine/output/publish.ts";
 import { checkRoom, checkSink } from "../../../engine/output/sinks/sink.ts";
 import { lockNewPeople, lockOutput } from "../../../engine/purchase/locks.ts";
 import { RunStore } from "../../../engine/runs/run-store.ts";
