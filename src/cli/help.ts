@@ -4,7 +4,7 @@ import { pathOf } from "./reading.ts";
 
 type Group = readonly [heading: string, common: string, rare: string];
 
-/** Which options `-h` shows, in this order; the rare ones are in `--help-all`. What no group names comes first, and is common. */
+/** Which options `-h` shows, in this order; the others are in `--help-all`. What no group names comes first. */
 const BUYING: readonly Group[] = [
   [
     "Filter (flags combine with AND, a flag given again is OR)",

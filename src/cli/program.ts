@@ -153,17 +153,20 @@ export async function buildProgram(
     }
   }
   settle(program, context, load === "all" || argv.includes("--help-all"));
-  program.hook("preAction", async (_, command) => {
-    const most = command.registeredArguments.some(({ variadic }) => variadic)
-      ? Number.POSITIVE_INFINITY
-      : command.registeredArguments.length;
-    // login looks at its words by itself: one of them may be a key.
-    if (command.args.length > most && command.name() !== "login")
-      throw (await import("./usage.ts")).excessWord(command, argv);
-    const options = command.optsWithGlobals<GlobalOptions>();
-    if (options.jq !== undefined) await (await import("./jq.ts")).beginJq(command, options, context);
-  });
+  program.hook("preAction", (_, command) => begin(command, argv, context));
   return program;
+}
+
+/** Before a command is run: no word too many, and jq is ready. @throws CliError exit 2 */
+async function begin(command: Command, argv: readonly string[], context: Context): Promise<void> {
+  const most = command.registeredArguments.some(({ variadic }) => variadic)
+    ? Number.POSITIVE_INFINITY
+    : command.registeredArguments.length;
+  // login looks at its words by itself: one of them may be a key.
+  if (command.args.length > most && command.name() !== "login")
+    throw (await import("./usage.ts")).excessWord(command, argv);
+  const options = command.optsWithGlobals<GlobalOptions>();
+  if (options.jq !== undefined) await (await import("./jq.ts")).beginJq(command, options, context);
 }
 
 const EXAMPLES = `

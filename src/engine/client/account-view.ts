@@ -5,7 +5,7 @@ import type { ReplyMeta } from "./errors.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The first of several dotted paths that leads to a value. A name may have a dot of its own (`costs["person.search"]`). */
+/** The first of several dotted paths that leads to a value. A name may have a dot (`costs["person.search"]`). */
 function find(from: Fields, paths: readonly string[]): unknown {
   for (const path of paths) {
     const value = at(from, path.split("."));

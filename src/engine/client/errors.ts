@@ -43,7 +43,7 @@ export class ServiceError extends Error {
   }
 }
 
-/** No whole answer came. `sent`: the request may have reached the service, so that a paid call may have been charged. */
+/** No whole answer came. `sent`: a paid call may have been charged. */
 export class LostReplyError extends Error {
   override readonly name = "LostReplyError";
   readonly sent: boolean;

@@ -61,7 +61,7 @@ export class CallAttempts {
     this.#options = options;
   }
 
-  /** @returns undefined where no other attempt makes sense. @throws WaitTooLongError where the limit holds up beyond `maxWaitMs` */
+  /** @returns undefined where no other attempt makes sense. @throws WaitTooLongError beyond `maxWaitMs` */
   after(error: unknown): RetryWait | undefined {
     if (!isTransient(error)) return undefined;
     return error instanceof ServiceError && error.status === 429 ? this.#limit(error) : this.#fault(error);

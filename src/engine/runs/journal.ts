@@ -80,7 +80,7 @@ type LearnedRecord = Entry<"learned", { perPageMax: number }>;
 /** Nobody is to go on with the run by itself. */
 export interface EndedRecord extends LogRecord {
   readonly t: "ended";
-  /** `stale`: its dataset is gone, so its pages and later ones make no list. `closed`: the reader of its output had enough. */
+  /** `stale`: its dataset is gone, so later pages make no list. `closed`: its reader had enough. */
   readonly how: "stale" | "closed";
   readonly why: string;
   readonly at: number;
