@@ -158,7 +158,7 @@ export async function buildProgram(
 }
 
 /** Before a command is run: no word too many, and jq is ready. @throws CliError exit 2 */
-async function begin(command: Command, argv: readonly string[], context: Context): Promise<void> {
+async function begin(command: Called, argv: readonly string[], context: Context): Promise<void> {
   const most = command.registeredArguments.some(({ variadic }) => variadic)
     ? Number.POSITIVE_INFINITY
     : command.registeredArguments.length;
