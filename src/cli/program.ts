@@ -1,3 +1,4 @@
+import type { Command as Called } from "commander";
 import type { Context } from "../shared/context.ts";
 import { usageError } from "../shared/errors.ts";
 import { packageVersion } from "../shared/version.ts";

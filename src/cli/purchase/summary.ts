@@ -1,6 +1,7 @@
 import type { PurchaseResult as Bought } from "../../app/buy/buy.ts";
+import { resumeFor } from "../../engine/purchase/failures.ts";
 import type { Quote } from "../../engine/purchase/quote.ts";
-import { type Receipt, resumeFor } from "../../engine/purchase/receipt.ts";
+import type { Receipt } from "../../engine/purchase/receipt.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import {
   affordableRows,

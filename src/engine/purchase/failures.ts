@@ -1,7 +1,18 @@
 import { shellWord } from "../../shared/contract/command-line.ts";
-import { type Credits, creditsText, formatCreditsGrouped } from "../../shared/contract/money.ts";
+import {
+  type Credits,
+  credits,
+  creditsText,
+  formatCredits,
+  formatCreditsGrouped,
+  parseCredits,
+  priceOf,
+  ZERO,
+} from "../../shared/contract/money.ts";
 import { counted, echo, grouped } from "../../shared/contract/text.ts";
 import { CliError, type CliErrorInit, EXIT, systemFailure, usageError } from "../../shared/errors.ts";
+import type { Of } from "../../shared/schema/build.ts";
+import type { receipt } from "../../shared/schema/purchase.ts";
 import type { ServiceError } from "../client/errors.ts";
 import { type SizeRefusal, speaksOf } from "../client/refusal.ts";
 import type { CompanyQuery } from "../client/types.ts";
@@ -9,7 +20,24 @@ import { TOO_FEW } from "../output/formats.ts";
 import type { UnsoundCountsError } from "../planning/question.ts";
 import { pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
-import { type Receipt, resumeFor } from "./receipt.ts";
+
+type Receipt = Of<typeof receipt>;
+
+/** What buys so many rows more with the same run. @param limit where the one that bound it is to be raised */
+export function resumeFor(
+  {
+    run,
+    credits: settled,
+    uncertain_credits,
+    unit_cost,
+  }: Pick<Receipt, "run" | "credits" | "uncertain_credits" | "unit_cost">,
+  more: number,
+  limit?: number,
+): string {
+  const amount = (value: number): Credits => parseCredits(value) ?? ZERO;
+  const total = credits(amount(settled) + amount(uncertain_credits) + priceOf(more, amount(unit_cost)));
+  return `headcount resume ${run}${limit === undefined ? "" : ` --limit ${limit}`} --max-credits ${formatCredits(total)}`;
+}
 
 export const incomplete = (code: string, message: string, more: Pick<CliErrorInit, "hint" | "next"> = {}): CliError =>
   new CliError({ code, category: "incomplete", message, ...more });

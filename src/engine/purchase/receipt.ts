@@ -6,9 +6,7 @@ import {
   creditsToNumber,
   formatCredits,
   formatCreditsGrouped,
-  parseCredits,
   priceOf,
-  ZERO,
 } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import type { Of } from "../../shared/schema/build.ts";
@@ -23,22 +21,6 @@ import type { Doubled } from "./result.ts";
 
 /** What a run did, to account for it: `receipt.json`, `--receipt FILE`, `--json`. Credits are numbers. */
 export type Receipt = Of<typeof receipt>;
-
-/** What buys so many rows more with the same run. @param limit where the one that bound it is to be raised */
-export function resumeFor(
-  {
-    run,
-    credits: settled,
-    uncertain_credits,
-    unit_cost,
-  }: Pick<Receipt, "run" | "credits" | "uncertain_credits" | "unit_cost">,
-  more: number,
-  limit?: number,
-): string {
-  const amount = (value: number): Credits => parseCredits(value) ?? ZERO;
-  const total = credits(amount(settled) + amount(uncertain_credits) + priceOf(more, amount(unit_cost)));
-  return `headcount resume ${run}${limit === undefined ? "" : ` --limit ${limit}`} --max-credits ${formatCredits(total)}`;
-}
 
 export interface ReceiptInput {
   readonly run: Run;

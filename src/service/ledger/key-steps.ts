@@ -40,7 +40,7 @@ const budgetOf = (...[cap, spent, held]: readonly unknown[]): KeyBudget => ({
 });
 
 /** Live keys of an account at once, and keys that it may make in a day: each is a row of the audit for ever. */
-export const MAX_KEYS = 100;
+const MAX_KEYS = 100;
 const DAY_MS = 86_400_000;
 
 /** @param lock keeps others from making keys of the account until the transaction ends */
