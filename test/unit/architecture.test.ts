@@ -29,7 +29,6 @@ const ENGINE: Readonly<Record<string, readonly string[]>> = {
 const MAY_LOAD_SERVICE = /^cli\/(sample|commands\/(serve|service\/[a-z-]+))\.ts$/;
 /** What still goes upwards: no more than these, each gone with the seam that it waits for. */
 const UPWARDS: Readonly<Record<string, number>> = {
-  "app -> cli": 5,
   "cli -> service": 2,
 };
 

@@ -10,20 +10,20 @@ const SRC = resolve(import.meta.dirname, "../../src");
  * than `air`, the ceiling is too high and comes down in the same commit.
  */
 const CEILINGS: Readonly<Record<string, { readonly most: number; readonly goal: number; readonly air: number }>> = {
-  "lines of src": { most: 69_400, goal: 62_000, air: 400 },
+  "lines of src": { most: 66_200, goal: 62_000, air: 400 },
   "lines of the longest file": { most: 400, goal: 400, air: 40 },
   "files in circles": { most: 0, goal: 0, air: 0 },
-  "files of the longest chain of imports": { most: 26, goal: 16, air: 0 },
+  "files of the longest chain of imports": { most: 23, goal: 16, air: 0 },
   "floors of the tallest room": { most: 7, goal: 7, air: 0 },
-  "imports of one file": { most: 38, goal: 20, air: 2 },
+  "imports of one file": { most: 25, goal: 20, air: 2 },
   "files of commands that neither declare nor print": { most: 0, goal: 0, air: 0 },
-  "functions of six parameters or more": { most: 6, goal: 0, air: 1 },
-  "functions of five parameters": { most: 45, goal: 15, air: 3 },
-  "functions over 60 lines": { most: 21, goal: 5, air: 2 },
+  "functions of six parameters or more": { most: 0, goal: 0, air: 1 },
+  "functions of five parameters": { most: 10, goal: 15, air: 3 },
+  "functions over 60 lines": { most: 9, goal: 5, air: 2 },
   "lines of the longest function": { most: 80, goal: 80, air: 20 },
-  "names exported by two files or more": { most: 7, goal: 15, air: 7 },
-  "comments, % of characters": { most: 12.3, goal: 10, air: 0.3 },
-  "comment lines over 120 columns": { most: 540, goal: 0, air: 20 },
+  "names exported by two files or more": { most: 4, goal: 15, air: 7 },
+  "comments, % of characters": { most: 10.2, goal: 10, air: 0.3 },
+  "comment lines over 120 columns": { most: 0, goal: 0, air: 20 },
 };
 
 const files = readdirSync(SRC, { recursive: true, encoding: "utf8" })
