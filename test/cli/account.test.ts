@@ -121,6 +121,8 @@ describe("what goes wrong with a call, in exit codes and in words", () => {
         status,
         request_id: "req-1",
         hint: expect.toSatisfy((hint: unknown) => hint === null || typeof hint === "string"),
+        resumable: false,
+        next: null,
       },
     });
   });

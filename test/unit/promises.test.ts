@@ -57,8 +57,17 @@ describe("promises", () => {
     expect(run.stdout()).toBe("");
     const { error } = JSON.parse(run.stderr()) as { error: Record<string, unknown> };
     // Every key is always there; what does not apply is null.
-    expect(Object.keys(error)).toEqual(["code", "message", "exit_code", "status", "request_id", "hint"]);
-    expect(error).toMatchObject({ exit_code: exitCode, status: null, request_id: null });
+    expect(Object.keys(error)).toEqual([
+      "code",
+      "message",
+      "exit_code",
+      "status",
+      "request_id",
+      "hint",
+      "resumable",
+      "next",
+    ]);
+    expect(error).toMatchObject({ exit_code: exitCode, status: null, request_id: null, resumable: false, next: null });
     expect(error.message).not.toBe("");
   });
 
