@@ -24,6 +24,9 @@ interface Shard {
   start(): Promise<void>;
   /** SIGKILL: the shard is gone between two packets. */
   kill(): Promise<void>;
+  /** SIGSTOP and SIGCONT: it takes connections and says nothing. */
+  hang(): void;
+  goOn(): void;
 }
 
 export interface Cluster {
@@ -92,6 +95,8 @@ function shard(folder: string, port: { http: number; tcp: number; interserver: n
         await new Promise((resolve) => setTimeout(resolve, 100));
       }
     },
+    hang: () => void child?.kill("SIGSTOP"),
+    goOn: () => void child?.kill("SIGCONT"),
     kill: async () => {
       const killed = child;
       child = undefined;

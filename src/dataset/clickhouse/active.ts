@@ -17,6 +17,8 @@ export interface Active {
   readonly info: DatasetInfo;
   readonly version: string;
   readonly stored: number;
+  /** Greater for whatever was told to the servers later. */
+  readonly step: number;
   /** A condition on row numbers that holds of those who are not left out; "" where everybody is shown. */
   readonly shown: string;
 }
@@ -35,12 +37,12 @@ export async function activeDataset(client: ClickHouseClient, topology: Topology
   if (active === undefined) return undefined;
   const version = String(active[0]);
   const [stored = 0, companies = 0, step = 0] = active.slice(1).map(Number);
-  const whole = { info: { version, people: stored, companies }, version, stored, shown: "" };
+  const whole = { info: { version, people: stored, companies }, version, stored, step, shown: "" };
   const table = `${database}.headcount_left_out`;
   if (Number((await rows(`EXISTS TABLE ${table}`))[0]?.[0]) !== 1) return whole;
   const those = `FROM ${table} WHERE version = '${version}' AND step = ${step}`;
   const leftOut = Number((await rows(`SELECT uniqExact(rid) ${those}`))[0]?.[0]);
   if (leftOut === 0) return whole;
   const info = { version: `${version}_${leftOut}`, people: stored - leftOut, companies };
-  return { info, version, stored, shown: `rid NOT IN (SELECT rid ${those})` };
+  return { info, version, stored, step, shown: `rid NOT IN (SELECT rid ${those})` };
 }

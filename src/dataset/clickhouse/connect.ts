@@ -1,15 +1,14 @@
 import type { ClickHouseClient } from "@clickhouse/client";
 import { parseClickHouseAddress } from "./address.ts";
 import { LITERAL_TEST, MODERN, type ServerDialect } from "./dialect.ts";
+import { DatasetUnavailableError, pings } from "./pool.ts";
 import type { Topology } from "./schema.ts";
-
-export class DatasetUnavailableError extends Error {
-  override readonly name = "DatasetUnavailableError";
-}
 
 /** A connection to every server of an address, the dialect they speak, and where the tables go. */
 export interface ClickHouseServers {
   readonly clients: readonly [ClickHouseClient, ...ClickHouseClient[]];
+  /** Of each client the address of its server. */
+  readonly urls?: readonly string[];
   readonly topology: Topology;
   readonly dialect: ServerDialect;
 }
@@ -36,10 +35,11 @@ export async function connectClickHouse(
     }),
   );
   const failures: string[] = [];
-  for (const client of clients) {
-    const ping = await client.ping();
-    if (!ping.success) {
-      failures.push(ping.error.message);
+  for (const [index, client] of clients.entries()) {
+    const url = parsed.urls[index] ?? "";
+    const ping = (await pings(url)) ? await client.ping() : undefined;
+    if (!ping?.success) {
+      failures.push(ping?.error.message ?? `${url} does not answer`);
       continue;
     }
     const version = await client.query({ query: "SELECT version()", format: "JSONCompact" });
@@ -47,6 +47,7 @@ export async function connectClickHouse(
     const others = clients.filter((other) => other !== client);
     return {
       clients: [client, ...others],
+      urls: [url, ...parsed.urls.toSpliced(index, 1)],
       topology: {
         database: parsed.database,
         ...(parsed.cluster === undefined ? {} : { cluster: parsed.cluster }),

@@ -20,6 +20,7 @@ import { NoDatasetError } from "../layout.ts";
 import { ListSegment, type SegmentCache, segmentCache } from "../segment.ts";
 import { type Active, activeDataset, EXACT } from "./active.ts";
 import { type Param, rendered, type ServerDialect, type Statement } from "./dialect.ts";
+import { LostServerError, ServerPool } from "./pool.ts";
 import { type Topology, tablesOf } from "./schema.ts";
 
 const VERIFY_MS = 3_600_000;
@@ -32,6 +33,8 @@ export interface ClickHouseEngineOptions {
   readonly client: ClickHouseClient;
   readonly topology: Topology;
   readonly dialect: ServerDialect;
+  /** Servers that may answer in place of it; who opened them closes them. */
+  readonly pool?: ServerPool;
   /** Bytes for the row numbers of segments that are being paged through. Default 64 MiB. */
   readonly segmentCacheBytes?: number;
 }
@@ -52,6 +55,9 @@ const ENDS = 1_000;
 export class ClickHouseEngine implements Engine {
   readonly #options: ClickHouseEngineOptions;
   readonly #active: Active;
+  readonly #pool: ServerPool;
+  /** Servers that told the version of this engine, and how many had been lost then. */
+  readonly #agreed = new Map<ClickHouseClient, number>();
   readonly #people: string;
   readonly #companies: string;
   readonly #segmentBytes: number;
@@ -64,6 +70,7 @@ export class ClickHouseEngine implements Engine {
     const tables = tablesOf(active.version);
     this.#options = options;
     this.#active = active;
+    this.#pool = options.pool ?? new ServerPool([options.client]);
     this.#people = `${topology.database}.${tables.people}`;
     this.#companies = `${topology.database}.${tables.companies}`;
     this.#segmentBytes = segmentCacheBytes ?? SEGMENT_BYTES;
@@ -72,7 +79,8 @@ export class ClickHouseEngine implements Engine {
 
   /** @throws Error where the server cannot be reached, NoDatasetError where it holds no dataset */
   static async open(options: ClickHouseEngineOptions): Promise<ClickHouseEngine> {
-    const active = await activeDataset(options.client, options.topology);
+    const ask = (client: ClickHouseClient) => activeDataset(client, options.topology);
+    const active = await (options.pool?.ask(ask) ?? ask(options.client));
     if (active === undefined) throw new NoDatasetError("this ClickHouse holds no dataset yet");
     return new ClickHouseEngine(options, active);
   }
@@ -168,7 +176,7 @@ export class ClickHouseEngine implements Engine {
   }
 
   close(): Promise<void> {
-    return this.#options.client.close();
+    return this.#options.pool === undefined ? this.#options.client.close() : Promise.resolve();
   }
 
   #where(filters: CanonicalFilters): Statement {
@@ -191,13 +199,29 @@ export class ClickHouseEngine implements Engine {
     });
   }
 
-  async #ask(query: Statement, settings: Partial<QueryParams> = { clickhouse_settings: { ...EXACT } }): Promise<Rows> {
-    const answer = await this.#options.client.query({
-      ...rendered(query, this.#options.dialect),
-      ...settings,
-      format: "JSONCompact",
+  #ask(query: Statement, settings: Partial<QueryParams> = { clickhouse_settings: { ...EXACT } }): Promise<Rows> {
+    const { abort_signal } = settings;
+    return this.#pool.ask(async (client, gone) => {
+      await this.#agrees(client);
+      const answer = await client.query({
+        ...rendered(query, this.#options.dialect),
+        ...settings,
+        abort_signal: abort_signal === undefined ? gone : AbortSignal.any([abort_signal, gone]),
+        format: "JSONCompact",
+      });
+      return (await answer.json<readonly unknown[]>()).data;
     });
-    return (await answer.json<readonly unknown[]>()).data;
+  }
+
+  /** Looked at anew after every loss: a server that was away may have another dataset, or lack who is left out. */
+  async #agrees(client: ClickHouseClient): Promise<void> {
+    const { losses } = this.#pool;
+    if (losses === (this.#agreed.get(client) ?? 0)) return;
+    const active = await activeDataset(client, this.#options.topology);
+    if (active?.info.version !== this.#active.info.version) {
+      throw new LostServerError("a ClickHouse server has another dataset than the one that is served");
+    }
+    this.#agreed.set(client, losses);
   }
 
   async #count(where: Statement): Promise<number> {

@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
 import type { Readable } from "node:stream";
 import type { ClickHouseClient } from "@clickhouse/client";
-import { type ClickHouseServers, DatasetUnavailableError } from "../connect.ts";
+import type { ClickHouseServers } from "../connect.ts";
 import { rendered, type Statement } from "../dialect.ts";
+import { DatasetUnavailableError } from "../pool.ts";
 import { localName } from "../schema.ts";
 
 /** A sort or a grouping that grows larger goes over the server's disk. */
