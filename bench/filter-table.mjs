@@ -27,7 +27,7 @@ async function write(path, version, people) {
   try {
     const connection = await instance.connect();
     await addNormalForms(connection);
-    await loadRecords(connection, folder, "people", FILTER_COLUMNS, peopleOf(store, people));
+    await loadRecords({ connection, scratch: folder }, "people", FILTER_COLUMNS, peopleOf(store, people));
     const columns = FILTER_COLUMNS.map((column) =>
       NORMAL_COLUMNS.includes(column) ? `normal_form(${column}) AS ${column}` : column,
     );
