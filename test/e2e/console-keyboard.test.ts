@@ -46,6 +46,10 @@ describe.skipIf(!HAS_CHROMIUM)("the console under the hands of somebody", () => 
     await page.keyboard.press("Control+k");
     await page.getByRole("dialog").waitFor();
     expect(await violations(page)).toEqual([]);
+    await page.keyboard.type("coun");
+    const [first] = await page.getByRole("option").allTextContents();
+    expect(first).toBe("Filter: Country");
+    await page.getByRole("combobox", { name: "Page or filter" }).fill("");
     await page.keyboard.type("followers at most");
     await page.keyboard.press("Enter");
     await expect.poll(focused).toBe("followers_max");
@@ -99,6 +103,28 @@ describe.skipIf(!HAS_CHROMIUM)("the console under the hands of somebody", () => 
     await page.getByRole("button", { name: "I have kept it" }).click();
     expect(await page.content()).not.toContain(key);
     expect(wrong).toEqual([]);
+  }, 60_000);
+
+  test("a key that was never used is revoked without typing, and its name reorders nothing", async () => {
+    await service.store.createKey({
+      ...{
+        id: "k_bidi",
+        accountId: "default",
+        name: "a\u202eb",
+        mode: "live",
+        prefix: "hc_live_x",
+        hash: "0".repeat(64),
+      },
+      createdAt: Date.now(),
+    });
+    await enter(page);
+    await page.goto(`${service.url}/console/#/keys`);
+    const card = page.locator("section", { hasText: "k_bidi" });
+    expect(await card.locator("h2").textContent()).toBe("a\ufffdb");
+    await card.getByRole("button", { name: "Revoke…" }).click();
+    expect(await page.getByRole("dialog").getByRole("textbox").count()).toBe(0);
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await card.getByText("revoked").waitFor();
   }, 60_000);
 
   test("of two tabs none shows one account and buys on another", async () => {

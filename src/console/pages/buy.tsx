@@ -118,7 +118,7 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
   return (
     <Dialog title="Buy" onClose={onClose}>
       <p class="soft">{inWords(chosenFilters.value)}</p>
-      <Text label={`How many (${all} where it is empty)`} inputMode="numeric" text={first} />
+      <Text label="How many" placeholder={all} inputMode="numeric" text={first} />
       {now === undefined ? <p class="soft">{wrong === "" ? "…" : ""}</p> : <QuoteFacts quote={now} />}
       <Alert text={wrong} />
       <DialogButtons onClose={onClose}>
@@ -137,7 +137,7 @@ const QuoteFacts = ({ quote: now }: { readonly quote: Quote }) => (
         ["Credits", figure(now.credits)],
         ["Balance after", figure(now.balance_after)],
         ["Requests", figure(now.requests)],
-        ["Bound until", new Date(now.expires).toLocaleTimeString()],
+        ["Price holds until", new Date(now.expires).toLocaleTimeString()],
       ]}
     />
     <Bought quote={now} />

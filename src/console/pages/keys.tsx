@@ -32,8 +32,9 @@ interface Key {
   readonly cap_left: number | null;
 }
 
+const DAY_MS = 86_400_000;
 const MOST_DAYS = 36_500;
-const inDays = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString();
+const inDays = (days: number): string => new Date(Date.now() + days * DAY_MS).toISOString();
 const MODES = (["live", "test"] as const).map((mode) => [mode, mode] as const);
 const SCOPES = ["count", "search", "enrich", "employees"] as const;
 const day = (text: string | null): string => (text === null ? "never" : new Date(text).toLocaleDateString());
@@ -102,14 +103,14 @@ function NewKey({ onMade }: { readonly onMade: () => void }) {
   return (
     <SubmitForm class="card" act={() => act(make())} aria-labelledby={`${id}-title`}>
       <h2 id={`${id}-title`}>New key</h2>
-      <div class="row">
+      <div class="row form">
         <Text label="Name" required maxLength={80} text={name} />
         <Choice name="Mode" chosen={mode} options={MODES} />
         <Text label="At most credits" inputMode="numeric" placeholder="no cap" text={cap} />
         <Text label="Days" inputMode="numeric" placeholder="no end" text={days} />
       </div>
       <fieldset>
-        <legend>May (everything where nothing is ticked)</legend>
+        <legend>Allowed calls: all, unless some are ticked</legend>
         {SCOPES.map((scope) => (
           <Tick
             key={scope}
@@ -145,15 +146,17 @@ export function NewKeyOnce({ text }: { readonly text: string }) {
 }
 
 function Revoke({ item, onDone }: { readonly item: Key; readonly onDone: () => void }) {
+  const isBusy = useSignal(item.used !== null && Date.now() - Date.parse(item.used) < DAY_MS);
   const revoke = (typed: string): Promise<unknown> =>
     api("DELETE", `/keys/${item.id}`, { confirm: typed }).catch((error: unknown) => {
       if (!(error instanceof ApiError) || error.code !== "confirm") throw error;
+      isBusy.value = true;
       throw new Error(`${error.message}: type ${item.name}`);
     });
   return (
     <Confirm
       title={`Revoke ${item.name}?`}
-      label="Its name, where it was used within a day"
+      label={isBusy.value ? "Its name, since it was used within a day" : undefined}
       word="Revoke"
       work={revoke}
       onClose={onDone}

@@ -52,12 +52,21 @@ function toFilter(key?: string): void {
   go({ page: "segment" });
 }
 
+/** 0 where the name begins with it, 1 where a word of the name does, 2 within a word. */
+function rank(name: string, wanted: string): number {
+  const text = name.toLowerCase().replace("filter: ", "");
+  return text.startsWith(wanted) ? 0 : text.includes(` ${wanted}`) ? 1 : 2;
+}
+
 function Finder({ onClose, targets }: { readonly onClose: () => void; readonly targets: readonly Target[] }) {
   const [id, input] = [useId(), useRef<HTMLInputElement>(null)];
   const [text, active] = [useSignal(""), useSignal(0)];
   useLayoutEffect(() => input.current?.focus(), []);
   const wanted = text.value.trim().toLowerCase();
-  const found = targets.filter(({ name }) => name.toLowerCase().includes(wanted)).slice(0, MOST);
+  const found = targets
+    .filter(({ name }) => name.toLowerCase().includes(wanted))
+    .sort((one, other) => rank(one.name, wanted) - rank(other.name, wanted))
+    .slice(0, MOST);
   const choose = (value: string | undefined): void => {
     const target = found.find(({ name }) => name === value);
     if (target === undefined) return;

@@ -300,21 +300,21 @@ export function Dialog({ children, onClose, title }: DialogProps) {
 }
 
 interface ConfirmProps extends DialogProps {
-  /** What is asked for before. */
-  readonly label: string;
+  /** What is asked for before; undefined: nothing. */
+  readonly label: string | undefined;
   readonly word: string;
   readonly work: (typed: string) => Promise<unknown>;
   readonly onDone: () => void;
 }
 
-/** Does what cannot be undone by a click alone: only once something is typed. */
+/** Does what cannot be undone by a click alone: only once it is confirmed, or something is typed. */
 export function Confirm({ children, label, onClose, onDone, title, word, work }: ConfirmProps) {
   const typed = useSignal("");
   const { act, problem } = useWork(onDone);
   return (
     <Dialog title={title} onClose={onClose}>
       {children}
-      <Text label={label} text={typed} />
+      {label === undefined ? null : <Text label={label} text={typed} />}
       <Alert text={problem.value} />
       <DialogButtons onClose={onClose}>
         <Button look="danger" act={() => act(work(typed.value))} text={word} />

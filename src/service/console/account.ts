@@ -1,5 +1,6 @@
 import { type Credits, creditsOrNull, creditsToNumber } from "../../shared/contract/money.ts";
 import { COUNT_CACHE_SECONDS, PER_PAGE_MAX } from "../../shared/contract/records.ts";
+import { harmless } from "../../shared/contract/text.ts";
 import { ACCOUNT_ID, ACCOUNT_ID_RULE, createKey, newAccount } from "../admin/keys.ts";
 import {
   type EntryKind,
@@ -145,11 +146,11 @@ async function entries(call: ConsoleCall) {
 }
 
 function shownKey(key: KeyDetail) {
-  const { budget, createdAt, expiresAt, id, lastUsedAt, mode, name, prefix, revokedAt, scopes, spent } = key;
+  const { budget, createdAt, expiresAt, id, lastUsedAt, mode, prefix, revokedAt, scopes, spent } = key;
   const day = (at: number | null) => (at === null ? null : new Date(at).toISOString());
   return {
     id,
-    name,
+    name: harmless(key.name),
     mode,
     prefix,
     scopes,
@@ -231,7 +232,7 @@ async function changeKey(call: ConsoleCall) {
 async function revoke(call: ConsoleCall) {
   const key = await keyOf(call);
   const busy = key.lastUsedAt !== null && call.parts.now() - key.lastUsedAt < DAY_MS;
-  if (busy && call.body.confirm !== key.name) {
+  if (busy && call.body.confirm !== harmless(key.name)) {
     throw new ConsoleRefusal(409, "confirm", "this key was used within a day: confirm with its name");
   }
   return { revoked: await call.parts.store.revokeKey(key.id, { by: byOf(call.visitor) }) };
