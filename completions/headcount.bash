@@ -306,8 +306,8 @@ __headcount_tree() {
     many='' ;;
   'serve')
     commands=''
-    flags='--host --port --public-url --tls-cert --tls-key --cors-origin --data --store --dataset --max-depth --no-console --console-link --console-insecure --log --metrics-port --print-unit --metrics-host --otel --fault --max-concurrent --max-concurrent-per-key --max-queued --queue-wait --latency -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--host --port --public-url --tls-cert --tls-key --cors-origin --data --store --dataset --max-depth --metrics-port --metrics-host --fault --max-concurrent --max-concurrent-per-key --max-queued --queue-wait --latency -c --connection --base-url --paging --jq --max-wait'
+    flags='--witness --accept-head --host --port --public-url --tls-cert --tls-key --cors-origin --data --store --dataset --max-depth --no-console --console-link --console-insecure --log --metrics-port --print-unit --metrics-host --otel --fault --max-concurrent --max-concurrent-per-key --max-queued --queue-wait --latency -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--witness --host --port --public-url --tls-cert --tls-key --cors-origin --data --store --dataset --max-depth --metrics-port --metrics-host --fault --max-concurrent --max-concurrent-per-key --max-queued --queue-wait --latency -c --connection --base-url --paging --jq --max-wait'
     many='--cors-origin --fault' ;;
   'service')
     commands='import map generate dataset accounts keys credits plan entries usage audit link sessions suppress forget data backup verify restore'
@@ -521,8 +521,8 @@ __headcount_tree() {
     many='' ;;
   'service verify')
     commands=''
-    flags='--data --store --against -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --against -c --connection --base-url --paging --jq --max-wait'
+    flags='--data --store --against --expect-head -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --against --expect-head -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service restore')
     commands=''
@@ -557,7 +557,7 @@ __headcount_values() {
     source='list'; values=('page' 'page0' 'offset' 'cursor') ;;
   'count --by' | 'filters #1')
     source='list'; values=('country' 'state' 'city' 'location' 'title' 'seniority' 'seniority_level' 'functional_area' 'industry' 'first_name' 'last_name' 'name' 'network_url' 'title_prefix' 'headline_prefix' 'location_prefix' 'name_prefix' 'industry_prefix' 'connections_min' 'connections_max' 'followers_min' 'followers_max' 'company_network_url' 'department') ;;
-  'count --plot' | 'count -f' | 'count --filters' | 'segment save -f' | 'segment save --filters' | 'search -f' | 'search --filters' | 'search --receipt' | 'search -o' | 'search --output' | 'search --log' | 'enrich --input' | 'enrich --misses' | 'enrich --receipt' | 'enrich -o' | 'enrich --output' | 'enrich --log' | 'employees --input' | 'employees --misses' | 'employees --receipt' | 'employees -o' | 'employees --output' | 'employees --log' | 'refresh -f' | 'refresh --filters' | 'refresh -o' | 'refresh --output' | 'refresh #1' | 'runs export -o' | 'runs export --output' | 'owned export -f' | 'owned export --filters' | 'owned export -o' | 'owned export --output' | 'owned import #'* | 'sql -f' | 'sql --file' | 'suppress import #1' | 'jobs run --file' | 'jobs run --log' | 'jobs status --file' | 'jobs check #1' | 'jobs list --file' | 'jobs show --file' | 'jobs systemd --file' | 'jobs systemd --keys' | 'jobs cron --file' | 'jobs cron --keys' | 'serve --tls-cert' | 'serve --tls-key' | 'service import --people' | 'service import --companies' | 'service import --map' | 'service import --rejects' | 'service map --suggest' | 'service suppress import #1')
+  'count --plot' | 'count -f' | 'count --filters' | 'segment save -f' | 'segment save --filters' | 'search -f' | 'search --filters' | 'search --receipt' | 'search -o' | 'search --output' | 'search --log' | 'enrich --input' | 'enrich --misses' | 'enrich --receipt' | 'enrich -o' | 'enrich --output' | 'enrich --log' | 'employees --input' | 'employees --misses' | 'employees --receipt' | 'employees -o' | 'employees --output' | 'employees --log' | 'refresh -f' | 'refresh --filters' | 'refresh -o' | 'refresh --output' | 'refresh #1' | 'runs export -o' | 'runs export --output' | 'owned export -f' | 'owned export --filters' | 'owned export -o' | 'owned export --output' | 'owned import #'* | 'sql -f' | 'sql --file' | 'suppress import #1' | 'jobs run --file' | 'jobs run --log' | 'jobs status --file' | 'jobs check #1' | 'jobs list --file' | 'jobs show --file' | 'jobs systemd --file' | 'jobs systemd --keys' | 'jobs cron --file' | 'jobs cron --keys' | 'serve --witness' | 'serve --tls-cert' | 'serve --tls-key' | 'service import --people' | 'service import --companies' | 'service import --map' | 'service import --rejects' | 'service map --suggest' | 'service suppress import #1')
     source='file' ;;
   'count --department' | 'segment save --department' | 'search --department' | 'refresh --department' | 'owned export --department')
     source='list'; values=('Administrative' 'C-Suite' 'Consulting' 'Customer Service' 'Design' 'Education' 'Engineering and Technical' 'Finance & Accounting' 'Human Resources' 'Legal' 'Marketing' 'Medical' 'Operations' 'Other' 'Product' 'Project Management' 'Real Estate' 'Research' 'Sales' 'Trades') ;;

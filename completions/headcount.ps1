@@ -1205,6 +1205,8 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
+      '--witness' = @{ Text = 'where the ledger''s last signed head is kept (default: head.json in the data folder)'; Value = @{ Kind = 'file' } }
+      '--accept-head' = @{ Text = 'serve a ledger that is older than the last signed head: it was restored on purpose'; Value = $null }
       '--host' = @{ Text = 'address to listen on; beyond loopback keys travel in clear without --tls-cert'; Value = @{ Kind = 'text' } }
       '--port' = @{ Text = '0 picks a free one'; Value = @{ Kind = 'text' } }
       '--public-url' = @{ Text = 'address that browsers reach the service by, where a proxy stands in front'; Value = @{ Kind = 'text' } }
@@ -1928,6 +1930,7 @@ $headcountTree = @{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '--against' = @{ Text = 'hold the ledger against a backup of it too: the folder, a file of accounts, or postgres://... of a restored dump'; Value = @{ Kind = 'text' } }
+      '--expect-head' = @{ Text = 'the head that the ledger must have, as serve --log or service backup told it last'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }

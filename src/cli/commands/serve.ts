@@ -1,4 +1,5 @@
 import type { DataFolder } from "../../service/admin/data-folder.ts";
+import type { WitnessPlace } from "../../service/admin/witness.ts";
 import type { Fault } from "../../service/http/faults.ts";
 import type { RunningService, ServiceOptions } from "../../service/http/server.ts";
 import type { Store } from "../../service/ledger/ledger.ts";
@@ -26,6 +27,8 @@ interface ServeOptions extends FolderOptions, TurnFlags {
   readonly otel?: boolean;
   readonly printUnit?: boolean;
   readonly log?: boolean;
+  readonly witness?: string;
+  readonly acceptHead?: boolean;
   readonly fault?: readonly string[];
   readonly latency?: string;
 }
@@ -58,6 +61,8 @@ export function register(program: Command, context: Context): void {
     .option("--console-insecure", "serve the console without TLS also beyond loopback")
     .option("--otel", "traces and metrics over OTLP, set by OpenTelemetry's variables (OTEL_EXPORTER_OTLP_ENDPOINT)")
     .option("--log", "one JSON line per request on stderr: no key, filter value or record")
+    .option("--witness <file>", "where the ledger's last signed head is kept (default: head.json in the data folder)")
+    .option("--accept-head", "serve a ledger that is older than the last signed head: it was restored on purpose")
     .option(
       "--fault <fault...>",
       "for tests of clients: search:p=0.1:500, search:drop, all:n=3:slow=2000, enrich:cut=40",
@@ -87,10 +92,12 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
   }
   let folder: DataFolder | undefined;
   let service: RunningService | undefined;
+  let witness: Witness | undefined;
   try {
     const { createFirstKey, openDataFolder } = await import("../../service/admin/data-folder.ts");
     const { startService } = await import("../../service/http/server.ts");
     const store = await storeOf(options, context);
+    const place = await witnessPlace(dir, store, options, context);
     folder = await openDataFolder(dir, {
       now: context.now,
       ...(store === undefined ? {} : { store }),
@@ -104,6 +111,7 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
     // Ctrl-C while the sample was made: nobody is waiting for an address any more.
     context.interrupted.throwIfAborted();
     service = await startService({ ...settings, ...folder, host: options.host, port, now: context.now });
+    witness = await keepWitness(place, options, context);
     const first = await createFirstKey(folder.store, context.now);
     try {
       const link = await consoleLink(service, folder.store, options, context);
@@ -119,7 +127,58 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
     throw listenError(error, options) ?? serviceError(error, dir);
   } finally {
     await stop(service, folder, dir);
+    await witness?.end().catch((error: Error) => printer.say(`warning: no head was signed: ${error.message}`));
   }
+}
+
+/** Where the head of the ledger is signed. @throws CliError where the ledger is older than what was signed last */
+async function witnessPlace(dir: string, store: string | undefined, options: ServeOptions, context: Context) {
+  const [{ join, resolve }, { ledgerFile }, { assertNotOlder }] = await Promise.all([
+    import("node:path"),
+    import("../../service/admin/data-folder.ts"),
+    import("../../service/admin/witness.ts"),
+  ]);
+  const file = options.witness === undefined ? join(dir, "head.json") : resolve(context.cwd, options.witness);
+  const place = { ledger: ledgerFile(dir, store), file, now: context.now };
+  if (options.acceptHead !== true) {
+    await assertNotOlder(place).catch((error: Error) => {
+      if (error.name !== "OlderLedgerError") throw error;
+      throw new CliError({
+        code: "ledger_older",
+        category: "filesystem",
+        message: error.message,
+        hint: "serving it would sell what was paid for twice: put the newest ledger back; if it was restored on purpose, serve --accept-head once",
+        cause: error,
+      });
+    });
+  }
+  return place;
+}
+
+const WITNESS_MS = 60_000;
+
+interface Witness {
+  end(): Promise<void>;
+}
+
+/** Signs the head at start, each minute and at the end; at start and end the log has it too. */
+async function keepWitness(place: WitnessPlace, { log }: ServeOptions, context: Context): Promise<Witness> {
+  const { signHead } = await import("../../service/admin/witness.ts");
+  const tell = async (): Promise<void> => {
+    const { at, head, signature } = await signHead(place);
+    const line = { level: 30, time: at, head, signature, msg: "head" };
+    if (log === true) context.stderr.write(`${JSON.stringify(line)}\n`);
+  };
+  await tell();
+  // What cannot be signed now is signed a minute later: no call waits for it.
+  const timer = setInterval(() => void signHead(place).catch(() => undefined), WITNESS_MS);
+  timer.unref();
+  return {
+    end() {
+      clearInterval(timer);
+      return tell();
+    },
+  };
 }
 
 async function stop(service: RunningService | undefined, folder: DataFolder | undefined, dir: string): Promise<void> {

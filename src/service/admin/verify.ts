@@ -27,11 +27,12 @@ export interface VerifyOptions {
   readonly dir: string;
   readonly store: string | undefined;
   readonly backup: string | undefined;
+  readonly expectHead?: string | undefined;
   readonly now: () => number;
 }
 
 /** Recomputes ledger and dataset of a data folder, and writes nothing. @throws NoLedgerError where it has neither */
-export async function verifyFolder({ backup, dir, now, store }: VerifyOptions): Promise<Findings> {
+export async function verifyFolder({ backup, dir, expectHead, now, store }: VerifyOptions): Promise<Findings> {
   const dataset = await verifyDataset(dir);
   const { breaches, head, notes } = await verifyLedger(ledgerFile(dir, store)).catch((error: Error) => {
     // After an import into a new folder there are no accounts yet, and nothing is wrong with that.
@@ -44,7 +45,9 @@ export async function verifyFolder({ backup, dir, now, store }: VerifyOptions): 
   });
   const place = store === undefined ? {} : { store };
   const against = backup === undefined ? null : await verifyAgainst({ dir, backup, now, ...place });
-  return { ledger: breaches, dataset, against, notes, head };
+  const isExpected = expectHead === undefined || expectHead === head;
+  const ends = `the ledger ends with the head ${head}, and not with ${expectHead}: it is older, newer or another one`;
+  return { ledger: isExpected ? breaches : [...(breaches ?? []), ends], dataset, against, notes, head };
 }
 
 async function verifyDataset(dir: string): Promise<readonly string[] | null> {

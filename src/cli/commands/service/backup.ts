@@ -3,8 +3,8 @@ import type { Manifest } from "../../../service/admin/backup.ts";
 import type { Findings } from "../../../service/admin/verify.ts";
 import type { Context } from "../../../shared/context.ts";
 import { shellWord } from "../../../shared/contract/command-line.ts";
-import { counted } from "../../../shared/contract/text.ts";
-import { CliError } from "../../../shared/errors.ts";
+import { counted, echo } from "../../../shared/contract/text.ts";
+import { CliError, usageError } from "../../../shared/errors.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import {
@@ -85,7 +85,7 @@ function backupError(error: unknown, dir: string): unknown {
   return serviceError(error, dir);
 }
 
-type VerifyOptions = FolderOptions & { readonly against?: string };
+type VerifyOptions = FolderOptions & { readonly against?: string; readonly expectHead?: string };
 
 export function registerVerify(service: Command, context: Context): void {
   addFolderOptions(service.command("verify"))
@@ -93,9 +93,10 @@ export function registerVerify(service: Command, context: Context): void {
       "--against <backup>",
       "hold the ledger against a backup of it too: the folder, a file of accounts, or postgres://... of a restored dump",
     )
+    .option("--expect-head <hash>", "the head that the ledger must have, as serve --log or service backup told it last")
     .summary("recompute the ledger's and the dataset's invariants")
     .description(
-      "Recompute every invariant of the ledger (balances, holds, entries, stored replies) and of the dataset from zero, hold every file of the dataset against its SHA-256 from when it was made, and write nothing: a read-only copy will do, and a service may run meanwhile. Exits 1 on a breach. A ledger that somebody wrote anew, chain and all, is sound in itself: --against tells, since all that is in a backup must be the beginning of today's.",
+      "Recompute every invariant of the ledger (balances, holds, entries, stored replies) and of the dataset from zero, hold every file of the dataset against its SHA-256 from when it was made, and write nothing: a read-only copy will do, and a service may run meanwhile. Exits 1 on a breach. A ledger that somebody wrote anew, chain and all, is sound in itself: --against tells, since all that is in a backup must be the beginning of today's. An old copy put back is sound too: --expect-head tells, for a service that is stopped.",
     )
     .examples("\n  $ headcount service verify\n  $ headcount service verify --data ./data --json")
     .does((options: FolderOptions) => verify(options, context));
@@ -107,8 +108,12 @@ async function verify(options: VerifyOptions, context: Context): Promise<void> {
   const files = "a folder of service backup, a SQLite file";
   const backup =
     options.against === undefined ? undefined : ledgerPlaceOf("--against", options.against, files, context);
+  const { expectHead } = options;
+  if (expectHead !== undefined && !/^[\w+/=-]{22,64}$/.test(expectHead)) {
+    throw usageError(`--expect-head takes a head as service verify tells it, not "${echo(expectHead)}"`);
+  }
   const { breachesOf, verifyFolder } = await import("../../../service/admin/verify.ts");
-  const findings = await verifyFolder({ dir, store, backup, now: context.now }).catch((error: unknown) => {
+  const findings = await verifyFolder({ dir, store, backup, expectHead, now: context.now }).catch((error: unknown) => {
     throw backupError(error, dir);
   });
   const breaches = breachesOf(findings);

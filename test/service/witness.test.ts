@@ -1,0 +1,76 @@
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { smallDatasetFolder } from "../support/dataset.ts";
+import { folder, headcount, serving } from "../support/serve-command.ts";
+
+const DATASET = smallDatasetFolder();
+
+async function serve(data: string, ...more: readonly string[]) {
+  const line = ["serve", "--data", data, "--dataset", await DATASET, "--port", "0", "--no-console", ...more];
+  return serving(line, async () => undefined);
+}
+
+const headsIn = (text: string): { head: string; signature: string }[] =>
+  text
+    .split("\n")
+    .filter((line) => line.includes('"msg":"head"'))
+    .map((line) => JSON.parse(line));
+
+test("an old copy of the ledger that is put back is not served, unless that is said", async () => {
+  const data = folder();
+  const first = await serve(data, "--log");
+  expect([first.code, headsIn(first.err).length]).toEqual([0, 2]);
+  const ledger = join(data, "ledger.db");
+  copyFileSync(ledger, `${data}.old`);
+  expect((await headcount("service", "credits", "add", "5", "--data", data)).code).toBe(0);
+  // A ledger that went on is no older one.
+  expect((await serve(data)).code).toBe(0);
+  for (const suffix of ["-wal", "-shm", "-seal", ".seal"]) rmSync(`${ledger}${suffix}`, { force: true });
+  copyFileSync(`${data}.old`, ledger);
+  const refused = await serve(data, "--json");
+  expect([refused.code, JSON.parse(refused.err.trim()).error.code]).toEqual([2, "ledger_older"]);
+  expect(refused.err).toContain("--accept-head");
+  expect((await serve(data, "--accept-head")).code).toBe(0);
+  expect((await serve(data)).code).toBe(0);
+});
+
+test("a ledger that is gone, and a witness that was written anew, are seen", async () => {
+  const data = folder();
+  await serve(data);
+  const witness = join(data, "head.json");
+  const text = readFileSync(witness, "utf8");
+  writeFileSync(witness, text.replace(/"head":"./, '"head":"!'));
+  expect((await serve(data)).err).toContain("is not what was signed with");
+  writeFileSync(witness, "{");
+  expect((await serve(data)).err).toContain("it is no JSON");
+  writeFileSync(witness, text);
+  rmSync(join(data, "ledger.db"));
+  expect((await serve(data)).err).toContain("it lacks anything at all");
+});
+
+test("a backup is restored on purpose: into a new folder, or under a witness elsewhere with the flag", async () => {
+  const data = folder();
+  const witness = ["--witness", `${data}-head.json`];
+  await serve(data, ...witness);
+  const backup = `${data}-backup`;
+  expect((await headcount("service", "backup", backup, "--data", data)).code).toBe(0);
+  await headcount("service", "credits", "add", "5", "--data", data);
+  await serve(data, ...witness);
+  const restored = `${data}-restored`;
+  expect((await headcount("service", "restore", backup, "--data", restored)).code).toBe(0);
+  expect((await serve(restored, ...witness)).code).toBe(2);
+  expect((await serve(restored)).code).toBe(0);
+  expect((await serve(restored, ...witness, "--accept-head")).code).toBe(0);
+});
+
+test("verify holds the head against the one that was told last", async () => {
+  const data = folder();
+  const { head } = headsIn((await serve(data, "--log")).err).at(-1) ?? { head: "" };
+  const verify = () => headcount("service", "verify", "--data", data, "--expect-head", head);
+  expect((await verify()).code).toBe(0);
+  await headcount("service", "credits", "add", "5", "--data", data);
+  const { code, err } = await verify();
+  expect([code, err.includes(`and not with ${head}`)]).toEqual([1, true]);
+  expect((await headcount("service", "verify", "--data", data, "--expect-head", "x")).code).toBe(2);
+});
