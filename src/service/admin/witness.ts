@@ -39,7 +39,7 @@ export interface WitnessPlace {
 }
 
 /** The ledger is not the one whose head was signed last, or what was signed was changed. */
-export class OlderLedgerError extends Error {
+class OlderLedgerError extends Error {
   override readonly name = "OlderLedgerError";
 }
 
