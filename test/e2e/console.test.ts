@@ -74,20 +74,20 @@ describe.skipIf(!HAS_CHROMIUM)("the console in a browser", () => {
     await theirs.getByLabel(/sign in with an API key/).fill(key);
     await theirs.getByRole("button", { name: "Sign in" }).click();
     await theirs.locator("[data-testid=count]").filter({ hasText: "2,000" }).waitFor();
-    // The list on the page is older than the key's first use.
-    await page.getByRole("link", { name: "Plan", exact: true }).click();
-    await page.getByRole("link", { name: "API keys" }).click();
     const card = page.locator("section", { hasText: "for the browser" }).last();
+    // The list on the page is older than the key's first use, which is written down a moment later.
+    const used = async (): Promise<string | null> => {
+      await page.getByRole("link", { name: "Plan", exact: true }).click();
+      await page.getByRole("link", { name: "API keys" }).click();
+      return card.textContent();
+    };
+    await expect.poll(used, { timeout: 10_000 }).not.toContain("last used never");
     await card.getByRole("button", { name: "Revoke…" }).click();
-    const dialog = page.getByRole("dialog");
-    await dialog.getByRole("button", { name: "Revoke" }).click();
-    // The name is asked for once the key's use is written down, some seconds after it.
-    const name = dialog.getByLabel(/Its name/);
-    await name.or(card.getByText("revoked")).first().waitFor();
-    if (await name.isVisible()) {
-      await name.fill("for the browser");
-      await dialog.getByRole("button", { name: "Revoke" }).click();
-    }
+    await page
+      .getByRole("dialog")
+      .getByLabel(/Its name/)
+      .fill("for the browser");
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
     await card.getByText("revoked").waitFor();
     await theirs.reload();
     await theirs.getByText("headcount service link").first().waitFor();
