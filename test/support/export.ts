@@ -145,7 +145,7 @@ export function runIds(of: User): string[] {
 
 /** Everything in a folder that is not the state: what a user sees. */
 export function visibleFiles(of: User): string[] {
-  return readdirSync(of.dir).filter((name) => name !== "state" && name !== "config");
+  return readdirSync(of.dir).filter((name) => !["state", "config", ".cache"].includes(name));
 }
 
 export const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
