@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from "node:child_process";
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { openSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BIN, type User, user } from "../../support/export.ts";
@@ -45,7 +45,7 @@ describe.skipIf(!HAS_STRACE)("nothing with personal data is ever readable by oth
       const child = spawn("sh", ["-c", 'umask 000; exec strace "$@"', "sh", ...command], {
         cwd: u.dir,
         env: { PATH: process.env.PATH ?? "", ...u.env },
-        stdio: "ignore",
+        stdio: ["ignore", openSync("/dev/null", "w"), "ignore"],
       });
       expect(await new Promise((done) => child.on("close", done))).toBe(0);
       const seen = made(readFileSync(trace, "utf8"), u.dir);
