@@ -166,7 +166,7 @@ describe("enrich", () => {
     const all = await u.run((rest ?? "").split(" "));
     expect(all).toMatchObject({ code: 0, stderr: expect.stringContaining("Exported 4 companies for 4 credits") });
     const quote = await u.run(["employees", "--per-company", "1", ...slugs.slice(0, 3), "--dry-run"]);
-    expect(quote.stdout).toMatch(/profiles +at most 3\n +to buy +at most 3/);
+    expect(quote.stdout).toMatch(/profiles +at most 3\n +owned already +0\n +to buy +at most 3/);
   });
 
   test("a name that is not quite right: the slug that has people", async () => {

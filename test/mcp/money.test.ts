@@ -213,8 +213,19 @@ test("what is owned is not paid for again: a quote says how many are yours and b
   const bought = await agent.call("buy", { quote_id: idOf(second) });
   expect(bought.data, bought.text).toMatchObject({ profiles: 3 });
   expect((await agent.call("count_people", { filters })).data.owned).toBe(7);
+  // Bought as it is, a wider segment has them in it, and the person who agrees is told.
+  const wide = { department: ["Legal", "Sales"] };
+  const over = await agent.call("quote", { kind: "people", filters: wide });
+  expect(over.data).toMatchObject({ yours: 7, paid_again: 7, notice: expect.stringContaining("7 of the ") });
+  expect(over.text).toMatch(/7 of the \d+ to buy are yours already and would be paid for again; /);
   const again = await agent.call("quote", { kind: "people", filters, profiles: 4, again: true });
-  expect(again.data).toMatchObject({ yours: 0, credits: 4, profiles: 4, command: expect.stringContaining("--again") });
+  expect(again.data).toMatchObject({
+    yours: 0,
+    paid_again: 0,
+    credits: 4,
+    profiles: 4,
+    command: expect.stringContaining("--again"),
+  });
   const spentBefore = await spent();
   expect((await agent.call("buy", { quote_id: idOf(again) })).data).toMatchObject({ credits: 4 });
   expect(await spent()).toBe(spentBefore + 4);

@@ -6,10 +6,10 @@ import type {
   Server,
   ServerContext,
 } from "@modelcontextprotocol/server";
-import { rowsToBuy } from "../../engine/purchase/quote.ts";
+import { paidAgain, rowsToBuy } from "../../engine/purchase/quote.ts";
 import { spokenTarget } from "../../engine/runs/plan.ts";
 import { creditsText, formatCreditsGrouped } from "../../shared/contract/money.ts";
-import { counted, harmlessLine } from "../../shared/contract/text.ts";
+import { counted, grouped, harmlessLine } from "../../shared/contract/text.ts";
 import { type CliError, declined } from "../../shared/errors.ts";
 import { type AgentWorld, type HeldQuote, leftOf, QUOTE_MS, useOf } from "./world.ts";
 
@@ -112,12 +112,13 @@ async function ask(held: HeldQuote, { sdk, codec, ctx, world }: ConsentAsking): 
   const spend = `Spend ${creditsText(quote.credits)}`;
   const rows = rowsToBuy(quote);
   const what = target.kind === "enrich" ? counted(rows, "company", "companies") : counted(rows, "profile");
+  const again = paidAgain(quote) === 0 ? "" : ` Up to ${grouped(paidAgain(quote))} of them are owned already.`;
   const left = formatCreditsGrouped(await leftOf(world, held.isTest));
   const state = { quote: held.id, question: world.quotes.ask(held.id) };
   return sdk.inputRequired({
     inputRequests: {
       [SPEND]: sdk.inputRequired.elicit({
-        message: `${spend} on ${what}: ${harmlessLine(spokenTarget(target), 300)}? The budget "${world.budget?.name}" has ${left} left.`,
+        message: `${spend} on ${what}: ${harmlessLine(spokenTarget(target), 300)}?${again} The budget "${world.budget?.name}" has ${left} left.`,
         requestedSchema: {
           type: "object",
           properties: { [SPEND]: { type: "boolean", title: spend, description: "Yes buys it now.", default: false } },

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { stateDir } from "../../engine/connections/paths.ts";
 import { isNarrowed, newPeopleIn } from "../../engine/purchase/owned.ts";
-import { rowsToBuy } from "../../engine/purchase/quote.ts";
+import { paidAgain, paidAgainText, rowsToBuy } from "../../engine/purchase/quote.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import { type Credits, creditsOrNull, creditsToNumber, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { counted } from "../../shared/contract/text.ts";
@@ -32,7 +32,7 @@ export async function heldQuoteFor(
   world: AgentWorld,
 ): Promise<HeldQuote> {
   const { context } = world;
-  const wanted = { target, limit, fresh: again, tellOwned: !again, looking: LOOKING };
+  const wanted = { target, limit, fresh: again, countOwned: !again, looking: LOOKING };
   return await withService(world, async (session) => {
     const quotation = await quote(wanted, worldOf(session, context));
     const { account, continues, order, quote: offered } = quotation;
@@ -62,21 +62,32 @@ export async function quoteTool(given: Given<"quote">, world: AgentWorld) {
   const { quote: offered, isTest, target } = held;
   const left = world.budget === undefined ? undefined : await leftOf(world, isTest);
   const why = whyNot(held, left);
+  const notice = paidAgainNotice(held);
   const fresh = (isNarrowed(target) ? newPeopleIn(offered.known) : undefined) ?? Number.MAX_VALUE;
   return {
     quote_id: held.id,
     profiles: Math.min(rowsToBuy(offered), fresh),
     yours: target.kind === "enrich" ? offered.kept : (offered.known?.owned ?? 0),
+    paid_again: paidAgain(offered),
     credits: creditsToNumber(offered.credits),
     balance_after: creditsOrNull(offered.balanceAfter),
     budget_left: creditsOrNull(left),
     allowed: why === undefined,
     ...(why === undefined ? {} : { why_not: why }),
+    ...(notice === undefined ? {} : { notice }),
     ...(held.hints.length === 0 ? {} : { hints: held.hints }),
     command: held.command,
     expires: new Date(held.expiresAt).toISOString(),
   };
 }
+
+/** What a purchase would pay for again, and what would not. */
+const paidAgainNotice = ({ quote: offered, target }: HeldQuote): string | undefined =>
+  paidAgainText(
+    offered,
+    target,
+    target.kind === "search" ? "new_only" : 'kind "people" with company_network_url and new_only',
+  );
 
 function whyNot({ quote: { balance, credits } }: HeldQuote, left: Credits | undefined): string | undefined {
   if (left === undefined) return "nothing can be bought here: the server was started without --max-credits";

@@ -107,11 +107,12 @@ const outputs = {
   export_run: object({ path: text, rows: wholeNumberShape, sha256: text }),
   quote: object({
     ...each(text, "quote_id", "command", "expires"),
-    ...each(wholeNumberShape, "profiles", "yours"),
+    ...each(wholeNumberShape, "profiles", "yours", "paid_again"),
     credits: number,
     ...each(maybe(number), "balance_after", "budget_left"),
     allowed: flag,
     why_not: optionalProperty(text),
+    notice: optionalProperty(said(text, "what would be paid for again")),
     hints,
   }),
   read_rows: object({

@@ -148,9 +148,10 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
       "Price people of a segment (filters, profiles), employees of companies, or enrich of companies. Binds all of it for ten minutes and one buy. Free.",
     call: async (given, world) => {
       const structured = await quoteTool(given, world);
-      const { credits, profiles, why_not: why, yours } = structured;
+      const { credits, notice, profiles, why_not: why, yours } = structured;
       const rows = `${counted(profiles, "row")} for ${counted(credits, "credit")}`;
-      const what = yours === 0 ? rows : `${grouped(yours)} are yours already; ${rows}`;
+      const owned = notice ?? (yours === 0 ? undefined : `${grouped(yours)} are yours already`);
+      const what = owned === undefined ? rows : `${owned}; ${rows}`;
       const said = why === undefined ? what : `${what}; not to be bought here: ${why}`;
       return { structured, sentence: `${said}.${hintLines(structured)}` };
     },

@@ -20,6 +20,7 @@ export interface Quotation extends Priced {
 
 /** Younger than this a quotation is bought without counting again: the account tells price and dataset. */
 const YOUNG_MS = 60_000;
+const QUOTE_CALLS = 10;
 
 /** Prices an order by free calls alone. @throws CliError */
 export async function quote(order: Order, world: World, events: Events = {}): Promise<Quotation> {
@@ -74,7 +75,7 @@ async function purchase<T>(
 ): Promise<T> {
   const silent = (): void => undefined;
   const { agree = refuse, notice = silent, warning = silent, start, progress } = events;
-  const { looking, tellOwned, rows = nowhere(), table } = order;
+  const { looking, countOwned = false, fresh = false, rows = nowhere(), table } = order;
   let close = silent;
   try {
     const target = await withListedValues(order.target, world, notice);
@@ -92,9 +93,11 @@ async function purchase<T>(
       onStart: start,
       onProgress: progress,
     };
-    if (isNarrowed(target) || (tellOwned === true && target.kind === "search" && target.sample === undefined)) {
+    // Whoever wants it anew needs no telling, but before a question.
+    if (isNarrowed(target) || countOwned || !fresh) {
       const { ownershipOf } = await import("../own/ownership.ts");
-      const ownership = ownershipOf(target, { maxCalls: 5_000, callsPerCredit: 5, ...looking }, deps);
+      const bounds = { maxCalls: 5_000, callsPerCredit: 5, quoteCalls: countOwned ? QUOTE_CALLS : 0, ...looking };
+      const ownership = ownershipOf(target, bounds, deps);
       deps = { ...deps, ownership: ownership.open };
       close = ownership.close;
     }

@@ -12,6 +12,7 @@ import type { ExportDeps } from "../../engine/purchase/order.ts";
 import type { Known, NewParts, OpenOwnership, Ownership } from "../../engine/purchase/ownership.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
+import type { Filters } from "../../shared/contract/filters.ts";
 import { canonicalAddress, slugOf } from "../../shared/contract/normalise.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
@@ -24,7 +25,11 @@ export interface Bounds {
   readonly callsPerCredit: number;
 }
 
-const QUOTE_CALLS = 10;
+interface Limits extends Bounds {
+  /** Free counts that may tell how many are owned, where all of a segment is bought; 0: the records tell. */
+  readonly quoteCalls: number;
+}
+
 /** The share of calls that may go into owned people whose records do not match: some moved into the segment. */
 const LOOK_SHARE = 0.1;
 
@@ -37,17 +42,19 @@ type People = OwnedPerson[];
 /** What the library and free counts say of a segment (docs/new-only.md). */
 class OwnedSegment implements Ownership {
   readonly #segment: CheckedFilters;
+  readonly #beside: readonly CheckedFilters[];
   readonly #narrowed: "without" | "with" | undefined;
-  readonly #bounds: Bounds;
+  readonly #bounds: Limits;
   readonly #deps: ExportDeps;
   readonly #account: Account;
   #library: Library | undefined;
   /** Identities of those who were in the segment before the run bought. */
   #there: readonly string[] | undefined;
 
-  constructor(target: Target & { readonly kind: "search" }, bounds: Bounds, account: Account, deps: ExportDeps) {
-    this.#segment = checkedFilters(target.filters);
-    this.#narrowed = target.owned;
+  constructor({ filters, owned, beside = [] }: Whole, bounds: Limits, account: Account, deps: ExportDeps) {
+    this.#segment = checkedFilters(filters);
+    this.#beside = beside.map((each) => checkedFilters(each));
+    this.#narrowed = owned;
     this.#bounds = bounds;
     this.#deps = deps;
     this.#account = account;
@@ -92,12 +99,15 @@ class OwnedSegment implements Ownership {
 
   /** What a quote says by the way: counted where that takes a few calls, otherwise as the records have it. */
   async #glance(total: number, counts: FreeCounts): Promise<Known | undefined> {
-    const people = this.#matching();
-    const calls = callsToLook(people.length, counts);
-    const believed = { total, owned: Math.min(total, people.length), calls, estimate: undefined, durationMs: 0 };
-    if (people.length === 0) return { ...believed, exact: this.#library === undefined, calls: 0 };
-    if (calls > QUOTE_CALLS) return { ...believed, exact: false };
+    const each = [this.#segment, ...this.#beside].map(({ canonical }) => this.#library?.count(canonical) ?? 0);
+    const records = each.reduce((sum, count) => sum + count, 0);
+    // Of several companies no single count tells.
+    const calls = each.length > 1 ? 0 : callsToLook(records, counts);
+    const believed = { total, owned: Math.min(total, records), calls, estimate: undefined, durationMs: 0 };
+    if (records === 0) return { ...believed, exact: this.#library === undefined, calls: 0 };
+    if (calls === 0 || calls > this.#bounds.quoteCalls) return { ...believed, exact: false };
     try {
+      const people = this.#matching();
       const sight = await lookInto(this.#segment, people, { counts, account: this.#account, library: undefined });
       return this.#known(sight, await costWithin(sight, this.#bounds.callsPerCredit, this.#bounds.maxCalls), counts);
     } catch (error) {
@@ -254,19 +264,34 @@ async function tooManyCalls(sight: Sight, { maxCalls, callsPerCredit }: Bounds):
   );
 }
 
+interface Whole extends Pick<Target & { readonly kind: "search" }, "filters" | "owned"> {
+  /** Segments with nobody of it, bought with it: those of other companies. */
+  readonly beside?: readonly Filters[];
+}
+
+/** What a target is the people of, whole; undefined where no filter says it. */
+function wholeOf(target: Target): Whole | undefined {
+  if (target.kind === "search") return (target.union ?? target.except ?? target.sample) ? undefined : target;
+  const { kind, companies } = target;
+  if (kind === "enrich" || companies.some(({ by }) => by !== "company_network_url")) return undefined;
+  const [filters, ...beside] = companies.map(({ value }) => ({ company_network_url: value }));
+  return filters === undefined ? undefined : { filters, beside };
+}
+
 /** @returns undefined for what is no single segment */
 export function ownershipOf(
   target: Target,
-  bounds: Bounds,
+  bounds: Limits,
   deps: ExportDeps,
 ): { readonly open: OpenOwnership; readonly close: () => void } {
+  const whole = wholeOf(target);
   let opened: Promise<OwnedSegment> | undefined;
   return {
     open: async (account) => {
-      if (target.kind !== "search" || target.union !== undefined || target.except !== undefined) return undefined;
-      opened ??= new OwnedSegment(target, bounds, account, deps).open();
+      if (whole === undefined) return undefined;
+      opened ??= (async () => new OwnedSegment(whole, bounds, account, deps).open())();
       // A quote is right without it; buying only the new ones is not.
-      return target.owned === undefined ? opened.catch(() => undefined) : opened;
+      return whole.owned === undefined ? opened.catch(() => undefined) : opened;
     },
     close: () => void opened?.then((segment) => segment.close()).catch(() => undefined),
   };

@@ -32,7 +32,7 @@ export async function buy(purchase: ParsedPurchase, context: Context): Promise<P
       ...purchase.order,
       rows: shown?.stream ?? printer.dataStream(formName({ format: "ndjson", ...purchase.order })),
       table: () => printer.rowsTable(),
-      tellOwned: flags.dryRun === true || (canPrompt(context) && flags.yes !== true),
+      countOwned: flags.dryRun === true || (canPrompt(context) && flags.yes !== true),
     };
     const { events, stop } = await watch(purchase, session, printer, context);
     const world = worldOf(session, context);

@@ -1,7 +1,7 @@
 import { isNarrowed } from "../../engine/purchase/owned.ts";
-import { type Quote, rowsToBuy, type SampleQuote } from "../../engine/purchase/quote.ts";
+import { newPriceText, type Quote, rowsToBuy, type SampleQuote, whoIsPaidAgain } from "../../engine/purchase/quote.ts";
 import type { Target } from "../../engine/runs/plan.ts";
-import { creditsText, formatCreditsGrouped, priceOf } from "../../shared/contract/money.ts";
+import { creditsText, priceOf } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { duration } from "../../shared/numbers.ts";
 
@@ -35,6 +35,7 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
     ...ownedEntries(quote, target),
     [target.kind === "enrich" ? "owned already" : "kept already", quote.kept === 0 ? undefined : grouped(quote.kept)],
     ["to buy", `${most}${grouped(rowsToBuy(quote))}${BOUNDS[quote.bound]}${againText(quote, target)}`],
+    ["paid again", whole ? whoIsPaidAgain(quote, target) : undefined],
     ["kept in a run", whole ? quote.reuse?.text : undefined],
     ["drawn", quote.sample === undefined ? undefined : drawnText(quote.sample)],
     ["in parts", quote.depth === undefined ? undefined : `of at most ${grouped(quote.depth)}, found by free counts`],
@@ -65,7 +66,8 @@ function drawnText({ seed, together }: SampleQuote): string {
 }
 
 /** What is owned already of the segment, and what it takes to buy only the others. */
-function ownedEntries({ known, unitPrice }: Quote, target: Target): Entries {
+function ownedEntries(quote: Quote, target: Target): Entries {
+  const { known, unitPrice } = quote;
   if (known === undefined) return [];
   const { owned, exact, calls, total, estimate, durationMs } = known;
   const checked = calls === 0 ? "" : ` (${counted(calls, "free count")})`;
@@ -85,11 +87,7 @@ function ownedEntries({ known, unitPrice }: Quote, target: Target): Entries {
     lines.push(["all of it", `${creditsText(priceOf(total, unitPrice))} without --new-only`]);
     return lines;
   }
-  const cost = upTo(total - owned, estimate.rows, (rows) => formatCreditsGrouped(priceOf(rows, unitPrice)));
-  const only = estimate.rows === 0 ? "nobody is new" : `${cost} credits with --new-only, ${finding}`;
+  const only = estimate.rows === 0 ? "nobody is new" : `${newPriceText(quote, known)} with --new-only, ${finding}`;
   lines.push(["only the new", isWhole ? "finding them costs more than buying all of it" : only]);
   return lines;
 }
-
-const upTo = (least: number, most: number, text: (rows: number) => string): string =>
-  most > least ? `${text(least)} to ${text(most)}` : text(least);

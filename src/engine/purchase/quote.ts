@@ -238,6 +238,50 @@ export function overlapWarning({ overlap = 0, unitPrice }: Quote): string {
 /** Rows that are still to be paid for. An unfinished run may hold more than is wanted now. */
 export const rowsToBuy = ({ rows, kept }: Pick<Quote, "rows" | "kept">): number => Math.max(0, rows - kept);
 
+/** At most so many of the rows to buy are owned already; 0 where only new people are bought. */
+export function paidAgain(quote: Pick<Quote, "known" | "rows" | "kept">): number {
+  const { known, kept } = quote;
+  if (known === undefined || known.divide !== undefined) return 0;
+  // What a run holds of it is owned too, and is taken from there.
+  return Math.min(rowsToBuy(quote), Math.max(0, known.owned - kept));
+}
+
+/** As {@link paidAgain}, in words; undefined where nothing is known to be paid for again. */
+export function whoIsPaidAgain(quote: Quote, target: Target): string | undefined {
+  const { known, rows } = quote;
+  const again = paidAgain(quote);
+  if (known === undefined || again === 0) return undefined;
+  const isAll = rows >= known.total && !(target.kind === "employees" && target.perCompany !== null);
+  const about = isAll ? (known.exact ? "" : "about ") : "up to ";
+  const source = known.exact ? "" : " by your records";
+  const toBuy = grouped(rowsToBuy(quote));
+  return `${about}${grouped(again)} of the ${toBuy} to buy ${again === 1 ? "is" : "are"} yours already${source}`;
+}
+
+/** What would be paid for again and what would not, in a sentence. @param option what buys only new people */
+export function paidAgainText(quote: Quote, target: Target, option: string): string | undefined {
+  const { known } = quote;
+  const who = whoIsPaidAgain(quote, target);
+  if (known === undefined || who === undefined) return undefined;
+  return `${who} and would be paid for again; ${wayAround(quote, known, target, option)}`;
+}
+
+function wayAround(quote: Quote, known: Known, target: Target, option: string): string {
+  const { owned, total, exact, estimate } = known;
+  if (target.kind === "employees" && (target.companies.length > 1 || target.perCompany !== null))
+    return `${option} buys only the others, of one whole company at a time`;
+  if (total === owned) return exact ? "nobody is new" : `${option} looks whether anybody is new`;
+  if (estimate?.callsPerCredit === 0) return "finding the others costs more than buying all of it";
+  return `${option} buys only the others for ${exact ? "" : "about "}${newPriceText(quote, known)}`;
+}
+
+/** What the new people of a segment cost, as far as they are to be bought: at least, and at most. */
+export function newPriceText(quote: Quote, { total, owned, estimate }: Known): string {
+  const price = (rows: number): Credits => priceOf(Math.min(rows, rowsToBuy(quote)), quote.unitPrice);
+  const [least, most] = [price(total - owned), price(estimate?.rows ?? 0)];
+  return most > least ? `${formatCreditsGrouped(least)} to ${creditsText(most)}` : creditsText(least);
+}
+
 type QuoteDocument = Of<typeof quoteShape>;
 
 export const quoteJson = (quote: Quote, target: Target): QuoteDocument => ({
@@ -256,6 +300,7 @@ export const quoteJson = (quote: Quote, target: Target): QuoteDocument => ({
   overlap: quote.overlap ?? 0,
   sample: quote.sample ?? null,
   ...knownJson(quote),
+  paid_again: quote.known === undefined ? null : paidAgain(quote),
   reuse: quote.reuse === undefined ? null : { run: quote.reuse.run, rows: quote.reuse.rows },
 });
 

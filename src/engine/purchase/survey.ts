@@ -14,7 +14,15 @@ import { checkSame, offerOf, quoteFor, runIdentityOf, spentOf, termsOf } from ".
 import type { ExportDeps, ExportOptions, Inquiry, Trade } from "./order.ts";
 import { isNarrowed, mostRows, rowsWritten } from "./owned.ts";
 import { ownedCompanies } from "./owned-companies.ts";
-import { type Offer, overlapWarning, type Quote, requireBalance, requireBudget, requireSame } from "./quote.ts";
+import {
+  type Offer,
+  overlapWarning,
+  paidAgainText,
+  type Quote,
+  requireBalance,
+  requireBudget,
+  requireSame,
+} from "./quote.ts";
 import { type Drawn, drawn, drawnOf, isSampled } from "./sampling.ts";
 import type { OwnedPage } from "./take-over.ts";
 import { withoutSuppressed } from "./unnamed.ts";
@@ -77,7 +85,7 @@ export async function survey(inquiry: Inquiry, open: string | undefined): Promis
   const { target, identity, options, account, deps, store } = inquiry;
   const offer = options.offer ?? (await offerOf(target, account, deps));
   const { datasetVersion } = offer;
-  const known = await (await deps.ownership?.(account))?.look(offer.matches ?? 0);
+  const known = await (await deps.ownership?.(account))?.look(offer.matches ?? Number.POSITIVE_INFINITY);
   const matches = isNarrowed(target) ? mostRows(known) : offer.matches;
   const run = open === undefined ? undefined : await store.open(open);
   const companies = run === undefined ? await ownedCompanies(store, identity, datasetVersion, options, deps) : [];
@@ -109,6 +117,8 @@ export async function agree({ quote }: Survey, inquiry: Inquiry): Promise<void> 
   requireBudget(quote, options);
   await checkRows(rowsOf(inquiry, quote), options.output, options, "; nothing was spent");
   if (quote.reuse !== undefined) deps.onNotice(`notice: ${quote.reuse.text}`);
+  const again = options.fresh ? undefined : paidAgainText(quote, target, "--new-only");
+  if (again !== undefined) deps.onWarning(`notice: ${again}`);
   if ((quote.overlap ?? 0) > 0) deps.onWarning(overlapWarning(quote));
   if (quote.credits > 0n && options.agreed === undefined) await deps.consent(quote, false);
 }

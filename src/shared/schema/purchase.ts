@@ -82,6 +82,7 @@ export const quoteShape = object({
   owned: said(maybe(wholeNumberShape), "how many of them you own"),
   owned_exact: maybe(flag),
   owned_calls: maybe(wholeNumberShape),
+  paid_again: said(maybe(wholeNumberShape), "how many of the rows to buy you own, at most"),
   new_only: maybe(
     object({
       new: integer,

@@ -1,0 +1,129 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { charged, readCsv, type User, user } from "../support/export.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+// Whoever is owned already and would be paid for again: that is said before, at every door, and costs no call more.
+
+const CREDITS = 100_000;
+const SALES = ["search", "--department", "Sales"];
+const SAID = /notice: (up to |about )?([\d,]+) of the ([\d,]+) to buy (is|are) yours already/;
+
+let service: TestService;
+let counts = 0;
+let u: User;
+let owned: number;
+let all: number;
+
+beforeAll(async () => {
+  service = await startTestService({
+    people: 2_000,
+    credits: CREDITS,
+    wrapEngine: (engine) =>
+      new Proxy(engine, {
+        get: (target, key) => {
+          if (key === "count") counts += 1;
+          const value = Reflect.get(target, key) as unknown;
+          return typeof value === "function" ? value.bind(target) : value;
+        },
+      }),
+  });
+}, 60_000);
+afterAll(() => service.close());
+
+beforeEach(async () => {
+  u = user(service.url, service.key);
+  const bought = await u.run([...SALES, "--followers-max", "1500", "--yes", "-o", "own.csv"]);
+  expect(bought.code, bought.stderr).toBe(0);
+  expect(bought.stderr).not.toContain("yours already");
+  owned = readCsv(u.read("own.csv")).length;
+  all = JSON.parse((await u.run(["count", "--department", "Sales", "--json"])).stdout).count;
+  expect(all).toBeGreaterThan(owned);
+});
+
+test("an unattended search says it by the records, with no free count more", async () => {
+  const other = user(service.url, service.key);
+  counts = 0;
+  expect((await other.run([...SALES, "--max-credits", "5000", "-o", "plain.csv"])).code).toBe(0);
+  const usual = counts;
+  for (const [agreed, name] of [
+    [["--max-credits", "5000"], "cap.csv"],
+    [["--yes", "--json"], "yes.csv"],
+    [["--yes", "--quiet"], "quiet.csv"],
+  ] as const) {
+    u = user(service.url, service.key);
+    expect((await u.run([...SALES, "--followers-max", "1500", "--yes", "-o", "own.csv"])).code).toBe(0);
+    counts = 0;
+    const ran = await u.run([...SALES, ...agreed, "-o", name]);
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(ran.stderr).toContain(
+      `notice: about ${owned} of the ${all} to buy are yours already by your records and would be paid for again; --new-only buys only the others for about ${all - owned} credits\n`,
+    );
+    expect(counts).toBe(usual);
+  }
+});
+
+test("bounded, it says how many at most; what a run of the same request holds is not among them", async () => {
+  const few = await u.run([...SALES, "--limit", "10", "--yes", "-o", "few.csv"]);
+  expect(few.stderr).toContain("notice: up to 10 of the 10 to buy are yours already by your records");
+  expect(few.stderr).toContain("--new-only buys only the others for about 10 credits");
+  const before = await charged(service, CREDITS);
+  const same = await u.run([...SALES, "--limit", "10", "--yes", "-o", "same.csv"]);
+  expect(same.code, same.stderr).toBe(0);
+  expect(same.stderr).not.toContain("yours already");
+  expect(await charged(service, CREDITS)).toBe(before);
+  // Wanted anew, or only who is new: there is nothing to tell.
+  for (const option of ["--again", "--new-only"]) {
+    const ran = await u.run([...SALES, "--limit", "10", "--yes", option, "-o", `${option}.csv`]);
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(ran.stderr).not.toMatch(SAID);
+  }
+});
+
+test("a dry run counts, and says the price of the others", async () => {
+  const { stdout } = await u.run([...SALES, "--dry-run", "--json"]);
+  const quote = JSON.parse(stdout);
+  expect(quote).toMatchObject({ owned, owned_exact: true, paid_again: owned, credits: all });
+  const card = (await u.run([...SALES, "--dry-run"])).stdout;
+  expect(card).toMatch(new RegExp(`paid again +${owned} of the ${all} to buy are yours already\\n`));
+  const narrowed = JSON.parse((await u.run([...SALES, "--new-only", "--dry-run", "--json"])).stdout);
+  expect(narrowed.paid_again).toBe(0);
+});
+
+test("a person who is asked is told before the question", async () => {
+  const asked = await u.run([...SALES, "-o", "asked.csv"], { answers: ["n"], tty: { stdin: true, stderr: true } });
+  expect(asked.code, asked.stderr).toBe(10);
+  expect(asked.stderr).toContain(`notice: ${owned} of the ${all} to buy are yours already and would be paid for again`);
+  expect(asked.stderr).toContain("only the new");
+});
+
+test("employees of companies by address say it too, one and several", async () => {
+  const records = readCsv(u.read("own.csv"));
+  const companyOf = (row: Readonly<Record<string, string>>): string =>
+    row.company_network_url?.replace(/\/$/, "").split("/").at(-1) ?? "";
+  const slugs = [...new Set(records.map(companyOf))].filter((slug) => slug !== "");
+  const [slug = "", another = ""] = slugs;
+  const yours = (name: string): number => records.filter((row) => companyOf(row) === name).length;
+  const dry = await u.run(["employees", slug, "--dry-run", "--json"]);
+  expect(JSON.parse(dry.stdout), dry.stderr).toMatchObject({ owned: yours(slug), paid_again: yours(slug) });
+  const ran = await u.run(["employees", slug, "--max-credits", "500", "-o", "staff.csv"]);
+  expect(ran.code, ran.stderr).toBe(0);
+  expect(SAID.exec(ran.stderr)?.[2]).toBe(String(yours(slug)));
+  const both = await u.run(["employees", slug, another, "--dry-run"]);
+  expect(both.stdout).toMatch(/paid again +about \d+ of the \d+ to buy are yours already by your records/);
+  const again = await u.run(["employees", slug, another, "--max-credits", "500", "-o", "both.csv"]);
+  expect(again.code, again.stderr).toBe(0);
+  expect(again.stderr).toMatch(SAID);
+  expect(again.stderr).toContain("--new-only buys only the others, of one whole company at a time");
+});
+
+test("a job says it, by free counts", async () => {
+  const path = u.file("jobs.jsonc");
+  mkdirSync(dirname(path), { recursive: true });
+  const sales = { command: "search", filters: { department: "Sales" }, output: "job.csv", max_credits: 5_000 };
+  writeFileSync(path, JSON.stringify({ jobs: { sales } }));
+  const ran = await u.run(["jobs", "run", "sales", "--file", "jobs.jsonc"]);
+  expect(ran.code, ran.stderr).toBe(0);
+  expect(ran.stderr).toContain(`notice: ${owned} of the ${all} to buy are yours already and would be paid for again`);
+});
