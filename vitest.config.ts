@@ -12,6 +12,7 @@ export default defineConfig(({ mode }) => ({
   test: {
     include: ["test/**/*.test.ts"],
     globalSetup: ["test/support/global-setup.ts"],
+    setupFiles: ["test/support/own-folder.ts"],
     reporters: process.env.CI ? ["default"] : ["dot"],
     testTimeout: 60_000,
     hookTimeout: 120_000,

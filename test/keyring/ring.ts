@@ -12,11 +12,13 @@ export const available =
 export const mustRun = Boolean(process.env.CI);
 
 /** A bus with nothing on it: no program is started by being asked for, so no dialog can pop up on anybody's desktop. */
-const BUS_CONFIG = `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+const busConfig = (
+  folder: string,
+): string => `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig>
   <type>session</type>
-  <listen>unix:tmpdir=/tmp</listen>
+  <listen>unix:dir=${folder}</listen>
   <policy context="default">
     <allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/>
   </policy>
@@ -72,7 +74,7 @@ export async function openRing(kind: "gnome-keyring" | "no provider" | "no bus")
   try {
     if (kind !== "no bus") {
       const config = join(home, "session.conf");
-      writeFileSync(config, BUS_CONFIG);
+      writeFileSync(config, busConfig(join(home, "run")));
       const argv = [`--config-file=${config}`, "--nofork", "--print-address=1"];
       const bus = spawn("dbus-daemon", argv, { env, stdio: ["ignore", "pipe", "ignore"] });
       started.push(bus);

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -69,17 +69,8 @@ export interface TestContext {
 // The keyring tests bring a bus of their own.
 process.env.DBUS_SESSION_BUS_ADDRESS = "unix:path=/nonexistent/headcount-test-bus";
 
-const folders: string[] = [];
-process.once("exit", () => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-});
-
-/** A throw-away folder that goes with the process. */
-export function tempDir(prefix = "headcount-"): string {
-  const folder = mkdtempSync(join(tmpdir(), prefix));
-  folders.push(folder);
-  return folder;
-}
+/** A throw-away folder that goes with the file of tests ({@link ./own-folder.ts}). */
+export const tempDir = (prefix = "headcount-"): string => mkdtempSync(join(tmpdir(), prefix));
 
 let sharedDataHome: string | undefined;
 

@@ -1,4 +1,3 @@
-import { rmSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,18 +11,8 @@ export const SMALL = { threads: 1, memoryBytes: 512 * 2 ** 20 };
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 const made = new Map<string, Promise<string>>();
-const folders: string[] = [];
-process.once("exit", () => {
-  // Best effort: a test run that is killed leaves its folder in the system's temp folder.
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-});
-
-/** A new folder under the system's temp folder. */
-export async function tempFolder(prefix = "headcount-test-"): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), prefix));
-  folders.push(folder);
-  return folder;
-}
+/** A new folder that goes with the file of tests. */
+export const tempFolder = (prefix = "headcount-test-"): Promise<string> => mkdtemp(join(tmpdir(), prefix));
 
 /** The folder (with CURRENT) of a generated dataset; made once for each process. */
 export function smallDatasetFolder(people = 2_000, seed = 1): Promise<string> {

@@ -1,6 +1,8 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import type { TestProject } from "vitest/node";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
@@ -12,11 +14,44 @@ function newest(folder: string): number {
 }
 
 /** End-to-end tests run the built program: build it once where it is older than its source. */
-export default function setup(): void {
+function build(): void {
   if (newest(join(ROOT, "dist")) > newest(join(ROOT, "src"))) return;
   const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
   // tsc writes what it can; type errors are what `npm run typecheck` is for, and must not hide every other test's result.
   spawnSync(process.execPath, [tsc, "-p", "tsconfig.build.json"], { cwd: ROOT, stdio: "inherit" });
   const bundled = spawnSync(process.execPath, ["dist/publish/bundle.js"], { cwd: ROOT, stdio: "inherit" });
   if (bundled.status !== 0) throw new Error("the bundle could not be made");
+}
+
+/** What the tests and what they start would leave in a folder for temporary files, but for the folder of another run. */
+const OURS = /^(?!headcount-run-)(headcount|dbus-|playwright|\.?org\.chromium|\.?com\.google)/;
+const SHARED = [tmpdir(), "/dev/shm"];
+const traces = (): string[] =>
+  SHARED.filter((folder) => existsSync(folder)).flatMap((folder) =>
+    readdirSync(folder)
+      .filter((name) => OURS.test(name))
+      .map((name) => join(folder, name)),
+  );
+
+/**
+ * Everything temporary of a run stands in one folder, which goes at the end whatever a test did, killed itself or was killed
+ * (`own-folder.ts` gives each file a folder in it). After a run of all tests nothing else may be left either.
+ */
+export default function setup({ vitest }: TestProject): () => void {
+  build();
+  const before = new Set(traces());
+  const run = mkdtempSync(join(tmpdir(), "headcount-run-"));
+  // See own-folder.ts.
+  chmodSync(run, 0o711);
+  process.env.HEADCOUNT_TEST_FOLDER = run;
+  const remove = (): void => rmSync(run, { recursive: true, force: true, maxRetries: 3 });
+  process.once("exit", remove);
+  return () => {
+    remove();
+    const left = traces().filter((path) => !before.has(path));
+    // A few files beside somebody else's run are not blamed for what that leaves.
+    if (left.length === 0 || vitest.state.getFiles().length < 100) return;
+    process.exitCode = 1;
+    console.error(`Error: left behind by the tests, or by another run beside them:\n${left.join("\n")}`);
+  };
 }

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generateDataset } from "../../src/dataset/build/sample.ts";
@@ -76,17 +76,8 @@ export interface CallAnswer {
   };
 }
 
-const folders: string[] = [];
-process.once("exit", () => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-});
-
-/** A folder that goes when the test process does. */
-export function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "headcount-service-"));
-  folders.push(folder);
-  return folder;
-}
+/** A folder that goes with the file of tests. */
+export const temporaryFolder = (): string => mkdtempSync(join(tmpdir(), "headcount-service-"));
 
 const datasets = new Map<number, Promise<string>>();
 

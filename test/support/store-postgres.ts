@@ -1,6 +1,7 @@
 import { execFile, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
@@ -59,7 +60,7 @@ export async function startCluster(): Promise<PostgresCluster> {
   const bin = postgresBinaries();
   if (bin === undefined) throw new Error(`no PostgreSQL below ${ROOT}`);
   const user = serverUser();
-  const folder = mkdtempSync("/tmp/headcount-pg-");
+  const folder = mkdtempSync(join(tmpdir(), "headcount-pg-"));
   if (user.uid !== undefined) await run("chown", [`${user.uid}:${user.gid}`, folder]);
   const data = join(folder, "data");
   const password = "only-for-this-test";
