@@ -120,7 +120,8 @@ async function serve() {
     "--port",
     "0",
     "--json",
-    "--console-link",
+    "--console",
+    "link",
     "--quiet",
   ];
   const service = spawn(process.execPath, args, { env });

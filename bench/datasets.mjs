@@ -50,7 +50,7 @@ export async function startService(folder, { args = [], node = [], extra = {} } 
   const { stdout } = await admin("keys", "create", "--name", "bench", "--json");
   const { key } = JSON.parse(stdout);
   await admin("credits", "add", "1000000000");
-  await admin("plan", "set", "--per-minute", "1000000000", "--per-day", "1000000000");
+  await admin("plan", "set", "per-minute=1000000000", "per-day=1000000000");
   const serve = [...node, HEADCOUNT, "serve", "--port", "0", "--data", folder, "--json", "--quiet", ...args];
   const { url, pid, stop } = await startServer(process.execPath, serve, { env: { ...env, ...extra } });
   return { url, key, pid, stop, folder, env };

@@ -76,13 +76,13 @@ __headcount_tree() {
     many='' ;;
   'mcp')
     commands='install'
-    flags='--per --budget --ask-over --out --http --max-credits -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--per --budget --ask-over --out --http --max-credits -c --connection --base-url --paging --jq --max-wait'
+    flags='--per --budget --ask-over --port --max-credits -o --output -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--per --budget --ask-over --port --max-credits -o --output -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'mcp install')
     commands=''
-    flags='--per --budget --ask-over --out --client --skill --max-credits -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--per --budget --ask-over --out --client --max-credits -c --connection --base-url --paging --jq --max-wait'
+    flags='--per --budget --ask-over --max-credits -o --output -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--per --budget --ask-over --max-credits -o --output -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'runs')
     commands='list show remove prune resume export'
@@ -306,9 +306,9 @@ __headcount_tree() {
     many='' ;;
   'serve')
     commands=''
-    flags='--witness --accept-head --host --port --public-url --tls-cert --tls-key --cors-origin --data --store --dataset --max-depth --no-console --console-link --console-insecure --log --metrics-port --print-unit --metrics-host --otel --fault --max-concurrent --max-concurrent-per-key --max-queued --queue-wait --latency -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--witness --host --port --public-url --tls-cert --tls-key --cors-origin --data --store --dataset --max-depth --metrics-port --metrics-host --fault --max-concurrent --max-concurrent-per-key --max-queued --queue-wait --latency -c --connection --base-url --paging --jq --max-wait'
-    many='--cors-origin --fault' ;;
+    flags='--host --port --public-url --tls-cert --tls-key --cors-origin --data --store --dataset --witness --force --console --log --metrics --print-unit --otel --fault --bounds -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--host --port --public-url --tls-cert --tls-key --cors-origin --data --store --dataset --witness --console --metrics --fault --bounds -c --connection --base-url --paging --jq --max-wait'
+    many='--cors-origin --fault --bounds' ;;
   'service')
     commands='import map generate dataset accounts keys credits plan entries usage audit link sessions suppress forget data backup verify restore'
     flags='--data --store -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
@@ -321,8 +321,8 @@ __headcount_tree() {
     many='--people --companies' ;;
   'service map')
     commands=''
-    flags='--suggest --kind --encoding --skip-lines -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--suggest --kind --encoding --skip-lines -c --connection --base-url --paging --jq --max-wait'
+    flags='--kind --encoding --skip-lines -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--kind --encoding --skip-lines -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service generate')
     commands=''
@@ -356,8 +356,8 @@ __headcount_tree() {
     many='' ;;
   'service accounts create')
     commands=''
-    flags='--data --store --name --credits -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --name --credits -c --connection --base-url --paging --jq --max-wait'
+    flags='--data --store --name -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --name -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service accounts list')
     commands=''
@@ -436,9 +436,9 @@ __headcount_tree() {
     many='' ;;
   'service plan set')
     commands=''
-    flags='--data --store --account --name --per-minute --per-day --small-counts --cost -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --name --per-minute --per-day --small-counts --cost -c --connection --base-url --paging --jq --max-wait'
-    many='--cost' ;;
+    flags='--data --store --account -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account -c --connection --base-url --paging --jq --max-wait'
+    many='' ;;
   'service plan show')
     commands=''
     flags='--data --store --account -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
@@ -446,8 +446,8 @@ __headcount_tree() {
     many='' ;;
   'service entries')
     commands=''
-    flags='--data --store --account --mode --kind --key --call --since --before --limit -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --mode --kind --key --call --since --before --limit -c --connection --base-url --paging --jq --max-wait'
+    flags='--data --store --account --mode --kind --key --since --limit -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --mode --kind --key --since --limit -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service usage')
     commands=''
@@ -461,8 +461,8 @@ __headcount_tree() {
     many='' ;;
   'service link')
     commands=''
-    flags='--data --store --account --role --url -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --role --url -c --connection --base-url --paging --jq --max-wait'
+    flags='--data --store --account --public-url -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --public-url -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service sessions')
     commands='end'
@@ -521,8 +521,8 @@ __headcount_tree() {
     many='' ;;
   'service verify')
     commands=''
-    flags='--data --store --against --expect-head -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --against --expect-head -c --connection --base-url --paging --jq --max-wait'
+    flags='--data --store --against -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --against -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service restore')
     commands=''
@@ -557,7 +557,7 @@ __headcount_values() {
     source='list'; values=('page' 'page0' 'offset' 'cursor') ;;
   'count --by' | 'filters #1')
     source='list'; values=('country' 'state' 'city' 'location' 'title' 'seniority' 'seniority_level' 'functional_area' 'industry' 'first_name' 'last_name' 'name' 'network_url' 'title_prefix' 'headline_prefix' 'location_prefix' 'name_prefix' 'industry_prefix' 'connections_min' 'connections_max' 'followers_min' 'followers_max' 'company_network_url' 'department') ;;
-  'count --plot' | 'count -f' | 'count --filters' | 'segment save -f' | 'segment save --filters' | 'search -f' | 'search --filters' | 'search --receipt' | 'search -o' | 'search --output' | 'search --log' | 'enrich --input' | 'enrich --misses' | 'enrich --receipt' | 'enrich -o' | 'enrich --output' | 'enrich --log' | 'employees --input' | 'employees --misses' | 'employees --receipt' | 'employees -o' | 'employees --output' | 'employees --log' | 'refresh -f' | 'refresh --filters' | 'refresh -o' | 'refresh --output' | 'refresh #1' | 'runs export -o' | 'runs export --output' | 'owned export -f' | 'owned export --filters' | 'owned export -o' | 'owned export --output' | 'owned import #'* | 'sql -f' | 'sql --file' | 'suppress import #1' | 'jobs run --file' | 'jobs run --log' | 'jobs status --file' | 'jobs check #1' | 'jobs list --file' | 'jobs show --file' | 'jobs systemd --file' | 'jobs systemd --keys' | 'jobs cron --file' | 'jobs cron --keys' | 'serve --witness' | 'serve --tls-cert' | 'serve --tls-key' | 'service import --people' | 'service import --companies' | 'service import --map' | 'service import --rejects' | 'service map --suggest' | 'service suppress import #1')
+  'count --plot' | 'count -f' | 'count --filters' | 'segment save -f' | 'segment save --filters' | 'search -f' | 'search --filters' | 'search --receipt' | 'search -o' | 'search --output' | 'search --log' | 'enrich --input' | 'enrich --misses' | 'enrich --receipt' | 'enrich -o' | 'enrich --output' | 'enrich --log' | 'employees --input' | 'employees --misses' | 'employees --receipt' | 'employees -o' | 'employees --output' | 'employees --log' | 'refresh -f' | 'refresh --filters' | 'refresh -o' | 'refresh --output' | 'refresh #1' | 'runs export -o' | 'runs export --output' | 'owned export -f' | 'owned export --filters' | 'owned export -o' | 'owned export --output' | 'owned import #'* | 'sql -f' | 'sql --file' | 'suppress import #1' | 'jobs run --file' | 'jobs run --log' | 'jobs status --file' | 'jobs check #1' | 'jobs list --file' | 'jobs show --file' | 'jobs systemd --file' | 'jobs systemd --keys' | 'jobs cron --file' | 'jobs cron --keys' | 'serve --tls-cert' | 'serve --tls-key' | 'serve --witness' | 'service import --people' | 'service import --companies' | 'service import --map' | 'service import --rejects' | 'service map #1' | 'service suppress import #1')
     source='file' ;;
   'count --department' | 'segment save --department' | 'search --department' | 'refresh --department' | 'owned export --department')
     source='list'; values=('Administrative' 'C-Suite' 'Consulting' 'Customer Service' 'Design' 'Education' 'Engineering and Technical' 'Finance & Accounting' 'Human Resources' 'Legal' 'Marketing' 'Medical' 'Operations' 'Other' 'Product' 'Project Management' 'Real Estate' 'Research' 'Sales' 'Trades') ;;
@@ -599,10 +599,10 @@ __headcount_values() {
     source='commas'; values=('country' 'state' 'city' 'location' 'title' 'seniority' 'seniority_level' 'functional_area' 'industry' 'first_name' 'last_name' 'department' 'company') ;;
   'mcp --per' | 'mcp install --per')
     source='list'; values=('day' 'session' 'total') ;;
-  'mcp --out' | 'mcp install --out' | 'jobs systemd -o' | 'jobs systemd --output' | 'serve --data' | 'service --data' | 'service import --data' | 'service generate --data' | 'service dataset list --data' | 'service dataset rollback --data' | 'service dataset diff --data' | 'service accounts create --data' | 'service accounts list --data' | 'service accounts suspend --data' | 'service accounts resume --data' | 'service keys create --data' | 'service keys rotate --data' | 'service keys list --data' | 'service keys set --data' | 'service keys revoke --data' | 'service credits add --data' | 'service credits remove --data' | 'service credits refund --data' | 'service credits show --data' | 'service plan set --data' | 'service plan show --data' | 'service entries --data' | 'service usage --data' | 'service audit --data' | 'service link --data' | 'service sessions --data' | 'service sessions end --data' | 'service suppress add --data' | 'service suppress import --data' | 'service suppress list --data' | 'service suppress check --data' | 'service suppress remove --data' | 'service forget --data' | 'service data --data' | 'service backup --data' | 'service backup #1' | 'service verify --data' | 'service restore --data' | 'service restore #1')
+  'mcp -o' | 'mcp --output' | 'mcp install -o' | 'mcp install --output' | 'jobs systemd -o' | 'jobs systemd --output' | 'serve --data' | 'service --data' | 'service import --data' | 'service generate --data' | 'service dataset list --data' | 'service dataset rollback --data' | 'service dataset diff --data' | 'service accounts create --data' | 'service accounts list --data' | 'service accounts suspend --data' | 'service accounts resume --data' | 'service keys create --data' | 'service keys rotate --data' | 'service keys list --data' | 'service keys set --data' | 'service keys revoke --data' | 'service credits add --data' | 'service credits remove --data' | 'service credits refund --data' | 'service credits show --data' | 'service plan set --data' | 'service plan show --data' | 'service entries --data' | 'service usage --data' | 'service audit --data' | 'service link --data' | 'service sessions --data' | 'service sessions end --data' | 'service suppress add --data' | 'service suppress import --data' | 'service suppress list --data' | 'service suppress check --data' | 'service suppress remove --data' | 'service forget --data' | 'service data --data' | 'service backup --data' | 'service backup #1' | 'service verify --data' | 'service restore --data' | 'service restore #1')
     source='directory' ;;
-  'mcp install --client')
-    source='list'; values=('claude' 'claude-desktop' 'codex' 'cursor' 'gemini' 'jetbrains' 'opencode' 'vscode' 'windsurf' 'zed') ;;
+  'mcp install #1')
+    source='list'; values=('claude' 'claude-desktop' 'codex' 'cursor' 'gemini' 'jetbrains' 'opencode' 'vscode' 'windsurf' 'zed' 'skill') ;;
   'runs show #1' | 'runs remove #'* | 'runs resume #1' | 'runs export #1' | 'resume #1' | 'owned diff #1')
     source='runs' ;;
   'runs export --fields')
@@ -611,6 +611,8 @@ __headcount_values() {
     source='list'; values=('day' 'run' 'connection' 'job') ;;
   'suppress add --kind' | 'suppress import --kind' | 'suppress check --kind' | 'suppress remove --kind' | 'service suppress add --kind' | 'service suppress import --kind' | 'service suppress check --kind' | 'service suppress remove --kind')
     source='list'; values=('address' 'id' 'domain') ;;
+  'serve --console')
+    source='list'; values=('off' 'link' 'insecure') ;;
   'service map --kind')
     source='list'; values=('people' 'companies') ;;
   'service keys create --scope' | 'service keys set --scope')
@@ -619,11 +621,9 @@ __headcount_values() {
     source='list'; values=('live' 'test') ;;
   'service entries --kind')
     source='list'; values=('grant' 'charge' 'refund' 'correction') ;;
-  'service entries --call')
-    source='list'; values=('person_search' 'company_enrich' 'company_employees') ;;
   'service usage --by')
     source='commas'; values=('day' 'key' 'call') ;;
-  'service link --role')
+  'service link #1')
     source='list'; values=('operator' 'owner' 'viewer') ;;
   'schema #'*)
     source='list'; values=('account' 'connections' 'list' 'remove' 'set' 'use' 'count' 'data' 'show' 'doctor' 'employees' 'enrich' 'filters' 'forget' 'jobs' 'check' 'run' 'schema' 'status' 'login' 'logout' 'owned' 'diff' 'export' 'import' 'rebuild' 'refresh' 'resume' 'runs' 'prune' 'search' 'segment' 'save' 'serve' 'service' 'accounts' 'create' 'suspend' 'audit' 'backup' 'credits' 'add' 'refund' 'dataset' 'rollback' 'entries' 'generate' 'keys' 'revoke' 'rotate' 'link' 'map' 'plan' 'restore' 'sessions' 'end' 'suppress' 'usage' 'verify' 'spend' 'sql' 'whoami' 'errors') ;;

@@ -479,15 +479,16 @@ $headcountTree = @{
   }
   'mcp' = @{
     Commands = [ordered]@{
-      'install' = 'Print the entry that a client''s config needs, with the cap in it, the file that it belongs into and the line that adds it. Writes nothing.'
+      'install' = 'Print the entry that a client''s config needs, with the cap in it, the file that it belongs into and the line that adds it; or, with skill, a SKILL.md for agents that use headcount from a shell. Writes nothing.'
     }
     Flags = [ordered]@{
       '--per' = @{ Text = 'what --max-credits is for (day; UTC)'; Value = @{ Kind = 'list'; Values = @('day', 'session', 'total') } }
       '--budget' = @{ Text = 'the budget''s name: one name is one budget (mcp)'; Value = @{ Kind = 'text' } }
       '--ask-over' = @{ Text = 'ask nobody for up to so many credits (0)'; Value = @{ Kind = 'text' } }
-      '--out' = @{ Text = 'let it write runs as files into this folder'; Value = @{ Kind = 'directory' } }
-      '--http' = @{ Text = 'serve on this machine''s loopback instead (0 picks a port); prints URL and token'; Value = @{ Kind = 'text' } }
+      '--port' = @{ Text = 'serve on this machine''s loopback instead (0 picks a port); prints URL and token'; Value = @{ Kind = 'text' } }
       '--max-credits' = @{ Text = 'let it buy, at most for this; without it nothing can be bought'; Value = @{ Kind = 'text' } }
+      '-o' = @{ Text = 'let it write runs as files into this folder'; Value = @{ Kind = 'directory' } }
+      '--output' = @{ Text = 'let it write runs as files into this folder'; Value = @{ Kind = 'directory' } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -503,15 +504,14 @@ $headcountTree = @{
       '--per' = @{ Text = 'what --max-credits is for (day; UTC)'; Value = @{ Kind = 'list'; Values = @('day', 'session', 'total') } }
       '--budget' = @{ Text = 'the budget''s name: one name is one budget (mcp)'; Value = @{ Kind = 'text' } }
       '--ask-over' = @{ Text = 'ask nobody for up to so many credits (0)'; Value = @{ Kind = 'text' } }
-      '--out' = @{ Text = 'let it write runs as files into this folder'; Value = @{ Kind = 'directory' } }
-      '--client' = @{ Text = 'which client'; Value = @{ Kind = 'list'; Values = @('claude', 'claude-desktop', 'codex', 'cursor', 'gemini', 'jetbrains', 'opencode', 'vscode', 'windsurf', 'zed') } }
-      '--skill' = @{ Text = 'print a SKILL.md instead, for agents that use headcount from a shell'; Value = $null }
       '--max-credits' = @{ Text = 'let it buy, at most for this; without it nothing can be bought'; Value = @{ Kind = 'text' } }
+      '-o' = @{ Text = 'let it write runs as files into this folder'; Value = @{ Kind = 'directory' } }
+      '--output' = @{ Text = 'let it write runs as files into this folder'; Value = @{ Kind = 'directory' } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
-    Arguments = @()
+    Arguments = @(@{ Kind = 'list'; Values = @('claude', 'claude-desktop', 'codex', 'cursor', 'gemini', 'jetbrains', 'opencode', 'vscode', 'windsurf', 'zed', 'skill') })
     Many = $false
   }
   'runs' = @{
@@ -1205,8 +1205,6 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '--witness' = @{ Text = 'where the ledger''s last signed head is kept (default: head.json in the data folder)'; Value = @{ Kind = 'file' } }
-      '--accept-head' = @{ Text = 'serve a ledger that is older than the last signed head: it was restored on purpose'; Value = $null }
       '--host' = @{ Text = 'address to listen on; beyond loopback keys travel in clear without --tls-cert'; Value = @{ Kind = 'text' } }
       '--port' = @{ Text = '0 picks a free one'; Value = @{ Kind = 'text' } }
       '--public-url' = @{ Text = 'address that browsers reach the service by, where a proxy stands in front'; Value = @{ Kind = 'text' } }
@@ -1216,21 +1214,15 @@ $headcountTree = @{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '--dataset' = @{ Text = 'a dataset elsewhere: a folder or clickhouse://... (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '--max-depth' = @{ Text = 'deepest row that paging reaches (default: no bound)'; Value = @{ Kind = 'text' } }
-      '--no-console' = @{ Text = 'leave the console at /console out'; Value = $null }
-      '--console-link' = @{ Text = 'print a link that signs in to the console also where stdout is no terminal'; Value = $null }
-      '--console-insecure' = @{ Text = 'serve the console without TLS also beyond loopback'; Value = $null }
+      '--witness' = @{ Text = 'where the ledger''s last signed head is kept (default: head.json in the data folder)'; Value = @{ Kind = 'file' } }
+      '--force' = @{ Text = 'serve a ledger that is older than the last signed head: it was restored on purpose'; Value = $null }
+      '--console' = @{ Text = 'leave the console out; print a link to it also into a pipe; serve it without TLS beyond loopback'; Value = @{ Kind = 'list'; Values = @('off', 'link', 'insecure') } }
       '--log' = @{ Text = 'one JSON line per request on stderr: no key, filter value or record'; Value = $null }
-      '--metrics-port' = @{ Text = 'serve Prometheus metrics on this port (default: off)'; Value = @{ Kind = 'text' } }
+      '--metrics' = @{ Text = 'serve Prometheus metrics on this port of loopback, or at ADDRESS:PORT'; Value = @{ Kind = 'text' } }
       '--print-unit' = @{ Text = 'print a unit of systemd that runs this command line, and end'; Value = $null }
-      '--metrics-host' = @{ Text = 'address for --metrics-port'; Value = @{ Kind = 'text' } }
       '--otel' = @{ Text = 'traces and metrics over OTLP, set by OpenTelemetry''s variables (OTEL_EXPORTER_OTLP_ENDPOINT)'; Value = $null }
       '--fault' = @{ Text = 'for tests of clients: search:p=0.1:500, search:drop, all:n=3:slow=2000, enrich:cut=40'; Value = @{ Kind = 'text' } }
-      '--max-concurrent' = @{ Text = 'calls that the dataset works at, at once; 3 of them free ones (default: 16)'; Value = @{ Kind = 'text' } }
-      '--max-concurrent-per-key' = @{ Text = 'of them of one key; 2 of them free ones (default: 8)'; Value = @{ Kind = 'text' } }
-      '--max-queued' = @{ Text = 'calls of a key that wait for their turn, paid and free each; one more gets a 503 (default: 1000)'; Value = @{ Kind = 'text' } }
-      '--queue-wait' = @{ Text = 'how long a call waits for its turn before a 503 (default: 5)'; Value = @{ Kind = 'text' } }
-      '--latency' = @{ Text = 'for tests of clients: delay every call'; Value = @{ Kind = 'text' } }
+      '--bounds' = @{ Text = 'calls and rows: calls, calls-per-key, queued, queue-seconds, depth (docs/service.md, Limits)'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -1299,7 +1291,6 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '--suggest' = @{ Text = 'a Parquet, CSV or NDJSON file'; Value = @{ Kind = 'file' } }
       '--kind' = @{ Text = 'what its rows are: people or companies (default: told by the header)'; Value = @{ Kind = 'list'; Values = @('people', 'companies') } }
       '--encoding' = @{ Text = 'what CSV and NDJSON are written in, such as windows-1252 (default: told by the file)'; Value = @{ Kind = 'text' } }
       '--skip-lines' = @{ Text = 'lines of CSV before the header (default: told by the file)'; Value = @{ Kind = 'text' } }
@@ -1307,7 +1298,7 @@ $headcountTree = @{
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
-    Arguments = @()
+    Arguments = @(@{ Kind = 'file' })
     Many = $false
   }
   'service generate' = @{
@@ -1401,7 +1392,6 @@ $headcountTree = @{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '--name' = @{ Text = 'what it is called (default: its id)'; Value = @{ Kind = 'text' } }
-      '--credits' = @{ Text = 'live credits to begin with'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -1657,17 +1647,12 @@ $headcountTree = @{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
-      '--name' = @{ Text = 'name of the plan'; Value = @{ Kind = 'text' } }
-      '--per-minute' = @{ Text = 'calls a minute, per key'; Value = @{ Kind = 'text' } }
-      '--per-day' = @{ Text = 'calls a day (UTC), per key'; Value = @{ Kind = 'text' } }
-      '--small-counts' = @{ Text = 'so few people make a count small: 100 of them an account and day; off: no bound'; Value = @{ Kind = 'text' } }
-      '--cost' = @{ Text = 'price of a profile or match: person_search, company_enrich, company_employees'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
-    Arguments = @()
-    Many = $false
+    Arguments = @(@{ Kind = 'text' })
+    Many = $true
   }
   'service plan show' = @{
     Commands = [ordered]@{
@@ -1695,9 +1680,7 @@ $headcountTree = @{
       '--mode' = @{ Text = 'live credits, or the simulated ones of test keys'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
       '--kind' = @{ Text = 'only these'; Value = @{ Kind = 'list'; Values = @('grant', 'charge', 'refund', 'correction') } }
       '--key' = @{ Text = 'only what one key was charged, or got back'; Value = @{ Kind = 'text' } }
-      '--call' = @{ Text = 'only one call'; Value = @{ Kind = 'list'; Values = @('person_search', 'company_enrich', 'company_employees') } }
       '--since' = @{ Text = 'how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all'; Value = @{ Kind = 'text' } }
-      '--before' = @{ Text = 'only older ones than this entry'; Value = @{ Kind = 'text' } }
       '--limit' = @{ Text = 'so many at most'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -1750,13 +1733,12 @@ $headcountTree = @{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
-      '--role' = @{ Text = 'what the link allows (default: operator; with --account: owner)'; Value = @{ Kind = 'list'; Values = @('operator', 'owner', 'viewer') } }
-      '--url' = @{ Text = 'where the service is (default: where it was last started)'; Value = @{ Kind = 'text' } }
+      '--public-url' = @{ Text = 'address that browsers reach the service by (default: where it was last started)'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
-    Arguments = @()
+    Arguments = @(@{ Kind = 'list'; Values = @('operator', 'owner', 'viewer') })
     Many = $false
   }
   'service sessions' = @{
@@ -1929,8 +1911,7 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '--against' = @{ Text = 'hold the ledger against a backup of it too: the folder, a file of accounts, or postgres://... of a restored dump'; Value = @{ Kind = 'text' } }
-      '--expect-head' = @{ Text = 'the head that the ledger must have, as serve --log or service backup told it last'; Value = @{ Kind = 'text' } }
+      '--against' = @{ Text = 'hold the ledger against a backup of it too (the folder, a file of accounts, or postgres://... of a restored dump), or against the head that was told last'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }

@@ -29,7 +29,8 @@ const service = spawn(process.execPath, [
   "--port",
   "0",
   "--json",
-  "--console-link",
+  "--console",
+  "link",
   "--quiet",
 ]);
 const { console: link, url } = await new Promise((told) => {

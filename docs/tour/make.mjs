@@ -93,7 +93,7 @@ async function play(scene) {
 
 /** A service of its own that answers after `latency` milliseconds, and the variables that lead there. */
 async function serve(latency) {
-  const argv = ["serve", "--port", "0", "--json", "--data", join(folder, "service"), "--latency", String(latency)];
+  const argv = ["serve", "--port", "0", "--json", "--data", join(folder, "service"), "--fault", `all:slow=${latency}`];
   const child = spawn(join(folder, "bin/headcount"), argv, { env: environment, stdio: ["ignore", "pipe", "inherit"] });
   const [line] = await new Promise((done) => child.stdout.once("data", (data) => done(String(data).split("\n"))));
   const { url, key } = JSON.parse(line);

@@ -24,10 +24,10 @@ const BUYING: readonly Group[] = [
 ];
 const SERVING: readonly Group[] = [
   ["Place", "host port public-url tls-cert tls-key", "cors-origin"],
-  ["Data", "data store dataset", "max-depth"],
-  ["Console", "no-console console-link", "console-insecure"],
-  ["Watch", "log metrics-port print-unit", "metrics-host otel"],
-  ["Limits and tests", "fault", "max-concurrent max-concurrent-per-key max-queued queue-wait latency"],
+  ["Data", "data store dataset", "witness force"],
+  ["Console", "console", ""],
+  ["Watch", "log metrics print-unit", "otel"],
+  ["Limits and tests", "fault bounds", ""],
 ];
 const COMMANDS = new Set("count search enrich employees refresh runs owned account login jobs serve".split(" "));
 const OPTIONS = new Set(["--connection", "--json", "--quiet", "--version"]);

@@ -42,7 +42,7 @@ export const ENVIRONMENT: readonly { readonly name: string; readonly meaning: st
   { name: "HEADCOUNT_NO_INPUT", meaning: "any value: never ask a question; so does CI" },
   { name: "HEADCOUNT_ASK_ABOVE", meaning: "credits that one look-up may cost unasked (1)" },
   { name: "HEADCOUNT_JSON", meaning: "1: errors as JSON on stderr, as with --json" },
-  { name: "HEADCOUNT_MCP_TOKEN", meaning: "for mcp --http; else one is made" },
+  { name: "HEADCOUNT_MCP_TOKEN", meaning: "for mcp --port; else one is made" },
   { name: "HEADCOUNT_DEBUG", meaning: "any value: a stack trace where a bug shows" },
   { name: "PGPASSWORD", meaning: "for -o postgres://...; else ~/.pgpass" },
   { name: "HEADCOUNT_CLICKHOUSE_PASSWORD", meaning: "for serve --dataset clickhouse://..." },

@@ -62,7 +62,7 @@ test.each([
   [[...SEARCH, "--format", "ndjson.gz", "--jq", "."], "prints none"],
   [[...SEARCH, "--template", "{{name}}", "--jq", "."], "--template prints none"],
   [["completion", "bash", "--json", "--jq", "."], "prints no JSON"],
-  [["mcp", "install", "--client", "claude", "--json", "--jq", "."], "prints no JSON"],
+  [["mcp", "install", "claude", "--json", "--jq", "."], "prints no JSON"],
 ])("%j is refused", async (argv, why) => {
   const { code, stderr, stdout } = await u.run(argv);
   expect([code, stdout]).toEqual([2, ""]);

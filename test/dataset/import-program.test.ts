@@ -199,7 +199,7 @@ test("a map is proposed from values too, and says what departments are", async (
     "Grace,linkedin.com/in/grace,HR,beta.example\nEdsger,http://linkedin.com/in/edsger?x,sales,gamma.example\n",
   ];
   await write("crm.csv", people.join("\n"));
-  const ended = await run(["service", "map", "--suggest", "crm.csv"]);
+  const ended = await run(["service", "map", "crm.csv"]);
   expect(JSON.parse(ended.stdout)).toMatchObject({
     people: { network_url: "LinkedIn", department: "Dept", company_domain: "Firma" },
     values: { department: { Engineering: "Engineering and Technical", HR: "Human Resources" } },

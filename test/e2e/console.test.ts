@@ -177,7 +177,8 @@ async function serve(data: string): Promise<Served> {
     "--port",
     "0",
     "--json",
-    "--console-link",
+    "--console",
+    "link",
     "--quiet",
   ]);
   let out = "";

@@ -19,7 +19,7 @@ const NO_JSON: Readonly<Record<string, string>> = {
   completion: "a script of a shell",
   "jobs cron": "lines of a crontab",
   "jobs systemd": "units",
-  mcp: "the protocol, or with --http one line of an address and its token",
+  mcp: "the protocol, or with --port one line of an address and its token",
   "mcp install": "the entry of another program's config",
 };
 
@@ -213,7 +213,8 @@ describe("what the built program prints with --json fits its schema", () => {
     const data = ["--data", u.file("data")];
     const of = async (path: string, ...more: readonly string[]) => run(`service ${path}`, ...more, ...data);
     await of("generate", "--people", "300", "--seed", "1");
-    await of("accounts create", "acme", "--credits", "50");
+    await of("accounts create", "acme");
+    await of("credits add", "50", "--account", "acme");
     const { id } = (await of("keys create", "--account", "acme", "--max-credits", "5", "--expires", "7d")) as {
       id: string;
     };
@@ -228,7 +229,7 @@ describe("what the built program prints with --json fits its schema", () => {
     await of("credits remove", "1");
     await of("credits show");
     await of("plan show");
-    await of("plan set", "--per-minute", "1000", "--cost", "person_search=0.25", "--small-counts", "5");
+    await of("plan set", "per-minute=1000", "person_search=0.25", "small-counts=5");
     await of("link");
     await of("suppress add", "network.example/in/ada");
     writeFileSync(u.file("people.txt"), "network.example/in/bob\n");
@@ -249,7 +250,7 @@ describe("what the built program prints with --json fits its schema", () => {
       u.file("in.csv"),
       "id,name,network_url,department\n1,Ada,network.example/in/ada2,Lawyers\n2,,,\n1,Twin,,\n",
     );
-    await run("service map", "--suggest", "in.csv");
+    await run("service map", "in.csv");
     await of("import", "--people", u.file("in.csv"), "--max-refused", "100%");
     const [{ version: now }] = (await of("dataset list")) as [{ version: string }];
     expect(now).not.toBe("");
@@ -262,7 +263,7 @@ describe("what the built program prints with --json fits its schema", () => {
 
   /** A real `serve`, something bought of it, and somebody signed in to its console and out again. */
   async function served(data: readonly string[]): Promise<{ id: string } | undefined> {
-    const child = spawn(process.execPath, [BIN, "serve", "--port", "0", "--json", "--console-link", ...data], {
+    const child = spawn(process.execPath, [BIN, "serve", "--port", "0", "--json", "--console", "link", ...data], {
       env: { PATH: process.env.PATH, ...u.env },
       stdio: ["ignore", "pipe", "ignore"],
     });

@@ -21,7 +21,7 @@ certificate("one");
 certificate("two");
 
 const flags = async (): Promise<string[]> => [
-  ...["--data", join(tempDir(), "data"), "--dataset", await generatedDataset(300), "--console-link"],
+  ...["--data", join(tempDir(), "data"), "--dataset", await generatedDataset(300), "--console", "link"],
   ...["--tls-cert", file("served.pem"), "--tls-key", file("served.key"), "--log"],
 ];
 const serveCertificate = (name: string): void => {

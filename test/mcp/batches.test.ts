@@ -38,7 +38,7 @@ const start = (...argv: readonly string[]): void => {
 describe("over HTTP", () => {
   let door: { readonly url: string; readonly token: string };
   beforeEach(async () => {
-    start("--http", "0");
+    start("--port", "0");
     const [line] = (await once(child.stdout as NodeJS.ReadableStream, "data")) as [Buffer];
     door = JSON.parse(line.toString());
   });

@@ -1,4 +1,4 @@
-// The official conformance runner against `mcp --http`, with all that 2026-07-28 requires: of what is served no failure is expected.
+// The official conformance runner against `mcp --port`, with all that 2026-07-28 requires: of what is served no failure is expected.
 // npm run conformance RUNNER [-- OPTIONS OF headcount], on Node 22 or later, after npm run build. RUNNER is dist/index.js of
 // @modelcontextprotocol/conformance 0.2.0-alpha.12, installed in a folder of its own: it does not start on Node 20.
 import { spawn } from "node:child_process";
@@ -36,7 +36,7 @@ const served = options.length === 0 ? ["-c", "sample", "mcp", "--max-credits", "
 const bin = fileURLToPath(new URL("../../bin/headcount.js", import.meta.url));
 const state = mkdtempSync(join(tmpdir(), "headcount-conformance-"));
 const env = { ...process.env, HEADCOUNT_STATE_DIR: state };
-const server = spawn(process.execPath, [bin, ...served, "--http", "0"], {
+const server = spawn(process.execPath, [bin, ...served, "--port", "0"], {
   env,
   stdio: ["ignore", "pipe", "inherit"],
 });

@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 beforeEach(async () => {
   u = user(service.url, service.key);
-  child = spawn(process.execPath, [BIN, "mcp", "--http", "0", "--max-credits", "5"], {
+  child = spawn(process.execPath, [BIN, "mcp", "--port", "0", "--max-credits", "5"], {
     cwd: u.dir,
     env: { PATH: process.env.PATH ?? "", ...u.env },
     stdio: ["ignore", "pipe", "inherit"],

@@ -14,7 +14,7 @@ let agent: Agent;
 beforeAll(async () => {
   service = await startTestService({ people: 2_000, credits: 100_000 });
   u = user(service.url, service.key);
-  agent = await startAgent(u, ["--max-credits", "60", "--out", "."], { answer: YES });
+  agent = await startAgent(u, ["--max-credits", "60", "--output", "."], { answer: YES });
 }, 60_000);
 afterAll(async () => {
   await agent.close();

@@ -40,7 +40,7 @@ async function strange(change: Parameters<typeof startForeignService>[0]): Promi
 
 test.each(["modern", "legacy"] as const)("every tool answers in its own shape (%s)", async (era) => {
   mkdirSync(u.file("out"));
-  const agent = await start(["--max-credits", "50", "--out", "out"], { era, answer: YES });
+  const agent = await start(["--max-credits", "50", "--output", "out"], { era, answer: YES });
   const { data: account } = await agent.call("account");
   expect(account).toMatchObject({
     balance: expect.any(Number),
@@ -106,7 +106,7 @@ test.each([
   ["buy", { quote_id: "q_nope" }, /nothing was spent/],
 ])("%s %j is refused in words, and costs nothing", async (name, given, words) => {
   mkdirSync(u.file("out"));
-  const agent = rawAgent(u, ["--max-credits", "50", "--out", "out"]);
+  const agent = rawAgent(u, ["--max-credits", "50", "--output", "out"]);
   const reply = await agent.call(name, given);
   expect(reply.error ?? reply.result?.isError).toBeTruthy();
   expect(textOf(reply)).toMatch(words);
@@ -116,7 +116,7 @@ test.each([
 
 test("the list of tools is small, the same each time, and may be kept", async () => {
   mkdirSync(u.file("out"));
-  const agent = rawAgent(u, ["--max-credits", "5", "--out", "out"]);
+  const agent = rawAgent(u, ["--max-credits", "5", "--output", "out"]);
   const [one, two] = [await agent.send("tools/list"), await agent.send("tools/list")];
   const tools = JSON.stringify(one.result?.tools);
   expect(JSON.stringify(two.result?.tools)).toBe(tools);
@@ -279,7 +279,7 @@ test("who is suppressed is in no result", async () => {
 test("a file goes into the folder that was given, under a plain name, and over nothing", async () => {
   mkdirSync(u.file("out"));
   symlinkSync(u.file("elsewhere.csv"), u.file("out/link.csv"));
-  const agent = await start(["--max-credits", "10", "--out", "out"]);
+  const agent = await start(["--max-credits", "10", "--output", "out"]);
   const run = await bought(agent, { filters: { country: "france" }, profiles: 2 });
   for (const file of ["../x.csv", "/tmp/x.csv", "a/b.csv", "..", "link.csv", ".hidden", "c:x.csv"]) {
     const refused = await agent.call("export_run", { run, format: "csv", file });
@@ -290,7 +290,7 @@ test("a file goes into the folder that was given, under a plain name, and over n
   expect((await agent.call("export_run", { run, format: "csv", file: "a.csv" })).text).toContain("exists");
 });
 
-const INSTALL = ["mcp", "install", "--max-credits", "5", "--per", "total", "--client"];
+const INSTALL = ["mcp", "install", "--max-credits", "5", "--per", "total"];
 const CAPPED = ["mcp", "--max-credits", "5", "--per", "total"];
 
 interface Start {
@@ -310,7 +310,7 @@ test.each([
   ["vscode", "servers", "Code/User/mcp.json"],
   ["windsurf", "mcpServers", "~/.codeium/windsurf/mcp_config.json"],
   ["zed", "context_servers", "zed/settings.json"],
-])("mcp install --client %s starts the program by its own path, and names the file", async (client, key, file) => {
+])("mcp install %s starts the program by its own path, and names the file", async (client, key, file) => {
   const { stdout, stderr, code } = await u.run([...INSTALL, client]);
   expect(code).toBe(0);
   expect(stderr).toContain(file);
@@ -340,7 +340,7 @@ test("mcp install says that a client does not see the key of this shell, and not
   const { stderr, stdout } = await u.run([...INSTALL, "codex"]);
   expect(stdout).toContain('"mcp", "--max-credits", "5", "--per", "total"]');
   expect(stderr).toContain("headcount login keeps a key");
-  const alone = await u.run(["mcp", "install", "--client", "claude", "--per", "day"]);
+  const alone = await u.run(["mcp", "install", "claude", "--per", "day"]);
   expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining("without --max-credits") });
 });
 

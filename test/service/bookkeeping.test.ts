@@ -121,7 +121,8 @@ describe("keys with bounds", () => {
 describe("accounts", () => {
   test("are made, listed, suspended and resumed; each has its own money and keys", async () => {
     const data = await foundedFolder();
-    const made = await said(data, "accounts", "create", "acme", "--name", "Acme Ltd", "--credits", "50.5");
+    const made = await said(data, "accounts", "create", "acme", "--name", "Acme Ltd");
+    await said(data, "credits", "add", "50.5", "--account", "acme");
     expect([made.code, made.out]).toEqual([0, ""]);
     expect(made.err).toContain(`headcount service keys create --account acme --data ${data} makes a key`);
     await told(data, "keys", "create", "--account", "acme");
@@ -140,7 +141,6 @@ describe("accounts", () => {
     [["create", "Acme"], 2, "lower-case"],
     [["create", "a b"], 2, 'not "a b"'],
     [["create", "default"], 2, "exists already"],
-    [["create", "x", "--credits", "lots"], 2, "--credits takes"],
     [["suspend", "nobody"], 6, 'no account "nobody"'],
   ])("%j is refused", async (argv, exit, says) => {
     const data = await foundedFolder();
@@ -209,8 +209,6 @@ describe("the books", () => {
       balance_after: 9_990,
     });
     expect(await told(data, "entries", "--key", "k_b", "--limit", "1")).toMatchObject([{ rows: 3 }]);
-    expect(await told(data, "entries", "--before", String(all[2].id))).toMatchObject([{ rows: 1 }, { kind: "grant" }]);
-    expect(await told(data, "entries", "--call", "company_enrich")).toEqual([]);
     const csv = (await said(data, "entries", "--kind", "charge")).out.trim().split("\n");
     expect(csv).toHaveLength(5);
     expect(csv[0]).toMatch(/^id,at,kind,credits,balance_after,actor,call,rows,price,key,/);
@@ -256,7 +254,7 @@ describe("the books", () => {
   test("audit: who, when and what, and no key", async () => {
     const data = await foundedFolder();
     const { id, key } = await told(data, "keys", "create", "--name", "nightly");
-    await said(data, "plan", "set", "--per-minute", "60");
+    await said(data, "plan", "set", "per-minute=60");
     await said(data, "accounts", "create", "acme");
     const rows = await told(data, "audit", "--account", "default");
     expect(rows.slice(0, 2)).toMatchObject([

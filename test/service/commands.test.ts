@@ -106,8 +106,8 @@ describe("service credits and plan", () => {
     const standard = { account: "default", name: "standard", per_minute: 600, per_day: 100_000, small_counts: null };
     const costs = { account: 0, person_count: 0, person_search: 1, company_enrich: 1, company_employees: 1 };
     expect(await plan()).toEqual({ ...standard, costs });
-    await headcount("service", "plan", "set", "--cost", "person_search=0.25", "company_enrich=2", "--data", data);
-    await headcount("service", "plan", "set", "--per-minute", "60", "--name", "small", "--data", data);
+    await headcount("service", "plan", "set", "person_search=0.25", "company_enrich=2", "--data", data);
+    await headcount("service", "plan", "set", "per-minute=60", "name=small", "--data", data);
     expect(await plan()).toEqual({
       ...standard,
       name: "small",
@@ -117,14 +117,14 @@ describe("service credits and plan", () => {
   });
 
   test.each([
-    [["--per-minute", "0"], "--per-minute"],
-    [["--per-day", "1.5"], "--per-day"],
-    [["--per-day", "-1"], "--per-day"],
-    [["--cost", "person_search"], "person_search"],
-    [["--cost", "person_count=1"], "person_count=1"],
-    [["--cost", "nope=1"], "nope=1"],
-    [["--cost", "person_search=-1"], "person_search=-1"],
-    [[], "nothing to set"],
+    [["per-minute=0"], "per-minute takes"],
+    [["per-day=1.5"], "per-day takes"],
+    [["per-day=-1"], "per-day takes"],
+    [["person_search"], "person_search"],
+    [["person_count=1"], "person_count=1"],
+    [["nope=1"], "nope=1"],
+    [["person_search=-1"], "credits of 0 or more"],
+    [[], "missing required argument"],
   ] as const)("plan set %j is refused", async (more, says) => {
     const { code, err } = await headcount("service", "plan", "set", "--data", await foundedFolder(), ...more);
     expect([code, err.includes(says)]).toEqual([2, true]);
@@ -173,7 +173,7 @@ describe("serve", () => {
   test("prints address and, the first time, a key that works; the next start makes none", async () => {
     const data = folder();
     const dataset = await generatedDataset(300);
-    const argv = ["serve", "--port", "0", "--json", "--data", data, "--dataset", dataset, "--max-depth", "50"];
+    const argv = ["serve", "--port", "0", "--json", "--data", data, "--dataset", dataset, "--bounds", "depth=50"];
     let key = "";
     const first = await serving(argv, async (line) => {
       const said = JSON.parse(line) as { url: string; key: string };
@@ -198,7 +198,7 @@ describe("serve", () => {
         expect.stringContaining("row 60; this service goes to row 50"),
       ]);
       // The accounts can be managed while it runs.
-      expect((await headcount("service", "plan", "set", "--per-minute", "1", "--data", data)).code).toBe(0);
+      expect((await headcount("service", "plan", "set", "per-minute=1", "--data", data)).code).toBe(0);
       expect((await fetch(`${said.url}/v1/account`, { headers })).status).toBe(429);
     });
     expect([first.code, first.out.trim().split("\n").length]).toEqual([0, 1]);
@@ -238,7 +238,7 @@ describe("serve", () => {
   test("how many calls of a key the dataset works at, and how many wait for how long, is for whoever runs it to say", async () => {
     const dataset = await generatedDataset(300);
     const argv = ["serve", "--port", "0", "--json", "--data", folder(), "--dataset", dataset];
-    const bounds = ["--max-concurrent", "4", "--max-concurrent-per-key", "1", "--max-queued", "0", "--queue-wait", "7"];
+    const bounds = ["--bounds", "calls=4", "calls-per-key=1", "queued=0", "queue-seconds=7"];
     const counted = async (line: string): Promise<Response[]> => {
       const { key, url } = JSON.parse(line) as { key: string; url: string };
       const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
@@ -278,20 +278,20 @@ describe("serve", () => {
     [["--port", "65536"], 2, "--port"],
     [["--port", "-1"], 2, "--port"],
     [["--port", "http"], 2, "--port"],
-    [["--max-depth", "0"], 2, "--max-depth"],
-    [["--max-concurrent", "0"], 2, "--max-concurrent takes a whole number from 1 to 1000"],
-    [["--max-concurrent-per-key", "17"], 2, "--max-concurrent-per-key 17 is more than the 16 of all keys together"],
-    [["--max-queued", "some"], 2, "--max-queued takes a whole number from 0"],
-    [["--queue-wait", "0.5"], 2, "--queue-wait takes a whole number from 1"],
+    [["--bounds", "depth=0"], 2, "--bounds depth takes"],
+    [["--bounds", "calls=0"], 2, "--bounds calls takes a whole number from 1 to 1000"],
+    [["--bounds", "calls-per-key=17"], 2, "--bounds calls-per-key=17 is more than the 16 of all keys together"],
+    [["--bounds", "queued=some"], 2, "--bounds queued takes a whole number from 0"],
+    [["--bounds", "queue-seconds=0.5"], 2, "--bounds queue-seconds takes a whole number from 1"],
     [["--fault", "search:p=2:500"], 2, "CALL[:p=0..1]"],
-    [["--latency", "x"], 2, "--latency"],
+    [["--bounds", "speed=1"], 2, "NAME is one of calls, calls-per-key, queued, queue-seconds, depth"],
     [
       ["--cors-origin", "app.example"],
       2,
       '--cors-origin takes an origin such as https://app.example, or *, not "app.example"',
     ],
     [["--cors-origin", "https://app.example/"], 2, "--cors-origin"],
-    [["--metrics-host", "192.0.2.1", "--metrics-port", "0"], 8, "no such address"],
+    [["--metrics", "192.0.2.1:0"], 8, "no such address"],
     [["--store", "mysql://u:secret@h/x"], 2, "--store"],
     [["--dataset", "ftp://x"], 2, "--dataset"],
     [["--dataset", "/nowhere/at/all"], 2, "no dataset"],
@@ -332,11 +332,11 @@ describe("serve", () => {
     expect([code, out]).toEqual([8, ""]);
     expect(err).toContain("the port is in use");
     const dataset = await generatedDataset(300);
-    const metrics = ["--port", "0", "--metrics-port", String(port)];
+    const metrics = ["--port", "0", "--metrics", String(port)];
     const beside = await headcount("serve", ...metrics, "--data", data, "--dataset", dataset);
     expect([beside.code, beside.out]).toEqual([8, ""]);
     expect(beside.err).toContain(`cannot listen on 127.0.0.1 port ${port}: the port is in use`);
-    expect(beside.err).toContain("--metrics-port 0 picks a free one");
+    expect(beside.err).toContain("--metrics 0 picks a free one");
     taken.close();
     expect((await headcount("service", "verify", "--data", data)).code).toBe(0);
     // No key was made for a service that never ran.

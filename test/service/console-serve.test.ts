@@ -30,7 +30,7 @@ const json = { "content-type": "application/json" };
 describe("serve", () => {
   test("--public-url https://: its name, a cookie for TLS alone, and links that lead there", async () => {
     const data = folder();
-    const serve = ["serve", "--port", "0", "--json", "--console-link", "--data", data];
+    const serve = ["serve", "--port", "0", "--json", "--console", "link", "--data", data];
     const options = ["--host", "127.0.0.1", "--public-url", "https://people.example"];
     const dataset = ["--dataset", await generatedDataset(300)];
     const ended = await serving([...serve, ...options, ...dataset], async (line) => {
@@ -59,10 +59,10 @@ describe("serve", () => {
   });
 
   test.each([
-    ["--no-console", ["--no-console"], 404, ""],
+    ["--console off", ["--console", "off"], 404, ""],
     ["beyond loopback without TLS", ["--host", "0.0.0.0"], 404, "no console: without TLS"],
     ["a public name without TLS", ["--host", "0.0.0.0", "--public-url", "http://a.example"], 404, "no console"],
-    ["--console-insecure", ["--host", "0.0.0.0", "--console-insecure"], 200, "in clear"],
+    ["--console insecure", ["--host", "0.0.0.0", "--console", "insecure"], 200, "in clear"],
   ])("%s", async (_, options, status, warning) => {
     const dataset = await generatedDataset(300);
     const serve = ["serve", "--port", "0", "--json", "--data", folder(), "--dataset", dataset, ...options];
@@ -101,8 +101,8 @@ describe("service link", () => {
     expect(await roleOf()).toBe("operator");
     expect(await roleOf("--account", "acme")).toBe("owner");
     expect(await roleOf("--account", "default")).toBe("owner");
-    expect(await roleOf("--account", "acme", "--role", "viewer")).toBe("viewer");
-    expect(await roleOf("--account", "acme", "--role", "operator")).toBe("operator");
+    expect(await roleOf("--account", "acme", "viewer")).toBe("viewer");
+    expect(await roleOf("--account", "acme", "operator")).toBe("operator");
     expect(await roleOf("--account", "nobody")).toContain("no account named");
   });
 });

@@ -7,7 +7,7 @@ import { folder, headcount, serving } from "../support/serve-command.ts";
 const DATASET = smallDatasetFolder();
 
 async function serve(data: string, ...more: readonly string[]) {
-  const line = ["serve", "--data", data, "--dataset", await DATASET, "--port", "0", "--no-console", ...more];
+  const line = ["serve", "--data", data, "--dataset", await DATASET, "--port", "0", "--console", "off", ...more];
   return serving(line, async () => undefined);
 }
 
@@ -30,8 +30,8 @@ test("an old copy of the ledger that is put back is not served, unless that is s
   copyFileSync(`${data}.old`, ledger);
   const refused = await serve(data, "--json");
   expect([refused.code, JSON.parse(refused.err.trim()).error.code]).toEqual([2, "ledger_older"]);
-  expect(refused.err).toContain("--accept-head");
-  expect((await serve(data, "--accept-head")).code).toBe(0);
+  expect(refused.err).toContain("--force");
+  expect((await serve(data, "--force")).code).toBe(0);
   expect((await serve(data)).code).toBe(0);
 });
 
@@ -61,16 +61,16 @@ test("a backup is restored on purpose: into a new folder, or under a witness els
   expect((await headcount("service", "restore", backup, "--data", restored)).code).toBe(0);
   expect((await serve(restored, ...witness)).code).toBe(2);
   expect((await serve(restored)).code).toBe(0);
-  expect((await serve(restored, ...witness, "--accept-head")).code).toBe(0);
+  expect((await serve(restored, ...witness, "--force")).code).toBe(0);
 });
 
 test("verify holds the head against the one that was told last", async () => {
   const data = folder();
   const { head } = headsIn((await serve(data, "--log")).err).at(-1) ?? { head: "" };
-  const verify = () => headcount("service", "verify", "--data", data, "--expect-head", head);
+  const verify = () => headcount("service", "verify", "--data", data, "--against", head);
   expect((await verify()).code).toBe(0);
   await headcount("service", "credits", "add", "5", "--data", data);
   const { code, err } = await verify();
   expect([code, err.includes(`and not with ${head}`)]).toEqual([1, true]);
-  expect((await headcount("service", "verify", "--data", data, "--expect-head", "x")).code).toBe(2);
+  expect((await headcount("service", "verify", "--data", data, "--against", "x")).code).toBe(2);
 });

@@ -128,7 +128,7 @@ function argumentsFor({ connection, baseUrl, paging, maxCredits, per, budget, as
     "mcp",
     ...words({
       ...{ "--max-credits": amount(maxCredits), "--per": per, "--budget": budget },
-      ...{ "--ask-over": amount(askOver), "--out": out },
+      ...{ "--ask-over": amount(askOver), "--output": out },
     }),
   ];
 }

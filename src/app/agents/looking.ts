@@ -181,6 +181,6 @@ export async function readRowsTool(given: Given<"read_rows">, world: AgentWorld)
 
 /** Writes a run to the one folder that a person gave, and never over something. @throws CliError exit 2 */
 export async function exportTool({ run, ...wanted }: Given<"export_run">, world: AgentWorld) {
-  if (world.out === undefined) throw usageError("nothing can be written: the server was started without --out");
+  if (world.out === undefined) throw usageError("nothing can be written: the server was started without --output");
   return await exportRun(await runNamed(run, world), wanted, world.out, world.context);
 }

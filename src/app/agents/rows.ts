@@ -175,14 +175,14 @@ export async function exportRun(run: RunReader, wanted: ExportWanted, out: strin
 async function pathIn(folder: string, name: string): Promise<string> {
   if (!/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$/.test(name))
     throw usageError(
-      `"${echo(name)}" is no plain file name: it goes into the folder of --out and nowhere else`,
+      `"${echo(name)}" is no plain file name: it goes into the folder of --output and nowhere else`,
       "letters, digits, dots, hyphens and underscores",
     );
   const path = join(await realpath(folder), name);
   const there = await lstat(path).catch(() => undefined);
   if (there !== undefined)
     throw usageError(
-      `${name} ${there.isSymbolicLink() ? "is a link" : "exists"} in the folder of --out, and stays as it is`,
+      `${name} ${there.isSymbolicLink() ? "is a link" : "exists"} in the folder of --output, and stays as it is`,
       "give another name with file",
       "file_exists",
     );

@@ -10,7 +10,7 @@ import { type Credits, parseCredits, ZERO } from "../../shared/contract/money.ts
 import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { creditAmount } from "../arguments/export-options.ts";
-import type { Command, GlobalOptions } from "../options.ts";
+import { Argument, type Command, type GlobalOptions } from "../options.ts";
 import { requestLog } from "../session.ts";
 import { Printer } from "../terminal/printer.ts";
 import { handedOn } from "./jobs/units.ts";
@@ -20,11 +20,11 @@ interface McpOptions extends GlobalOptions {
   readonly per?: Period;
   readonly budget?: string;
   readonly askOver?: Credits;
-  readonly out?: string;
-  readonly http?: number;
+  readonly output?: string;
+  readonly port?: number;
 }
 
-type InstallOptions = McpOptions & { readonly client?: Client; readonly skill?: boolean };
+const SKILL = "skill";
 
 const name = (text: string): string => {
   if (/^[a-z0-9][a-z0-9._-]{0,63}$/i.test(text)) return text;
@@ -43,7 +43,7 @@ const addCapOptions = (command: Command): Command =>
     .oneOf("--per <period>", "what --max-credits is for (day; UTC)", [...PERIODS])
     .option("--budget <name>", "the budget's name: one name is one budget (mcp)", name)
     .option("--ask-over <n>", "ask nobody for up to so many credits (0)", askOver)
-    .offers("--out <folder>", "let it write runs as files into this folder", { kind: "directory" });
+    .offers("-o, --output <dir>", "let it write runs as files into this folder", { kind: "directory" });
 
 export function register(parent: Command, context: Context, run = serve): void {
   const command = parent
@@ -53,46 +53,38 @@ export function register(parent: Command, context: Context, run = serve): void {
     );
   addCapOptions(command)
     .number(
-      "--http <port>",
+      "--port <n>",
       "serve on this machine's loopback instead (0 picks a port); prints URL and token",
       [0, 65_535],
     )
     .examples(`
   $ headcount -c sample mcp < /dev/null
   $ headcount -c sample mcp --max-credits 500 --per day < /dev/null
-  $ headcount mcp install --client claude --max-credits 500
+  $ headcount mcp install claude --max-credits 500
 
 See docs/mcp.md for the tools, the cap, and how to make a key that cannot spend more.`)
     .does((options: McpOptions) => run(options, context));
   addCapOptions(
     command
       .command("install")
+      .addArgument(new Argument("<client>", "which client").choices([...CLIENTS, SKILL]))
       .description(
-        "Print the entry that a client's config needs, with the cap in it, the file that it belongs into and the line that adds it. Writes nothing.",
+        "Print the entry that a client's config needs, with the cap in it, the file that it belongs into and the line that adds it; or, with skill, a SKILL.md for agents that use headcount from a shell. Writes nothing.",
       ),
   )
-    .oneOf("--client <client>", "which client", [...CLIENTS])
-    .option("--skill", "print a SKILL.md instead, for agents that use headcount from a shell")
     .examples(`
-  $ headcount mcp install --client claude --max-credits 500
-  $ headcount -c sample mcp install --client codex
-  $ headcount mcp install --client vscode --max-credits 50 --per total --budget pilot
-  $ headcount mcp install --skill > SKILL.md`)
-    .does((options: InstallOptions) => install(options, context));
+  $ headcount mcp install claude --max-credits 500
+  $ headcount -c sample mcp install codex
+  $ headcount mcp install vscode --max-credits 50 --per total --budget pilot
+  $ headcount mcp install skill > SKILL.md`)
+    .does((options: McpOptions, client: Client | typeof SKILL) => install(client, options, context));
 }
 
-function install(options: InstallOptions, context: Context): void {
-  const { client, skill } = options;
-  if ((client === undefined) !== (skill === true)) {
-    throw usageError(
-      "give --client or --skill",
-      `--client is one of ${CLIENTS.join(", ")}; --skill is for agents that have a shell`,
-    );
-  }
+function install(client: Client | typeof SKILL, options: McpOptions, context: Context): void {
   budgetFrom(options);
-  if (client === undefined) return void context.stdout.write(skillText());
+  if (client === SKILL) return void context.stdout.write(skillText());
   const { cwd, env, platform } = context;
-  const { connection = env.HEADCOUNT_CONNECTION, out } = options;
+  const { connection = env.HEADCOUNT_CONNECTION, output: out } = options;
   const { HEADCOUNT_CONNECTION: _, ...places } = Object.fromEntries(handedOn(context));
   const wanted = { ...options, connection, out: out === undefined ? undefined : resolve(cwd, out) };
   const { entry, file, line } = entryFor(client, { wanted, program: program(), env: places, platform });
@@ -118,9 +110,9 @@ function budgetFrom({ maxCredits, per, budget, askOver: over }: McpOptions): Nam
 
 async function serve(options: McpOptions, context: Context): Promise<void> {
   const budget = budgetFrom(options);
-  const out = options.out === undefined ? undefined : resolve(context.cwd, options.out);
+  const out = options.output === undefined ? undefined : resolve(context.cwd, options.output);
   if (out !== undefined && !(await stat(out).catch(() => undefined))?.isDirectory())
-    throw usageError(`--out ${echo(options.out)} is no folder`, "make it first");
+    throw usageError(`--output ${echo(options.output)} is no folder`, "make it first");
   const loading = Promise.all([
     import("@modelcontextprotocol/server"),
     import("@modelcontextprotocol/server/stdio"),
@@ -152,9 +144,9 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
     closing.signal.addEventListener("abort", () => done(), { once: true });
     if (closing.signal.aborted) done();
   });
-  if (options.http !== undefined) {
+  if (options.port !== undefined) {
     const { openHttp } = await import("../../app/agents/http.ts");
-    const door = await openHttp(sdk, factory, { port: options.http, token: context.env.HEADCOUNT_MCP_TOKEN });
+    const door = await openHttp(sdk, factory, { port: options.port, token: context.env.HEADCOUNT_MCP_TOKEN });
     context.stdout.write(`${JSON.stringify({ url: door.url, token: door.token })}\n`);
     await ended;
     await work.ended();

@@ -6,21 +6,19 @@ import type { Store } from "../../service/ledger/ledger.ts";
 import { type Context, written } from "../../shared/context.ts";
 import { echo, withoutPassword } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
+import { settingsOf } from "../arguments/settings.ts";
 import { type Command, wholeNumber } from "../options.ts";
 import { Printer } from "../terminal/printer.ts";
 import { addFolderOptions, type FolderOptions, folderOf, placeFlags, serviceError, storeOf } from "./service/folder.ts";
 
-interface ServeOptions extends FolderOptions, TurnFlags {
+interface ServeOptions extends FolderOptions {
   readonly host: string;
   readonly port: string;
   readonly dataset?: string;
-  readonly maxDepth?: string;
-  readonly metricsPort?: string;
-  readonly metricsHost: string;
+  readonly bounds?: readonly string[];
+  readonly metrics?: string;
   readonly corsOrigin?: readonly string[];
-  readonly console: boolean;
-  readonly consoleLink?: boolean;
-  readonly consoleInsecure?: boolean;
+  readonly console?: "off" | "link" | "insecure";
   readonly publicUrl?: string;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
@@ -28,13 +26,12 @@ interface ServeOptions extends FolderOptions, TurnFlags {
   readonly printUnit?: boolean;
   readonly log?: boolean;
   readonly witness?: string;
-  readonly acceptHead?: boolean;
+  readonly force?: boolean;
   readonly fault?: readonly string[];
-  readonly latency?: string;
 }
 
 export function register(program: Command, context: Context): void {
-  const command = addFolderOptions(program.command("serve"))
+  addFolderOptions(program.command("serve"))
     .description(
       "Run the API. A new data folder starts with a synthetic sample of 50,000 people, and its first key is printed once. SIGTERM or Ctrl-C lets calls in flight finish and exits 0.",
     )
@@ -47,32 +44,31 @@ export function register(program: Command, context: Context): void {
     .option("--tls-cert <file>", "serve HTTPS with this certificate and its chain (PEM); renewed files are taken over")
     .option("--tls-key <file>", "the key of --tls-cert (PEM, without a passphrase)")
     .option("--dataset <place>", "a dataset elsewhere: a folder or clickhouse://... (default: in the data folder)")
-    .option("--max-depth <rows>", "deepest row that paging reaches (default: no bound)");
-  addTurnOptions(command)
-    .option("--metrics-port <n>", "serve Prometheus metrics on this port (default: off)")
-    .option("--metrics-host <address>", "address for --metrics-port", "127.0.0.1")
+    .option("--bounds <name=n...>", `calls and rows: ${Object.keys(BOUNDS).join(", ")} (docs/service.md, Limits)`)
+    .option("--metrics <port>", "serve Prometheus metrics on this port of loopback, or at ADDRESS:PORT")
     .option(
       "--cors-origin <origin...>",
       "pages of these origins may call the API in a browser; * for any (default: none)",
     )
     .option("--public-url <url>", "address that browsers reach the service by, where a proxy stands in front")
-    .option("--no-console", "leave the console at /console out")
-    .option("--console-link", "print a link that signs in to the console also where stdout is no terminal")
-    .option("--console-insecure", "serve the console without TLS also beyond loopback")
+    .oneOf(
+      "--console <how>",
+      "leave the console out; print a link to it also into a pipe; serve it without TLS beyond loopback",
+      ["off", "link", "insecure"],
+    )
     .option("--otel", "traces and metrics over OTLP, set by OpenTelemetry's variables (OTEL_EXPORTER_OTLP_ENDPOINT)")
     .option("--log", "one JSON line per request on stderr: no key, filter value or record")
     .option("--witness <file>", "where the ledger's last signed head is kept (default: head.json in the data folder)")
-    .option("--accept-head", "serve a ledger that is older than the last signed head: it was restored on purpose")
+    .option("--force", "serve a ledger that is older than the last signed head: it was restored on purpose")
     .option(
       "--fault <fault...>",
       "for tests of clients: search:p=0.1:500, search:drop, all:n=3:slow=2000, enrich:cut=40",
     )
     .option("--print-unit", "print a unit of systemd that runs this command line, and end")
-    .option("--latency <ms>", "for tests of clients: delay every call")
     .examples(`
   $ headcount serve
   $ headcount serve --port 0 --json                       {"url":"http://127.0.0.1:40123","key":"hc_live_..."}
-  $ headcount serve --data ./data --metrics-port 9090 --log
+  $ headcount serve --data ./data --metrics 9090 --log
   $ headcount serve --host 0.0.0.0 --public-url https://people.example
   $ headcount serve --host 0.0.0.0 --tls-cert people.pem --tls-key people.key
   $ headcount serve --port 8787 --log --print-unit        for systemd, hardened
@@ -140,14 +136,14 @@ async function witnessPlace(dir: string, store: string | undefined, options: Ser
   ]);
   const file = options.witness === undefined ? join(dir, "head.json") : resolve(context.cwd, options.witness);
   const place = { ledger: ledgerFile(dir, store), file, now: context.now };
-  if (options.acceptHead !== true) {
+  if (options.force !== true) {
     await assertNotOlder(place).catch((error: Error) => {
       if (error.name !== "OlderLedgerError") throw error;
       throw new CliError({
         code: "ledger_older",
         category: "filesystem",
         message: error.message,
-        hint: "serving it would sell what was paid for twice: put the newest ledger back; if it was restored on purpose, serve --accept-head once",
+        hint: "serving it would sell what was paid for twice: put the newest ledger back; if it was restored on purpose, serve --force once",
         cause: error,
       });
     });
@@ -207,7 +203,7 @@ async function readSettings(
   context: Context,
   printer: Printer,
 ): Promise<Partial<ServiceOptions>> {
-  const { latency, maxDepth, metricsPort } = options;
+  const metrics = options.metrics === undefined ? undefined : metricsAt(options.metrics);
   return {
     faults: options.fault === undefined ? [] : await readFaults(options.fault),
     sleep: (ms) => context.sleep(ms),
@@ -215,13 +211,10 @@ async function readSettings(
     ...(options.log ? { log: context.stderr } : {}),
     ...(options.otel ? { telemetry: context.env } : {}),
     ...(await tlsSetting(options, context, printer)),
-    ...(await turnSettings(options)),
-    metricsHost: options.metricsHost,
+    ...(await boundsOf(options.bounds ?? [])),
+    ...(metrics === undefined ? {} : { metricsHost: metrics.host, metricsPort: metrics.port }),
     ...consoleSetting(options, printer),
     ...(options.corsOrigin === undefined ? {} : { corsOrigins: options.corsOrigin.map(originOf) }),
-    ...(latency === undefined ? {} : { latencyMs: wholeNumber("--latency", 0, 600_000)(latency) }),
-    ...(maxDepth === undefined ? {} : { maxDepth: wholeNumber("--max-depth", 1, 1e12)(maxDepth) }),
-    ...(metricsPort === undefined ? {} : { metricsPort: wholeNumber("--metrics-port", 0, 65_535)(metricsPort) }),
   };
 }
 
@@ -267,9 +260,9 @@ function consoleSetting(options: ServeOptions, printer: Printer): Pick<ServiceOp
       "the console is at /console right below it: give the service a name of its own in the proxy",
     );
   }
-  if (!options.console) return {};
+  if (options.console === "off") return {};
   const isSafe = isLoopback(options.host) || options.tlsCert !== undefined || publicUrl?.startsWith("https:") === true;
-  if (!isSafe && options.consoleInsecure !== true) {
+  if (!isSafe && options.console !== "insecure") {
     printer.say(
       "warning: no console: without TLS its sessions could be read on the way; give --tls-cert and --tls-key, or --public-url https://...",
     );
@@ -287,7 +280,7 @@ async function consoleLink(
 ): Promise<string | undefined> {
   if (service.consoleUrl === undefined) return undefined;
   await store.console.served(new URL(service.consoleUrl).origin);
-  if (context.stdout.isTTY !== true && options.consoleLink !== true) return undefined;
+  if (context.stdout.isTTY !== true && options.console !== "link") return undefined;
   const { makeLink } = await import("../../service/console/sessions.ts");
   const { DEFAULT_ACCOUNT } = await import("../../service/admin/keys.ts");
   const link = { accountId: DEFAULT_ACCOUNT, role: "operator", createdAt: context.now() } as const;
@@ -350,51 +343,52 @@ function listenError(error: unknown, options: ServeOptions): CliError | undefine
           : undefined;
   const { address, port, syscall } = error as { address?: string; port?: number; syscall?: string };
   if (why === undefined || syscall === "open") return undefined;
-  const isMetrics = port !== undefined && String(port) === options.metricsPort && options.metricsPort !== options.port;
-  const flags = isMetrics ? ["--metrics-host", "--metrics-port"] : ["--host", "--port"];
+  const metrics = options.metrics === undefined ? undefined : metricsAt(options.metrics);
+  const isMetrics = port !== undefined && port === metrics?.port && String(port) !== options.port;
   return new CliError({
     code: "cannot_listen",
     category: "network",
     message: `cannot listen on ${address ?? options.host} port ${port ?? options.port}: ${why}`,
-    hint: `choose another ${flags.join(" or ")}; ${flags[1]} 0 picks a free one`,
+    hint: isMetrics
+      ? "choose another --metrics [ADDRESS:]PORT; --metrics 0 picks a free one"
+      : "choose another --host or --port; --port 0 picks a free one",
     cause: error,
   });
 }
 
-export interface TurnFlags {
-  readonly maxConcurrent?: number;
-  readonly maxConcurrentPerKey?: number;
-  readonly maxQueued?: number;
-  readonly queueWait?: number;
-}
+/** What `--bounds` takes: the least and the most of each. Without it 16, 8, 1,000, 5 seconds, and no depth. */
+const BOUNDS = {
+  calls: [1, 1_000],
+  "calls-per-key": [1, 1_000],
+  queued: [0, 100_000],
+  "queue-seconds": [1, 600],
+  depth: [1, 1e12],
+} as const;
 
-export const addTurnOptions = (command: Command): Command =>
-  command
-    .number(
-      "--max-concurrent <n>",
-      "calls that the dataset works at, at once; 3 of them free ones (default: 16)",
-      [1, 1_000],
-    )
-    .number("--max-concurrent-per-key <n>", "of them of one key; 2 of them free ones (default: 8)", [1, 1_000])
-    .number(
-      "--max-queued <n>",
-      "calls of a key that wait for their turn, paid and free each; one more gets a 503 (default: 1000)",
-      [0, 100_000],
-    )
-    .number("--queue-wait <seconds>", "how long a call waits for its turn before a 503 (default: 5)", [1, 600]);
-
-export async function turnSettings(flags: TurnFlags): Promise<Pick<ServiceOptions, "timeouts" | "turns">> {
-  const { maxConcurrent, maxConcurrentPerKey, maxQueued, queueWait } = flags;
-  const { turnBoundsOf: boundsOf, TURNS } = await import("../../service/http/turns.ts");
-  const all = maxConcurrent ?? TURNS.dataset;
-  if (maxConcurrentPerKey !== undefined && maxConcurrentPerKey > all) {
+async function boundsOf(words: readonly string[]): Promise<Pick<ServiceOptions, "timeouts" | "turns" | "maxDepth">> {
+  const texts = settingsOf("--bounds", words, Object.keys(BOUNDS) as (keyof typeof BOUNDS)[]);
+  const bound = (name: keyof typeof BOUNDS): number | undefined => {
+    const text = texts[name];
+    return text === undefined ? undefined : wholeNumber(`--bounds ${name}`, BOUNDS[name][0], BOUNDS[name][1])(text);
+  };
+  const { turnBoundsOf, TURNS } = await import("../../service/http/turns.ts");
+  const [all, ofKey] = [bound("calls") ?? TURNS.dataset, bound("calls-per-key")];
+  if (ofKey !== undefined && ofKey > all) {
     throw usageError(
-      `--max-concurrent-per-key ${maxConcurrentPerKey} is more than the ${all} of all keys together`,
-      `--max-concurrent ${maxConcurrentPerKey} allows it, or a smaller number for each key`,
+      `--bounds calls-per-key=${ofKey} is more than the ${all} of all keys together`,
+      `--bounds calls=${ofKey} allows it, or a smaller number for each key`,
     );
   }
+  const [seconds, maxDepth] = [bound("queue-seconds"), bound("depth")];
   return {
-    turns: boundsOf({ all, ofKey: maxConcurrentPerKey, waiting: maxQueued }),
-    ...(queueWait === undefined ? {} : { timeouts: { turn: queueWait * 1_000 } }),
+    turns: turnBoundsOf({ all, ofKey, waiting: bound("queued") }),
+    ...(seconds === undefined ? {} : { timeouts: { turn: seconds * 1_000 } }),
+    ...(maxDepth === undefined ? {} : { maxDepth }),
   };
+}
+
+/** `9090`, `0.0.0.0:9090` or `[::1]:9090`. */
+function metricsAt(text: string): { readonly host: string; readonly port: number } {
+  const [, host, port = text] = /^\[?(.*?)\]?:(\d+)$/.exec(text) ?? [];
+  return { host: host || "127.0.0.1", port: wholeNumber("--metrics", 0, 65_535)(port) };
 }

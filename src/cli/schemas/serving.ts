@@ -168,7 +168,7 @@ export const SERVING = {
     object({ url: text, key: optionalProperty(text), console: optionalProperty(text) }),
     "one line once it answers; `key` only where one was just made",
   ),
-  "service accounts create": object({ id: text, name: text, credits: maybe(creditsShape) }),
+  "service accounts create": object({ id: text, name: text }),
   "service accounts list": list(account),
   "service accounts resume": state,
   "service accounts suspend": state,

@@ -218,7 +218,7 @@ export function findColumns(
   if (!fileIdentity(kind).some((field) => columns.has(field))) {
     throw new InputError(
       `${file} has no usable column: one of ${fileIdentity(kind).join(", ")} is needed, it has ${shortList(names)}`,
-      `headcount service map --suggest ${file} proposes a map for --map`,
+      `headcount service map ${file} proposes a map for --map`,
     );
   }
   for (const field of nested ? mappedFields(kind) : []) {

@@ -79,10 +79,7 @@ export async function readMap(name: string, cwd: string): Promise<ImportMap> {
   try {
     text = await readFile(resolve(cwd, name), "utf8");
   } catch (error) {
-    throw new InputError(
-      `the map ${name} cannot be read: ${firstLine(error)}`,
-      "headcount service map --suggest FILE makes one",
-    );
+    throw new InputError(`the map ${name} cannot be read: ${firstLine(error)}`, "headcount service map FILE makes one");
   }
   return parseMap(text, name);
 }

@@ -1,10 +1,10 @@
 import type { AccountSummary } from "../../../service/ledger/ledger.ts";
 import type { ConsoleSession } from "../../../service/ledger/records.ts";
 import type { Context } from "../../../shared/context.ts";
-import { creditsOrNull, formatCreditsGrouped, parseCredits, ZERO } from "../../../shared/contract/money.ts";
+import { creditsOrNull, ZERO } from "../../../shared/contract/money.ts";
 import { echo } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
-import type { Command } from "../../options.ts";
+import { Argument, type Command } from "../../options.ts";
 import { countColumn, creditsColumn, iso, type Listed, printList, timeColumn } from "../../terminal/list.ts";
 import {
   type AccountOptions,
@@ -20,7 +20,7 @@ import {
   withStore,
 } from "./folder.ts";
 
-type CreateOptions = FolderOptions & { readonly name?: string; readonly credits?: string };
+type CreateOptions = FolderOptions & { readonly name?: string };
 
 export function register(service: Command, context: Context): void {
   const accounts = service
@@ -33,9 +33,9 @@ export function register(service: Command, context: Context): void {
     .summary("make an account")
     .description("Make an account with the standard plan, no live credits, and 10,000 simulated ones for test keys.")
     .option("--name <name>", "what it is called (default: its id)")
-    .option("--credits <n>", "live credits to begin with")
     .examples(`
-  $ headcount service accounts create acme --name "Acme Ltd" --credits 5000
+  $ headcount service accounts create acme --name "Acme Ltd"
+  $ headcount service credits add 5000 --account acme
   $ headcount service keys create --account acme --name first`)
     .does(atDesk(context, create));
   addFolderOptions(accounts.command("list", { isDefault: true }))
@@ -64,14 +64,10 @@ async function create({ options, printer, store }: Desk<CreateOptions>, id: stri
   if (!ACCOUNT_ID.test(id))
     throw usageError(`${ACCOUNT_ID_RULE}, not "${echo(id)}"`, "for example acme; --name takes any name");
   const name = options.name === undefined ? id : nameOf(options.name);
-  const given = options.credits === undefined ? ZERO : parseCredits(options.credits);
-  if (given === undefined || given < 0n) {
-    throw usageError(`--credits takes 0 or more with at most six decimals, not "${echo(options.credits)}"`);
-  }
-  await newAccount(store, { id, name, live: given });
-  if (printer.json) return printer.document<"service accounts create">({ id, name, credits: creditsOrNull(given) });
+  await newAccount(store, { id, name, live: ZERO });
+  if (printer.json) return printer.document<"service accounts create">({ id, name });
   const next = `headcount service keys create --account ${id}${placeFlags(options)} makes a key`;
-  printer.note(`Account ${id} has ${formatCreditsGrouped(given)} credits. ${next}.`);
+  printer.note(`Account ${id} is made, with no credits yet. ${next}.`);
 }
 
 const list = async ({ printer, store }: Desk<FolderOptions>): Promise<void> =>
@@ -101,7 +97,8 @@ const COLUMNS: readonly Listed<AccountSummary>[] = [
 const DEFAULT_ORIGIN = "http://127.0.0.1:8787";
 const ROLES = ["operator", "owner", "viewer"] as const;
 
-type LinkOptions = AccountOptions & { readonly role?: (typeof ROLES)[number]; readonly url?: string };
+type Role = (typeof ROLES)[number];
+type LinkOptions = AccountOptions & { readonly publicUrl?: string };
 
 export function registerLink(service: Command, context: Context): void {
   addAccountOptions(service.command("link"))
@@ -109,27 +106,23 @@ export function registerLink(service: Command, context: Context): void {
     .description(
       "Print a link that signs in to the console of `headcount serve`: once, and within ten minutes. An operator may do everything, an owner everything of one account, a viewer looks at it and spends nothing.",
     )
-    .oneOf("--role <role>", "what the link allows (default: operator; with --account: owner)", ROLES)
-    .option("--url <url>", "where the service is (default: where it was last started)")
+    .addArgument(new Argument("[role]", "what it allows (default: operator; with --account: owner)").choices(ROLES))
+    .option("--public-url <url>", "address that browsers reach the service by (default: where it was last started)")
     .examples(`
   $ headcount service link
   $ headcount service link --account default              as its owner, and not as operator of all
-  $ headcount service link --role viewer --url https://people.example`)
-    .action((_: unknown, command: Command) => {
+  $ headcount service link viewer --public-url https://people.example`)
+    .action((role: Role | undefined, _: unknown, command: Command) => {
       // A link for somebody else's account must not be one to all accounts because a word was left out.
       const isNamed = command.getOptionValueSource("account") !== "default";
-      return printLink(command.optsWithGlobals<LinkOptions>(), isNamed ? "owner" : "operator", context);
+      return printLink(command.optsWithGlobals<LinkOptions>(), role ?? (isNamed ? "owner" : "operator"), context);
     });
 }
 
-async function printLink(
-  options: LinkOptions,
-  usual: NonNullable<LinkOptions["role"]>,
-  context: Context,
-): Promise<void> {
-  const { account, role = usual, url } = options;
+async function printLink(options: LinkOptions, role: Role, context: Context): Promise<void> {
+  const { account, publicUrl: url } = options;
   if (url !== undefined && !(URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))) {
-    throw usageError(`--url takes an address such as https://people.example, not "${url}"`);
+    throw usageError(`--public-url takes an address such as https://people.example, not "${url}"`);
   }
   const link = await withStore(options, context, async (store) => {
     const origin = url === undefined ? ((await store.console.lastServed()) ?? DEFAULT_ORIGIN) : new URL(url).origin;

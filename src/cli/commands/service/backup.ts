@@ -3,8 +3,8 @@ import type { Manifest } from "../../../service/admin/backup.ts";
 import type { Findings } from "../../../service/admin/verify.ts";
 import type { Context } from "../../../shared/context.ts";
 import { shellWord } from "../../../shared/contract/command-line.ts";
-import { counted, echo } from "../../../shared/contract/text.ts";
-import { CliError, usageError } from "../../../shared/errors.ts";
+import { counted } from "../../../shared/contract/text.ts";
+import { CliError } from "../../../shared/errors.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import {
@@ -85,18 +85,20 @@ function backupError(error: unknown, dir: string): unknown {
   return serviceError(error, dir);
 }
 
-type VerifyOptions = FolderOptions & { readonly against?: string; readonly expectHead?: string };
+type VerifyOptions = FolderOptions & { readonly against?: string };
+
+/** The end of a ledger's chain, as `service verify` tells it. */
+const HEAD = /^[\w-]{43}$/;
 
 export function registerVerify(service: Command, context: Context): void {
   addFolderOptions(service.command("verify"))
     .option(
       "--against <backup>",
-      "hold the ledger against a backup of it too: the folder, a file of accounts, or postgres://... of a restored dump",
+      "hold the ledger against a backup of it too (the folder, a file of accounts, or postgres://... of a restored dump), or against the head that was told last",
     )
-    .option("--expect-head <hash>", "the head that the ledger must have, as serve --log or service backup told it last")
     .summary("recompute the ledger's and the dataset's invariants")
     .description(
-      "Recompute every invariant of the ledger (balances, holds, entries, stored replies) and of the dataset from zero, hold every file of the dataset against its SHA-256 from when it was made, and write nothing: a read-only copy will do, and a service may run meanwhile. Exits 1 on a breach. A ledger that somebody wrote anew, chain and all, is sound in itself: --against tells, since all that is in a backup must be the beginning of today's. An old copy put back is sound too: --expect-head tells, for a service that is stopped.",
+      "Recompute every invariant of the ledger (balances, holds, entries, stored replies) and of the dataset from zero, hold every file of the dataset against its SHA-256 from when it was made, and write nothing: a read-only copy will do, and a service may run meanwhile. Exits 1 on a breach. A ledger that somebody wrote anew, chain and all, is sound in itself: --against tells, since all that is in a backup must be the beginning of today's. An old copy put back is sound too: --against HEAD tells, the head as serve --log or service backup told it last, for a service that is stopped.",
     )
     .examples("\n  $ headcount service verify\n  $ headcount service verify --data ./data --json")
     .does((options: FolderOptions) => verify(options, context));
@@ -105,13 +107,12 @@ export function registerVerify(service: Command, context: Context): void {
 async function verify(options: VerifyOptions, context: Context): Promise<void> {
   const dir = await folderOf(options, context);
   const store = await storeOf(options, context);
-  const files = "a folder of service backup, a SQLite file";
+  const files = "a folder of service backup, a SQLite file, a head";
+  const expectHead = HEAD.test(options.against ?? "") ? options.against : undefined;
   const backup =
-    options.against === undefined ? undefined : ledgerPlaceOf("--against", options.against, files, context);
-  const { expectHead } = options;
-  if (expectHead !== undefined && !/^[\w+/=-]{22,64}$/.test(expectHead)) {
-    throw usageError(`--expect-head takes a head as service verify tells it, not "${echo(expectHead)}"`);
-  }
+    options.against === undefined || expectHead !== undefined
+      ? undefined
+      : ledgerPlaceOf("--against", options.against, files, context);
   const { breachesOf, verifyFolder } = await import("../../../service/admin/verify.ts");
   const findings = await verifyFolder({ dir, store, backup, expectHead, now: context.now }).catch((error: unknown) => {
     throw backupError(error, dir);

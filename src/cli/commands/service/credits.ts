@@ -8,9 +8,9 @@ import {
   parseCredits,
 } from "../../../shared/contract/money.ts";
 import { COSTED_CALLS, type CostedCall } from "../../../shared/contract/records.ts";
-import { nearest } from "../../../shared/contract/suggest.ts";
 import { echo, grouped, harmless } from "../../../shared/contract/text.ts";
 import { CliError, usageError } from "../../../shared/errors.ts";
+import { settingsOf } from "../../arguments/settings.ts";
 import { type Command, wholeNumber } from "../../options.ts";
 import type { Printer } from "../../terminal/printer.ts";
 import {
@@ -164,16 +164,9 @@ function print(
   }
 }
 
-interface PlanOptions extends AccountOptions {
-  readonly name?: string;
-  readonly perMinute?: string;
-  readonly perDay?: string;
-  readonly cost?: readonly string[];
-  readonly smallCounts?: string;
-}
-
 /** Calls that have a price; account and count are free by contract. */
 const PRICED = COSTED_CALLS.filter((call) => call !== "account" && call !== "person_count");
+const PLAN_SETTINGS = ["name", "per-minute", "per-day", "small-counts", ...PRICED] as const;
 const MAX_CALLS = 1_000_000_000;
 
 export function registerPlan(service: Command, context: Context): void {
@@ -181,20 +174,17 @@ export function registerPlan(service: Command, context: Context): void {
     .command("plan")
     .summary("set or show limits and prices of an account")
     .description("Set or show the rate limits and the prices of an account.");
-  addAccountOptions(plan.command("set"))
+  addAccountOptions(plan.command("set").argument("<setting...>", `NAME=VALUE: ${PLAN_SETTINGS.join(", ")}`))
     .summary("change limits or prices")
     .description(
       "Change the limits or prices of an account; what is not given stays. It holds from the next call on; for services on PostgreSQL within 10 seconds, or 60 where the database does not answer.",
     )
-    .option("--name <name>", "name of the plan")
-    .option("--per-minute <n>", "calls a minute, per key")
-    .option("--per-day <n>", "calls a day (UTC), per key")
-    .option("--small-counts <n>", "so few people make a count small: 100 of them an account and day; off: no bound")
-    .option("--cost <call=credits...>", `price of a profile or match: ${PRICED.join(", ")}`)
     .examples(`
-  $ headcount service plan set --per-minute 60 --per-day 5000
-  $ headcount service plan set --cost person_search=0.25 company_enrich=2
-  $ headcount service plan set --small-counts 5`)
+  $ headcount service plan set per-minute=60 per-day=5000        calls a minute and a day (UTC), of each key
+  $ headcount service plan set person_search=0.25 company_enrich=2      credits of a profile, of a match
+  $ headcount service plan set small-counts=5
+
+Counts of fewer people than small-counts are small: an account gets 100 of them a day; off: no bound.`)
     .does(atDesk(context, setPlan));
   addAccountOptions(plan.command("show", { isDefault: true }))
     .summary("show limits and prices")
@@ -203,36 +193,34 @@ export function registerPlan(service: Command, context: Context): void {
     .does(atDesk(context, showPlan));
 }
 
-async function setPlan({ options, printer, store }: Desk<PlanOptions>): Promise<void> {
-  const { name, perDay, perMinute } = options;
-  const costs = Object.fromEntries((options.cost ?? []).map(readCost)) as PlanChanges["costs"] & object;
+async function setPlan({ options, printer, store }: Desk<AccountOptions>, words: readonly string[]): Promise<void> {
+  const {
+    name,
+    "per-day": perDay,
+    "per-minute": perMinute,
+    "small-counts": small,
+    ...prices
+  } = settingsOf("plan set", words, PLAN_SETTINGS);
+  const costs = Object.fromEntries(Object.entries(prices).map(([call, text]) => [call, priceOf(call, text)]));
   const changes: PlanChanges = {
-    ...(name === undefined ? {} : { name: nameOf(name) }),
-    ...(perMinute === undefined ? {} : { perMinute: wholeNumber("--per-minute", 1, MAX_CALLS)(perMinute) }),
-    ...(perDay === undefined ? {} : { perDay: wholeNumber("--per-day", 1, MAX_CALLS)(perDay) }),
-    ...(options.smallCounts === undefined ? {} : { smallCounts: smallOf(options.smallCounts) }),
+    ...(name === undefined ? {} : { name: nameOf(name, "name") }),
+    ...(perMinute === undefined ? {} : { perMinute: wholeNumber("per-minute", 1, MAX_CALLS)(perMinute) }),
+    ...(perDay === undefined ? {} : { perDay: wholeNumber("per-day", 1, MAX_CALLS)(perDay) }),
+    ...(small === undefined ? {} : { smallCounts: smallOf(small) }),
     ...(Object.keys(costs).length === 0 ? {} : { costs }),
   };
-  if (Object.keys(changes).length === 0) {
-    throw usageError("nothing to set", "give --per-minute, --per-day, --cost, --small-counts or --name");
-  }
   printPlan(await store.setPlan(options.account, changes), options, printer);
 }
 
 const smallOf = (text: string): number | null =>
-  text === "off" ? null : wholeNumber("--small-counts", 1, MAX_CALLS)(text);
+  text === "off" ? null : wholeNumber("small-counts", 1, MAX_CALLS)(text);
 
-function readCost(text: string): [CostedCall, Credits] {
-  const [call = "", price = ""] = text.split("=", 2);
-  const credits = parseCredits(price);
-  const known = PRICED.find((name) => name === call);
-  if (known !== undefined && credits !== undefined && credits >= 0n) return [known, credits];
-  const meant = known ?? nearest(call, PRICED);
+function priceOf(call: string, text: string): Credits {
+  const credits = parseCredits(text);
+  if (credits !== undefined && credits >= 0n) return credits;
   throw usageError(
-    `--cost takes CALL=CREDITS, not "${echo(text)}"`,
-    known === undefined && meant !== undefined
-      ? `did you mean ${meant}=${credits === undefined ? "0.25" : echo(price)}?`
-      : `CALL is one of ${PRICED.join(", ")}, CREDITS 0 or more with at most six decimals; for example ${meant ?? "person_search"}=0.25`,
+    `${call} takes credits of 0 or more with at most six decimals, not "${echo(text)}"`,
+    `for example ${call}=0.25`,
   );
 }
 

@@ -8,7 +8,6 @@ import type {
 } from "../../../service/ledger/ledger.ts";
 import type { Context } from "../../../shared/context.ts";
 import { creditsOrNull } from "../../../shared/contract/money.ts";
-import { COSTED_CALLS, type CostedCall } from "../../../shared/contract/records.ts";
 import { echo } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { type Command, Option, offering, sinceMs } from "../../options.ts";
@@ -20,9 +19,7 @@ interface EntriesOptions extends AccountOptions {
   readonly mode: "live" | "test";
   readonly kind?: EntryKind;
   readonly key?: string;
-  readonly call?: CostedCall;
   readonly since: string;
-  readonly before?: number;
   readonly limit?: number;
 }
 
@@ -34,9 +31,7 @@ export function register(service: Command, context: Context): void {
     )
     .oneOf("--kind <kind>", "only these", ["grant", "charge", "refund", "correction"])
     .option("--key <key-id>", "only what one key was charged, or got back")
-    .oneOf("--call <call>", "only one call", COSTED_CALLS.slice(2))
     .option("--since <when>", "how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all", "all")
-    .number("--before <entry-id>", "only older ones than this entry", [1, Number.MAX_SAFE_INTEGER])
     .number("--limit <n>", "so many at most", [1, 1e9])
     .examples(`
   $ headcount service entries
@@ -46,18 +41,16 @@ export function register(service: Command, context: Context): void {
 }
 
 async function entries({ context, options, printer, store }: Desk<EntriesOptions>): Promise<void> {
-  const { account, before, call, key, kind, mode } = options;
+  const { account, key, kind, mode } = options;
   const query: Omit<EntryQuery, "limit"> = {
     ...{ accountId: account, mode, since: sinceMs(options.since, context.now()) },
     ...(kind === undefined ? {} : { kind }),
     ...(key === undefined ? {} : { keyId: key }),
-    ...(call === undefined ? {} : { call }),
   };
   if (key !== undefined) await requireUsedKey(store, key, options);
-  await printPages(COLUMNS, { limit: options.limit, printer }, (limit, last) => {
-    const from = last?.id ?? (before === undefined ? undefined : BigInt(before));
-    return store.entries({ ...query, limit, ...(from === undefined ? {} : { before: from }) });
-  });
+  await printPages(COLUMNS, { limit: options.limit, printer }, (limit, last) =>
+    store.entries({ ...query, limit, ...(last === undefined ? {} : { before: last.id }) }),
+  );
 }
 
 const COLUMNS: readonly Listed<LedgerEntry>[] = [

@@ -167,12 +167,12 @@ export function serviceError(error: unknown, dir: string): unknown {
 }
 
 /** A name that an account, a key or a plan is given. @throws CliError where it cannot be shown in a list as it is */
-export function nameOf(text: string): string {
+export function nameOf(text: string, what = "--name"): string {
   const name = text.trim();
-  if (name === "" || name.length > 100) throw usageError("--name takes 1 to 100 characters");
+  if (name === "" || name.length > 100) throw usageError(`${what} takes 1 to 100 characters`);
   if (harmless(name) === name) return name;
   throw usageError(
-    `--name takes no tabs, line breaks or control characters: "${echo(name)}"`,
+    `${what} takes no tabs, line breaks or control characters: "${echo(name)}"`,
     "a name is shown in lists, one line each",
   );
 }

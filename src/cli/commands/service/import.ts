@@ -45,7 +45,7 @@ export function register(service: Command, context: Context): void {
   $ headcount service import --people people.csv --max-refused 1% --data ./demo
   $ headcount service import --people people.ndjson --data ./demo --json | jq .people.reasons
 
-"headcount service map --suggest FILE" proposes a map; "headcount service dataset rollback" takes an import back.`)
+"headcount service map FILE" proposes a map; "headcount service dataset rollback" takes an import back.`)
     .does((options: ImportOptions) => run(options, context));
 }
 
@@ -121,7 +121,7 @@ function summary(report: ImportReport, seconds: number, isDryRun: boolean): stri
   if (departments.unknown > 0) {
     const examples = departments.examples.slice(0, 5).map(({ value, people: count }) => ({ value, count }));
     lines.push(`Departments read as Other: ${grouped(departments.unknown)}, such as ${such(examples)}`);
-    lines.push('  "values" in the map says what they are; "headcount service map --suggest FILE" proposes it');
+    lines.push('  "values" in the map says what they are; "headcount service map FILE" proposes it');
   }
   if (departments.missing > 0) lines.push(`People without a department, now Other: ${grouped(departments.missing)}`);
   for (const [field, { values, examples }] of Object.entries(report.cleared)) {
@@ -155,31 +155,30 @@ function refusals(what: string, { refused, reasons, examples }: TableReport): st
   return [`Refused ${grouped(refused)} rows of ${what}: ${parts.join(", ")}`, ...shown];
 }
 
-type MapOptions = GlobalOptions & TextFlags & { readonly suggest?: string; readonly kind?: string };
+type MapOptions = GlobalOptions & TextFlags & { readonly kind?: string };
 
 export function registerMap(service: Command, context: Context): void {
   const command = service
     .command("map")
+    .takes("<file>", "a Parquet, CSV or NDJSON file", { kind: "file" })
     .summary("propose a column map for a file")
     .description(
       "Propose a column map for --map of `service import`, from the header and the first values of a file. The map goes to stdout, what it would read from the first five rows to stderr.",
     )
-    .option("--suggest <file>", "a Parquet, CSV or NDJSON file")
     .offers("--kind <kind>", "what its rows are: people or companies (default: told by the header)", {
       kind: "list",
       values: ["people", "companies"],
     });
   addTextFlags(command)
     .examples(`
-  $ headcount service map --suggest people.csv > map.json
-  $ headcount service map --suggest companies.parquet --kind companies
-  $ headcount service map --suggest people.ndjson --json | jq .unused`)
-    .does((options: MapOptions) => suggest(options, context));
+  $ headcount service map people.csv > map.json
+  $ headcount service map companies.parquet --kind companies
+  $ headcount service map people.ndjson --json | jq .unused`)
+    .does((options: MapOptions, file: string) => suggest(file, options, context));
 }
 
-async function suggest(options: MapOptions, context: Context): Promise<void> {
-  const { suggest, kind } = options;
-  if (suggest === undefined) throw usageError("--suggest is missing", "for example --suggest people.csv");
+async function suggest(file: string, options: MapOptions, context: Context): Promise<void> {
+  const { kind } = options;
   if (kind !== undefined && kind !== "people" && kind !== "companies") {
     throw usageError(`--kind takes people or companies, not "${kind}"`);
   }
@@ -187,7 +186,7 @@ async function suggest(options: MapOptions, context: Context): Promise<void> {
   let suggestion: Suggestion;
   try {
     const { suggestFor } = await import("../../../dataset/build/suggest.ts");
-    suggestion = await suggestFor(suggest, context.cwd, kind, text);
+    suggestion = await suggestFor(file, context.cwd, kind, text);
   } catch (error) {
     throw inputError(serviceError(error, context.cwd));
   }
