@@ -118,7 +118,7 @@ describe("headcount suppress", () => {
     const { stdout, stderr } = await ok(me, ["search", ...named, "--format", "ndjson"]);
     expect(rows(stdout).map(({ id }) => id)).toEqual([other.id]);
     expect(stderr).toContain("1 person on the suppression list: named, and neither asked for nor paid");
-    expect(stderr).toContain("for 1 credit");
+    expect(stderr).toContain("1 of the 1 is yours already");
     const alone = await me.run(["search", "--network-url", one.network_url, "--yes"]);
     expect([alone.code, alone.stderr]).toEqual([2, expect.stringContaining("nothing was spent")]);
     await ok(me, ["suppress", "add", one.company_domain]);

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { stateDir } from "../../engine/connections/paths.ts";
-import { isNarrowed, newPeopleIn } from "../../engine/purchase/owned.ts";
+import { isNewOnly, newPeopleIn } from "../../engine/purchase/owned.ts";
 import { paidAgain, paidAgainText, rowsToBuy } from "../../engine/purchase/quote.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import { type Credits, creditsOrNull, creditsToNumber, formatCreditsGrouped } from "../../shared/contract/money.ts";
@@ -32,7 +32,7 @@ export async function heldQuoteFor(
   world: AgentWorld,
 ): Promise<HeldQuote> {
   const { context } = world;
-  const wanted = { target, limit, fresh: again, countOwned: !again, looking: LOOKING };
+  const wanted = { target, limit, fresh: again, looking: LOOKING };
   return await withService(world, async (session) => {
     const quotation = await quote(wanted, worldOf(session, context));
     const { account, continues, order, quote: offered } = quotation;
@@ -63,7 +63,7 @@ export async function quoteTool(given: Given<"quote">, world: AgentWorld) {
   const left = world.budget === undefined ? undefined : await leftOf(world, isTest);
   const why = whyNot(held, left);
   const notice = paidAgainNotice(held);
-  const fresh = (isNarrowed(target) ? newPeopleIn(offered.known) : undefined) ?? Number.MAX_VALUE;
+  const fresh = (isNewOnly(offered) ? newPeopleIn(offered.known) : undefined) ?? Number.MAX_VALUE;
   return {
     quote_id: held.id,
     profiles: Math.min(rowsToBuy(offered), fresh),

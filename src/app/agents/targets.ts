@@ -81,7 +81,7 @@ export function personsCommand(
     ...(bounds.limit === undefined ? [] : ["--limit", String(bounds.limit)]),
     ...["--max-credits", formatCredits(bounds.credits)],
     ...(bounds.again === true ? ["--again"] : []),
-    ...(target.kind === "search" && target.owned !== undefined ? ["--new-only"] : []),
+    ...(target.kind === "search" && target.owned === "without" ? ["--new-only"] : []),
   ];
   const command = (words: readonly string[], names: readonly string[] = []): string =>
     ["headcount", ...service, ...words, ...bound, ...names].map(shellWord).join(" ");

@@ -20,14 +20,13 @@ export interface Quotation extends Priced {
 
 /** Younger than this a quotation is bought without counting again: the account tells price and dataset. */
 const YOUNG_MS = 60_000;
-const QUOTE_CALLS = 10;
 
 /** Prices an order by free calls alone. @throws CliError */
 export async function quote(order: Order, world: World, events: Events = {}): Promise<Quotation> {
   return await purchase(order, world, events, async (whole, deps) => {
     const priced = await quoteExport(whole.target, optionsOf(whole), deps);
     await tellWhy(whole, priced.quote.matches, world, events);
-    return { order: whole, ...priced, madeAt: world.now() };
+    return { ...priced, order: { ...whole, target: priced.target }, madeAt: world.now() };
   });
 }
 
@@ -75,7 +74,7 @@ async function purchase<T>(
 ): Promise<T> {
   const silent = (): void => undefined;
   const { agree = refuse, notice = silent, warning = silent, start, progress } = events;
-  const { looking, countOwned = false, fresh = false, rows = nowhere(), table } = order;
+  const { looking, fresh = false, rows = nowhere(), table } = order;
   let close = silent;
   try {
     const target = await withListedValues(order.target, world, notice);
@@ -93,11 +92,9 @@ async function purchase<T>(
       onStart: start,
       onProgress: progress,
     };
-    // Whoever wants it anew needs no telling, but before a question.
-    if (isNarrowed(target) || countOwned || !fresh) {
+    if (isNarrowed(target) || !fresh) {
       const { ownershipOf } = await import("../own/ownership.ts");
-      const bounds = { maxCalls: 5_000, callsPerCredit: 5, quoteCalls: countOwned ? QUOTE_CALLS : 0, ...looking };
-      const ownership = ownershipOf(target, bounds, deps);
+      const ownership = ownershipOf({ maxCalls: 5_000, callsPerCredit: 5, ...looking }, deps);
       deps = { ...deps, ownership: ownership.open };
       close = ownership.close;
     }

@@ -20,8 +20,6 @@ export interface Order extends Partial<Omit<ExportOptions, "agreed">> {
   readonly table?: (() => Promise<DrawTable>) | undefined;
   /** What looking for new people may take. */
   readonly looking?: Partial<Bounds> | undefined;
-  /** Whether a few free counts may tell how many are owned already; otherwise what the records say is told. */
-  readonly countOwned?: boolean;
   /** Whether nothing is bought where nobody matches one of several values of a filter. */
   readonly strict?: boolean;
 }
@@ -70,7 +68,7 @@ const DEFAULTS = {
 } as const satisfies ExportOptions;
 
 /** All that the engine wants to be told. */
-export function optionsOf({ target, rows, table, looking, countOwned, strict, ...options }: Order): ExportOptions {
+export function optionsOf({ target, rows, table, looking, strict, ...options }: Order): ExportOptions {
   return { ...DEFAULTS, ...options };
 }
 

@@ -25,6 +25,8 @@ export interface Priced {
   readonly quote: Quote;
   readonly account: AccountView;
   readonly offer: Offer;
+  /** What is bought: of a segment that was asked for whole perhaps the new people alone. */
+  readonly target: Target;
   /** The unfinished run that it goes on with. */
   readonly continues: string | undefined;
 }
@@ -33,10 +35,11 @@ export interface Priced {
 export async function quoteExport(target: Target, given: ExportOptions, deps: ExportDeps): Promise<Priced> {
   const options = await placed(given);
   const inquiry = await inquire(target, options, deps);
-  const open = (await stillOpen(inquiry, false))?.id;
+  const open = await stillOpen(inquiry, false);
   if (open === undefined) await requireFree(options);
-  const { quote, offer } = await survey(inquiry, open);
-  return { quote, account: inquiry.account, offer, continues: open };
+  const asked = open === undefined ? inquiry : { ...inquiry, target: open.target };
+  const { quote, offer, ...found } = await survey(asked, open?.id);
+  return { quote, account: inquiry.account, offer, target: found.inquiry.target, continues: open?.id };
 }
 
 /** Buys an export, or continues what the same command left unfinished. What was paid is kept. @throws CliError */
@@ -48,8 +51,8 @@ export async function buyExport(target: Target, given: ExportOptions, deps: Expo
     if (open !== undefined) return await continueRun(await openRun(open.id, inquiry), inquiry, false);
     await requireFree(options);
     const found = await survey(inquiry, undefined);
-    await agree(found, inquiry);
-    const { run, quote } = await begin(found, inquiry);
+    await agree(found, inquiry.target);
+    const { run, quote } = await begin(found);
     return await fulfil(run, quote, inquiry);
   });
 }

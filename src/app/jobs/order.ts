@@ -78,7 +78,6 @@ export async function searchOf(job: Job, context: Context): Promise<Order> {
       ...(values.max_calls === undefined ? {} : { maxCalls: values.max_calls }),
       ...(values.calls_per_credit === undefined ? {} : { callsPerCredit: values.calls_per_credit }),
     },
-    countOwned: true,
     job: job.name,
   };
 }

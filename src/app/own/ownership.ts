@@ -1,6 +1,6 @@
 import { type Library, libraryPath } from "../../engine/library/library.ts";
 import { boughtBefore, newestRecords, type OwnedPerson, ownedBy, type Who } from "../../engine/library/members.ts";
-import { recordPages } from "../../engine/library/pages.ts";
+import { pagewise } from "../../engine/library/pages.ts";
 import { openLibrary } from "../../engine/library/take-in.ts";
 import { identityOf } from "../../engine/output/distinct.ts";
 import { costOf, costWithin, countingMs } from "../../engine/planning/cost.ts";
@@ -9,7 +9,9 @@ import { namesHold, tellApart } from "../../engine/planning/presence.ts";
 import { type Cost, ownedAddress, requireSound, UnsoundCountsError } from "../../engine/planning/question.ts";
 import type { FreeCounts } from "../../engine/purchase/free-counts.ts";
 import type { ExportDeps } from "../../engine/purchase/order.ts";
-import type { Known, NewParts, OpenOwnership, Ownership } from "../../engine/purchase/ownership.ts";
+import { isNarrowed } from "../../engine/purchase/owned.ts";
+import type { Known, NewParts, OpenOwnership, OwnedPage, Ownership } from "../../engine/purchase/ownership.ts";
+import { BESIDE } from "../../engine/runs/journal.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
 import type { Filters } from "../../shared/contract/filters.ts";
@@ -25,10 +27,10 @@ export interface Bounds {
   readonly callsPerCredit: number;
 }
 
-interface Limits extends Bounds {
-  /** Free counts that may tell how many are owned, where all of a segment is bought; 0: the records tell. */
-  readonly quoteCalls: number;
-}
+/** Free counts that may tell how many of a segment are owned, where it is bought as it is. */
+const QUOTE_CALLS = 10;
+/** Free counts that may find its new people then without being asked to, where they need no wait for the rate limit. */
+const DIVIDE_CALLS = 100;
 
 /** The share of calls that may go into owned people whose records do not match: some moved into the segment. */
 const LOOK_SHARE = 0.1;
@@ -43,18 +45,16 @@ type People = OwnedPerson[];
 class OwnedSegment implements Ownership {
   readonly #segment: CheckedFilters;
   readonly #beside: readonly CheckedFilters[];
-  readonly #narrowed: "without" | "with" | undefined;
-  readonly #bounds: Limits;
+  readonly #bounds: Bounds;
   readonly #deps: ExportDeps;
   readonly #account: Account;
   #library: Library | undefined;
-  /** Identities of those who were in the segment before the run bought. */
-  #there: readonly string[] | undefined;
+  /** Runs that could not be read, and why. */
+  #unread: readonly { readonly run: string; readonly why: string }[] = [];
 
-  constructor({ filters, owned, beside = [] }: Whole, bounds: Limits, account: Account, deps: ExportDeps) {
+  constructor({ filters, beside = [] }: Whole, bounds: Bounds, account: Account, deps: ExportDeps) {
     this.#segment = checkedFilters(filters);
     this.#beside = beside.map((each) => checkedFilters(each));
-    this.#narrowed = owned;
     this.#bounds = bounds;
     this.#deps = deps;
     this.#account = account;
@@ -63,13 +63,12 @@ class OwnedSegment implements Ownership {
   /** Opens the library anew, with what was bought meanwhile. */
   async open(): Promise<this> {
     this.close();
-    const { stateDir, disk, onWarning, seller } = this.#deps;
+    const { stateDir, disk, seller } = this.#deps;
     const { keyMode: mode = "live" } = this.#account;
     const { serviceId } = seller;
     const shelf = { path: libraryPath(stateDir, serviceId, mode), serviceId, mode };
     const opened = await openLibrary(shelf, new RunStore(stateDir, disk));
-    const unread = this.#narrowed === undefined ? [] : (opened?.taken.unread ?? []);
-    for (const { run, why } of unread) onWarning(`warning: run ${run} is not counted: ${why}`);
+    this.#unread = opened?.taken.unread ?? [];
     this.#library = opened?.library;
     return this;
   }
@@ -79,9 +78,10 @@ class OwnedSegment implements Ownership {
     this.#library = undefined;
   }
 
-  async look(total: number): Promise<Known | undefined> {
+  async look(total: number, narrowed: boolean): Promise<Known | undefined> {
     const counts = freeCounts(this.#deps, this.#account, this.#bounds.maxCalls);
-    if (this.#narrowed === undefined) return this.#glance(total, counts);
+    if (!narrowed) return this.#glance(total, counts);
+    for (const { run, why } of this.#unread) this.#deps.onWarning(`warning: run ${run} is not counted: ${why}`);
     return sound(async () => {
       if (this.#library !== undefined && total > 0) await requireSound(this.#segment.filters, counts);
       const sight = await this.#sightOf(this.#people(counts), counts);
@@ -105,11 +105,16 @@ class OwnedSegment implements Ownership {
     const calls = each.length > 1 ? 0 : callsToLook(records, counts);
     const believed = { total, owned: Math.min(total, records), calls, estimate: undefined, durationMs: 0 };
     if (records === 0) return { ...believed, exact: this.#library === undefined, calls: 0 };
-    if (calls === 0 || calls > this.#bounds.quoteCalls) return { ...believed, exact: false };
+    if (calls === 0 || calls > QUOTE_CALLS) return { ...believed, exact: false };
     try {
       const people = this.#matching();
-      const sight = await lookInto(this.#segment, people, { counts, account: this.#account, library: undefined });
-      return this.#known(sight, await costWithin(sight, this.#bounds.callsPerCredit, this.#bounds.maxCalls), counts);
+      const sight = await lookInto(this.#segment, people, { counts, account: this.#account, library: this.#library });
+      const { callsPerCredit, maxCalls } = this.#bounds;
+      const estimate = await costWithin(sight, callsPerCredit, maxCalls);
+      const known = this.#known(sight, estimate, counts);
+      if (estimate === undefined || known.durationMs > 0 || !isDividedUnasked(sight, estimate)) return known;
+      await requireSound(this.#segment.filters, counts);
+      return { ...known, divide: (maxRows) => sound(() => this.#divide(sight, estimate, maxRows, counts)) };
     } catch (error) {
       // The quote is right without it.
       if (error instanceof UnsoundCountsError || error instanceof CliError) return undefined;
@@ -180,10 +185,11 @@ class OwnedSegment implements Ownership {
     return new Set(identities.flatMap((identity, row) => (identity !== undefined && owned.has(identity) ? [row] : [])));
   }
 
-  async certify(): Promise<string | undefined> {
+  async certify({ plan: { target } }: Run): Promise<string | undefined> {
     const { others, total } = await this.#again(async (sight) => sight);
     if (others === 0) return undefined;
-    return `${counted(others, "person", "people")} of the ${grouped(total)} who are in the segment now ${others === 1 ? "is" : "are"} not owned: the dataset moved meanwhile; the same command with --again buys them, and nobody twice`;
+    const how = target.kind === "search" && target.owned === "with" ? "--with-owned" : "--new-only";
+    return `${counted(others, "person", "people")} of the ${grouped(total)} who are in the segment now ${others === 1 ? "is" : "are"} not owned: the dataset moved meanwhile; the same command with ${how} --again buys them, and nobody twice`;
   }
 
   /** Looks once more, now that everything is bought. */
@@ -193,14 +199,18 @@ class OwnedSegment implements Ownership {
     return sound(async () => rest(await this.#sightOf(this.#people(counts), counts), counts));
   }
 
-  async *beside(run: Run): AsyncIterable<Page> {
-    if (this.#narrowed !== "with") return;
-    if (this.#there === undefined) {
-      const { kept } = await this.#again(tellApart);
-      const bought = new Set(this.#owned({ run: run.id }).map(({ identity }) => identity));
-      this.#there = kept.map(({ identity }) => identity).filter((identity) => !bought.has(identity));
+  async *beside(run: Run): AsyncIterable<OwnedPage> {
+    const { kept } = await this.#again(tellApart);
+    if (this.#library === undefined) return;
+    const bought = new Set(this.#owned({ run: run.id }).map(({ identity }) => identity));
+    const there = kept.map(({ identity }) => identity).filter((identity) => !bought.has(identity));
+    let offset = 0;
+    for (const records of pagewise(newestRecords(this.#library.database, there))) {
+      const rows = records.length;
+      const body = Buffer.from(`{"result":[${records.join(",")}]}`);
+      yield { target: BESIDE, offset, perPage: rows, run: "library", rows, body };
+      offset += rows;
     }
-    if (this.#library !== undefined) yield* recordPages(newestRecords(this.#library.database, this.#there));
   }
 
   /** Whose records match, and where that takes few calls all others: some may have moved into the segment. */
@@ -244,6 +254,15 @@ class OwnedSegment implements Ownership {
   }
 }
 
+/** Few calls, and records that say what the service says today: then nobody who is owned is paid for again. */
+const isDividedUnasked = ({ members, present, forgotten, unknown }: Sight, { rows, calls, callsPerCredit }: Cost) =>
+  present > 0 &&
+  unknown.length === 0 &&
+  forgotten.people === 0 &&
+  members.every(({ known }) => known) &&
+  calls <= DIVIDE_CALLS &&
+  (rows === 0 || callsPerCredit > 0);
+
 const callsToLook = (people: number, { listSize }: FreeCounts): number => 1 + Math.ceil(people / listSize);
 
 const sound = <T>(work: () => Promise<T>): Promise<T> =>
@@ -264,7 +283,8 @@ async function tooManyCalls(sight: Sight, { maxCalls, callsPerCredit }: Bounds):
   );
 }
 
-interface Whole extends Pick<Target & { readonly kind: "search" }, "filters" | "owned"> {
+interface Whole {
+  readonly filters: Filters;
   /** Segments with nobody of it, bought with it: those of other companies. */
   readonly beside?: readonly Filters[];
 }
@@ -278,20 +298,19 @@ function wholeOf(target: Target): Whole | undefined {
   return filters === undefined ? undefined : { filters, beside };
 }
 
-/** @returns undefined for what is no single segment */
+/** Opened once, when it is first asked for. */
 export function ownershipOf(
-  target: Target,
-  bounds: Limits,
+  bounds: Bounds,
   deps: ExportDeps,
 ): { readonly open: OpenOwnership; readonly close: () => void } {
-  const whole = wholeOf(target);
   let opened: Promise<OwnedSegment> | undefined;
   return {
-    open: async (account) => {
+    open: async (account, target) => {
+      const whole = wholeOf(target);
       if (whole === undefined) return undefined;
       opened ??= (async () => new OwnedSegment(whole, bounds, account, deps).open())();
       // A quote is right without it; buying only the new ones is not.
-      return whole.owned === undefined ? opened.catch(() => undefined) : opened;
+      return isNarrowed(target) ? opened : opened.catch(() => undefined);
     },
     close: () => void opened?.then((segment) => segment.close()).catch(() => undefined),
   };

@@ -6,7 +6,7 @@ import { formName } from "../../engine/output/formats.ts";
 import { type Quote, quoteJson } from "../../engine/purchase/quote.ts";
 import { errorCode } from "../../engine/runs/disk.ts";
 import type { Target } from "../../engine/runs/plan.ts";
-import { type Context, canPrompt, isClosed, written } from "../../shared/context.ts";
+import { type Context, isClosed, written } from "../../shared/context.ts";
 import { formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { EXIT, systemFailure, usageError } from "../../shared/errors.ts";
@@ -32,7 +32,6 @@ export async function buy(purchase: ParsedPurchase, context: Context): Promise<P
       ...purchase.order,
       rows: shown?.stream ?? printer.dataStream(formName({ format: "ndjson", ...purchase.order })),
       table: () => printer.rowsTable(),
-      countOwned: flags.dryRun === true || (canPrompt(context) && flags.yes !== true),
     };
     const { events, stop } = await watch(purchase, session, printer, context);
     const world = worldOf(session, context);

@@ -1,5 +1,5 @@
 import { failureOf } from "../../app/failures.ts";
-import { isNarrowed, newPeopleIn } from "../../engine/purchase/owned.ts";
+import { isNewOnly, newPeopleIn } from "../../engine/purchase/owned.ts";
 import { type Quote, rowsToBuy } from "../../engine/purchase/quote.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
 import { type Credits, creditsText, formatCredits, parseCredits, ZERO } from "../../shared/contract/money.ts";
@@ -25,7 +25,7 @@ export async function askConsent(
   if (small === true && quote.credits <= askAbove(context)) return;
   const { one, many } = wordingOf(target);
   const price = creditsText(quote.credits);
-  const fresh = isNarrowed(target) && !resuming ? newPeopleIn(quote.known) : undefined;
+  const fresh = isNewOnly(quote) && !resuming ? newPeopleIn(quote.known) : undefined;
   const what =
     fresh === undefined
       ? `${counted(rowsToBuy(quote), one, many)} for ${price}`

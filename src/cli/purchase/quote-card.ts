@@ -1,4 +1,4 @@
-import { isNarrowed } from "../../engine/purchase/owned.ts";
+import { isNarrowed, isNewOnly } from "../../engine/purchase/owned.ts";
 import { newPriceText, type Quote, rowsToBuy, type SampleQuote, whoIsPaidAgain } from "../../engine/purchase/quote.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import { creditsText, priceOf } from "../../shared/contract/money.ts";
@@ -26,15 +26,15 @@ type Entries = readonly (readonly [string, string | undefined])[];
 /** @param whole with what only `--dry-run` is asked for */
 export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entries {
   const { one, many } = wordingOf(target);
-  const most = target.kind === "search" && !isNarrowed(target) ? "" : "at most ";
-  const matches = isNarrowed(target) ? (quote.known?.total ?? quote.matches) : quote.matches;
+  const most = target.kind === "search" && !isNewOnly(quote) ? "" : "at most ";
+  const matches = isNewOnly(quote) ? (quote.known?.total ?? quote.matches) : quote.matches;
   const found = matches === null ? "not known beforehand" : grouped(matches);
   const wait = quote.durationMs === 0 ? "no wait for" : `about ${duration(quote.durationMs)} at`;
   return [
     target.kind === "search" ? ["matches", found] : [many, target.kind === "enrich" ? found : `${most}${found}`],
     ...ownedEntries(quote, target),
     [target.kind === "enrich" ? "owned already" : "kept already", quote.kept === 0 ? undefined : grouped(quote.kept)],
-    ["to buy", `${most}${grouped(rowsToBuy(quote))}${BOUNDS[quote.bound]}${againText(quote, target)}`],
+    ["to buy", `${most}${grouped(rowsToBuy(quote))}${BOUNDS[quote.bound]}${againText(quote)}`],
     ["paid again", whole ? whoIsPaidAgain(quote, target) : undefined],
     ["kept in a run", whole ? quote.reuse?.text : undefined],
     ["drawn", quote.sample === undefined ? undefined : drawnText(quote.sample)],
@@ -55,8 +55,8 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
 }
 
 /** How many of those to buy may be owned already. */
-function againText({ known, bound }: Quote, target: Target): string {
-  if (!isNarrowed(target) || bound !== "matches" || known?.estimate === undefined) return "";
+function againText({ known, bound }: Quote): string {
+  if (known?.divide === undefined || bound !== "matches" || known.estimate === undefined) return "";
   const again = known.estimate.rows - (known.total - known.owned);
   return again <= 0 ? "" : `, up to ${grouped(again)} of them owned already`;
 }
@@ -80,11 +80,12 @@ function ownedEntries(quote: Quote, target: Target): Entries {
   const wait = durationMs === 0 ? "" : `, about ${duration(durationMs)}`;
   const finding = `about ${counted(estimate.calls, "free count")}${wait}`;
   const isWhole = estimate.callsPerCredit === 0 && estimate.rows > 0;
-  if (isNarrowed(target)) {
+  if (isNewOnly(quote)) {
     lines.push(["new", grouped(total - owned)]);
     const how = isWhole ? "costs more than buying all of it" : `${finding}, at ${estimate.callsPerCredit} a credit`;
     lines.push(["finding them", estimate.rows === 0 ? undefined : how]);
-    lines.push(["all of it", `${creditsText(priceOf(total, unitPrice))} without --new-only`]);
+    const otherwise = isNarrowed(target) ? "without --new-only" : "with --again";
+    lines.push(["all of it", `${creditsText(priceOf(total, unitPrice))} ${otherwise}`]);
     return lines;
   }
   const only = estimate.rows === 0 ? "nobody is new" : `${newPriceText(quote, known)} with --new-only, ${finding}`;

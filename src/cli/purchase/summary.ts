@@ -31,7 +31,7 @@ export function printSummary(
   const most = target.kind === "employees" ? "at most " : "";
   const bought =
     receipt.new_only !== null
-      ? newText(receipt.new_only, target, quote)
+      ? newText(receipt.new_only, receipt.reused)
       : short
         ? `${grouped(receipt.distinct)} of ${most}${counted(whole, one, many)}`
         : counted(receipt.distinct, one, many);
@@ -64,7 +64,7 @@ export function printSummary(
   if (receipt.foreign_credits > 0) {
     printer.note(`notice: others spent ${grouped(receipt.foreign_credits)} credits of this balance meanwhile`);
   }
-  if (receipt.reused > 0) {
+  if (receipt.reused > 0 && receipt.new_only === null) {
     printer.note(`notice: ${counted(receipt.reused, one, many)} bought before, and not paid for again`);
   }
   if (receipt.withheld > 0) {
@@ -96,11 +96,9 @@ export function printSummary(
 }
 
 /** Those who were bought because nobody owned them. */
-function newText({ new: fresh }: NonNullable<Receipt["new_only"]>, target: Target, { known }: Quote): string {
-  const withOwned = target.kind === "search" && target.owned === "with";
+function newText({ new: fresh }: NonNullable<Receipt["new_only"]>, reused: number): string {
   const people = counted(fresh, "new profile", "new profiles");
-  const beside = known === undefined ? "all that you own" : `${grouped(known.owned)} that you own`;
-  return withOwned ? `${people} and ${beside}` : people;
+  return reused === 0 ? people : `${people} and ${grouped(reused)} that you own`;
 }
 
 interface Rest {

@@ -4,7 +4,7 @@ import { Page } from "../../shared/rows/page.ts";
 import { type JsonRecord, stringifyExact } from "../../shared/rows/values.ts";
 import { identityOf, kindOf } from "../output/distinct.ts";
 import { errorCode } from "../runs/disk.ts";
-import { creditsOf } from "../runs/journal.ts";
+import { BESIDE, creditsOf } from "../runs/journal.ts";
 import { type Plan, targetText } from "../runs/plan.ts";
 import type { RunReader } from "../runs/run.ts";
 import type { RunStore } from "../runs/run-store.ts";
@@ -107,8 +107,9 @@ async function takeIn(library: Library, run: RunReader): Promise<number> {
     [group, rows] = [[], 0];
   };
   for await (const { unit, settled, body } of run.pages()) {
-    const { n } = unit.intent;
-    if (library.hasPage(run.id, n)) continue;
+    const { n, target } = unit.intent;
+    // Records of earlier purchases, from here.
+    if (target === BESIDE || library.hasPage(run.id, n)) continue;
     const page = Page.read(body, "person");
     const used = creditsOf(settled.used);
     const paid = Math.max(settled.rows, page.length);
@@ -118,11 +119,11 @@ async function takeIn(library: Library, run: RunReader): Promise<number> {
     if (rows >= GROUP_ROWS) put();
   }
   put();
-  const { id, command, target, output, created_at: createdAt } = run.plan;
+  const { id, command, output, created_at: createdAt } = run.plan;
   // Only where nothing more can come: an unfinished run is read again.
   const finishedAt = run.state.done === undefined ? null : run.state.lastAt;
   const datasetVersion = versionOf(run);
-  library.putRun({ id, command, target: targetText(target), datasetVersion, output, createdAt, finishedAt });
+  library.putRun({ id, command, target: targetText(run.plan.target), datasetVersion, output, createdAt, finishedAt });
   return taken;
 }
 

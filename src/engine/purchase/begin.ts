@@ -6,7 +6,6 @@ import type { Run } from "../runs/run.ts";
 import type { NewPlan } from "../runs/run-store.ts";
 import { lockOptions } from "./locks.ts";
 import { quoteFor } from "./offer.ts";
-import type { Inquiry } from "./order.ts";
 import { isNarrowed, mostRows, partsToBuy } from "./owned.ts";
 import type { Quote } from "./quote.ts";
 import type { Survey } from "./survey.ts";
@@ -16,12 +15,12 @@ import { takeOver } from "./take-over.ts";
 type Division = Pick<Plan, "matches" | "counts" | "parts" | "overlap" | "unreached" | "draw">;
 
 /** Divides what was agreed to, and makes the run that is to buy it. @returns with the quote that its parts make */
-export async function begin(survey: Survey, inquiry: Inquiry): Promise<{ run: Run; quote: Quote }> {
-  const { quote, offer, sample, owned } = survey;
+export async function begin(survey: Survey): Promise<{ run: Run; quote: Quote }> {
+  const { inquiry, quote, offer, sample, owned } = survey;
   const { target, options, deps, store } = inquiry;
   const parts = divisionIn(owned.reuse?.plan) ?? sample ?? (await partsToBuy(target, offer, quote, deps));
   const division = { matches: isNarrowed(target) ? mostRows(quote.known) : offer.matches, ...parts };
-  const plan = planOf(survey, inquiry, division);
+  const plan = planOf(survey, division);
   const run = await store.create(plan, deps.now(), lockOptions("the new run", options.wait, deps));
   if (options.join !== undefined) await run.keepInput(options.join.text);
   await takeOver(run, owned.pages(), deps.now);
@@ -37,7 +36,7 @@ function divisionIn(plan: Plan | undefined): Omit<Division, "matches"> | undefin
 }
 
 /** The plan of a run that is about to begin. @param parts what is bought, where that is more than the target says */
-function planOf({ quote, offer }: Survey, { identity, options, deps }: Inquiry, parts: Division): NewPlan {
+function planOf({ quote, offer, inquiry: { identity, options, deps } }: Survey, parts: Division): NewPlan {
   const { dialect } = deps.seller.client;
   return {
     command: identity.target.kind,

@@ -7,8 +7,8 @@ import { type Plan, type RunIdentity, targetText } from "../runs/plan.ts";
 import type { RunReader } from "../runs/run.ts";
 import type { RunStore } from "../runs/run-store.ts";
 import type { ExportDeps, Inquiry } from "./order.ts";
+import type { OwnedPage } from "./ownership.ts";
 import type { Quote } from "./quote.ts";
-import type { OwnedPage } from "./take-over.ts";
 
 const LOOKS = 300;
 

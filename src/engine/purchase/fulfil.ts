@@ -26,7 +26,7 @@ export async function fulfil(run: Run, quote: Quote, trade: Trade): Promise<Fini
   let written: Output | undefined;
   try {
     const isContinued = run.state.session !== undefined;
-    const ownership = isNarrowed(run.plan.target) ? await deps.ownership?.(account) : undefined;
+    const ownership = isNarrowed(run.plan.target) ? await deps.ownership?.(account, run.plan.target) : undefined;
     const opened = await openOutput(run, options, deps);
     const sink = ownership === undefined ? opened : new OwnedOutput(opened, run, ownership);
     written = sink;
@@ -35,6 +35,7 @@ export async function fulfil(run: Run, quote: Quote, trade: Trade): Promise<Fini
     const distinct = new Distinct(kindOf(run), most, run.suppression);
     const bought = await buyPages({ run, quote, cap, sink, distinct }, trade);
     const narrowed = await narrowing(run, quote, sink, ownership);
+    if (sink instanceof OwnedOutput && narrowed?.shortfall === null) await sink.writeOwned(distinct, deps.now);
     const whole = { run, quote, distinct, bought, sink, narrowed };
     const { receipt, misses } = await deliver(whole, options, isContinued, deps);
     written = undefined;

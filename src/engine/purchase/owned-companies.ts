@@ -4,7 +4,7 @@ import type { Unit } from "../runs/journal.ts";
 import { companyKey, type RunIdentity } from "../runs/plan.ts";
 import type { RunStore } from "../runs/run-store.ts";
 import type { ExportDeps, ExportOptions } from "./order.ts";
-import type { OwnedPage } from "./take-over.ts";
+import type { OwnedPage } from "./ownership.ts";
 
 /** Runs that are looked through, newest first. */
 const LOOKS = 300;

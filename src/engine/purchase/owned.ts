@@ -1,17 +1,23 @@
 import { flagsOf } from "../../shared/contract/command-line.ts";
 import { formatCredits, priceOf } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
-import type { Page } from "../../shared/rows/page.ts";
+import { Page } from "../../shared/rows/page.ts";
+import type { Distinct } from "../output/distinct.ts";
 import type { Output } from "../output/formats.ts";
+import { BESIDE, settledUnits } from "../runs/journal.ts";
 import type { Plan, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { divisionOf } from "./divided.ts";
 import type { ExportDeps } from "./order.ts";
 import type { Known, Narrowed, Ownership } from "./ownership.ts";
 import type { Offer, Quote } from "./quote.ts";
+import { takeOver } from "./take-over.ts";
 
 /** Whether only those are bought whom nobody owns yet. */
 export const isNarrowed = (target: Target): boolean => target.kind === "search" && target.owned !== undefined;
+
+/** Whether a quote is of new people alone. */
+export const isNewOnly = ({ known }: Pick<Quote, "known">): boolean => known?.divide !== undefined;
 
 /** The most rows that buying the new people takes. */
 export const mostRows = (known: Known | undefined): number => known?.estimate?.rows ?? 0;
@@ -24,7 +30,7 @@ const rowsOf = (counts: readonly number[] = []): number => counts.reduce((sum, c
 
 /** The most rows that can be written: what is bought, and where they are wanted those that are owned. */
 export const rowsWritten = (target: Target, { rows, known }: Quote): number =>
-  target.kind === "search" && target.owned === "with" ? rows + (known?.owned ?? 0) : rows;
+  withOwned({ target }) ? rows + (known?.owned ?? 0) : rows;
 
 /** The parts that a run is to buy, found by free counts after they were agreed to. */
 export async function partsToBuy(
@@ -43,7 +49,7 @@ export async function partsToBuy(
   return left.length === 0 ? made : { ...made, unreached: left };
 }
 
-/** Writes what an ownership says of the rows that a run bought, and then what was owned before. */
+/** Writes what an ownership says of the rows that a run bought. */
 export class OwnedOutput implements Output {
   readonly #inner: Output;
   readonly #run: Run;
@@ -68,23 +74,28 @@ export class OwnedOutput implements Output {
     return this.#inner.write(kept);
   }
 
+  /** Puts those into the run who were owned before, where they are wanted too, and writes them behind all others. */
+  async writeOwned(distinct: Distinct, now: () => number): Promise<void> {
+    if (!withOwned(this.#run.plan)) return;
+    await takeOver(this.#run, this.#ownership.beside(this.#run), now);
+    const units = settledUnits(this.#run.state).filter(({ intent }) => intent.target === BESIDE);
+    for (const unit of units) {
+      await this.#inner.write(distinct.take(Page.read(this.#run.readReply(unit), "person")));
+    }
+  }
+
   /** The rows of a page that are written: with the owned, what was bought again too, as it is newer. */
   #kept(page: Page): { readonly kept: Page; readonly again: number } {
     const before = this.#ownership.before(this.#run, page);
-    const { target } = this.#run.plan;
-    if (before.size === 0 || (target.kind === "search" && target.owned === "with"))
-      return { kept: page, again: before.size };
+    if (before.size === 0 || withOwned(this.#run.plan)) return { kept: page, again: before.size };
     const fresh = Array.from({ length: page.length }, (_, row) => row).filter((row) => !before.has(row));
     return { kept: page.select(fresh), again: before.size };
   }
 
   async prepare(pages: () => AsyncIterable<Page>): ReturnType<Output["prepare"]> {
-    const beside = (): AsyncIterable<Page> => this.#ownership.beside(this.#run);
     const kept = (page: Page): Page => this.#kept(page).kept;
-    for await (const page of beside()) await this.#inner.write(page);
     return this.#inner.prepare(async function* () {
       for await (const page of pages()) yield kept(page);
-      yield* beside();
     });
   }
 
@@ -96,6 +107,8 @@ export class OwnedOutput implements Output {
     return this.#inner.abort();
   }
 }
+
+const withOwned = ({ target }: Pick<Plan, "target">): boolean => target.kind === "search" && target.owned === "with";
 
 /** Asked after everything was bought and before anything is published. */
 export async function narrowing(

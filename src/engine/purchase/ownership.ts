@@ -2,7 +2,8 @@ import type { Filters } from "../../shared/contract/filters.ts";
 import type { Page } from "../../shared/rows/page.ts";
 import type { AccountView } from "../client/types.ts";
 import type { Cost } from "../planning/question.ts";
-import type { Plan } from "../runs/plan.ts";
+import type { IntentRecord } from "../runs/journal.ts";
+import type { Plan, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 
 /** How much of a segment is owned already. */
@@ -18,7 +19,7 @@ export interface Known {
   /** How long the estimated calls take at the rate that free counts keep to, in milliseconds. */
   readonly durationMs: number;
   /** What to buy so as to have the new people, where only they are bought. @param maxRows that were agreed to */
-  readonly divide?: (maxRows: number) => Promise<NewParts>;
+  readonly divide?: ((maxRows: number) => Promise<NewParts>) | undefined;
 }
 
 /** The parts of a segment that hold its new people. */
@@ -29,19 +30,31 @@ export interface NewParts extends Pick<Plan, "unreached" | "overlap"> {
   readonly beyond?: number;
 }
 
+/** A reply that an earlier run paid for: it is not paid for again. */
+export interface OwnedPage extends Pick<IntentRecord, "target" | "offset" | "perPage"> {
+  readonly run: string;
+  readonly rows: number;
+  /** undefined: the service did not know the company. */
+  readonly body: Buffer | undefined;
+}
+
 /** What is owned of the segment that is bought from: all that a purchase knows of it. */
 export interface Ownership {
-  /** Counts the owned people of the segment, before anything is agreed to. @param total its count */
-  look(total: number): Promise<Known | undefined>;
+  /**
+   * Counts the owned people of the segment, before anything is agreed to.
+   * @param total its count @param narrowed whether only the others are to be bought
+   */
+  look(total: number, narrowed: boolean): Promise<Known | undefined>;
   /** Which rows of a page that a run bought are of people who were owned before, by their index. */
   before(run: Run, page: Page): ReadonlySet<number>;
   /** After everything was bought: why not everybody of the segment is owned; undefined where everybody is. */
   certify(run: Run): Promise<string | undefined>;
-  /** Rows that were owned before and are to be written too. */
-  beside(run: Run): AsyncIterable<Page>;
+  /** Whom of the segment the run did not buy, as they were bought before. */
+  beside(run: Run): AsyncIterable<OwnedPage>;
 }
 
-export type OpenOwnership = (account: AccountView) => Promise<Ownership | undefined>;
+/** @returns undefined for a target that is no single segment */
+export type OpenOwnership = (account: AccountView, target: Target) => Promise<Ownership | undefined>;
 
 /** How buying only new people went. */
 export interface Narrowed {

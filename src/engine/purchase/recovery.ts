@@ -1,4 +1,12 @@
-import { byPosition, hasOutlivedKey, OUTLIVED, pendingUnits, type RunState, type Unit } from "../runs/journal.ts";
+import {
+  BESIDE,
+  byPosition,
+  hasOutlivedKey,
+  OUTLIVED,
+  pendingUnits,
+  type RunState,
+  type Unit,
+} from "../runs/journal.ts";
 import type { Budget } from "./budget.ts";
 import type { Flight } from "./flight.ts";
 import type { Remaining } from "./remaining.ts";
@@ -16,6 +24,8 @@ export async function restore(state: RunState, parts: RecoveryParts, now: number
   const { remaining, settlement } = parts;
   for (const unit of [...state.units.values()].sort(byPosition)) {
     if ((unit.voided && unit.settled === undefined) || remaining.isHole(unit)) continue;
+    // Written once everything before it is there.
+    if (unit.intent.target === BESIDE) continue;
     remaining.take(unit.intent);
     if (unit.settled !== undefined) settlement.restore(unit, unit.settled);
   }
@@ -24,7 +34,10 @@ export async function restore(state: RunState, parts: RecoveryParts, now: number
 
 /** An intent without an end: it may have been charged, or it was never sent. */
 async function recover(unit: Unit, { flight, budget, settlement }: RecoveryParts, now: number): Promise<void> {
-  if (unit.intent.owned === true) return settlement.giveUp(unit, "the reply of another run was not written");
+  const { owned, target } = unit.intent;
+  if (owned === true) {
+    return settlement.giveUp(unit, "the reply of another run was not written", target !== BESIDE);
+  }
   const tooOld = hasOutlivedKey(unit, now);
   if (tooOld || !settlement.honoursKeys) {
     const charged = budget.explain(unit);

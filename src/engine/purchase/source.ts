@@ -1,4 +1,4 @@
-import type { CompanyQuery, PagePosition, PageReply, PaidCallOptions, ServiceClient } from "../client/types.ts";
+import type { PagePosition, PageReply, PaidCallOptions, ServiceClient } from "../client/types.ts";
 import { type DrawnPage, pagesOf, rowsBegun } from "../planning/draw.ts";
 import type { Plan } from "../runs/plan.ts";
 import type { Quote } from "./quote.ts";
@@ -27,7 +27,7 @@ export function sourceOf(plan: Plan, client: ServiceClient, quote: Quote): Sourc
         return {
           targets: parts.length,
           size: (index) => counts?.[index],
-          call: (index, position, options) => client.searchPage(parts[index] ?? {}, position, options),
+          call: (index, position, options) => client.searchPage(at(parts, index), position, options),
           count: (index) => counts?.[index],
           trusted,
           missing: false,
@@ -45,7 +45,7 @@ export function sourceOf(plan: Plan, client: ServiceClient, quote: Quote): Sourc
       return {
         targets: target.companies.length,
         size: () => target.perCompany ?? undefined,
-        call: (index, position, options) => client.employeesPage(companyAt(target.companies, index), position, options),
+        call: (index, position, options) => client.employeesPage(at(target.companies, index), position, options),
         // Nobody counted may be a company that is not known: asking tells.
         count: (index) => counts?.[index] || undefined,
         trusted,
@@ -55,7 +55,7 @@ export function sourceOf(plan: Plan, client: ServiceClient, quote: Quote): Sourc
       return {
         targets: target.companies.length,
         size: () => 1,
-        call: (index, _, options) => client.enrich(companyAt(target.companies, index), options),
+        call: (index, _, options) => client.enrich(at(target.companies, index), options),
         count: () => undefined,
         trusted,
         missing: true,
@@ -68,24 +68,20 @@ export function sourceOf(plan: Plan, client: ServiceClient, quote: Quote): Sourc
 function sampleOf(plan: Plan, client: ServiceClient, quote: Quote): Source {
   const { parts = [], counts = [], dataset_version: version } = plan;
   const pages = pagesOf(plan.draw?.pages ?? "", counts);
-  const at = (target: number): DrawnPage => {
-    const page = pages[target];
-    if (page === undefined) throw new RangeError(`the run has no page ${target}`);
-    return page;
-  };
+  const drawn = (target: number): DrawnPage => at(pages, target);
   // A service that does not say how deep it goes refuses, free, at its deepest row: that is asked for first.
   const begun = pages.slice(0, rowsBegun(pages, quote.rows).pages);
-  const deepest = begun.reduce((most, { offset }, index) => (offset > at(most).offset ? index : most), 0);
+  const deepest = begun.reduce((most, { offset }, index) => (offset > drawn(most).offset ? index : most), 0);
   return {
     targets: pages.length,
-    size: (target) => at(target).rows,
-    count: (target) => at(target).rows,
-    page: (target) => at(target).size,
-    segment: (target) => at(target).segment,
+    size: (target) => drawn(target).rows,
+    count: (target) => drawn(target).rows,
+    page: (target) => drawn(target).size,
+    segment: (target) => drawn(target).segment,
     first: version === null && begun.length > 0 ? deepest : undefined,
     call: async (target, _, options) => {
-      const { segment, offset, size } = at(target);
-      const reply = await client.searchPage(parts[segment] ?? {}, { offset, perPage: size }, options);
+      const { segment, offset, size } = drawn(target);
+      const reply = await client.searchPage(at(parts, segment), { offset, perPage: size }, options);
       // What they say is of the segment, and nothing of this page.
       return { ...reply, total: undefined, nextCursor: undefined };
     },
@@ -94,8 +90,9 @@ function sampleOf(plan: Plan, client: ServiceClient, quote: Quote): Source {
   };
 }
 
-function companyAt(companies: readonly CompanyQuery[], index: number): CompanyQuery {
-  const company = companies[index];
-  if (company === undefined) throw new RangeError(`the run has no company ${index}`);
-  return company;
+/** Nothing is asked in place of what is not there: no filter at all would be everybody. */
+function at<Item>(items: readonly Item[], index: number): Item {
+  const item = items[index];
+  if (item === undefined) throw new RangeError(`the run has no target ${index}`);
+  return item;
 }

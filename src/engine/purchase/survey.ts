@@ -1,10 +1,10 @@
 import { ZERO } from "../../shared/contract/money.ts";
-import { counted } from "../../shared/contract/text.ts";
+import { counted, grouped } from "../../shared/contract/text.ts";
 import { kindOf } from "../output/distinct.ts";
 import { checkRows } from "../output/formats.ts";
 import { checkRoom, checkSink } from "../output/sinks/sink.ts";
 import { emptyState } from "../runs/journal.ts";
-import type { Plan, Target } from "../runs/plan.ts";
+import type { Plan, RunIdentity, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { RunStore } from "../runs/run-store.ts";
 import { earlierRun, type Reuse } from "./earlier.ts";
@@ -14,6 +14,7 @@ import { checkSame, offerOf, quoteFor, runIdentityOf, spentOf, termsOf } from ".
 import type { ExportDeps, ExportOptions, Inquiry, Trade } from "./order.ts";
 import { isNarrowed, mostRows, rowsWritten } from "./owned.ts";
 import { ownedCompanies } from "./owned-companies.ts";
+import type { Known, OwnedPage } from "./ownership.ts";
 import {
   type Offer,
   overlapWarning,
@@ -24,11 +25,12 @@ import {
   requireSame,
 } from "./quote.ts";
 import { type Drawn, drawn, drawnOf, isSampled } from "./sampling.ts";
-import type { OwnedPage } from "./take-over.ts";
 import { withoutSuppressed } from "./unnamed.ts";
 
 /** What free calls and the runs that are there say of an inquiry. */
 export interface Survey {
+  /** Its target is of the new people alone where that was found to be cheap. */
+  readonly inquiry: Inquiry;
   readonly offer: Offer;
   readonly quote: Quote;
   readonly sample: Drawn | undefined;
@@ -58,7 +60,7 @@ export async function stillOpen(
   buys: boolean,
 ): Promise<Plan | undefined> {
   const { store, account, options, deps } = trade;
-  const open = options.fresh ? undefined : await store.findOpen(identity);
+  const open = options.fresh ? undefined : await openOf(identity, store);
   const moved = open === undefined ? undefined : await checkSame(open, account, deps);
   if (open === undefined || moved === undefined) return open;
   if (options.onNewDataset === "fail") throw staleRun(open.id, moved, "declined", "--again begins anew");
@@ -72,6 +74,14 @@ export async function stillOpen(
   return undefined;
 }
 
+/** A search may go on with what it began as one for new people alone. */
+async function openOf(identity: RunIdentity, store: RunStore): Promise<Plan | undefined> {
+  const { target } = identity;
+  const open = await store.findOpen(identity);
+  if (open !== undefined || target.kind !== "search" || target.owned !== undefined) return open;
+  return store.findOpen({ ...identity, target: { ...target, owned: "with" } });
+}
+
 export async function endStale(run: Run, why: string, { store, deps }: Pick<Trade, "store" | "deps">): Promise<void> {
   try {
     await store.end(run, "stale", why, deps.now());
@@ -81,11 +91,12 @@ export async function endStale(run: Run, why: string, { store, deps }: Pick<Trad
 }
 
 /** Counts, draws and prices. Free. @param open the run that it would go on with */
-export async function survey(inquiry: Inquiry, open: string | undefined): Promise<Survey> {
-  const { target, identity, options, account, deps, store } = inquiry;
+export async function survey(asked: Inquiry, open: string | undefined): Promise<Survey> {
+  const { target, identity, options, account, deps, store } = asked;
   const offer = options.offer ?? (await offerOf(target, account, deps));
   const { datasetVersion } = offer;
-  const known = await (await deps.ownership?.(account))?.look(offer.matches ?? Number.POSITIVE_INFINITY);
+  const ownership = await deps.ownership?.(account, target);
+  const known = await ownership?.look(offer.matches ?? Number.POSITIVE_INFINITY, isNarrowed(target));
   const matches = isNarrowed(target) ? mostRows(known) : offer.matches;
   const run = open === undefined ? undefined : await store.open(open);
   const companies = run === undefined ? await ownedCompanies(store, identity, datasetVersion, options, deps) : [];
@@ -95,20 +106,37 @@ export async function survey(inquiry: Inquiry, open: string | undefined): Promis
       : undefined;
   const pricedWith = (rows: number): Quote => {
     const spent = spentOf(run?.state ?? { ...emptyState(), rows, owned: rows });
-    return quoteFor(target, matches, inquiry, { spent, drawn: drawnOf(run?.plan ?? sample ?? {}) });
+    return quoteFor(target, matches, asked, { spent, drawn: drawnOf(run?.plan ?? sample ?? {}) });
   };
   const anew = pricedWith(companies.length);
   const isAnew = run === undefined && anew.credits > 0n;
-  const reuse = isAnew ? await earlierRun(inquiry, datasetVersion, anew) : undefined;
+  const reuse = isAnew ? await earlierRun(asked, datasetVersion, anew) : undefined;
   const isWhole = (reuse?.rows ?? 0) >= anew.rows;
   const priced = reuse === undefined ? anew : isWhole ? withoutCost(anew) : pricedWith(reuse.rows);
-  const quote = { ...priced, overlap: offer.overlap ?? 0, known, reuse, datasetVersion };
+  const narrowed = isAnew && reuse === undefined && anew.bound === "matches" ? withoutOwned(asked, known) : undefined;
+  const inquiry = narrowed ?? asked;
+  const best = narrowed === undefined ? priced : quoteFor(narrowed.target, mostRows(known), narrowed);
+  const isNew = isNarrowed(inquiry.target);
+  const quote = {
+    ...best,
+    overlap: offer.overlap ?? 0,
+    known: isNew || known === undefined ? known : { ...known, divide: undefined },
+    reuse,
+    datasetVersion,
+  };
   await checkRoom(options, rowsOf(inquiry, quote));
-  return { offer, quote, sample, owned: { pages: reuse?.pages ?? (() => companies), reuse } };
+  return { inquiry, offer, quote, sample, owned: { pages: reuse?.pages ?? (() => companies), reuse } };
+}
+
+/** The same inquiry for new people alone, those who are owned beside them; undefined where nobody found that cheap. */
+function withoutOwned({ target, identity, ...trade }: Inquiry, known: Known | undefined): Inquiry | undefined {
+  if (target.kind !== "search" || target.owned !== undefined || known?.divide === undefined) return undefined;
+  const narrowed = { ...target, owned: "with" as const };
+  return { ...trade, target: narrowed, identity: { ...identity, target: narrowed } };
 }
 
 /** Refuses what cannot be paid or written, and asks for consent. @throws CliError */
-export async function agree({ quote }: Survey, inquiry: Inquiry): Promise<void> {
+export async function agree({ quote, inquiry }: Survey, asked: Target): Promise<void> {
   const { target, account, options, deps } = inquiry;
   if (options.agreed !== undefined) {
     requireSame(options.agreed, { ...quote, datasetVersion: account.datasetVersion ?? quote.datasetVersion ?? null });
@@ -117,10 +145,17 @@ export async function agree({ quote }: Survey, inquiry: Inquiry): Promise<void> 
   requireBudget(quote, options);
   await checkRows(rowsOf(inquiry, quote), options.output, options, "; nothing was spent");
   if (quote.reuse !== undefined) deps.onNotice(`notice: ${quote.reuse.text}`);
+  if (isNarrowed(target) && !isNarrowed(asked)) deps.onNotice(notPaidAgain(quote));
   const again = options.fresh ? undefined : paidAgainText(quote, target, "--new-only");
   if (again !== undefined) deps.onWarning(`notice: ${again}`);
   if ((quote.overlap ?? 0) > 0) deps.onWarning(overlapWarning(quote));
   if (quote.credits > 0n && options.agreed === undefined) await deps.consent(quote, false);
+}
+
+function notPaidAgain({ known }: Quote): string {
+  const { owned = 0, total = 0 } = known ?? {};
+  const who = `${grouped(owned)} of the ${grouped(total)} ${owned === 1 ? "is" : "are"} yours already`;
+  return `notice: ${who}: not paid for again, and written from what you own (--again pays for all)`;
 }
 
 const rowsOf = ({ target, options }: Inquiry, quote: Quote): number =>

@@ -1,14 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { IntentRecord } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
-
-/** A reply of an earlier run to the same question: it is not paid for again. */
-export interface OwnedPage extends Pick<IntentRecord, "target" | "offset" | "perPage"> {
-  readonly run: string;
-  readonly rows: number;
-  /** undefined: the service did not know the company. */
-  readonly body: Buffer | undefined;
-}
+import type { OwnedPage } from "./ownership.ts";
 
 /** Pages that are written down with one sync. */
 const AT_ONCE = 16;

@@ -12,13 +12,16 @@ export const creditText = (amount: Credits): CreditText => formatCredits(amount)
 export const creditsOf = (text: CreditText | undefined): Credits =>
   text === undefined ? ZERO : (parseCredits(text) ?? ZERO);
 
+/** The target of pages that hold whom the run did not buy: they were owned before, and stand behind all others. */
+export const BESIDE = Number.MAX_SAFE_INTEGER;
+
 type Entry<Kind extends string, Facts> = LogRecord & { readonly t: Kind } & Readonly<Facts>;
 
 /** Synced before the request goes out, with the key that makes it safe to repeat. */
 export interface IntentRecord extends LogRecord {
   readonly t: "intent";
   readonly n: number;
-  /** Which of the run's targets: always 0 for a search, else the index of the company. */
+  /** Which of the run's targets: a part of a search, else the index of the company; or {@link BESIDE}. */
   readonly target: number;
   readonly offset: number;
   readonly perPage: number;
@@ -152,6 +155,8 @@ export const emptyState = () => ({
   foreign: ZERO,
   rows: 0,
   owned: 0,
+  /** Rows of {@link BESIDE}, which are none of `rows`. */
+  beside: 0,
   misses: 0,
   perPageMax: undefined as number | undefined,
   session: undefined as SessionRecord | undefined,
@@ -193,7 +198,7 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
       unit.settled = record;
       unit.before = state.nextN;
       unit.replyAt = end;
-      state.rows += record.rows;
+      state[unit.intent.target === BESIDE ? "beside" : "rows"] += record.rows;
       if (record.miss === true) state.misses++;
       else if (record.owned !== undefined) state.owned += record.rows;
       else spend(state, { kind: "settled", amount: creditsOf(record.used), rows: record.rows, at: record.at });
@@ -310,14 +315,17 @@ export const byPosition = (a: Unit, b: Unit): number =>
 export const settledUnits = (state: RunState): Unit[] =>
   [...state.units.values()].filter((unit) => unit.settled !== undefined).sort(byPosition);
 
-export const sumsOf = (state: RunState, matches: number | null): Sums => ({
-  rows: state.rows,
-  misses: state.misses,
-  settled: creditText(state.settled),
-  uncertain: creditText(state.uncertain),
-  foreign: creditText(state.foreign),
-  expected: state.session?.rows ?? matches,
-  ...(state.job === undefined ? {} : { job: state.job }),
-  ...(state.budgets.length === 0 ? {} : { budgets: state.budgets }),
-  days: daysOf(state.spent),
-});
+export function sumsOf(state: RunState, matches: number | null): Sums {
+  const expected = state.session?.rows ?? matches;
+  return {
+    rows: state.rows + state.beside,
+    misses: state.misses,
+    settled: creditText(state.settled),
+    uncertain: creditText(state.uncertain),
+    foreign: creditText(state.foreign),
+    expected: expected === null ? null : expected + state.beside,
+    ...(state.job === undefined ? {} : { job: state.job }),
+    ...(state.budgets.length === 0 ? {} : { budgets: state.budgets }),
+    days: daysOf(state.spent),
+  };
+}

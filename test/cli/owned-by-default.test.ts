@@ -1,0 +1,122 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { charged, readCsv, spawnUser, type User, user } from "../support/export.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+// Where few free counts tell the new people of a segment from those who are owned, nobody is paid for again unasked.
+
+const CREDITS = 100_000;
+const SALES = ["search", "--department", "Sales"];
+
+let service: TestService;
+let u: User;
+/** Those of all but a few. */
+let names: readonly string[];
+let fresh: number;
+let all: readonly string[];
+
+const ids = (name: string): string[] =>
+  readCsv(u.read(name))
+    .map(({ id = "" }) => id)
+    .sort();
+
+async function paid<T>(work: () => Promise<T>): Promise<[T, number]> {
+  const before = await charged(service, CREDITS);
+  const result = await work();
+  return [result, (await charged(service, CREDITS)) - before];
+}
+
+beforeAll(async () => {
+  service = await startTestService({ people: 2_000, credits: CREDITS });
+  u = user(service.url, service.key);
+  expect((await u.run([...SALES, "--yes", "-o", "all.csv"])).code).toBe(0);
+  all = ids("all.csv");
+  const named = readCsv(u.read("all.csv")).map(({ name = "" }) => name);
+  names = [...new Set(named.slice(3))].filter((name) => !named.slice(0, 3).includes(name));
+  fresh = named.filter((name) => !names.includes(name)).length;
+}, 60_000);
+afterAll(() => service.close());
+
+beforeEach(async () => {
+  u = user(service.url, service.key);
+  const bought = await u.run([...SALES, ...names.flatMap((name) => ["--name", name]), "--yes", "-o", "own.csv"]);
+  expect(bought.code, bought.stderr).toBe(0);
+  expect(ids("own.csv")).toHaveLength(all.length - fresh);
+});
+
+test("only who is new is paid for, and the file, the receipt and the run hold everybody", async () => {
+  const argv = [...SALES, "--yes", "-o", "sales.csv", "--receipt", "r.json"];
+  const [ran, credits] = await paid(() => u.run(argv));
+  expect(ran.code, ran.stderr).toBe(0);
+  expect(ran.stderr).toContain(
+    `notice: ${all.length - fresh} of the ${all.length} are yours already: not paid for again, and written from what you own (--again pays for all)\n`,
+  );
+  expect(credits).toBeLessThanOrEqual(Math.ceil(fresh * 1.1) + 2);
+  expect(ids("sales.csv")).toEqual(all);
+  const receipt = JSON.parse(u.read("r.json"));
+  expect(receipt).toMatchObject({ distinct: all.length, complete: true, credits });
+  expect(receipt.reused + receipt.received - receipt.duplicates).toBe(all.length);
+  expect((await u.run(["runs", "export", "last", "-o", "again.csv"])).code).toBe(0);
+  expect(u.read("again.csv")).toBe(u.read("sales.csv"));
+  expect(JSON.parse((await u.run(["runs", "list", "--json"])).stdout)[0]).toMatchObject({
+    rows: receipt.received + receipt.reused,
+  });
+  // Nobody's newest record is one that was only taken along.
+  const spend = JSON.parse((await u.run(["owned", "--json"])).stdout);
+  expect(JSON.stringify(spend)).toContain(String(all.length));
+});
+
+test("where all are owned nothing is paid, at every door", async () => {
+  expect((await u.run([...SALES, "--new-only", "--yes", "-o", "few.csv"])).code).toBe(0);
+  const jobs = u.file("jobs.jsonc");
+  mkdirSync(dirname(jobs), { recursive: true });
+  const sales = { command: "search", filters: { department: "Sales" }, output: "job.csv", max_credits: 5_000 };
+  writeFileSync(jobs, JSON.stringify({ jobs: { sales } }));
+  for (const [argv, name] of [
+    [[...SALES, "--yes", "-o", "sales.csv"], "sales.csv"],
+    [[...SALES, "--max-credits", "5000", "-o", "capped.csv"], "capped.csv"],
+    [["jobs", "run", "sales", "--file", "jobs.jsonc"], "job.csv"],
+  ] as const) {
+    const [ran, credits] = await paid(() => u.run(argv));
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(credits).toBe(0);
+    expect(ids(name)).toEqual(all);
+  }
+  const quote = JSON.parse((await u.run([...SALES, "--dry-run", "--json"])).stdout);
+  expect(quote).toMatchObject({ credits: 0, owned: all.length, paid_again: 0 });
+  const [again, credits] = await paid(() => u.run([...SALES, "--again", "--yes", "-o", "anew.csv"]));
+  expect(again.code, again.stderr).toBe(0);
+  expect(credits).toBe(all.length);
+});
+
+test("killed at any step and run again: the same file, and nobody twice", async () => {
+  const argv = [...SALES, "--yes", "--base-url", service.url, "-o", "sales.csv"];
+  for (let step = 8; step < 60; step += 6) {
+    const me = user(service.url, service.key);
+    u = me;
+    await me.run([...SALES, ...names.flatMap((name) => ["--name", name]), "--yes", "-o", "own.csv"]);
+    const [again, credits] = await paid(async () => {
+      const killed = await spawnUser(me, argv, { HEADCOUNT_FAILPOINT: String(step) });
+      if (killed.code !== 137) step = 60;
+      return spawnUser(me, [...argv, "--overwrite"]);
+    });
+    expect({ step, code: again.code, stderr: again.stderr }).toMatchObject({ step, code: 0 });
+    expect({ step, ids: ids("sales.csv") }).toEqual({ step, ids: all });
+    expect(credits).toBeLessThanOrEqual(Math.ceil(fresh * 1.1) + 2);
+  }
+}, 300_000);
+
+test("a person is asked for the price of the new ones", async () => {
+  const asked = await u.run([...SALES, "-o", "asked.csv"], { answers: ["n"], tty: { stdin: true, stderr: true } });
+  expect(asked.code, asked.stderr).toBe(10);
+  expect(asked.stderr).toContain(`${all.length} credits with --again\n`);
+  expect(asked.stderr).toContain(`Export ${fresh} new profiles for at most`);
+});
+
+test("with fewer rows than there are, it is bought as it is, and said", async () => {
+  const [ran, credits] = await paid(() => u.run([...SALES, "--limit", "5", "--yes", "-o", "five.csv"]));
+  expect(ran.code, ran.stderr).toBe(0);
+  expect(credits).toBe(5);
+  expect(ran.stderr).toContain("notice: up to 5 of the 5 to buy are yours already and would be paid for again");
+});
