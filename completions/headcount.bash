@@ -11,8 +11,8 @@ __headcount_tree() {
     many='' ;;
   'count')
     commands=''
-    flags='--by --top --history --plot --union --department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --except --strict --format --overwrite --values --owned --test -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--by --top --plot --department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --except --format --values -c --connection --base-url --paging --jq --max-wait'
+    flags='--by --top --history --union --department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --except --strict --format --owned --mode -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--by --top --department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --except --format --mode -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'account')
     commands=''
@@ -26,7 +26,7 @@ __headcount_tree() {
     many='' ;;
   'filters')
     commands=''
-    flags='--prefix --top --schema -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--prefix --top -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--prefix --top -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'segment')
@@ -56,33 +56,33 @@ __headcount_tree() {
     many='' ;;
   'search')
     commands=''
-    flags='--department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --except --dry-run --max-credits --limit -y --yes --again --require-complete --strict --all --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --all-fields --template --excel --raw --overwrite --max-shrink --min-rows --allow-empty --sample --spread --values --seed --new-only --owned --with-owned --max-calls --calls-per-credit --test --if-older-than --log --notify --notify-failure --wait -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --except --max-credits --limit --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --template --max-shrink --min-rows --sample --spread --values --seed --max-calls --calls-per-credit --if-older-than --log --notify --notify-failure -c --connection --base-url --paging --jq --max-wait'
+    flags='--department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --except --dry-run --max-credits --limit -y --yes --again --require-complete --strict --all --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --template --csv --overwrite --max-shrink --min-rows --sample --seed --new-only --with-owned --max-calls --if-older-than --log --notify --wait -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --except --max-credits --limit --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --template --csv --max-shrink --min-rows --sample --seed --max-calls --if-older-than --log --notify -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'enrich')
     commands=''
-    flags='--input --column --name --id --misses --keep-input --prefix --dry-run --max-credits --limit -y --yes --again --require-complete --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --all-fields --template --excel --raw --overwrite --max-shrink --min-rows --allow-empty --if-older-than --log --notify --notify-failure --wait -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--input --column --misses --prefix --max-credits --limit --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --template --max-shrink --min-rows --if-older-than --log --notify --notify-failure -c --connection --base-url --paging --jq --max-wait'
+    flags='--input --column --by --misses --keep-input --prefix --dry-run --max-credits --limit -y --yes --again --require-complete --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --template --csv --overwrite --max-shrink --min-rows --if-older-than --log --notify --wait -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--input --column --by --misses --prefix --max-credits --limit --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --template --csv --max-shrink --min-rows --if-older-than --log --notify -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'employees')
     commands=''
-    flags='--input --column --name --id --misses --per-company --dry-run --max-credits --limit -y --yes --again --require-complete --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --all-fields --template --excel --raw --overwrite --max-shrink --min-rows --allow-empty --new-only --with-owned --max-calls --calls-per-credit --if-older-than --log --notify --notify-failure --wait -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--input --column --misses --per-company --max-credits --limit --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --template --max-shrink --min-rows --max-calls --calls-per-credit --if-older-than --log --notify --notify-failure -c --connection --base-url --paging --jq --max-wait'
+    flags='--input --column --by --misses --per-company --dry-run --max-credits --limit -y --yes --again --require-complete --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --template --csv --overwrite --max-shrink --min-rows --new-only --with-owned --max-calls --if-older-than --log --notify --wait -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--input --column --by --misses --per-company --max-credits --limit --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --template --csv --max-shrink --min-rows --max-calls --if-older-than --log --notify -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'refresh')
     commands=''
-    flags='--verify-fields --buy-changed --department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --dry-run --max-credits -y --yes --per-page -o --output --format --fields --all-fields --template --excel --raw --overwrite --max-shrink --min-rows --allow-empty --max-calls --calls-per-credit --wait -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--verify-fields --department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --max-credits --per-page -o --output --format --fields --template --max-shrink --min-rows --max-calls --calls-per-credit -c --connection --base-url --paging --jq --max-wait'
+    flags='--verify-fields --buy-changed --department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --dry-run --max-credits -y --yes --again --per-page -o --output --format --fields --template --csv --overwrite --max-shrink --min-rows --max-calls --wait -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--verify-fields --department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --max-credits --per-page -o --output --format --fields --template --csv --max-shrink --min-rows --max-calls -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'mcp')
     commands='install'
-    flags='--per --budget --ask-over --port --max-credits -o --output -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--per --budget --ask-over --port --max-credits -o --output -c --connection --base-url --paging --jq --max-wait'
+    flags='--budget --ask-over --port --max-credits -o --output -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--budget --ask-over --port --max-credits -o --output -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'mcp install')
     commands=''
-    flags='--per --budget --ask-over --max-credits -o --output -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--per --budget --ask-over --max-credits -o --output -c --connection --base-url --paging --jq --max-wait'
+    flags='--budget --ask-over --max-credits -o --output -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--budget --ask-over --max-credits -o --output -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'runs')
     commands='list show remove prune resume export'
@@ -91,7 +91,7 @@ __headcount_tree() {
     many='' ;;
   'runs list')
     commands=''
-    flags='--unfinished --limit --since -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--limit --since -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--limit --since -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'runs show')
@@ -106,28 +106,28 @@ __headcount_tree() {
     many='' ;;
   'runs prune')
     commands=''
-    flags='--older-than --dry-run --force -y --yes -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--older-than -c --connection --base-url --paging --jq --max-wait'
+    flags='--dry-run --force -y --yes -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'runs resume')
     commands=''
-    flags='--max-credits --limit -y --yes --require-complete --per-page --concurrency --overwrite --max-shrink --min-rows --allow-empty --wait -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--max-credits --limit -y --yes --require-complete --per-page --concurrency --overwrite --max-shrink --min-rows --wait -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--max-credits --limit --per-page --concurrency --max-shrink --min-rows -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'runs export')
     commands=''
-    flags='-o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --require-complete --salvage -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-o --output --format --fields --template --min-rows --max-shrink -c --connection --base-url --paging --jq --max-wait'
+    flags='-o --output --format --fields --template --csv --overwrite --min-rows --max-shrink --require-complete --force -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-o --output --format --fields --template --csv --min-rows --max-shrink -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'resume')
     commands=''
-    flags='--max-credits --limit -y --yes --require-complete --per-page --concurrency --overwrite --max-shrink --min-rows --allow-empty --wait -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--max-credits --limit -y --yes --require-complete --per-page --concurrency --overwrite --max-shrink --min-rows --wait -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--max-credits --limit --per-page --concurrency --max-shrink --min-rows -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'spend')
     commands=''
-    flags='--since --by --test --format -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--since --by --format -c --connection --base-url --paging --jq --max-wait'
+    flags='--since --by --mode --format -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--since --by --mode --format -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'owned')
     commands='status show export import diff rebuild'
@@ -136,38 +136,38 @@ __headcount_tree() {
     many='' ;;
   'owned status')
     commands=''
-    flags='--test -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --jq --max-wait'
+    flags='--mode -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--mode -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'owned show')
     commands=''
-    flags='--test -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --jq --max-wait'
+    flags='--mode -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--mode -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'owned export')
     commands=''
-    flags='--department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url -o --output --format --fields --all-fields --template --excel --raw --overwrite --max-shrink --min-rows --allow-empty --test -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url -o --output --format --fields --template --max-shrink --min-rows -c --connection --base-url --paging --jq --max-wait'
+    flags='--department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url -o --output --format --fields --template --csv --overwrite --max-shrink --min-rows --mode -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url -o --output --format --fields --template --csv --max-shrink --min-rows --mode -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'owned import')
     commands=''
-    flags='--test --at -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--at -c --connection --base-url --paging --jq --max-wait'
+    flags='--mode -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--mode -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'owned diff')
     commands=''
-    flags='--test -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --jq --max-wait'
+    flags='--mode -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--mode -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'owned rebuild')
     commands=''
-    flags='--test -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --jq --max-wait'
+    flags='--mode -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--mode -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'sql')
     commands=''
-    flags='-f --file --format --test -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-f --file --format -c --connection --base-url --paging --jq --max-wait'
+    flags='-f --file --format --mode -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-f --file --format --mode -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'suppress')
     commands='add import list check remove'
@@ -220,14 +220,14 @@ __headcount_tree() {
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'jobs')
-    commands='run status check list show systemd cron schema'
+    commands='run status check list show systemd cron'
     flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'jobs run')
     commands=''
-    flags='--file --dry-run --budget --if-older-than --log --notify --notify-failure -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--file --budget --if-older-than --log --notify --notify-failure -c --connection --base-url --paging --jq --max-wait'
+    flags='--file --dry-run --budget --if-older-than --log --notify -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--file --budget --if-older-than --log --notify -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'jobs status')
     commands=''
@@ -258,11 +258,6 @@ __headcount_tree() {
     commands=''
     flags='--file --keys -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--file --keys -c --connection --base-url --paging --jq --max-wait'
-    many='' ;;
-  'jobs schema')
-    commands=''
-    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'login')
     commands=''
@@ -306,7 +301,7 @@ __headcount_tree() {
     many='' ;;
   'serve')
     commands=''
-    flags='--host --port --public-url --tls-cert --tls-key --cors-origin --data --store --dataset --witness --force --console --log --metrics --print-unit --otel --fault --bounds -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--host --port --public-url --tls-cert --tls-key --cors-origin --data --store --dataset --witness --force --console --log --metrics --print-unit --fault --bounds -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--host --port --public-url --tls-cert --tls-key --cors-origin --data --store --dataset --witness --console --metrics --fault --bounds -c --connection --base-url --paging --jq --max-wait'
     many='--cors-origin --fault --bounds' ;;
   'service')
@@ -316,8 +311,8 @@ __headcount_tree() {
     many='' ;;
   'service import')
     commands=''
-    flags='--people --companies --map --rejects --overwrite --max-refused --keep --dry-run --encoding --skip-lines --dataset --data -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--people --companies --map --rejects --max-refused --keep --encoding --skip-lines --dataset --data -c --connection --base-url --paging --jq --max-wait'
+    flags='--people --companies --map --max-refused --keep --dry-run --encoding --skip-lines --dataset --data -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--people --companies --map --max-refused --keep --encoding --skip-lines --dataset --data -c --connection --base-url --paging --jq --max-wait'
     many='--people --companies' ;;
   'service map')
     commands=''
@@ -381,13 +376,13 @@ __headcount_tree() {
     many='' ;;
   'service keys create')
     commands=''
-    flags='--data --store --account --expires --scope --name --mode --max-credits -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --expires --scope --name --mode --max-credits -c --connection --base-url --paging --jq --max-wait'
+    flags='--data --store --account --expires --scope --name --max-credits --mode -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --expires --scope --name --max-credits --mode -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service keys rotate')
     commands=''
-    flags='--data --store --account --overlap -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --overlap -c --connection --base-url --paging --jq --max-wait'
+    flags='--data --store --account -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service keys list')
     commands=''
@@ -531,8 +526,8 @@ __headcount_tree() {
     many='' ;;
   'schema')
     commands=''
-    flags='--line -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --jq --max-wait'
+    flags='--format -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--format -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'completion')
     commands=''
@@ -557,8 +552,6 @@ __headcount_values() {
     source='list'; values=('page' 'page0' 'offset' 'cursor') ;;
   'count --by' | 'filters #1')
     source='list'; values=('country' 'state' 'city' 'location' 'title' 'seniority' 'seniority_level' 'functional_area' 'industry' 'first_name' 'last_name' 'name' 'network_url' 'title_prefix' 'headline_prefix' 'location_prefix' 'name_prefix' 'industry_prefix' 'connections_min' 'connections_max' 'followers_min' 'followers_max' 'company_network_url' 'department') ;;
-  'count --plot' | 'count -f' | 'count --filters' | 'segment save -f' | 'segment save --filters' | 'search -f' | 'search --filters' | 'search --receipt' | 'search -o' | 'search --output' | 'search --log' | 'enrich --input' | 'enrich --misses' | 'enrich --receipt' | 'enrich -o' | 'enrich --output' | 'enrich --log' | 'employees --input' | 'employees --misses' | 'employees --receipt' | 'employees -o' | 'employees --output' | 'employees --log' | 'refresh -f' | 'refresh --filters' | 'refresh -o' | 'refresh --output' | 'refresh #1' | 'runs export -o' | 'runs export --output' | 'owned export -f' | 'owned export --filters' | 'owned export -o' | 'owned export --output' | 'owned import #'* | 'sql -f' | 'sql --file' | 'suppress import #1' | 'jobs run --file' | 'jobs run --log' | 'jobs status --file' | 'jobs check #1' | 'jobs list --file' | 'jobs show --file' | 'jobs systemd --file' | 'jobs systemd --keys' | 'jobs cron --file' | 'jobs cron --keys' | 'serve --tls-cert' | 'serve --tls-key' | 'serve --witness' | 'service import --people' | 'service import --companies' | 'service import --map' | 'service import --rejects' | 'service map #1' | 'service suppress import #1')
-    source='file' ;;
   'count --department' | 'segment save --department' | 'search --department' | 'refresh --department' | 'owned export --department')
     source='list'; values=('Administrative' 'C-Suite' 'Consulting' 'Customer Service' 'Design' 'Education' 'Engineering and Technical' 'Finance & Accounting' 'Human Resources' 'Legal' 'Marketing' 'Medical' 'Operations' 'Other' 'Product' 'Project Management' 'Real Estate' 'Research' 'Sales' 'Trades') ;;
   'count --country' | 'segment save --country' | 'search --country' | 'refresh --country' | 'owned export --country')
@@ -569,6 +562,8 @@ __headcount_values() {
     source='listed'; values=('title') ;;
   'count --industry' | 'segment save --industry' | 'search --industry' | 'refresh --industry' | 'owned export --industry')
     source='listed'; values=('industry') ;;
+  'count -f' | 'count --filters' | 'segment save -f' | 'segment save --filters' | 'search -f' | 'search --filters' | 'search --receipt' | 'search -o' | 'search --output' | 'search --log' | 'enrich --input' | 'enrich --misses' | 'enrich --receipt' | 'enrich -o' | 'enrich --output' | 'enrich --log' | 'employees --input' | 'employees --misses' | 'employees --receipt' | 'employees -o' | 'employees --output' | 'employees --log' | 'refresh -f' | 'refresh --filters' | 'refresh -o' | 'refresh --output' | 'refresh #1' | 'runs export -o' | 'runs export --output' | 'owned export -f' | 'owned export --filters' | 'owned export -o' | 'owned export --output' | 'owned import #'* | 'sql -f' | 'sql --file' | 'suppress import #1' | 'jobs run --file' | 'jobs run --log' | 'jobs status --file' | 'jobs check #1' | 'jobs list --file' | 'jobs show --file' | 'jobs systemd --file' | 'jobs systemd --keys' | 'jobs cron --file' | 'jobs cron --keys' | 'serve --tls-cert' | 'serve --tls-key' | 'serve --witness' | 'service import --people' | 'service import --companies' | 'service import --map' | 'service map #1' | 'service suppress import #1')
+    source='file' ;;
   'count -s' | 'count --segment' | 'count --except' | 'segment save -s' | 'segment save --segment' | 'segment show #1' | 'segment remove #'* | 'search -s' | 'search --segment' | 'search --except' | 'refresh -s' | 'refresh --segment' | 'owned export -s' | 'owned export --segment')
     source='segments' ;;
   'count --state' | 'segment save --state' | 'search --state' | 'refresh --state' | 'owned export --state')
@@ -587,18 +582,22 @@ __headcount_values() {
     source='listed'; values=('last_name') ;;
   'count --format' | 'spend --format')
     source='list'; values=('table' 'csv' 'json') ;;
+  'count --mode' | 'spend --mode' | 'owned status --mode' | 'owned show --mode' | 'owned export --mode' | 'owned import --mode' | 'owned diff --mode' | 'owned rebuild --mode' | 'sql --mode' | 'service keys create --mode' | 'service credits add --mode' | 'service credits remove --mode' | 'service credits show --mode' | 'service entries --mode' | 'service usage --mode')
+    source='list'; values=('live' 'test') ;;
   'search --on-new-dataset' | 'enrich --on-new-dataset' | 'employees --on-new-dataset')
     source='list'; values=('fresh' 'fail') ;;
   'search --format' | 'enrich --format' | 'employees --format' | 'refresh --format' | 'runs export --format' | 'owned export --format')
     source='list'; values=('csv' 'tsv' 'ndjson' 'json' 'xlsx' 'parquet' 'template' 'table') ;;
   'search --fields' | 'employees --fields' | 'refresh --fields' | 'owned export --fields')
-    source='commas'; values=('id' 'network_url' 'name' 'first_name' 'last_name' 'headline' 'title' 'seniority' 'seniority_level' 'functional_area' 'department' 'industry' 'country' 'state' 'city' 'location' 'connections' 'followers' 'company_name' 'company_domain' 'company_network_url' 'updated_at') ;;
+    source='commas'; values=('id' 'network_url' 'name' 'first_name' 'last_name' 'headline' 'title' 'seniority' 'seniority_level' 'functional_area' 'department' 'industry' 'country' 'state' 'city' 'location' 'connections' 'followers' 'company_name' 'company_domain' 'company_network_url' 'updated_at' 'all') ;;
+  'search --csv' | 'enrich --csv' | 'employees --csv' | 'refresh --csv' | 'runs export --csv' | 'owned export --csv')
+    source='list'; values=('excel' 'raw') ;;
+  'enrich --by' | 'employees --by')
+    source='list'; values=('name' 'id') ;;
   'enrich --fields')
-    source='commas'; values=('id' 'name' 'domain' 'company_network_url' 'industry' 'type' 'size_range' 'employee_count' 'founded_year' 'description' 'country' 'state' 'city' 'location' 'followers' 'specialties' 'updated_at') ;;
+    source='commas'; values=('id' 'name' 'domain' 'company_network_url' 'industry' 'type' 'size_range' 'employee_count' 'founded_year' 'description' 'country' 'state' 'city' 'location' 'followers' 'specialties' 'updated_at' 'all') ;;
   'refresh --verify-fields')
     source='commas'; values=('country' 'state' 'city' 'location' 'title' 'seniority' 'seniority_level' 'functional_area' 'industry' 'first_name' 'last_name' 'department' 'company') ;;
-  'mcp --per' | 'mcp install --per')
-    source='list'; values=('day' 'session' 'total') ;;
   'mcp -o' | 'mcp --output' | 'mcp install -o' | 'mcp install --output' | 'jobs systemd -o' | 'jobs systemd --output' | 'serve --data' | 'service --data' | 'service import --data' | 'service generate --data' | 'service dataset list --data' | 'service dataset rollback --data' | 'service dataset diff --data' | 'service accounts create --data' | 'service accounts list --data' | 'service accounts suspend --data' | 'service accounts resume --data' | 'service keys create --data' | 'service keys rotate --data' | 'service keys list --data' | 'service keys set --data' | 'service keys revoke --data' | 'service credits add --data' | 'service credits remove --data' | 'service credits refund --data' | 'service credits show --data' | 'service plan set --data' | 'service plan show --data' | 'service entries --data' | 'service usage --data' | 'service audit --data' | 'service link --data' | 'service sessions --data' | 'service sessions end --data' | 'service suppress add --data' | 'service suppress import --data' | 'service suppress list --data' | 'service suppress check --data' | 'service suppress remove --data' | 'service forget --data' | 'service data --data' | 'service backup --data' | 'service backup #1' | 'service verify --data' | 'service restore --data' | 'service restore #1')
     source='directory' ;;
   'mcp install #1')
@@ -606,7 +605,7 @@ __headcount_values() {
   'runs show #1' | 'runs remove #'* | 'runs resume #1' | 'runs export #1' | 'resume #1' | 'owned diff #1')
     source='runs' ;;
   'runs export --fields')
-    source='commas'; values=('id' 'network_url' 'name' 'first_name' 'last_name' 'headline' 'title' 'seniority' 'seniority_level' 'functional_area' 'department' 'industry' 'country' 'state' 'city' 'location' 'connections' 'followers' 'company_name' 'company_domain' 'company_network_url' 'updated_at' 'domain' 'type' 'size_range' 'employee_count' 'founded_year' 'description' 'specialties') ;;
+    source='commas'; values=('id' 'network_url' 'name' 'first_name' 'last_name' 'headline' 'title' 'seniority' 'seniority_level' 'functional_area' 'department' 'industry' 'country' 'state' 'city' 'location' 'connections' 'followers' 'company_name' 'company_domain' 'company_network_url' 'updated_at' 'domain' 'type' 'size_range' 'employee_count' 'founded_year' 'description' 'specialties' 'all') ;;
   'spend --by')
     source='list'; values=('day' 'run' 'connection' 'job') ;;
   'suppress add --kind' | 'suppress import --kind' | 'suppress check --kind' | 'suppress remove --kind' | 'service suppress add --kind' | 'service suppress import --kind' | 'service suppress check --kind' | 'service suppress remove --kind')
@@ -617,16 +616,16 @@ __headcount_values() {
     source='list'; values=('people' 'companies') ;;
   'service keys create --scope' | 'service keys set --scope')
     source='commas'; values=('account' 'count' 'search' 'employees' 'enrich') ;;
-  'service keys create --mode' | 'service credits add --mode' | 'service credits remove --mode' | 'service credits show --mode' | 'service entries --mode' | 'service usage --mode')
-    source='list'; values=('live' 'test') ;;
   'service entries --kind')
     source='list'; values=('grant' 'charge' 'refund' 'correction') ;;
   'service usage --by')
     source='commas'; values=('day' 'key' 'call') ;;
   'service link #1')
     source='list'; values=('operator' 'owner' 'viewer') ;;
+  'schema --format')
+    source='list'; values=('json' 'ndjson') ;;
   'schema #'*)
-    source='list'; values=('account' 'connections' 'list' 'remove' 'set' 'use' 'count' 'data' 'show' 'doctor' 'employees' 'enrich' 'filters' 'forget' 'jobs' 'check' 'run' 'schema' 'status' 'login' 'logout' 'owned' 'diff' 'export' 'import' 'rebuild' 'refresh' 'resume' 'runs' 'prune' 'search' 'segment' 'save' 'serve' 'service' 'accounts' 'create' 'suspend' 'audit' 'backup' 'credits' 'add' 'refund' 'dataset' 'rollback' 'entries' 'generate' 'keys' 'revoke' 'rotate' 'link' 'map' 'plan' 'restore' 'sessions' 'end' 'suppress' 'usage' 'verify' 'spend' 'sql' 'whoami' 'errors') ;;
+    source='list'; values=('account' 'connections' 'list' 'remove' 'set' 'use' 'count' 'data' 'show' 'doctor' 'employees' 'enrich' 'filters' 'forget' 'jobs' 'check' 'run' 'status' 'login' 'logout' 'owned' 'diff' 'export' 'import' 'rebuild' 'refresh' 'resume' 'runs' 'prune' 'schema' 'search' 'segment' 'save' 'serve' 'service' 'accounts' 'create' 'suspend' 'audit' 'backup' 'credits' 'add' 'refund' 'dataset' 'rollback' 'entries' 'generate' 'keys' 'revoke' 'rotate' 'link' 'map' 'plan' 'restore' 'sessions' 'end' 'suppress' 'usage' 'verify' 'spend' 'sql' 'whoami' 'errors' 'filter-file' 'jobs-file') ;;
   'completion #1')
     source='list'; values=('bash' 'zsh' 'fish' 'powershell') ;;
   'help #1')

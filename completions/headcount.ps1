@@ -59,10 +59,9 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '--by' = @{ Text = 'break the segment down by this filter key; two keys make a matrix'; Value = @{ Kind = 'list'; Values = @('country', 'state', 'city', 'location', 'title', 'seniority', 'seniority_level', 'functional_area', 'industry', 'first_name', 'last_name', 'name', 'network_url', 'title_prefix', 'headline_prefix', 'location_prefix', 'name_prefix', 'industry_prefix', 'connections_min', 'connections_max', 'followers_min', 'followers_max', 'company_network_url', 'department') } }
+      '--by' = @{ Text = 'break it down by a filter key, or by KEY=VALUE again and again; two keys make a matrix'; Value = @{ Kind = 'list'; Values = @('country', 'state', 'city', 'location', 'title', 'seniority', 'seniority_level', 'functional_area', 'industry', 'first_name', 'last_name', 'name', 'network_url', 'title_prefix', 'headline_prefix', 'location_prefix', 'name_prefix', 'industry_prefix', 'connections_min', 'connections_max', 'followers_min', 'followers_max', 'company_network_url', 'department') } }
       '--top' = @{ Text = 'with --by: the n most frequent values (20); with --history: the last n'; Value = @{ Kind = 'text' } }
       '--history' = @{ Text = 'show how often this segment was counted before, offline, and how it changed'; Value = $null }
-      '--plot' = @{ Text = 'with --history: write it as an SVG'; Value = @{ Kind = 'file' } }
       '--union' = @{ Text = 'one count of several segments: whoever is in at least one of them'; Value = $null }
       '--department' = @{ Text = 'one of the 20 departments, any case'; Value = @{ Kind = 'list'; Values = @('Administrative', 'C-Suite', 'Consulting', 'Customer Service', 'Design', 'Education', 'Engineering and Technical', 'Finance & Accounting', 'Human Resources', 'Legal', 'Marketing', 'Medical', 'Operations', 'Other', 'Product', 'Project Management', 'Real Estate', 'Research', 'Sales', 'Trades') } }
       '--country' = @{ Text = 'country is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('country') } }
@@ -95,10 +94,8 @@ $headcountTree = @{
       '--except' = @{ Text = 'leave out who is in this saved segment or filter file; again for more'; Value = @{ Kind = 'segments' } }
       '--strict' = @{ Text = 'end with 5 where nobody matches, or nobody matches one of several values of a filter'; Value = $null }
       '--format' = @{ Text = 'of a breakdown or of several segments: table, csv or json'; Value = @{ Kind = 'list'; Values = @('table', 'csv', 'json') } }
-      '--overwrite' = @{ Text = 'with --plot: replace the file'; Value = $null }
-      '--values' = @{ Text = 'a value to break down by, or @FILE; again for more (KEY=VALUE with two keys)'; Value = @{ Kind = 'text' } }
-      '--owned' = @{ Text = 'count who you own instead: offline, and --by needs no values'; Value = $null }
-      '--test' = @{ Text = 'with --owned: what test keys bought'; Value = $null }
+      '--owned' = @{ Text = 'count who you own instead: offline'; Value = $null }
+      '--mode' = @{ Text = 'what live keys bought, or test keys (default: as the key in use)'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -137,7 +134,6 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--prefix' = @{ Text = 'values of the key that begin with this, in any case, with their people'; Value = @{ Kind = 'text' } }
       '--top' = @{ Text = 'so many values, the most frequent first (20)'; Value = @{ Kind = 'text' } }
-      '--schema' = @{ Text = 'print a JSON Schema for filter files, for editors'; Value = $null }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -287,29 +283,20 @@ $headcountTree = @{
       '-o' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
       '--output' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
       '--format' = @{ Text = 'csv, tsv, ndjson, json, xlsx, parquet, template, table; csv.gz, ndjson.zst and the like compress (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'tsv', 'ndjson', 'json', 'xlsx', 'parquet', 'template', 'table') } }
-      '--fields' = @{ Text = 'only these fields, in this order'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at') } }
-      '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
+      '--fields' = @{ Text = 'only these, in this order; all: in a table too'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at', 'all') } }
       '--template' = @{ Text = 'a text for every row: a Mustache template such as ''{{name}}, {{title}}'', or @FILE'; Value = @{ Kind = 'text' } }
-      '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
-      '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
+      '--csv' = @{ Text = 'for spreadsheets, with byte order mark and CRLF; without the guard against formulas'; Value = @{ Kind = 'list'; Values = @('excel', 'raw') } }
       '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
       '--max-shrink' = @{ Text = 'exit 5 and keep the file where it would lose more'; Value = @{ Kind = 'text' } }
-      '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come'; Value = @{ Kind = 'text' } }
-      '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
-      '--sample' = @{ Text = 'buy so many by chance instead of the first ones'; Value = @{ Kind = 'text' } }
-      '--spread' = @{ Text = 'buy so many people by chance of each value of a key'; Value = @{ Kind = 'text' } }
-      '--values' = @{ Text = 'with --spread: a value of the key, or @FILE with one a line; again for more'; Value = @{ Kind = 'text' } }
+      '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come; 0: none may replace some'; Value = @{ Kind = 'text' } }
+      '--sample' = @{ Text = 'buy so many by chance; KEY:N: so many of each value'; Value = @{ Kind = 'text' } }
       '--seed' = @{ Text = 'draw a sample again (default: another each time)'; Value = @{ Kind = 'text' } }
       '--new-only' = @{ Text = 'buy only whom you do not own: finds them by free counts, after you agreed'; Value = $null }
-      '--owned' = @{ Text = 'write who you own instead: offline, 0 credits'; Value = $null }
       '--with-owned' = @{ Text = 'the same, and write those you own beside them at 0 credits'; Value = $null }
       '--max-calls' = @{ Text = 'free counts that --new-only may make (default: 5000)'; Value = @{ Kind = 'text' } }
-      '--calls-per-credit' = @{ Text = 'free counts that saving one credit may take (default: 5); 0 buys without looking'; Value = @{ Kind = 'text' } }
-      '--test' = @{ Text = 'with --owned: what test keys bought'; Value = $null }
       '--if-older-than' = @{ Text = 'do nothing where the file is younger (12h, 6d, 8w)'; Value = @{ Kind = 'text' } }
       '--log' = @{ Text = 'append one JSON line about how it went'; Value = @{ Kind = 'file' } }
       '--notify' = @{ Text = 'shell command for a failure or a changed file; gets that line on its stdin'; Value = @{ Kind = 'text' } }
-      '--notify-failure' = @{ Text = 'the same for a failure alone'; Value = @{ Kind = 'text' } }
       '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -325,8 +312,7 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--input' = @{ Text = 'more companies from a file (- for stdin): one a line, CSV or NDJSON'; Value = @{ Kind = 'file' } }
       '--column' = @{ Text = 'the column of the file that names the company'; Value = @{ Kind = 'text' } }
-      '--name' = @{ Text = 'the arguments are names of companies'; Value = $null }
-      '--id' = @{ Text = 'the arguments are ids of companies'; Value = $null }
+      '--by' = @{ Text = 'what companies are given by, where it is no domain, address or slug'; Value = @{ Kind = 'list'; Values = @('name', 'id') } }
       '--misses' = @{ Text = 'list the companies that are not known in a file'; Value = @{ Kind = 'file' } }
       '--keep-input' = @{ Text = 'write the file''s own rows and columns, with the companies beside them'; Value = $null }
       '--prefix' = @{ Text = 'with --keep-input: what the names of our columns begin with (hc_)'; Value = @{ Kind = 'text' } }
@@ -344,19 +330,15 @@ $headcountTree = @{
       '-o' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
       '--output' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
       '--format' = @{ Text = 'csv, tsv, ndjson, json, xlsx, parquet, template, table; csv.gz, ndjson.zst and the like compress (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'tsv', 'ndjson', 'json', 'xlsx', 'parquet', 'template', 'table') } }
-      '--fields' = @{ Text = 'only these fields, in this order'; Value = @{ Kind = 'commas'; Values = @('id', 'name', 'domain', 'company_network_url', 'industry', 'type', 'size_range', 'employee_count', 'founded_year', 'description', 'country', 'state', 'city', 'location', 'followers', 'specialties', 'updated_at') } }
-      '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
+      '--fields' = @{ Text = 'only these, in this order; all: in a table too'; Value = @{ Kind = 'commas'; Values = @('id', 'name', 'domain', 'company_network_url', 'industry', 'type', 'size_range', 'employee_count', 'founded_year', 'description', 'country', 'state', 'city', 'location', 'followers', 'specialties', 'updated_at', 'all') } }
       '--template' = @{ Text = 'a text for every row: a Mustache template such as ''{{name}}, {{title}}'', or @FILE'; Value = @{ Kind = 'text' } }
-      '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
-      '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
+      '--csv' = @{ Text = 'for spreadsheets, with byte order mark and CRLF; without the guard against formulas'; Value = @{ Kind = 'list'; Values = @('excel', 'raw') } }
       '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
       '--max-shrink' = @{ Text = 'exit 5 and keep the file where it would lose more'; Value = @{ Kind = 'text' } }
-      '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come'; Value = @{ Kind = 'text' } }
-      '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
+      '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come; 0: none may replace some'; Value = @{ Kind = 'text' } }
       '--if-older-than' = @{ Text = 'do nothing where the file is younger (12h, 6d, 8w)'; Value = @{ Kind = 'text' } }
       '--log' = @{ Text = 'append one JSON line about how it went'; Value = @{ Kind = 'file' } }
       '--notify' = @{ Text = 'shell command for a failure or a changed file; gets that line on its stdin'; Value = @{ Kind = 'text' } }
-      '--notify-failure' = @{ Text = 'the same for a failure alone'; Value = @{ Kind = 'text' } }
       '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -372,8 +354,7 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--input' = @{ Text = 'more companies from a file (- for stdin): one a line, CSV or NDJSON'; Value = @{ Kind = 'file' } }
       '--column' = @{ Text = 'the column of the file that names the company'; Value = @{ Kind = 'text' } }
-      '--name' = @{ Text = 'the arguments are names of companies'; Value = $null }
-      '--id' = @{ Text = 'the arguments are ids of companies'; Value = $null }
+      '--by' = @{ Text = 'what companies are given by, where it is no domain, address or slug'; Value = @{ Kind = 'list'; Values = @('name', 'id') } }
       '--misses' = @{ Text = 'list the companies that are not known in a file'; Value = @{ Kind = 'file' } }
       '--per-company' = @{ Text = 'at most so many people of each company'; Value = @{ Kind = 'text' } }
       '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
@@ -390,23 +371,18 @@ $headcountTree = @{
       '-o' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
       '--output' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
       '--format' = @{ Text = 'csv, tsv, ndjson, json, xlsx, parquet, template, table; csv.gz, ndjson.zst and the like compress (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'tsv', 'ndjson', 'json', 'xlsx', 'parquet', 'template', 'table') } }
-      '--fields' = @{ Text = 'only these fields, in this order'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at') } }
-      '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
+      '--fields' = @{ Text = 'only these, in this order; all: in a table too'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at', 'all') } }
       '--template' = @{ Text = 'a text for every row: a Mustache template such as ''{{name}}, {{title}}'', or @FILE'; Value = @{ Kind = 'text' } }
-      '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
-      '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
+      '--csv' = @{ Text = 'for spreadsheets, with byte order mark and CRLF; without the guard against formulas'; Value = @{ Kind = 'list'; Values = @('excel', 'raw') } }
       '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
       '--max-shrink' = @{ Text = 'exit 5 and keep the file where it would lose more'; Value = @{ Kind = 'text' } }
-      '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come'; Value = @{ Kind = 'text' } }
-      '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
+      '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come; 0: none may replace some'; Value = @{ Kind = 'text' } }
       '--new-only' = @{ Text = 'buy only whom you do not own: finds them by free counts, after you agreed'; Value = $null }
       '--with-owned' = @{ Text = 'the same, and write those you own beside them at 0 credits'; Value = $null }
       '--max-calls' = @{ Text = 'free counts that --new-only may make (default: 5000)'; Value = @{ Kind = 'text' } }
-      '--calls-per-credit' = @{ Text = 'free counts that saving one credit may take (default: 5); 0 buys without looking'; Value = @{ Kind = 'text' } }
       '--if-older-than' = @{ Text = 'do nothing where the file is younger (12h, 6d, 8w)'; Value = @{ Kind = 'text' } }
       '--log' = @{ Text = 'append one JSON line about how it went'; Value = @{ Kind = 'file' } }
       '--notify' = @{ Text = 'shell command for a failure or a changed file; gets that line on its stdin'; Value = @{ Kind = 'text' } }
-      '--notify-failure' = @{ Text = 'the same for a failure alone'; Value = @{ Kind = 'text' } }
       '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -454,21 +430,18 @@ $headcountTree = @{
       '--max-credits' = @{ Text = 'spend at most this (decimals allowed)'; Value = @{ Kind = 'text' } }
       '-y' = @{ Text = 'buy without asking'; Value = $null }
       '--yes' = @{ Text = 'buy without asking'; Value = $null }
+      '--again' = @{ Text = 'buy the whole segment again, and pay again for whom you own'; Value = $null }
       '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
       '-o' = @{ Text = 'write the list there (default: to the file that is named)'; Value = @{ Kind = 'file' } }
       '--output' = @{ Text = 'write the list there (default: to the file that is named)'; Value = @{ Kind = 'file' } }
       '--format' = @{ Text = 'csv, tsv, ndjson, json, xlsx, parquet, template, table; csv.gz, ndjson.zst and the like compress (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'tsv', 'ndjson', 'json', 'xlsx', 'parquet', 'template', 'table') } }
-      '--fields' = @{ Text = 'only these fields, in this order'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at') } }
-      '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
+      '--fields' = @{ Text = 'only these, in this order; all: in a table too'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at', 'all') } }
       '--template' = @{ Text = 'a text for every row: a Mustache template such as ''{{name}}, {{title}}'', or @FILE'; Value = @{ Kind = 'text' } }
-      '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
-      '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
+      '--csv' = @{ Text = 'for spreadsheets, with byte order mark and CRLF; without the guard against formulas'; Value = @{ Kind = 'list'; Values = @('excel', 'raw') } }
       '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
       '--max-shrink' = @{ Text = 'exit 5 and keep the file where it would lose more'; Value = @{ Kind = 'text' } }
-      '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come'; Value = @{ Kind = 'text' } }
-      '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
+      '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come; 0: none may replace some'; Value = @{ Kind = 'text' } }
       '--max-calls' = @{ Text = 'make at most so many free calls'; Value = @{ Kind = 'text' } }
-      '--calls-per-credit' = @{ Text = 'free calls that saving a credit may take; 0 buys all again'; Value = @{ Kind = 'text' } }
       '--wait' = @{ Text = 'wait for another command at the same list instead of ending with exit 9'; Value = $null }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -482,11 +455,10 @@ $headcountTree = @{
       'install' = 'Print the entry that a client''s config needs, with the cap in it, the file that it belongs into and the line that adds it; or, with skill, a SKILL.md for agents that use headcount from a shell. Writes nothing.'
     }
     Flags = [ordered]@{
-      '--per' = @{ Text = 'what --max-credits is for (day; UTC)'; Value = @{ Kind = 'list'; Values = @('day', 'session', 'total') } }
       '--budget' = @{ Text = 'the budget''s name: one name is one budget (mcp)'; Value = @{ Kind = 'text' } }
       '--ask-over' = @{ Text = 'ask nobody for up to so many credits (0)'; Value = @{ Kind = 'text' } }
       '--port' = @{ Text = 'serve on this machine''s loopback instead (0 picks a port); prints URL and token'; Value = @{ Kind = 'text' } }
-      '--max-credits' = @{ Text = 'let it buy, at most for this; without it nothing can be bought'; Value = @{ Kind = 'text' } }
+      '--max-credits' = @{ Text = 'let it buy, at most for this a day (UTC), /session or /total; else nothing'; Value = @{ Kind = 'text' } }
       '-o' = @{ Text = 'let it write runs as files into this folder'; Value = @{ Kind = 'directory' } }
       '--output' = @{ Text = 'let it write runs as files into this folder'; Value = @{ Kind = 'directory' } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -501,10 +473,9 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '--per' = @{ Text = 'what --max-credits is for (day; UTC)'; Value = @{ Kind = 'list'; Values = @('day', 'session', 'total') } }
       '--budget' = @{ Text = 'the budget''s name: one name is one budget (mcp)'; Value = @{ Kind = 'text' } }
       '--ask-over' = @{ Text = 'ask nobody for up to so many credits (0)'; Value = @{ Kind = 'text' } }
-      '--max-credits' = @{ Text = 'let it buy, at most for this; without it nothing can be bought'; Value = @{ Kind = 'text' } }
+      '--max-credits' = @{ Text = 'let it buy, at most for this a day (UTC), /session or /total; else nothing'; Value = @{ Kind = 'text' } }
       '-o' = @{ Text = 'let it write runs as files into this folder'; Value = @{ Kind = 'directory' } }
       '--output' = @{ Text = 'let it write runs as files into this folder'; Value = @{ Kind = 'directory' } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -536,7 +507,6 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '--unfinished' = @{ Text = 'only those that stopped before their end'; Value = $null }
       '--limit' = @{ Text = 'so many at most'; Value = @{ Kind = 'text' } }
       '--since' = @{ Text = 'those at work since then: 12h, 30d, 8w, a date such as 2026-01-31, or all'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -578,7 +548,6 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '--older-than' = @{ Text = 'such as 90d, 12h, 8w (default: what headcount data set runs=90d says)'; Value = @{ Kind = 'text' } }
       '--dry-run' = @{ Text = 'only say which'; Value = $null }
       '--force' = @{ Text = 'also unfinished ones'; Value = $null }
       '-y' = @{ Text = 'do not ask'; Value = $null }
@@ -587,7 +556,7 @@ $headcountTree = @{
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
-    Arguments = @()
+    Arguments = @(@{ Kind = 'text' })
     Many = $false
   }
   'runs resume' = @{
@@ -604,8 +573,7 @@ $headcountTree = @{
       '--concurrency' = @{ Text = 'pages in flight'; Value = @{ Kind = 'text' } }
       '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
       '--max-shrink' = @{ Text = 'exit 5 and keep the file where it would lose more'; Value = @{ Kind = 'text' } }
-      '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come'; Value = @{ Kind = 'text' } }
-      '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
+      '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come; 0: none may replace some'; Value = @{ Kind = 'text' } }
       '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -622,17 +590,14 @@ $headcountTree = @{
       '-o' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
       '--output' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
       '--format' = @{ Text = 'csv, tsv, ndjson, json, xlsx, parquet, template, table; csv.gz, ndjson.zst and the like compress (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'tsv', 'ndjson', 'json', 'xlsx', 'parquet', 'template', 'table') } }
-      '--fields' = @{ Text = 'only these fields, in this order'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at', 'domain', 'type', 'size_range', 'employee_count', 'founded_year', 'description', 'specialties') } }
-      '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
+      '--fields' = @{ Text = 'only these, in this order; all: in a table too'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at', 'domain', 'type', 'size_range', 'employee_count', 'founded_year', 'description', 'specialties', 'all') } }
       '--template' = @{ Text = 'a text for every row: a Mustache template such as ''{{name}}, {{title}}'', or @FILE'; Value = @{ Kind = 'text' } }
-      '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
-      '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
+      '--csv' = @{ Text = 'for spreadsheets, with byte order mark and CRLF; without the guard against formulas'; Value = @{ Kind = 'list'; Values = @('excel', 'raw') } }
       '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
-      '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
-      '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come'; Value = @{ Kind = 'text' } }
+      '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come; 0: none may replace some'; Value = @{ Kind = 'text' } }
       '--max-shrink' = @{ Text = 'exit 5 and keep the file where it would lose more'; Value = @{ Kind = 'text' } }
       '--require-complete' = @{ Text = 'exit 5 and write nothing where the run is not finished'; Value = $null }
-      '--salvage' = @{ Text = 'leave out what was damaged on the disk, and say how much'; Value = $null }
+      '--force' = @{ Text = 'leave out what was damaged on the disk, and say how much'; Value = $null }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -654,8 +619,7 @@ $headcountTree = @{
       '--concurrency' = @{ Text = 'pages in flight'; Value = @{ Kind = 'text' } }
       '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
       '--max-shrink' = @{ Text = 'exit 5 and keep the file where it would lose more'; Value = @{ Kind = 'text' } }
-      '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come'; Value = @{ Kind = 'text' } }
-      '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
+      '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come; 0: none may replace some'; Value = @{ Kind = 'text' } }
       '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -671,7 +635,7 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--since' = @{ Text = 'how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all'; Value = @{ Kind = 'text' } }
       '--by' = @{ Text = 'one line for each'; Value = @{ Kind = 'list'; Values = @('day', 'run', 'connection', 'job') } }
-      '--test' = @{ Text = 'the simulated credits of test keys instead'; Value = $null }
+      '--mode' = @{ Text = 'live credits, or the simulated ones of test keys'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
       '--format' = @{ Text = 'table, csv or json'; Value = @{ Kind = 'list'; Values = @('table', 'csv', 'json') } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -685,7 +649,7 @@ $headcountTree = @{
       'status' = 'Say how many people are owned, what they cost, and what was paid for somebody who was owned already.'
       'show' = 'Show what is owned of a person, named by id, profile address or its slug, or whole name: the record, every purchase, what changed.'
       'export' = 'Write the newest record of everybody you own who matches, in any format. Offline, 0 credits.'
-      'import' = 'Take in people that you own already: earlier exports as NDJSON, JSON or CSV with a column `id` or `network_url`. From then on they count as owned, at no price.'
+      'import' = 'Take in people that you own already: earlier exports as NDJSON, JSON or CSV with a column `id` or `network_url`. From then on they count as owned, at no price, and as true when the file was last written.'
       'diff' = 'Say who is in one run and not in another, and whose record differs. RUN is an id, its beginning or its end, or `last`.'
       'rebuild' = 'Make the library again from the runs. What came from removed runs and from files stays.'
     }
@@ -702,7 +666,7 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '--test' = @{ Text = 'what was bought with test keys instead'; Value = $null }
+      '--mode' = @{ Text = 'what live keys bought, or test keys (default: as the key in use)'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -715,7 +679,7 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '--test' = @{ Text = 'what was bought with test keys instead'; Value = $null }
+      '--mode' = @{ Text = 'what live keys bought, or test keys (default: as the key in use)'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -759,16 +723,13 @@ $headcountTree = @{
       '-o' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
       '--output' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
       '--format' = @{ Text = 'csv, tsv, ndjson, json, xlsx, parquet, template, table; csv.gz, ndjson.zst and the like compress (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'tsv', 'ndjson', 'json', 'xlsx', 'parquet', 'template', 'table') } }
-      '--fields' = @{ Text = 'only these fields, in this order'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at') } }
-      '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
+      '--fields' = @{ Text = 'only these, in this order; all: in a table too'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at', 'all') } }
       '--template' = @{ Text = 'a text for every row: a Mustache template such as ''{{name}}, {{title}}'', or @FILE'; Value = @{ Kind = 'text' } }
-      '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
-      '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
+      '--csv' = @{ Text = 'for spreadsheets, with byte order mark and CRLF; without the guard against formulas'; Value = @{ Kind = 'list'; Values = @('excel', 'raw') } }
       '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
       '--max-shrink' = @{ Text = 'exit 5 and keep the file where it would lose more'; Value = @{ Kind = 'text' } }
-      '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come'; Value = @{ Kind = 'text' } }
-      '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
-      '--test' = @{ Text = 'what was bought with test keys instead'; Value = $null }
+      '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come; 0: none may replace some'; Value = @{ Kind = 'text' } }
+      '--mode' = @{ Text = 'what live keys bought, or test keys (default: as the key in use)'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -781,8 +742,7 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '--test' = @{ Text = 'what was bought with test keys instead'; Value = $null }
-      '--at' = @{ Text = 'when the records were true (default: when the file was last written)'; Value = @{ Kind = 'text' } }
+      '--mode' = @{ Text = 'what live keys bought, or test keys (default: as the key in use)'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -795,7 +755,7 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '--test' = @{ Text = 'what was bought with test keys instead'; Value = $null }
+      '--mode' = @{ Text = 'what live keys bought, or test keys (default: as the key in use)'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -808,7 +768,7 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '--test' = @{ Text = 'what was bought with test keys instead'; Value = $null }
+      '--mode' = @{ Text = 'what live keys bought, or test keys (default: as the key in use)'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -824,7 +784,7 @@ $headcountTree = @{
       '-f' = @{ Text = 'read the query from a file, or from stdin (-)'; Value = @{ Kind = 'file' } }
       '--file' = @{ Text = 'read the query from a file, or from stdin (-)'; Value = @{ Kind = 'file' } }
       '--format' = @{ Text = 'table, csv or json'; Value = @{ Kind = 'text' } }
-      '--test' = @{ Text = 'what was bought with test keys instead'; Value = $null }
+      '--mode' = @{ Text = 'what live keys bought, or test keys (default: as the key in use)'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -975,7 +935,6 @@ $headcountTree = @{
       'show' = 'What a job does, with its filters, and its schedule.'
       'systemd' = 'Print a service and a timer of systemd for each job: absolute paths, no key in them.'
       'cron' = 'Print a line of a crontab for each job: absolute paths, no key in them.'
-      'schema' = 'Print a JSON Schema for files of jobs: an editor completes and checks by it.'
     }
     Flags = [ordered]@{
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -996,7 +955,6 @@ $headcountTree = @{
       '--if-older-than' = @{ Text = 'do nothing where the file is younger (12h, 6d, 8w)'; Value = @{ Kind = 'text' } }
       '--log' = @{ Text = 'append one JSON line about how it went'; Value = @{ Kind = 'file' } }
       '--notify' = @{ Text = 'shell command for a failure or a changed file; gets that line on its stdin'; Value = @{ Kind = 'text' } }
-      '--notify-failure' = @{ Text = 'the same for a failure alone'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -1085,18 +1043,6 @@ $headcountTree = @{
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $true
-  }
-  'jobs schema' = @{
-    Commands = [ordered]@{
-
-    }
-    Flags = [ordered]@{
-      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
-      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
-      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
-    }
-    Arguments = @()
-    Many = $false
   }
   'login' = @{
     Commands = [ordered]@{
@@ -1220,7 +1166,6 @@ $headcountTree = @{
       '--log' = @{ Text = 'one JSON line per request on stderr: no key, filter value or record'; Value = $null }
       '--metrics' = @{ Text = 'serve Prometheus metrics on this port of loopback, or at ADDRESS:PORT'; Value = @{ Kind = 'text' } }
       '--print-unit' = @{ Text = 'print a unit of systemd that runs this command line, and end'; Value = $null }
-      '--otel' = @{ Text = 'traces and metrics over OTLP, set by OpenTelemetry''s variables (OTEL_EXPORTER_OTLP_ENDPOINT)'; Value = $null }
       '--fault' = @{ Text = 'for tests of clients: search:p=0.1:500, search:drop, all:n=3:slow=2000, enrich:cut=40'; Value = @{ Kind = 'text' } }
       '--bounds' = @{ Text = 'calls and rows: calls, calls-per-key, queued, queue-seconds, depth (docs/service.md, Limits)'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -1270,8 +1215,6 @@ $headcountTree = @{
       '--people' = @{ Text = 'files or patterns with people'; Value = @{ Kind = 'file' } }
       '--companies' = @{ Text = 'files or patterns with companies (default: derived from people)'; Value = @{ Kind = 'file' } }
       '--map' = @{ Text = 'column map: {"people": {"title": "Job Title"}}'; Value = @{ Kind = 'file' } }
-      '--rejects' = @{ Text = 'where refused rows go (default: import-rejects.ndjson in the data folder)'; Value = @{ Kind = 'file' } }
-      '--overwrite' = @{ Text = 'replace the file of --rejects where it is there'; Value = $null }
       '--max-refused' = @{ Text = 'keep the old dataset (exit 5) where more rows are refused: 100, or 1%'; Value = @{ Kind = 'text' } }
       '--keep' = @{ Text = 'how many versions that were served before stay to go back to (default: 1)'; Value = @{ Kind = 'text' } }
       '--dry-run' = @{ Text = 'read and check the files, and leave the dataset as it is'; Value = $null }
@@ -1468,8 +1411,8 @@ $headcountTree = @{
       '--expires' = @{ Text = 'until when it works: 12h, 7d, 4w from now, a UTC date such as 2027-01-31, or never'; Value = @{ Kind = 'text' } }
       '--scope' = @{ Text = 'what it may call: account, count, search, employees, enrich (commas between); or all'; Value = @{ Kind = 'commas'; Values = @('account', 'count', 'search', 'employees', 'enrich') } }
       '--name' = @{ Text = 'what the key is for'; Value = @{ Kind = 'text' } }
-      '--mode' = @{ Text = 'test keys see a synthetic dataset and spend simulated credits'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
       '--max-credits' = @{ Text = 'the most that it may ever be charged, kept by the service; or none'; Value = @{ Kind = 'text' } }
+      '--mode' = @{ Text = 'test keys see a synthetic dataset and spend simulated credits'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -1485,12 +1428,11 @@ $headcountTree = @{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
-      '--overlap' = @{ Text = 'how long the old key goes on: 0, 12h, 7d, 4w'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
-    Arguments = @(@{ Kind = 'text' })
+    Arguments = @(@{ Kind = 'text' }, @{ Kind = 'text' })
     Many = $false
   }
   'service keys list' = @{
@@ -1937,12 +1879,12 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '--line' = @{ Text = 'of a line of NDJSON instead, where the command writes rows'; Value = $null }
+      '--format' = @{ Text = 'of the document, or of a line where the command writes rows'; Value = @{ Kind = 'list'; Values = @('json', 'ndjson') } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
-    Arguments = @(@{ Kind = 'list'; Values = @('account', 'connections', 'list', 'remove', 'set', 'use', 'count', 'data', 'show', 'doctor', 'employees', 'enrich', 'filters', 'forget', 'jobs', 'check', 'run', 'schema', 'status', 'login', 'logout', 'owned', 'diff', 'export', 'import', 'rebuild', 'refresh', 'resume', 'runs', 'prune', 'search', 'segment', 'save', 'serve', 'service', 'accounts', 'create', 'suspend', 'audit', 'backup', 'credits', 'add', 'refund', 'dataset', 'rollback', 'entries', 'generate', 'keys', 'revoke', 'rotate', 'link', 'map', 'plan', 'restore', 'sessions', 'end', 'suppress', 'usage', 'verify', 'spend', 'sql', 'whoami', 'errors') })
+    Arguments = @(@{ Kind = 'list'; Values = @('account', 'connections', 'list', 'remove', 'set', 'use', 'count', 'data', 'show', 'doctor', 'employees', 'enrich', 'filters', 'forget', 'jobs', 'check', 'run', 'status', 'login', 'logout', 'owned', 'diff', 'export', 'import', 'rebuild', 'refresh', 'resume', 'runs', 'prune', 'schema', 'search', 'segment', 'save', 'serve', 'service', 'accounts', 'create', 'suspend', 'audit', 'backup', 'credits', 'add', 'refund', 'dataset', 'rollback', 'entries', 'generate', 'keys', 'revoke', 'rotate', 'link', 'map', 'plan', 'restore', 'sessions', 'end', 'suppress', 'usage', 'verify', 'spend', 'sql', 'whoami', 'errors', 'filter-file', 'jobs-file') })
     Many = $true
   }
   'completion' = @{

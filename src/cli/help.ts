@@ -16,17 +16,17 @@ const BUYING: readonly Group[] = [
     "dry-run max-credits limit yes",
     "again require-complete strict all per-page concurrency on-new-dataset receipt",
   ],
-  ["Write", "output format fields", "all-fields template excel raw"],
-  ["Guard", "overwrite max-shrink", "min-rows allow-empty"],
-  ["Sample", "sample", "spread values seed"],
-  ["Owned", "new-only owned", "with-owned max-calls calls-per-credit test"],
-  ["Cron", "if-older-than", "log notify notify-failure wait"],
+  ["Write", "output format fields", "template csv"],
+  ["Guard", "overwrite max-shrink", "min-rows"],
+  ["Sample", "sample", "seed"],
+  ["Owned", "new-only owned", "with-owned max-calls mode"],
+  ["Cron", "if-older-than", "log notify wait"],
 ];
 const SERVING: readonly Group[] = [
   ["Place", "host port public-url tls-cert tls-key", "cors-origin"],
   ["Data", "data store dataset", "witness force"],
   ["Console", "console", ""],
-  ["Watch", "log metrics print-unit", "otel"],
+  ["Watch", "log metrics print-unit", ""],
   ["Limits and tests", "fault bounds", ""],
 ];
 const COMMANDS = new Set("count search enrich employees refresh runs owned account login jobs serve".split(" "));

@@ -95,6 +95,12 @@ export function wholeNumber(flag: string, least: number, most: number): (text: s
   };
 }
 
+export const modeOption = (): Option =>
+  new Option("--mode <mode>", "what live keys bought, or test keys (default: as the key in use)").choices([
+    "live",
+    "test",
+  ]);
+
 /** For an option that may be given again: one value each time, in the order given. */
 export const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [
   ...(before ?? []),

@@ -132,7 +132,7 @@ Several of -f and -s are several segments: count gives a row each, or with
 --union one number; search buys whoever is in at least one of them, once.
 --except SEGMENT leaves people out.
 
-headcount filters lists the keys with examples; headcount filters --schema
+headcount filters lists the keys with examples; headcount schema filter-file
 prints a JSON Schema for such files: an editor completes and checks by it.
 `,
 
@@ -167,7 +167,7 @@ headcount login --insecure-storage keeps the key in a 0600 file of its own
 instead.
 
 The file of last week is replaced only by a whole one. An empty result never
-replaces it (--allow-empty lets it), nor one that is shorter than --min-rows N
+replaces it (--min-rows 0 lets it), nor one that is shorter than --min-rows N
 or by more than --max-shrink PERCENT: exit 5, the old file stays as it was, and
 what the free count tells costs nothing. (In a crontab itself % ends the line:
 write 50, not 50%.)

@@ -87,20 +87,10 @@ describe("two keys make a matrix", () => {
     },
   );
 
-  test("--values says which key it is about", async () => {
+  test("values are said with their key", async () => {
     const u = someone();
     writeFileSync(u.file("c.txt"), "france\ngermany\n");
-    const given = [
-      "count",
-      "--by",
-      "country",
-      "--by",
-      "department",
-      "--values",
-      "Country=@c.txt",
-      "--values",
-      "department=Sales",
-    ];
+    const given = ["count", "--by", "Country=@c.txt", "--by", "department=Sales"];
     const matrix = JSON.parse((await u.run([...given, "--json"])).stdout);
     expect(matrix.rows.map(({ value }: { value: string }) => value).sort()).toEqual(["france", "germany"]);
     for (const { value, cells } of matrix.rows)
@@ -110,14 +100,10 @@ describe("two keys make a matrix", () => {
   test.each([
     [["--by", "department", "--by", "department"], "two different ones"],
     [["--by", "department", "--by", "country", "--by", "city"], "one key, or two"],
-    [["--by", "department", "--by", "country", "--values", "france"], "--values says which it is about"],
-    [
-      ["--by", "department", "--by", "title-prefix", "--values", "title_prefix=vp", "--values", "title_prefix=vp of"],
-      "parts overlap",
-    ],
+    [["--by", "department", "--by", "title-prefix=vp", "--by", "title_prefix=vp of"], "parts overlap"],
     [["--by", "department", "--by", "seniority-level", "--owned"], "--owned breaks down by one key"],
     [["--top", "3"], "--top goes with --by"],
-    [["--by", "country", "--values", "@none.txt"], "there is no such file"],
+    [["--by", "country=@none.txt"], "there is no such file"],
   ])("%j is refused", async (more, message) => {
     const { code, stdout, stderr } = await someone().run(["count", ...more]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
@@ -239,7 +225,7 @@ describe("values that the service does not list", () => {
     const u = stranger();
     const nothing = await u.run(["count", "--by", "country"]);
     expect(nothing.code).toBe(2);
-    expect(nothing.stderr).toMatch(/needs --values: neither the service nor what you own.*\nhint: .*@FILE/);
+    expect(nothing.stderr).toMatch(/needs values: neither the service nor what you own.*\nhint: .*@FILE/);
     await u.run(["search", "--country", "france", "--country", "germany", "--yes", "-o", "x.csv"]);
     await u.run(["search", "--country", "spain", "--limit", "1", "--yes", "-o", "y.csv"]);
     const { code, stdout, stderr } = await u.run(["count", "--by", "country"]);
@@ -259,7 +245,7 @@ describe("values that the service does not list", () => {
   test("may come from a file, and --top shows the largest of them", async () => {
     const u = stranger();
     writeFileSync(u.file("countries.txt"), "france\nGermany\nspain\natlantis\n");
-    const argv = ["count", "--by", "country", "--values", "@countries.txt"];
+    const argv = ["count", "--by", "country=@countries.txt"];
     const parts = JSON.parse((await u.run([...argv, "--json"])).stdout).parts as { value: string; count: number }[];
     expect(parts.map(({ value }) => value).sort()).toEqual(["Germany", "atlantis", "france", "spain"]);
     for (const { value, count } of parts) expect(count, value).toBe(having({ country: value }));

@@ -62,7 +62,7 @@ describe("count --history", () => {
 
   test.each([
     ["listed by the service", ["--by", "country"]],
-    ["given", ["--by", "country", "--values", "france"]],
+    ["given", ["--by", "country=france"]],
     ["a matrix", ["--by", "seniority-level", "--by", "country"]],
   ])("a breakdown counts the whole too: %s", async (_, by) => {
     const u = someone();
@@ -97,27 +97,6 @@ describe("count --history", () => {
     const none = await u.run(["count", "--country", "peru", "--history"]);
     expect(none).toMatchObject({ code: 0, stdout: "at,count,dataset_version\n" });
     expect(none.stderr).toContain("nobody counted this segment");
-  });
-
-  test("--plot writes an SVG that is well-formed whatever the segment is called, and replaces a file only as told", async () => {
-    const u = someone();
-    await u.run(["count", "--title", '<b>&"x\u202e']);
-    const argv = ["count", "--title", '<b>&"x\u202e', "--plot", "trend.svg"];
-    expect((await u.run(argv)).code).toBe(0);
-    const svg = u.read("trend.svg");
-    expect(svg).toContain("<title>&lt;b&gt;&amp;&quot;x\ufffd</title>");
-    const { stdout } = await promisify(execFile)("python3", [
-      "-c",
-      "import sys, xml.dom.minidom as m; print(m.parse(sys.argv[1]).documentElement.tagName)",
-      u.file("trend.svg"),
-    ]);
-    expect(stdout).toBe("svg\n");
-    const again = await u.run(argv);
-    expect(again).toMatchObject({ code: 2 });
-    expect(again.stderr).toContain("--overwrite replaces it");
-    expect((await u.run([...argv, "--overwrite"])).code).toBe(0);
-    const nowhere = await u.run([...argv.slice(0, -1), "none/trend.svg"]);
-    expect(nowhere).toMatchObject({ code: 2, stderr: expect.stringContaining(`none does not exist\nhint: mkdir -p `) });
   });
 
   test("bounded: the newest thousand and room for as many, and the segments that were counted last", () => {

@@ -102,7 +102,7 @@ describe("count", () => {
       ["so", "soft", "legal"].map((text) => countOf({ industry_prefix: text })),
     );
     expect(soft).toBeGreaterThan(0);
-    const argv = ["count", "--by", "industry_prefix", "--values=soft", "--values=so", "--values=legal"];
+    const argv = ["count", "--by", "industry_prefix=soft", "--by=industry-prefix=so", "--by=industry_prefix=legal"];
     const rest = all - (so ?? 0) - (legal ?? 0);
     const piped = await run(argv);
     expect(piped.stderr).toBe(
@@ -159,13 +159,12 @@ describe("count", () => {
 
   test("options that do not fit together are refused", async () => {
     for (const argv of [
-      ["--values", "a"],
       ["--format", "csv"],
       ["--by", "connections_min"],
       ["--by", "title_prefix"],
-      ["--by", "coutry", "--values", "x"],
-      ["--by", "department", "--values", "Salse"],
-      ["--by", "department", "--department", "Sales", "--values", "Legal"],
+      ["--by", "coutry=x"],
+      ["--by", "department=Salse"],
+      ["--by", "department=Legal", "--department", "Sales"],
     ]) {
       const { code, stdout, stderr } = await run(["count", ...argv]);
       expect({ argv, code, stdout }).toEqual({ argv, code: 2, stdout: "" });
@@ -191,7 +190,7 @@ describe("count --by", () => {
     const levels = ["director", "manager"];
     const parts = await Promise.all(levels.map((value) => countOf({ seniority_level: value })));
     const rest = all - parts.reduce((sum, part) => sum + part, 0);
-    const argv = ["count", "--by", "seniority-level", ...levels.map((level) => `--values=${level}`)];
+    const argv = ["count", ...levels.map((level) => `--by=seniority-level=${level}`)];
     const json = await run([...argv, "--json"]);
     expect(JSON.parse(json.stdout)).toEqual({
       count: all,

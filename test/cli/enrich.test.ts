@@ -47,8 +47,8 @@ describe("how a company is named", () => {
   });
 
   test("names and ids are said to be such", () => {
-    expect(queryOf("Acme Works", { name: true })).toEqual({ by: "name", value: "Acme Works" });
-    expect(queryOf("c1", { id: true })).toEqual({ by: "id", value: "c1" });
+    expect(queryOf("Acme Works", "name")).toEqual({ by: "name", value: "Acme Works" });
+    expect(queryOf("c1", "id")).toEqual({ by: "id", value: "c1" });
   });
 
   test("CSV: quotes, doubled quotes, line breaks in cells, other separators, the lines that rows begin at", async () => {
@@ -78,7 +78,7 @@ describe("enrich", () => {
       expect(shown.stdout).toMatch(/^name +\S/);
       expect(shown.stdout).toContain(domain);
       const { name } = JSON.parse(piped.stdout) as Company;
-      const named = await someone().run(["enrich", "--name", name ?? "", "--json"]);
+      const named = await someone().run(["enrich", "--by", "name", name ?? "", "--json"]);
       expect(JSON.parse(named.stdout)).toMatchObject({ name });
     });
     expect(spent).toBe(3);
@@ -136,7 +136,7 @@ describe("enrich", () => {
     };
     expect(await asked("plain.csv", `${a}\n${b}\n`)).toBe(2);
     expect(await asked("headed.txt", `domain\n${a}\n${b}\n`)).toBe(2);
-    expect(await asked("names.csv", "Company Name\nAcme\n", "--name")).toBe(1);
+    expect(await asked("names.csv", "Company Name\nAcme\n", "--by", "name")).toBe(1);
     expect(await asked("crm.csv", `Account Name,Website\nx,https://${a}\n`)).toBe(1);
     expect(await asked("crm.csv", `Account Name,Company Domain\nx,${a}\n`)).toBe(1);
     expect(await asked("crm.csv", `Account Name,Home\nx,${a}\n`, "--column", "home")).toBe(1);
@@ -173,7 +173,7 @@ describe("enrich", () => {
     const ran = await someone().run(["enrich", domains[0] ?? ""]);
     const { name = "", company_network_url } = JSON.parse(ran.stdout) as { name: string; company_network_url: string };
     const slug = company_network_url.split("/").at(-1);
-    const miss = await someone().run(["enrich", "--name", `${name}.`]);
+    const miss = await someone().run(["enrich", "--by", "name", `${name}.`]);
     expect(miss.code).toBe(6);
     expect(miss.stderr).toContain(`hint: did you mean ${slug}?`);
     expect(miss.stderr).not.toContain("--name looks up");
@@ -217,7 +217,7 @@ describe("enrich", () => {
   );
 
   test("an id in NDJSON may be a number, as long as it is exact", async () => {
-    const argv = ["enrich", "--id", "--input", "-", "--dry-run", "--json"];
+    const argv = ["enrich", "--by", "id", "--input", "-", "--dry-run", "--json"];
     const quote = await someone().run(argv, { stdin: '{"website":7}\n' });
     expect(JSON.parse(quote.stdout)).toMatchObject({ target: "7", matches: 1 });
     const inexact = await someone().run(argv, { stdin: '{"website":7}\n{"website":12345678901234567890}\n' });

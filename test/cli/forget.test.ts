@@ -151,7 +151,7 @@ describe("headcount forget", () => {
     // The dataset is the same: whoever is new must be who was forgotten, and is not bought again.
     const planned = await ok(me, ["refresh", "list.ndjson", "--dry-run", "--json"]);
     expect(JSON.parse(planned)).toMatchObject({ new: 0, forgotten: 1, credits_at_most: 0 });
-    const again = await me.run([...search.slice(0, 4), "--new-only", "--allow-empty", "-o", "new.ndjson"]);
+    const again = await me.run([...search.slice(0, 4), "--new-only", "--min-rows", "0", "-o", "new.ndjson"]);
     expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining("whom you forgot, is not bought") });
     const refreshed = await me.run(["refresh", "list.ndjson", "--yes", "--max-credits", "1", "--json"]);
     expect(JSON.parse(refreshed.stdout)).toMatchObject({ forgotten: 1, bought: 0, credits: 0, count: all.length - 1 });
@@ -233,7 +233,7 @@ describe("headcount forget", () => {
             await ok(me, ["refresh", "list.ndjson", "--yes"]);
           } else if (step.kind === "rebuild") await ok(me, ["owned", "rebuild"]);
           else if (step.kind === "prune") {
-            await ok(me, ["runs", "prune", "--older-than", "0h", "--yes"]);
+            await ok(me, ["runs", "prune", "0h", "--yes"]);
             expect(await ok(me, ["runs", "--json"])).toBe("[]\n");
           } else {
             const who = all[step.who] as Row;
@@ -300,7 +300,7 @@ test.each(["--new-only", "--with-owned"])(
       const { count } = JSON.parse(await ok(me, ["count", "--department", "Sales", "--json"]));
       expect(rows(me.read("new.ndjson"))).toHaveLength(count - 1);
       const before = await spent(me);
-      const again = await me.run([...order, "--allow-empty", "-o", "again.ndjson"]);
+      const again = await me.run([...order, "--min-rows", "0", "-o", "again.ndjson"]);
       expect(again, again.stderr).toMatchObject({
         code: 0,
         stderr: expect.stringContaining("whom you forgot, is not bought"),

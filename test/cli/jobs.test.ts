@@ -57,7 +57,7 @@ describe("the file", () => {
     ],
     ['"filters": {"department": "Legl"}', '"Legl"', 'did you mean "Legal"?'],
     ['"schedule": "0 6 * * Mo"', '"0 6', '"Mo" is no day of the week'],
-    ['"allow_empty": "yes"', '"yes"', '"allow_empty" is true or false'],
+    ['"overwrite": "yes"', '"yes"', '"overwrite" is true or false'],
     ['"min_rows": [1]', "[1]", '"min_rows" is a whole number from 0 to '],
     ['"command": "serach"', '"serach"', '"command" is refresh or search'],
     ['"yes": true', '"yes"', 'a job has no key "yes"'],
@@ -131,7 +131,7 @@ describe("the file", () => {
   });
 
   test("the schema has every key of a job, and the file in the help is one", async () => {
-    const schema = JSON.parse((await u.run(["jobs", "schema"])).stdout) as {
+    const schema = JSON.parse((await u.run(["schema", "jobs-file"])).stdout) as {
       properties: { jobs: { additionalProperties: { properties: Record<string, unknown> } } };
     };
     const keys = Object.keys(schema.properties.jobs.additionalProperties.properties);
@@ -143,7 +143,7 @@ describe("the file", () => {
         "max_credits",
         "min_rows",
         "max_shrink",
-        "allow_empty",
+        "csv",
         "on_new_dataset",
         "connection",
         "if_older_than",
@@ -516,7 +516,6 @@ test("a list that is kept up to date by a job: who is new is paid for, labelled,
     list: "sales.ndjson",
     max_credits: 40,
     schedule: "@weekly",
-    calls_per_credit: 5,
   };
   const file = jobs({ budget: "60/month", log: "log.ndjson", jobs: { sales: refresh } });
   expect((await u.run(["jobs", "show", "sales", ...file])).stdout).toContain("command\trefresh\n");

@@ -42,7 +42,7 @@ test("a service sees no address of somebody who was not bought, nor named by the
     ["search", "--department", "Sales", "--sample", "10", "--seed", "1", "--yes", "--again"],
     ["refresh", "--department", "Sales", "-o", "list.ndjson", "--yes"],
     ["refresh", "list.ndjson", "--yes", "--verify-fields", "title"],
-    ["search", "--network-url", given, "--yes", "--allow-empty"],
+    ["search", "--network-url", given, "--yes", "--min-rows", "0"],
     ["search", "--department", "Legal", "--with-owned", "--yes"],
   ]) {
     const [before, seen] = [await owned(), proxy.seen.length];

@@ -95,7 +95,7 @@ describe("somebody whom no filter tells from those who are owned", () => {
     expect(bought.code, bought.stderr).toBe(0);
     expect(ids(me, "others.csv")).toEqual([last.id]);
     const before = service.rowsSold();
-    const again = await me.run(argv("-o", "new.csv", "--allow-empty"));
+    const again = await me.run(argv("-o", "new.csv", "--min-rows", "0"));
     expect(again.code, again.stderr).toBe(0);
     expect(service.rowsSold()).toBe(before);
     expect(ids(me, "new.csv")).toEqual([]);
@@ -181,7 +181,7 @@ describe("a service that moves, rounds or remembers", () => {
     expect([...ids(me, "new.csv"), ...ids(me, "own.csv")].sort()).toEqual(keysOf(service.options.people));
     // Somebody comes while the old counts are remembered.
     service.options.people = [...service.options.people, crowd.born({ id: "late", department: "Sales" })];
-    const second = await me.run(argv("-o", "none.csv", "--allow-empty"));
+    const second = await me.run(argv("-o", "none.csv", "--min-rows", "0"));
     expect([0, 5, 8]).toContain(second.code);
     time += 300_001;
     const third = await me.run(argv("-o", "late.csv", "--again"));
@@ -195,7 +195,7 @@ test("two at once do not buy the same new people: one waits, or says so", async 
   const { me, service } = await owner();
   const owned = new Set(ids(me, "own.csv"));
   const both = ["a.csv", "b.csv"].map((name) =>
-    spawnUser(me, argv("-o", name, "--wait", "--allow-empty", "--base-url", service.url)),
+    spawnUser(me, argv("-o", name, "--wait", "--min-rows", "0", "--base-url", service.url)),
   );
   for (const { code, stderr } of await Promise.all(both)) expect(code, stderr).toBe(0);
   const fresh = keysOf(service.options.people).filter((id) => !owned.has(id));

@@ -111,10 +111,9 @@ describe("--new-only", () => {
     const clock = fakeClock(Date.now());
     const argv = ["search", "--department", "Legal", "--per-page", "20", "--yes"];
     expect((await me.run([...argv, "--limit", "20", "-o", "own.csv"], { clock })).code).toBe(0);
-    const { code, stderr } = await me.run(
-      [...argv, "--new-only", "--calls-per-credit", "0", "--limit", "60", "-o", "new.csv"],
-      { clock },
-    );
+    const { code, stderr } = await me.run([...argv, "--new-only", "--again", "--limit", "60", "-o", "new.csv"], {
+      clock,
+    });
     expect(code, stderr).toBe(0);
     const owned = idsIn(me, "own.csv");
     expect(owned).toHaveLength(20);
@@ -137,7 +136,7 @@ describe("--new-only", () => {
     expect(listed.stdout).toContain("new people of {");
     // Once more: nobody is new.
     const [again, nothing] = await spent(() =>
-      me.run(["search", ...SEGMENT, "--new-only", "--yes", "-o", "none.csv", "--allow-empty"]),
+      me.run(["search", ...SEGMENT, "--new-only", "--yes", "-o", "none.csv", "--min-rows", "0"]),
     );
     expect(again.code, again.stderr).toBe(0);
     expect(nothing).toBe(0);
@@ -258,7 +257,6 @@ describe("--new-only", () => {
   test.each([
     [["--new-only", "--with-owned"], "exclude each other"],
     [["--new-only", "--sample", "5"], "a sample exclude each other"],
-    [["--new-only", "--owned"], "--new-only is about buying"],
     [["--new-only", "--max-calls", "9"], "free calls, more than the 9 allowed; nothing was spent"],
   ])("%j is refused", async (argv, message) => {
     const { me } = await owner();
@@ -278,7 +276,7 @@ test("killed at any step and run again: the same file for the same credits", asy
     const { me } = await owner();
     const [again, all] = await spent(async () => {
       await spawnUser(me, [...argv, "new.csv"], { HEADCOUNT_FAILPOINT: String(step) });
-      return spawnUser(me, [...argv, "new.csv", "--overwrite", "--allow-empty"]);
+      return spawnUser(me, [...argv, "new.csv", "--overwrite", "--min-rows", "0"]);
     });
     expect({ step, code: again.code, stderr: again.stderr }).toMatchObject({ step, code: 0 });
     if (again.stderr.includes("Exported 0 new")) continue;

@@ -18,7 +18,7 @@ const cron = (file: string, ...more: string[]) => u.run([...CRON, "-o", file, ..
 const rows = (): number => readCsv(u.read("weekly.csv")).length;
 
 describe("a good file and a bad result", () => {
-  test("nothing never replaces something, and nothing is spent; --allow-empty does", async () => {
+  test("nothing never replaces something, and nothing is spent; --min-rows 0 does", async () => {
     for (const file of ["weekly.csv", "weekly.ndjson", "weekly.json", "weekly.parquet"]) {
       service.options.people = 300;
       expect((await cron(file)).code).toBe(0);
@@ -30,9 +30,9 @@ describe("a good file and a bad result", () => {
       expect(ran.stderr).toContain(
         `0 rows would take the place of the 300 in ${u.file(file)}: it stays as it is; nothing was spent`,
       );
-      expect(ran.stderr).toContain("--allow-empty");
+      expect(ran.stderr).toContain("--min-rows 0");
       expect(readFileSync(u.file(file)).equals(before)).toBe(true);
-      expect((await cron(file, "--allow-empty")).code).toBe(0);
+      expect((await cron(file, "--min-rows", "0")).code).toBe(0);
       expect(readFileSync(u.file(file)).equals(before)).toBe(false);
       // What is empty may be replaced by what is empty.
       expect((await cron(file)).code).toBe(0);

@@ -159,7 +159,7 @@ describe.each(ENGINES.filter(([name]) => name === "DuckDB" || postgresBinaries()
         ["fine", ["--overwrite"], "--overwrite is about files"],
         ["fine", ["--max-shrink", "10%"], "--max-shrink is about files"],
         ["fine", ["--format", "csv"], "--format is about files"],
-        ["fine", ["--excel"], "--excel is about CSV"],
+        ["fine", ["--csv", "excel"], "--csv excel is about CSV"],
         ["a b", [], "is no name of a table"],
         ["nowhere.fine", [], "nowhere"],
       ] as const) {

@@ -37,7 +37,7 @@ async function twoLists(more: Partial<PeopleOptions> = {}) {
       "--overwrite",
     ]);
     expect(code, stderr).toBe(0);
-    const all = await me.run(["search", ...filters, "--owned", "-o", list]);
+    const all = await me.run(["owned", "export", ...filters, "-o", list]);
     expect(all.code, all.stderr).toBe(0);
   }
   const rowsBefore = service.rowsSold();
@@ -96,7 +96,7 @@ test("a price that nobody told, and that what was agreed to does not pay for, is
   const { service, me } = await twoLists();
   Object.assign(service.options, { price: 2, tellsPrice: false });
   const count = service.matching({ country: "germany" }).length;
-  const argv = ["refresh", "--country", "germany", "--calls-per-credit", "0", "-o", "germany.ndjson", "--yes"];
+  const argv = ["refresh", "--country", "germany", "--again", "-o", "germany.ndjson", "--yes"];
   const { code, stderr } = await me.run(argv);
   expect(code, stderr).toBe(5);
   expect(stderr).toMatch(

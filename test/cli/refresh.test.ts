@@ -229,7 +229,7 @@ describe("headcount refresh", () => {
       expect(stderr).toMatch(/--max-(credits|calls) \d+ brings the list up to date/);
     }
     expect(service.rowsSold()).toBe(paid);
-    const anew = await me.run(["refresh", "sales.ndjson", "--calls-per-credit", "0", "--max-credits", String(now)]);
+    const anew = await me.run(["refresh", "sales.ndjson", "--again", "--max-credits", String(now)]);
     expect(anew.code, anew.stderr).toBe(0);
     expect(service.rowsSold() - paid).toBe(now);
   });

@@ -107,14 +107,14 @@ describe("what was paid can still be read when the disk changed some of it", () 
     damage();
     const refused = await ids();
     expect(refused.code).toBe(5);
-    expect(refused.stderr).toContain("--salvage writes what can still be read");
-    const salvaged = await ids("--salvage");
+    expect(refused.stderr).toContain("--force writes what can still be read");
+    const salvaged = await ids("--force");
     expect({ code: salvaged.code, rows: salvaged.ids.length }).toEqual({ code: 0, rows: left });
     expect(salvaged.stderr).toMatch(/^warning: (page 1 in )?\S+journal\.ndjson is damaged/);
     expect(whole.filter((id) => !salvaged.ids.includes(id)).length).toBe(missing);
     // Nothing goes on with such a run, and nothing of it is changed.
     expect(await u.run([...SEARCH, "--max-credits", "80"])).toMatchObject({ code: 5 });
-    expect((await ids("--salvage")).ids).toEqual(salvaged.ids);
+    expect((await ids("--force")).ids).toEqual(salvaged.ids);
   });
 });
 
@@ -150,7 +150,7 @@ describe("what was spent", () => {
     // Set aside, and not yet deleted: the next one that tidies up does.
     cpSync(copy, join(folder, "..", ".gone-before"), { recursive: true });
     expect(await spend()).toEqual(before);
-    expect((await u.run(["runs", "prune", "--older-than", "1d", "--yes"])).code).toBe(0);
+    expect((await u.run(["runs", "prune", "1d", "--yes"])).code).toBe(0);
     expect(readdirSync(join(folder, "..")).filter((name) => name.startsWith(".gone"))).toEqual([]);
   });
 
@@ -185,7 +185,7 @@ test("a run that is stale or whose reader had enough says so, is not resumed by 
     // The reader may come back with the same command; pages of another dataset are of no use to it.
     const { plan } = await store.open(id);
     expect((await store.findOpen(plan))?.id).toBe(how === "closed" ? id : undefined);
-    expect((await u.run(["runs", "prune", "--older-than", "0h", "--dry-run"])).stdout).toBe(`${id}\n`);
+    expect((await u.run(["runs", "prune", "0h", "--dry-run"])).stdout).toBe(`${id}\n`);
   }
   // By its name it still goes on, and is no longer what it was.
   expect(await u.run(["resume", id, "--max-credits", "80"])).toMatchObject({ code: 0 });

@@ -129,7 +129,7 @@ describe("spend", () => {
       total: sums,
       damaged: [],
     });
-    expect((await run(["--test"])).stdout).toBe(
+    expect((await run(["--mode", "test"])).stdout).toBe(
       "day,profiles,settled,uncertain,refunded,foreign\n2026-01-15,99,99,0,0,0\n",
     );
   });

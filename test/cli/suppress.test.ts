@@ -47,7 +47,7 @@ describe("headcount suppress", () => {
       ["runs", "export", "last", "--format", "json"],
       ["runs", "export", "last", "--template", "{{name}} {{network_url}}"],
       ["owned", "export", "--format", "ndjson"],
-      ["search", "--owned", "--department", "Sales", "--format", "ndjson"],
+      ["owned", "export", "--department", "Sales", "--format", "ndjson"],
       ["sql", "select * from people"],
       ["sql", "select body from record union all select identity from person"],
       ["sql", "select * from purchases"],

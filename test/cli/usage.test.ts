@@ -33,8 +33,8 @@ describe("a word with no place", () => {
       /"france" is one word too many for headcount count: --country takes one value\nhint: give it again \(--country germany --country france\), or quote .*\(--country 'germany france'\)/,
     ],
     [
-      ["count", "--by", "country", "--values", "a", "b"],
-      /--values takes one value\nhint: give it again \(--values a --values b\)/,
+      ["count", "--by", "country", "--city", "a", "b"],
+      /--city takes one value\nhint: give it again \(--city a --city b\)/,
     ],
     [
       ["count", "germany"],

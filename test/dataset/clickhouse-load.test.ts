@@ -246,7 +246,7 @@ describe.skipIf(!hasClickHouseServer)("loading into two shards", { timeout: 300_
   test("the program, killed again and again, makes the same dataset in the end", async () => {
     const { cwd } = given.input;
     const argv = ["service", "import", "--people", ...given.input.people, "--companies", ...given.input.companies];
-    const more = ["--data", "killed", "--dataset", cluster.url, "--rejects", "killed.ndjson", "--overwrite", "--json"];
+    const more = ["--data", "killed", "--dataset", cluster.url, "--json"];
     const start = (): ChildProcess =>
       spawn(execPath, [BIN, ...argv, ...more], { cwd, env: { ...process.env, HOME: cwd } });
     const state = (name: string): string => {
@@ -282,7 +282,7 @@ describe.skipIf(!hasClickHouseServer)("loading into two shards", { timeout: 300_
     expect({ code, stderr: said.stderr }).toEqual({ code: 0, stderr: "" });
     const { version: _, seconds: __, rejects: ___, ...report } = JSON.parse(said.stdout);
     expect(report).toEqual({ ...plain(given.report), rejects: undefined });
-    expect(readFileSync(join(cwd, "killed.ndjson"), "utf8")).toBe(given.rejects);
+    expect(readFileSync(join(cwd, "killed/import-rejects.ndjson"), "utf8")).toBe(given.rejects);
     await isServed(given);
   });
 });

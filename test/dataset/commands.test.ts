@@ -127,19 +127,7 @@ describe("headcount service map and import", () => {
     });
     expect((await stat(rejected)).mode & 0o077).toBe(0);
     const json = await headcount(folder, [
-      ...[
-        "service",
-        "import",
-        "--people",
-        "x.csv",
-        "--map",
-        "map.json",
-        "--data",
-        "demo",
-        "--rejects",
-        "bad.ndjson",
-        "--json",
-      ],
+      ...["service", "import", "--people", "x.csv", "--map", "map.json", "--data", "demo", "--json"],
     ]);
     expect(JSON.parse(json.stdout)).toEqual({
       version: expect.any(String),
@@ -151,7 +139,7 @@ describe("headcount service map and import", () => {
       companies: { files: 0, rows: 0, taken: 0, refused: 0, reasons: {}, examples: [], read: [], derived: 0 },
       departments: { unknown: 1, missing: 0, examples: [{ value: "Navy", people: 1 }] },
       cleared: { "people.connections": { values: 1, examples: [{ value: "many", rows: 1 }] } },
-      rejects: join(folder, "bad.ndjson"),
+      rejects: join(folder, "demo/import-rejects.ndjson"),
       seconds: expect.any(Number),
     });
     expect(await people(join(folder, "demo"))).toBe(2);

@@ -31,7 +31,6 @@ async function load(input: Partial<ImportInput> = {}): Promise<ImportReport> {
       companies: [],
       cwd: folder,
       rejects: join(folder, "rejects.ndjson"),
-      overwrite: true,
       ...input,
     },
     { datasetDir: join(folder, "dataset"), now: Date.now, sleep, resources: SMALL },
@@ -120,7 +119,7 @@ describe("dialects drawn at random, beside csv-parse", () => {
         });
         const name = `${run++}.csv`;
         await write(name, content);
-        const rejectFile = await RejectFile.at(join(folder, "rejects.ndjson"), folder, [], true);
+        const rejectFile = await RejectFile.at(join(folder, "rejects.ndjson"), folder, []);
         const options = { datasetDir: folder, now: () => 0, sleep };
         const staging = {
           connection,

@@ -32,7 +32,6 @@ async function load(input: Partial<ImportInput>, resources = SMALL): Promise<Imp
       companies: [],
       cwd: folder,
       rejects: join(folder, "rejects.ndjson"),
-      overwrite: true,
       ...input,
     },
     { datasetDir: join(folder, "dataset"), now: Date.now, sleep, resources },

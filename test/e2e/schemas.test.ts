@@ -98,7 +98,7 @@ describe("what the built program prints with --json fits its schema", () => {
     await run("filters");
     await run("filters", "department");
     await run("filters", "country", "--top", "3");
-    await run("filters", "--schema");
+    await run("schema", "filter-file");
     await run("segment save", "legal", ...LEGAL);
     await run("segment list");
     await run("segment show", "legal");
@@ -136,7 +136,7 @@ describe("what the built program prints with --json fits its schema", () => {
     await run("search", ...LEGAL, "--limit", "5", "--yes", "-o", "x.csv", "--overwrite", "--if-older-than", "7d");
     await run("search", ...LEGAL, "--sample", "4", "--yes", "-o", "sample.csv");
     await run("search", ...LEGAL, "--new-only", "--max-credits", "2", "-o", "new.csv");
-    await run("search", ...LEGAL, "--owned", "-o", "owned.csv");
+    await run("owned export", ...LEGAL, "-o", "owned.csv");
     await run("search", "-f", "a.json", "-f", "b.json", "--limit", "2", "--yes", "-o", "union.csv");
     const [one] = (await run("search", "--all", "--limit", "1", "--yes")) as { company_network_url: string }[];
     const slug = one?.company_network_url ?? "";
@@ -190,8 +190,8 @@ describe("what the built program prints with --json fits its schema", () => {
     await run("forget", person?.id ?? "", "--dry-run");
     await run("data show");
     await run("data set", "runs=90d");
-    await run("runs prune", "--older-than", "1h", "--dry-run");
-    await run("runs prune", "--older-than", "52w", "--yes");
+    await run("runs prune", "1h", "--dry-run");
+    await run("runs prune", "52w", "--yes");
     await run("runs remove", "last", "--yes", "--force");
   }, 240_000);
 
@@ -206,7 +206,7 @@ describe("what the built program prints with --json fits its schema", () => {
     for (const what of ["status", "list"]) await run(`jobs ${what}`, ...file);
     await run("jobs check", "jobs.jsonc");
     await run("jobs show", "legal", ...file);
-    await run("jobs schema");
+    await run("schema", "jobs-file");
   }, 60_000);
 
   test("serving", async () => {

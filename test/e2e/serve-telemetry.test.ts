@@ -78,10 +78,7 @@ const attribute = (span: Span | undefined, key: string): unknown => {
 };
 
 const start = async (flags: readonly string[], env: Readonly<Record<string, string>>): Promise<Served> =>
-  startServed(
-    ["--otel", "--log", "--data", join(tempDir(), "data"), "--dataset", await generatedDataset(300), ...flags],
-    env,
-  );
+  startServed(["--log", "--data", join(tempDir(), "data"), "--dataset", await generatedDataset(300), ...flags], env);
 
 const call = ({ key, url }: Served, path: string, body: unknown, headers: Readonly<Record<string, string>> = {}) =>
   fetch(`${url}${path}`, {
@@ -90,7 +87,7 @@ const call = ({ key, url }: Served, path: string, body: unknown, headers: Readon
     body: JSON.stringify(body),
   });
 
-describe("serve --otel", () => {
+describe("serve, traced", () => {
   test("a paid call is a trace of the caller's, with its steps and credits, and no key, filter value or record", async () => {
     served = await start([], { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SERVICE_NAME: "people" });
     const trace = "0af7651916cd43dd8448eb211c80319c";

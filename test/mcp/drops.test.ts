@@ -40,8 +40,7 @@ async function play(turns: readonly Turn[], idempotent: boolean, versioned: bool
   const version = versioned ? () => "v1" : undefined;
   const one = await startForeignService({ people: 40, idempotent, maxPerPage: 4, version });
   const u = user(one.url, one.key);
-  const start = () =>
-    startAgent(u, ["--max-credits", String(CAP), "--per", "total", "--max-wait", "1"], { answer: YES });
+  const start = () => startAgent(u, ["--max-credits", `${CAP}/total`, "--max-wait", "1"], { answer: YES });
   let agent = await start();
   try {
     for (const { country, mishaps, profiles, restart } of turns) {

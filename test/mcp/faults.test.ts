@@ -19,7 +19,7 @@ afterEach(async () => {
 
 const isPaid = ({ paid }: { readonly paid: number }) => paid > 0;
 async function start(...argv: readonly string[]): Promise<Agent> {
-  const agent = await startAgent(u, ["--max-credits", "5", "--per", "total", ...argv], { answer: YES });
+  const agent = await startAgent(u, ["--max-credits", "5/total", ...argv], { answer: YES });
   ends.push(() => agent.close());
   return agent;
 }
@@ -94,7 +94,7 @@ test.each(["SIGTERM", "end of stdin"])(
     // Throws where something is held.
     expect((await charged(service, CREDITS)) - before).toBe(3);
     proxy.decide = () => ({ kind: "none" });
-    expect((await budget(await start("--per", "day"))).spent).toBe(3);
+    expect((await budget(await start("--max-credits", "5/day"))).spent).toBe(3);
   },
 );
 
@@ -147,7 +147,7 @@ test("a run that a person goes on with, or removes, still counts", async () => {
   expect((await buy(agent, 3)).failed).toBe(false);
   expect((await u.run(["runs", "remove", "last", "--force", "--yes"])).code).toBe(0);
   expect(await budget(agent)).toMatchObject({ spent: 3, left: 2 });
-  const asked = rawAgent(u, ["--max-credits", "5", "--per", "total"]);
+  const asked = rawAgent(u, ["--max-credits", "5/total"]);
   expect(textOf(await asked.call("account", {}))).toContain("2 of 5 left");
   await asked.end();
 });

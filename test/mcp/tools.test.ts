@@ -144,7 +144,7 @@ test("stdout is the protocol's alone, and stderr tells neither key nor filter", 
 test("rows of a large run are read page by page: each once, within 25 kB", async () => {
   const people = 100_000;
   await strange({ people, balance: people, tellsMaxPerPage: true });
-  const agent = await start(["--max-credits", String(people), "--per", "total"]);
+  const agent = await start(["--max-credits", `${people}/total`]);
   const run = await bought(agent, { filters: { country: "france" } });
   const seen: unknown[] = [];
   for (let offset: unknown = 0; offset !== undefined; ) {
@@ -290,8 +290,8 @@ test("a file goes into the folder that was given, under a plain name, and over n
   expect((await agent.call("export_run", { run, format: "csv", file: "a.csv" })).text).toContain("exists");
 });
 
-const INSTALL = ["mcp", "install", "--max-credits", "5", "--per", "total"];
-const CAPPED = ["mcp", "--max-credits", "5", "--per", "total"];
+const INSTALL = ["mcp", "install", "--max-credits", "5/total"];
+const CAPPED = ["mcp", "--max-credits", "5/total"];
 
 interface Start {
   readonly command: string | readonly string[];
@@ -338,9 +338,9 @@ test.each([
 
 test("mcp install says that a client does not see the key of this shell, and nothing of a cap that is not there", async () => {
   const { stderr, stdout } = await u.run([...INSTALL, "codex"]);
-  expect(stdout).toContain('"mcp", "--max-credits", "5", "--per", "total"]');
+  expect(stdout).toContain('"mcp", "--max-credits", "5/total"]');
   expect(stderr).toContain("headcount login keeps a key");
-  const alone = await u.run(["mcp", "install", "claude", "--per", "day"]);
+  const alone = await u.run(["mcp", "install", "claude", "--budget", "pilot"]);
   expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining("without --max-credits") });
 });
 

@@ -48,7 +48,7 @@ describe("keys with bounds", () => {
     });
     expect(Date.parse(key.expires_at) - Date.parse(key.created_at)).toBeCloseTo(7 * 86_400_000, -4);
     await buy(data, id, 3);
-    const next = await told(data, "keys", "rotate", id, "--overlap", "12h");
+    const next = await told(data, "keys", "rotate", id, "12h");
     expect(next).toMatchObject({ rotated_from: id, key: expect.stringMatching(/^hc_live_/) });
     const [old, made] = (await told(data, "keys")) as { id: string }[];
     expect(old).toMatchObject({ id, expires_at: next.old_expires_at, left: 497, spent: 3 });
@@ -77,7 +77,7 @@ describe("keys with bounds", () => {
     );
     expect(changed).toMatchObject({ name: "bot", max_credits: null, scopes: ["all"], expires_at: null });
     // What is printed is a key that works, and the one before is not ended before somebody has it.
-    const text = await said(data, "keys", "rotate", next.id, "--overlap", "0");
+    const text = await said(data, "keys", "rotate", next.id, "0");
     expect(text.out).toMatch(/^hc_live_\w+\n$/);
     expect(text.err).toContain(`follows ${next.id}, which works until`);
     expect((await told(data, "keys"))[1]).toMatchObject({ id: next.id, state: "expired" });
@@ -94,7 +94,7 @@ describe("keys with bounds", () => {
     [["create", "--scope", "count,serch"], "did you mean search?"],
     [["create", "--scope", ""], "--scope takes account"],
     [["set", "k_x"], "nothing to set"],
-    [["rotate", "k_x", "--overlap", "1y"], "--overlap takes"],
+    [["rotate", "k_x", "1y"], "an overlap is"],
   ])("%j is refused, and nothing is made", async (argv, says) => {
     const data = await foundedFolder();
     const { code, err, out } = await said(data, "keys", ...argv);

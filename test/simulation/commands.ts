@@ -44,18 +44,18 @@ function search(person: Person, { cap, concurrency, limit, owned, perPage }: Of<
     ...option("--concurrency", concurrency),
     ...option("--max-credits", cap),
     ...option("--limit", limit),
-    ...(owned === null ? [] : [`--${owned}`, "--calls-per-credit", "2"]),
+    ...(owned === null ? [] : [`--${owned}`]),
   ];
   return { argv, kind: "search", file, department, cap, limit, owned };
 }
 
-function refresh(person: Person, { buyChanged, callsPerCredit, cap, nth, verify }: Of<"refresh">): Typed | undefined {
+function refresh(person: Person, { again, buyChanged, cap, nth, verify }: Of<"refresh">): Typed | undefined {
   const files = [...person.lists.keys()];
   const file = files[nth % Math.max(1, files.length)];
   const list = file === undefined ? undefined : person.lists.get(file);
   if (file === undefined || list === undefined) return undefined;
   const argv = [
-    ...["refresh", file, "--yes", "--calls-per-credit", String(callsPerCredit)],
+    ...["refresh", file, "--yes", ...(again ? ["--again"] : [])],
     ...option("--max-credits", cap),
     ...option("--verify-fields", verify),
     ...(buyChanged && verify !== null && cap !== null ? ["--buy-changed"] : []),

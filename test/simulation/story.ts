@@ -22,7 +22,7 @@ export type Command =
       readonly kind: "refresh";
       readonly nth: number;
       readonly cap: number | null;
-      readonly callsPerCredit: number;
+      readonly again: boolean;
       readonly verify: string | null;
       readonly buyChanged: boolean;
     }
@@ -84,7 +84,7 @@ const refresh: fc.Arbitrary<Command> = fc.record({
   kind: fc.constant("refresh" as const),
   nth: fc.nat(5),
   cap: fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 60 })),
-  callsPerCredit: fc.constantFrom(1, 0, 5),
+  again: fc.constantFrom(false, false, true),
   verify: fc.constantFrom(null, null, "title"),
   buyChanged: fc.boolean(),
 });

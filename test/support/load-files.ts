@@ -102,7 +102,7 @@ export async function loadFiles(people: number, seed: number, withCompanies: boo
   await writeFile(join(folder, "companies.csv"), csv(COMPANY_FIELDS, known));
   const input: ImportInput = {
     ...{ people: Object.keys(files), companies: withCompanies ? ["companies.csv"] : [], cwd: folder },
-    ...{ rejects: join(folder, "rejects.ndjson"), overwrite: true },
+    rejects: join(folder, "rejects.ndjson"),
   };
   const datasetDir = join(folder, "embedded");
   await mkdir(datasetDir);

@@ -326,7 +326,7 @@ describe("csv", () => {
     expect(render("csv", [rows])).toBe("id,b,e,f,n,t,z\n12345678901234567890,false,,0.25,-5,'-5,\n");
   });
 
-  test("LF without, BOM and CRLF with --excel", () => {
+  test("LF without, BOM and CRLF with --csv excel", () => {
     const rows = page({ id: "a", name: "x\ny" }, { id: "b", name: "é" });
     expect(Buffer.from(render("csv", [rows]))).toEqual(Buffer.from('id,name\na,"x\ny"\nb,é\n'));
     expect(Buffer.from(render("csv", [rows], { excel: true }))).toEqual(
@@ -335,7 +335,7 @@ describe("csv", () => {
     expect(render("csv", [page()], { excel: true })).toBe(`\ufeff${PERSON_FIELDS.join(",")}\r\n`);
   });
 
-  test("formulas are guarded, also behind spaces and in full width, in headers too; not with --raw", () => {
+  test("formulas are guarded, also behind spaces and in full width, in headers too; not with --csv raw", () => {
     const formulas = [
       "=1+1",
       "+1",
@@ -369,7 +369,7 @@ describe("csv", () => {
     expect(render("csv", [page({ id: ["=1", "b"] })])).toBe("id\n'=1; b\n");
   });
 
-  test("with --excel also what a spreadsheet may cut out of a text is guarded: behind semicolons, tabs and line breaks", () => {
+  test("with --csv excel also what a spreadsheet may cut out of a text is guarded: behind semicolons, tabs and line breaks", () => {
     const cut: Readonly<Record<string, string>> = {
       "x;=1+1": "x;'=1+1",
       "x\t@a;b; -1": "x\t'@a;b; '-1",

@@ -78,6 +78,15 @@ test("every help is short enough to be read at once, and --help-all has what it 
     expect(whole).toContain(option.long);
 }, 20_000);
 
+test("one way for one question: a person has few flags to know", async () => {
+  const program = await buildProgram(testContext({}).context, [], "all");
+  const every = (command: Command): Command[] => [command, ...command.commands.flatMap(every)];
+  const shown = every(program).flatMap(({ options }) => options.filter(({ hidden }) => !hidden));
+  const flags = [...new Set(shown.map(({ long }) => long))];
+  // A flag more is a flag less elsewhere, or one of another command that says the same.
+  expect(flags.length, flags.join(" ")).toBeLessThanOrEqual(120);
+});
+
 test("no help has a line of more than 80 columns; what is broken is still one command", async () => {
   const pages: string[] = [];
   const { context } = testContext();

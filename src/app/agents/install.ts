@@ -127,7 +127,10 @@ function argumentsFor({ connection, baseUrl, paging, maxCredits, per, budget, as
     ...words({ "--connection": connection, "--base-url": baseUrl, "--paging": paging }),
     "mcp",
     ...words({
-      ...{ "--max-credits": amount(maxCredits), "--per": per, "--budget": budget },
+      ...{
+        "--max-credits": per === undefined ? amount(maxCredits) : `${amount(maxCredits)}/${per}`,
+        "--budget": budget,
+      },
       ...{ "--ask-over": amount(askOver), "--output": out },
     }),
   ];

@@ -17,7 +17,7 @@ import { personsCommand, targetOf } from "./targets.ts";
 import { type AgentWorld, budgetOf, type HeldQuote, leftOf, withService } from "./world.ts";
 
 /** Free calls that looking for new people may take: an agent waits for them. */
-const LOOKING = { maxCalls: 500 };
+const AGENT_CALLS = 500;
 
 interface QuoteRequest {
   readonly target: Target;
@@ -32,7 +32,7 @@ export async function heldQuoteFor(
   world: AgentWorld,
 ): Promise<HeldQuote> {
   const { context } = world;
-  const wanted = { target, limit, fresh: again, looking: LOOKING };
+  const wanted = { target, limit, fresh: again, maxCalls: AGENT_CALLS };
   return await withService(world, async (session) => {
     const quotation = await quote(wanted, worldOf(session, context));
     const { account, continues, order, quote: offered } = quotation;

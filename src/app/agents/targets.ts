@@ -92,5 +92,5 @@ export function personsCommand(
   const each =
     target.kind === "employees" && target.perCompany !== null ? ["--per-company", `${target.perCompany}`] : [];
   const names = ["--", ...companies.map(({ value }) => value)];
-  return command([kind, ...each, ...(by ? [`--${first?.by}`] : [])], names);
+  return command([kind, ...each, ...(by ? ["--by", first?.by ?? ""] : [])], names);
 }

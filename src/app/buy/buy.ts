@@ -5,6 +5,7 @@ import { RunStore } from "../../engine/runs/run-store.ts";
 import { creditsText } from "../../shared/contract/money.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { mapError } from "../failures.ts";
+import { MAX_CALLS } from "../own/bounds.ts";
 import { type Events, nowhere, type Order, optionsOf, type World } from "./order.ts";
 import { buyExport, type Finished, type Priced, quoteExport, resumeExport } from "./purchase.ts";
 import { withListedValues } from "./spread.ts";
@@ -74,7 +75,7 @@ async function purchase<T>(
 ): Promise<T> {
   const silent = (): void => undefined;
   const { agree = refuse, notice = silent, warning = silent, start, progress } = events;
-  const { looking, fresh = false, rows = nowhere(), table } = order;
+  const { maxCalls, fresh = false, rows = nowhere(), table } = order;
   let close = silent;
   try {
     const target = await withListedValues(order.target, world, notice);
@@ -94,7 +95,7 @@ async function purchase<T>(
     };
     if (isNarrowed(target) || !fresh) {
       const { ownershipOf } = await import("../own/ownership.ts");
-      const ownership = ownershipOf({ maxCalls: 5_000, callsPerCredit: 5, ...looking }, deps);
+      const ownership = ownershipOf({ maxCalls: maxCalls ?? MAX_CALLS, again: fresh }, deps);
       deps = { ...deps, ownership: ownership.open };
       close = ownership.close;
     }

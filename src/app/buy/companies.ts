@@ -57,14 +57,10 @@ export function chooseColumn(names: readonly string[], wanted: string | undefine
 const PROFILE_PATH = /^[^/]+\/(company|companies|school|showcase|organi[sz]ations?|org)\/[^/]+/;
 
 /** What a text is by its look: a profile address (host/company/slug), the domain of another address, or a slug. */
-export function queryOf(
-  text: string,
-  { name, id }: { readonly name?: boolean; readonly id?: boolean } = {},
-): CompanyQuery | undefined {
+export function queryOf(text: string, by?: "name" | "id" | null): CompanyQuery | undefined {
   const value = text.trim();
   if (value === "") return undefined;
-  if (name === true) return { by: "name", value };
-  if (id === true) return { by: "id", value };
+  if (by) return { by, value };
   const address = canonicalAddress(value);
   if (address === undefined) return undefined;
   if (PROFILE_PATH.test(address)) return { by: "company_network_url", value };

@@ -103,8 +103,7 @@ function readCell(text: string, by: Keep["by"]): CompanyQuery | string | readonl
   const value = text.trim();
   if (value === "") return "empty";
   if (NOTHING.has(value.toLowerCase())) return `"${echo(value)}" names no company`;
-  const asked = { name: by === "name", id: by === "id" };
-  if (by !== null) return queryOf(value, asked) ?? "empty";
+  if (by !== null) return queryOf(value, by) ?? "empty";
   const parts = value.split(/[\s,;|]+/).filter((part) => part !== "");
   const hosts = parts.filter((part) => canonicalDomain(part) !== undefined);
   if (parts.length > 1 && hosts.length === parts.length) {

@@ -8,7 +8,6 @@ import { Disk } from "../../engine/runs/disk.ts";
 import { failpoint } from "../../engine/runs/failpoint.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
-import type { Bounds } from "../own/ownership.ts";
 import type { Session } from "../session.ts";
 
 /** What is bought, how it is delivered, what bounds it: what is not named is as {@link DEFAULTS} says. */
@@ -19,7 +18,7 @@ export interface Order extends Partial<Omit<ExportOptions, "agreed">> {
   /** Draws `format: "table"`. */
   readonly table?: (() => Promise<DrawTable>) | undefined;
   /** What looking for new people may take. */
-  readonly looking?: Partial<Bounds> | undefined;
+  readonly maxCalls?: number | undefined;
   /** Whether nothing is bought where nobody matches one of several values of a filter. */
   readonly strict?: boolean;
 }
@@ -68,7 +67,7 @@ const DEFAULTS = {
 } as const satisfies ExportOptions;
 
 /** All that the engine wants to be told. */
-export function optionsOf({ target, rows, table, looking, strict, ...options }: Order): ExportOptions {
+export function optionsOf({ target, rows, table, maxCalls, strict, ...options }: Order): ExportOptions {
   return { ...DEFAULTS, ...options };
 }
 

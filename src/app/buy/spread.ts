@@ -1,4 +1,5 @@
 import type { Target } from "../../engine/runs/plan.ts";
+import { flagOf } from "../../shared/contract/command-line.ts";
 import { isFacetKey } from "../../shared/contract/facets.ts";
 import { counted } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
@@ -24,14 +25,14 @@ export async function withListedValues(
   if (facet === undefined || !facet.exact) {
     const why = facet?.reason === undefined ? "" : ` (${facet.reason})`;
     throw usageError(
-      `--spread ${key} needs --values: the service does not list what a ${words} can be${why}`,
-      `for example --spread ${key}:10 --values A --values B`,
+      `--sample ${key}:N needs values: the service does not list what a ${words} can be${why}`,
+      `give them as its filter: ${flagOf(key)} A ${flagOf(key)} B`,
     );
   }
   if (facet.values.length === MOST_VALUES && (facet.others ?? 0) > 0) {
     throw usageError(
-      `--spread takes at most ${MOST_VALUES} values, and the segment has more of ${key}`,
-      `--values chooses: headcount filters ${key} --prefix '' lists the most frequent ones`,
+      `--sample ${key}:N takes at most ${MOST_VALUES} values, and the segment has more of ${key}`,
+      `${flagOf(key)} chooses: headcount filters ${key} --prefix '' lists the most frequent ones`,
     );
   }
   const values = facet.values.map(({ value }) => value).sort();

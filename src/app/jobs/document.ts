@@ -36,7 +36,7 @@ export function refusal(name: string, problems: readonly DocumentProblem[]): Cli
   const [first = "", ...details] = problems.map(({ line, column, message }) => `${name}:${line}:${column}: ${message}`);
   return usageError(
     first,
-    "headcount jobs schema has every key; headcount help jobs an example",
+    "headcount schema jobs-file has every key; headcount help jobs an example",
     "invalid_jobs_file",
   ).with({ details });
 }

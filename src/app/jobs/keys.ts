@@ -1,5 +1,5 @@
 import { PAGINGS } from "../../engine/client/types.ts";
-import { FORMATS } from "../../engine/output/formats.ts";
+import { CSV_STYLES, FORMATS } from "../../engine/output/formats.ts";
 import { type Credits, parseCredits } from "../../shared/contract/money.ts";
 import { spanMs, whole } from "../../shared/contract/text.ts";
 import {
@@ -114,11 +114,9 @@ export const KEYS = {
   format: key(format, "default: by the file's ending"),
   fields: key(word, "only these fields, in this order: a,b,c"),
   template: key(word, "a text for every row: a Mustache template, or @FILE", "search"),
-  excel: key(flag, "CSV for spreadsheets: byte order mark and CRLF"),
-  raw: key(flag, "CSV without the guard against formulas"),
+  csv: key(choice(CSV_STYLES), "excel: byte order mark and CRLF; raw: no guard against formulas"),
   overwrite: key(flag, "replace a file also where this job did not write it"),
-  allow_empty: key(flag, "let 0 rows replace a file that has some"),
-  min_rows: key(number(0, 1e12), "exit 5 and leave the file as it is where fewer rows come"),
+  min_rows: key(number(0, 1e12), "exit 5 and leave the file as it is where fewer rows come; 0: none may replace some"),
   max_shrink: key(share, "exit 5 and leave the file as it is where it would lose more"),
   limit: key(number(1, 1e12), "buy at most so many profiles", "search"),
   per_page: key(number(1, 100_000), "rows a request"),
@@ -139,7 +137,6 @@ export const KEYS = {
   verify_fields: key(word, "find who no longer has these values, by free counts: title,company", "refresh"),
   buy_changed: key(flag, "buy those again whose verified fields changed", "refresh"),
   max_calls: key(number(1, 1e9), "make at most so many free calls"),
-  calls_per_credit: key(number(0, 1_000), "free calls that saving a credit may take; 0 buys all again"),
   wait: key(flag, "wait for another command at the same file instead of ending with exit 9"),
   if_older_than: key(span, "do nothing where the file is younger than 12h, 6d, 8w"),
   log: key(word, "a file that gets one JSON line a run"),

@@ -9,6 +9,7 @@ import { isUnfiltered } from "../../shared/contract/filters.ts";
 import { usageError } from "../../shared/errors.ts";
 import { checkFields, parseFields } from "../../shared/rows/columns.ts";
 import type { Order } from "../buy/order.ts";
+import { MAX_CALLS } from "../own/bounds.ts";
 import type { RefreshOrder } from "../own/refresh/work.ts";
 import { readVerified } from "../own/refresh/work.ts";
 import { type SegmentSet, segmentSet } from "../segments/segment-set.ts";
@@ -26,7 +27,7 @@ async function segmentsOf({ filters, segment, except }: Job["values"], context: 
 
 /** How the rows are written. @throws CliError exit 2 for what does not go together */
 function viewOf({ output, values }: Job, { cwd }: Place) {
-  const { format, template, fields, excel = false, raw = false } = values;
+  const { format, template, fields, csv } = values;
   const engine = output === undefined ? undefined : engineOf(output);
   const named = format ?? (template === undefined ? undefined : "template");
   if (engine !== undefined && named !== undefined)
@@ -34,12 +35,12 @@ function viewOf({ output, values }: Job, { cwd }: Place) {
   const form: Form = engine === undefined ? chooseForm(named, output, false) : { format: engine };
   if ((form.format === "template") !== (template !== undefined) || (template !== undefined && fields !== undefined))
     throw usageError('a "template" is a format of its own, which says itself which fields it has');
-  if ((excel || raw) && form.format !== "csv" && form.format !== "tsv")
-    throw usageError(`"${excel ? "excel" : "raw"}" is about CSV, not ${form.format}`, '"format": "csv"');
+  if (csv !== undefined && form.format !== "csv" && form.format !== "tsv")
+    throw usageError(`"csv" is about CSV, not ${form.format}`, '"format": "csv"');
   const columns = fields === undefined ? undefined : parseFields(fields);
   if (columns !== undefined) checkFields(columns, "person");
   const text = template?.startsWith("@") ? readTemplate(resolve(cwd, template.slice(1))) : template;
-  return { output, ...form, fields: columns, excel, raw, template: text };
+  return { output, ...form, fields: columns, excel: csv === "excel", raw: csv === "raw", template: text };
 }
 
 function readTemplate(path: string): string {
@@ -74,17 +75,14 @@ export async function searchOf(job: Job, context: Context): Promise<Order> {
     wait: values.wait === true,
     strict: values.strict === true,
     receipt: receipt === undefined ? undefined : resolve(context.cwd, receipt),
-    looking: {
-      ...(values.max_calls === undefined ? {} : { maxCalls: values.max_calls }),
-      ...(values.calls_per_credit === undefined ? {} : { callsPerCredit: values.calls_per_credit }),
-    },
+    maxCalls: values.max_calls,
     job: job.name,
   };
 }
 
-const guardOf = ({ overwrite, allow_empty, min_rows, max_shrink }: Job["values"]) => ({
+const guardOf = ({ overwrite, min_rows, max_shrink }: Job["values"]) => ({
   overwrite: overwrite === true,
-  allowEmpty: allow_empty === true,
+  allowEmpty: min_rows === 0,
   minRows: min_rows,
   maxShrink: max_shrink,
 });
@@ -130,11 +128,9 @@ export async function refreshOf(job: Job, context: Context): Promise<RefreshOrde
     verify,
     terms: {
       ...guardOf(values),
-      excel: values.excel,
-      raw: values.raw,
+      csv: values.csv,
       maxCredits: values.max_credits,
-      maxCalls: values.max_calls ?? 5_000,
-      callsPerCredit: values.calls_per_credit ?? 5,
+      maxCalls: values.max_calls ?? MAX_CALLS,
       buyChanged: values.buy_changed === true,
       perPage: values.per_page,
       wait: values.wait === true,

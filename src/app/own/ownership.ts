@@ -20,11 +20,13 @@ import { counted, grouped } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import type { Page } from "../../shared/rows/page.ts";
 import { type CheckedFilters, checkedFilters } from "../segments/segment-set.ts";
+import { CALLS_PER_CREDIT } from "./bounds.ts";
 import { freeCounts, lookInto, type Sight, soundly } from "./look.ts";
 
-export interface Bounds {
+interface Limits {
   readonly maxCalls: number;
-  readonly callsPerCredit: number;
+  /** Who is owned may be bought again: nobody is looked for. */
+  readonly again: boolean;
 }
 
 /** Free counts that may tell how many of a segment are owned, where it is bought as it is. */
@@ -45,14 +47,14 @@ type People = OwnedPerson[];
 class OwnedSegment implements Ownership {
   readonly #segment: CheckedFilters;
   readonly #beside: readonly CheckedFilters[];
-  readonly #bounds: Bounds;
+  readonly #bounds: Limits;
   readonly #deps: ExportDeps;
   readonly #account: Account;
   #library: Library | undefined;
   /** Runs that could not be read, and why. */
   #unread: readonly { readonly run: string; readonly why: string }[] = [];
 
-  constructor({ filters, beside = [] }: Whole, bounds: Bounds, account: Account, deps: ExportDeps) {
+  constructor({ filters, beside = [] }: Whole, bounds: Limits, account: Account, deps: ExportDeps) {
     this.#segment = checkedFilters(filters);
     this.#beside = beside.map((each) => checkedFilters(each));
     this.#bounds = bounds;
@@ -78,6 +80,10 @@ class OwnedSegment implements Ownership {
     this.#library = undefined;
   }
 
+  get #perCredit(): number {
+    return this.#bounds.again ? 0 : CALLS_PER_CREDIT;
+  }
+
   async look(total: number, narrowed: boolean): Promise<Known | undefined> {
     const counts = freeCounts(this.#deps, this.#account, this.#bounds.maxCalls);
     if (!narrowed) return this.#glance(total, counts);
@@ -86,10 +92,10 @@ class OwnedSegment implements Ownership {
       if (this.#library !== undefined && total > 0) await requireSound(this.#segment.filters, counts);
       const sight = await this.#sightOf(this.#people(counts), counts);
       this.#warn(sight);
-      const { maxCalls, callsPerCredit } = this.#bounds;
+      const { maxCalls } = this.#bounds;
       const left = maxCalls - counts.calls - callsToLook(sight.members.length, counts);
-      const estimate = await costWithin(sight, callsPerCredit, left);
-      if (estimate === undefined) throw await tooManyCalls(sight, this.#bounds);
+      const estimate = await costWithin(sight, this.#perCredit, left);
+      if (estimate === undefined) throw await tooManyCalls(sight, maxCalls);
       return {
         ...this.#known(sight, estimate, counts),
         divide: (maxRows) => sound(() => this.#divide(sight, estimate, maxRows, counts)),
@@ -109,8 +115,7 @@ class OwnedSegment implements Ownership {
     try {
       const people = this.#matching();
       const sight = await lookInto(this.#segment, people, { counts, account: this.#account, library: this.#library });
-      const { callsPerCredit, maxCalls } = this.#bounds;
-      const estimate = await costWithin(sight, callsPerCredit, maxCalls);
+      const estimate = await costWithin(sight, this.#perCredit, this.#bounds.maxCalls);
       const known = this.#known(sight, estimate, counts);
       if (estimate === undefined || known.durationMs > 0 || !isDividedUnasked(sight, estimate)) return known;
       await requireSound(this.#segment.filters, counts);
@@ -144,7 +149,7 @@ class OwnedSegment implements Ownership {
         total,
         // Who has no address was found by the name.
         owned: kept.map((each) => ({ ...each, named: each.known || each.address === undefined || named.has(each) })),
-        callsPerCredit: estimate.callsPerCredit || this.#bounds.callsPerCredit,
+        callsPerCredit: estimate.callsPerCredit || this.#perCredit,
         maxCalls: this.#bounds.maxCalls - callsToLook(kept.length + others, counts),
         maxWaste: maxRows >= estimate.rows ? estimate.rows - others : 0,
         maxRows,
@@ -272,10 +277,10 @@ const sound = <T>(work: () => Promise<T>): Promise<T> =>
     work,
   );
 
-async function tooManyCalls(sight: Sight, { maxCalls, callsPerCredit }: Bounds): Promise<CliError> {
+async function tooManyCalls(sight: Sight, maxCalls: number): Promise<CliError> {
   const { total, others } = sight;
-  const least = await costOf(sight, Math.min(callsPerCredit, 1));
-  const asked = await costOf(sight, callsPerCredit);
+  const least = await costOf(sight, 1);
+  const asked = await costOf(sight, CALLS_PER_CREDIT);
   return usageError(
     `${grouped(others)} of ${grouped(total)} people are new, and finding them takes about ${grouped(least.calls)} free calls, more than the ${grouped(maxCalls)} allowed; nothing was spent`,
     `--max-calls ${Math.ceil(asked.calls * 1.5)} allows them; without --new-only all ${grouped(total)} are bought`,
@@ -300,7 +305,7 @@ function wholeOf(target: Target): Whole | undefined {
 
 /** Opened once, when it is first asked for. */
 export function ownershipOf(
-  bounds: Bounds,
+  bounds: Limits,
   deps: ExportDeps,
 ): { readonly open: OpenOwnership; readonly close: () => void } {
   let opened: Promise<OwnedSegment> | undefined;

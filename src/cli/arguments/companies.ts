@@ -10,8 +10,7 @@ import type { Command } from "../options.ts";
 export interface CompanyFlags {
   readonly input?: string;
   readonly column?: string;
-  readonly name?: boolean;
-  readonly id?: boolean;
+  readonly by?: "name" | "id";
   readonly misses?: string;
 }
 
@@ -19,13 +18,12 @@ export const addCompanyOptions = (command: Command): Command =>
   command
     .option("--input <file>", "more companies from a file (- for stdin): one a line, CSV or NDJSON")
     .option("--column <name>", "the column of the file that names the company")
-    .option("--name", "the arguments are names of companies")
-    .option("--id", "the arguments are ids of companies")
+    .oneOf("--by <what>", "what companies are given by, where it is no domain, address or slug", ["name", "id"])
     .option("--misses <file>", "list the companies that are not known in a file");
 
 export const MAX_INPUT_BYTES = 64 * 1024 * 1024;
 
-const HOW = "give a domain (acme.com), a profile address or its slug; --name and --id for those";
+const HOW = "give a domain (acme.com), a profile address or its slug; --by name or --by id for those";
 const TOLD = 5;
 
 /**
@@ -37,12 +35,11 @@ export async function readCompanies(
   names: readonly string[],
   flags: CompanyFlags,
 ): Promise<readonly CompanyQuery[]> {
-  if (flags.name === true && flags.id === true) throw usageError("--name and --id exclude each other");
   const { input } = flags;
   if (input === undefined && flags.column !== undefined) throw usageError("--column goes with --input FILE");
   const companies = new Map<string, CompanyQuery>();
   const add = (text: string): boolean => {
-    const query = queryOf(text, flags);
+    const query = queryOf(text, flags.by);
     if (query !== undefined && !companies.has(companyKey(query))) companies.set(companyKey(query), query);
     return query !== undefined;
   };

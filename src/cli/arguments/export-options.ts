@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { chooseForm, FORMATS, type Form } from "../../engine/output/formats.ts";
+import { CSV_STYLES, chooseForm, FORMATS, type Form } from "../../engine/output/formats.ts";
 import type { Guard } from "../../engine/output/publish.ts";
 import { engineOf, resolveOutput } from "../../engine/output/tables/target.ts";
 import type { ExportOptions } from "../../engine/purchase/order.ts";
@@ -17,15 +17,12 @@ export interface ViewFlags extends GlobalOptions {
   readonly output?: string;
   readonly format?: string;
   readonly fields?: string;
-  readonly allFields?: boolean;
-  readonly excel?: boolean;
-  readonly raw?: boolean;
+  readonly csv?: "excel" | "raw";
   readonly template?: string;
 }
 
 export interface GuardFlags {
   readonly overwrite?: boolean;
-  readonly allowEmpty?: boolean;
   readonly minRows?: number;
   readonly maxShrink?: number;
 }
@@ -46,8 +43,10 @@ export interface ExportFlags extends ViewFlags, GuardFlags {
   readonly ifOlderThan?: number;
   readonly log?: string;
   readonly notify?: string;
-  readonly notifyFailure?: string;
 }
+
+/** `--fields` of every one, where a table would show the main ones. */
+export const ALL = "all";
 
 const span =
   (flag: string) =>
@@ -78,13 +77,12 @@ function share(text: string): number {
 export const addGuardOptions = (command: Command): Command =>
   command
     .option("--overwrite", "replace an existing file, once the new one is whole")
-    .option("--allow-empty", "let 0 rows replace a file that has some")
-    .number("--min-rows <n>", "exit 5 and keep the file where fewer rows come", [0, 1e12])
+    .number("--min-rows <n>", "exit 5 and keep the file where fewer rows come; 0: none may replace some", [0, 1e12])
     .option("--max-shrink <n%>", "exit 5 and keep the file where it would lose more", share);
 
 export const readGuard = (flags: GuardFlags): Guard => ({
   overwrite: flags.overwrite === true,
-  allowEmpty: flags.allowEmpty === true,
+  allowEmpty: flags.minRows === 0,
   minRows: flags.minRows,
   maxShrink: flags.maxShrink,
 });
@@ -115,11 +113,16 @@ export const addViewOptions = (
         values: FORMATS,
       },
     )
-    .offers("--fields <a,b,c>", "only these fields, in this order", { kind: "commas", values: fields })
-    .option("--all-fields", "all fields in a table too")
+    .offers("--fields <a,b,c>", "only these, in this order; all: in a table too", {
+      kind: "commas",
+      values: [...fields, ALL],
+    })
     .option("--template <text>", "a text for every row: a Mustache template such as '{{name}}, {{title}}', or @FILE")
-    .option("--excel", "CSV for spreadsheets: byte order mark and CRLF")
-    .option("--raw", "CSV without the guard against formulas");
+    .oneOf(
+      "--csv <how>",
+      "for spreadsheets, with byte order mark and CRLF; without the guard against formulas",
+      CSV_STYLES,
+    );
 
 export const addExportOptions = (command: Command, kind: RecordKind): Command =>
   addUnattendedOptions(
@@ -139,8 +142,7 @@ export const addUnattendedOptions = (command: Command): Command =>
   command
     .option("--if-older-than <span>", "do nothing where the file is younger (12h, 6d, 8w)", span("--if-older-than"))
     .option("--log <file>", "append one JSON line about how it went")
-    .option("--notify <command>", "shell command for a failure or a changed file; gets that line on its stdin")
-    .option("--notify-failure <command>", "the same for a failure alone");
+    .option("--notify <command>", "shell command for a failure or a changed file; gets that line on its stdin");
 
 /** How the flags want rows written. `fields` are split and not yet checked. @throws CliError exit 2 */
 export function readView(
@@ -160,24 +162,22 @@ export function readView(
   const { format, packing }: Form =
     engine === undefined ? chooseForm(named, output, context.stdout.isTTY === true) : { format: engine };
   const template = readTemplate(flags, format, context.cwd);
-  if (flags.fields !== undefined && flags.allFields === true)
-    throw usageError("--fields and --all-fields exclude each other");
-  if (format !== "csv" && format !== "tsv" && (flags.excel === true || flags.raw === true)) {
-    throw usageError(`--${flags.excel === true ? "excel" : "raw"} is about CSV, not ${format}`, "add --format csv");
+  const { csv } = flags;
+  if (csv !== undefined && format !== "csv" && format !== "tsv") {
+    throw usageError(`--csv ${csv} is about CSV, not ${format}`, "add --format csv");
   }
-  const fields = flags.fields === undefined ? undefined : parseFields(flags.fields);
-  return { output, format, packing, fields, excel: flags.excel === true, raw: flags.raw === true, template };
+  const fields = flags.fields === undefined || flags.fields === ALL ? undefined : parseFields(flags.fields);
+  return { output, format, packing, fields, excel: csv === "excel", raw: csv === "raw", template };
 }
 
 /** The text of `--template`. @throws CliError exit 2 where one is missing, or of no use */
-function readTemplate({ template, fields, allFields }: ViewFlags, format: string, cwd: string): string | undefined {
+function readTemplate({ template, fields }: ViewFlags, format: string, cwd: string): string | undefined {
   if (template === undefined) {
     if (format !== "template") return undefined;
     throw usageError("--format template needs a template", "for example --template '{{name}} <{{network_url}}>'");
   }
   if (format !== "template") throw usageError(`--template is its own format, not ${format}`, "leave one of them out");
-  if (fields !== undefined || allFields === true)
-    throw usageError(`--template says itself which fields it has`, "leave --fields and --all-fields out");
+  if (fields !== undefined) throw usageError(`--template says itself which fields it has`, "leave --fields out");
   if (!template.startsWith("@")) return template;
   const file = resolve(cwd, template.slice(1));
   try {
@@ -195,7 +195,7 @@ export function readExportOptions(
 ): ExportOptions {
   const view = readView(context, flags);
   if (view.fields !== undefined) checkFields(view.fields, kind);
-  const all = flags.allFields === true && view.format === "table";
+  const all = flags.fields === ALL && view.format === "table";
   const file = (name: string | undefined): string | undefined =>
     name === undefined ? undefined : resolve(context.cwd, name);
   return {

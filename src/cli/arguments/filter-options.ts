@@ -111,7 +111,7 @@ export async function valuesGiven(
 export function valuesWithin(
   key: FilterKey,
   filters: Filters,
-  given: readonly string[] | undefined,
+  given?: readonly string[],
 ): readonly string[] | undefined {
   const own = filters[key];
   const inFilters = own === undefined ? undefined : [own].flat().map(String);
@@ -120,9 +120,9 @@ export function valuesWithin(
   const inside = inFilters === undefined ? undefined : new Set(inFilters.map(normalForm));
   const distinct = new Map(values?.map((value) => [normalForm(value), value]));
   for (const [normal, value] of distinct) {
-    checkedFilters({ [key]: value }, "--values: ");
+    checkedFilters({ [key]: value }, "--by: ");
     if (inside === undefined || inside.has(normal)) continue;
-    throw usageError(`--values ${value} is outside the segment: its filters have ${key} ${[...inside].join(", ")}`);
+    throw usageError(`--by ${key}=${value} is outside the segment: its filters have ${key} ${[...inside].join(", ")}`);
   }
   return values && [...distinct.values()];
 }

@@ -1,24 +1,23 @@
 import { MOST_VALUES } from "../../app/buy/spread.ts";
-import type { Bounds } from "../../app/own/ownership.ts";
+import { MAX_CALLS } from "../../app/own/bounds.ts";
 import type { Sampling, Target } from "../../engine/runs/plan.ts";
 import { FILTER_SPECS, type FilterKey, type Filters, filterSpec } from "../../shared/contract/filters.ts";
 import { nearest } from "../../shared/contract/suggest.ts";
 import { echo, whole } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
-import { type Command, collect } from "../options.ts";
+import type { Command } from "../options.ts";
 import { keyName, valuesWithin } from "./filter-options.ts";
 
 export interface SamplingFlags {
-  readonly sample?: number;
+  readonly sample?: Drawn;
   readonly seed?: number;
-  readonly spread?: Spread;
-  readonly values?: readonly string[];
   readonly limit?: number;
   readonly perPage?: number;
 }
 
-interface Spread {
-  readonly key: FilterKey;
+/** So many rows, of each value of the key where there is one. */
+interface Drawn {
+  readonly key: FilterKey | undefined;
   readonly rows: number;
 }
 
@@ -31,97 +30,74 @@ const SPREADABLE = FILTER_SPECS.filter(({ match }) => match === "exact" || match
 
 export const addSamplingOptions = (command: Command): Command =>
   command
-    .number("--sample <n>", "buy so many by chance instead of the first ones", [1, MOST_ROWS])
-    .option("--spread <key:n>", "buy so many people by chance of each value of a key", readSpread)
-    .option("--values <value>", "with --spread: a value of the key, or @FILE with one a line; again for more", collect)
+    .option("--sample <n>", "buy so many by chance; KEY:N: so many of each value", readSample)
     .number("--seed <n>", "draw a sample again (default: another each time)", [0, Number.MAX_SAFE_INTEGER]);
 
-function readSpread(text: string): Spread {
-  const [name = "", count = "", ...more] = text.split(":");
-  const key = keyName(name);
-  const rows = more.length === 0 ? whole(count, 1, MOST_ROWS) : undefined;
+function readSample(text: string): Drawn {
+  const [, name, count = ""] = /^(?:([^:]*):)?([^:]*)$/.exec(text) ?? [];
+  const rows = whole(count, 1, MOST_ROWS);
   if (rows === undefined) {
     throw usageError(
-      `--spread takes a key and a number of 1 or more, not "${echo(text)}"`,
-      "for example --spread department:10",
+      `--sample takes a number from 1 to ${MOST_ROWS}, or a key and a number, not "${echo(text)}"`,
+      "for example --sample 100 or --sample department:10",
     );
   }
+  if (name === undefined) return { key: undefined, rows };
+  const key = keyName(name);
   const spec = filterSpec(key);
   if (spec !== undefined && SPREADABLE.includes(spec.key)) return { key: spec.key, rows };
   const near = nearest(key, SPREADABLE);
   const why = spec === undefined ? `there is no key "${echo(name)}"` : `a person may be in several values of ${key}`;
   throw usageError(
-    `--spread ${echo(text)}: ${why}${near === undefined || spec !== undefined ? "" : ` (did you mean ${near}?)`}; keys: ${SPREADABLE.join(", ")}`,
+    `--sample ${echo(text)}: ${why}${near === undefined || spec !== undefined ? "" : ` (did you mean ${near}?)`}; keys: ${SPREADABLE.join(", ")}`,
   );
 }
 
 /** The sample that the flags ask for; undefined: none. @throws CliError exit 2 for flags that make none */
 export function readSampling(
-  flags: SamplingFlags,
+  { sample, seed, limit, perPage }: SamplingFlags,
   [first, ...others]: readonly { readonly filters: Filters }[],
   except: readonly unknown[],
 ): Sampling | undefined {
-  const { sample, spread, seed, values, limit } = flags;
-  const what = sample === undefined ? "--spread" : "--sample";
-  if (sample !== undefined && spread !== undefined) {
-    throw usageError("--sample and --spread exclude each other", "--spread KEY:N draws N of each value by itself");
-  }
-  if (values !== undefined && spread === undefined) {
-    throw usageError("--values goes with --spread", "for example --spread country:10 --values france");
-  }
-  if (sample === undefined && spread === undefined) {
+  if (sample === undefined) {
     if (seed === undefined) return undefined;
-    throw usageError("--seed goes with --sample or --spread", "for example --sample 100 --seed 1");
+    throw usageError("--seed goes with --sample", "for example --sample 100 --seed 1");
   }
   if (limit !== undefined) {
-    throw usageError(`--limit is the first so many, ${what} so many by chance`, `leave one of them out`);
+    throw usageError("--limit is the first so many, --sample so many by chance", `leave one of them out`);
   }
-  if (spread !== undefined && others.length + except.length > 0) {
+  const { key, rows } = sample;
+  if (key !== undefined && others.length + except.length > 0) {
     throw usageError(
-      "--spread draws from one segment",
-      "--sample draws from several, and leaves out those of --except",
+      "--sample KEY:N draws from one segment",
+      "--sample N draws from several, and leaves out those of --except",
     );
   }
-  return {
-    rows: sample ?? spread?.rows ?? 0,
-    seed: seed ?? null,
-    together: flags.perPage ?? null,
-    spread:
-      spread === undefined ? null : { key: spread.key, values: spreadValues(spread.key, first?.filters ?? {}, values) },
-  };
+  const spread = key === undefined ? null : { key, values: spreadValues(key, first?.filters ?? {}) };
+  return { rows, seed: seed ?? null, together: perPage ?? null, spread };
 }
 
 /** The values to draw from; none where only the service can tell when it is bought. */
-function spreadValues(key: FilterKey, filters: Filters, given: readonly string[] | undefined): readonly string[] {
-  const values = valuesWithin(key, filters, given) ?? [];
+function spreadValues(key: FilterKey, filters: Filters): readonly string[] {
+  const values = valuesWithin(key, filters) ?? [];
   if (values.length <= MOST_VALUES) return values;
-  throw usageError(`--spread takes at most ${MOST_VALUES} values, not ${values.length}`, "draw from fewer at a time");
+  throw usageError(
+    `--sample KEY:N takes at most ${MOST_VALUES} values, not ${values.length}`,
+    "draw from fewer at a time",
+  );
 }
 
 export interface NewOnlyFlags {
   readonly newOnly?: boolean;
   readonly withOwned?: boolean;
   readonly maxCalls?: number;
-  readonly callsPerCredit?: number;
 }
-
-const DEFAULTS: Bounds = { maxCalls: 5_000, callsPerCredit: 5 };
 
 export const addNewOnlyOptions = (command: Command): Command =>
   command
     .option("--new-only", "buy only whom you do not own: finds them by free counts, after you agreed")
     .option("--with-owned", "the same, and write those you own beside them at 0 credits")
-    .number("--max-calls <n>", `free counts that --new-only may make (default: ${DEFAULTS.maxCalls})`, [1, 10_000_000])
-    .number(
-      "--calls-per-credit <n>",
-      `free counts that saving one credit may take (default: ${DEFAULTS.callsPerCredit}); 0 buys without looking`,
-      [0, 1_000],
-    );
-
-export const boundsOf = ({ maxCalls, callsPerCredit }: NewOnlyFlags): Bounds => ({
-  maxCalls: maxCalls ?? DEFAULTS.maxCalls,
-  callsPerCredit: callsPerCredit ?? DEFAULTS.callsPerCredit,
-});
+    .number("--max-calls <n>", `free counts that --new-only may make (default: ${MAX_CALLS})`, [1, 10_000_000]);
 
 /** The target without whom is owned, where that is asked for. @throws CliError exit 2 for what cannot be narrowed */
 export function narrowed(target: Target & { readonly kind: "search" }, flags: NewOnlyFlags): Target {

@@ -50,7 +50,7 @@ async function set(settings: readonly string[], options: GlobalOptions, context:
     if (value !== "forever" && spanMs(value) === 0) {
       throw usageError(
         `"${echo(setting)}" would keep no run at all`,
-        "headcount runs prune --older-than 0h removes all that are over, once",
+        "headcount runs prune 0h removes all that are over, once",
       );
     }
     runs = value;

@@ -7,7 +7,7 @@ import type { Context } from "../../shared/context.ts";
 import { usageError } from "../../shared/errors.ts";
 import { addCompanyOptions, type CompanyFlags, readCompanies } from "../arguments/companies.ts";
 import { addExportOptions, type ExportFlags, readExportOptions } from "../arguments/export-options.ts";
-import { addNewOnlyOptions, boundsOf, type NewOnlyFlags, narrowed } from "../arguments/sampling-options.ts";
+import { addNewOnlyOptions, type NewOnlyFlags, narrowed } from "../arguments/sampling-options.ts";
 import type { Command } from "../options.ts";
 import { buy } from "../purchase/buy.ts";
 import type { ParsedPurchase } from "../purchase/purchase.ts";
@@ -60,5 +60,5 @@ function newOf(companies: readonly CompanyQuery[], view: ExportOptions, flags: E
   }
   const segment = checkedFilters({ company_network_url: company.value });
   const target = narrowed(searchTarget([segment], []), flags);
-  return { order: { ...view, target, looking: boundsOf(flags) }, flags };
+  return { order: { ...view, target, maxCalls: flags.maxCalls }, flags };
 }

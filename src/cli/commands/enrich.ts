@@ -86,10 +86,8 @@ async function parseKept(names: readonly string[], flags: EnrichOptions, context
       "for example: headcount enrich crm.csv --keep-input -o crm-enriched.csv",
     );
   }
-  if (flags.name === true && flags.id === true) throw usageError("--name and --id exclude each other");
   const text = await readInput(context, input, "companies", MAX_INPUT_BYTES);
-  const by = flags.name === true ? "name" : flags.id === true ? "id" : null;
-  const how = { column: flags.column ?? null, by, prefix: flags.prefix ?? DEFAULT_PREFIX } as const;
+  const how = { column: flags.column ?? null, by: flags.by ?? null, prefix: flags.prefix ?? DEFAULT_PREFIX } as const;
   const list = await openRuns(context).suppression();
   const isLeftOut = (company: CompanyQuery): boolean => isSuppressedCompany(company, list);
   const { companies, keep, join, leftOut } = await readKept(text, inputName(input), how, isLeftOut);

@@ -16,7 +16,6 @@ import type { Command, GlobalOptions } from "../options.ts";
 import { Printer, type TsvValue } from "../terminal/printer.ts";
 
 interface FiltersOptions extends GlobalOptions {
-  readonly schema?: boolean;
   readonly prefix?: string;
   readonly top?: number;
 }
@@ -33,26 +32,19 @@ export function register(program: Command, context: Context, run = runFilters): 
     })
     .option("--prefix <text>", "values of the key that begin with this, in any case, with their people")
     .number("--top <n>", "so many values, the most frequent first (20)", [1, 1_000])
-    .option("--schema", "print a JSON Schema for filter files, for editors")
     .examples(`
   $ headcount filters                               every key, with an example
   $ headcount filters department                    the 20 departments
   $ headcount -c sample filters country --prefix uni  values of a key, with their people
   $ headcount -c sample filters industry --top 5
   $ headcount filters --json                        the same for programs
-  $ headcount filters --schema > filters.schema.json
 
-See also: headcount help filters`)
+See also: headcount help filters, headcount schema filter-file`)
     .does((options: FiltersOptions, key: string | undefined) => run(key, options, context));
 }
 
 async function runFilters(key: string | undefined, options: FiltersOptions, context: Context): Promise<void> {
   const printer = new Printer(context, options);
-  if (options.schema) {
-    if (key !== undefined) throw usageError(`--schema describes whole files, not one key ("${key}")`, "leave KEY out");
-    const { filterFileSchema } = await import("../../shared/schema/filters.ts");
-    return printer.document<"filters">(filterFileSchema());
-  }
   if (options.prefix !== undefined || options.top !== undefined) {
     if (key === undefined)
       throw usageError("--prefix and --top are about one key", "for example headcount filters country --prefix uni");

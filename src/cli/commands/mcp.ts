@@ -16,8 +16,7 @@ import { Printer } from "../terminal/printer.ts";
 import { handedOn } from "./jobs/units.ts";
 
 interface McpOptions extends GlobalOptions {
-  readonly maxCredits?: Credits;
-  readonly per?: Period;
+  readonly maxCredits?: Cap;
   readonly budget?: string;
   readonly askOver?: Credits;
   readonly output?: string;
@@ -37,10 +36,28 @@ const askOver = (text: string): Credits => {
   throw usageError(`--ask-over takes an amount of credits, not "${echo(text)}"`, "for example --ask-over 5");
 };
 
+interface Cap {
+  readonly credits: Credits;
+  readonly per: Period | undefined;
+}
+
+function capOf(text: string): Cap {
+  const [amount = "", word] = text.split("/", 2);
+  const per = PERIODS.find((period) => period === word);
+  if (word === undefined || per !== undefined) return { credits: creditAmount(amount), per };
+  throw usageError(
+    `--max-credits takes credits of a ${PERIODS.join(", a ")}, not "${echo(text)}"`,
+    "for example --max-credits 500/day",
+  );
+}
+
 const addCapOptions = (command: Command): Command =>
   command
-    .option("--max-credits <n>", "let it buy, at most for this; without it nothing can be bought", creditAmount)
-    .oneOf("--per <period>", "what --max-credits is for (day; UTC)", [...PERIODS])
+    .option(
+      "--max-credits <n[/period]>",
+      "let it buy, at most for this a day (UTC), /session or /total; else nothing",
+      capOf,
+    )
     .option("--budget <name>", "the budget's name: one name is one budget (mcp)", name)
     .option("--ask-over <n>", "ask nobody for up to so many credits (0)", askOver)
     .offers("-o, --output <dir>", "let it write runs as files into this folder", { kind: "directory" });
@@ -59,7 +76,7 @@ export function register(parent: Command, context: Context, run = serve): void {
     )
     .examples(`
   $ headcount -c sample mcp < /dev/null
-  $ headcount -c sample mcp --max-credits 500 --per day < /dev/null
+  $ headcount -c sample mcp --max-credits 500/day < /dev/null
   $ headcount mcp install claude --max-credits 500
 
 See docs/mcp.md for the tools, the cap, and how to make a key that cannot spend more.`)
@@ -75,7 +92,7 @@ See docs/mcp.md for the tools, the cap, and how to make a key that cannot spend 
     .examples(`
   $ headcount mcp install claude --max-credits 500
   $ headcount -c sample mcp install codex
-  $ headcount mcp install vscode --max-credits 50 --per total --budget pilot
+  $ headcount mcp install vscode --max-credits 50/total --budget pilot
   $ headcount mcp install skill > SKILL.md`)
     .does((options: McpOptions, client: Client | typeof SKILL) => install(client, options, context));
 }
@@ -86,7 +103,8 @@ function install(client: Client | typeof SKILL, options: McpOptions, context: Co
   const { cwd, env, platform } = context;
   const { connection = env.HEADCOUNT_CONNECTION, output: out } = options;
   const { HEADCOUNT_CONNECTION: _, ...places } = Object.fromEntries(handedOn(context));
-  const wanted = { ...options, connection, out: out === undefined ? undefined : resolve(cwd, out) };
+  const { credits: maxCredits, per } = options.maxCredits ?? {};
+  const wanted = { ...options, maxCredits, per, connection, out: out === undefined ? undefined : resolve(cwd, out) };
   const { entry, file, line } = entryFor(client, { wanted, program: program(), env: places, platform });
   context.stdout.write(entry);
   const printer = new Printer(context, options);
@@ -96,11 +114,9 @@ function install(client: Client | typeof SKILL, options: McpOptions, context: Co
 }
 
 /** @throws CliError exit 2 where options say something about a cap that is not there */
-function budgetFrom({ maxCredits, per, budget, askOver: over }: McpOptions): NamedBudget | undefined {
-  if (maxCredits !== undefined) return { name: budget ?? "mcp", cap: maxCredits, per: per ?? "day" };
-  const given = Object.entries({ "--per": per, "--budget": budget, "--ask-over": over }).find(
-    ([, value]) => value !== undefined,
-  );
+function budgetFrom({ maxCredits, budget, askOver: over }: McpOptions): NamedBudget | undefined {
+  if (maxCredits !== undefined) return { name: budget ?? "mcp", cap: maxCredits.credits, per: maxCredits.per ?? "day" };
+  const given = Object.entries({ "--budget": budget, "--ask-over": over }).find(([, value]) => value !== undefined);
   if (given === undefined) return undefined;
   throw usageError(
     `${given[0]} is about buying, and without --max-credits nothing can be bought`,

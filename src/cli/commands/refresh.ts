@@ -1,3 +1,4 @@
+import { MAX_CALLS } from "../../app/own/bounds.ts";
 import { planRefresh, refresh } from "../../app/own/refresh/bring.ts";
 import type { RefreshEvents, RefreshOrder } from "../../app/own/refresh/work.ts";
 import { readVerified, VERIFIABLE } from "../../app/own/refresh/work.ts";
@@ -27,7 +28,7 @@ import { Printer } from "../terminal/printer.ts";
 export interface RefreshFlags extends ViewFlags, GuardFlags {
   readonly maxCredits?: Credits;
   readonly maxCalls: number;
-  readonly callsPerCredit: number;
+  readonly again?: boolean;
   readonly verifyFields?: string;
   readonly buyChanged?: boolean;
   readonly yes?: boolean;
@@ -46,8 +47,8 @@ export function register(program: Command, context: Context, run = bringUpToDate
   addFilterOptions(command);
   addGuardOptions(addViewOptions(command, PERSON_FIELDS, "write the list there (default: to the file that is named)"))
     .option("--max-credits <n>", "spend at most this (decimals allowed)", creditAmount)
-    .number("--max-calls <n>", "make at most so many free calls", [1, 1e9], 5_000)
-    .number("--calls-per-credit <n>", "free calls that saving a credit may take; 0 buys all again", [0, 1_000], 5)
+    .number("--max-calls <n>", "make at most so many free calls", [1, 1e9], MAX_CALLS)
+    .option("--again", "buy the whole segment again, and pay again for whom you own")
     .offers("--verify-fields <a,b,c>", "find who no longer has these values, by free counts", {
       kind: "commas",
       values: VERIFIABLE,
@@ -151,7 +152,7 @@ async function parse(
     throw usageError(`a list is kept as rows (csv, ndjson, json, xlsx, parquet and so on), not as a ${view.format}`);
   }
   if (view.fields !== undefined) checkFields(view.fields, "person");
-  const { maxCredits, maxCalls, callsPerCredit, buyChanged, perPage, wait, excel, raw } = flags;
-  const bounds = { maxCredits, maxCalls, callsPerCredit, buyChanged, perPage, wait, excel, raw };
+  const { maxCredits, maxCalls, again, buyChanged, perPage, wait, csv } = flags;
+  const bounds = { maxCredits, maxCalls, again, buyChanged, perPage, wait, csv };
   return { word, given, output: view.output, view, verify, terms: { ...readGuard(flags), ...bounds } };
 }

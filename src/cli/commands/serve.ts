@@ -22,7 +22,6 @@ interface ServeOptions extends FolderOptions {
   readonly publicUrl?: string;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
-  readonly otel?: boolean;
   readonly printUnit?: boolean;
   readonly log?: boolean;
   readonly witness?: string;
@@ -56,7 +55,6 @@ export function register(program: Command, context: Context): void {
       "leave the console out; print a link to it also into a pipe; serve it without TLS beyond loopback",
       ["off", "link", "insecure"],
     )
-    .option("--otel", "traces and metrics over OTLP, set by OpenTelemetry's variables (OTEL_EXPORTER_OTLP_ENDPOINT)")
     .option("--log", "one JSON line per request on stderr: no key, filter value or record")
     .option("--witness <file>", "where the ledger's last signed head is kept (default: head.json in the data folder)")
     .option("--force", "serve a ledger that is older than the last signed head: it was restored on purpose")
@@ -209,7 +207,7 @@ async function readSettings(
     sleep: (ms) => context.sleep(ms),
     random: context.random,
     ...(options.log ? { log: context.stderr } : {}),
-    ...(options.otel ? { telemetry: context.env } : {}),
+    ...(isTraced(context.env) ? { telemetry: context.env } : {}),
     ...(await tlsSetting(options, context, printer)),
     ...(await boundsOf(options.bounds ?? [])),
     ...(metrics === undefined ? {} : { metricsHost: metrics.host, metricsPort: metrics.port }),
@@ -386,6 +384,11 @@ async function boundsOf(words: readonly string[]): Promise<Pick<ServiceOptions, 
     ...(maxDepth === undefined ? {} : { maxDepth }),
   };
 }
+
+/** Traces and metrics go over OTLP where OpenTelemetry's own variables name an address. */
+const isTraced = (env: Context["env"]): boolean =>
+  env.OTEL_SDK_DISABLED?.toLowerCase() !== "true" &&
+  ["", "TRACES_", "METRICS_"].some((signal) => Boolean(env[`OTEL_EXPORTER_OTLP_${signal}ENDPOINT`]));
 
 /** `9090`, `0.0.0.0:9090` or `[::1]:9090`. */
 function metricsAt(text: string): { readonly host: string; readonly port: number } {

@@ -21,7 +21,7 @@ type Grouping = (typeof GROUPINGS)[number];
 interface SpendOptions extends GlobalOptions {
   readonly since: string;
   readonly by: Grouping;
-  readonly test?: boolean;
+  readonly mode: "live" | "test";
   readonly format?: "table" | "csv" | "json";
 }
 
@@ -31,7 +31,7 @@ export function register(program: Command, context: Context): void {
     .description("Show what exports on this machine spent: added up from its runs, removed ones too; offline and free.")
     .option("--since <when>", "how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all", "30d")
     .oneOf("--by <what>", "one line for each", GROUPINGS, "day")
-    .option("--test", "the simulated credits of test keys instead")
+    .oneOf("--mode <mode>", "live credits, or the simulated ones of test keys", ["live", "test"], "live")
     .oneOf("--format <format>", "table, csv or json", ["table", "csv", "json"])
     .examples(`
   $ headcount spend                                  30 days, a line a day (UTC)
@@ -89,7 +89,7 @@ async function spend(options: SpendOptions, context: Context): Promise<void> {
   printer.document({
     since: new Date(since).toISOString(),
     by: options.by,
-    key_mode: options.test === true ? "test" : "live",
+    key_mode: options.mode,
     groups: groups.map(({ of, sums }) => ({ ...named(of), ...numbers(sums) })),
     total: numbers(total),
     damaged,
@@ -101,7 +101,7 @@ function fold(runs: readonly RunSpend[], options: SpendOptions): { groups: reado
   const groups = new Map<string, Group>();
   for (const run of runs) {
     if (options.connection !== undefined && run.connection !== options.connection) continue;
-    if ((run.key_mode === "test") !== (options.test === true)) continue;
+    if ((run.key_mode === "test") !== (options.mode === "test")) continue;
     for (const day of run.days) {
       const of = keyOf(run, day, options.by);
       const group = groups.get(of.join("\n")) ?? { of, sums: noSums() };
@@ -136,7 +136,7 @@ async function printTable(
   printer: Printer,
 ): Promise<void> {
   if (groups.length === 0) {
-    const kind = options.test === true ? "simulated credits" : "credits";
+    const kind = options.mode === "test" ? "simulated credits" : "credits";
     const span = `${spanMs(options.since) === undefined ? " since" : " in the last"} ${options.since}`;
     printer.note(`No ${kind} spent from this machine${options.since === "all" ? "" : span}.`);
     return;

@@ -15,8 +15,8 @@ export async function buyParsed(
   parse: () => Promise<ParsedPurchase>,
   run: typeof buy,
 ): Promise<void> {
-  const { log, notify, notifyFailure } = flags;
-  if ((log ?? notify ?? notifyFailure) === undefined) return void (await run(await parse(), context));
+  const { log, notify } = flags;
+  if ((log ?? notify) === undefined) return void (await run(await parse(), context));
   const { endedWith, tellOutcome: told } = await import("../../app/jobs/outcome.ts");
   const file = (name: string | undefined): string | undefined =>
     name === undefined ? undefined : resolve(context.cwd, name);
@@ -34,7 +34,7 @@ export async function buyParsed(
     output,
     log: file(log),
     notify,
-    notifyFailure,
+    notifyFailure: undefined,
     isMine: (spend: RunSpend) => spend.run === id,
   };
   const { failure } = await told(telling, context, async () => {

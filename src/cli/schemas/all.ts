@@ -137,7 +137,6 @@ const filterKeys = some(
       missing: maybe(wholeNumberShape),
     }),
   ),
-  titled("--schema: a JSON Schema of filter files", aSchema),
 );
 
 const check = object({
@@ -248,7 +247,7 @@ const BUYING = {
   resume: resumed,
   "runs export": some(titled("rows, where they go to stdout", list(either)), titled("with -o FILE", exportedRun)),
   "runs resume": resumed,
-  search: bought(person, exportedOwned),
+  search: bought(person),
 };
 
 const ALL = { ...LOOKING, ...BUYING, ...KEEPING, ...SERVING };

@@ -1,6 +1,5 @@
 import {
   anything,
-  aSchema,
   creditsShape,
   each,
   flag,
@@ -101,7 +100,6 @@ const jobs = {
       ),
     ),
   ),
-  "jobs schema": aSchema,
   "jobs show": object({
     job: text,
     command: one("refresh", "search"),

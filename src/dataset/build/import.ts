@@ -26,7 +26,6 @@ export interface ImportInput extends TextOptions {
   readonly cwd: string;
   /** Where refused rows go, as NDJSON; written only where there are any. */
   readonly rejects: string;
-  readonly overwrite?: boolean;
   /** How many rows of all may be refused: a number of rows, or a share from 0 to 1. No limit where neither is given. */
   readonly maxRefused?: { readonly rows: number } | { readonly share: number };
   readonly dryRun?: boolean;
@@ -90,7 +89,7 @@ async function stageFiles({ connection, input, map, options, scratch }: Stage, v
   const path = resolve(input.cwd, input.rejects);
   const files = await findFiles(connection, [...input.people, ...input.companies], input.cwd);
   const read = [...files.map((file) => file.path), ...(input.map === undefined ? [] : [resolve(input.cwd, input.map)])];
-  const rejects = await RejectFile.at(path, options.datasetDir, read, input.overwrite);
+  const rejects = await RejectFile.at(path, options.datasetDir, read);
   const staging: Staging = { connection, map, scratch, cwd: input.cwd, text: input, rejects, options };
   try {
     const people = await stageTable(staging, "people", input.people);

@@ -1,6 +1,6 @@
 import { once } from "node:events";
-import { constants, createWriteStream } from "node:fs";
-import { copyFile, link, rename, rm, stat } from "node:fs/promises";
+import { createWriteStream } from "node:fs";
+import { copyFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { finished } from "node:stream/promises";
 import { newDraftName } from "../layout.ts";
@@ -26,25 +26,22 @@ export class RejectFile {
   readonly #path: string;
   readonly #draft: string;
   #stream: ReturnType<typeof createWriteStream> | undefined;
-  readonly #overwrite: boolean;
 
-  private constructor(path: string, datasetDir: string, overwrite: boolean) {
+  private constructor(path: string, datasetDir: string) {
     this.#path = path;
     this.#draft = join(datasetDir, `${newDraftName()}.ndjson`);
-    this.#overwrite = overwrite;
   }
 
-  /** @throws InputError where the path is one of the inputs, or is there and may not be replaced */
-  static async at(path: string, datasetDir: string, inputs: readonly string[], overwrite = false): Promise<RejectFile> {
+  /** Replaces what an import before it left there. @throws InputError where the path is one of the inputs */
+  static async at(path: string, datasetDir: string, inputs: readonly string[]): Promise<RejectFile> {
     const there = await stat(path).catch(() => undefined);
     for (const input of inputs) {
       const read = await stat(input).catch(() => undefined);
       if (input === path || (there && read && read.ino === there.ino && read.dev === there.dev)) {
-        throw new InputError(`--rejects is ${input}, which is read`, "name another file for the refused rows");
+        throw new InputError(`${input} is where refused rows go, and is read`, "give it another name, and import that");
       }
     }
-    if (there && !overwrite) throw isThere(path);
-    return new RejectFile(path, datasetDir, overwrite);
+    return new RejectFile(path, datasetDir);
   }
 
   async write(reject: RejectPlace & { readonly row: unknown }): Promise<void> {
@@ -58,14 +55,13 @@ export class RejectFile {
   async finish(): Promise<string | null> {
     const stream = this.#stream;
     if (!stream) {
-      if (this.#overwrite) await rm(this.#path, { force: true });
+      await rm(this.#path, { force: true });
       return null;
     }
     this.#stream = undefined;
     stream.end();
     await finished(stream);
-    if (this.#overwrite) await moveOver(this.#draft, this.#path);
-    else await moveBeside(this.#draft, this.#path);
+    await moveOver(this.#draft, this.#path);
     return this.#path;
   }
 
@@ -75,30 +71,12 @@ export class RejectFile {
   }
 }
 
-const isThere = (path: string): InputError =>
-  new InputError(`${path} is there already`, "name another file with --rejects, or replace it with --overwrite");
-
-const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
-  error instanceof Error && "code" in error && codes.includes(String(error.code));
-
 async function moveOver(from: string, to: string): Promise<void> {
   try {
     await rename(from, to);
   } catch (error) {
-    if (!hasCode(error, "EXDEV")) throw error;
+    if ((error as NodeJS.ErrnoException).code !== "EXDEV") throw error;
     await copyFile(from, to);
     await rm(from);
   }
-}
-
-async function moveBeside(from: string, to: string): Promise<void> {
-  try {
-    await link(from, to).catch((error: unknown) => {
-      if (hasCode(error, "EEXIST")) throw error;
-      return copyFile(from, to, constants.COPYFILE_EXCL);
-    });
-  } catch (error) {
-    throw hasCode(error, "EEXIST") ? isThere(to) : error;
-  }
-  await rm(from);
 }

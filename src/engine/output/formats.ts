@@ -104,6 +104,9 @@ const TABLE = {
     },
   },
 } satisfies Readonly<Record<string, PagedFormat | LateFormat>>;
+/** CSV that a spreadsheet opens rightly, and CSV without the guard against formulas. */
+export const CSV_STYLES = ["excel", "raw"] as const;
+
 export const FORMATS = Object.keys(TABLE) as readonly (keyof typeof TABLE)[];
 
 const specOf = (format: Format): (FormatSpec & Partial<PagedFormat & LateFormat>) | undefined =>
@@ -273,7 +276,7 @@ export async function checkRows(rows: number, path: string | undefined, guard: G
   if (before === 0) return;
   const there = before === undefined ? "a file whose rows cannot be counted" : `the ${grouped(before)} in ${path}`;
   if (rows === 0) {
-    throw tooFew(`0 rows would take the place of ${there}: it stays as it is${said}`, "--allow-empty replaces it");
+    throw tooFew(`0 rows would take the place of ${there}: it stays as it is${said}`, "--min-rows 0 replaces it");
   }
   if (before === undefined || rows < before * (1 - (maxShrink ?? 1))) {
     const percent = Math.round((maxShrink ?? 1) * 100);

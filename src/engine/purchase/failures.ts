@@ -144,7 +144,7 @@ export const drawnTooDeep = (detail: string): CliError =>
   incomplete(
     "too_deep",
     `the service does not go as deep as the rows that were drawn ("${detail}"): a sample without them would not be fair`,
-    { hint: "a filter that makes the segment smaller, or --spread KEY:N" },
+    { hint: "a filter that makes the segment smaller, or --sample KEY:N" },
   );
 
 export const drawnSize = (size: number, refusal: SizeRefusal, detail: string): CliError => {
@@ -184,13 +184,13 @@ export const companyNotFound = ({ by, value }: CompanyQuery, uncertain: Credits)
     category: "not_found",
     status: 404,
     message: `no company has the ${by === "company_network_url" ? "profile address" : by} "${echo(value)}"; ${uncertain > 0n ? `${creditsText(uncertain)} may have been charged, though a miss is free` : "nothing was charged"}`,
-    hint: "a domain looks like acme.com, a profile address like network.example/company/acme; --name looks up by name",
+    hint: "a domain looks like acme.com, a profile address like network.example/company/acme; --by name looks up by name",
   });
 
 export const nothingLookedUp = (detail: string): CliError =>
   usageError(
     `the service refuses to look up any of these companies: ${detail}; nothing was charged`,
-    "another --column, or --name or --id, may be what it looks up by",
+    "another --column, or --by name or --by id, may be what it looks up by",
     "refused",
   );
 

@@ -122,7 +122,7 @@ export class FreeCounts implements Counts {
     if (this.#calls >= maxCalls) {
       throw usageError(
         `this takes more than ${grouped(maxCalls)} free calls`,
-        "--max-calls allows more; --calls-per-credit with a smaller number takes fewer",
+        "--max-calls allows more",
         "too_many_counts",
       );
     }

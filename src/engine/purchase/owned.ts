@@ -141,6 +141,6 @@ function commandsFor({ unreached = [] }: Pick<Plan, "unreached">, { unitPrice }:
     .map(({ filters, rows }, index) => {
       const cap = formatCredits(priceOf(rows, unitPrice));
       const file = index === 0 ? "others.csv" : `others-${index + 1}.csv`;
-      return `headcount search ${flagsOf(filters)} --new-only --calls-per-credit 0 --max-credits ${cap} -o ${file}`;
+      return `headcount search ${flagsOf(filters)} --new-only --again --max-credits ${cap} -o ${file}`;
     });
 }

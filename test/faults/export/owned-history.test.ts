@@ -24,14 +24,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 const SEGMENT = ["--department", "Sales"];
-const NEW = [...SEGMENT, "--max-calls", "20000", "--allow-empty", "--overwrite", "--yes"];
+const NEW = [...SEGMENT, "--max-calls", "20000", "--min-rows", "0", "--overwrite", "--yes"];
 
 /** Command lines by kind; the file of each holds the segment, or what is new of it. */
 const ARGV: Readonly<Record<string, readonly string[]>> = {
-  search: ["search", ...SEGMENT, "--country", "france", "--allow-empty", "--overwrite", "--yes", "-o", "some.csv"],
+  search: ["search", ...SEGMENT, "--country", "france", "--min-rows", "0", "--overwrite", "--yes", "-o", "some.csv"],
   "new-only": ["search", ...NEW, "--new-only", "-o", "new.csv"],
   "with-owned": ["search", ...NEW, "--with-owned", "-o", "all.csv"],
-  refresh: ["refresh", "list.csv", "--max-credits", "1000", "--max-calls", "20000", "--allow-empty", "--yes"],
+  refresh: ["refresh", "list.csv", "--max-credits", "1000", "--max-calls", "20000", "--min-rows", "0", "--yes"],
 };
 
 /** What is owned by the service's own books: who was ever sold. */

@@ -37,8 +37,8 @@ export async function libraryOf({ shelf, store }: Pick<Work, "shelf" | "store">)
     code: "unread_run",
     category: "incomplete",
     message: `run ${unread.run} cannot be read, and its people would be bought again: ${unread.why}; nothing was spent`,
-    next: `headcount runs export ${unread.run} --salvage -o rest.ndjson`,
-    hint: `headcount runs export ${unread.run} --salvage -o rest.ndjson, headcount owned import rest.ndjson, and headcount runs remove ${unread.run} --force`,
+    next: `headcount runs export ${unread.run} --force -o rest.ndjson`,
+    hint: `headcount runs export ${unread.run} --force -o rest.ndjson, headcount owned import rest.ndjson, and headcount runs remove ${unread.run} --force`,
   });
 }
 
@@ -123,7 +123,7 @@ export async function buyLeaves(
   if (cost > most) {
     throw overCap(
       `what is to be bought costs ${formatCreditsGrouped(cost)} credits, more than the ${formatCreditsGrouped(most)} that were agreed to; nothing was spent, and the list stays as it was`,
-      `--max-credits ${formatCredits(cost)} buys it; a larger --calls-per-credit finds the new people with fewer that are owned among them`,
+      `--max-credits ${formatCredits(cost)} buys it`,
     );
   }
   const target = targetOf(list, work);

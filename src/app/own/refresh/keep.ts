@@ -162,8 +162,8 @@ function viewOf({ view: saved }: Followed, { order: { view, terms } }: Work): Re
   return {
     ...view,
     fields: view.fields ?? saved.fields ?? undefined,
-    excel: terms.excel ?? saved.excel,
-    raw: terms.raw ?? saved.raw,
+    excel: terms.csv === undefined ? saved.excel : view.excel,
+    raw: terms.csv === undefined ? saved.raw : view.raw,
   };
 }
 

@@ -10,6 +10,7 @@ import type { Filters } from "../../../shared/contract/filters.ts";
 import { credits, ZERO } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import { CliError } from "../../../shared/errors.ts";
+import { CALLS_PER_CREDIT } from "../bounds.ts";
 import { lookInto, type Sight } from "../look.ts";
 import { buyLeaves } from "./buy.ts";
 import { type Followed, type Merged, merged } from "./list.ts";
@@ -34,7 +35,8 @@ export async function bring({ list, sight, plan, people, renamed, counts, finish
   const verified = await verifyFields(list.filters, verify, kept, textsIn(kept, held.library), counts);
   // What is left of the calls must do for the proof.
   const proof = sight.chunks.length + Math.ceil(sight.others / counts.listSize) + 3 * sight.groups.length + 3;
-  const allowed = { ...terms, maxCalls: terms.maxCalls - proof, maxRows: plan.rows };
+  const callsPerCredit = terms.again === true ? 0 : CALLS_PER_CREDIT;
+  const allowed = { callsPerCredit, maxCalls: terms.maxCalls - proof, maxRows: plan.rows };
   const bought = new Map<string, OwnedPerson>();
   const results: RefreshResult[] = [];
   const buy = async (leaves: readonly Leaf[]): Promise<void> => {

@@ -14,6 +14,7 @@ import {
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import { CliError } from "../../../shared/errors.ts";
 import { duration } from "../../../shared/numbers.ts";
+import { CALLS_PER_CREDIT } from "../bounds.ts";
 import type { Sight } from "../look.ts";
 import type { RefreshPlan, RefreshResult, RefreshTerms, Work } from "./work.ts";
 
@@ -22,9 +23,9 @@ type Looked = { sight: Sight; bought: BoughtParts; counts: Counts; finished: Ref
 /** @throws CliError exit 4 where it takes more credits or calls than allowed */
 export async function refreshPlanOf({ sight, bought, counts, finished }: Looked, work: Work): Promise<RefreshPlan> {
   const { order, account, deps } = work;
-  const { buyChanged, maxCredits, maxCalls, callsPerCredit } = order.terms;
+  const { buyChanged, maxCredits, maxCalls } = order.terms;
   const price = account.costs.personSearch;
-  const about = await costOf(sight, callsPerCredit);
+  const about = await costOf(sight, order.terms.again === true ? 0 : CALLS_PER_CREDIT);
   const { total, others, present, chunks, groups, forgotten } = sight;
   const pays = maxCredits === undefined ? Number.POSITIVE_INFINITY : affordableRows(maxCredits, price);
   const again = priceOf(total, price);
@@ -53,7 +54,7 @@ export async function refreshPlanOf({ sight, bought, counts, finished }: Looked,
       code,
       category: "credits",
       message: `${message}; ${nothing}`,
-      details: [`--calls-per-credit 0 buys the whole segment again for ${formatCreditsGrouped(again)} credits`],
+      details: [`--again buys the whole segment again for ${formatCreditsGrouped(again)} credits`],
       hint,
     });
   if (others > pays) {
@@ -67,7 +68,7 @@ export async function refreshPlanOf({ sight, bought, counts, finished }: Looked,
     throw over(
       "over_calls",
       `this takes about ${grouped(calls)} free calls${spoken(plan)}, more than --max-calls ${maxCalls}`,
-      `--max-calls ${Math.ceil(calls * 1.25)} brings the list up to date for at most ${formatCreditsGrouped(minCredits(again, plan.most))} credits; a smaller --calls-per-credit takes fewer calls and more credits`,
+      `--max-calls ${Math.ceil(calls * 1.25)} brings the list up to date for at most ${formatCreditsGrouped(minCredits(again, plan.most))} credits`,
     );
   }
   return plan;

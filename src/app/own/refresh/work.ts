@@ -17,14 +17,14 @@ import type { CheckedFilters } from "../../segments/segment-set.ts";
 
 export interface RefreshTerms extends Guard {
   readonly maxCalls: number;
-  readonly callsPerCredit: number;
+  /** The whole segment, whoever is owned. */
+  readonly again?: boolean | undefined;
   readonly maxCredits?: Credits | undefined;
   readonly buyChanged?: boolean | undefined;
   readonly perPage?: number | undefined;
   readonly wait?: boolean | undefined;
   /** Said of CSV; undefined: as the list was written. */
-  readonly excel?: boolean | undefined;
-  readonly raw?: boolean | undefined;
+  readonly csv?: "excel" | "raw" | undefined;
   readonly job?: string | undefined;
   readonly budgetLeft?: Credits | undefined;
 }

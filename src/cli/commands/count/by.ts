@@ -4,7 +4,7 @@ import type { Context } from "../../../shared/context.ts";
 import { FILTER_SPECS, type FilterKeySpec, type Filters, filterSpec } from "../../../shared/contract/filters.ts";
 import { nearest } from "../../../shared/contract/suggest.ts";
 import { grouped } from "../../../shared/contract/text.ts";
-import { usageError } from "../../../shared/errors.ts";
+import { type CliError, usageError } from "../../../shared/errors.ts";
 import { keyName, valuesGiven, valuesWithin } from "../../arguments/filter-options.ts";
 import type { Column, Printer } from "../../terminal/printer.ts";
 import { widthOf } from "../../terminal/width.ts";
@@ -24,21 +24,35 @@ const TOP = 20;
 const MAX_CELLS = 2_000;
 
 /** The keys of --by with the values to count. @throws CliError (exit 2) before any request */
-export async function readByKeys(context: Context, options: CountOptions, filters: Filters): Promise<readonly ByKey[]> {
-  const specs = (options.by ?? []).map(breakdownKey);
-  const [first, second] = specs;
-  if (specs.length > 2 || (second !== undefined && first?.key === second.key)) {
-    throw usageError("--by takes one key, or two different ones for a matrix");
+export async function readByKeys(
+  context: Context,
+  { by = [], owned }: CountOptions,
+  filters: Filters,
+): Promise<readonly ByKey[]> {
+  const given = new Map<FilterKeySpec, readonly string[]>();
+  for (const word of by) {
+    const [key = "", value] = word.split(/=(.*)/s, 2);
+    const spec = breakdownKey(key);
+    const before = given.get(spec);
+    if (before !== undefined && value === undefined) throw wrongKeys();
+    const values = value === undefined ? [] : await valuesGiven(context, "--by", [value]);
+    given.set(spec, [...(before ?? []), ...values]);
   }
-  const given = await valuesOfKeys(context, specs, options.values);
-  return specs.map((spec) => {
-    const own = given?.get(spec.key);
+  if (given.size > 2) throw wrongKeys();
+  return [...given].map(([spec, own]) => {
+    const values = own.length === 0 ? undefined : own;
     return {
       spec,
-      values: options.owned === true && own === undefined ? undefined : valuesWithin(spec.key, filters, own),
+      values: owned === true && values === undefined ? undefined : valuesWithin(spec.key, filters, values),
     };
   });
 }
+
+const wrongKeys = (): CliError =>
+  usageError(
+    "--by takes one key, or two different ones for a matrix",
+    "a key's values: --by KEY=VALUE, again for more",
+  );
 
 function breakdownKey(by: string): FilterKeySpec {
   const key = keyName(by);
@@ -53,29 +67,6 @@ function breakdownKey(by: string): FilterKeySpec {
     throw usageError(`--by ${key} makes no parts: it is a range; keys: ${usable.join(", ")}`);
   }
   return spec;
-}
-
-async function valuesOfKeys(
-  context: Context,
-  specs: readonly FilterKeySpec[],
-  words: readonly string[] | undefined,
-): Promise<ReadonlyMap<string, readonly string[]> | undefined> {
-  if (words === undefined) return undefined;
-  const found = new Map<string, string[]>();
-  for (const word of words) {
-    const [, key = "", value = ""] =
-      specs.length === 1 ? ["", specs[0]?.key, word] : (/^([\w-]+)=(.*)$/s.exec(word) ?? []);
-    const spec = specs.find((one) => one.key === keyName(key));
-    if (spec === undefined) {
-      const [first] = specs;
-      throw usageError(
-        `with two keys --values says which it is about, not "${word}"`,
-        `for example --values ${first?.key ?? "country"}=${first?.key === "department" ? "Sales" : "VALUE"}, or --values ${first?.key}=@FILE`,
-      );
-    }
-    found.set(spec.key, [...(found.get(spec.key) ?? []), ...(await valuesGiven(context, "--values", [value]))]);
-  }
-  return found;
 }
 
 type PartsRequest = CountRequest & { readonly kind: "parts" };
@@ -132,8 +123,8 @@ async function listedFor(
   }
   if (listed !== undefined && (listed.from === "service" || listed.values.length > 0)) return listed;
   throw usageError(
-    `--by ${spec.key} needs --values: neither the service nor what you own lists what a ${words(spec)} can be`,
-    `for example --by ${spec.key} --values ${spec.key === "country" ? "france --values germany" : "A --values B"}, or --values @FILE with one a line`,
+    `--by ${spec.key} needs values: neither the service nor what you own lists what a ${words(spec)} can be`,
+    `for example --by ${spec.key}=${spec.key === "country" ? "france --by country=germany" : `A --by ${spec.key}=B`}, or --by ${spec.key}=@FILE with one a line`,
   );
 }
 

@@ -9,40 +9,38 @@ import {
   type FilterOptions,
   readSegmentSet,
 } from "../../arguments/filter-options.ts";
-import { type Command, collect, Option, offering } from "../../options.ts";
+import { type Command, collect, modeOption, Option, offering } from "../../options.ts";
 import { withSession } from "../../session.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { COUNT_FORMATS, type CountDesk, type CountOptions, type CountRequest, countOne, countSet } from "./one.ts";
 
 export function register(program: Command, context: Context, run = runCount): void {
-  const by = new Option("--by <key>", "break the segment down by this filter key; two keys make a matrix").argParser(
-    collect,
-  );
+  const by = new Option(
+    "--by <key>",
+    "break it down by a filter key, or by KEY=VALUE again and again; two keys make a matrix",
+  ).argParser(collect);
   const command = program
     .command("count")
     .description(
       "Count the people that match the filters, exactly and for free, with what buying them would cost at most.",
     )
     .addOption(offering(by, { kind: "list", values: FILTER_KEYS }))
-    .option("--values <value>", "a value to break down by, or @FILE; again for more (KEY=VALUE with two keys)", collect)
     .oneOf("--format <format>", "of a breakdown or of several segments: table, csv or json", COUNT_FORMATS)
     .number("--top <n>", "with --by: the n most frequent values (20); with --history: the last n", [1, 1_000])
     .option("--history", "show how often this segment was counted before, offline, and how it changed")
-    .option("--plot <file>", "with --history: write it as an SVG")
-    .option("--overwrite", "with --plot: replace the file")
     .option("--strict", "end with 5 where nobody matches, or nobody matches one of several values of a filter")
     .option("--union", "one count of several segments: whoever is in at least one of them")
-    .option("--owned", "count who you own instead: offline, and --by needs no values")
-    .addOption(new Option("--test", "with --owned: what test keys bought").implies({ owned: true }));
+    .option("--owned", "count who you own instead: offline")
+    .addOption(modeOption().implies({ owned: true }));
   addExceptOption(addFilterOptions(command))
     .examples(`
   $ headcount -c sample count --department Sales
   $ headcount -c sample count --department Sales --department Marketing --connections-min 500 --json
   $ headcount -c sample count --seniority-level director --by department
   $ headcount -c sample count --by department --by seniority-level --top 5
-  $ headcount -c sample count --by country --values france --values germany
+  $ headcount -c sample count --by country=france --by country=germany
   $ headcount -c sample count --owned --by country
-  $ headcount -c sample count --department Sales --history --plot sales.svg --overwrite
+  $ headcount -c sample count --department Sales --history
   $ echo '{"department": "Legal"}' | headcount -c sample count -f -
   $ printf 'france\\ngermany\\n' | headcount -c sample count --department Legal --country @-
 
@@ -55,24 +53,18 @@ async function parse(options: CountOptions & FilterOptions, context: Context): P
   const { segments, except } = set;
   const [segment, ...others] = segments;
   if (options.union === true || except.length > 0) {
-    const wrong = (["by", "values", "format", "owned"] as const).find((name) => options[name] !== undefined);
+    const wrong = (["by", "format", "owned"] as const).find((name) => options[name] !== undefined);
     if (wrong === undefined) return { kind: "set", set, options };
     throw usageError(`--${wrong} does not go with --union and --except`, "these make one number");
   }
-  if (options.history === true || options.plot !== undefined) return historyOf(segments, options);
+  if (options.history === true) return historyOf(segments, options);
   if (options.by !== undefined) {
     if (segment === undefined || others.length > 0)
       throw usageError("--by breaks one segment down; name one with -f or -s");
     const { readByKeys } = await import("./by.ts");
     return { kind: "parts", segment, by: await readByKeys(context, options, segment.filters), options };
   }
-  for (const name of ["values", "top"] as const) {
-    if (options[name] !== undefined)
-      throw usageError(
-        `--${name} goes with --by`,
-        `for example --by country --${name} ${name === "top" ? 10 : "france"}`,
-      );
-  }
+  if (options.top !== undefined) throw usageError("--top goes with --by", "for example --by country --top 10");
   if (segment === undefined || others.length > 0) return { kind: "files", segments, options };
   if (options.format !== undefined) {
     throw usageError("--format goes with --by or several segments", "--json prints the count as a JSON document");
@@ -85,7 +77,7 @@ function historyOf(segments: readonly NamedFilters[], options: CountOptions): Co
   if (segment === undefined || another !== undefined) {
     throw usageError("--history is of one segment", "name one with -f or -s, or by flags");
   }
-  const wrong = (["by", "values", "owned"] as const).find((name) => options[name] !== undefined);
+  const wrong = (["by", "owned"] as const).find((name) => options[name] !== undefined);
   if (wrong !== undefined) throw usageError(`--${wrong} does not go with --history`, "it shows whole counts");
   return { kind: "history", segment, options };
 }

@@ -124,16 +124,13 @@ export type CountFormat = (typeof COUNT_FORMATS)[number];
 
 export interface CountOptions extends GlobalOptions {
   readonly by?: readonly string[];
-  readonly values?: readonly string[];
   readonly top?: number;
   readonly format?: CountFormat;
   readonly union?: boolean;
   readonly strict?: boolean;
   readonly history?: boolean;
-  readonly plot?: string;
-  readonly overwrite?: boolean;
   readonly owned?: boolean;
-  readonly test?: boolean;
+  readonly mode?: "live" | "test";
 }
 
 /** `values`: those that are given or known; undefined: whoever lists them is to be asked. */

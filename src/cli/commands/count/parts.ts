@@ -169,7 +169,10 @@ export async function countOwned(
 
 function known(library: Library | undefined, by: FilterKeySpec, filters: Filters): CountPart[] {
   if (by.match !== "exact" && by.match !== "department") {
-    throw usageError(`--by ${by.key} needs --values`, `--by ${by.field} needs none: it has the values of who is owned`);
+    throw usageError(
+      `--by ${by.key} needs values: --by ${by.key}=VALUE`,
+      `--by ${by.field} needs none: it has the values of who is owned`,
+    );
   }
   return library?.valuesOf(by, checkedFilters(filters).canonical) ?? [];
 }

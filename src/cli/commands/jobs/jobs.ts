@@ -27,18 +27,10 @@ export function register(program: Command, context: Context): void {
   registerRun(jobs, context, read);
   registerLooking(jobs, context, read);
   registerUnits(jobs, context, read);
-  jobs
-    .command("schema")
-    .description("Print a JSON Schema for files of jobs: an editor completes and checks by it.")
-    .examples("\n  $ headcount jobs schema > jobs.schema.json")
-    .does(async (options: GlobalOptions) => {
-      const { jobsSchema } = await import("../../../app/jobs/keys.ts");
-      new Printer(context, options).text(`${JSON.stringify(jobsSchema(), undefined, 2)}\n`);
-    });
 }
 
 const EXAMPLE = `
-  $ headcount jobs schema > jobs.schema.json
+  $ headcount schema jobs-file > jobs.schema.json
   $ headcount jobs list --file jobs.jsonc
   $ headcount -c sample jobs run legal --file jobs.jsonc --if-older-than 6d
   $ headcount jobs status --file jobs.jsonc

@@ -7,8 +7,7 @@ import { importRecords, rebuildLibrary } from "../../../engine/library/take-in.t
 import { type LibraryTotals, totalsOf } from "../../../engine/library/totals.ts";
 import type { Context } from "../../../shared/context.ts";
 import { credits, creditsToNumber, formatCreditsGrouped } from "../../../shared/contract/money.ts";
-import { counted, echo, grouped } from "../../../shared/contract/text.ts";
-import { usageError } from "../../../shared/errors.ts";
+import { counted, grouped } from "../../../shared/contract/text.ts";
 import { readInput } from "../../../shared/input.ts";
 import type { JsonRecord } from "../../../shared/rows/values.ts";
 import type { Command } from "../../options.ts";
@@ -97,31 +96,24 @@ async function printStatus(options: ShelfOptions, context: Context): Promise<voi
   });
 }
 
-type ImportOptions = ShelfOptions & { readonly at?: string };
-
 export function registerImport(owned: Command, context: Context, run = importFiles): void {
   addShelfOption(owned.command("import <file...>"))
     .description(
-      "Take in people that you own already: earlier exports as NDJSON, JSON or CSV with a column `id` or `network_url`. From then on they count as owned, at no price.",
+      "Take in people that you own already: earlier exports as NDJSON, JSON or CSV with a column `id` or `network_url`. From then on they count as owned, at no price, and as true when the file was last written.",
     )
-    .option("--at <date>", "when the records were true (default: when the file was last written)")
     .examples(`
-  $ headcount owned import people.csv --at 2025-12-31
+  $ headcount owned import people.csv
   $ headcount owned import people.ndjson people.csv`)
-    .does((options: ImportOptions, files: readonly string[]) => run(files, options, context));
+    .does((options: ShelfOptions, files: readonly string[]) => run(files, options, context));
 }
 
-async function importFiles(files: readonly string[], options: ImportOptions, context: Context): Promise<void> {
+async function importFiles(files: readonly string[], options: ShelfOptions, context: Context): Promise<void> {
   const printer = new Printer(context, options);
-  const given = options.at === undefined ? undefined : Date.parse(options.at);
-  if (given !== undefined && !Number.isFinite(given)) {
-    throw usageError(`--at takes a date such as 2025-12-31, not "${echo(options.at)}"`);
-  }
   // Everything is read before anything is taken in: a file that is refused leaves the library as it was.
   const sources: { readonly name: string; readonly at: number; readonly records: readonly JsonRecord[] }[] = [];
   for (const file of files) {
     const records = await recordsIn(await readInput(context, file, "people", MAX_BYTES), file);
-    const written = given ?? (file === "-" ? context.now() : (await stat(resolve(context.cwd, file))).mtimeMs);
+    const written = file === "-" ? context.now() : (await stat(resolve(context.cwd, file))).mtimeMs;
     sources.push({ name: basename(file), at: Math.floor(written), records });
   }
   const made = await Library.open(shelfOf(options, context).path, await openRuns(context).suppression());

@@ -8,13 +8,12 @@ import { openLibrary, type Shelf } from "../../../engine/library/take-in.ts";
 import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import { usageError } from "../../../shared/errors.ts";
-import type { Command, GlobalOptions } from "../../options.ts";
+import { type Command, type GlobalOptions, modeOption } from "../../options.ts";
 import type { Printer } from "../../terminal/printer.ts";
 
-export type ShelfOptions = GlobalOptions & { readonly test?: boolean };
+export type ShelfOptions = GlobalOptions & { readonly mode?: "live" | "test" };
 
-export const addShelfOption = (command: Command): Command =>
-  command.option("--test", "what was bought with test keys instead");
+export const addShelfOption = (command: Command): Command => command.addOption(modeOption());
 
 /** The service whose people are meant, as runs name it. Asks nobody and needs no key. */
 function serviceIdOf(options: GlobalOptions, context: Context): string {
@@ -33,7 +32,8 @@ function serviceIdOf(options: GlobalOptions, context: Context): string {
 
 export function shelfOf(options: ShelfOptions, context: Context): Shelf {
   const serviceId = serviceIdOf(options, context);
-  const mode = options.test === true || keyModeOf(context.env.HEADCOUNT_API_KEY ?? "") === "test" ? "test" : "live";
+  const ofKey = keyModeOf(context.env.HEADCOUNT_API_KEY ?? "") === "test" ? "test" : "live";
+  const mode = options.mode ?? ofKey;
   return { path: libraryPath(stateDir(context), serviceId, mode), serviceId, mode };
 }
 

@@ -21,7 +21,7 @@ import { Printer } from "../../terminal/printer.ts";
 
 interface ExportRunOptions extends ViewFlags, GuardFlags {
   readonly requireComplete?: boolean;
-  readonly salvage?: boolean;
+  readonly force?: boolean;
 }
 
 export function register(runs: Command, context: Context): void {
@@ -30,7 +30,7 @@ export function register(runs: Command, context: Context): void {
     .description("Write a run again, in another format or with other fields. Offline, 0 credits.");
   addGuardOptions(addViewOptions(command, [...new Set([...PERSON_FIELDS, ...COMPANY_FIELDS])]))
     .option("--require-complete", "exit 5 and write nothing where the run is not finished")
-    .option("--salvage", "leave out what was damaged on the disk, and say how much")
+    .option("--force", "leave out what was damaged on the disk, and say how much")
     .examples(`
   $ headcount runs export last --format csv --fields id,name,location | head -3
   $ headcount runs export last -o again.xlsx --overwrite
@@ -49,7 +49,7 @@ async function exportRun(name: string, options: ExportRunOptions, context: Conte
   const view = readView(context, options);
   const store = openRuns(context);
   const id = await store.resolve(name);
-  const run = options.salvage === true ? await store.salvage(id) : await store.open(id).catch(orSalvage(id));
+  const run = options.force === true ? await store.salvage(id) : await store.open(id).catch(orSalvage(id));
   const finished = run.state.done !== undefined;
   if (!finished && options.requireComplete === true) throw notFinished(run);
   const kind = kindOf(run);
@@ -86,7 +86,7 @@ const orSalvage =
   (id: string) =>
   (error: unknown): never => {
     const damaged = error instanceof CliError && error.code.startsWith("damaged_");
-    const next = `headcount runs export ${id} --salvage`;
+    const next = `headcount runs export ${id} --force`;
     throw damaged ? error.with({ hint: `${next} writes what can still be read`, next }) : error;
   };
 

@@ -12,7 +12,7 @@ import { Printer } from "../../terminal/printer.ts";
 
 type RemoveOptions = GlobalOptions & { readonly force?: boolean; readonly yes?: boolean };
 
-type PruneOptions = RemoveOptions & { readonly olderThan?: string; readonly dryRun?: boolean };
+type PruneOptions = RemoveOptions & { readonly dryRun?: boolean };
 
 const addRemoving = (command: Command): Command =>
   command.option("--force", "also unfinished ones").option("-y, --yes", "do not ask");
@@ -40,29 +40,29 @@ export function registerPrune(runs: Command, context: Context): void {
   addRemoving(
     runs
       .command("prune")
+      .argument("[age]", "such as 90d, 12h, 8w (default: what headcount data set runs=90d says)")
       .description("Remove runs that are over and that nothing happened to for a while.")
-      .option("--older-than <span>", "such as 90d, 12h, 8w (default: what headcount data set runs=90d says)")
       .option("--dry-run", "only say which"),
   )
     .examples(`
-  $ headcount runs prune --older-than 90d --dry-run
-  $ headcount runs prune --older-than 26w --yes
+  $ headcount runs prune 90d --dry-run
+  $ headcount runs prune 26w --yes
   $ headcount data set runs=90d && headcount runs prune --yes    by policy
 
 What was spent stays known, and the people stay owned. See also: headcount data`)
-    .does((options: PruneOptions) => prune(options, context));
+    .does((options: PruneOptions, age: string | undefined) => prune(age, options, context));
 }
 
-async function prune(options: PruneOptions, context: Context): Promise<void> {
-  const span = options.olderThan ?? keptRuns(context);
+async function prune(age: string | undefined, options: PruneOptions, context: Context): Promise<void> {
+  const span = age ?? keptRuns(context);
   if (span === undefined) {
     throw usageError(
-      "nobody says how old runs have to be: there is no --older-than, and no policy",
-      "headcount runs prune --older-than 90d, or once headcount data set runs=90d",
+      "nobody says how old runs have to be: no age is given, and there is no policy",
+      "headcount runs prune 90d, or once headcount data set runs=90d",
     );
   }
   if (spanMs(span) === undefined) {
-    throw usageError(`--older-than takes a span such as 90d, 12h or 8w, not "${echo(span)}"`);
+    throw usageError(`prune takes an age such as 90d, 12h or 8w, not "${echo(span)}"`);
   }
   const store = openRuns(context);
   const old = await runsOlderThan(span, store, context, options.force);

@@ -31,7 +31,7 @@ export function register(program: Command, context: Context): void {
   $ headcount runs                                   every run, the newest first
   $ headcount runs show last
   $ headcount runs export last --fields name,location -o people.parquet
-  $ headcount runs prune --older-than 90d --dry-run`);
+  $ headcount runs prune 90d --dry-run`);
   registerList(runs, context);
   registerShow(runs, context);
   registerRemove(runs, context);
@@ -41,7 +41,6 @@ export function register(program: Command, context: Context): void {
 }
 
 interface ListOptions extends GlobalOptions {
-  readonly unfinished?: boolean;
   readonly limit?: number;
   readonly since: string;
 }
@@ -52,12 +51,11 @@ export function registerList(runs: Command, context: Context): void {
   runs
     .command("list", { isDefault: true })
     .description("List runs, the newest first: all of them in a pipe (CSV), the last thirty on a terminal.")
-    .option("--unfinished", "only those that stopped before their end")
     .number("--limit <n>", "so many at most", [1, 1e9])
     .option("--since <when>", "those at work since then: 12h, 30d, 8w, a date such as 2026-01-31, or all", "all")
     .examples(`
   $ headcount runs list
-  $ headcount -c sample runs list --unfinished --since 7d
+  $ headcount -c sample runs list --since 7d
   $ headcount runs list --json | jq -r '.[] | select(.rows > 1000) | .id'
 
 -c lists the runs of one connection.`)
@@ -69,10 +67,8 @@ async function list(options: ListOptions, context: Context): Promise<void> {
   const since = sinceMs(options.since, context.now());
   const all = await openRuns(context).list();
   const wanted = all.filter(
-    ({ plan, status, lastAt }) =>
-      lastAt >= since &&
-      (options.connection === undefined || plan.connection === options.connection) &&
-      (options.unfinished !== true || status === "unfinished"),
+    ({ plan, lastAt }) =>
+      lastAt >= since && (options.connection === undefined || plan.connection === options.connection),
   );
   const people = printer.terminal && !printer.json;
   const shown = wanted.slice(0, options.limit ?? (people ? SCREENFUL : undefined));

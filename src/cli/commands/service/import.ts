@@ -12,8 +12,6 @@ interface ImportOptions extends FolderOptions, TextFlags {
   readonly people?: string[];
   readonly companies?: string[];
   readonly map?: string;
-  readonly rejects?: string;
-  readonly overwrite?: boolean;
   readonly maxRefused?: string;
   readonly keep?: number;
   readonly dryRun?: boolean;
@@ -25,13 +23,11 @@ export function register(service: Command, context: Context): void {
     .command("import")
     .summary("load people and companies from Parquet, CSV or NDJSON")
     .description(
-      "Replace the dataset of a data folder by the rows of files: Parquet, CSV (with a header) or NDJSON, the last two also as .gz and .zst. Columns are named as the fields of the records, or mapped. Rows that cannot be taken go to a reject file with the reason, values that cannot be used are left out and counted. A running service takes the new dataset over by itself. Into ClickHouse the files go one by one, and the same command goes on with a load that was cut off.",
+      "Replace the dataset of a data folder by the rows of files: Parquet, CSV (with a header) or NDJSON, the last two also as .gz and .zst. Columns are named as the fields of the records, or mapped. Rows that cannot be taken go to import-rejects.ndjson in the data folder with the reason, values that cannot be used are left out and counted. A running service takes the new dataset over by itself. Into ClickHouse the files go one by one, and the same command goes on with a load that was cut off.",
     )
     .option("--people <file...>", "files or patterns with people")
     .option("--companies <file...>", "files or patterns with companies (default: derived from people)")
     .option("--map <file>", 'column map: {"people": {"title": "Job Title"}}')
-    .option("--rejects <file>", "where refused rows go (default: import-rejects.ndjson in the data folder)")
-    .option("--overwrite", "replace the file of --rejects where it is there")
     .option("--max-refused <n>", "keep the old dataset (exit 5) where more rows are refused: 100, or 1%")
     .number("--keep <n>", "how many versions that were served before stay to go back to (default: 1)", [0, 100])
     .option("--dry-run", "read and check the files, and leave the dataset as it is");
@@ -67,19 +63,16 @@ async function run(options: ImportOptions, context: Context): Promise<void> {
   if (options.dataset !== undefined && options.keep !== undefined) {
     throw usageError("--keep is for a data folder; servers keep one version before", "leave --keep or --dataset out");
   }
-  const { join, resolve } = await import("node:path");
+  const { join } = await import("node:path");
   const maxRefused = options.maxRefused === undefined ? undefined : refusedLimit(options.maxRefused);
   const keep = options.keep === undefined ? {} : { keep: options.keep };
   const text = textOptions(options);
   const folder = await folderOf(options, context);
-  const rejects =
-    options.rejects === undefined ? join(folder, "import-rejects.ndjson") : resolve(context.cwd, options.rejects);
+  const rejects = join(folder, "import-rejects.ndjson");
   const began = context.now();
   const load = async (setup: BuildSetup): Promise<ImportReport> => {
     const input = {
       ...{ people, companies, cwd: context.cwd, rejects, dryRun: options.dryRun === true, ...text },
-      // The default place is ours.
-      overwrite: options.overwrite === true || options.rejects === undefined,
       ...(map !== undefined && { map }),
       ...(maxRefused && { maxRefused }),
     };

@@ -18,7 +18,6 @@ interface CreateOptions extends AccountOptions, BoundOptions {
 }
 
 type SetOptions = AccountOptions & BoundOptions & { readonly name?: string };
-type RotateOptions = AccountOptions & { readonly overlap: string };
 
 const KEY_ID = ["<key-id>", "as `service keys list` shows it"] as const;
 
@@ -70,13 +69,13 @@ function registerMaking(keys: Command, context: Context): void {
   $ headcount service keys create --mode test --json`)
     .does(atDesk(context, create));
   addAccountOptions(keys.command("rotate").argument(...KEY_ID))
+    .argument("[overlap]", "how long the old key goes on: 0, 12h, 7d, 4w", "24h")
     .summary("make the key that follows another, and end that one later")
     .description(
       "Make a key with the name, end, scopes and mode of another and show it once. Both work until the overlap is over; then the old one ends. They share one cap.",
     )
-    .option("--overlap <time>", "how long the old key goes on: 0, 12h, 7d, 4w", "24h")
     .examples(
-      "\n  $ headcount service keys rotate k_0a1b2c3d4e5f\n  $ headcount service keys rotate k_0a1b2c3d4e5f --overlap 7d --json",
+      "\n  $ headcount service keys rotate k_0a1b2c3d4e5f\n  $ headcount service keys rotate k_0a1b2c3d4e5f 7d --json",
     )
     .does(atDesk(context, rotate));
 }
@@ -105,8 +104,12 @@ async function show(
   }
 }
 
-async function rotate({ context, options, printer, store }: Desk<RotateOptions>, id: string): Promise<void> {
-  const overlapMs = overlapOf(options.overlap);
+async function rotate(
+  { context, options, printer, store }: Desk<AccountOptions>,
+  id: string,
+  overlap: string,
+): Promise<void> {
+  const overlapMs = overlapOf(overlap);
   const old = await requireKey(store, id, options);
   const { rotateKey } = await import("../../../service/admin/keys.ts");
   const told = async (made: MadeKey, ends: number): Promise<void> => {
@@ -249,7 +252,7 @@ function momentOf(flag: string, text: string, now: number): number {
 function overlapOf(text: string): number {
   const span = text === "0" ? 0 : spanMs(text);
   if (span !== undefined) return span;
-  throw usageError(`--overlap takes 0, 12h, 7d or 4w, not "${echo(text)}"`, "for example --overlap 24h");
+  throw usageError(`an overlap is 0, 12h, 7d or 4w, not "${echo(text)}"`, "for example 24h");
 }
 
 function scopesOf(text: string): readonly Scope[] | null {

@@ -71,7 +71,7 @@ async function loadWhole(
   try {
     const parts = await reader.plan();
     const begun = await LoadState.open(folder);
-    const rejects = await rejectFile(input, parts, datasetDir, begun?.isDone("publish") === true);
+    const rejects = await rejectFile(input, parts, datasetDir);
     const files = await Promise.all(parts.map(({ plan }) => stat(plan.file.path)));
     const fingerprint = fingerprintOf({
       format: LOAD_FORMAT,
@@ -154,15 +154,10 @@ async function run({ load, state, parts, input, rejects }: Run): Promise<ImportR
   return report;
 }
 
-async function rejectFile(
-  input: ImportInput,
-  parts: readonly LoadPart[],
-  datasetDir: string,
-  isWritten: boolean,
-): Promise<RejectFile> {
+async function rejectFile(input: ImportInput, parts: readonly LoadPart[], datasetDir: string): Promise<RejectFile> {
   const read = parts.map(({ plan }) => plan.file.path);
   if (input.map !== undefined) read.push(resolve(input.cwd, input.map));
-  return RejectFile.at(resolve(input.cwd, input.rejects), datasetDir, read, input.overwrite === true || isWritten);
+  return RejectFile.at(resolve(input.cwd, input.rejects), datasetDir, read);
 }
 
 async function copyRejects(from: string, to: RejectFile): Promise<void> {

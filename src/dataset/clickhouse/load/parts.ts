@@ -78,7 +78,7 @@ export class PartReader {
   ): Promise<PartReport> {
     const { kind, index, plan } = part;
     const connection = this.#connection;
-    const rejects = await RejectFile.at(places.rejects, this.#options.scratch, [], true);
+    const rejects = await RejectFile.at(places.rejects, this.#options.scratch, []);
     const staging = this.#staging(rejects, this.#options.input.cwd);
     await connection.run(
       "DROP VIEW IF EXISTS typed; DROP TABLE IF EXISTS raw_people; DROP TABLE IF EXISTS raw_companies",

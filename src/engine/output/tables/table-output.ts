@@ -44,10 +44,9 @@ export async function checkTable(
   }
 }
 
-function checkGuard({ overwrite, allowEmpty, maxShrink }: Guard): void {
+function checkGuard({ overwrite, maxShrink }: Guard): void {
   const [flag] = Object.entries({
     "--overwrite": overwrite,
-    "--allow-empty": allowEmpty,
     "--max-shrink": maxShrink !== undefined,
   }).find(([, given]) => given) ?? [undefined];
   if (flag === undefined) return;

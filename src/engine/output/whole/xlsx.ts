@@ -28,7 +28,7 @@ function checkSheet(rows: number, category: "usage" | "incomplete", said = ""): 
   });
 }
 
-const loadZip = () => optional("yazl", "A spreadsheet (.xlsx)", import("yazl"), "choose --format csv with --excel");
+const loadZip = () => optional("yazl", "A spreadsheet (.xlsx)", import("yazl"), "choose --format csv with --csv excel");
 
 const XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n';
 const MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
