@@ -5,7 +5,7 @@
 __headcount_tree() {
   case "$1" in
   '')
-    commands='count account whoami filters segment search enrich employees refresh mcp runs resume spend owned sql suppress forget data jobs login logout connections doctor serve service schema completion help'
+    commands='count account filters segment search enrich employees refresh mcp runs resume spend owned sql suppress forget data jobs login logout connections doctor serve service schema completion help'
     flags='-c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version -h --help --help-all'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
@@ -15,11 +15,6 @@ __headcount_tree() {
     valued='--by --top --department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --except --format --mode -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'account')
-    commands=''
-    flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --jq --max-wait'
-    many='' ;;
-  'whoami')
     commands=''
     flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
@@ -85,7 +80,7 @@ __headcount_tree() {
     valued='--budget --ask-over --max-credits -o --output -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'runs')
-    commands='list show remove prune resume export'
+    commands='list show remove prune export'
     flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
@@ -108,11 +103,6 @@ __headcount_tree() {
     commands=''
     flags='--dry-run --force -y --yes -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
-    many='' ;;
-  'runs resume')
-    commands=''
-    flags='--max-credits --limit -y --yes --require-complete --per-page --concurrency --overwrite --max-shrink --min-rows --wait -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--max-credits --limit --per-page --concurrency --max-shrink --min-rows -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'runs export')
     commands=''
@@ -220,7 +210,7 @@ __headcount_tree() {
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'jobs')
-    commands='run status check list show systemd cron'
+    commands='run status check show systemd cron'
     flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
@@ -238,11 +228,6 @@ __headcount_tree() {
     commands=''
     flags='-h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
-    many='' ;;
-  'jobs list')
-    commands=''
-    flags='--file -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--file -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'jobs show')
     commands=''
@@ -562,7 +547,7 @@ __headcount_values() {
     source='listed'; values=('title') ;;
   'count --industry' | 'segment save --industry' | 'search --industry' | 'refresh --industry' | 'owned export --industry')
     source='listed'; values=('industry') ;;
-  'count -f' | 'count --filters' | 'segment save -f' | 'segment save --filters' | 'search -f' | 'search --filters' | 'search --receipt' | 'search -o' | 'search --output' | 'search --log' | 'enrich --input' | 'enrich --misses' | 'enrich --receipt' | 'enrich -o' | 'enrich --output' | 'enrich --log' | 'employees --input' | 'employees --misses' | 'employees --receipt' | 'employees -o' | 'employees --output' | 'employees --log' | 'refresh -f' | 'refresh --filters' | 'refresh -o' | 'refresh --output' | 'refresh #1' | 'runs export -o' | 'runs export --output' | 'owned export -f' | 'owned export --filters' | 'owned export -o' | 'owned export --output' | 'owned import #'* | 'sql -f' | 'sql --file' | 'suppress import #1' | 'jobs run --file' | 'jobs run --log' | 'jobs status --file' | 'jobs check #1' | 'jobs list --file' | 'jobs show --file' | 'jobs systemd --file' | 'jobs systemd --keys' | 'jobs cron --file' | 'jobs cron --keys' | 'serve --tls-cert' | 'serve --tls-key' | 'serve --witness' | 'service import --people' | 'service import --companies' | 'service import --map' | 'service map #1' | 'service suppress import #1')
+  'count -f' | 'count --filters' | 'segment save -f' | 'segment save --filters' | 'search -f' | 'search --filters' | 'search --receipt' | 'search -o' | 'search --output' | 'search --log' | 'enrich --input' | 'enrich --misses' | 'enrich --receipt' | 'enrich -o' | 'enrich --output' | 'enrich --log' | 'employees --input' | 'employees --misses' | 'employees --receipt' | 'employees -o' | 'employees --output' | 'employees --log' | 'refresh -f' | 'refresh --filters' | 'refresh -o' | 'refresh --output' | 'refresh #1' | 'runs export -o' | 'runs export --output' | 'owned export -f' | 'owned export --filters' | 'owned export -o' | 'owned export --output' | 'owned import #'* | 'sql -f' | 'sql --file' | 'suppress import #1' | 'jobs run --file' | 'jobs run --log' | 'jobs status --file' | 'jobs check #1' | 'jobs show --file' | 'jobs systemd --file' | 'jobs systemd --keys' | 'jobs cron --file' | 'jobs cron --keys' | 'serve --tls-cert' | 'serve --tls-key' | 'serve --witness' | 'service import --people' | 'service import --companies' | 'service import --map' | 'service map #1' | 'service suppress import #1')
     source='file' ;;
   'count -s' | 'count --segment' | 'count --except' | 'segment save -s' | 'segment save --segment' | 'segment show #1' | 'segment remove #'* | 'search -s' | 'search --segment' | 'search --except' | 'refresh -s' | 'refresh --segment' | 'owned export -s' | 'owned export --segment')
     source='segments' ;;
@@ -602,7 +587,7 @@ __headcount_values() {
     source='directory' ;;
   'mcp install #1')
     source='list'; values=('claude' 'claude-desktop' 'codex' 'cursor' 'gemini' 'jetbrains' 'opencode' 'vscode' 'windsurf' 'zed' 'skill') ;;
-  'runs show #1' | 'runs remove #'* | 'runs resume #1' | 'runs export #1' | 'resume #1' | 'owned diff #1')
+  'runs show #1' | 'runs remove #'* | 'runs export #1' | 'resume #1' | 'owned diff #1')
     source='runs' ;;
   'runs export --fields')
     source='commas'; values=('id' 'network_url' 'name' 'first_name' 'last_name' 'headline' 'title' 'seniority' 'seniority_level' 'functional_area' 'department' 'industry' 'country' 'state' 'city' 'location' 'connections' 'followers' 'company_name' 'company_domain' 'company_network_url' 'updated_at' 'domain' 'type' 'size_range' 'employee_count' 'founded_year' 'description' 'specialties' 'all') ;;
@@ -625,11 +610,11 @@ __headcount_values() {
   'schema --format')
     source='list'; values=('json' 'ndjson') ;;
   'schema #'*)
-    source='list'; values=('account' 'connections' 'list' 'remove' 'set' 'use' 'count' 'data' 'show' 'doctor' 'employees' 'enrich' 'filters' 'forget' 'jobs' 'check' 'run' 'status' 'login' 'logout' 'owned' 'diff' 'export' 'import' 'rebuild' 'refresh' 'resume' 'runs' 'prune' 'schema' 'search' 'segment' 'save' 'serve' 'service' 'accounts' 'create' 'suspend' 'audit' 'backup' 'credits' 'add' 'refund' 'dataset' 'rollback' 'entries' 'generate' 'keys' 'revoke' 'rotate' 'link' 'map' 'plan' 'restore' 'sessions' 'end' 'suppress' 'usage' 'verify' 'spend' 'sql' 'whoami' 'errors' 'filter-file' 'jobs-file') ;;
+    source='list'; values=('account' 'connections' 'list' 'remove' 'set' 'use' 'count' 'data' 'show' 'doctor' 'employees' 'enrich' 'filters' 'forget' 'jobs' 'check' 'run' 'status' 'login' 'logout' 'owned' 'diff' 'export' 'import' 'rebuild' 'refresh' 'resume' 'runs' 'prune' 'schema' 'search' 'segment' 'save' 'serve' 'service' 'accounts' 'create' 'suspend' 'audit' 'backup' 'credits' 'add' 'refund' 'dataset' 'rollback' 'entries' 'generate' 'keys' 'revoke' 'rotate' 'link' 'map' 'plan' 'restore' 'sessions' 'end' 'suppress' 'usage' 'verify' 'spend' 'sql' 'errors' 'filter-file' 'jobs-file') ;;
   'completion #1')
     source='list'; values=('bash' 'zsh' 'fish' 'powershell') ;;
   'help #1')
-    source='list'; values=('count' 'account' 'whoami' 'filters' 'segment' 'search' 'enrich' 'employees' 'refresh' 'mcp' 'runs' 'resume' 'spend' 'owned' 'sql' 'suppress' 'forget' 'data' 'jobs' 'login' 'logout' 'connections' 'doctor' 'serve' 'service' 'schema' 'completion' 'exit-codes' 'environment' 'cron') ;;
+    source='list'; values=('count' 'account' 'filters' 'segment' 'search' 'enrich' 'employees' 'refresh' 'mcp' 'runs' 'resume' 'spend' 'owned' 'sql' 'suppress' 'forget' 'data' 'jobs' 'login' 'logout' 'connections' 'doctor' 'serve' 'service' 'schema' 'completion' 'exit-codes' 'environment' 'cron') ;;
   esac
 }
 

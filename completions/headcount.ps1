@@ -4,8 +4,7 @@ $headcountTree = @{
   '' = @{
     Commands = [ordered]@{
       'count' = 'count the people in a segment (free)'
-      'account' = 'show balance, plan, limits and prices (free)'
-      'whoami' = 'show the key in use and what it may do (free)'
+      'account' = 'show key, balance, plan, limits and prices (free)'
       'filters' = 'list filter keys and their values (offline)'
       'segment' = 'save a segment under a name, list, show, remove'
       'search' = 'export the people of a segment'
@@ -104,18 +103,6 @@ $headcountTree = @{
     Many = $false
   }
   'account' = @{
-    Commands = [ordered]@{
-
-    }
-    Flags = [ordered]@{
-      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
-      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
-      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
-    }
-    Arguments = @()
-    Many = $false
-  }
-  'whoami' = @{
     Commands = [ordered]@{
 
     }
@@ -491,7 +478,6 @@ $headcountTree = @{
       'show' = 'Show one run: what it buys, what it cost, where it stands.'
       'remove' = 'Remove runs with everything that they keep. Files that were written from them stay, and their people stay owned.'
       'prune' = 'Remove runs that are over and that nothing happened to for a while.'
-      'resume' = 'continue an unfinished export'
       'export' = 'Write a run again, in another format or with other fields. Offline, 0 credits.'
     }
     Flags = [ordered]@{
@@ -557,29 +543,6 @@ $headcountTree = @{
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
-    Many = $false
-  }
-  'runs resume' = @{
-    Commands = [ordered]@{
-
-    }
-    Flags = [ordered]@{
-      '--max-credits' = @{ Text = 'spend at most this, all told (decimals allowed)'; Value = @{ Kind = 'text' } }
-      '--limit' = @{ Text = 'buy at most so many rows'; Value = @{ Kind = 'text' } }
-      '-y' = @{ Text = 'buy without asking'; Value = $null }
-      '--yes' = @{ Text = 'buy without asking'; Value = $null }
-      '--require-complete' = @{ Text = 'exit 5 where a limit or cap left something out'; Value = $null }
-      '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
-      '--concurrency' = @{ Text = 'pages in flight'; Value = @{ Kind = 'text' } }
-      '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
-      '--max-shrink' = @{ Text = 'exit 5 and keep the file where it would lose more'; Value = @{ Kind = 'text' } }
-      '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come; 0: none may replace some'; Value = @{ Kind = 'text' } }
-      '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
-      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
-      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
-      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
-    }
-    Arguments = @(@{ Kind = 'runs' })
     Many = $false
   }
   'runs export' = @{
@@ -931,8 +894,7 @@ $headcountTree = @{
       'run' = 'Run jobs one after another; the failure of one does not stop the others. The exit code is the first failure''s. A job that is at work already ends with 9; under a budget jobs wait for each other.'
       'status' = 'How each job went, what it changed and cost, when it comes next, and what the month has cost. Exit 0 whatever they say: `jobs check` tells by its exit code.'
       'check' = 'Say which jobs break a rule, failed last, were killed, or should have run by now. Exit 2 where one breaks a rule, 5 where another one needs a look, else 0: for a monitor. Offline.'
-      'list' = 'List the jobs of the file, and what is wrong with it.'
-      'show' = 'What a job does, with its filters, and its schedule.'
+      'show' = 'What a job does, with its filters and its schedule; without a name all of them, and what is wrong.'
       'systemd' = 'Print a service and a timer of systemd for each job: absolute paths, no key in them.'
       'cron' = 'Print a line of a crontab for each job: absolute paths, no key in them.'
     }
@@ -986,19 +948,6 @@ $headcountTree = @{
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
     Arguments = @(@{ Kind = 'file' })
-    Many = $false
-  }
-  'jobs list' = @{
-    Commands = [ordered]@{
-
-    }
-    Flags = [ordered]@{
-      '--file' = @{ Text = 'the file of jobs (default: jobs.jsonc in the config folder)'; Value = @{ Kind = 'file' } }
-      '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
-      '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
-      '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
-    }
-    Arguments = @()
     Many = $false
   }
   'jobs show' = @{
@@ -1884,7 +1833,7 @@ $headcountTree = @{
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
-    Arguments = @(@{ Kind = 'list'; Values = @('account', 'connections', 'list', 'remove', 'set', 'use', 'count', 'data', 'show', 'doctor', 'employees', 'enrich', 'filters', 'forget', 'jobs', 'check', 'run', 'status', 'login', 'logout', 'owned', 'diff', 'export', 'import', 'rebuild', 'refresh', 'resume', 'runs', 'prune', 'schema', 'search', 'segment', 'save', 'serve', 'service', 'accounts', 'create', 'suspend', 'audit', 'backup', 'credits', 'add', 'refund', 'dataset', 'rollback', 'entries', 'generate', 'keys', 'revoke', 'rotate', 'link', 'map', 'plan', 'restore', 'sessions', 'end', 'suppress', 'usage', 'verify', 'spend', 'sql', 'whoami', 'errors', 'filter-file', 'jobs-file') })
+    Arguments = @(@{ Kind = 'list'; Values = @('account', 'connections', 'list', 'remove', 'set', 'use', 'count', 'data', 'show', 'doctor', 'employees', 'enrich', 'filters', 'forget', 'jobs', 'check', 'run', 'status', 'login', 'logout', 'owned', 'diff', 'export', 'import', 'rebuild', 'refresh', 'resume', 'runs', 'prune', 'schema', 'search', 'segment', 'save', 'serve', 'service', 'accounts', 'create', 'suspend', 'audit', 'backup', 'credits', 'add', 'refund', 'dataset', 'rollback', 'entries', 'generate', 'keys', 'revoke', 'rotate', 'link', 'map', 'plan', 'restore', 'sessions', 'end', 'suppress', 'usage', 'verify', 'spend', 'sql', 'errors', 'filter-file', 'jobs-file') })
     Many = $true
   }
   'completion' = @{
@@ -1906,7 +1855,7 @@ $headcountTree = @{
     Flags = [ordered]@{
 
     }
-    Arguments = @(@{ Kind = 'list'; Values = @('count', 'account', 'whoami', 'filters', 'segment', 'search', 'enrich', 'employees', 'refresh', 'mcp', 'runs', 'resume', 'spend', 'owned', 'sql', 'suppress', 'forget', 'data', 'jobs', 'login', 'logout', 'connections', 'doctor', 'serve', 'service', 'schema', 'completion', 'exit-codes', 'environment', 'cron') })
+    Arguments = @(@{ Kind = 'list'; Values = @('count', 'account', 'filters', 'segment', 'search', 'enrich', 'employees', 'refresh', 'mcp', 'runs', 'resume', 'spend', 'owned', 'sql', 'suppress', 'forget', 'data', 'jobs', 'login', 'logout', 'connections', 'doctor', 'serve', 'service', 'schema', 'completion', 'exit-codes', 'environment', 'cron') })
     Many = $false
   }
 }

@@ -72,7 +72,7 @@ const FAILED = row(
 /** How to get more credits. The built-in sample is topped up from the command line. */
 function creditHint({ sampleDir }: Pick<CallSite, "sampleDir">): string {
   return sampleDir === undefined
-    ? "lower --limit or --per-page, top the account up, or use a key with more left of its cap; headcount whoami shows both"
+    ? "lower --limit or --per-page, top the account up, or use a key with more left of its cap; headcount account shows both"
     : `headcount service credits add 10000 --data ${shellWord(sampleDir)}`;
 }
 

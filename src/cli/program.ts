@@ -12,11 +12,7 @@ type Entry = readonly [summary: string, load: () => Promise<CommandModule>];
 const COMMANDS: Readonly<Record<string, Readonly<Record<string, Entry>>>> = {
   Look: {
     count: ["count the people in a segment (free)", () => import("./commands/count/count.ts")],
-    account: ["show balance, plan, limits and prices (free)", () => import("./commands/account.ts")],
-    whoami: [
-      "show the key in use and what it may do (free)",
-      async () => ({ register: (await import("./commands/account.ts")).registerWhoami }),
-    ],
+    account: ["show key, balance, plan, limits and prices (free)", () => import("./commands/account.ts")],
     filters: ["list filter keys and their values (offline)", () => import("./commands/filters.ts")],
     segment: ["save a segment under a name, list, show, remove", () => import("./commands/segment.ts")],
   },
@@ -60,6 +56,8 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, Entry>>>> = {
   },
 };
 
+const ALIASES: Readonly<Record<string, string>> = { whoami: "account" };
+
 const OPTIONS_WITH_VALUE = new Set(["-c", "--connection", "--base-url", "--paging", "--max-wait", "--jq"]);
 
 /** The first word of the arguments that is no option and no option's value: the command's name. */
@@ -68,7 +66,7 @@ export function commandName(argv: readonly string[]): string | undefined {
     const word = argv[index] ?? "";
     if (word === "--") return undefined;
     if (OPTIONS_WITH_VALUE.has(word)) index++;
-    else if (!word.startsWith("-")) return word;
+    else if (!word.startsWith("-")) return ALIASES[word] ?? word;
   }
   return undefined;
 }
@@ -100,7 +98,10 @@ export async function printHelp(argv: readonly string[], context: Context): Prom
 }
 
 const find = (command: Command, words: readonly string[]): Command | undefined =>
-  words.reduce<Command | undefined>((at, word) => at?.commands.find((child) => child.name() === word), command);
+  words.reduce<Command | undefined>(
+    (at, word) => at?.commands.find((child) => [child.name(), ...child.aliases()].includes(word)),
+    command,
+  );
 
 const every = (command: Command): Command[] => [...command.commands, ...command.commands.flatMap(every)];
 

@@ -24,6 +24,8 @@ export function excessWord(command: Command, argv: readonly string[]): CliError 
           group.commands.map((child) => child.name()),
         );
   if (group !== undefined && !argv.includes(command.name())) {
+    // The nearest word would be remove.
+    if (first === "resume") return usageError('runs has no command "resume"', "headcount resume", "unknown_command");
     const hint =
       near === undefined
         ? `headcount help ${pathOf(group)} lists its commands`

@@ -32,7 +32,7 @@ describe("account", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/^account {7}default$/m);
     expect(stdout).toMatch(/^balance {7}1,234.5 credits$/m);
-    expect(stdout).toMatch(/^key {11}live, hc_live_.*, from environment$/m);
+    expect(stdout).toMatch(/^key {11}live, .*, hc_live_.*, from environment$/m);
     expect(stdout).toMatch(/^rate limit {4}600 a minute, 100,000 a day$/m);
     expect(stdout).toMatch(/^prices {8}search 1, employees 1 a profile; enrich 1 a match$/m);
     expect(stdout).not.toContain(service.key);
@@ -46,7 +46,7 @@ describe("account", () => {
       .map((line) => line.split("\t"));
     expect(lines.every((cells) => cells.length === 2)).toBe(true);
     expect(Object.fromEntries(lines)).toMatchObject({
-      "credits.remaining": "1234.5",
+      "credits.balance": "1234.5",
       "costs.person_search": "1",
       plan: "standard",
     });
@@ -57,10 +57,16 @@ describe("account", () => {
     expect(JSON.parse(stdout)).toEqual({
       connection: "environment",
       base_url: service.url,
+      told: true,
       account: { id: "default", name: "default" },
-      key: { mode: "live", prefix: expect.stringMatching(/^hc_live_/), source: "environment" },
+      key: {
+        ...{ id: expect.any(String), name: expect.any(String), mode: "live", source: "environment" },
+        prefix: expect.stringMatching(/^hc_live_/),
+        ...{ scopes: null, created_at: expect.any(String), expires_at: null, last_used_at: null },
+      },
+      cap: { max_credits: null, spent: null, held: null, left: null },
       plan: "standard",
-      credits: { remaining: 1234.5, held: 0, used_today: 0 },
+      credits: { balance: 1234.5, held: 0, used_today: 0 },
       rate_limits: { per_minute: 600, per_day: 100_000 },
       costs: { person_search: 1, company_enrich: 1, company_employees: 1 },
       limits: { per_page_max: 1000, max_depth: null },
@@ -79,7 +85,7 @@ describe("account", () => {
 
   test("--verbose: one line a request, without the key", async () => {
     const { stderr } = await run(["account", "-v", "--json"]);
-    expect(stderr).toMatch(/^GET \/v1\/account 200 \d+ ms 0 credits \S+\n$/);
+    expect(stderr).toMatch(/^GET \/v1\/account 200 \d+ ms 0 credits \S+\nGET \/key 200 /);
   });
 
   test("a price that is not told is assumed, and said", async () => {

@@ -61,7 +61,7 @@ describe("count", () => {
         filters: { department: "sales" },
         unit_cost: 1,
         max_cost: sales,
-        credits_remaining: 100,
+        balance: 100,
       });
       // A line for programs, indented for eyes.
       expect(stdout.trim().split("\n").length > 1).toBe(tty);

@@ -75,7 +75,7 @@ describe("where the contract is silent", () => {
     const s = await scene({ price: 0.25 });
     const account = JSON.parse((await s.run("account", "--json")).stdout) as Record<string, unknown>;
     expect(account).toMatchObject({
-      credits: { remaining: 5_000 },
+      credits: { balance: 5_000 },
       rate_limits: { per_minute: 6_000, per_day: 100_000 },
       costs: { person_search: 0.25, company_enrich: 0.25, company_employees: 0.25 },
     });

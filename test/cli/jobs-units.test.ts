@@ -45,9 +45,9 @@ describe("what a unit and a crontab hold", () => {
     expect(await me.run(["jobs", form, "--file", plain, "--keys", "keys.env"])).toMatchObject({ code: 0 });
   });
 
-  test("jobs list in a pipe has a schedule as cron has it, without a guard before it", async () => {
+  test("jobs show in a pipe has a schedule as cron has it, without a guard before it", async () => {
     const me = u();
-    const ran = await me.run(["jobs", "list", "--file", place(me.dir, "plain")]);
+    const ran = await me.run(["jobs", "show", "--file", place(me.dir, "plain")]);
     expect(ran.stdout).toContain("\nlegal,0 0 * * 0,1,");
   });
 });

@@ -83,7 +83,7 @@ describe("the file", () => {
         e: { ...SALES, max_credits: 101 },
       },
     });
-    const { stdout } = await u.run(["jobs", "list", ...file, "--json"]);
+    const { stdout } = await u.run(["jobs", "show", ...file, "--json"]);
     expect(
       (JSON.parse(stdout) as { job: string; problem: string | null }[]).map(({ job, problem }) => [
         job,
@@ -116,7 +116,7 @@ describe("the file", () => {
       code: 2,
       stderr: expect.stringContaining("there is no such file"),
     });
-    expect(await u.run(["jobs", "list"])).toMatchObject({
+    expect(await u.run(["jobs", "show"])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("--file FILE names another"),
     });

@@ -34,7 +34,7 @@ describe("the sample connection", () => {
     expect(documents[0]).toMatchObject({
       connection: "sample",
       dataset: { people: 50_000 },
-      credits: { remaining: 10_000 },
+      credits: { balance: 10_000 },
       key: { mode: "live", source: "sample" },
     });
     expect(documents[1]?.dataset).toEqual(documents[0]?.dataset);
@@ -100,20 +100,20 @@ describe("calls share one budget", () => {
     });
     const costs = { person_search: 1, company_enrich: 1, company_employees: 1 };
     const server = await rawServer((_, response) =>
-      answerEnvelope(response, { balance: 1, costs }, { headers: headers() }),
+      answerEnvelope(response, { balance: 1, costs, count: 1 }, { headers: headers() }),
     );
     const env = {
       HEADCOUNT_STATE_DIR: tempDir(),
       HEADCOUNT_BASE_URL: server.url,
       HEADCOUNT_API_KEY: "x_live_12345678",
     };
-    expect((await run(["account", "-q"], { env, clock })).code).toBe(0);
+    expect((await run(["count", "--country", "x", "-q"], { env, clock })).code).toBe(0);
     expect(clock.sleeps).toEqual([]);
-    expect((await run(["account", "-q"], { env, clock })).code).toBe(0);
+    expect((await run(["count", "--country", "x", "-q"], { env, clock })).code).toBe(0);
     expect(clock.sleeps).toHaveLength(1);
     expect(clock.sleeps[0]).toBeGreaterThan(25_000);
     const other = { ...env, HEADCOUNT_API_KEY: "x_live_87654321" };
-    await run(["account", "-q"], { env: other, clock });
+    await run(["count", "--country", "x", "-q"], { env: other, clock });
     expect(clock.sleeps).toHaveLength(1);
     await server.close();
   });

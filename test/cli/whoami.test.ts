@@ -41,7 +41,7 @@ describe("whoami", () => {
       },
       account: { id: "default", name: "default" },
       cap: { max_credits: 40, spent: 0, held: 0, left: 40 },
-      credits: { remaining: 500, held: 0 },
+      credits: { balance: 500, held: 0 },
     });
     expect(out).not.toContain(key);
     const piped = await run(key, ["whoami"]);

@@ -79,7 +79,7 @@ describe("npm run release", () => {
   test("holds the program and nothing of its workshop, in a file that downloads in a moment", () => {
     const files = readdirSync(unpacked, { recursive: true, encoding: "utf8" });
     const beside = files.filter(
-      (path) => statSync(join(unpacked, path)).isFile() && !/^dist\/(program|console)\//.test(path),
+      (path) => statSync(join(unpacked, path)).isFile() && !/^(dist\/(program|console)|docs\/man)\//.test(path),
     );
     expect(beside.sort()).toMatchInlineSnapshot(`
       [
@@ -95,7 +95,6 @@ describe("npm run release", () => {
         "completions/headcount.bash",
         "completions/headcount.fish",
         "completions/headcount.ps1",
-        "docs/headcount.1",
         "docs/openapi.json",
         "docs/reference/collection.json",
         "docs/reference/icon.svg",
@@ -105,6 +104,8 @@ describe("npm run release", () => {
         "skills/headcount/SKILL.md",
       ]
     `);
+    const { man } = JSON.parse(readFileSync(join(unpacked, "package.json"), "utf8")) as { man: readonly string[] };
+    expect(files.filter((path) => /^docs\/man\/./.test(path)).sort()).toEqual(man);
     expect(files.filter((path) => /\.ts$|^test|^bench|\.map$|node_modules/.test(path))).toEqual([]);
     expect(statSync(tarballs[0] ?? "").size).toBeLessThan(1.5 * 1024 * 1024);
     const manifest: object = JSON.parse(readFileSync(join(unpacked, "package.json"), "utf8"));

@@ -93,7 +93,6 @@ describe("what the built program prints with --json fits its schema", () => {
     await run("count", "-f", "a.json", "-f", "b.json");
     await run("count", "-f", "a.json", "-f", "b.json", "--union", "--except", "a.json");
     await run("account");
-    await run("whoami");
     await run("doctor");
     await run("filters");
     await run("filters", "department");
@@ -127,12 +126,12 @@ describe("what the built program prints with --json fits its schema", () => {
     await run("search", ...LEGAL, "--limit", "3", "--yes");
     const { run: id } = (await run("search", ...LEGAL, "--limit", "5", "--yes", "-o", "x.csv")) as { run: string };
     await run("resume", id, "--limit", "6", "--yes", "--overwrite");
-    await run("runs resume", id, "--limit", "7", "--yes", "--overwrite");
+    await run("resume", id, "--limit", "7", "--yes", "--overwrite");
     const [{ id: piped } = { id: "" }] = ((await run("runs list")) as { id: string; output: string | null }[]).filter(
       ({ output }) => output === null,
     );
     await run("resume", piped, "--limit", "8", "--yes");
-    await run("runs resume", piped, "--limit", "9", "--yes");
+    await run("resume", piped, "--limit", "9", "--yes");
     await run("search", ...LEGAL, "--limit", "5", "--yes", "-o", "x.csv", "--overwrite", "--if-older-than", "7d");
     await run("search", ...LEGAL, "--sample", "4", "--yes", "-o", "sample.csv");
     await run("search", ...LEGAL, "--new-only", "--max-credits", "2", "-o", "new.csv");
@@ -203,7 +202,7 @@ describe("what the built program prints with --json fits its schema", () => {
     await run("jobs run", "legal", ...file, "--log", "log.ndjson");
     const line = ajv.compile(LINES["jobs run"] ?? false);
     expect(line(JSON.parse(u.read("log.ndjson"))), ajv.errorsText(line.errors)).toBe(true);
-    for (const what of ["status", "list"]) await run(`jobs ${what}`, ...file);
+    for (const what of ["status", "show"]) await run(`jobs ${what}`, ...file);
     await run("jobs check", "jobs.jsonc");
     await run("jobs show", "legal", ...file);
     await run("schema", "jobs-file");

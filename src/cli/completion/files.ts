@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { packageRoot } from "../../shared/paths.ts";
 import type { OfferedValues } from "../options.ts";
-import { manPage } from "./man.ts";
+import { manPages } from "./man.ts";
 import { allCommands, type CommandSpec, type FlagSpec, GENERATED, programTree } from "./tree.ts";
 
 export function generatedFiles(program: Command): ReadonlyMap<string, string> {
@@ -12,7 +12,7 @@ export function generatedFiles(program: Command): ReadonlyMap<string, string> {
     ["completions/_headcount", zshScript(tree)],
     ["completions/headcount.fish", fishScript(tree)],
     ["completions/headcount.ps1", powershellScript(tree)],
-    ["docs/headcount.1", manPage(program)],
+    ...manPages(program),
   ]);
 }
 

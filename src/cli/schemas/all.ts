@@ -44,7 +44,7 @@ const count = some(
       as_of: said(maybe(text), "when it was counted, as the service says it"),
       filters: segments,
       ...priced,
-      credits_remaining: maybe(creditsShape),
+      balance: maybe(creditsShape),
     }),
   ),
   titled(
@@ -91,20 +91,8 @@ const count = some(
 const account = object({
   connection: text,
   base_url: text,
-  account: object({ id: maybe(text), name: maybe(text) }),
-  key: object({ mode: maybe(origin), prefix: maybe(text), source: text }),
-  plan: maybe(text),
-  credits: object({ remaining: maybe(creditsShape), held: maybe(creditsShape), used_today: maybe(creditsShape) }),
-  rate_limits: object({ per_minute: maybe(wholeNumberShape), per_day: maybe(wholeNumberShape) }),
-  costs: object(each(maybe(creditsShape), "person_search", "company_enrich", "company_employees")),
-  limits: object({ per_page_max: maybe(wholeNumberShape), max_depth: maybe(wholeNumberShape) }),
-  dataset: object({ version: maybe(text), people: maybe(wholeNumberShape), companies: maybe(wholeNumberShape) }),
-});
-
-const whoami = object({
-  connection: text,
-  base_url: text,
   told: said(flag, "whether the service tells a key about itself; where not, what is null is not known"),
+  account: object({ id: maybe(text), name: maybe(text) }),
   key: object({
     ...each(maybe(text), "id", "name", "prefix"),
     mode: maybe(origin),
@@ -112,9 +100,13 @@ const whoami = object({
     scopes: said(maybe(list(text)), "calls that it may make; null: all"),
     ...each(maybe(text), "created_at", "expires_at", "last_used_at"),
   }),
-  account: object({ id: maybe(text), name: maybe(text) }),
   cap: object(each(maybe(creditsShape), "max_credits", "spent", "held", "left")),
-  credits: object({ remaining: maybe(creditsShape), held: maybe(creditsShape) }),
+  plan: maybe(text),
+  credits: object({ balance: maybe(creditsShape), held: maybe(creditsShape), used_today: maybe(creditsShape) }),
+  rate_limits: object({ per_minute: maybe(wholeNumberShape), per_day: maybe(wholeNumberShape) }),
+  costs: object(each(maybe(creditsShape), "person_search", "company_enrich", "company_employees")),
+  limits: object({ per_page_max: maybe(wholeNumberShape), max_depth: maybe(wholeNumberShape) }),
+  dataset: object({ version: maybe(text), people: maybe(wholeNumberShape), companies: maybe(wholeNumberShape) }),
 });
 
 const key = object({
@@ -191,7 +183,6 @@ const LOOKING = {
   "segment remove": object({ removed: list(text) }),
   "segment save": object({ name: text, file: text, filters }),
   "segment show": filters,
-  whoami,
 };
 
 const bought = <Row extends Schema, More extends Schema[]>(row: Row, ...more: readonly [...More]) =>
@@ -246,7 +237,6 @@ const BUYING = {
   refresh,
   resume: resumed,
   "runs export": some(titled("rows, where they go to stdout", list(either)), titled("with -o FILE", exportedRun)),
-  "runs resume": resumed,
   search: bought(person),
 };
 
@@ -265,7 +255,6 @@ export const LINES: Readonly<Record<string, Schema>> = {
   "owned export": person,
   resume: either,
   "runs export": either,
-  "runs resume": either,
   search: person,
 };
 

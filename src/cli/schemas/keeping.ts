@@ -78,15 +78,6 @@ const owned = object({
 
 const jobs = {
   "jobs check": list(object({ job: text, finding: one("invalid", "failed", "killed", "overdue"), message: text })),
-  "jobs list": list(
-    object({
-      job: text,
-      schedule: maybe(text),
-      max_credits: maybe(creditsShape),
-      output: maybe(text),
-      problem: maybe(text),
-    }),
-  ),
   "jobs run": some(
     titled("a line of the log for each", list(outcome)),
     titled(
@@ -100,18 +91,33 @@ const jobs = {
       ),
     ),
   ),
-  "jobs show": object({
-    job: text,
-    command: one("refresh", "search"),
-    filters: maybe(some(list(text), filters)),
-    segment: maybe(list(text)),
-    list: maybe(text),
-    folder: text,
-    ...each(maybe(text), "schedule", "cron", "on_calendar"),
-    next: maybe(time),
-    max_credits: maybe(creditsShape),
-    ...each(maybe(text), "output", "log", "notify", "notify_failure"),
-  }),
+  "jobs show": some(
+    titled(
+      "all of them",
+      list(
+        object({
+          ...each(maybe(text), "schedule", "output", "problem"),
+          job: text,
+          max_credits: maybe(creditsShape),
+        }),
+      ),
+    ),
+    titled(
+      "one job",
+      object({
+        job: text,
+        command: one("refresh", "search"),
+        filters: maybe(some(list(text), filters)),
+        segment: maybe(list(text)),
+        list: maybe(text),
+        folder: text,
+        ...each(maybe(text), "schedule", "cron", "on_calendar"),
+        next: maybe(time),
+        max_credits: maybe(creditsShape),
+        ...each(maybe(text), "output", "log", "notify", "notify_failure"),
+      }),
+    ),
+  ),
   "jobs status": object({
     file: text,
     month: text,

@@ -17,11 +17,6 @@ export function* pagewise<Item>(items: Iterable<Item>): Generator<Item[]> {
   if (group.length > 0) yield group;
 }
 
-export async function* recordPages(owned: Iterable<string>, limit = Number.POSITIVE_INFINITY): AsyncGenerator<Page> {
-  let left = limit;
-  for (const records of pagewise(owned)) {
-    if (left <= 0) return;
-    yield recordPage(records.slice(0, left));
-    left -= records.length;
-  }
+export async function* recordPages(owned: Iterable<string>): AsyncGenerator<Page> {
+  for (const records of pagewise(owned)) yield recordPage(records);
 }

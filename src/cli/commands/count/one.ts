@@ -97,7 +97,7 @@ function countDocument(
     filters,
     unit_cost: creditsToNumber(unit),
     max_cost: creditsToNumber(priceOf(count.count, unit)),
-    credits_remaining: creditsOrNull(balance),
+    balance: creditsOrNull(balance),
   };
 }
 

@@ -31,7 +31,7 @@ export function register(program: Command, context: Context): void {
 
 const EXAMPLE = `
   $ headcount schema jobs-file > jobs.schema.json
-  $ headcount jobs list --file jobs.jsonc
+  $ headcount jobs show --file jobs.jsonc
   $ headcount -c sample jobs run legal --file jobs.jsonc --if-older-than 6d
   $ headcount jobs status --file jobs.jsonc
 
@@ -117,19 +117,13 @@ function registerLooking(jobs: Command, context: Context, read: Read): void {
       const { checkJobs } = await import("./list.ts");
       await checkJobs(await readJobs(context, file), options, context);
     });
-  withFile(jobs.command("list"))
-    .description("List the jobs of the file, and what is wrong with it.")
-    .examples("\n  $ headcount jobs list --file jobs.jsonc")
-    .does(async (options: JobsOptions) => {
-      const { listJobs } = await import("./list.ts");
-      await listJobs(await read(options), options, context);
-    });
-  withFile(jobs.command("show").argument("<job>", "name of a job"))
-    .description("What a job does, with its filters, and its schedule.")
-    .examples("\n  $ headcount jobs show legal --file jobs.jsonc")
-    .does(async (options: JobsOptions, name: string) => {
+  withFile(jobs.command("show").argument("[job]", "name of a job (default: a line for each)"))
+    .description("What a job does, with its filters and its schedule; without a name all of them, and what is wrong.")
+    .examples("\n  $ headcount jobs show --file jobs.jsonc\n  $ headcount jobs show legal --file jobs.jsonc")
+    .does(async (options: JobsOptions, name: string | undefined) => {
       const file = await read(options);
-      const { showJob } = await import("./list.ts");
+      const { listJobs, showJob } = await import("./list.ts");
+      if (name === undefined) return listJobs(file, options, context);
       for (const job of await jobsNamed(file, [name])) await showJob(job, file, options, context);
     });
 }

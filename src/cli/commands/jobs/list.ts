@@ -15,7 +15,7 @@ import type { Documents } from "../../schemas/all.ts";
 import { creditsColumn, iso, type Listed, printList } from "../../terminal/list.ts";
 import { Printer } from "../../terminal/printer.ts";
 
-/** `jobs list`: what the file says of each. */
+/** `jobs show`: what the file says of each. */
 export async function listJobs({ jobs }: JobsFile, options: GlobalOptions, context: Context): Promise<void> {
   const printer = new Printer(context, options);
   await printList(LISTED, jobs, printer, "The file has no jobs.");

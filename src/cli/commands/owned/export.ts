@@ -19,7 +19,7 @@ import { writingOf } from "../../purchase/writing.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { addShelfOption, type ShelfOptions, withLibrary } from "./shelf.ts";
 
-export type ExportOwnedOptions = ShelfOptions & ViewFlags & GuardFlags & { readonly limit?: number };
+type ExportOwnedOptions = ShelfOptions & ViewFlags & GuardFlags;
 
 export function register(owned: Command, context: Context, run = exportOwned): void {
   const command = owned
@@ -34,17 +34,11 @@ export function register(owned: Command, context: Context, run = exportOwned): v
     );
 }
 
-/** Writes who is owned of a segment; what `search --owned` does too. */
-export async function exportOwned(
-  filters: CanonicalFilters,
-  options: ExportOwnedOptions,
-  context: Context,
-): Promise<void> {
+async function exportOwned(filters: CanonicalFilters, options: ExportOwnedOptions, context: Context): Promise<void> {
   const printer = new Printer(context, options);
   await withLibrary(options, context, printer, async (library) => {
-    const limit = options.limit ?? Number.POSITIVE_INFINITY;
     async function* pages(): AsyncGenerator<Page> {
-      if (library !== undefined) yield* recordPages(library.records(filters), limit);
+      if (library !== undefined) yield* recordPages(library.records(filters));
     }
     const view = readView(context, options);
     const writing = await writingOf(pages, "person", view, options, printer);

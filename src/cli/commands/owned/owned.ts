@@ -9,6 +9,7 @@ import type { Context } from "../../../shared/context.ts";
 import { credits, creditsToNumber, formatCreditsGrouped } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import { readInput } from "../../../shared/input.ts";
+import { timeText } from "../../../shared/numbers.ts";
 import type { JsonRecord } from "../../../shared/rows/values.ts";
 import type { Command } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
@@ -89,8 +90,8 @@ async function printStatus(options: ShelfOptions, context: Context): Promise<voi
           : `${grouped(repeated)} of them, ${formatCreditsGrouped(credits(totals.repeatCredits))} credits`,
       ],
       ["runs", grouped(totals.runs)],
-      ["first", document.first_bought_at ?? undefined],
-      ["last", document.last_bought_at ?? undefined],
+      ["first", totals.firstAt === null ? undefined : timeText(totals.firstAt)],
+      ["last", totals.lastAt === null ? undefined : timeText(totals.lastAt)],
       ["kept in", document.file ?? undefined],
     ]);
   });

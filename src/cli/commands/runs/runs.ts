@@ -17,7 +17,6 @@ import { csvDocument } from "../../../shared/rows/csv.ts";
 import { type Command, type GlobalOptions, sinceMs } from "../../options.ts";
 import type { Documents } from "../../schemas/all.ts";
 import { Printer } from "../../terminal/printer.ts";
-import { register as registerResume } from "../resume.ts";
 import { register as registerExport } from "./export.ts";
 import { registerPrune, registerRemove } from "./remove.ts";
 
@@ -36,7 +35,6 @@ export function register(program: Command, context: Context): void {
   registerShow(runs, context);
   registerRemove(runs, context);
   registerPrune(runs, context);
-  registerResume(runs, context);
   registerExport(runs, context);
 }
 
