@@ -56,13 +56,13 @@ __headcount_tree() {
     many='' ;;
   'enrich')
     commands=''
-    flags='--input --column --by --misses --keep-input --prefix --dry-run --max-credits --limit -y --yes --again --require-complete --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --template --csv --overwrite --max-shrink --min-rows --if-older-than --log --notify --wait -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--input --column --by --misses --prefix --max-credits --limit --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --template --csv --max-shrink --min-rows --if-older-than --log --notify -c --connection --base-url --paging --jq --max-wait'
+    flags='--input --column --by --keep-input --prefix --dry-run --max-credits --limit -y --yes --again --require-complete --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --template --csv --misses --overwrite --max-shrink --min-rows --if-older-than --log --notify --wait -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--input --column --by --prefix --max-credits --limit --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --template --csv --misses --max-shrink --min-rows --if-older-than --log --notify -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'employees')
     commands=''
-    flags='--input --column --by --misses --per-company --dry-run --max-credits --limit -y --yes --again --require-complete --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --template --csv --overwrite --max-shrink --min-rows --new-only --with-owned --max-calls --if-older-than --log --notify --wait -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--input --column --by --misses --per-company --max-credits --limit --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --template --csv --max-shrink --min-rows --max-calls --if-older-than --log --notify -c --connection --base-url --paging --jq --max-wait'
+    flags='--input --column --by --per-company --department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --dry-run --max-credits --limit -y --yes --again --require-complete --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --template --csv --misses --overwrite --max-shrink --min-rows --new-only --with-owned --max-calls --if-older-than --log --notify --wait -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--input --column --by --per-company --department --country --seniority-level --title --title-prefix --industry -f --filters -s --segment --state --city --location --seniority --functional-area --first-name --last-name --name --network-url --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --max-credits --limit --per-page --concurrency --on-new-dataset --receipt -o --output --format --fields --template --csv --misses --max-shrink --min-rows --max-calls --if-older-than --log --notify -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'refresh')
     commands=''
@@ -537,33 +537,33 @@ __headcount_values() {
     source='list'; values=('page' 'page0' 'offset' 'cursor') ;;
   'count --by' | 'filters #1')
     source='list'; values=('country' 'state' 'city' 'location' 'title' 'seniority' 'seniority_level' 'functional_area' 'industry' 'first_name' 'last_name' 'name' 'network_url' 'title_prefix' 'headline_prefix' 'location_prefix' 'name_prefix' 'industry_prefix' 'connections_min' 'connections_max' 'followers_min' 'followers_max' 'company_network_url' 'department') ;;
-  'count --department' | 'segment save --department' | 'search --department' | 'refresh --department' | 'owned export --department')
+  'count --department' | 'segment save --department' | 'search --department' | 'employees --department' | 'refresh --department' | 'owned export --department')
     source='list'; values=('Administrative' 'C-Suite' 'Consulting' 'Customer Service' 'Design' 'Education' 'Engineering and Technical' 'Finance & Accounting' 'Human Resources' 'Legal' 'Marketing' 'Medical' 'Operations' 'Other' 'Product' 'Project Management' 'Real Estate' 'Research' 'Sales' 'Trades') ;;
-  'count --country' | 'segment save --country' | 'search --country' | 'refresh --country' | 'owned export --country')
+  'count --country' | 'segment save --country' | 'search --country' | 'employees --country' | 'refresh --country' | 'owned export --country')
     source='listed'; values=('country') ;;
-  'count --seniority-level' | 'segment save --seniority-level' | 'search --seniority-level' | 'refresh --seniority-level' | 'owned export --seniority-level')
+  'count --seniority-level' | 'segment save --seniority-level' | 'search --seniority-level' | 'employees --seniority-level' | 'refresh --seniority-level' | 'owned export --seniority-level')
     source='list'; values=('owner' 'partner' 'c-suite' 'vp' 'head' 'director' 'manager' 'senior' 'entry' 'intern') ;;
-  'count --title' | 'segment save --title' | 'search --title' | 'refresh --title' | 'owned export --title')
+  'count --title' | 'segment save --title' | 'search --title' | 'employees --title' | 'refresh --title' | 'owned export --title')
     source='listed'; values=('title') ;;
-  'count --industry' | 'segment save --industry' | 'search --industry' | 'refresh --industry' | 'owned export --industry')
+  'count --industry' | 'segment save --industry' | 'search --industry' | 'employees --industry' | 'refresh --industry' | 'owned export --industry')
     source='listed'; values=('industry') ;;
-  'count -f' | 'count --filters' | 'segment save -f' | 'segment save --filters' | 'search -f' | 'search --filters' | 'search --receipt' | 'search -o' | 'search --output' | 'search --log' | 'enrich --input' | 'enrich --misses' | 'enrich --receipt' | 'enrich -o' | 'enrich --output' | 'enrich --log' | 'employees --input' | 'employees --misses' | 'employees --receipt' | 'employees -o' | 'employees --output' | 'employees --log' | 'refresh -f' | 'refresh --filters' | 'refresh -o' | 'refresh --output' | 'refresh #1' | 'runs export -o' | 'runs export --output' | 'owned export -f' | 'owned export --filters' | 'owned export -o' | 'owned export --output' | 'owned import #'* | 'sql -f' | 'sql --file' | 'suppress import #1' | 'jobs run --file' | 'jobs run --log' | 'jobs status --file' | 'jobs check #1' | 'jobs show --file' | 'jobs systemd --file' | 'jobs systemd --keys' | 'jobs cron --file' | 'jobs cron --keys' | 'serve --tls-cert' | 'serve --tls-key' | 'serve --witness' | 'service import --people' | 'service import --companies' | 'service import --map' | 'service map #1' | 'service suppress import #1')
+  'count -f' | 'count --filters' | 'segment save -f' | 'segment save --filters' | 'search -f' | 'search --filters' | 'search --receipt' | 'search -o' | 'search --output' | 'search --log' | 'enrich --input' | 'enrich --receipt' | 'enrich -o' | 'enrich --output' | 'enrich --misses' | 'enrich --log' | 'employees --input' | 'employees -f' | 'employees --filters' | 'employees --receipt' | 'employees -o' | 'employees --output' | 'employees --misses' | 'employees --log' | 'refresh -f' | 'refresh --filters' | 'refresh -o' | 'refresh --output' | 'refresh #1' | 'runs export -o' | 'runs export --output' | 'owned export -f' | 'owned export --filters' | 'owned export -o' | 'owned export --output' | 'owned import #'* | 'sql -f' | 'sql --file' | 'suppress import #1' | 'jobs run --file' | 'jobs run --log' | 'jobs status --file' | 'jobs check #1' | 'jobs show --file' | 'jobs systemd --file' | 'jobs systemd --keys' | 'jobs cron --file' | 'jobs cron --keys' | 'serve --tls-cert' | 'serve --tls-key' | 'serve --witness' | 'service import --people' | 'service import --companies' | 'service import --map' | 'service map #1' | 'service suppress import #1')
     source='file' ;;
-  'count -s' | 'count --segment' | 'count --except' | 'segment save -s' | 'segment save --segment' | 'segment show #1' | 'segment remove #'* | 'search -s' | 'search --segment' | 'search --except' | 'refresh -s' | 'refresh --segment' | 'owned export -s' | 'owned export --segment')
+  'count -s' | 'count --segment' | 'count --except' | 'segment save -s' | 'segment save --segment' | 'segment show #1' | 'segment remove #'* | 'search -s' | 'search --segment' | 'search --except' | 'employees -s' | 'employees --segment' | 'refresh -s' | 'refresh --segment' | 'owned export -s' | 'owned export --segment')
     source='segments' ;;
-  'count --state' | 'segment save --state' | 'search --state' | 'refresh --state' | 'owned export --state')
+  'count --state' | 'segment save --state' | 'search --state' | 'employees --state' | 'refresh --state' | 'owned export --state')
     source='listed'; values=('state') ;;
-  'count --city' | 'segment save --city' | 'search --city' | 'refresh --city' | 'owned export --city')
+  'count --city' | 'segment save --city' | 'search --city' | 'employees --city' | 'refresh --city' | 'owned export --city')
     source='listed'; values=('city') ;;
-  'count --location' | 'segment save --location' | 'search --location' | 'refresh --location' | 'owned export --location')
+  'count --location' | 'segment save --location' | 'search --location' | 'employees --location' | 'refresh --location' | 'owned export --location')
     source='listed'; values=('location') ;;
-  'count --seniority' | 'segment save --seniority' | 'search --seniority' | 'refresh --seniority' | 'owned export --seniority')
+  'count --seniority' | 'segment save --seniority' | 'search --seniority' | 'employees --seniority' | 'refresh --seniority' | 'owned export --seniority')
     source='listed'; values=('seniority') ;;
-  'count --functional-area' | 'segment save --functional-area' | 'search --functional-area' | 'refresh --functional-area' | 'owned export --functional-area')
+  'count --functional-area' | 'segment save --functional-area' | 'search --functional-area' | 'employees --functional-area' | 'refresh --functional-area' | 'owned export --functional-area')
     source='listed'; values=('functional_area') ;;
-  'count --first-name' | 'segment save --first-name' | 'search --first-name' | 'refresh --first-name' | 'owned export --first-name')
+  'count --first-name' | 'segment save --first-name' | 'search --first-name' | 'employees --first-name' | 'refresh --first-name' | 'owned export --first-name')
     source='listed'; values=('first_name') ;;
-  'count --last-name' | 'segment save --last-name' | 'search --last-name' | 'refresh --last-name' | 'owned export --last-name')
+  'count --last-name' | 'segment save --last-name' | 'search --last-name' | 'employees --last-name' | 'refresh --last-name' | 'owned export --last-name')
     source='listed'; values=('last_name') ;;
   'count --format' | 'spend --format')
     source='list'; values=('table' 'csv' 'json') ;;

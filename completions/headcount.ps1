@@ -300,7 +300,6 @@ $headcountTree = @{
       '--input' = @{ Text = 'more companies from a file (- for stdin): one a line, CSV or NDJSON'; Value = @{ Kind = 'file' } }
       '--column' = @{ Text = 'the column of the file that names the company'; Value = @{ Kind = 'text' } }
       '--by' = @{ Text = 'what companies are given by, where it is no domain, address or slug'; Value = @{ Kind = 'list'; Values = @('name', 'id') } }
-      '--misses' = @{ Text = 'list the companies that are not known in a file'; Value = @{ Kind = 'file' } }
       '--keep-input' = @{ Text = 'write the file''s own rows and columns, with the companies beside them'; Value = $null }
       '--prefix' = @{ Text = 'with --keep-input: what the names of our columns begin with (hc_)'; Value = @{ Kind = 'text' } }
       '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
@@ -320,6 +319,7 @@ $headcountTree = @{
       '--fields' = @{ Text = 'only these, in this order; all: in a table too'; Value = @{ Kind = 'commas'; Values = @('id', 'name', 'domain', 'company_network_url', 'industry', 'type', 'size_range', 'employee_count', 'founded_year', 'description', 'country', 'state', 'city', 'location', 'followers', 'specialties', 'updated_at', 'all') } }
       '--template' = @{ Text = 'a text for every row: a Mustache template such as ''{{name}}, {{title}}'', or @FILE'; Value = @{ Kind = 'text' } }
       '--csv' = @{ Text = 'for spreadsheets, with byte order mark and CRLF; without the guard against formulas'; Value = @{ Kind = 'list'; Values = @('excel', 'raw') } }
+      '--misses' = @{ Text = 'list the companies that are not known in a file'; Value = @{ Kind = 'file' } }
       '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
       '--max-shrink' = @{ Text = 'exit 5 and keep the file where it would lose more'; Value = @{ Kind = 'text' } }
       '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come; 0: none may replace some'; Value = @{ Kind = 'text' } }
@@ -342,8 +342,35 @@ $headcountTree = @{
       '--input' = @{ Text = 'more companies from a file (- for stdin): one a line, CSV or NDJSON'; Value = @{ Kind = 'file' } }
       '--column' = @{ Text = 'the column of the file that names the company'; Value = @{ Kind = 'text' } }
       '--by' = @{ Text = 'what companies are given by, where it is no domain, address or slug'; Value = @{ Kind = 'list'; Values = @('name', 'id') } }
-      '--misses' = @{ Text = 'list the companies that are not known in a file'; Value = @{ Kind = 'file' } }
       '--per-company' = @{ Text = 'at most so many people of each company'; Value = @{ Kind = 'text' } }
+      '--department' = @{ Text = 'one of the 20 departments, any case'; Value = @{ Kind = 'list'; Values = @('Administrative', 'C-Suite', 'Consulting', 'Customer Service', 'Design', 'Education', 'Engineering and Technical', 'Finance & Accounting', 'Human Resources', 'Legal', 'Marketing', 'Medical', 'Operations', 'Other', 'Product', 'Project Management', 'Real Estate', 'Research', 'Sales', 'Trades') } }
+      '--country' = @{ Text = 'country is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('country') } }
+      '--seniority-level' = @{ Text = 'step of the ladder: owner, partner, c-suite, vp, head, director, manager, senior, entry, intern'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
+      '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('title') } }
+      '--title-prefix' = @{ Text = 'title begins with this text'; Value = @{ Kind = 'text' } }
+      '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('industry') } }
+      '-f' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
+      '--filters' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
+      '-s' = @{ Text = 'saved segment (or pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
+      '--segment' = @{ Text = 'saved segment (or pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
+      '--state' = @{ Text = 'state is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('state') } }
+      '--city' = @{ Text = 'city is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('city') } }
+      '--location' = @{ Text = 'location is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('location') } }
+      '--seniority' = @{ Text = 'the seniority as the title says it (Head, Director), any case'; Value = @{ Kind = 'listed'; Values = @('seniority') } }
+      '--functional-area' = @{ Text = 'functional area is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('functional_area') } }
+      '--first-name' = @{ Text = 'first name is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('first_name') } }
+      '--last-name' = @{ Text = 'last name is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('last_name') } }
+      '--name' = @{ Text = 'name is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--network-url' = @{ Text = 'network url is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--headline-prefix' = @{ Text = 'headline begins with this text'; Value = @{ Kind = 'text' } }
+      '--location-prefix' = @{ Text = 'location begins with this text'; Value = @{ Kind = 'text' } }
+      '--name-prefix' = @{ Text = 'name begins with this text'; Value = @{ Kind = 'text' } }
+      '--industry-prefix' = @{ Text = 'industry begins with this text'; Value = @{ Kind = 'text' } }
+      '--connections-min' = @{ Text = 'at least this many connections'; Value = @{ Kind = 'text' } }
+      '--connections-max' = @{ Text = 'at most this many connections'; Value = @{ Kind = 'text' } }
+      '--followers-min' = @{ Text = 'at least this many followers'; Value = @{ Kind = 'text' } }
+      '--followers-max' = @{ Text = 'at most this many followers'; Value = @{ Kind = 'text' } }
+      '--company-network-url' = @{ Text = 'profile address of the company, or its slug'; Value = @{ Kind = 'text' } }
       '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
       '--max-credits' = @{ Text = 'spend at most this, all told (decimals allowed)'; Value = @{ Kind = 'text' } }
       '--limit' = @{ Text = 'buy at most so many profiles'; Value = @{ Kind = 'text' } }
@@ -361,6 +388,7 @@ $headcountTree = @{
       '--fields' = @{ Text = 'only these, in this order; all: in a table too'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at', 'all') } }
       '--template' = @{ Text = 'a text for every row: a Mustache template such as ''{{name}}, {{title}}'', or @FILE'; Value = @{ Kind = 'text' } }
       '--csv' = @{ Text = 'for spreadsheets, with byte order mark and CRLF; without the guard against formulas'; Value = @{ Kind = 'list'; Values = @('excel', 'raw') } }
+      '--misses' = @{ Text = 'list the companies that are not known in a file'; Value = @{ Kind = 'file' } }
       '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
       '--max-shrink' = @{ Text = 'exit 5 and keep the file where it would lose more'; Value = @{ Kind = 'text' } }
       '--min-rows' = @{ Text = 'exit 5 and keep the file where fewer rows come; 0: none may replace some'; Value = @{ Kind = 'text' } }

@@ -7,6 +7,7 @@ import { type Credits, formatCredits } from "../../shared/contract/money.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
 import { queryOf } from "../buy/companies.ts";
+import { staffOf } from "../buy/staff.ts";
 import { invalidFilter } from "../segments/segment-set.ts";
 import type { Connecting } from "../session.ts";
 import type { Given } from "./schemas.ts";
@@ -40,7 +41,8 @@ export function targetOf({
     const target = searchTarget([segment], []);
     return isFresh ? { ...target, owned: "without" } : target;
   }
-  if (filters !== undefined) throw wrong(`filters go with the kind "people", not "${kind}"`, "give companies");
+  if (filters !== undefined && kind === "enrich")
+    throw wrong('filters go with the kinds "people" and "employees", not "enrich"', "give companies");
   if (companies.length === 0) throw wrong("no company is given", "give companies: domains, profile addresses or slugs");
   const queries = new Map<string, CompanyQuery>();
   for (const text of companies) {
@@ -50,7 +52,8 @@ export function targetOf({
     queries.set(companyKey(query), query);
   }
   const chosen = [...queries.values()];
-  if (kind === "employees") return { kind, companies: chosen, perCompany: each ?? null };
+  if (kind === "employees")
+    return staffOf(chosen, each ?? null, filters === undefined ? undefined : filtersOfTool(filters));
   if (each !== undefined || profiles !== undefined)
     throw wrong('profiles and per_company are about people, not the kind "enrich"', "leave them out");
   return { kind, companies: chosen };
@@ -85,6 +88,12 @@ export function personsCommand(
   ];
   const command = (words: readonly string[], names: readonly string[] = []): string =>
     ["headcount", ...service, ...words, ...bound, ...names].map(shellWord).join(" ");
+  if (target.kind === "search" && target.staff !== undefined) {
+    const { filters, staff, union = [] } = target;
+    const most = staff.most === null ? [] : ["--per-company", `${staff.most}`];
+    const slugs = union.map(({ company_network_url: company }) => String(company));
+    return command(["employees", ...filterWords(filters), ...most], ["--", ...slugs]);
+  }
   if (target.kind === "search") return command(["search", ...filterWords(target.filters)]);
   const { companies, kind } = target;
   const [first] = companies;

@@ -122,8 +122,9 @@ async function tellWhy(
 ): Promise<void> {
   if (target.kind !== "search" || (hint === undefined && !strict)) return;
   const { tellHints } = await import("../count/hints.ts");
-  const { filters, union = [filters] } = target;
-  const count = (matches === 0 && union.length > 1 ? undefined : matches) ?? undefined;
+  const { filters, staff, union: each = [filters] } = target;
+  const union = staff === undefined ? each : [filters];
+  const count = ((matches === 0 && union.length > 1) || staff !== undefined ? undefined : matches) ?? undefined;
   const segments = union.map((each) => ({ filters: each, count }));
   await tellHints(segments, { strict, session: seller, say: hint }, interrupted);
 }

@@ -1,12 +1,14 @@
-import { checkedFilters } from "../../app/segments/segment-set.ts";
+import { staffOf } from "../../app/buy/staff.ts";
+import { type CheckedFilters, checkedFilters } from "../../app/segments/segment-set.ts";
 import type { CompanyQuery } from "../../engine/client/types.ts";
 import { searchTarget } from "../../engine/purchase/joined.ts";
 import type { ExportOptions } from "../../engine/purchase/order.ts";
-import type { Target } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
+import { isUnfiltered } from "../../shared/contract/filters.ts";
 import { usageError } from "../../shared/errors.ts";
 import { addCompanyOptions, type CompanyFlags, readCompanies } from "../arguments/companies.ts";
 import { addExportOptions, type ExportFlags, readExportOptions } from "../arguments/export-options.ts";
+import { addFilterOptions, type FilterOptions, readFilters } from "../arguments/filter-options.ts";
 import { addNewOnlyOptions, type NewOnlyFlags, narrowed } from "../arguments/sampling-options.ts";
 import type { Command } from "../options.ts";
 import { buy } from "../purchase/buy.ts";
@@ -22,30 +24,51 @@ export function register(program: Command, context: Context, run: typeof buy = b
     .command("employees")
     .argument("[company...]", "domain, profile address or slug of a company")
     .description(
-      "Buy the people of companies. Where a company is named by its profile address or slug the price is known beforehand, by a free count; otherwise --max-credits, --limit or --per-company bounds it.",
+      "Buy people of companies, with filters those who match. By address or slug the price is known; otherwise --max-credits, --limit or --per-company bounds it.",
     );
-  addCompanyOptions(command).number("--per-company <n>", "at most so many people of each company", [1, 1e9]);
+  addCompanyOptions(addFilterOptions(command)).number(
+    "--per-company <n>",
+    "at most so many people of each company",
+    [1, 1e9],
+  );
   addNewOnlyOptions(addExportOptions(command, "person"))
     .examples(`
   $ headcount -c sample employees zephyr-pulse-co --dry-run --limit 50
   $ headcount -c sample employees zephyr-pulse-co --limit 10 --yes
+  $ headcount -c sample employees zephyr-pulse-co --department Sales --yes
   $ headcount -c sample employees zephyr-pulse-co --new-only --dry-run
   $ echo zephyr-pulse-co | headcount -c sample employees --input - --per-company 5 --yes -o people.csv --overwrite`)
-    .does((flags: EmployeesOptions, companies: readonly string[]) =>
+    .does((flags: EmployeesOptions & FilterOptions, companies: readonly string[]) =>
       buyParsed("employees", flags, context, () => parse(companies, flags, context), run),
     );
 }
 
-async function parse(names: readonly string[], flags: EmployeesOptions, context: Context): Promise<ParsedPurchase> {
+async function parse(
+  names: readonly string[],
+  flags: EmployeesOptions & FilterOptions,
+  context: Context,
+): Promise<ParsedPurchase> {
   const companies = await readCompanies(context, names, flags);
+  const { canonical, filters } = await readFilters(context, flags);
+  const segment = isUnfiltered(canonical) ? undefined : { canonical, filters };
   const view = readExportOptions(context, flags, "person");
-  if (flags.newOnly === true || flags.withOwned === true) return newOf(companies, view, flags);
-  const target: Target = { kind: "employees", companies, perCompany: flags.perCompany ?? null };
-  return { order: { ...view, target }, flags };
+  if (segment !== undefined && flags.misses !== undefined) {
+    throw usageError(
+      "--misses lists companies that the service does not know, and with filters nobody asks that",
+      "leave --misses out: the summary says at how many companies nobody matches",
+    );
+  }
+  if (flags.newOnly === true || flags.withOwned === true) return newOf(companies, segment, view, flags);
+  return { order: { ...view, target: staffOf(companies, flags.perCompany ?? null, segment) }, flags };
 }
 
 /** Only the new people of one company: those of the segment that it is, bought as a search. */
-function newOf(companies: readonly CompanyQuery[], view: ExportOptions, flags: EmployeesOptions): ParsedPurchase {
+function newOf(
+  companies: readonly CompanyQuery[],
+  segment: CheckedFilters | undefined,
+  view: ExportOptions,
+  flags: EmployeesOptions,
+): ParsedPurchase {
   const [company] = companies;
   if (
     company === undefined ||
@@ -58,7 +81,7 @@ function newOf(companies: readonly CompanyQuery[], view: ExportOptions, flags: E
       "headcount employees SLUG --new-only, once for each company",
     );
   }
-  const segment = checkedFilters({ company_network_url: company.value });
-  const target = narrowed(searchTarget([segment], []), flags);
+  const people = checkedFilters({ ...segment?.filters, company_network_url: company.value });
+  const target = narrowed(searchTarget([people], []), flags);
   return { order: { ...view, target, maxCalls: flags.maxCalls }, flags };
 }

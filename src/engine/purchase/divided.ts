@@ -24,7 +24,8 @@ export async function divisionOf(
     const each = await Promise.all(
       parts.map((part, index) => {
         const total = counts?.[index] ?? 0;
-        return wall === undefined || total <= wall
+        // As many as are wanted of a company lie above the wall, or the service says so.
+        return wall === undefined || total <= wall || target.staff?.most != null
           ? { parts: [part], counts: [total] }
           : divided(part, total, wall, deps);
       }),

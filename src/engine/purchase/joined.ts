@@ -115,7 +115,7 @@ function look({ filters, union = [filters], except = [] }: SearchTarget, { count
     async (segment) => {
       if (++calls > MAX_COUNTS) throw tooMany();
       const view = await count(spelled(segment));
-      if (versions.add(view.meta.datasetVersion).size > 1) throw moved();
+      if (versions.add(view.meta.datasetVersion).size > 1) throw movedBetween();
       return view.count;
     },
     async (segment, key) => values?.(spelled(segment), key),
@@ -194,7 +194,7 @@ const tooMany = (): CliError =>
 const service = (code: string, message: string, hint: string): CliError =>
   new CliError({ code, category: "service", message, hint });
 
-const moved = (): CliError =>
+export const movedBetween = (): CliError =>
   service("dataset_moved", "the service changed its dataset between two counts; nothing was spent", "run it again");
 
 const unsound = (parts: number, people: number): CliError =>

@@ -1,10 +1,12 @@
+import type { Filters } from "../../shared/contract/filters.ts";
 import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
+import { counted, grouped } from "../../shared/contract/text.ts";
 import { type AccountView, pagingName } from "../client/types.ts";
 import type { RunState } from "../runs/journal.ts";
 import type { Plan, RunIdentity, Target } from "../runs/plan.ts";
 import { runMismatch } from "./failures.ts";
-import { isSet, joinedOffer } from "./joined.ts";
+import { isSet, joinedOffer, movedBetween, type SearchTarget } from "./joined.ts";
 import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
 import { makeQuote, type Offer, type Quote, type QuoteInput } from "./quote.ts";
 import type { Seller } from "./world.ts";
@@ -23,12 +25,34 @@ export async function offerOf(target: Target, account: AccountView, deps: Export
   if (target.kind !== "search") {
     return { ...(await countCompanies(target, deps)), datasetVersion: account.datasetVersion ?? null };
   }
+  if (target.staff !== undefined) return await countStaff(target, account, deps);
   if (isSet(target)) {
     const offer = await joinedOffer(target, deps);
     return { ...offer, datasetVersion: offer.datasetVersion ?? account.datasetVersion ?? null };
   }
   const { count, meta } = await seller.client.count(target.filters, interrupted);
   return { matches: count, datasetVersion: meta.datasetVersion ?? account.datasetVersion ?? null };
+}
+
+/** People of each company, counted one after the other; of nobody there is nothing to buy. */
+async function countStaff(
+  { staff, union = [] }: SearchTarget,
+  account: AccountView,
+  { seller, interrupted, onNotice }: ExportDeps,
+): Promise<Offer> {
+  const parts: Filters[] = [];
+  const counts: number[] = [];
+  const versions = new Set<string | undefined>();
+  for (const filters of union) {
+    const { count, meta } = await seller.client.count(filters, interrupted);
+    if (versions.add(meta.datasetVersion).size > 1) throw movedBetween();
+    if (count === 0) continue;
+    parts.push(filters);
+    counts.push(count);
+  }
+  const matches = counts.reduce((sum, count) => sum + Math.min(count, staff?.most ?? count), 0);
+  onNotice(`${grouped(parts.length)} of ${counted(union.length, "company", "companies")} have somebody who matches`);
+  return { matches, parts, counts, datasetVersion: [...versions][0] ?? account.datasetVersion ?? null };
 }
 
 async function countCompanies(
@@ -98,7 +122,7 @@ export function quoteFor(
   target: Target,
   matches: number | null,
   { account, options, deps }: Omit<Trade, "store">,
-  { spent, drawn }: { readonly spent: Spent; readonly drawn?: QuoteInput["drawn"] } = { spent: NOTHING },
+  { spent, ...whole }: { readonly spent: Spent } & Pick<QuoteInput, "drawn" | "parts"> = { spent: NOTHING },
 ): Quote {
   const isKnown = isPriceKnown(target, account);
   if (!isKnown && spent.price === undefined) {
@@ -119,7 +143,7 @@ export function quoteFor(
     perMinute: perMinuteOf(account, deps),
     paging: deps.seller.client.dialect.paging,
     spent,
-    drawn,
+    ...whole,
   });
 }
 

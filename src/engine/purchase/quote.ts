@@ -82,6 +82,8 @@ export interface QuoteInput {
   readonly perMinute: number | undefined;
   readonly paging: Plan["paging"];
   readonly spent: { readonly rows: number; readonly settled: Credits; readonly uncertain: Credits };
+  /** People of each part, where it is bought in parts. */
+  readonly parts?: readonly number[] | undefined;
   readonly drawn?: { readonly seed: number; readonly pages: readonly DrawnPage[] } | undefined;
 }
 
@@ -135,7 +137,7 @@ export function makeQuote(input: QuoteInput): Quote {
     requests,
     durationMs: rateLimited(requests, input.perMinute),
     depth:
-      target.kind === "search" && pages === undefined && maxDepth !== undefined && maxDepth < rows
+      target.kind === "search" && !target.staff && pages === undefined && maxDepth !== undefined && maxDepth < rows
         ? maxDepth
         : undefined,
     sample: input.drawn === undefined ? undefined : sampleQuote(input.drawn),
@@ -156,11 +158,20 @@ function sampleQuote({ seed, pages }: NonNullable<QuoteInput["drawn"]>): SampleQ
   return { seed, rows: rowsOf(pages), together: Math.max(1, ...pages.slice(0, 1_000).map(({ size }) => size)) };
 }
 
-function requestCount({ target, paging, perPage, drawn, spent }: QuoteInput, rows: number): number {
+function requestCount({ target, paging, perPage, parts, drawn, spent }: QuoteInput, rows: number): number {
   if (target.kind === "enrich") return rows;
   if (drawn !== undefined) {
     const whole = rowsBegun(drawn.pages, spent.rows + rows).pages;
     return rows === 0 ? 0 : whole - rowsBegun(drawn.pages, spent.rows).pages;
+  }
+  if (target.kind === "search" && parts !== undefined) {
+    let [left, requests] = [rows, 0];
+    for (const count of parts) {
+      const some = Math.min(left, count, target.staff?.most ?? count);
+      requests += some === 0 ? 0 : requestsFor(paging, some, Math.max(1, perPage));
+      left -= some;
+    }
+    return requests;
   }
   const pages = rows === 0 ? 0 : requestsFor(paging, rows, Math.max(1, perPage));
   return target.kind === "employees" ? Math.max(pages, Math.min(target.companies.length, rows)) : pages;

@@ -24,9 +24,10 @@ export function sourceOf(plan: Plan, client: ServiceClient, quote: Quote): Sourc
     case "search":
       if (plan.draw !== undefined) return sampleOf(plan, client, quote);
       if (parts !== undefined) {
+        const most = target.staff?.most ?? Number.POSITIVE_INFINITY;
         return {
           targets: parts.length,
-          size: (index) => counts?.[index],
+          size: (index) => (counts?.[index] === undefined ? undefined : Math.min(counts[index], most)),
           call: (index, position, options) => client.searchPage(at(parts, index), position, options),
           count: (index) => counts?.[index],
           trusted,

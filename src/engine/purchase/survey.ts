@@ -106,7 +106,8 @@ export async function survey(asked: Inquiry, open: string | undefined): Promise<
       : undefined;
   const pricedWith = (rows: number): Quote => {
     const spent = spentOf(run?.state ?? { ...emptyState(), rows, owned: rows });
-    return quoteFor(target, matches, asked, { spent, drawn: drawnOf(run?.plan ?? sample ?? {}) });
+    const parts = offer.parts === undefined ? undefined : offer.counts;
+    return quoteFor(target, matches, asked, { spent, parts, drawn: drawnOf(run?.plan ?? sample ?? {}) });
   };
   const anew = pricedWith(companies.length);
   const isAnew = run === undefined && anew.credits > 0n;

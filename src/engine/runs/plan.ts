@@ -1,6 +1,6 @@
 import type { FilterKey, Filters } from "../../shared/contract/filters.ts";
 import { canonicalAddress, normalForm } from "../../shared/contract/normalise.ts";
-import { grouped } from "../../shared/contract/text.ts";
+import { counted, grouped } from "../../shared/contract/text.ts";
 import type { CompanyQuery, Dialect } from "../client/types.ts";
 import type { CreditText } from "./journal.ts";
 
@@ -30,6 +30,8 @@ export type Target =
       readonly canonical: string;
       /** Several segments, each person of which is bought once. */
       readonly union?: readonly Filters[];
+      /** Each segment is of one company, so they share nobody; `most`: people of each, null for all. */
+      readonly staff?: { readonly most: number | null };
       /** Segments whose people are left out. */
       readonly except?: readonly Filters[];
       /** Only whom nobody owns yet is bought; written are they alone, or the owned too. */
@@ -107,7 +109,8 @@ export function targetText(target: Target): string {
   if (target.kind === "search") {
     const sample = target.sample === undefined ? "" : ` sample ${JSON.stringify(target.sample)}`;
     const only = target.owned === undefined ? "" : ` ${target.owned} the owned`;
-    return `search ${target.canonical}${only}${sample}${target.list === undefined ? "" : ` for ${target.list}`}`;
+    const staff = target.staff === undefined ? "" : ` at most ${target.staff.most ?? "all"} each`;
+    return `search ${target.canonical}${only}${sample}${staff}${target.list === undefined ? "" : ` for ${target.list}`}`;
   }
   const companies = target.companies.map(({ by, value }) => `${by}=${value}`);
   const limit = target.kind === "employees" ? ` at most ${target.perCompany ?? "all"} each` : "";
@@ -118,7 +121,8 @@ export function targetText(target: Target): string {
 /** The values of a search alone where they say what they are: `Legal · germany`. */
 export function spokenTarget(target: Target): string {
   if (target.kind !== "search") return `${target.kind} ${describeTarget(target)}`;
-  const { filters, union = [filters], except = [] } = target;
+  const { filters, union = [filters], except = [], staff } = target;
+  if (staff !== undefined) return describeTarget(target);
   const without = except.length === 0 ? "" : ` without ${except.map(spokenFilters).join(" or ")}`;
   return `${selectionText(target)}${union.map(spokenFilters).join(" or ")}${without}`;
 }
@@ -145,6 +149,11 @@ function sampleText({ rows, spread }: Sampling): string {
 }
 
 export function describeTarget(target: Target): string {
+  if (target.kind === "search" && target.staff !== undefined) {
+    const { filters, staff, union = [] } = target;
+    const each = staff.most === null ? "" : `at most ${grouped(staff.most)} each of `;
+    return `${each}${spokenFilters(filters)} at ${counted(union.length, "company", "companies")}`;
+  }
   if (target.kind === "search") {
     return `${selectionText(target)}${target.canonical === "{}" ? EVERYBODY : target.canonical}`;
   }

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Person } from "../../src/shared/contract/records.ts";
+import { startAgent } from "../support/agent.ts";
+import { charged, readCsv, type User, user } from "../support/export.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+// Who to buy at each of several companies: filters of people beside companies, so many of each.
+
+const CREDITS = 100_000;
+const DEPARTMENT = "Engineering and Technical";
+
+let service: TestService;
+/** Slugs of companies, and how many of the department each has. */
+let companies: [slug: string, people: number][];
+let u: User;
+
+const slugOf = ({ company_network_url: url }: Person): string => url?.replace(/\/$/, "").split("/").at(-1) ?? "";
+
+beforeAll(async () => {
+  service = await startTestService({ people: 2_000, credits: CREDITS });
+  const body = { filters: {}, per_page: 1_000 };
+  const people: Person[] = [];
+  for (const page of [1, 2])
+    people.push(...((await service.call("/v1/person/search", { body: { ...body, page } })).json.result as Person[]));
+  const counts = new Map<string, number>();
+  for (const person of people) {
+    const slug = slugOf(person);
+    if (slug === "") continue;
+    counts.set(slug, (counts.get(slug) ?? 0) + Number(person.department?.toLowerCase() === DEPARTMENT.toLowerCase()));
+  }
+  const sorted = [...counts].sort(([, a], [, b]) => b - a);
+  companies = [...sorted.slice(0, 4), ...sorted.slice(-2)];
+  u = user(service.url, service.key);
+}, 60_000);
+afterAll(() => service.close());
+
+const slugs = (): string[] => companies.map(([slug]) => slug);
+const atEach = (rows: readonly Readonly<Record<string, string>>[]): Map<string, number> => {
+  const each = new Map<string, number>();
+  for (const { company_network_url: url = "" } of rows) {
+    const slug = url.replace(/\/$/, "").split("/").at(-1) ?? "";
+    each.set(slug, (each.get(slug) ?? 0) + 1);
+  }
+  return each;
+};
+const wanted = (most: number): [string, number][] =>
+  companies.flatMap(([slug, people]) => (people === 0 ? [] : [[slug, Math.min(people, most)]]));
+
+test.each([1, 2, 1_000])("at most %i of each company, and nobody else", async (most) => {
+  const argv = ["employees", ...slugs(), "--department", DEPARTMENT, "--per-company", String(most)];
+  const quote = JSON.parse((await u.run([...argv, "--dry-run", "--json"])).stdout);
+  const sum = wanted(most).reduce((all, [, people]) => all + people, 0);
+  expect(quote).toMatchObject({ matches: sum, credits: sum, requests: wanted(most).length });
+  const before = await charged(service, CREDITS);
+  const ran = await u.run([...argv, "--again", "--yes", "-o", `${most}.csv`]);
+  expect(ran.code, ran.stderr).toBe(0);
+  expect(await charged(service, CREDITS)).toBe(before + sum);
+  const rows = readCsv(u.read(`${most}.csv`));
+  expect(rows.every(({ department }) => department === DEPARTMENT)).toBe(true);
+  expect([...atEach(rows)].sort()).toEqual(wanted(most).sort());
+  expect(ran.stderr).toContain(`${wanted(most).length} of ${companies.length} companies have somebody who matches`);
+});
+
+test("the same again, or fewer, is not paid for again; runs name it", async () => {
+  const argv = ["employees", ...slugs(), "--department", DEPARTMENT, "--per-company", "2", "--yes", "-o"];
+  expect((await u.run([...argv, "first.csv"])).code).toBe(0);
+  const before = await charged(service, CREDITS);
+  const again = await u.run([...argv, "second.csv"]);
+  expect(again.code, again.stderr).toBe(0);
+  expect(await charged(service, CREDITS)).toBe(before);
+  expect(u.read("second.csv")).toBe(u.read("first.csv"));
+  expect((await u.run(["runs", "list"])).stdout).toContain(`at most 2 each of ${DEPARTMENT} at 6 companies`);
+});
+
+test.each([
+  [["acme.com", "--department", "Sales"], '"acme.com" is a domain'],
+  [["acme", "--department", "Sales", "--company-network-url", "globex"], "companies are named twice"],
+  [["acme", "--department", "Sales", "--misses", "m.txt"], "--misses lists companies"],
+  [["acme", "--departmnt", "Sales"], "--department"],
+])("employees %j is refused before anything is asked", async (argv, why) => {
+  const ran = await u.run(["employees", ...argv, "--yes"]);
+  expect([ran.code, ran.stderr]).toEqual([2, expect.stringContaining(why)]);
+});
+
+test("an agent buys the same by the same rule", async () => {
+  const agent = await startAgent(u, ["--max-credits", "50"]);
+  const given = {
+    kind: "employees",
+    companies: slugs(),
+    filters: { department: DEPARTMENT },
+    per_company: 1,
+    again: true,
+  };
+  const quote = await agent.call("quote", given);
+  expect(quote.data, quote.text).toMatchObject({ credits: wanted(1).length, profiles: wanted(1).length });
+  expect(String(quote.data.command)).toMatch(/^headcount (.* )?employees '--department=[^']+' --per-company 1 .*-- /);
+  await agent.close();
+});
