@@ -467,7 +467,7 @@ $headcountTree = @{
   }
   'mcp' = @{
     Commands = [ordered]@{
-      'install' = 'Print the entry that a client''s config needs, with the cap in it, the file that it belongs into and the line that adds it; or, with skill, a SKILL.md for agents that use headcount from a shell. Writes nothing.'
+      'install' = 'print the entry that a client''s config needs, with the cap in it, the file that it belongs into and the line that adds it'
     }
     Flags = [ordered]@{
       '--budget' = @{ Text = 'the budget''s name: one name is one budget (mcp)'; Value = @{ Kind = 'text' } }
@@ -502,11 +502,11 @@ $headcountTree = @{
   }
   'runs' = @{
     Commands = [ordered]@{
-      'list' = 'List runs, the newest first: all of them in a pipe (CSV), the last thirty on a terminal.'
-      'show' = 'Show one run: what it buys, what it cost, where it stands.'
-      'remove' = 'Remove runs with everything that they keep. Files that were written from them stay, and their people stay owned.'
-      'prune' = 'Remove runs that are over and that nothing happened to for a while.'
-      'export' = 'Write a run again, in another format or with other fields. Offline, 0 credits.'
+      'list' = 'list runs, the newest first'
+      'show' = 'show one run'
+      'remove' = 'remove runs with everything that they keep'
+      'prune' = 'remove runs that are over and that nothing happened to for a while'
+      'export' = 'write a run again, in another format or with other fields'
     }
     Flags = [ordered]@{
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -637,12 +637,12 @@ $headcountTree = @{
   }
   'owned' = @{
     Commands = [ordered]@{
-      'status' = 'Say how many people are owned, what they cost, and what was paid for somebody who was owned already.'
-      'show' = 'Show what is owned of a person, named by id, profile address or its slug, or whole name: the record, every purchase, what changed.'
-      'export' = 'Write the newest record of everybody you own who matches, in any format. Offline, 0 credits.'
-      'import' = 'Take in people that you own already: earlier exports as NDJSON, JSON or CSV with a column `id` or `network_url`. From then on they count as owned, at no price, and as true when the file was last written.'
-      'diff' = 'Say who is in one run and not in another, and whose record differs. RUN is an id, its beginning or its end, or `last`.'
-      'rebuild' = 'Make the library again from the runs. What came from removed runs and from files stays.'
+      'status' = 'say how many people are owned, what they cost, and what was paid for somebody who was owned already'
+      'show' = 'show what is owned of a person, named by id, profile address or its slug, or whole name'
+      'export' = 'write the newest record of everybody you own who matches, in any format'
+      'import' = 'take in people that you own already'
+      'diff' = 'say who is in one run and not in another, and whose record differs'
+      'rebuild' = 'make the library again from the runs'
     }
     Flags = [ordered]@{
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -785,11 +785,11 @@ $headcountTree = @{
   }
   'suppress' = @{
     Commands = [ordered]@{
-      'add' = 'leave people out: by profile address, id or domain'
-      'import' = 'leave out everybody in a file (- for stdin): an address, id or domain a line'
-      'list' = 'show when, as what and why; nobody''s name is kept'
-      'check' = 'say who is on the list, since when and why; exit 6 where somebody is not'
-      'remove' = 'take people off the list: as they were added, or by a mark of the list'
+      'add' = 'leave people out'
+      'import' = 'leave out everybody in a file'
+      'list' = 'show when, as what and why'
+      'check' = 'say who is on the list, since when and why'
+      'remove' = 'take people off the list'
     }
     Flags = [ordered]@{
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -882,8 +882,8 @@ $headcountTree = @{
   }
   'data' = @{
     Commands = [ordered]@{
-      'show' = 'Show what is kept: where it lies, how many, how old.'
-      'set' = 'Say how long runs are kept that are over; what is not named stays.'
+      'show' = 'show what is kept'
+      'set' = 'say how long runs are kept that are over'
     }
     Flags = [ordered]@{
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -919,12 +919,12 @@ $headcountTree = @{
   }
   'jobs' = @{
     Commands = [ordered]@{
-      'run' = 'Run jobs one after another; the failure of one does not stop the others. The exit code is the first failure''s. A job that is at work already ends with 9; under a budget jobs wait for each other.'
-      'status' = 'How each job went, what it changed and cost, when it comes next, and what the month has cost. Exit 0 whatever they say: `jobs check` tells by its exit code.'
-      'check' = 'Say which jobs break a rule, failed last, were killed, or should have run by now. Exit 2 where one breaks a rule, 5 where another one needs a look, else 0: for a monitor. Offline.'
-      'show' = 'What a job does, with its filters and its schedule; without a name all of them, and what is wrong.'
-      'systemd' = 'Print a service and a timer of systemd for each job: absolute paths, no key in them.'
-      'cron' = 'Print a line of a crontab for each job: absolute paths, no key in them.'
+      'run' = 'run jobs one after another'
+      'status' = 'how each job went, what it changed and cost, when it comes next, and what the month has cost'
+      'check' = 'say which jobs break a rule, failed last, were killed, or should have run by now'
+      'show' = 'what a job does, with its filters and its schedule'
+      'systemd' = 'print a service and a timer of systemd for each job'
+      'cron' = 'print a line of a crontab for each job'
     }
     Flags = [ordered]@{
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -1049,10 +1049,10 @@ $headcountTree = @{
   }
   'connections' = @{
     Commands = [ordered]@{
-      'list' = 'list connections and where their keys live (no key is read or shown)'
+      'list' = 'list connections and where their keys live'
       'use' = 'make a connection the one that is used where none is named'
       'set' = 'say how a service pages, where doctor cannot find it out'
-      'remove' = 'forget a connection: its address and its key'
+      'remove' = 'forget a connection'
     }
     Flags = [ordered]@{
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -1154,24 +1154,24 @@ $headcountTree = @{
   }
   'service' = @{
     Commands = [ordered]@{
-      'import' = 'load people and companies from Parquet, CSV or NDJSON'
-      'map' = 'propose a column map for a file'
-      'generate' = 'make a synthetic dataset of any size'
+      'import' = 'replace the dataset of a data folder by the rows of files'
+      'map' = 'propose a column map for --map of `service import`, from the header and the first values of a file'
+      'generate' = 'replace the dataset of a data folder by synthetic people, and about one company for seven of them'
       'dataset' = 'list, compare and take back versions of the dataset'
       'accounts' = 'make, list, suspend and resume accounts'
-      'keys' = 'make, bound, rotate, list and revoke API keys'
-      'credits' = 'add, remove or refund credits, or show them'
-      'plan' = 'set or show limits and prices of an account'
-      'entries' = 'list what moved the balance: grants, charges, refunds, corrections'
-      'usage' = 'add up what was charged, by day, key and call'
-      'audit' = 'list who administered what, and when'
-      'link' = 'print a link that signs in to the console'
-      'sessions' = 'list and end sessions of the console'
-      'suppress' = 'leave people out of the dataset, also of later imports'
-      'forget' = 'delete a person from the dataset, stored replies and the console'
-      'data' = 'what a data folder keeps of people: where, how many, how old'
-      'backup' = 'copy ledger and dataset, also of a running service'
-      'verify' = 'recompute the ledger''s and the dataset''s invariants'
+      'keys' = 'make, bound, rotate, list and revoke the API keys of an account'
+      'credits' = 'add credits to an account, take them away, refund a charge, or show what an account has'
+      'plan' = 'set or show the rate limits and the prices of an account'
+      'entries' = 'list the entries of the ledger, the newest first'
+      'usage' = 'add up what an account was charged'
+      'audit' = 'list every act of administration, the newest first'
+      'link' = 'print a link that signs in to the console of `headcount serve`'
+      'sessions' = 'list who is signed in to the console, the newest first'
+      'suppress' = 'take people out of the dataset for good'
+      'forget' = 'delete a person, named by profile address, its last part or id, from all that the service keeps'
+      'data' = 'show what a data folder keeps of people, and for how long'
+      'backup' = 'copy one state of the ledger and the dataset that is served into a folder, also while a service is at work, and verify the copy'
+      'verify' = 'recompute every invariant of the ledger'
       'restore' = 'make a data folder of a backup'
     }
     Flags = [ordered]@{
@@ -1238,9 +1238,9 @@ $headcountTree = @{
   }
   'service dataset' = @{
     Commands = [ordered]@{
-      'list' = 'list the versions that are kept'
-      'rollback' = 'serve a kept version again'
-      'diff' = 'say what became of the people and companies of one version in another'
+      'list' = 'list the version that is served and those kept, the last served first'
+      'rollback' = 'serve a kept version again, by default the one that was served last'
+      'diff' = 'count who was added, removed and changed between two kept versions, told apart by id, and the changes by column'
     }
     Flags = [ordered]@{
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -1291,10 +1291,10 @@ $headcountTree = @{
   }
   'service accounts' = @{
     Commands = [ordered]@{
-      'create' = 'make an account'
-      'list' = 'list the accounts'
-      'suspend' = 'refuse the keys of an account'
-      'resume' = 'take the keys of an account again'
+      'create' = 'make an account with the standard plan, no live credits, and 10,000 simulated ones for test keys'
+      'list' = 'list the accounts with their balances and keys'
+      'suspend' = 'refuse all keys of an account until it is resumed'
+      'resume' = 'let the keys of a suspended account work again'
     }
     Flags = [ordered]@{
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -1363,10 +1363,10 @@ $headcountTree = @{
   }
   'service keys' = @{
     Commands = [ordered]@{
-      'create' = 'make a key and show it once'
-      'rotate' = 'make the key that follows another, and end that one later'
-      'list' = 'list the keys of an account'
-      'set' = 'change what a key may do'
+      'create' = 'make a key'
+      'rotate' = 'make a key with the name, end, scopes and mode of another and show it once'
+      'list' = 'list the keys of an account, revoked ones too'
+      'set' = 'change the name, end, cap or scopes of a key'
       'revoke' = 'revoke a key'
     }
     Flags = [ordered]@{
@@ -1463,10 +1463,10 @@ $headcountTree = @{
   }
   'service credits' = @{
     Commands = [ordered]@{
-      'add' = 'add credits'
-      'remove' = 'take credits away'
+      'add' = 'add credits to the balance of an account'
+      'remove' = 'take credits away from an account, as an entry of its own'
       'refund' = 'give a charge back, or a part of it'
-      'show' = 'show the balance'
+      'show' = 'show the balance of an account, what calls in flight hold of it, and what was used today'
     }
     Flags = [ordered]@{
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -1547,8 +1547,8 @@ $headcountTree = @{
   }
   'service plan' = @{
     Commands = [ordered]@{
-      'set' = 'change limits or prices'
-      'show' = 'show limits and prices'
+      'set' = 'change the limits or prices of an account'
+      'show' = 'show the rate limits and the prices of an account'
     }
     Flags = [ordered]@{
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
@@ -1690,11 +1690,11 @@ $headcountTree = @{
   }
   'service suppress' = @{
     Commands = [ordered]@{
-      'add' = 'leave people out: by profile address, id or domain'
-      'import' = 'leave out everybody in a file (- for stdin): an address, id or domain a line'
-      'list' = 'show when, as what and why; nobody''s name is kept'
-      'check' = 'say who is on the list, since when and why; exit 6 where somebody is not'
-      'remove' = 'take people off the list: as they were added, or by a mark of the list'
+      'add' = 'leave people out'
+      'import' = 'leave out everybody in a file'
+      'list' = 'show when, as what and why'
+      'check' = 'say who is on the list, since when and why'
+      'remove' = 'take people off the list'
     }
     Flags = [ordered]@{
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }

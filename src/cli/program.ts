@@ -178,8 +178,13 @@ const EXAMPLES = `
 
 headcount help COMMAND: a command's options and examples. headcount help all: every command and option (leave people out, forget, spend, sql, an agent, your own service). headcount help filters, cron, exit-codes, environment: how it works.`;
 
+/** What its group says of a command: the beginning of what the command says of itself. */
+const summaryOf = (description: string): string =>
+  (description.charAt(0).toLowerCase() + description.slice(1)).split(/[.:;](?: |$)| \(/, 1)[0] ?? "";
+
 function settle(command: Command, context: Context, whole: boolean): void {
   layered(command, whole);
+  if (command.summary() === "") command.summary(summaryOf(command.description()));
   command
     // Refused in words of our own: see the hook.
     .allowExcessArguments()

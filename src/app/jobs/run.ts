@@ -31,7 +31,6 @@ export interface JobTerms extends Connecting {
   /** Absolute path. */
   readonly log?: string | undefined;
   readonly notify?: string | undefined;
-  readonly notifyFailure?: string | undefined;
   /** Hears what a job did, before log and notice do. */
   readonly say?: (done: Done, context: Context) => void;
   /** Who listens to the calls of a job. */
@@ -87,7 +86,7 @@ export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside:
     rowsBefore: history.done?.rows ?? undefined,
     log: terms.log ?? job.log,
     notify: terms.notify ?? job.notify,
-    notifyFailure: terms.notifyFailure ?? job.notifyFailure,
+    notifyFailure: job.notifyFailure,
     isMine: (run: RunSpend) => isOf(job, run, outside),
   };
   const { outcome, failure } = await tellOutcome(telling, outside, async () => {

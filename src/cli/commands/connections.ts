@@ -1,4 +1,4 @@
-import { DEFAULT_DIALECT, type Dialect, PAGINGS, pagingName, pagingOf } from "../../engine/client/types.ts";
+import { DEFAULT_DIALECT, type Dialect, pagingName, pagingOf } from "../../engine/client/types.ts";
 import {
   type Config,
   type Connection,
@@ -10,9 +10,10 @@ import {
 } from "../../engine/connections/config.ts";
 import { configDir, findFolder } from "../../engine/connections/paths.ts";
 import type { Context } from "../../shared/context.ts";
-import { echo, harmless, whole } from "../../shared/contract/text.ts";
+import { harmless } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
-import { Argument, type Command, type GlobalOptions, offering } from "../options.ts";
+import { settingsOf } from "../arguments/settings.ts";
+import { Argument, type Command, type GlobalOptions, offering, wholeNumber } from "../options.ts";
 import type { Documents } from "../schemas/all.ts";
 import { Printer } from "../terminal/printer.ts";
 
@@ -124,21 +125,11 @@ async function use(name: string, options: GlobalOptions, context: Context): Prom
   else print.note(`"${name}" is used where no connection is named`);
 }
 
-/** `SETTING=VALUE` words as changes of a dialect; `auto` takes what was known back. */
-function settingsOf(words: readonly string[]): (before: Dialect | undefined) => Dialect | undefined {
-  let paging: Pick<Dialect, "paging" | "firstPage"> | "auto" | undefined;
-  let perPageMax: number | "auto" | undefined;
-  for (const word of words) {
-    const [, name, value = ""] = /^(paging|per-page-max)=(.+)$/.exec(word) ?? [];
-    if (name === "paging") paging = value === "auto" ? value : pagingOf(value);
-    else if (name === "per-page-max") perPageMax = value === "auto" ? value : whole(value, 1, 100_000);
-    if (name === undefined || (name === "per-page-max" && perPageMax === undefined)) {
-      throw usageError(
-        `a setting is paging=${PAGINGS.join("|")} or per-page-max=N, or one of them with auto; not "${echo(word)}"`,
-        "for example: headcount connections set work paging=offset",
-      );
-    }
-  }
+/** `NAME=VALUE` words as changes of a dialect; `auto` takes what was known back. @throws CliError exit 2 */
+function dialectBy(words: readonly string[]): (before: Dialect | undefined) => Dialect | undefined {
+  const { paging: how, "per-page-max": most } = settingsOf("connections set", words, ["paging", "per-page-max"]);
+  const paging = how === undefined || how === "auto" ? how : pagingOf(how);
+  const perPageMax = most === undefined || most === "auto" ? most : wholeNumber("per-page-max", 1, 100_000)(most);
   return (before) => {
     const { perPageMax: known, ...rest } = before ?? DEFAULT_DIALECT;
     const largest = perPageMax === "auto" ? undefined : (perPageMax ?? known);
@@ -153,7 +144,7 @@ function settingsOf(words: readonly string[]): (before: Dialect | undefined) => 
 
 async function set(name: string, words: readonly string[], options: GlobalOptions, context: Context): Promise<void> {
   if (name === SAMPLE) throw usageError('"sample" is built in; nothing of it is to be set', "headcount connections");
-  const change = settingsOf(words);
+  const change = dialectBy(words);
   const { connections } = await updateConfig(configDir(context), (config) => {
     const { dialect: before, ...rest } = existingConnection(config, name);
     const dialect = change(before);

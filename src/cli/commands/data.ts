@@ -6,6 +6,7 @@ import type { Context } from "../../shared/context.ts";
 import { counted, echo, spanMs } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { bytesText } from "../../shared/numbers.ts";
+import { settingsOf } from "../arguments/settings.ts";
 import type { Command, GlobalOptions } from "../options.ts";
 import { countColumn, documentsOf, iso, type Listed, printList, timeColumn } from "../terminal/list.ts";
 import { Printer } from "../terminal/printer.ts";
@@ -38,25 +39,18 @@ See also: headcount forget, headcount suppress, headcount service data`);
 }
 
 async function set(settings: readonly string[], options: GlobalOptions, context: Context): Promise<void> {
-  let runs: string | undefined;
-  for (const setting of settings) {
-    const [name, value = ""] = setting.split("=", 2);
-    if (name !== "runs" || (value !== "forever" && spanMs(value) === undefined)) {
-      throw usageError(
-        `"${echo(setting)}" is no setting of what is kept`,
-        "runs=90d, runs=12h, runs=8w or runs=forever",
-      );
-    }
-    if (value !== "forever" && spanMs(value) === 0) {
-      throw usageError(
-        `"${echo(setting)}" would keep no run at all`,
-        "headcount runs prune 0h removes all that are over, once",
-      );
-    }
-    runs = value;
+  const { runs = "" } = settingsOf("data set", settings, ["runs"]);
+  const span = spanMs(runs);
+  if (runs !== "forever" && span === undefined)
+    throw usageError(`runs are kept for 90d, 12h, 8w or forever, not "${echo(runs)}"`, "for example runs=90d");
+  if (span === 0) {
+    throw usageError(
+      `"runs=${echo(runs)}" would keep no run at all`,
+      "headcount runs prune 0h removes all that are over, once",
+    );
   }
   await updateConfig(configDir(context), ({ retention: _, ...config }) =>
-    runs === undefined || runs === "forever" ? config : { ...config, retention: { runs } },
+    runs === "forever" ? config : { ...config, retention: { runs } },
   );
   const printer = new Printer(context, options);
   const kept = keptRuns(context) ?? null;

@@ -19,7 +19,6 @@ export function register(program: Command, context: Context, run = buy): void {
   const command = program
     .command("resume")
     .argument("[run]", "id of a run, or part of it (default: the one that is unfinished)")
-    .summary("continue an unfinished export")
     .description(
       "Continue an export where it stopped. What it bought is read from its run and not bought again; the output is written as if nothing had happened. --limit and --max-credits count from the run's beginning.",
     );

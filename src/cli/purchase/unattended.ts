@@ -34,7 +34,6 @@ export async function buyParsed(
     output,
     log: file(log),
     notify,
-    notifyFailure: undefined,
     isMine: (spend: RunSpend) => spend.run === id,
   };
   const { failure } = await told(telling, context, async () => {

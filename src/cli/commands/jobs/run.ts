@@ -28,7 +28,6 @@ export interface RunOptions extends GlobalOptions {
   /** Absolute path. */
   readonly log?: string;
   readonly notify?: string;
-  readonly notifyFailure?: string;
   readonly dryRun?: boolean;
 }
 

@@ -25,12 +25,10 @@ type CreateOptions = FolderOptions & { readonly name?: string };
 export function register(service: Command, context: Context): void {
   const accounts = service
     .command("accounts")
-    .summary("make, list, suspend and resume accounts")
     .description(
       "Make, list, suspend and resume accounts. Each has its own balance, plan and keys; the other commands name one with --account.",
     );
   addFolderOptions(accounts.command("create").argument("<id>", "letters, digits, dots and dashes; it never changes"))
-    .summary("make an account")
     .description("Make an account with the standard plan, no live credits, and 10,000 simulated ones for test keys.")
     .option("--name <name>", "what it is called (default: its id)")
     .examples(`
@@ -39,7 +37,6 @@ export function register(service: Command, context: Context): void {
   $ headcount service keys create --account acme --name first`)
     .does(atDesk(context, create));
   addFolderOptions(accounts.command("list", { isDefault: true }))
-    .summary("list the accounts")
     .description("List the accounts with their balances and keys. A pipe gets CSV.")
     .examples("\n  $ headcount service accounts\n  $ headcount service accounts list --json")
     .does(atDesk(context, list));
@@ -52,7 +49,6 @@ export function register(service: Command, context: Context): void {
     ["resume", false, "Let the keys of a suspended account work again."],
   ] as const) {
     addFolderOptions(accounts.command(verb).argument("<id>", "as `service accounts list` shows it"))
-      .summary(suspended ? "refuse the keys of an account" : "take the keys of an account again")
       .description(what)
       .examples(`\n  $ headcount service accounts ${verb} acme`)
       .does(atDesk(context, (desk: Desk<FolderOptions>, id: string) => suspend(desk, id, suspended)));
@@ -102,7 +98,6 @@ type LinkOptions = AccountOptions & { readonly publicUrl?: string };
 
 export function registerLink(service: Command, context: Context): void {
   addAccountOptions(service.command("link"))
-    .summary("print a link that signs in to the console")
     .description(
       "Print a link that signs in to the console of `headcount serve`: once, and within ten minutes. An operator may do everything, an owner everything of one account, a viewer looks at it and spends nothing.",
     )
@@ -137,12 +132,11 @@ async function printLink(options: LinkOptions, role: Role, context: Context): Pr
 
 export function registerSessions(service: Command, context: Context): void {
   const sessions = addFolderOptions(service.command("sessions"))
-    .summary("list and end sessions of the console")
     .description("List who is signed in to the console, the newest first; `end` signs one of them out.")
     .examples("\n  $ headcount service sessions\n  $ headcount service sessions end 1f2e3d4c5b6a")
     .does(atDesk(context, listSessions));
   addFolderOptions(sessions.command("end"))
-    .summary("sign a session out")
+    .description("Sign a session out.")
     .argument("<id>", "as the list names it")
     .does(atDesk(context, endSession));
 }

@@ -19,7 +19,6 @@ import {
 
 export function register(service: Command, context: Context): void {
   addFolderOptions(service.command("backup").argument("<dir>", "a folder that is missing or empty"))
-    .summary("copy ledger and dataset, also of a running service")
     .description(
       "Copy one state of the ledger and the dataset that is served into a folder, also while a service is at work, and verify the copy. Every file's SHA-256 is in its backup.json. The copy is whole or not there; it holds stored replies of up to a day, so it is nobody else's. Accounts in PostgreSQL are backed up by its own tools (pg_dump).",
     )
@@ -96,7 +95,6 @@ export function registerVerify(service: Command, context: Context): void {
       "--against <backup>",
       "hold the ledger against a backup of it too (the folder, a file of accounts, or postgres://... of a restored dump), or against the head that was told last",
     )
-    .summary("recompute the ledger's and the dataset's invariants")
     .description(
       "Recompute every invariant of the ledger (balances, holds, entries, stored replies) and of the dataset from zero, hold every file of the dataset against its SHA-256 from when it was made, and write nothing: a read-only copy will do, and a service may run meanwhile. Exits 1 on a breach. A ledger that somebody wrote anew, chain and all, is sound in itself: --against tells, since all that is in a backup must be the beginning of today's. An old copy put back is sound too: --against HEAD tells, the head as serve --log or service backup told it last, for a service that is stopped.",
     )
@@ -149,7 +147,6 @@ export function registerRestore(service: Command, context: Context): void {
   service
     .command("restore")
     .argument("<dir>", "a folder that service backup has made")
-    .summary("make a data folder of a backup")
     .description(
       "Make a data folder of a backup: every file is held against its SHA-256, ledger and dataset are verified, and the folder is there whole or not at all. It has to be missing or empty. What was charged, revoked or taken out after the backup was made is not in it.",
     )

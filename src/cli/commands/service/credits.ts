@@ -41,10 +41,8 @@ type Kind = "add" | "remove";
 export function register(service: Command, context: Context): void {
   const credits = service
     .command("credits")
-    .summary("add, remove or refund credits, or show them")
     .description("Add credits to an account, take them away, refund a charge, or show what an account has.");
   addAdjust(addMode(credits.command("add").argument("<amount>", "credits, with up to six decimals")))
-    .summary("add credits")
     .description(
       "Add credits to the balance of an account. With --reference it can be repeated after a doubt: it adds once.",
     )
@@ -53,13 +51,11 @@ export function register(service: Command, context: Context): void {
   $ headcount service credits add 250.5 --reference invoice-2026-17 --note "paid by transfer" --json`)
     .does(atDesk(context, adjusting("add")));
   addAdjust(addMode(credits.command("remove").argument("<amount>", "credits, with up to six decimals")))
-    .summary("take credits away")
     .description("Take credits away from an account, as an entry of its own: never what calls in flight hold.")
     .examples(`\n  $ headcount service credits remove 10 --note "added twice" --reference fix-17`)
     .does(atDesk(context, adjusting("remove")));
   registerRefund(credits, context);
   addMode(credits.command("show", { isDefault: true }))
-    .summary("show the balance")
     .description("Show the balance of an account, what calls in flight hold of it, and what was used today (UTC).")
     .examples("\n  $ headcount service credits\n  $ headcount service credits show --json")
     .does(atDesk(context, show));
@@ -71,7 +67,6 @@ function registerRefund(credits: Command, context: Context): void {
     .argument("<entry-id>", "the charge, as `service entries` shows it")
     .argument("[amount]", "credits, with up to six decimals; all that is left of it by default");
   addAdjust(addAccountOptions(refunding))
-    .summary("give a charge back, or a part of it")
     .description("Give a charge back, or a part of it: to the balance, and to the cap of the key that was charged.")
     .examples(`
   $ headcount service credits refund 17 --note "stale records"
@@ -170,12 +165,8 @@ const PLAN_SETTINGS = ["name", "per-minute", "per-day", "small-counts", ...PRICE
 const MAX_CALLS = 1_000_000_000;
 
 export function registerPlan(service: Command, context: Context): void {
-  const plan = service
-    .command("plan")
-    .summary("set or show limits and prices of an account")
-    .description("Set or show the rate limits and the prices of an account.");
+  const plan = service.command("plan").description("Set or show the rate limits and the prices of an account.");
   addAccountOptions(plan.command("set").argument("<setting...>", `NAME=VALUE: ${PLAN_SETTINGS.join(", ")}`))
-    .summary("change limits or prices")
     .description(
       "Change the limits or prices of an account; what is not given stays. It holds from the next call on; for services on PostgreSQL within 10 seconds, or 60 where the database does not answer.",
     )
@@ -187,7 +178,6 @@ export function registerPlan(service: Command, context: Context): void {
 Counts of fewer people than small-counts are small: an account gets 100 of them a day; off: no bound.`)
     .does(atDesk(context, setPlan));
   addAccountOptions(plan.command("show", { isDefault: true }))
-    .summary("show limits and prices")
     .description("Show the rate limits and the prices of an account.")
     .examples("\n  $ headcount service plan\n  $ headcount service plan show --json")
     .does(atDesk(context, showPlan));

@@ -14,13 +14,11 @@ const DATA = ["--data <dir>", "data folder with the dataset and the accounts (de
 export function register(service: Command, context: Context): void {
   const dataset = service
     .command("dataset")
-    .summary("list, compare and take back versions of the dataset")
     .description(
-      "Every import, generate and suppression makes a version of the dataset. One that was served before is kept (--keep of import says how many), so that a bad import can be looked at and taken back.",
+      "List, compare and take back versions of the dataset. Every import, generate and suppression makes one; one that was served before is kept (--keep of import says how many), so that a bad import can be looked at and taken back.",
     );
   dataset
     .command("list", { isDefault: true })
-    .summary("list the versions that are kept")
     .description(
       "List the version that is served and those kept, the last served first: when each was made, from what, people, companies and bytes. A pipe gets CSV.",
     )
@@ -30,7 +28,6 @@ export function register(service: Command, context: Context): void {
   dataset
     .command("rollback")
     .argument("[version]", "a version of the list", "previous")
-    .summary("serve a kept version again")
     .description(
       "Serve a kept version again, by default the one that was served last. The version served until now is kept, so that the same command takes it back. A running service follows within a second; cursors of other versions get a 422.",
     )
@@ -41,7 +38,6 @@ export function register(service: Command, context: Context): void {
     .command("diff")
     .argument("[from]", "a version of the list", "previous")
     .argument("[to]", "another one", "current")
-    .summary("say what became of the people and companies of one version in another")
     .description(
       "Count who was added, removed and changed between two kept versions, told apart by id, and the changes by column. Reads all of both; needs about the disk of an import.",
     )

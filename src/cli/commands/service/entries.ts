@@ -25,7 +25,6 @@ interface EntriesOptions extends AccountOptions {
 
 export function register(service: Command, context: Context): void {
   addMode(service.command("entries"))
-    .summary("list what moved the balance: grants, charges, refunds, corrections")
     .description(
       "List the entries of the ledger, the newest first: who, which call, rows, price, and the balance after it. All of them in a pipe (CSV), the last thirty on a terminal.",
     )
@@ -87,7 +86,6 @@ const GROUPS: readonly UsageGroup[] = ["day", "key", "call"];
 
 export function registerUsage(service: Command, context: Context): void {
   addMode(service.command("usage"))
-    .summary("add up what was charged, by day, key and call")
     .description(
       "Add up what an account was charged: calls, rows and credits, by UTC day, key or call, or by several of them. Free calls are not in it. A pipe gets CSV.",
     )
@@ -147,7 +145,6 @@ interface AuditOptions extends FolderOptions {
 
 export function registerAudit(service: Command, context: Context): void {
   addFolderOptions(service.command("audit"))
-    .summary("list who administered what, and when")
     .description(
       "List every act of administration, the newest first: accounts, keys, plans and credits; who, when and what, never a key or a record. All of them in a pipe (CSV), the last thirty on a terminal.",
     )

@@ -27,7 +27,6 @@ interface ForgetOptions extends FolderOptions, ServersOptions {
 
 export function register(service: Command, context: Context): void {
   addServersOption(addFolderOptions(service.command("forget <person>")))
-    .summary("delete a person from the dataset, stored replies and the console")
     .description(
       "Delete a person, named by profile address, its last part or id, from all that the service keeps: dataset, stored replies, and exports that the console bought. Credits and entries stay, and no import brings the person back. Lists what it finds, and asks first. A service may run meanwhile.",
     )
@@ -150,7 +149,6 @@ type SuppressFlags = SuppressOptions & FolderOptions & ServersOptions;
 export function registerSuppress(service: Command, context: Context): void {
   const suppress = service
     .command("suppress")
-    .summary("leave people out of the dataset, also of later imports")
     .description(
       "Take people out of the dataset for good: it is built again without them, a running service takes it over within a second, and no import brings them back. The list holds keyed hashes and names nobody.",
     )
@@ -215,7 +213,6 @@ async function leaveOutOfServers(names: readonly SuppressedName[], options: Supp
 
 export function registerData(service: Command, context: Context): void {
   addFolderOptions(service.command("data"))
-    .summary("what a data folder keeps of people: where, how many, how old")
     .description(
       "Show what a data folder keeps of people, and for how long: versions of the dataset, stored replies (24 hours), exports and segments of the browser console, the suppression list, ledger and audit. Changes nothing.",
     )

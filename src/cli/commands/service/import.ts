@@ -21,7 +21,6 @@ interface ImportOptions extends FolderOptions, TextFlags {
 export function register(service: Command, context: Context): void {
   const command = service
     .command("import")
-    .summary("load people and companies from Parquet, CSV or NDJSON")
     .description(
       "Replace the dataset of a data folder by the rows of files: Parquet, CSV (with a header) or NDJSON, the last two also as .gz and .zst. Columns are named as the fields of the records, or mapped. Rows that cannot be taken go to import-rejects.ndjson in the data folder with the reason, values that cannot be used are left out and counted. A running service takes the new dataset over by itself. Into ClickHouse the files go one by one, and the same command goes on with a load that was cut off.",
     )
@@ -154,7 +153,6 @@ export function registerMap(service: Command, context: Context): void {
   const command = service
     .command("map")
     .takes("<file>", "a Parquet, CSV or NDJSON file", { kind: "file" })
-    .summary("propose a column map for a file")
     .description(
       "Propose a column map for --map of `service import`, from the header and the first values of a file. The map goes to stdout, what it would read from the first five rows to stderr.",
     )
@@ -207,7 +205,6 @@ type GenerateOptions = FolderOptions & { readonly people?: string; readonly seed
 export function registerGenerate(service: Command, context: Context): void {
   service
     .command("generate")
-    .summary("make a synthetic dataset of any size")
     .description(
       "Replace the dataset of a data folder by synthetic people, and about one company for seven of them. The same number and seed give the same people on every machine. A running service takes it over by itself.",
     )

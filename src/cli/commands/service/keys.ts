@@ -24,20 +24,17 @@ const KEY_ID = ["<key-id>", "as `service keys list` shows it"] as const;
 export function register(service: Command, context: Context): void {
   const keys = service
     .command("keys")
-    .summary("make, bound, rotate, list and revoke API keys")
     .description(
       "Make, bound, rotate, list and revoke the API keys of an account. A key is shown once, when it is made.",
     );
   registerMaking(keys, context);
   addAccountOptions(keys.command("list", { isDefault: true }))
-    .summary("list the keys of an account")
     .description(
       "List the keys of an account, revoked ones too: what they may do, spent, and when each was last used. Secrets are not kept, so they cannot be shown. A pipe gets CSV.",
     )
     .examples("\n  $ headcount service keys\n  $ headcount service keys list --json")
     .does(atDesk(context, list));
   addBoundOptions(addAccountOptions(keys.command("set").argument(...KEY_ID)))
-    .summary("change what a key may do")
     .description(
       "Change the name, end, cap or scopes of a key; what is not given stays. A cap counts all that the key was ever charged, and cannot be below what it spent and holds.",
     )
@@ -47,7 +44,6 @@ export function register(service: Command, context: Context): void {
     )
     .does(atDesk(context, set));
   addAccountOptions(keys.command("revoke").argument(...KEY_ID))
-    .summary("revoke a key")
     .description(
       "Revoke a key; it cannot be brought back. Calls with it are refused from then on; by services on PostgreSQL within 10 seconds, or 60 where the database does not answer, and nothing is sold to it from then on.",
     )
@@ -57,7 +53,6 @@ export function register(service: Command, context: Context): void {
 
 function registerMaking(keys: Command, context: Context): void {
   addBoundOptions(addAccountOptions(keys.command("create")))
-    .summary("make a key and show it once")
     .description(
       "Make a key. It is printed once and stored only as a SHA-256; one that could not be printed is revoked at once. A cap, an end and scopes bound what it can do in the hands of a script, an agent or somebody else.",
     )
@@ -70,7 +65,6 @@ function registerMaking(keys: Command, context: Context): void {
     .does(atDesk(context, create));
   addAccountOptions(keys.command("rotate").argument(...KEY_ID))
     .argument("[overlap]", "how long the old key goes on: 0, 12h, 7d, 4w", "24h")
-    .summary("make the key that follows another, and end that one later")
     .description(
       "Make a key with the name, end, scopes and mode of another and show it once. Both work until the overlap is over; then the old one ends. They share one cap.",
     )
