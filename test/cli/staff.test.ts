@@ -72,6 +72,22 @@ test("the same again, or fewer, is not paid for again; runs name it", async () =
   expect((await u.run(["runs", "list"])).stdout).toContain(`at most 2 each of ${DEPARTMENT} at 6 companies`);
 });
 
+test("with a cap, one at each company before a second at any; the rest follows", async () => {
+  const argv = ["employees", ...slugs(), "--department", DEPARTMENT, "--per-company", "3", "--again"];
+  const some = wanted(1).length + 1;
+  const bounds = ["--max-credits", String(some), "--dry-run", "--json"];
+  expect(JSON.parse((await u.run([...argv, ...bounds])).stdout)).toMatchObject({ requests: wanted(1).length });
+  const capped = await u.run([...argv, "--max-credits", String(some), "-o", "capped.csv", "--receipt", "r.json"]);
+  expect(capped.code, capped.stderr).toBe(0);
+  const each = [...atEach(readCsv(u.read("capped.csv"))).values()].sort();
+  expect(each).toEqual([...Array.from({ length: some - 2 }, () => 1), 2]);
+  expect(JSON.parse(u.read("r.json"))).toMatchObject({ complete: false, credits: some });
+  const [, rest = ""] = /; headcount (resume \S+ --max-credits \d+)/.exec(capped.stderr) ?? [];
+  const all = await u.run([...rest.split(" "), "--overwrite"]);
+  expect(all.code, all.stderr).toBe(0);
+  expect([...atEach(readCsv(u.read("capped.csv")))].sort()).toEqual(wanted(3).sort());
+});
+
 test.each([
   [["acme.com", "--department", "Sales"], '"acme.com" is a domain'],
   [["acme", "--department", "Sales", "--company-network-url", "globex"], "companies are named twice"],

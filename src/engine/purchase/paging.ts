@@ -51,3 +51,19 @@ export function joined(ranges: readonly Range[], from: number, to: number): Rang
 
 export const below = (ranges: readonly Range[], end: number): Range[] =>
   ranges.flatMap(({ from, to }) => (from >= end ? [] : [{ from, to: Math.min(to, end) }]));
+
+/** So many rows of all companies: one of each before a second of any. With more rows nowhere fewer. */
+export function evenly(counts: readonly number[], rows: number, most: number | null): number[] {
+  const sizes = counts.map(() => 0);
+  let left = rows;
+  for (let level = 1; left > 0 && level <= (most ?? Number.POSITIVE_INFINITY); level++) {
+    const before = left;
+    for (const [index, count] of counts.entries()) {
+      if (left === 0 || count < level) continue;
+      sizes[index] = level;
+      left--;
+    }
+    if (left === before) break;
+  }
+  return sizes;
+}

@@ -19,7 +19,7 @@ import type { quoteShape, sample } from "../../shared/schema/purchase.ts";
 import { type DrawnPage, rowsBegun, rowsOf } from "../planning/draw.ts";
 import { describeTarget, type Plan, type Target } from "../runs/plan.ts";
 import type { Known } from "./ownership.ts";
-import { requestsFor } from "./paging.ts";
+import { evenly, requestsFor } from "./paging.ts";
 
 /** What free counts say of a target. */
 export interface Offer {
@@ -165,13 +165,15 @@ function requestCount({ target, paging, perPage, parts, drawn, spent }: QuoteInp
     return rows === 0 ? 0 : whole - rowsBegun(drawn.pages, spent.rows).pages;
   }
   if (target.kind === "search" && parts !== undefined) {
-    let [left, requests] = [rows, 0];
-    for (const count of parts) {
-      const some = Math.min(left, count, target.staff?.most ?? count);
-      requests += some === 0 ? 0 : requestsFor(paging, some, Math.max(1, perPage));
+    let left = rows;
+    const inTurn = parts.map((count) => {
+      const some = Math.min(left, count);
       left -= some;
-    }
-    return requests;
+      return some;
+    });
+    const sizes = target.staff === undefined ? inTurn : evenly(parts, rows, target.staff.most);
+    const pages = sizes.map((size) => (size === 0 ? 0 : requestsFor(paging, size, Math.max(1, perPage))));
+    return pages.reduce((sum, each) => sum + each, 0);
   }
   const pages = rows === 0 ? 0 : requestsFor(paging, rows, Math.max(1, perPage));
   return target.kind === "employees" ? Math.max(pages, Math.min(target.companies.length, rows)) : pages;

@@ -71,7 +71,8 @@ export function buildReceipt(input: ReceiptInput): Receipt {
       shortfall === null &&
       !cameNobody(run, bought.missing.untold) &&
       narrowed?.whole !== null &&
-      (bought.ended === "all" || (isWhole && state.rows + withheldOf(run) >= quote.rows)),
+      ((bought.ended === "all" && (isWhole || !isStaff(target))) ||
+        (isWhole && state.rows + withheldOf(run) >= quote.rows)),
     shortfall,
     dataset_version: plan.dataset_version,
     started: plan.created_at,
@@ -79,6 +80,9 @@ export function buildReceipt(input: ReceiptInput): Receipt {
     output: null,
   };
 }
+
+/** What a cap leaves of each company is all that is asked for. */
+const isStaff = (target: Target): boolean => target.kind === "search" && target.staff !== undefined;
 
 const withheldOf = ({ state }: Run): number =>
   [...state.units.values()].reduce((sum, { settled }) => sum + (settled?.withheld ?? 0), 0);

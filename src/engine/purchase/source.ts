@@ -1,6 +1,7 @@
 import type { PagePosition, PageReply, PaidCallOptions, ServiceClient } from "../client/types.ts";
 import { type DrawnPage, pagesOf, rowsBegun } from "../planning/draw.ts";
 import type { Plan } from "../runs/plan.ts";
+import { evenly } from "./paging.ts";
 import type { Quote } from "./quote.ts";
 import type { Targets } from "./remaining.ts";
 
@@ -24,10 +25,10 @@ export function sourceOf(plan: Plan, client: ServiceClient, quote: Quote): Sourc
     case "search":
       if (plan.draw !== undefined) return sampleOf(plan, client, quote);
       if (parts !== undefined) {
-        const most = target.staff?.most ?? Number.POSITIVE_INFINITY;
+        const sizes = target.staff === undefined ? counts : evenly(counts ?? [], quote.rows, target.staff.most);
         return {
           targets: parts.length,
-          size: (index) => (counts?.[index] === undefined ? undefined : Math.min(counts[index], most)),
+          size: (index) => sizes?.[index],
           call: (index, position, options) => client.searchPage(at(parts, index), position, options),
           count: (index) => counts?.[index],
           trusted,
