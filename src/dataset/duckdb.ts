@@ -38,19 +38,18 @@ export const literal = (text: string): string => `'${text.replaceAll("'", "''")}
 
 export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-/** A function of one column for SQL. */
+/** A function of a text for SQL. */
 export async function addFunction(
   connection: DuckDBConnection,
   name: string,
-  type: "VARCHAR" | "UINTEGER",
   convert: (input: DuckDBDataChunk, output: DuckDBVector) => void,
 ): Promise<void> {
-  const { DuckDBScalarFunction, [type]: own } = await import("@duckdb/node-api");
+  const { DuckDBScalarFunction, VARCHAR } = await import("@duckdb/node-api");
   const mainFunction = (_info: unknown, input: DuckDBDataChunk, output: DuckDBVector): void => {
     convert(input, output);
     output.flush();
   };
-  const definition = { name, returnType: own, parameterTypes: [own], mainFunction };
+  const definition = { name, returnType: VARCHAR, parameterTypes: [VARCHAR], mainFunction };
   connection.registerScalarFunction(DuckDBScalarFunction.create(definition));
 }
 

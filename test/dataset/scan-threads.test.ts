@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { generateDataset } from "../../src/dataset/build/sample.ts";
 import { ReloadingEngine } from "../../src/dataset/embedded/reloading-engine.ts";
 import type { Scan } from "../../src/dataset/embedded/scan.ts";
-import { HeldThreads, scanAll } from "../../src/dataset/embedded/scan-threads.ts";
+import { ScanThreads } from "../../src/dataset/embedded/scan-threads.ts";
 import { OutOfTimeError } from "../../src/dataset/engine.ts";
 import { SMALL, sleep, tempFolder } from "../support/dataset.ts";
 
@@ -16,7 +16,9 @@ const ENDLESS: Omit<Scan, "stop"> = { people: 2 ** 52, tests: [] };
 const SHORT: Omit<Scan, "stop"> = { people: 3_001, tests: [] };
 
 /** Everybody is looked for in other threads. */
-const scan = (question: Omit<Scan, "stop">, limitMs: number) => scanAll(question, limitMs, 2, 0);
+const threads = new ScanThreads(2, 0);
+const scan = (question: Omit<Scan, "stop">, limitMs: number) => threads.scan(question, limitMs);
+afterAll(() => threads.end());
 
 test("a search that is out of time is stopped in its threads, and they go on", async () => {
   await expect(scan(ENDLESS, 30)).rejects.toThrow(OutOfTimeError);
@@ -40,15 +42,6 @@ test("what fails in a thread is told, and the next search finds it at work", asy
   expect(await scan(SHORT, 60_000)).toMatchObject({ count: 3_001 });
 });
 
-test("the threads of a dataset that is closed end, and what they are at work on for another is answered", async () => {
-  const first = await scan(SHORT, 60_000);
-  const small = await HeldThreads.hold(10, 2);
-  const busy = scan({ people: 3_000_000, tests: [] }, 60_000);
-  await small.release();
-  expect(await busy).toMatchObject({ count: 3_000_000 });
-  expect(await scan(SHORT, 60_000)).toEqual(first);
-});
-
 describe("threads there are, one for each that was started in this process", () => {
   const started: Worker[] = [];
   const running = new Set<Worker>();
@@ -58,9 +51,7 @@ describe("threads there are, one for each that was started in this process", () 
     worker.once("exit", () => running.delete(worker));
   };
   const most = Math.min(2, availableParallelism());
-  beforeAll(async () => {
-    // What the tests above have left.
-    await (await HeldThreads.hold(0, most)).release();
+  beforeAll(() => {
     process.on("worker", onWorker);
   });
   afterAll(() => {
@@ -70,27 +61,18 @@ describe("threads there are, one for each that was started in this process", () 
     started.length = 0;
   });
 
-  test("they are there before the first question, and none after the last dataset", async () => {
-    const held = await HeldThreads.hold(2 ** 20, most);
+  test("they are there before the first question, and none after the dataset is closed", async () => {
+    const own = new ScanThreads(most, 0);
+    await own.start(2 ** 20);
     expect(running.size).toBe(most);
-    await scan(SHORT, 60_000);
+    expect(await own.scan(SHORT, 60_000)).toMatchObject({ count: 3_001 });
     expect(started).toHaveLength(most);
-    await held.release();
+    await own.end();
     expect(running.size).toBe(0);
-    const small = await HeldThreads.hold(1_000, most);
+    const small = new ScanThreads(most);
+    await small.start(1_000);
     expect(running.size).toBe(0);
-    await small.release();
-  });
-
-  test("two datasets that are closed at once leave one set of threads to the third", async () => {
-    const [first, second, third] = await Promise.all(Array.from({ length: 3 }, () => HeldThreads.hold(2 ** 20, most)));
-    expect(started).toHaveLength(most);
-    const old = new Set(running);
-    await Promise.all([first?.release(), second?.release()]);
-    expect(running.size).toBe(most);
-    expect([...running].some((worker) => old.has(worker))).toBe(false);
-    await third?.release();
-    expect(running.size).toBe(0);
+    await small.end();
   });
 
   test("after a reload the new dataset's threads are there, the old one's gone, and no question starts any", async () => {
@@ -129,8 +111,9 @@ describe("threads there are, one for each that was started in this process", () 
 
 test("threads are the same whatever flags the process has", () => {
   const module = resolve(import.meta.dirname, "../../dist/dataset/embedded/scan-threads.js");
-  const program = `const { scanAll } = await import(${JSON.stringify(module)});
-    console.log((await scanAll({ people: 3001, tests: [] }, 60_000, 2, 0)).count);`;
+  const program = `const { ScanThreads } = await import(${JSON.stringify(module)});
+    const threads = new ScanThreads(2, 0);
+    console.log((await threads.scan({ people: 3001, tests: [] }, 60_000)).count);`;
   const ran = spawnSync(process.execPath, ["--input-type=module", "-e", program], { encoding: "utf8" });
   expect(ran).toMatchObject({ status: 0, stdout: "3001\n", stderr: "" });
 });

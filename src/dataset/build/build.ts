@@ -18,7 +18,7 @@ import { noteLeftOut, readHiddenPeople, removeSuppressed, suppressionDir } from 
 import { keyCompanies, linkCompanies } from "./link-companies.ts";
 import { addNormalForms } from "./normal-sql.ts";
 import { type Ordering, orderPeople, writeCodes } from "./order-people.ts";
-import { PEOPLE_AT_ONCE, type RecordsOutput, writeCompanies, writePeopleKeys, writeRecords } from "./write-records.ts";
+import { PEOPLE_A_ROUND, type RecordsOutput, writeCompanies, writePeopleKeys, writeRecords } from "./write-records.ts";
 
 /** How far a build is: in bytes of the files while reading, else in people. `total` is 0 where it is not known yet. */
 export interface BuildProgress {
@@ -35,8 +35,8 @@ export interface BuildOptions {
   readonly resources?: Resources;
   readonly onProgress?: (progress: BuildProgress) => void;
   readonly signal?: AbortSignal;
-  /** Of how many people records are held in memory at once. Default: {@link PEOPLE_AT_ONCE}. */
-  readonly peopleAtOnce?: number;
+  /** Of how many people records lie on the disk at once, where that makes few rounds. Default: {@link PEOPLE_A_ROUND}. */
+  readonly peopleARound?: number | undefined;
   /** The folder of the list of people who are left out. Default: that of the dataset. */
   readonly suppression?: string;
   /** How many versions that were served before are kept to go back to. Default: {@link KEPT}. */
@@ -123,7 +123,7 @@ async function writeVersion(source: BuildSource, draft: string, options: BuildOp
     const tell = (phase: BuildProgress["phase"]) => (done: number) =>
       options.onProgress?.({ phase, done, total: people });
     const linked = list.isEmpty ? () => link(beside) : () => Promise.resolve();
-    await writePeople(connection, writing, people, { draft, stop, tell, linked, peopleAtOnce: options.peopleAtOnce });
+    await writePeople(connection, writing, people, { draft, stop, tell, linked, peopleARound: options.peopleARound });
     tell("lookups")(people);
     await writer.finish();
     return {
@@ -154,7 +154,7 @@ interface PeopleWriting {
   readonly stop: AbortController;
   readonly tell: (phase: BuildProgress["phase"]) => (done: number) => void;
   readonly linked: () => Promise<void>;
-  readonly peopleAtOnce: number | undefined;
+  readonly peopleARound: number | undefined;
 }
 
 /** Two statements of DuckDB at a time: one alone leaves threads idle. */
@@ -162,7 +162,7 @@ async function writePeople(
   connection: DuckDBConnection,
   writing: RecordsOutput,
   people: number,
-  { draft, stop, tell, linked, peopleAtOnce = PEOPLE_AT_ONCE }: PeopleWriting,
+  { draft, stop, tell, linked, peopleARound = PEOPLE_A_ROUND }: PeopleWriting,
 ): Promise<void> {
   const { signal } = writing;
   const onSorted = tell("sort");
@@ -171,15 +171,16 @@ async function writePeople(
   const ordering: Ordering = { connection, columns, people, signal };
   const ordered = orderPeople(ordering);
   const counted = async (): Promise<void> => {
-    await writeCodes(ordering, await ordered);
+    await ordered;
+    await writeCodes(ordering);
     await writePeopleKeys({ ...writing, connection }, columns, people, KEYS_BESIDE);
   };
   const shown = async (): Promise<void> => {
     await linked();
     await writeCompanies(writing);
-    const order = await ordered;
+    await ordered;
     onSorted(people);
-    await writeRecords(writing, order, peopleAtOnce, tell("records"));
+    await writeRecords(writing, people, peopleARound, tell("records"));
     const others = ROW_INDEXES.filter((index) => !KEYS_BESIDE.includes(index));
     await writePeopleKeys(writing, columns, people, others);
   };

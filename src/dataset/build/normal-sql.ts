@@ -43,7 +43,7 @@ export async function addNormalForms(
 ): Promise<void> {
   const forms = { normal: normalForm, address: canonicalAddress, domain: canonicalDomain };
   for (const [name, formOf] of Object.entries(forms)) {
-    await addFunction(connection, `js_${name}_form`, "VARCHAR", (input, output) => {
+    await addFunction(connection, `js_${name}_form`, (input, output) => {
       const column = input.getColumnVector(0);
       for (let row = 0; row < input.rowCount; row++) {
         const value = column.getItem(row);

@@ -1,21 +1,19 @@
 import { randomBytes } from "node:crypto";
+import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { PERSON_FIELDS } from "../../shared/contract/records.ts";
 import { isPlaced, type KeyIndex, type RowIndex } from "../columns.ts";
 import { literal } from "../duckdb.ts";
+import { RECORDS_A_BLOCK } from "../embedded/blocks.ts";
 import type { ColumnWriter } from "../embedded/column-writer.ts";
 import { keyLineSql } from "../embedded/key-blocks.ts";
 import type { RecordWriter } from "../embedded/record-writer.ts";
 import { packedSql } from "../embedded/records.ts";
 import { employerSql } from "./link-companies.ts";
-import type { PublicOrder } from "./order-people.ts";
-import { inPieces, PEOPLE_A_PART, PIECE_BYTES, RecordParts } from "./record-parts.ts";
 
 /** Records or keys that say what the others are like: together more than what can be packed against. */
 const SAMPLES = 400;
-/** Two row groups of DuckDB: some 110 MB of records, and each part is joined with all companies. */
-export const PEOPLE_AT_ONCE = 245_760;
 
 const RECORD = packedSql(PERSON_FIELDS);
 
@@ -61,89 +59,32 @@ export async function writeCompanies(writing: RecordsOutput): Promise<void> {
 }
 
 /** Many people are written in rounds, so that not all of their records lie on the disk at once. */
-const FILES_A_ROUND = 10;
+export const PEOPLE_A_ROUND = 76_800 * RECORDS_A_BLOCK;
 const MOST_ROUNDS = 4;
 
-/** @param peopleAtOnce of how many people records lie in one file before they are put in order */
+/** In public order. The sort of so many texts is DuckDB's, which spills what does not fit into its memory. */
 export async function writeRecords(
   writing: RecordsOutput,
-  { places: { length: people }, staged }: PublicOrder,
-  peopleAtOnce: number,
+  people: number,
+  peopleARound: number,
   onDone: (done: number) => void,
 ): Promise<void> {
-  const { connection, writer, scratch } = writing;
+  const { connection, writer } = writing;
   writer.packAgainst("people", await samplesOf(connection, RECORD, "linked_people", "place"));
-  const rounds = Math.min(MOST_ROUNDS, Math.ceil(people / (FILES_A_ROUND * peopleAtOnce)));
-  const most = Math.ceil(people / rounds / PEOPLE_A_PART) * PEOPLE_A_PART;
-  await following(async (pack) => {
-    for (let first = 0; first < people; first += most) {
-      const count = Math.min(most, people - first);
-      const parts = new RecordParts(scratch, first, count);
-      const placesAtOnce = Math.ceil((peopleAtOnce * people) / count);
-      await scatterRecords(writing, parts, { from: first, to: first + count, staged, placesAtOnce });
-      await pack(() => packRecords(writing, parts, (done) => onDone(first + done)));
-    }
-  });
-}
-
-/** Gives `prepare` what begins a work once the one before has ended. None is at work when this ends or throws. */
-async function following(
-  prepare: (next: (work: () => Promise<unknown>) => Promise<void>) => Promise<void>,
-): Promise<void> {
-  let before: Promise<unknown> = Promise.resolve();
-  try {
-    await prepare(async (work) => {
-      await before;
-      before = work();
-      before.catch(() => undefined);
-    });
-    await before;
-  } finally {
-    await before.catch(() => undefined);
-  }
-}
-
-/** Positions that are written together, and how many staged rows are looked through for them at once. */
-interface Round {
-  readonly from: number;
-  readonly to: number;
-  readonly staged: number;
-  readonly placesAtOnce: number;
-}
-
-/** Makes the records of a round, in the order in which they are staged. The next file is written while one is taken. */
-async function scatterRecords(
-  { connection, scratch, signal }: RecordsOutput,
-  parts: RecordParts,
-  { from, to, staged, placesAtOnce }: Round,
-): Promise<void> {
-  await following(async (take) => {
-    for (let place = 0; place < staged; place += placesAtOnce) {
-      const path = join(scratch, `staged-${place}`);
-      const where = `rid >= ${from} AND rid < ${to} AND place >= ${place} AND place < ${place + placesAtOnce}`;
-      const people = `(SELECT * FROM staged_people JOIN positions USING (place) WHERE ${where})`;
-      await copyLines(connection, `SELECT concat(rid, ' ', ${RECORD}) FROM (${employerSql(people)})`, path);
-      signal.throwIfAborted();
-      await take(() => parts.take(path));
-    }
-  });
-}
-
-async function packRecords(
-  { writer, signal }: RecordsOutput,
-  parts: RecordParts,
-  onDone: (done: number) => void,
-): Promise<void> {
+  const rounds = Math.min(MOST_ROUNDS, Math.ceil(people / peopleARound));
+  const most = Math.ceil(people / rounds / RECORDS_A_BLOCK) * RECORDS_A_BLOCK;
   let done = 0;
-  await following(async (pack) => {
-    for await (const records of parts.inOrder()) {
-      signal.throwIfAborted();
-      await pack(async () => {
-        done += (await writer.addRecords("people", records, true)).count;
-        onDone(done);
-      });
-    }
-  });
+  for (let first = 0; first < people; first += most) {
+    const some = `SELECT * FROM staged_people JOIN positions USING (place) WHERE rid >= ${first} AND rid < ${first + most}`;
+    const records = `SELECT ${RECORD} FROM (${employerSql(`(${some})`)}) ORDER BY rid`;
+    await eachPiece(writing, records, async (lines, isLast) => {
+      const { count, taken } = await writer.addRecords("people", lines, isLast);
+      done += count;
+      onDone(done);
+      return taken;
+    });
+  }
+  if (done !== people) throw new Error(`${done} of ${people} records are written`);
 }
 
 /** The keys of these indexes in order, and the orders of the people that go with two of them. */
@@ -189,20 +130,35 @@ async function writeKeys(
   });
 }
 
-/** The texts of a query as lines. Through a file: value by value costs three times as much. */
+/** What is read of a file at once. */
+const PIECE_BYTES = 2 ** 24;
+
+/**
+ * The texts of a query as lines. Through a file: value by value costs three times as much.
+ * @param take returns how many bytes it is done with
+ */
 async function eachPiece(
   { connection, scratch, signal }: RecordsOutput,
   query: string,
   take: (lines: Buffer<ArrayBuffer>, isLast: boolean) => Promise<number>,
 ): Promise<void> {
   const path = join(scratch, `lines-${randomBytes(6).toString("hex")}`);
-  await copyLines(connection, query, path);
-  await inPieces(path, Buffer.allocUnsafeSlow(PIECE_BYTES), (piece, isLast) => {
-    signal.throwIfAborted();
-    return take(piece, isLast);
-  });
-}
-
-const copyLines = async (connection: DuckDBConnection, query: string, path: string): Promise<void> => {
   await connection.run(`COPY (${query}) TO ${literal(path)} (FORMAT csv, HEADER false, QUOTE '', ESCAPE '')`);
-};
+  const file = await open(path);
+  try {
+    const { size } = await file.stat();
+    let room = Buffer.allocUnsafeSlow(PIECE_BYTES);
+    for (let at = 0; at < size; ) {
+      signal.throwIfAborted();
+      const { bytesRead } = await file.read(room, { position: at });
+      const isLast = at + bytesRead === size;
+      const taken = await take(room.subarray(0, bytesRead), isLast);
+      if (taken === 0 && isLast) throw new Error(`${path} was cut short`);
+      if (taken === 0) room = Buffer.allocUnsafeSlow(2 * room.length);
+      at += taken;
+    }
+  } finally {
+    await file.close();
+    await rm(path);
+  }
+}

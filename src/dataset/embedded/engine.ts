@@ -19,7 +19,7 @@ import { DatasetDamagedError, type DatasetMeta, FILES, markInUse, readMeta } fro
 import { type SegmentCache, type SegmentPositions, segmentCache, WholeDataset } from "../segment.ts";
 import { readColumns, type StoredColumns } from "./column-file.ts";
 import { RecordStore } from "./record-store.ts";
-import { HeldThreads } from "./scan-threads.ts";
+import { ScanThreads } from "./scan-threads.ts";
 import { PeopleSelection } from "./selection.ts";
 
 export interface EmbeddedEngineOptions {
@@ -43,7 +43,7 @@ interface Parts {
   readonly store: RecordStore;
   readonly mark: ReturnType<typeof markInUse>;
   readonly columns: StoredColumns;
-  readonly threads: HeldThreads;
+  readonly threads: ScanThreads;
 }
 
 /** Columns in memory for counts and selection, SQLite for records and keys. See docs/dataset.md for the layout. */
@@ -61,30 +61,25 @@ export class EmbeddedEngine implements Engine {
     this.#parts = parts;
     this.#segments = segmentCache(options.segmentBytes ?? SEGMENT_BYTES);
     this.#selection = new PeopleSelection(
-      { people: meta.people, columns, store, sortedBy: SORT_KEYS },
-      {
-        limitMs: options.limitMs ?? LIMIT_MS,
-        threads: threads.most,
-        scanHere: options.scanHere,
-        monotonic: options.monotonic ?? (() => performance.now()),
-      },
+      { people: meta.people, columns, store, sortedBy: SORT_KEYS, threads },
+      { limitMs: options.limitMs ?? LIMIT_MS, monotonic: options.monotonic ?? (() => performance.now()) },
     );
   }
 
   /** Opens one version folder, read-only. Several processes may read the same folder. */
   static async open(folder: string, options: EmbeddedEngineOptions = {}): Promise<EmbeddedEngine> {
     const mark = markInUse(folder);
-    let threads: HeldThreads | undefined;
+    const { threads: most } = options.resources ?? machineResources();
+    const threads = new ScanThreads(most, options.scanHere);
     try {
       const meta = await readMeta(folder);
       const columns = await readColumns(join(folder, FILES.columns), meta.people);
-      const resources = options.resources ?? machineResources();
-      threads = await HeldThreads.hold(meta.people, resources.threads, options.scanHere);
+      await threads.start(meta.people);
       const store = new RecordStore(folder, { slowMs: options.slowReadMs, monotonic: options.monotonic });
       return new EmbeddedEngine({ meta, store, mark, columns, threads }, options);
     } catch (error) {
       mark.release();
-      await threads?.release();
+      await threads.end();
       if (!(error instanceof Error) || error instanceof DatasetDamagedError || "code" in error) throw error;
       throw new DatasetDamagedError(`the dataset in ${folder} cannot be opened: ${error.message}`, { cause: error });
     }
@@ -164,7 +159,7 @@ export class EmbeddedEngine implements Engine {
       });
     }
     await this.#parts.store.close();
-    await this.#parts.threads.release();
+    await this.#parts.threads.end();
     this.#parts.mark.release();
   }
 

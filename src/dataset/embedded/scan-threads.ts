@@ -21,57 +21,8 @@ return ({ work, from, to }) => {
 const newThread = (): Thread<Piece, ScanResult> =>
   new Thread({ what: "a thread that looks through the people", text: TEXT });
 
-/** Shared by all datasets of the process, one for each core: nothing of a dataset stays in them. */
-const threads = Array.from({ length: availableParallelism() }, newThread);
-
-/** Nobody: a thread that has answered this has started, and one asked this last has nothing else to do. */
+/** Nobody: a thread that has answered this has started. */
 const NOBODY: Piece = { work: { tests: [], people: 0, stop: new Int32Array(1) }, from: 0, to: 0 };
-
-/** The threads of an open dataset: how many look through its people, and whether they start before a question. */
-export class HeldThreads {
-  static readonly #held = new Set<HeldThreads>();
-  readonly most: number;
-  readonly #started: number;
-
-  private constructor(most: number, started: number) {
-    this.most = most;
-    this.#started = started;
-  }
-
-  /** @param here as in {@link scanAll} */
-  static async hold(people: number, most: number, here = LOOKED_AT_HERE): Promise<HeldThreads> {
-    const held = new HeldThreads(most, people > here ? most : 0);
-    HeldThreads.#held.add(held);
-    try {
-      await Promise.all(threads.slice(0, held.#started).map((thread) => thread.ask(NOBODY)));
-    } catch (error) {
-      HeldThreads.#held.delete(held);
-      throw error;
-    }
-    return held;
-  }
-
-  /** What a thread looked at last stays in its memory. Those that another dataset wants are started anew first. */
-  async release(): Promise<void> {
-    HeldThreads.#held.delete(this);
-    const wanted = Math.max(0, ...Array.from(HeldThreads.#held, (held) => held.#started));
-    await Promise.all(threads.map((thread, index) => renew(thread, index, index < wanted)));
-  }
-}
-
-/** @param isWanted whether the new one is started now, and not by the first question to it */
-async function renew(old: Thread<Piece, ScanResult>, index: number, isWanted: boolean): Promise<void> {
-  const fresh = newThread();
-  // One that cannot start is told to the question that starts it next.
-  if (isWanted) await fresh.ask(NOBODY).catch(() => undefined);
-  // The close of another dataset has renewed it, after the last question of this one.
-  if (threads[index] !== old) return fresh.end();
-  threads[index] = fresh;
-  if (!old.isRunning) return;
-  // It may be at work for a dataset that stays.
-  await old.ask(NOBODY).catch(() => undefined);
-  await old.end();
-}
 
 function isLittle({ people, spans, tests }: Scan, here: number): boolean {
   let left = here;
@@ -105,39 +56,55 @@ function partsOf({ people, spans }: Scan, parts: number): number[] {
   return [...cuts.filter((cut) => cut < people), people];
 }
 
-/** @param most threads @param here people times tests up to which this thread does it. @throws OutOfTimeError */
-export async function scanAll(
-  question: Omit<Scan, "stop">,
-  limitMs: number,
-  most: number,
-  here = LOOKED_AT_HERE,
-): Promise<ScanResult> {
-  const late = new OutOfTimeError(`no answer from the dataset within ${limitMs} ms`);
-  if (limitMs <= 0) throw late;
-  const stop = new Int32Array(new SharedArrayBuffer(4));
-  const work = { ...question, stop };
-  if (isLittle(work, here)) return scanned(work, 0, question.people);
-  const cuts = partsOf(work, Math.min(most, threads.length));
-  const parts = threads.slice(0, cuts.length - 1).map((thread, index) => {
-    return thread.ask({ work, from: cuts[index] ?? 0, to: cuts[index + 1] ?? 0 });
-  });
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<never>((_, reject) => {
-    if (limitMs === Number.POSITIVE_INFINITY) return;
-    timer = setTimeout(() => {
-      Atomics.store(stop, 0, 1);
-      reject(late);
-    }, limitMs);
-  });
-  try {
-    const found = await Promise.race([Promise.all(parts), deadline]);
-    return found.reduce((all, { count, sums }) => {
-      sums?.forEach((people, code) => {
-        if (all.sums) all.sums[code] = (all.sums[code] ?? 0) + people;
-      });
-      return { count: all.count + count, sums: all.sums };
+/** The threads that look through the people of an open dataset; what they looked at last stays in their memory. */
+export class ScanThreads {
+  readonly #threads: readonly Thread<Piece, ScanResult>[];
+  readonly #here: number;
+
+  /** @param here people times tests up to which this thread does it */
+  constructor(most: number, here = LOOKED_AT_HERE) {
+    this.#threads = Array.from({ length: Math.min(most, availableParallelism()) }, newThread);
+    this.#here = here;
+  }
+
+  /** Before a question, where they are going to be asked. */
+  async start(people: number): Promise<void> {
+    if (people > this.#here) await Promise.all(this.#threads.map((thread) => thread.ask(NOBODY)));
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.#threads.map((thread) => thread.end()));
+  }
+
+  /** @throws OutOfTimeError */
+  async scan(question: Omit<Scan, "stop">, limitMs: number): Promise<ScanResult> {
+    const late = new OutOfTimeError(`no answer from the dataset within ${limitMs} ms`);
+    if (limitMs <= 0) throw late;
+    const stop = new Int32Array(new SharedArrayBuffer(4));
+    const work = { ...question, stop };
+    if (isLittle(work, this.#here)) return scanned(work, 0, question.people);
+    const cuts = partsOf(work, this.#threads.length);
+    const parts = this.#threads.slice(0, cuts.length - 1).map((thread, index) => {
+      return thread.ask({ work, from: cuts[index] ?? 0, to: cuts[index + 1] ?? 0 });
     });
-  } finally {
-    clearTimeout(timer);
+    let timer: NodeJS.Timeout | undefined;
+    const deadline = new Promise<never>((_, reject) => {
+      if (limitMs === Number.POSITIVE_INFINITY) return;
+      timer = setTimeout(() => {
+        Atomics.store(stop, 0, 1);
+        reject(late);
+      }, limitMs);
+    });
+    try {
+      const found = await Promise.race([Promise.all(parts), deadline]);
+      return found.reduce((all, { count, sums }) => {
+        sums?.forEach((people, code) => {
+          if (all.sums) all.sums[code] = (all.sums[code] ?? 0) + people;
+        });
+        return { count: all.count + count, sums: all.sums };
+      });
+    } finally {
+      clearTimeout(timer);
+    }
   }
 }

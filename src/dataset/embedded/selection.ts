@@ -17,7 +17,7 @@ import {
   type Scan,
   type ScanResult,
 } from "./scan.ts";
-import { scanAll } from "./scan-threads.ts";
+import type { ScanThreads } from "./scan-threads.ts";
 import { sortedSpans } from "./sorted-spans.ts";
 
 /** Records that are read in one piece: at most a millisecond when the file is in memory, some when it is not. */
@@ -33,12 +33,11 @@ export interface Tables {
   readonly store: RecordStore;
   /** Columns that the people are sorted by, the first one first; a missing value comes last. */
   readonly sortedBy: readonly string[];
+  readonly threads: Pick<ScanThreads, "scan">;
 }
 
 export interface SelectionOptions {
   readonly limitMs: number;
-  readonly threads: number;
-  readonly scanHere?: number | undefined;
   /** Up to so many positions are looked at one by one; more become a bit for each person. Default 65,536. */
   readonly mostListed?: number | undefined;
   /** Into how many spans the order of the people may divide them: {@link sortedSpans}. */
@@ -262,8 +261,7 @@ export class PeopleSelection {
     found: Pick<Scan, "bits" | "groups"> = {},
     limitMs = this.#options.limitMs,
   ): Promise<ScanResult> {
-    const question = { ...found, people: this.#tables.people, spans, tests };
-    return scanAll(question, limitMs, this.#options.threads, this.#options.scanHere);
+    return this.#tables.threads.scan({ ...found, people: this.#tables.people, spans, tests }, limitMs);
   }
 }
 
