@@ -35,7 +35,7 @@ export interface BuildOptions {
   readonly resources?: Resources;
   readonly onProgress?: (progress: BuildProgress) => void;
   readonly signal?: AbortSignal;
-  /** Of how many people records lie on the disk at once, where that makes few rounds. Default: {@link PEOPLE_A_ROUND}. */
+  /** Of how many people records lie on the disk at once. Default: {@link PEOPLE_A_ROUND}. */
   readonly peopleARound?: number | undefined;
   /** The folder of the list of people who are left out. Default: that of the dataset. */
   readonly suppression?: string;
