@@ -595,6 +595,8 @@ __headcount_values() {
     source='list'; values=('day' 'run' 'connection' 'job') ;;
   'suppress add --kind' | 'suppress import --kind' | 'suppress check --kind' | 'suppress remove --kind' | 'service suppress add --kind' | 'service suppress import --kind' | 'service suppress check --kind' | 'service suppress remove --kind')
     source='list'; values=('address' 'id' 'domain') ;;
+  'jobs run #'* | 'jobs status #'* | 'jobs show #1' | 'jobs systemd #'* | 'jobs cron #'*)
+    source='jobs' ;;
   'serve --console')
     source='list'; values=('off' 'link' 'insecure') ;;
   'service map --kind')
@@ -701,6 +703,15 @@ _headcount() {
   directory)
     compopt +o bashdefault +o default -o dirnames 2>/dev/null
     return ;;
+  jobs)
+    # Those of the file that is named on the line.
+    for ((index = 1; index < COMP_CWORD; index++)); do
+      [ "${COMP_WORDS[index]}" != --file ] || typed="${COMP_WORDS[index + 1]}"
+      [ "${COMP_WORDS[index]}" != = ] || [ "${COMP_WORDS[index - 1]}" != --file ] || typed="${COMP_WORDS[index + 1]}"
+    done
+    while IFS=$'\t' read -r word _; do
+      [ -z "$word" ] || values+=("$word")
+    done < <(__headcount_ask "${COMP_WORDS[0]}" jobs --prefix "${typed//\\/}") ;;
   connections | runs | segments)
     while IFS=$'\t' read -r word _; do
       [ -z "$word" ] || values+=("$word")

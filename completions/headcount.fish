@@ -46,6 +46,16 @@ function __headcount_list
     end
 end
 
+# Those of the file that is named on the line.
+function __headcount_jobs
+    set -l words (commandline -opc | string replace -r -- '^--file=(.*)' '--file\n$1' | string split '\n')
+    set -l file ''
+    if set -l at (contains -i -- --file $words)
+        set file $words[(math $at + 1)]
+    end
+    __headcount_list jobs --prefix "$file"
+end
+
 complete -c headcount -f
 complete -c headcount -n '__headcount_at \'\' 0' -a count -d 'count the people in a segment (free)'
 complete -c headcount -n '__headcount_at \'\' 0' -a account -d 'show key, balance, plan, limits and prices (free)'
@@ -471,15 +481,20 @@ complete -c headcount -n '__headcount_at \'jobs run\'' -l budget -x -d 'instead 
 complete -c headcount -n '__headcount_at \'jobs run\'' -l if-older-than -x -d 'do nothing where the file is younger (12h, 6d, 8w)'
 complete -c headcount -n '__headcount_at \'jobs run\'' -l log -r -F -d 'append one JSON line about how it went'
 complete -c headcount -n '__headcount_at \'jobs run\'' -l notify -x -d 'shell command for a failure or a changed file; gets that line on its stdin'
+complete -c headcount -n '__headcount_at \'jobs run\'' -k -a '(__headcount_jobs)'
 complete -c headcount -n '__headcount_at \'jobs status\'' -l file -r -F -d 'the file of jobs (default: jobs.jsonc in the config folder)'
 complete -c headcount -n '__headcount_at \'jobs status\'' -l budget -x -d 'instead of the file\'s: most credits of a month (UTC), over all jobs'
+complete -c headcount -n '__headcount_at \'jobs status\'' -k -a '(__headcount_jobs)'
 complete -c headcount -n '__headcount_at \'jobs check\' 0' -F
 complete -c headcount -n '__headcount_at \'jobs show\'' -l file -r -F -d 'the file of jobs (default: jobs.jsonc in the config folder)'
+complete -c headcount -n '__headcount_at \'jobs show\' 0' -k -a '(__headcount_jobs)'
 complete -c headcount -n '__headcount_at \'jobs systemd\'' -l file -r -F -d 'the file of jobs (default: jobs.jsonc in the config folder)'
 complete -c headcount -n '__headcount_at \'jobs systemd\'' -l keys -r -F -d 'file with HEADCOUNT_API_KEY=... in it (default: ~/.headcount.env)'
 complete -c headcount -n '__headcount_at \'jobs systemd\'' -s o -l output -x -a '(__fish_complete_directories)' -d 'write them as files, into ~/.config/systemd/user for one'
+complete -c headcount -n '__headcount_at \'jobs systemd\'' -k -a '(__headcount_jobs)'
 complete -c headcount -n '__headcount_at \'jobs cron\'' -l file -r -F -d 'the file of jobs (default: jobs.jsonc in the config folder)'
 complete -c headcount -n '__headcount_at \'jobs cron\'' -l keys -r -F -d 'file with HEADCOUNT_API_KEY=... in it (default: ~/.headcount.env)'
+complete -c headcount -n '__headcount_at \'jobs cron\'' -k -a '(__headcount_jobs)'
 complete -c headcount -n '__headcount_at \'login\'' -l key-stdin -d 'read the key from stdin instead of asking for it'
 complete -c headcount -n '__headcount_at \'login\'' -l insecure-storage -d 'keep the key in a file (mode 0600) instead of the keychain'
 complete -c headcount -n '__headcount_at \'login\' 0' -k -a '(__headcount_list connections)'

@@ -949,7 +949,7 @@ $headcountTree = @{
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
-    Arguments = @(@{ Kind = 'text' })
+    Arguments = @(@{ Kind = 'jobs' })
     Many = $true
   }
   'jobs status' = @{
@@ -963,7 +963,7 @@ $headcountTree = @{
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
-    Arguments = @(@{ Kind = 'text' })
+    Arguments = @(@{ Kind = 'jobs' })
     Many = $true
   }
   'jobs check' = @{
@@ -988,7 +988,7 @@ $headcountTree = @{
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
-    Arguments = @(@{ Kind = 'text' })
+    Arguments = @(@{ Kind = 'jobs' })
     Many = $false
   }
   'jobs systemd' = @{
@@ -1004,7 +1004,7 @@ $headcountTree = @{
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
-    Arguments = @(@{ Kind = 'text' })
+    Arguments = @(@{ Kind = 'jobs' })
     Many = $true
   }
   'jobs cron' = @{
@@ -1018,7 +1018,7 @@ $headcountTree = @{
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help-all' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
     }
-    Arguments = @(@{ Kind = 'text' })
+    Arguments = @(@{ Kind = 'jobs' })
     Many = $true
   }
   'login' = @{
@@ -1949,6 +1949,20 @@ Register-ArgumentCompleter -Native -CommandName headcount -ScriptBlock {
       { $_ -in 'connections', 'runs', 'segments' } {
         $program = $commandAst.CommandElements[0].Extent.Text
         foreach ($line in @(& $program completion --list $value.Kind 2> $null)) {
+          $parts = "$line".Split([char]9)
+          $offers += , @($parts[0], $parts[-1])
+        }
+      }
+      'jobs' {
+        # Those of the file that is named on the line.
+        $program = $commandAst.CommandElements[0].Extent.Text
+        $words = @($commandAst.CommandElements | ForEach-Object { $_.Extent.Text.Trim("'", '"') })
+        $file = ''
+        for ($index = 1; $index -lt $words.Count; $index++) {
+          if ($words[$index] -eq '--file' -and $index + 1 -lt $words.Count) { $file = $words[$index + 1] }
+          elseif ($words[$index].StartsWith('--file=')) { $file = $words[$index].Substring(7) }
+        }
+        foreach ($line in @(& $program completion --list jobs --prefix "$file" 2> $null)) {
           $parts = "$line".Split([char]9)
           $offers += , @($parts[0], $parts[-1])
         }

@@ -67,7 +67,7 @@ export type OfferedValues =
   | { readonly kind: "list"; readonly values: readonly string[] }
   /** Several values of the list in one word, parted by commas. */
   | { readonly kind: "commas"; readonly values: readonly string[] }
-  | { readonly kind: "connections" | "runs" | "segments" }
+  | { readonly kind: "connections" | "runs" | "segments" | "jobs" }
   /** Values that people have of one filter key, as the service or what is owned tells. */
   | { readonly kind: "listed"; readonly values: readonly [key: string] }
   | { readonly kind: "file" | "directory" }

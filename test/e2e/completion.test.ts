@@ -54,6 +54,8 @@ beforeAll(() => {
   mkdirSync(join(dir, "state", "runs", "20260102-030405-abcdef"), { recursive: true });
   mkdirSync(join(dir, "config", "segments"));
   writeFileSync(join(dir, "config", "segments", "eu-legal.json"), '{"department":"Legal"}');
+  const job = { filters: { department: "Legal" }, max_credits: 5, output: "legal.csv" };
+  writeFileSync(join(dir, "work", "our.jsonc"), JSON.stringify({ jobs: { legal: job, sales: job } }));
   writeFileSync(join(dir, "owned.ndjson"), '{"id":"1","country":"United States"}\n');
   execFileSync(join(dir, "bin", "headcount"), ["owned", "import", join(dir, "owned.ndjson")], { env: environment() });
   writeFileSync(join(dir, "bashrc"), `. '${ROOT}/completions/headcount.bash'\nPS1='READY>'\n`);
@@ -113,6 +115,9 @@ const CASES: readonly (readonly [string, readonly string[]])[] = [
   ["search --fields id,headl", ["search", "--fields", "id,headline"]],
   ["help cro", ["help", "cron"]],
   ["completion fi", ["completion", "fish"]],
+  // The jobs of the file that is named.
+  ["jobs run --file our.jsonc leg", ["jobs", "run", "--file", "our.jsonc", "legal"]],
+  ["jobs show --file=our.jsonc sal", ["jobs", "show", "--file=our.jsonc", "sales"]],
   // Nothing is known of a title: no file is offered in its place.
   ["count --title peo", ["count", "--title", "peo"]],
 ];

@@ -15,7 +15,7 @@ const FILES = {
 } as const;
 type Shell = keyof typeof FILES;
 
-const LISTS = ["connections", "runs", "segments"] as const;
+const LISTS = ["connections", "runs", "segments", "jobs"] as const;
 type List = (typeof LISTS)[number] | FacetKey;
 
 /** How many runs are offered, the newest first. */
@@ -34,7 +34,12 @@ export function register(program: Command, context: Context): void {
     .addOption(
       new Option("--list <what>", "names for the scripts, one a line").choices([...LISTS, ...FACET_KEYS]).hideHelp(),
     )
-    .addOption(new Option("--prefix <text>", "with --list of a key: values that begin with this").hideHelp())
+    .addOption(
+      new Option(
+        "--prefix <text>",
+        "with --list of a key: values that begin with this; of jobs: their file",
+      ).hideHelp(),
+    )
     .examples(`
   $ headcount completion bash >> ~/.bashrc
   $ headcount completion zsh > _headcount              put it into a folder of your $fpath
@@ -69,7 +74,12 @@ async function printScript(shell: Shell | undefined, context: Context): Promise<
 async function printList(what: List, prefix: string, context: Context): Promise<void> {
   const read = isFacetKey(what)
     ? valueLines(what, prefix, context)
-    : { connections: connectionLines, runs: runLines, segments: segmentLines }[what](context);
+    : {
+        connections: connectionLines,
+        runs: runLines,
+        segments: segmentLines,
+        jobs: (place: Context) => jobLines(prefix, place),
+      }[what](context);
   const late = context.sleep(DEADLINE_MS).then(() => []);
   const lines = await Promise.race([read.catch(() => []), late]);
   context.stdout.write(lines.map((line) => `${line}\n`).join(""));
@@ -116,6 +126,12 @@ async function segmentLines(context: Context): Promise<readonly string[]> {
     return line(name, text.slice(0, 80));
   });
   return Promise.all(lines.map((each) => each.catch(() => "")));
+}
+
+async function jobLines(file: string, context: Context): Promise<readonly string[]> {
+  const { readJobs } = await import("../../app/jobs/file.ts");
+  const { jobs } = await readJobs(context, file === "" ? undefined : file);
+  return jobs.map(({ name, schedule, output }) => line(name, [schedule?.text, output].filter(Boolean).join(", ")));
 }
 
 async function runLines(context: Context): Promise<readonly string[]> {

@@ -112,6 +112,7 @@ function action(values: OfferedValues, lists: Lists): string {
     case "connections":
     case "runs":
     case "segments":
+    case "jobs":
       return `_headcount_known_${values.kind}`;
     case "listed":
       // With a space before it _arguments adds no words of its own.
@@ -204,6 +205,8 @@ function valueWords(values: OfferedValues): string {
     case "runs":
     case "segments":
       return `-x -k -a ${fishQuote(`(__headcount_list ${values.kind})`)}`;
+    case "jobs":
+      return `-x -k -a ${fishQuote("(__headcount_jobs)")}`;
     case "listed":
       return `-x -k -a ${fishQuote(`(__headcount_list ${values.values[0]} --prefix (commandline -ct | string replace -r '^(--[^=]*=)?[\\'"]?' ''))`)}`;
     case "file":

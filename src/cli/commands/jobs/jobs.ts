@@ -58,7 +58,7 @@ type Read = (options: JobsOptions) => Promise<JobsFile>;
 const withFile = (command: Command): Command =>
   command.option("--file <file>", "the file of jobs (default: jobs.jsonc in the config folder)");
 
-const jobArgument = "[job...]";
+const JOBS = { kind: "jobs" } as const;
 
 const budgetOption = (): Option =>
   new Option(
@@ -71,7 +71,7 @@ const budgetOption = (): Option =>
   });
 
 function registerRun(jobs: Command, context: Context, read: Read): void {
-  const command = withFile(jobs.command("run").argument(jobArgument, "names of jobs (default: all that are due)"))
+  const command = withFile(jobs.command("run").takes("[job...]", "names of jobs (default: all that are due)", JOBS))
     .description(
       "Run jobs one after another; the failure of one does not stop the others. The exit code is the first failure's. A job that is at work already ends with 9; under a budget jobs wait for each other.",
     )
@@ -93,7 +93,7 @@ An unfinished run of a job goes on where it stopped and buys nothing twice.`)
 }
 
 function registerLooking(jobs: Command, context: Context, read: Read): void {
-  withFile(jobs.command("status").argument(jobArgument, "names of jobs (default: all)"))
+  withFile(jobs.command("status").takes("[job...]", "names of jobs (default: all)", JOBS))
     .description(
       "How each job went, what it changed and cost, when it comes next, and what the month has cost. Exit 0 whatever they say: `jobs check` tells by its exit code.",
     )
@@ -117,7 +117,7 @@ function registerLooking(jobs: Command, context: Context, read: Read): void {
       const { checkJobs } = await import("./list.ts");
       await checkJobs(await readJobs(context, file), options, context);
     });
-  withFile(jobs.command("show").argument("[job]", "name of a job (default: a line for each)"))
+  withFile(jobs.command("show").takes("[job]", "name of a job (default: a line for each)", JOBS))
     .description("What a job does, with its filters and its schedule; without a name all of them, and what is wrong.")
     .examples("\n  $ headcount jobs show --file jobs.jsonc\n  $ headcount jobs show legal --file jobs.jsonc")
     .does(async (options: JobsOptions, name: string | undefined) => {
@@ -158,7 +158,7 @@ function requireOwnUnit(path: string, text: string): void {
 }
 
 function registerUnits(jobs: Command, context: Context, read: Read): void {
-  const systemd = jobs.command("systemd").argument(jobArgument, "names of jobs (default: all with a schedule)");
+  const systemd = jobs.command("systemd").takes("[job...]", "names of jobs (default: all with a schedule)", JOBS);
   withKeys(withFile(systemd))
     .description("Print a service and a timer of systemd for each job: absolute paths, no key in them.")
     .offers("-o, --output <dir>", "write them as files, into ~/.config/systemd/user for one", {
@@ -182,7 +182,7 @@ function registerUnits(jobs: Command, context: Context, read: Read): void {
       const timers = units.map(({ name }) => name).filter((name) => name.endsWith(".timer"));
       printer.note(`systemctl --user daemon-reload && systemctl --user enable --now ${timers.join(" ")}`);
     });
-  const cron = jobs.command("cron").argument(jobArgument, "names of jobs (default: all with a schedule)");
+  const cron = jobs.command("cron").takes("[job...]", "names of jobs (default: all with a schedule)", JOBS);
   withKeys(withFile(cron))
     .description("Print a line of a crontab for each job: absolute paths, no key in them.")
     .examples("\n  $ headcount jobs cron --file jobs.jsonc")

@@ -99,6 +99,15 @@ _headcount() {
   directory)
     compopt +o bashdefault +o default -o dirnames 2>/dev/null
     return ;;
+  jobs)
+    # Those of the file that is named on the line.
+    for ((index = 1; index < COMP_CWORD; index++)); do
+      [ "${COMP_WORDS[index]}" != --file ] || typed="${COMP_WORDS[index + 1]}"
+      [ "${COMP_WORDS[index]}" != = ] || [ "${COMP_WORDS[index - 1]}" != --file ] || typed="${COMP_WORDS[index + 1]}"
+    done
+    while IFS=$'\t' read -r word _; do
+      [ -z "$word" ] || values+=("$word")
+    done < <(__headcount_ask "${COMP_WORDS[0]}" jobs --prefix "${typed//\\/}") ;;
   connections | runs | segments)
     while IFS=$'\t' read -r word _; do
       [ -z "$word" ] || values+=("$word")

@@ -46,5 +46,15 @@ function __headcount_list
     end
 end
 
+# Those of the file that is named on the line.
+function __headcount_jobs
+    set -l words (commandline -opc | string replace -r -- '^--file=(.*)' '--file\n$1' | string split '\n')
+    set -l file ''
+    if set -l at (contains -i -- --file $words)
+        set file $words[(math $at + 1)]
+    end
+    __headcount_list jobs --prefix "$file"
+end
+
 complete -c headcount -f
 @LINES@

@@ -69,6 +69,20 @@ Register-ArgumentCompleter -Native -CommandName headcount -ScriptBlock {
           $offers += , @($parts[0], $parts[-1])
         }
       }
+      'jobs' {
+        # Those of the file that is named on the line.
+        $program = $commandAst.CommandElements[0].Extent.Text
+        $words = @($commandAst.CommandElements | ForEach-Object { $_.Extent.Text.Trim("'", '"') })
+        $file = ''
+        for ($index = 1; $index -lt $words.Count; $index++) {
+          if ($words[$index] -eq '--file' -and $index + 1 -lt $words.Count) { $file = $words[$index + 1] }
+          elseif ($words[$index].StartsWith('--file=')) { $file = $words[$index].Substring(7) }
+        }
+        foreach ($line in @(& $program completion --list jobs --prefix "$file" 2> $null)) {
+          $parts = "$line".Split([char]9)
+          $offers += , @($parts[0], $parts[-1])
+        }
+      }
       'listed' {
         $program = $commandAst.CommandElements[0].Extent.Text
         foreach ($line in @(& $program completion --list $value.Values[0] --prefix "$typed" 2> $null)) {
