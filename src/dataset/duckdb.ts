@@ -38,7 +38,6 @@ export const literal = (text: string): string => `'${text.replaceAll("'", "''")}
 
 export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-/** A function of a text for SQL. */
 export async function addFunction(
   connection: DuckDBConnection,
   name: string,
@@ -63,7 +62,6 @@ export const toNumber = (value: unknown): number =>
 
 const WATCH_MS = 250;
 
-/** Runs a statement and tells from time to time which part of it is done, from 0 to 1, never falling. */
 export async function runWatched(
   connection: DuckDBConnection,
   sql: string,

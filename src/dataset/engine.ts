@@ -42,7 +42,6 @@ export interface FacetQuestion {
   readonly least: number;
 }
 
-/** A question took longer than it may, and was stopped. */
 export class OutOfTimeError extends Error {
   override readonly name = "OutOfTimeError";
 }

@@ -3,7 +3,6 @@ import type { Facet } from "../shared/contract/facets.ts";
 import type { Dictionary } from "./embedded/dictionary.ts";
 import type { FacetQuestion } from "./engine.ts";
 
-/** The facet of people who are counted by the code of their value; the last number is of those without one. */
 export function facetOf(
   sums: Uint32Array,
   dictionary: Dictionary,

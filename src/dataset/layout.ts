@@ -82,14 +82,12 @@ export async function lostPointer(datasetDir: string): Promise<string | undefine
   return `${join(datasetDir, "CURRENT")} is gone and ${versions.join(", ")} is there: nothing says what is served. Restore the folder from a backup, or import or generate the dataset again`;
 }
 
-/** @throws NoDatasetError where there is none */
 export async function currentPointer(datasetDir: string): Promise<Pointer> {
   const pointer = await readPointer(datasetDir);
   if (pointer === undefined) throw new NoDatasetError(`no dataset in ${datasetDir}`);
   return pointer;
 }
 
-/** The folder of the current version and what is known of it. @throws NoDatasetError where there is none */
 export async function currentVersion(
   datasetDir: string,
 ): Promise<{ readonly folder: string; readonly meta: DatasetMeta }> {
@@ -97,7 +95,6 @@ export async function currentVersion(
   return { folder, meta: await readMeta(folder) };
 }
 
-/** What is known of a version's folder. @throws Error where it has another format */
 export async function readMeta(folder: string): Promise<DatasetMeta> {
   const meta = JSON.parse(await readFile(join(folder, FILES.meta), "utf8")) as DatasetMeta;
   if (meta.format !== DATASET_FORMAT) {
@@ -130,7 +127,6 @@ export async function syncPath(path: string): Promise<void> {
   }
 }
 
-/** Files are flushed, the folder renamed, CURRENT replaced. @param keep how many versions served before are kept */
 export async function publish(datasetDir: string, draft: string, meta: DatasetMeta, keep: number): Promise<void> {
   await writeFile(join(draft, FILES.meta), `${JSON.stringify(meta, null, 2)}\n`, { flush: true });
   const inUse = new DatabaseSync(join(draft, FILES.inUse));
@@ -148,7 +144,6 @@ export async function publish(datasetDir: string, draft: string, meta: DatasetMe
   await pointTo(datasetDir, { version: meta.version, folder, previous });
 }
 
-/** What is served from now on. The caller holds the build lock. */
 export async function pointTo(datasetDir: string, pointer: Pointer): Promise<void> {
   const draft = join(datasetDir, `CURRENT.${randomBytes(6).toString("hex")}`);
   await writeFile(draft, `${JSON.stringify(pointer)}\n`, { flush: true });

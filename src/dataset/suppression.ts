@@ -41,7 +41,6 @@ async function readList(folder: string): Promise<{ key: Buffer | undefined; entr
   }
 }
 
-/** How many entries the list has. @throws InputError where it cannot be read whole */
 export const readSuppressedEntries = async (folder: string): Promise<number> => (await readList(folder)).entries.length;
 
 /** Whom a version was built without. Whoever is added later is looked for in every page until the next build. */
@@ -63,7 +62,6 @@ export async function noteLeftOut(datasetDir: string, version: string, { marks }
   await rename(draft, leftOutFile(datasetDir));
 }
 
-/** The version of a dataset that is known to be without some people, and their marks; undefined where none is. */
 export async function readLeftOut(
   datasetDir: string,
 ): Promise<{ readonly version: string; readonly marks: ReadonlySet<string> } | undefined> {
@@ -75,7 +73,6 @@ export async function readLeftOut(
   return undefined;
 }
 
-/** Holds the list and `left-out.json` against what was written. @returns a sentence for each file that is hurt */
 export async function checkLeftOut(datasetDir: string): Promise<string[]> {
   const problems: string[] = [];
   await readHiddenPeople(suppressionDir(datasetDir)).catch((error: Error) => problems.push(error.message));

@@ -15,7 +15,6 @@ export interface TableDiff {
   readonly added: number;
   readonly removed: number;
   readonly changed: number;
-  /** How many have another value, by column; columns without any are left out. */
   readonly columns: Readonly<Record<string, number>>;
 }
 

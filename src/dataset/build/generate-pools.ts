@@ -3,13 +3,10 @@ import words from "./words.json" with { type: "json" };
 
 // Earlier entries are more frequent. A change in words.json changes every generated dataset: raise `SAMPLE_VERSION`.
 
-/** First and last names (`display/ascii`), heads and tails of made-up surnames, heads and tails of places. */
 type NameWords = (typeof words.cultures)["english"];
 export const { companyEnds: COMPANY_ENDS, companyHeads: COMPANY_HEADS, companyTails: COMPANY_TAILS } = words;
-/** By culture. */
 const NAMES: ReadonlyMap<string, NameWords> = new Map(Object.entries(words.cultures));
 const CULTURES = [...NAMES.keys()];
-/** By falling size. */
 const COUNTRIES = Object.entries(words.countries);
 /** Real states and cities of the big countries, `State=City,City`; the rest of the places are made up. */
 const REAL_PLACES: ReadonlyMap<string, string> = new Map(Object.entries(words.places));

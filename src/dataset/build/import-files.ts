@@ -107,7 +107,6 @@ async function wideDecimals(connection: DuckDBConnection, file: InputFile): Prom
   return new Map(reader.getRowsJS().map(([name, digits, scale]) => [String(name), `DECIMAL(${digits},${scale})`]));
 }
 
-/** Whether {@link parquetColumns} names a type of which DuckDB reads other values than there are. */
 export const isMisread = (type: string): boolean => Number(/^DECIMAL\((\d+),/.exec(type)?.[1]) > 38;
 
 export const unreadableInput = (file: InputFile, error: unknown): InputError =>

@@ -137,7 +137,6 @@ function parseColumns(kind: ImportKind, value: unknown, source: string): ColumnM
   return columns;
 }
 
-/** A map written the other way round: all its values are fields, not all its names. */
 function turned(value: Record<string, unknown>, fields: readonly string[]): Record<string, unknown> {
   const entries = Object.entries(value);
   const named = new Set(entries.map(([, field]) => field));
@@ -175,7 +174,6 @@ export type MappedColumns = ReadonlyMap<string, string>;
 export interface MappedHeader {
   readonly file: string;
   readonly names: readonly string[];
-  /** Names that the header has a second time, under another here (Dialect). */
   readonly copies?: ReadonlyMap<string, string> | undefined;
   /** Whether rows are objects (NDJSON): of which `names` are those of some rows, and values lie within values. */
   readonly nested: boolean;

@@ -45,7 +45,6 @@ export function parquetRows(
     if (type === "BLOB") {
       const words = literal(`column "${column}" holds bytes that are not UTF-8`);
       undecodable.push({ field, when: `${identifier(column)} IS NOT NULL AND ${value} IS NULL`, words });
-      // The row is refused, and its reject shows what was there.
       return `coalesce(${value}, ${identifier(column)}::VARCHAR) AS ${field}`;
     }
     return `${value} AS ${field}`;
@@ -78,7 +77,6 @@ const NOTHING = ["\\N", "NULL", "null", "N/A", "n/a", "#N/A", "NaN", "nan", "-"]
 /** Those of a number, a date or an address, in lower case. */
 const NO_VALUE = ["\\n", "null", "na", "n/a", "#n/a", "nan", "none", "nil", "-", "--"].map(literal).join(", ");
 
-/** Rows in plain form (plain-rows.ts). `header` has the keys that the file has at the top. */
 interface PlainFile {
   readonly path: string;
   readonly columns: MappedColumns;
@@ -97,7 +95,6 @@ export function csvRows(kind: ImportKind, { path, columns, hasEscapes }: PlainFi
     NULL::VARCHAR AS wrong_field, ${plainText("text", hasEscapes)} AS text, line FROM ${plainSql(path, present)}`;
 }
 
-/** Each line is taken apart once. */
 export function ndjsonRows(kind: ImportKind, { path, columns, header, hasEscapes }: PlainFile): string {
   const present = mappedFields(kind).filter((field) => columns.has(field));
   const item = (field: string): string => `v[${present.indexOf(field) + 1}]`;

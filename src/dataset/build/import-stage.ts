@@ -53,7 +53,6 @@ export interface Staging {
   readonly options: BuildOptions;
 }
 
-/** A file whose columns are found: nothing of its rows is read yet. */
 export interface FilePlan {
   readonly file: InputFile;
   readonly columns: MappedColumns;
@@ -105,7 +104,6 @@ interface Turn {
   readonly onBytes: (done: number) => void;
 }
 
-/** Reads one file into `raw_<kind>`. @throws InputError where it cannot be read */
 export async function stageFile(staging: Staging, plan: FilePlan, turn: Turn): Promise<FileReport> {
   const { kind } = turn;
   const before = await rawRows(staging.connection, kind);
@@ -121,7 +119,6 @@ export async function stageFile(staging: Staging, plan: FilePlan, turn: Turn): P
 const rawRows = async (connection: DuckDBConnection, kind: ImportKind): Promise<number> =>
   toNumber(await scalar(connection, `SELECT count(*) FROM raw_${kind}`));
 
-/** Counts the refused rows of `raw_<kind>` and writes them to the reject file. @param rows all that were read */
 export async function refusedOf(
   staging: Staging,
   kind: ImportKind,

@@ -74,7 +74,6 @@ function wholeSql(field: string, numbers: NumberStyle | undefined): string {
   return `CASE WHEN regexp_full_match(${field}, '[0-9]{1,15}') THEN ${field}::BIGINT WHEN ${number} <= 9007199254740991 THEN ${number} END`;
 }
 
-/** By lenient field: what of a value can be used, else NULL. Computed once, while rows are read. */
 export function usableSql(kind: ImportKind, numbers: NumberStyle | undefined): Readonly<Record<string, string>> {
   const usable: Record<string, string> = { updated_at: timestampSql };
   for (const [field, form] of Object.entries(ADDRESSES[kind])) usable[field] = `${form}(${field})`;
@@ -82,7 +81,6 @@ export function usableSql(kind: ImportKind, numbers: NumberStyle | undefined): R
   return usable;
 }
 
-/** Values that cannot be used: an address without a host, a date that is none, `500+` for a number. */
 export interface ClearedReport {
   readonly values: number;
   readonly examples: readonly { readonly value: string; readonly rows: number }[];
@@ -145,7 +143,6 @@ const SPECIAL: Readonly<Record<ImportKind, Readonly<Record<string, string>>>> = 
   },
 };
 
-/** Raw rows with the values and types of records. @param more further columns of the raw table */
 export function typedSql(kind: ImportKind, more: readonly string[] = []): string {
   const lenient = lenientFields(kind);
   const columns = mappedFields(kind).map((field) => {

@@ -24,7 +24,6 @@ export interface ImportInput extends TextOptions {
   readonly companies: readonly string[];
   readonly map?: string;
   readonly cwd: string;
-  /** Where refused rows go, as NDJSON; written only where there are any. */
   readonly rejects: string;
   /** How many rows of all may be refused: a number of rows, or a share from 0 to 1. No limit where neither is given. */
   readonly maxRefused?: { readonly rows: number } | { readonly share: number };
@@ -40,7 +39,6 @@ export interface ImportReport {
   readonly rejects: string | null;
 }
 
-/** More rows are refused than the import may refuse; the old dataset stays. */
 export class TooManyRefusedError extends Error {
   override readonly name = "TooManyRefusedError";
 }
@@ -65,14 +63,12 @@ export async function importDataset(input: ImportInput, options: BuildOptions): 
   return report;
 }
 
-/** What a version says it is made from: the first names of files, others counted. */
 function sourceOf({ companies, people }: ImportInput): string {
   const names = [...people, ...companies].map((name) => basename(name));
   const more = names.length > 4 ? ` and ${names.length - 4} more` : "";
   return `${names.slice(0, 4).join(", ")}${more}`;
 }
 
-/** @throws InputError where it cannot be read or is none */
 export async function readMap(name: string, cwd: string): Promise<ImportMap> {
   let text: string;
   try {
@@ -116,7 +112,6 @@ async function stageFiles({ connection, input, map, options, scratch }: Stage, v
   }
 }
 
-/** @throws InputError where nobody is left, TooManyRefusedError where the input's limit is passed */
 export async function checkRefused(
   input: ImportInput,
   people: TableReport,

@@ -20,7 +20,6 @@ const DOMAIN = `${BEFORE_HOST}[A-Za-z0-9_-]+([.][A-Za-z0-9_-]+)+/?`;
 const bare = (text: string): string =>
   `regexp_replace(lower(CASE WHEN suffix(${text}, '/') THEN left(${text}, -1) ELSE ${text} END), '^(https?://)?(www[.])?', '')`;
 
-/** What a source of people adds to the columns of their records, once for all steps that follow. */
 export const PERSON_FORMS =
   "address_form(network_url) AS address, address_form(company_network_url) AS company_address";
 

@@ -44,7 +44,6 @@ const joined = (codings: readonly Coding[]): string =>
 const formOf = (column: string): string =>
   NUMBER_COLUMNS.includes(column) ? "text::BIGINT" : column === "department" ? "text" : "normal_form(text)";
 
-/** `codes_COLUMN`: what each text of a column becomes. */
 async function codesOf(connection: DuckDBConnection, columns: readonly string[]): Promise<readonly Coding[]> {
   const codings: Coding[] = [];
   for (const column of columns) {
@@ -61,7 +60,6 @@ async function codesOf(connection: DuckDBConnection, columns: readonly string[])
   return codings;
 }
 
-/** Codes of columns from one pass over the people, in whatever order they come. */
 async function write({ columns, connection, people, signal }: Ordering, codings: readonly Coding[]): Promise<void> {
   const all = codings.map(({ values }) => codesFor(values.length, people));
   const codes = codings.map(({ code }) => code).join(", ");
@@ -80,7 +78,6 @@ async function write({ columns, connection, people, signal }: Ordering, codings:
   }
 }
 
-/** A column of UINTEGER without missing values, as it lies in memory. */
 function wordsOf(chunk: DuckDBDataChunk, column: number): Uint32Array {
   const vector = chunk.getColumnVector(column);
   if (!("items" in vector && vector.items instanceof Uint32Array)) throw new Error("DuckDB gave other than UINTEGER");

@@ -9,7 +9,6 @@ import { type BuildOptions, buildDataset } from "./build.ts";
 import { PERSON_FORMS } from "./normal-sql.ts";
 import { loadRecords, peopleOf } from "./records-table.ts";
 
-/** Nobody of the dataset is suppressed: it stays as it is. */
 class NothingToDo extends Error {}
 
 /** Builds the current version without whom it leaves out now. @returns undefined where nobody had to go */

@@ -12,7 +12,6 @@ export const MOST_EXAMPLES = 5;
 
 export interface RejectPlace {
   readonly file: string;
-  /** Where known: the line of the file, else the number of the row in it (the header is not counted). */
   readonly line?: number;
   readonly row_number?: number;
   readonly reason: Reason;

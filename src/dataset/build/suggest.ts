@@ -12,10 +12,8 @@ export interface Suggestion {
   readonly file: string;
   readonly kind: ImportKind;
   readonly map: Readonly<Record<string, string | null>>;
-  /** Departments of the file that are none of the 20, and the nearest of these. */
   readonly values: { readonly department?: Readonly<Record<string, string>> };
   readonly unused: readonly string[];
-  /** The first rows as they would be read: field -> text, or null. */
   readonly rows: readonly Readonly<Record<string, string | null>>[];
 }
 
@@ -118,7 +116,6 @@ const most = (values: readonly string[], test: (value: string) => boolean): bool
 
 const isPersonsAddress = (value: string): boolean => /^\S+\/in\/[^/\s]+\/?/i.test(value);
 
-/** The field that most of a column's values look like: addresses of people and companies, domains, departments. */
 function fieldByValues(kind: ImportKind, values: readonly string[]): string | undefined {
   if (kind === "people" && most(values, isPersonsAddress)) return "network_url";
   if (most(values, (value) => /^\S+\/(company|organization)\/[^/\s]+\/?/i.test(value))) return "company_network_url";

@@ -82,7 +82,6 @@ function outOfOrder({ byName }: StoredColumns, people: number): number {
   return unordered;
 }
 
-/** Entries of an index whose position is not the one that the order in memory has in their place. */
 async function misplaced(columns: StoredColumns, store: RecordStore, column: PlacedColumn): Promise<number> {
   const order = columns.orders[column];
   let place = 0;

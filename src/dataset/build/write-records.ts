@@ -46,7 +46,6 @@ export interface RecordsOutput {
   readonly signal: AbortSignal;
 }
 
-/** Companies in the order of their ids, then what they are looked up by in the order of each index. */
 export async function writeCompanies(writing: RecordsOutput): Promise<void> {
   const { connection, writer } = writing;
   writer.packAgainst("companies", await samplesOf(connection, "doc", "keyed_companies", "seq"));
@@ -87,7 +86,6 @@ export async function writeRecords(
   if (done !== people) throw new Error(`${done} of ${people} records are written`);
 }
 
-/** The keys of these indexes in order, and the orders of the people that go with two of them. */
 export async function writePeopleKeys(
   writing: RecordsOutput,
   columns: ColumnWriter,
@@ -115,7 +113,6 @@ async function samplesOf(connection: DuckDBConnection, text: string, table: stri
   return reader.getRowsJS().map(([sample]) => String(sample));
 }
 
-/** @param keys a query of keys, NULL for none, and whose they are */
 async function writeKeys(
   writing: RecordsOutput,
   index: KeyIndex,
@@ -130,7 +127,6 @@ async function writeKeys(
   });
 }
 
-/** What is read of a file at once. */
 const PIECE_BYTES = 2 ** 24;
 
 /**

@@ -11,7 +11,6 @@ export const EXACT = {
   connect_timeout: 5,
 } as const;
 
-/** What is served: a version that was imported, without whom it leaves out since. */
 export interface Active {
   /** Its version is another with everybody who is left out, so that no count from before is taken for it. */
   readonly info: DatasetInfo;
@@ -23,7 +22,6 @@ export interface Active {
   readonly shown: string;
 }
 
-/** The dataset version that was activated last on this server; undefined where there never was one. */
 export async function activeDataset(client: ClickHouseClient, topology: Topology): Promise<Active | undefined> {
   await client.command({ query: pointerTable(topology) });
   const rows = async (query: string): Promise<readonly (readonly unknown[])[]> => {

@@ -1,4 +1,3 @@
-/** Where a ClickHouse is, as `serve --dataset` and `service import --dataset` take it. */
 export interface ClickHouseAddress {
   /** HTTP addresses, one for each server; queries go to the first that answers, tables are made on all. */
   readonly urls: readonly string[];

@@ -4,10 +4,8 @@ import { LITERAL_TEST, MODERN, type ServerDialect } from "./dialect.ts";
 import { DatasetUnavailableError, pings } from "./pool.ts";
 import type { Topology } from "./schema.ts";
 
-/** A connection to every server of an address, the dialect they speak, and where the tables go. */
 export interface ClickHouseServers {
   readonly clients: readonly [ClickHouseClient, ...ClickHouseClient[]];
-  /** Of each client the address of its server. */
   readonly urls?: readonly string[];
   readonly topology: Topology;
   readonly dialect: ServerDialect;

@@ -47,7 +47,6 @@ interface PageCursor {
   readonly ends: LRUCache<number, number>;
 }
 
-/** Segments, and pages of each, whose ends are known. */
 const SEGMENTS = 1_000;
 const ENDS = 1_000;
 
@@ -56,7 +55,6 @@ export class ClickHouseEngine implements Engine {
   readonly #options: ClickHouseEngineOptions;
   readonly #active: Active;
   readonly #pool: ServerPool;
-  /** Servers that told the version of this engine, and how many had been lost then. */
   readonly #agreed = new Map<ClickHouseClient, number>();
   readonly #people: string;
   readonly #companies: string;
@@ -121,7 +119,6 @@ export class ClickHouseEngine implements Engine {
     if (value === "") return undefined;
     if (by !== "company_network_url") return this.#company(by, value);
     if (isSlug(value)) return this.#company("slug", value);
-    // A company of which only the slug is known may be this one.
     return (await this.#company("address", value)) ?? this.#company("address", slugOf(value));
   }
 
@@ -186,7 +183,6 @@ export class ClickHouseEngine implements Engine {
   /** @throws OutOfTimeError where it takes longer than `limitMs`; the server stops at it too */
   async #rows(query: Statement, limitMs?: number, more: ClickHouseSettings = {}): Promise<Rows> {
     if (limitMs === undefined) return this.#ask(query);
-    // The server of the tests takes whole seconds.
     const seconds = this.#options.dialect.parameters ? limitMs / 1_000 : Math.ceil(limitMs / 1_000);
     const abort_signal = AbortSignal.timeout(limitMs);
     return this.#ask(query, {
@@ -308,7 +304,6 @@ const MARKS: SqlDialect = {
       : { slug: "company_slug", address: "company_address" },
 };
 
-/** `WHERE ...` of a segment over a people table, with one typed parameter for each value. */
 function whereOf(filters: CanonicalFilters): Statement {
   const sql = whereSql(conditionsOf(filters), MARKS);
   const params: Record<string, Param> = {};

@@ -5,7 +5,6 @@ import type { ServerDialect } from "./dialect.ts";
 export interface Topology {
   readonly database: string;
   readonly cluster?: string;
-  /** ReplicatedMergeTree, with the servers' own `{shard}` and `{replica}` macros. */
   readonly replicated: boolean;
 }
 
@@ -25,7 +24,6 @@ export const leftOutTable = (topology: Topology): string =>
   `CREATE TABLE IF NOT EXISTS ${topology.database}.headcount_left_out
   (version String, step UInt64, rid UInt64) ENGINE = MergeTree() ORDER BY (version, step, rid)`;
 
-/** Text columns of few values. */
 export const LOW = [...SORT_KEYS, "seniority_level", "functional_area", "state"];
 const HIGH = [
   ...NORMAL_COLUMNS.filter((column) => !LOW.includes(column)),
@@ -90,7 +88,6 @@ export interface StorageOptions {
   readonly order: string;
   readonly shardBy?: string;
   readonly partitionBy?: string;
-  /** Of the table that holds the rows: `name = value, ...`. */
   readonly settings?: string | undefined;
 }
 

@@ -12,7 +12,6 @@ export interface Pieces {
   readonly ends: readonly number[];
 }
 
-/** What blocks of one kind are packed against: pieces of what they hold. */
 export function dictionaryOf(samples: readonly string[]): Buffer {
   const bytes = Buffer.from(samples.join(""));
   return bytes.subarray(Math.max(0, bytes.length - DICTIONARY_BYTES));
@@ -36,7 +35,6 @@ export function sealed(bytes: Uint8Array, block: number): Buffer {
   return whole;
 }
 
-/** @param place for the error: the file and the table. @throws DatasetDamagedError */
 export function opened(data: unknown, block: number, place: string): Buffer {
   if (data instanceof Uint8Array && data.length >= CHECKSUM_BYTES) {
     const whole = Buffer.from(data.buffer, data.byteOffset, data.length);

@@ -14,7 +14,6 @@ import type { Codes } from "./scan.ts";
 
 export const MAGIC = "hccolum1";
 export const COLUMNS_TAIL = 16;
-/** By the bytes of a code. */
 export const KINDS: Readonly<
   Record<1 | 2 | 4, (new (length: number) => Codes) & (new (memory: SharedArrayBuffer) => Codes)>
 > = { 1: Uint8Array, 2: Uint16Array, 4: Uint32Array };
@@ -34,7 +33,6 @@ export interface ColumnHeader {
   readonly numbers?: ByteSpan;
   readonly starts?: ByteSpan;
   readonly texts?: ByteSpan;
-  /** How many people have a code below each, and all people at the end. */
   readonly before: ByteSpan;
   readonly codes: ByteSpan;
   readonly least: ByteSpan;

@@ -4,7 +4,6 @@ import type { PlacedColumn } from "../columns.ts";
 import { type ByteSpan, COLUMNS_TAIL, type ColumnFileHeader, type ColumnHeader, KINDS, MAGIC } from "./column-file.ts";
 import { type Codes, PEOPLE_A_BLOCK } from "./scan.ts";
 
-/** The smallest kind of codes that has room for so many values and for the missing one. */
 export const codesFor = (size: number, people: number): Codes =>
   new KINDS[size < 2 ** 8 ? 1 : size < 2 ** 16 ? 2 : 4](people);
 
@@ -20,7 +19,6 @@ export function edgesOf(codes: Codes, block: number): [least: number, most: numb
   return [least, most];
 }
 
-/** Writes `columns.bin`. Columns and orders may be added beside each other. */
 export class ColumnWriter {
   readonly #file: FileHandle;
   readonly #people: number;

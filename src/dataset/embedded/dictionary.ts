@@ -6,7 +6,6 @@ export type Ranges = readonly (readonly [from: number, to: number])[];
 export interface Dictionary {
   readonly size: number;
   value(code: number): string | number;
-  /** The codes of values that meet the condition; never that of a missing value. */
   ranges(condition: Condition): Ranges;
 }
 
@@ -23,7 +22,6 @@ function partition(size: number, isBelow: (place: number) => boolean): number {
 
 const range = (from: number, to: number): Ranges => (from < to ? [[from, to]] : []);
 
-/** @param starts where each text begins in the bytes, and where the last ends */
 export function textDictionary(starts: Uint32Array, bytes: Buffer): Dictionary {
   const size = starts.length - 1;
   const compare = (key: Buffer, code: number): number =>

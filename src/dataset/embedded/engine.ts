@@ -174,7 +174,6 @@ export class EmbeddedEngine implements Engine {
     }
   }
 
-  /** Equal questions that are asked at the same time are answered once. */
   async #once<Result extends SegmentPositions | number>(key: string, work: () => Promise<Result>): Promise<Result> {
     const running = this.#running.get(key);
     // A key names one kind of result: counts begin with "count ".

@@ -137,7 +137,6 @@ export interface EntrySpan {
 
 let scratch = Buffer.alloc(1_024);
 
-/** Where a key stands among those of a block, by the bytes of UTF-8. */
 export function spanIn(block: Buffer, key: Buffer): EntrySpan {
   const size = block[0] ?? 0;
   let at = 1 + 4 * size;

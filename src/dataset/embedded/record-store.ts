@@ -20,7 +20,6 @@ const KEPT_BYTES = 4 * 2 ** 20;
 
 interface LeadingBlock {
   readonly number: number;
-  /** Undefined where the index is empty. */
   readonly block: Buffer | undefined;
 }
 
@@ -89,7 +88,6 @@ export class RecordStore {
     });
   }
 
-  /** Blocks by number, each held against its checksum. @throws DatasetDamagedError */
   async #blocks(table: string, numbers: readonly number[]): Promise<(readonly [block: number, data: Buffer])[]> {
     if (numbers.length === 0) return [];
     const sql = `SELECT t.block AS block, t.data AS data FROM json_each(?) AS wanted JOIN ${table} AS t ON t.block = wanted.value`;
@@ -115,7 +113,6 @@ export class RecordStore {
     return whole ?? this.#companyAt("company_address", { values: [`${slug}/`] });
   }
 
-  /** The first of them in the order of ids. */
   async #companyAt(index: KeyIndex, wanted: KeyRange): Promise<StoredCompany | undefined> {
     let seq = Number.POSITIVE_INFINITY;
     for await (const piece of this.find(index, wanted)) for (const rid of piece) seq = Math.min(seq, rid);
@@ -190,7 +187,6 @@ export class RecordStore {
     return [await this.#countBelow(index, "<", from), end];
   }
 
-  /** Which entries have each of these keys; their positions too where they lie in one block. */
   async #spans(
     index: KeyIndex,
     wanted: KeyList["values"],
@@ -245,7 +241,6 @@ export class RecordStore {
     return number * KEYS_A_BLOCK + (below === "<" ? span.below : span.upTo);
   }
 
-  /** Entries of an index for a person that it has twice, or that there is not. */
   astray(index: RowIndex, people: number): number {
     const seen = new Uint8Array(people);
     let astray = 0;
@@ -262,7 +257,6 @@ export class RecordStore {
     return this.#sizes.get(table) ?? 0;
   }
 
-  /** What is wrong with the file: every block is held against its checksum, and every table against its size. */
   check(): string[] {
     const { db } = this.#rows;
     const found: { integrity_check: string }[] = db.prepare("PRAGMA integrity_check(5)").all();

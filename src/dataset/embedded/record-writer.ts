@@ -7,7 +7,6 @@ import { isPacked, type KeyBlocks, keyBlocks } from "./key-blocks.ts";
 import { BlockPacker } from "./packer.ts";
 import { RECORD_SEPARATOR } from "./records.ts";
 
-/** What is packed; keys of other indexes are as they are. */
 type Packed = "people" | "companies" | "headline";
 
 const TABLES = ["people", "companies", ...KEY_INDEXES.map((index) => `by_${index}`)];

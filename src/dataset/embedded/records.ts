@@ -28,7 +28,6 @@ export interface Block {
   readonly bytes: DataView;
   /** The last record once more, with room behind it to read four bytes at a time. */
   readonly last: DataView;
-  /** Where each record begins, and where the next one would. */
   readonly starts: readonly number[];
 }
 
@@ -67,7 +66,6 @@ class RecordForm {
   readonly #around: number;
   /** By place: of which values the one that lies there is made where it is empty. */
   readonly #derived: readonly (Derivation | undefined)[];
-  /** Where each value of the record begins and ends that was joined last. */
   readonly #begins: Int32Array;
   readonly #ends: Int32Array;
 
@@ -99,7 +97,6 @@ class RecordForm {
     return records.map((record) => this.#joined(record));
   }
 
-  /** The values of a record by field, each parsed when it is asked for. @throws Error where it is damaged */
   fields(record: Stored): (field: string) => unknown {
     this.#makeRoom([record]);
     const json = this.#joined(record);

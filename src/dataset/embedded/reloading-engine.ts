@@ -5,7 +5,6 @@ import { fileStamp } from "../stamp.ts";
 import { type OpenOptions, openDataset } from "./open.ts";
 
 export interface ReloadOptions extends OpenOptions {
-  /** A clock in milliseconds; only differences count. */
   readonly now: () => number;
   /** How often CURRENT is looked at, at most, in milliseconds. Default 1,000. */
   readonly everyMs?: number;
@@ -15,7 +14,6 @@ export interface ReloadOptions extends OpenOptions {
 }
 
 export interface DatasetPlace {
-  /** Changes whenever the version may have changed; asked about at most every `everyMs`. */
   stamp(): Promise<string>;
   version(): Promise<string>;
   open(): Promise<Engine>;
@@ -53,7 +51,6 @@ export class ReloadingEngine implements Engine {
     this.#lookedAt = options.now();
   }
 
-  /** @param datasetDir the folder that holds CURRENT. @throws NoDatasetError where it holds no dataset */
   static open(datasetDir: string, options: ReloadOptions): Promise<ReloadingEngine> {
     return ReloadingEngine.follow(folderPlace(datasetDir, options), options);
   }

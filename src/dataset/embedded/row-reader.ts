@@ -10,7 +10,6 @@ export interface RowReaderOptions {
   /** A read that takes longer waited for the disk, in milliseconds. Default 1. */
   readonly slowMs?: number | undefined;
   readonly monotonic?: (() => number) | undefined;
-  /** How much this process has read from a disk so far, in any unit. */
   readonly diskReads?: (() => number) | undefined;
 }
 
@@ -50,7 +49,6 @@ export class RowReader {
   readonly #now: () => number;
   readonly #diskReads: (() => number) | undefined;
   readonly #thread: Thread<{ sql: string; values: Values }, { rows: readonly Row[]; ms: number }>;
-  /** Quick reads that are still to come from the other thread; 0 where this one reads. */
   #away = 0;
   #returnAfter = QUICK_BEFORE_RETURN;
   #quickHere = 0;
@@ -73,7 +71,6 @@ export class RowReader {
     return this.#db;
   }
 
-  /** All rows of a statement that finds few. @throws Error what SQLite says */
   async all(sql: string, ...values: Values): Promise<readonly Row[]> {
     if (this.#away > 0) return this.#ask(sql, values);
     const diskBefore = this.#diskReads?.() ?? 0;

@@ -61,7 +61,6 @@ export class ScanThreads {
   readonly #threads: readonly Thread<Piece, ScanResult>[];
   readonly #here: number;
 
-  /** @param here people times tests up to which this thread does it */
   constructor(most: number, here = LOOKED_AT_HERE) {
     this.#threads = Array.from({ length: Math.min(most, availableParallelism()) }, newThread);
     this.#here = here;
@@ -76,7 +75,6 @@ export class ScanThreads {
     await Promise.all(this.#threads.map((thread) => thread.end()));
   }
 
-  /** @throws OutOfTimeError */
   async scan(question: Omit<Scan, "stop">, limitMs: number): Promise<ScanResult> {
     const late = new OutOfTimeError(`no answer from the dataset within ${limitMs} ms`);
     if (limitMs <= 0) throw late;

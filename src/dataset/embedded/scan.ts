@@ -23,7 +23,6 @@ export interface Scan {
   /** Who alone is looked at: from and to (not included) of spans of positions, rising and apart. */
   readonly spans?: Uint32Array | undefined;
   readonly bits?: Uint32Array | undefined;
-  /** The column by which they are counted, and how many codes it has. */
   readonly groups?: { readonly codes: Codes; readonly size: number } | undefined;
   /** Not 0 once nobody waits for the answer any more. */
   readonly stop: Int32Array;
@@ -136,7 +135,6 @@ export function wantedOf({ least, most, ranges }: CodeTest, block: number): "non
   return (ranges[2 * from] ?? 0) <= low && (ranges[2 * from + 1] ?? 0) > high ? "all" : "some";
 }
 
-/** The bits of a whole block, without a branch for each person. @returns 0 where none is set */
 function marked({ codes, mask, ranges }: CodeTest, start: number, length: number, words: Uint32Array): number {
   const first = ranges[0] ?? 0;
   const last = (ranges[1] ?? 0) - 1;
@@ -159,7 +157,6 @@ function marked({ codes, mask, ranges }: CodeTest, start: number, length: number
   return any;
 }
 
-/** Takes out of the bits of a block who fails. @returns 0 where none is left */
 function sifted(test: CodeTest, start: number, words: Uint32Array): number {
   let any = 0;
   for (let index = 0; index < 32; index++) {
@@ -181,7 +178,6 @@ export function passes(test: CodeTest | BitTest, person: number): boolean {
   return code >= (test.ranges[0] ?? 0) && code < (test.ranges[1] ?? 0);
 }
 
-/** All of them, as the text of a thread; `scanned` is the one that it calls. */
 export const SCAN_TEXT = [scanned, onesIn, narrowTests, setBits, wantedOf, marked, sifted, passes]
   .map(String)
   .join("\n");

@@ -31,7 +31,6 @@ export interface Tables {
   readonly people: number;
   readonly columns: StoredColumns;
   readonly store: RecordStore;
-  /** Columns that the people are sorted by, the first one first; a missing value comes last. */
   readonly sortedBy: readonly string[];
   readonly threads: Pick<ScanThreads, "scan">;
 }
@@ -40,12 +39,10 @@ export interface SelectionOptions {
   readonly limitMs: number;
   /** Up to so many positions are looked at one by one; more become a bit for each person. Default 65,536. */
   readonly mostListed?: number | undefined;
-  /** Into how many spans the order of the people may divide them: {@link sortedSpans}. */
   readonly mostSpans?: number | undefined;
   readonly monotonic: () => number;
 }
 
-/** People that an index names: how many, and each once in no order. */
 interface Named {
   readonly count: number;
   readonly pieces: () => Iterable<ArrayLike<number>>;
@@ -96,7 +93,6 @@ export class PeopleSelection {
     return new BitmapSegment(bits).compact(this.#turn);
   }
 
-  /** @param limitMs for a search of all people. @throws OutOfTimeError */
   async facet(conditions: readonly Condition[], question: FacetQuestion, limitMs: number): Promise<Facet> {
     const { before, codes, dictionary } = this.#column(question.key);
     const size = dictionary.size + 1;
@@ -140,7 +136,6 @@ export class PeopleSelection {
     return peopleIn(dictionary.ranges(condition), before);
   }
 
-  /** @returns undefined where nobody can meet all conditions */
   async #plan(conditions: readonly Condition[]): Promise<Plan | undefined> {
     const named: Named[] = [];
     const wanted: Wanted[] = [];
@@ -188,7 +183,6 @@ export class PeopleSelection {
     return column;
   }
 
-  /** Whom an index names; undefined for what only the columns know. */
   async #named(condition: Condition): Promise<Named | undefined> {
     if (condition.kind === "address") {
       return this.#found(condition.column === "network_url" ? "address" : "employer", addressKeys(condition.values));
@@ -274,7 +268,6 @@ function testOf({ codes, dictionary, least, most }: StoredColumn, ranges: Ranges
 const peopleIn = (ranges: Ranges, before: Uint32Array): number =>
   ranges.reduce((sum, [from, to]) => sum + (before[to] ?? 0) - (before[from] ?? 0), 0);
 
-/** Ranges of which one ends where the next begins are one. */
 function joined(ranges: Ranges): Ranges {
   const all: [number, number][] = [];
   for (const [from, to] of ranges) {

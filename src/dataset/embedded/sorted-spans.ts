@@ -14,7 +14,6 @@ export interface SortedSpans {
   readonly keys: number;
 }
 
-/** Each is found in a microsecond at most, on the thread that answers everybody. */
 const MOST_SPANS = 8_192;
 
 /** By binary search. @returns undefined where that leaves out nobody, or is no less work */

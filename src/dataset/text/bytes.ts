@@ -8,7 +8,6 @@ const CHUNK = 1 << 20;
 
 export interface ReadingOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Told how many bytes of the file, packed as it is, were read in all. */
   readonly onBytes?: ((bytes: number) => void) | undefined;
 }
 

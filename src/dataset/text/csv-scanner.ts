@@ -17,7 +17,6 @@ export class CsvScanner {
   data: Buffer = Buffer.alloc(0);
   start = 0;
   end = 0;
-  /** The first line of the record in the file, from 1. */
   line = 1;
   cells = 0;
   starts = new Int32Array(64);
@@ -33,7 +32,6 @@ export class CsvScanner {
   #doubtful = false;
   #skipping = false;
 
-  /** @param columns how many cells a record has to have; 0 for any number */
   constructor(delimiter: string, columns = 0, line = 1) {
     this.#delimiter = delimiter.charCodeAt(0);
     this.#columns = columns;
@@ -68,7 +66,6 @@ export class CsvScanner {
     this.#rest = this.data.subarray(at);
   }
 
-  /** Takes a record apart. @returns where the next begins; negative where more bytes are needed */
   #read(from: number, last: boolean): number {
     const { data } = this;
     const length = data.length;
@@ -184,7 +181,6 @@ export class CsvScanner {
     return true;
   }
 
-  /** Makes the record its first line. @returns where the next begins; negative where more bytes are needed */
   #firstLine(last: boolean): number {
     const end = this.#lineEnd(this.start);
     this.#lines = 1;
@@ -198,7 +194,6 @@ export class CsvScanner {
     return this.data.length;
   }
 
-  /** Whether a line ends with this byte: the last one, of two. */
   #endsLine(at: number): boolean {
     const byte = this.data[at];
     return byte === LF || (byte === CR && this.data[at + 1] !== LF);

@@ -58,7 +58,6 @@ export function afterLines(bytes: Buffer, lines: number): Buffer {
   return bytes.subarray(Math.min(at, bytes.length));
 }
 
-/** The cells of the first records. A record that the piece cuts off is left out where there are others. */
 export function csvRecords(piece: Buffer, delimiter: string, most = LOOKED_AT): string[][] {
   const records: string[][] = [];
   const scanner = new CsvScanner(delimiter);
@@ -104,7 +103,6 @@ function linesBefore(body: Buffer, delimiter: string, records: number): number {
   return lines;
 }
 
-/** Names as a table needs them: none empty, none twice. */
 function distinct(written: readonly string[]): Pick<CsvDialect, "header" | "copies"> {
   const taken = new Set<string>();
   const copies = new Map<string, string>();

@@ -45,7 +45,6 @@ export async function lookAt(
   return { encoding: found, pieces: pieces.filter((piece) => piece.length > 0) };
 }
 
-/** What files of other kinds begin with, and what to do about them. */
 const KINDS: readonly (readonly [beginning: string, kind: string, hint: (name: string) => string])[] = [
   ["\x1f\x8b", "gzip", (name) => `rename it to ${name}.gz`],
   ["\x28\xb5\x2f\xfd", "zstd", (name) => `rename it to ${name}.zst`],

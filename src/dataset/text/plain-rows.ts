@@ -14,7 +14,6 @@ export class PlainRows {
   bytes = 0;
   hasEscapes = false;
 
-  /** A row of the record that the scanner is at: the cells at these places. */
   addRecord(scanner: CsvScanner, places: readonly number[], isValid: boolean): void {
     const { data, start, end } = scanner;
     const problem = scanner.problem ?? (isValid || isUtf8(data.subarray(start, end)) ? undefined : "not UTF-8");
@@ -68,7 +67,6 @@ export class PlainRows {
     this.bytes = at;
   }
 
-  /** Writes what is collected to a file that is not there yet, and begins anew. */
   async flush(path: string): Promise<void> {
     await writeFile(path, this.#out.subarray(0, this.bytes), { flag: "wx", mode: 0o600 });
     this.bytes = 0;

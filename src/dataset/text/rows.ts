@@ -10,7 +10,6 @@ const PART = 32 << 20;
 const HEADER_LINES = 2_000;
 
 export interface TextOptions {
-  /** A label of the WHATWG Encoding Standard. */
   readonly encoding?: string | undefined;
   readonly skipLines?: number | undefined;
 }

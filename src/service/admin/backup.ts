@@ -45,7 +45,6 @@ export class BackupError extends Error {
   }
 }
 
-/** The folder that is to be made has something in it, or another process is making it. */
 class TakenError extends Error {
   override readonly name = "TakenError";
 }
@@ -141,7 +140,6 @@ export function manifestText({ dataset, files, format, head, made_at }: Manifest
   return `${JSON.stringify({ ...said, sha256: hash("sha256", JSON.stringify(said)) }, null, 2)}\n`;
 }
 
-/** @returns a sentence for each file that is not as it was written; none where the folder is no backup */
 export async function checkBackup(folder: string): Promise<readonly string[]> {
   if ((await stat(join(folder, MANIFEST)).catch(ifMissing(undefined))) === undefined) return [];
   try {

@@ -136,7 +136,6 @@ export async function serveDatasets(
         });
       return test;
     },
-    /** Goes over to newer versions, where there are some, although nobody asks. */
     look(): void {
       const looked = [served.engine.current?.(), test?.then(({ engine }) => engine.current?.())];
       for (const each of looked) each?.catch(() => undefined);
@@ -162,7 +161,6 @@ interface FacetLimits {
   readonly now: () => number;
 }
 
-/** Values of a key inside a segment. What takes too long is answered without them, and says so. */
 export async function facetsOf(
   engine: Engine,
   { filters, question }: { readonly filters: CanonicalFilters; readonly question: FacetQuestion },
@@ -188,7 +186,6 @@ export const peopleFolders = (dir: string): PeopleFolders => ({
   testDataset: testDatasetDir(dir),
 });
 
-/** People in the synthetic dataset that test keys see: the same everywhere and for ever. */
 export const TEST_PEOPLE = 1_000;
 const TEST_SEED = 20_260_404;
 const TEST_VERSION = "test-1";

@@ -26,19 +26,15 @@ interface Witnessed extends Readonly<Record<keyof typeof ENDS, End | null>> {
 }
 
 export interface SignedHead extends Witnessed {
-  /** HMAC-SHA256 over the rest as JSON, hexadecimal. */
   readonly signature: string;
 }
 
 export interface WitnessPlace {
-  /** The ledger: a SQLite file or an address. */
   readonly ledger: string;
-  /** The key is beside it, in FILE.key. */
   readonly file: string;
   readonly now: () => number;
 }
 
-/** The ledger is not the one whose head was signed last, or what was signed was changed. */
 class OlderLedgerError extends Error {
   override readonly name = "OlderLedgerError";
 }
@@ -58,7 +54,6 @@ export async function signHead({ file, ledger, now }: WitnessPlace): Promise<Sig
   return signed;
 }
 
-/** Nothing is wrong where no head was signed yet. @throws OlderLedgerError */
 export async function assertNotOlder({ file, ledger }: Omit<WitnessPlace, "now">): Promise<void> {
   const text = await readFile(file, "utf8").catch(ifMissing);
   if (text === undefined) return;

@@ -213,7 +213,6 @@ function scopesOf(value: unknown): readonly Scope[] {
   throw bad(`scopes is a list of ${SCOPES.join(", ")}; null for all of them`);
 }
 
-/** A key of this account. @throws ConsoleRefusal 404 for all others, whether or not they exist */
 async function keyOf({ params, parts, visitor }: ConsoleCall): Promise<KeyDetail> {
   const found = await parts.store.key(params.id ?? "");
   if (found?.accountId === visitor.account.id) return found;

@@ -65,7 +65,6 @@ export function chosen<Word extends string>(value: unknown, name: string, words:
   return found;
 }
 
-/** An act of administration: what the ledger refuses is said to who asked. @throws ConsoleRefusal 409, 422 */
 export async function administered<Value>(act: Promise<Value>): Promise<Value> {
   try {
     return await act;
@@ -76,7 +75,6 @@ export async function administered<Value>(act: Promise<Value>): Promise<Value> {
   }
 }
 
-/** The acting key, with one call of its minute taken. @throws ConsoleRefusal 429; as Sessions.acting */
 export function countedPeople(call: ConsoleCall, mode: KeyMode, scope: Scope): Spender {
   const { parts, visitor } = call;
   const key = parts.sessions.acting(visitor, mode, scope);

@@ -123,7 +123,6 @@ export class Exports {
     );
   }
 
-  /** Buys the next page, again where that may help. @returns undefined where the purchase was stopped meanwhile */
   async #page(
     item: ConsoleExport,
     key: Spender,
@@ -245,7 +244,6 @@ const ROWS = "x-rows";
 
 const pageRows = ({ answer }: Sale): number => Number(answer.headers[ROWS] ?? 0);
 
-/** Buys one page as every paid call is. @throws Problem; ConsoleRefusal where the dataset moved */
 export async function buyPage(order: PageOrder, options: PageOptions): Promise<Sale> {
   const { account, idempotencyKey, item, key, offset, rows } = order;
   const { version } = item;

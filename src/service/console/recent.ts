@@ -1,7 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import { type Credits, creditsToNumber } from "../../shared/contract/money.ts";
 
-/** One answered request. No body, no filter value, no record: what the log may say, and nothing more. */
 interface RecentRequest {
   readonly at: string;
   readonly method: string;

@@ -55,7 +55,6 @@ interface SignedIn {
   readonly proof: string;
 }
 
-/** Makes a link that signs in once within ten minutes. @returns the token: what is kept of it is its hash */
 export async function makeLink(
   store: Pick<Store, "console">,
   link: Omit<ConsoleLink, "hash" | "expiresAt">,
@@ -81,7 +80,6 @@ export class Sessions {
     this.#attributes = `; HttpOnly; SameSite=Strict; ${secure ? "Secure; Path=/" : "Path=/console"}`;
   }
 
-  /** @throws ConsoleRefusal 401, in the same words whatever is wrong with the link */
   async byLink(token: string, address: string): Promise<SignedIn> {
     const made = this.#make();
     const { accountId: _, role: __, ...session } = made.session;
@@ -114,7 +112,6 @@ export class Sessions {
     return made;
   }
 
-  /** @throws ConsoleRefusal 401 where nobody is signed in, or the second half is missing or another's */
   async visitor(headers: IncomingHttpHeaders, proof: string | undefined): Promise<Visitor> {
     const visitor = await this.visitorByCookie(headers);
     if (proof !== undefined && sameHash(hashOf(proof), visitor.session.proofHash)) return visitor;

@@ -10,7 +10,6 @@ import { countOf } from "./requests.ts";
 
 const CHALLENGE = { "www-authenticate": "Bearer" };
 
-/** The first checks of every `/v1` request (docs/contract.md, Errors): 401, 429, 403. */
 export class Admission {
   readonly #store: Store;
   readonly #limiter: RateLimiter;
@@ -48,7 +47,6 @@ export class Admission {
     if (call.name !== undefined) assertScope(key, call.name === "facets" ? "count" : call.name);
   }
 
-  /** A free call with many values takes more of the minute (docs/service.md, Under load). */
   weigh(call: Call, filters: CanonicalFilters): void {
     const more = weightOf(filters) - 1;
     if (more > 0 && call.key && call.account) call.rate = this.#limiter.weigh(call.key.id, call.account.plan, more);

@@ -286,7 +286,6 @@ export class Cors {
     this.#origins = new Set(origins);
   }
 
-  /** Adds what a browser asks for. @returns whether the request is a preflight that this answers in full */
   allow(request: FastifyRequest, reply: FastifyReply): boolean {
     if (this.#origins.size === 0 || !API_PATH.test(request.raw.url ?? "")) return false;
     const { headers, method } = request;

@@ -14,7 +14,6 @@ const VALUES_A_CALL = 100;
 /** What another process counted is believed to be of this minute where it is known to be at most this old. */
 const RECENT_MS = 2_500;
 
-/** Where a call stands in the window that binds first (docs/contract.md, Limits). */
 export interface RateState {
   readonly allowed: boolean;
   readonly window: "minute" | "day";
@@ -191,7 +190,6 @@ export class RateLimiter {
 
 const dayText = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10);
 
-/** How much of the minute a free call takes: one for each hundred values begun, addresses aside. */
 export function weightOf({ department = [], exact }: CanonicalFilters): number {
   let values = department.length;
   for (const [key, texts] of Object.entries(exact)) if (key !== "network_url") values += texts.length;
@@ -200,7 +198,6 @@ export function weightOf({ department = [], exact }: CanonicalFilters): number {
 
 /** Distinct questions about few people that an account may ask on a UTC day, where its plan bounds them. */
 export const SMALL_COUNTS_A_DAY = 100;
-/** Questions of an account whose answers are compared with the next one. */
 const REMEMBERED_QUESTIONS = 10_000;
 
 interface SmallCountsOptions extends Omit<RateLimiterOptions, "store"> {
@@ -208,15 +205,11 @@ interface SmallCountsOptions extends Omit<RateLimiterOptions, "store"> {
   readonly onAsked?: ((account: string, isAnswered: boolean) => void) | undefined;
 }
 
-/** A free number about to be told. */
 interface Disclosure {
-  /** Whose people are counted, in normal form. */
   readonly segment: string;
-  /** What else is told of them; none: their number alone. */
   readonly more?: string;
   /** What is counted, where it is no people: numbers of one kind are compared. */
   readonly kind?: string;
-  /** Null: none is told. */
   readonly count: number | null;
 }
 

@@ -42,7 +42,6 @@ export interface ServiceOptions {
   readonly observe?: (answer: ObservedAnswer) => void;
 }
 
-/** Paths of PEM files: the certificate with its chain, and its private key without a passphrase. */
 export interface TlsFiles {
   readonly cert: string;
   readonly key: string;

@@ -22,7 +22,6 @@ declare module "fastify" {
 /** The most bytes of a body that are read past after it was refused; the request's timeout holds all the same. */
 const MAX_SKIPPED_BYTES = 64 * 1_024 * 1_024;
 
-/** Sends an answer, or loses it where a fault says so. @returns a promise where a large body is packed first */
 export function send(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -80,7 +79,6 @@ const isCutOff = (request: FastifyRequest, reply: FastifyReply, status: number):
     reply.hasHeader("connection") &&
     !(Number(request.headers["content-length"] ?? Number.NaN) <= MAX_SKIPPED_BYTES));
 
-/** Sends a part of the body, if any, and cuts the connection. */
 function lose(raw: ServerResponse, status: number, headers: Record<string, string | number>, part: Buffer): void {
   if (part.length === 0) raw.destroy();
   else raw.writeHead(status, headers).write(part, () => raw.destroy());

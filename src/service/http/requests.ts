@@ -29,13 +29,11 @@ export interface PageRequest {
   readonly perPage: number;
   /** 1-based. With a cursor: the page that its offset lies on. */
   readonly page: number;
-  /** Where the call came with a cursor: the dataset version that the cursor is bound to. */
   readonly cursorVersion?: string;
 }
 
 interface SegmentRequest {
   readonly filters: CanonicalFilters;
-  /** Canonical JSON of the filters: what caches and cursors are keyed by. */
   readonly canonical: string;
 }
 
@@ -249,7 +247,6 @@ function lookup(fields: ReadonlyMap<string, string>): CompanyLookup {
   );
 }
 
-/** What a cursor stands for: a place in the order of one segment of one dataset version. */
 export interface Cursor {
   readonly version: string;
   readonly segment: string;

@@ -58,7 +58,6 @@ export const API_ROUTES: Readonly<Record<string, { readonly name: CallName; read
 type Endpoint = (request: FastifyRequest, options: RouteOptions) => Promise<Answer>;
 const ENDPOINTS: Readonly<Record<CallName, Endpoint>> = { account, count, search, enrich, employees, facets };
 
-/** Adds the endpoints (docs/contract.md). Every request that arrives here has passed 401 and 429. */
 export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
   for (const [url, { method, name }] of Object.entries(API_ROUTES)) {
     app.route({
@@ -269,7 +268,6 @@ function boughtPage(
 const companyMiss = (lookup: { readonly by: string; readonly value: string }): Problem =>
   new Problem(404, [`no company matches ${lookup.by} ${lookup.value.slice(0, 64)}`]);
 
-/** What a test key's magic value still has to do: whatever is an answer by itself is thrown. */
 function magicOf(key: StoredKey, find: () => Magic | undefined, miss?: Problem): Magic | undefined {
   const magic = key.mode === "test" ? find() : undefined;
   const problem = magicProblem(magic, miss);
@@ -296,7 +294,6 @@ function magicOfFilters(filters: CanonicalFilters, paid: boolean): Magic | undef
 /** With a test key: `domain=magic-404.example`, or `magic-404` as name, id or slug. */
 const magicOfCompany = (lookup: CompanyLookup): Magic | undefined => wordOf(lookup.value);
 
-/** What a magic value answers; undefined where the call goes on. @param miss the 404 of a look-up */
 function magicProblem(magic: Magic | undefined, miss?: Problem): Problem | undefined {
   if (magic === "404") return miss;
   if (magic === "402") {

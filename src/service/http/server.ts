@@ -36,7 +36,6 @@ export interface RunningService {
   readonly consoleUrl: string | undefined;
   readonly inject: FastifyInstance["inject"];
   flush(): Promise<void>;
-  /** No new connections; calls in flight are answered (or cut after `timeouts.drain`), counters are written. */
   close(): Promise<void>;
 }
 

@@ -17,10 +17,8 @@ class TlsError extends Error {
   override readonly name = "TlsError";
 }
 
-/** How often the files are looked at, in milliseconds: whoever renews certificates does it weeks ahead. */
 const LOOK_MS = 5_000;
 
-/** @throws TlsError where a file is none, the two do not belong together, or the certificate has ended */
 export async function readTls({ cert, key }: TlsFiles, now: number): Promise<TlsPair> {
   const [certPem, keyPem] = await Promise.all([readPem(cert), readPem(key)]);
   const pair = { cert: certPem, key: keyPem, minVersion: "TLSv1.2" } as const;

@@ -56,10 +56,6 @@ export class Turns {
   #last = { who: "", at: Number.NEGATIVE_INFINITY };
   #other = this.#last;
 
-  /**
-   * @param times.turn how long a call waits for its turn @param times.work how long the dataset may take from then on
-   * @param now a clock in milliseconds
-   */
   constructor(
     bounds: Partial<TurnBounds>,
     times: { readonly turn: number; readonly work: number },

@@ -79,7 +79,6 @@ export const accountSummary = (row: Row): AccountSummary => ({
   keys: Number(row.keys),
 });
 
-/** @param lock keeps others from the plan until the transaction ends, where reading alone does not */
 export function* setPlan(
   accountId: string,
   changes: PlanChanges,

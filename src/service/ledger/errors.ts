@@ -14,7 +14,6 @@ export class StoreUnavailableError extends Error {
   }
 }
 
-/** The hold was posted, voided or expired before: each hold resolves exactly once (I3). */
 export class HoldResolvedError extends Error {
   override readonly name = "HoldResolvedError";
   readonly holdId: string;
@@ -61,7 +60,6 @@ export class StoreConflictError extends Error {
   override readonly name = "StoreConflictError";
 }
 
-/** The ledger contradicts itself: the change is rolled back and the service answers 500. */
 export class LedgerInvariantError extends Error {
   override readonly name = "LedgerInvariantError";
 }

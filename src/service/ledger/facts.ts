@@ -29,7 +29,6 @@ export type MoneyRequest =
       readonly actor: string;
     };
 
-/** An operator's change of a balance; the amount is above zero for both kinds. */
 export interface Adjust {
   readonly kind: "adjust";
   readonly entry: "grant" | "correction";
@@ -108,7 +107,6 @@ export interface Facts {
   readonly nextHoldId: bigint;
 }
 
-/** What a group's changes are chained to (chain.ts). */
 export interface Links {
   readonly heads: ReadonlyMap<string, string>;
   readonly holds: ReadonlyMap<string, string>;

@@ -28,10 +28,8 @@ const TITLE = "headcount seal 1";
 
 const sealOf = (path: string): string => `${path}-seal`;
 
-/** Twelve bytes are plenty against chance, and nobody's signature. */
 const digestOf = (bytes: Uint8Array): string => hash("sha256", bytes, "base64url").slice(0, 16);
 
-/** Each page's digest, in order. @param file the inode that is meant, whatever the path names by now */
 function digestsOf(path: string, file?: number): readonly string[] {
   const handle = openSync(path, "r");
   try {
@@ -56,7 +54,6 @@ function readWhole(handle: number, buffer: Buffer, position: number): number {
   return size;
 }
 
-/** Called by whoever has the file for itself. Whole or not at all. */
 export function seal(path: string, file: number): void {
   const lines = [TITLE, ...digestsOf(path, file)];
   const text = `${lines.join("\n")}\n`;
@@ -110,7 +107,6 @@ export function brokenPages(path: string): BrokenPages | undefined {
   return { pages: pages.map((index) => index + 1), seal: undefined };
 }
 
-/** What is wrong where a ledger's file is gone or empty, and what lies beside it says that there was one. */
 export function lostLedger(path: string): string | undefined {
   const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   if (sizeOf(path) > 0) return undefined;

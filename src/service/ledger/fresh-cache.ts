@@ -1,4 +1,3 @@
-/** What a ledger remembers of its reads; never that something is not there (undefined). */
 export interface Remembered<Value> {
   get(key: string, load: () => Promise<Value>): Promise<Value>;
   drop(): void;

@@ -122,7 +122,6 @@ export class GroupCommit<Request> {
     this.#schedule();
   }
 
-  /** @returns false where the lock could not be had; in every other case the jobs are settled */
   #attempt(jobs: readonly Job<Request>[], durable: boolean): boolean {
     try {
       const level = durable ? this.#options.synchronous : "NORMAL";

@@ -25,9 +25,7 @@ import type { EntryKind, KeyMode } from "./ledger.ts";
 
 export interface GroupOptions {
   readonly instances: Instances;
-  /** Epoch milliseconds: one instant for all that the group writes. */
   readonly now: number;
-  /** The account to lock, where a row is what keeps other writers away. */
   readonly lock?: Place;
 }
 
@@ -72,7 +70,6 @@ export interface Read extends Facts {
   readonly links: Links;
 }
 
-/** Reads what {@link decide} needs to know of a group, in a few statements however many requests there are. */
 export function* readGroup(group: readonly Asked[], { instances, lock, now }: GroupOptions): Steps<Read> {
   const { holds: holdIds, keys: keyIds, operations, places, records: replies, sessions } = wanted(group);
   const links = {

@@ -43,7 +43,6 @@ const budgetOf = (...[cap, spent, held]: readonly unknown[]): KeyBudget => ({
 const MAX_KEYS = 100;
 const DAY_MS = 86_400_000;
 
-/** @param lock keeps others from making keys of the account until the transaction ends */
 export function* createKeyStep(key: NewKey, lock: string, { at, by, repeated }: Acting): Steps<void> {
   const { accountId, createdAt, hash, id, mode, name, prefix, rotatedFrom } = key;
   if ((yield* statementRows(`SELECT 1 FROM accounts p WHERE p.id = $1${lock}`, accountId)).length === 0) {
@@ -113,7 +112,6 @@ export function* revokeKey(id: string, { at, by, repeated }: Acting): Steps<bool
   return (yield* statementRows("SELECT 1 FROM keys WHERE id = $1 AND revoked_at = $2", id, at)).length === 1;
 }
 
-/** @param lock keeps others from the key, and its money from moving while the budget is made from it */
 export function* updateKey(id: string, changes: KeyChanges, lock: string, { at, by }: Acting): Steps<KeyDetail> {
   yield* statementRows(`SELECT 1 FROM keys p WHERE p.id = $1${lock}`, id);
   const [found] = yield* statementRows(`${KEY_COLUMNS} WHERE k.id = $1`, id);

@@ -67,7 +67,6 @@ export interface KeyBudget {
 }
 
 export interface KeyDetail extends StoredKey {
-  /** Of the last call, written within a second of it; null: never used. */
   readonly lastUsedAt: number | null;
   readonly budget: KeyBudget | null;
   readonly spent: Credits;
@@ -78,7 +77,6 @@ export interface NewKey
   readonly expiresAt?: number | null;
   readonly scopes?: readonly Scope[] | null;
   readonly maxCredits?: Credits | null;
-  /** The id of a key of the same account and mode whose cap it shares. */
   readonly rotatedFrom?: string;
 }
 
@@ -126,7 +124,6 @@ export interface AccountSummary extends Account {
   readonly keys: number;
 }
 
-/** `correction`: an operator took credits away. `refund`: a charge, or a part of it, came back. */
 export type EntryKind = "grant" | "charge" | "refund" | "correction";
 
 export interface LedgerEntry {
@@ -184,7 +181,6 @@ export interface UsageRow {
   readonly refunded: Credits;
 }
 
-/** One act of administration. Never holds a secret or a record. */
 export interface AuditRow {
   readonly id: bigint;
   readonly at: number;
@@ -221,7 +217,6 @@ export type HoldOutcome =
   | ({ readonly kind: "over_cap" } & KeyBudget)
   /** Key or session came to its end after it was let in: 401, or 403 where its account is suspended. */
   | { readonly kind: "key_ended"; readonly why: "revoked" | "expired" | "suspended" | "signed_out" }
-  /** With what was charged for the reply when it was answered first. */
   | { readonly kind: "replay"; readonly reply: StoredReply; readonly charged: Credits }
   | { readonly kind: "in_flight" }
   | { readonly kind: "mismatch" };
@@ -229,7 +224,6 @@ export type HoldOutcome =
 export interface HoldSettlement {
   readonly holdId: string;
   readonly amount: Credits;
-  /** What the amount is made of: credits a row x rows. */
   readonly sold?: { readonly price: Credits; readonly rows: number };
   /** Called inside the transaction, before the charge: reply and charge are committed together. */
   readonly reply: (balanceAfter: Credits) => StoredReply;
@@ -249,7 +243,6 @@ export interface Administration {
   /** Its keys are refused from then on; what is held is still settled. @returns false where it was so before */
   suspendAccount(id: string, suspended: boolean, act?: Act): Promise<boolean>;
   createKey(key: NewKey, act?: Act): Promise<void>;
-  /** By the time they were made, revoked ones too. */
   listKeys(accountId: string): Promise<readonly KeyDetail[]>;
   key(id: string): Promise<KeyDetail | undefined>;
   /** @throws RangeError for a cap below what is spent and held; StoreConflictError for a key that is none */
@@ -258,9 +251,7 @@ export interface Administration {
   /** What is not named stays as it is, also where somebody else changes it at the same time. @returns the whole plan */
   setPlan(accountId: string, changes: PlanChanges, act?: Act): Promise<AccountPlan>;
 
-  /** Adds credits. @throws StoreConflictError where the reference was used for something else */
   grant(accountId: string, mode: KeyMode, amount: Credits, adjustment: string | Adjustment): Promise<Adjusted>;
-  /** Takes credits away. @throws RangeError for more than is free */
   deduct(accountId: string, mode: KeyMode, amount: Credits, adjustment: Adjustment): Promise<Adjusted>;
   /** Gives a charge back, or a part of it. @param entryId of the charge @param amount undefined: what is left of it */
   refund(entryId: bigint, amount: Credits | undefined, adjustment: Adjustment): Promise<Adjusted>;
@@ -291,7 +282,6 @@ export interface Store extends Administration {
 
   /** Commits nothing of note: rejects where no commit goes through, on a full disk or a read-only server. */
   probe(): Promise<void>;
-  /** Adds each `count` to its key's counter of that day, and notes that the key was used now. */
   recordCalls(counts: readonly DayCount[]): Promise<void>;
   callsOfDay(day: string): Promise<readonly DayCount[]>;
   recordSmallCounts(counts: readonly DayCount[]): Promise<void>;

@@ -34,7 +34,6 @@ export function unavailable(error: unknown, inDoubt = false): unknown {
   return new StoreUnavailableError(message, { cause: error, inDoubt });
 }
 
-/** A commit was sent and no answer came: it may or may not stand. */
 export class CommitInDoubt extends Error {
   override readonly name = "CommitInDoubt";
 
@@ -47,7 +46,6 @@ export type Execute = (statement: PreparedStatement) => Promise<StatementResult>
 
 type Left = () => number;
 
-/** For what takes as long as it takes. */
 export const A_DAY: Left = () => 86_400_000;
 
 /** How long a server that was away a moment ago is tried: nobody waits for it from the beginning again. */
@@ -103,7 +101,6 @@ export class PostgresSession {
     }
   }
 
-  /** @param each how long its answer may take: by default no longer than it is tried at all */
   read(sql: string, values: readonly unknown[], each?: Left): Promise<readonly Row[]> {
     return this.retried(async (_, left) => {
       const client = await this.#connect(left);
@@ -123,7 +120,6 @@ export class PostgresSession {
     return this.retried((_, left) => this.#transaction(begin, work, left, A_DAY));
   }
 
-  /** One attempt. @throws CommitInDoubt where nobody knows whether it stands */
   transaction<Value>(durability: Durability, work: (execute: Execute) => Promise<Value>, left: Left): Promise<Value> {
     const synced = durability === "durable" ? "on" : "off";
     return this.#transaction(`BEGIN; SET LOCAL synchronous_commit = ${synced}`, work, left, left);
@@ -149,7 +145,6 @@ export class PostgresSession {
     }
   }
 
-  /** A connection of the pool; one that comes too late goes back to it. */
   async #connect(left: Left): Promise<PoolClient> {
     const connecting = this.#pool.connect();
     let timer: NodeJS.Timeout | undefined;
@@ -198,7 +193,6 @@ function timed(client: PoolClient, text: string, values: unknown[], left: Left):
   return client.query(question);
 }
 
-/** One statement. @param left ms that its answer may take */
 async function ask(client: PoolClient, statement: PreparedStatement, left: Left): Promise<StatementResult> {
   const { text, values } = numbered(statement);
   const { rows, rowCount } = await timed(client, text, values, left);

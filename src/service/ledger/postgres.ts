@@ -50,7 +50,6 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   });
 }
 
-/** One state of a ledger that is there. @throws as {@link openPostgresStore}; NoLedgerError */
 export async function readPostgres<Value>(url: string, read: (execute: Execute) => Promise<Value>): Promise<Value> {
   const { ledger } = await openLedger({ url, now: Date.now, create: false });
   try {

@@ -83,7 +83,6 @@ export interface ConsoleStore {
   addExport(item: ConsoleExport): Promise<boolean>;
   export(accountId: string, id: string): Promise<ConsoleExport | undefined>;
   exports(accountId: string, mode: KeyMode): Promise<readonly ConsoleExport[]>;
-  /** Begins it, or ends it. What another process got further with is not taken back. */
   updateExport(item: ConsoleExport): Promise<void>;
   /** One page more, noted in any case. @returns false where somebody ended it meanwhile */
   advanceExport(item: ConsoleExport): Promise<boolean>;
@@ -122,7 +121,6 @@ export interface PeopleStore {
   /** Puts another reply in the place of each for which `change` gives one, under the same key. @returns how many */
   rewrite(change: (kept: KeptReply) => StoredReply | undefined): Promise<number>;
   removeFilters(these: readonly KeptFilters[]): Promise<void>;
-  /** One row of the audit, which says how much and not who. */
   note(detail: Readonly<Record<string, number>>, by: string): Promise<void>;
   /** Overwrites what was deleted before. @returns false where another process kept that from being done whole */
   wipe(): Promise<boolean>;

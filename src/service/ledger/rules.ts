@@ -155,14 +155,12 @@ const leftOf = ({ cap, held, spent }: Capped): Credits => credits(cap - spent - 
 
 const overCap = ({ cap, held, spent }: Capped): HoldOutcome => ({ kind: "over_cap", cap, spent, held });
 
-/** Why somebody may not spend who was let in before, and came to an end since. */
 function endOf({ expiresAt, revokedAt, suspendedAt }: Principal, now: number) {
   if (revokedAt !== null) return "revoked";
   if (expiresAt !== null && expiresAt <= now) return "expired";
   return suspendedAt === null ? undefined : "suspended";
 }
 
-/** The same of the session that it asks in. One that is not known is over. */
 function endOfSession({ now, sessions }: Draft, { session }: HoldRequest) {
   if (session === undefined) return undefined;
   const known = sessions.get(session);
@@ -170,7 +168,6 @@ function endOfSession({ now, sessions }: Draft, { session }: HoldRequest) {
   return why === "revoked" || why === "expired" ? "signed_out" : why;
 }
 
-/** What an idempotency key is answered with; undefined where it is free again. */
 function replay(draft: Draft, key: string, record: ReplyRecord, requestHash: string): HoldOutcome | undefined {
   if (record.reply === undefined && !record.ownerAlive) {
     // Its process died before it answered: nothing was charged.
@@ -307,7 +304,6 @@ function refund(draft: Draft, held: Hold, init: Pick<Entry, "operation" | "amoun
 
 type Entered = Pick<Entry, "kind" | "operation" | "amount" | "note" | "actor" | "refundOf" | "used">;
 
-/** An entry that is no charge, and the balance after it. */
 function enter(draft: Draft, place: Place, init: Entered, budget?: Capped): void {
   const { amount, kind, operation, refundOf: refunded } = init;
   const { accountId, balance: before, held, mode } = moneyOf(draft, place);

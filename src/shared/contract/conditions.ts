@@ -35,7 +35,6 @@ export interface Address {
   readonly address: string | undefined;
 }
 
-/** What canonical filters ask for, in the order of the contract's keys. Empty for the whole dataset. */
 export function conditionsOf(filters: CanonicalFilters): Condition[] {
   const conditions: Condition[] = [];
   for (const [column, values] of Object.entries(filters.exact)) {

@@ -1,4 +1,3 @@
-/** The 20 department values, in the spelling and order of docs/contract.md, Filters. */
 export const DEPARTMENTS = [
   "Administrative",
   "C-Suite",
@@ -24,7 +23,6 @@ export const DEPARTMENTS = [
 
 export type Department = (typeof DEPARTMENTS)[number];
 
-/** The ladder of `seniority_level` (docs/contract.md, Filters). */
 export const SENIORITY_LEVELS = [
   "owner",
   "partner",

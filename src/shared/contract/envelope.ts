@@ -1,6 +1,5 @@
 import { type Credits, formatCredits } from "./money.ts";
 
-/** The envelope as JSON text. `resultJson` is already-serialised JSON. */
 export function envelopeJson(
   resultJson: string,
   used: Credits,
@@ -22,7 +21,6 @@ const [OPEN, COMMA, CLOSE] = ["[", ",", "]"].map((text) => Buffer.from(text)) as
 export const envelopeBytes = (result: readonly Buffer[], used: Credits, remaining: Credits): Buffer =>
   Buffer.concat([HEAD, ...result, Buffer.from(tailOf(used, remaining))]);
 
-/** A list of records for {@link envelopeBytes}. */
 export function listOf(records: readonly Buffer[]): Buffer[] {
   const pieces = [OPEN];
   for (const [index, record] of records.entries()) {

@@ -95,7 +95,6 @@ const SPEC_BY_KEY: ReadonlyMap<string, FilterKeySpec> = new Map(FILTER_SPECS.map
 
 export const filterSpec = (key: string): FilterKeySpec | undefined => SPEC_BY_KEY.get(key);
 
-/** Filters as sent in a request body: every value as the user typed it. */
 export type Filters = { readonly [key in FilterKey]?: string | number | readonly string[] };
 
 /** Filters in normal form, lists sorted and distinct, keys in order: what engines match on and caches are keyed by. */
@@ -135,7 +134,6 @@ export const MAX_VALUE_LENGTH = 1_024;
 export const MAX_CHARACTERS = 100_000;
 const MAX_ISSUES = 20;
 
-/** The line that every unknown-key error ends with (docs/contract.md, Errors). */
 export const VALID_FILTERS_LINE = `valid filters: ${FILTER_KEYS.join(", ")}`;
 
 /** The rules of docs/contract.md, Filters: in the client before sending, in the service before work. Never throws. */

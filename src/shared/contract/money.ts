@@ -59,13 +59,11 @@ export function formatCreditsGrouped(amount: Credits): string {
   return grouped(formatCredits(amount));
 }
 
-/** An amount with its unit, as people read it. */
 export function creditsText(amount: Credits): string {
   const text = formatCreditsGrouped(amount);
   return `${text} ${text === "1" ? "credit" : "credits"}`;
 }
 
-/** As {@link creditsToNumber}; null for what is not known or not bounded. */
 export const creditsOrNull = (amount: Credits | null | undefined): number | null =>
   amount == null ? null : creditsToNumber(amount);
 

@@ -44,9 +44,7 @@ const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*("?)|-?\d[\d.eE+-]*|[[\]{},]/gs;
 
 /** One pass over the tokens for what JSON.parse lets through. On text that is no JSON it only has to end. */
 function scan(text: string): string | undefined {
-  // Keys seen so far of each open object; null for an open array.
   const open: (Set<string> | null)[] = [];
-  // Where in each of them the text is: a key, or the position in an array.
   const path: (string | number)[] = [];
   let keys: Set<string> | null = null;
   let expectKey = false;
@@ -95,7 +93,6 @@ function placeOf(path: readonly (string | number)[]): string {
   return text === "" ? "" : `${echo(text)}: `;
 }
 
-/** @param token with its quotes */
 function stringContent(token: string): string | { readonly problem: string } {
   // Without an escape there can be neither: the bytes are valid UTF-8 and JSON.parse refuses raw control characters.
   if (!token.includes("\\")) return token.slice(1, -1);

@@ -9,7 +9,6 @@ export interface SuppressedEntry {
   /** Keyed hashes in hexadecimal digits. A bare word has two: it may be an id or the last part of an address. */
   readonly marks: readonly string[];
   readonly kind: SuppressedKind;
-  /** ISO-8601. */
   readonly at: string;
   readonly note: string | null;
 }
@@ -22,7 +21,6 @@ export interface Named {
   readonly domain?: string | undefined;
 }
 
-/** How somebody was named, in the forms that records are compared in. */
 export interface SuppressedName {
   readonly kind: SuppressedKind;
   readonly names: readonly string[];
@@ -50,7 +48,6 @@ export function suppressedName(text: string, kind?: SuppressedKind): SuppressedN
 
 const addressName = (address: string): string => (isSlug(address) ? `slug:${address}` : `address:${address}`);
 
-/** The marks of a name: HMAC-SHA-256 of its forms, 128 bits of it. */
 export const marksOf = (key: Buffer, { names }: SuppressedName): string[] => names.map((name) => markOf(key, name));
 
 const markOf = (key: Buffer, name: string): string => createHmac("sha256", key).update(name).digest("hex").slice(0, 32);
@@ -97,7 +94,6 @@ export class Suppression {
     return !this.isEmpty && namesOf(named).some((name) => this.#marks.has(markOf(this.#key, name)));
   }
 
-  /** Whether somebody who is named like this would be left out for it. */
   hidesName(name: SuppressedName): boolean {
     return !this.isEmpty && marksOf(this.#key, name).some((mark) => this.#marks.has(mark));
   }

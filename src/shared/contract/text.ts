@@ -6,7 +6,6 @@ const BREAKS = /[\t\n\v\f\r\u0085\u2028\u2029]+/g;
 /** Text from outside on one line: line breaks and tabs are a space, whatever else is harmful shows as U+FFFD. */
 export const harmless = (text: string): string => text.toWellFormed().replace(BREAKS, " ").replace(HARMFUL, "\ufffd");
 
-/** As {@link harmless}, white space collapsed, cut to so many characters. */
 export function harmlessLine(text: string, limit = 200): string {
   const line = harmless(text.slice(0, limit * 8))
     .replace(/\s+/g, " ")
@@ -31,7 +30,6 @@ export function isFormula(text: string): boolean {
   return FORMULA.test(text);
 }
 
-/** A value as a message shows it: harmless, its first 64 characters. */
 export function echo(value: unknown): string {
   let text: string;
   try {
@@ -55,7 +53,6 @@ export const withoutPassword = (address: string): string => {
 export const grouped = (value: number | bigint | string): string =>
   String(value).replace(/^-?\d+/, (whole) => whole.replace(/\B(?=(\d{3})+$)/g, ","));
 
-/** `1 profile`, `2 profiles`, `12,345 people`. */
 export const counted = (value: number | bigint, one: string, many = `${one}s`): string =>
   `${grouped(value)} ${value === 1 || value === 1n ? one : many}`;
 
@@ -75,6 +72,5 @@ export function spanMs(text: string): number | undefined {
   return count === undefined ? undefined : Number(count) * (HOURS[unit] ?? 0) * 3_600_000;
 }
 
-/** Whether a value of JSON is an object, and no list. */
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);

@@ -12,7 +12,6 @@ const MAX_DEPTH = 6;
 export const publishedFields = (kind: RecordKind): readonly string[] =>
   kind === "person" ? PERSON_FIELDS : COMPANY_FIELDS;
 
-/** Calls `visit` with every column of a record: nested values as `a.b`. */
 export function eachCell(record: JsonRecord, visit: (column: string, value: JsonValue) => void, depth = 0): void {
   for (const key of Object.keys(record)) {
     const value = record[key] ?? null;
@@ -22,7 +21,6 @@ export function eachCell(record: JsonRecord, visit: (column: string, value: Json
   }
 }
 
-/** Notes the keys of a row without nested records. @returns whether it is one */
 function noteKeys({ bytes, keys, marks }: Cells, at: number, present: Uint8Array): boolean {
   const width = keys.length;
   const base = at * width * 2;

@@ -27,7 +27,6 @@ export type FormulaGuard = "none" | "start" | "inside";
 
 const RUN_AND_FORMULA = /([;\s\p{Cc}\p{Cf}"]+)([=+\-@\uff1d\uff0b\uff0d\uff20]?)/gu;
 
-/** A text that a spreadsheet shows and does not run. */
 export function guarded(text: string, guard: FormulaGuard): string {
   if (guard === "none") return text;
   const begun = isFormula(text) ? `'${text}` : text;
@@ -37,7 +36,6 @@ export function guarded(text: string, guard: FormulaGuard): string {
   );
 }
 
-/** One cell of a row that is copied, as csv-stringify writes it. */
 function cellText(cell: Cell, guard: FormulaGuard, separator: Separator): string {
   if (cell === null) return "";
   if (typeof cell !== "string") return String(cell);

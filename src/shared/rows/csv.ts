@@ -20,7 +20,6 @@ export interface CsvStyle {
   readonly raw?: boolean | undefined;
 }
 
-/** A whole small CSV document, header and rows: `count --by`, `spend`. */
 export function csvDocument(
   columns: readonly string[],
   rows: readonly (readonly Cell[])[],

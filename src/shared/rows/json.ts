@@ -1,7 +1,6 @@
 import type { Page, View } from "./page.ts";
 import { fieldValue, type JsonRecord, type JsonValue, stringifyExact } from "./values.ts";
 
-/** One row with only these fields, as one line of JSON. A field that the record lacks is null. */
 function selected(row: JsonRecord, fields: readonly string[]): string {
   const out: Record<string, JsonValue> = Object.create(null) as Record<string, JsonValue>;
   for (const field of fields) out[field] = fieldValue(row, field) ?? null;

@@ -159,7 +159,6 @@ export class Page {
 
 const asRecord = (value: JsonValue): JsonRecord => (isNested(value) ? value : { value });
 
-/** The first of these keys that a row has, where its value is an integer or a plain string. */
 function plainText({ bytes, keys, marks }: Cells, at: number, wanted: readonly string[]): string | undefined {
   const base = at * keys.length * 2;
   if (marks[base] === -1) return undefined;
@@ -303,7 +302,6 @@ function unwrapped(bytes: Buffer, spans: Spans): Spans {
   };
 }
 
-/** Turns pages into bytes, in order: output is a pure function of the pages. */
 export interface View {
   /** The bytes of one page. A buffer is good until the next call, which may use it again. */
   page(page: Page): string | Buffer;

@@ -16,7 +16,6 @@ export type JsonRecord = { readonly [key: string]: JsonValue };
 
 export type Cell = string | number | bigint | boolean | null;
 
-// The fewest digits of an integer beyond 2^53.
 const LONG = /\d{16}/;
 const INTEGER = /^-?\d+$/;
 
@@ -64,17 +63,14 @@ export const stringifyExact = (value: JsonValue): string =>
 export const isNested = (value: JsonValue | undefined): value is JsonRecord =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** A list as one cell: its items joined by `; `, items that are no plain values as JSON. */
 const joined = (list: readonly JsonValue[]): string =>
   list.map((item) => (item === null ? "" : typeof item === "object" ? stringifyExact(item) : String(item))).join("; ");
 
-/** A value that is no nested record as a cell. */
 export const cellOf = (value: JsonValue): Cell =>
   typeof value !== "object" || value === null ? value : Array.isArray(value) ? joined(value) : stringifyExact(value);
 
 /** The names under which services hold a person inside a row that says more (`{"profile":{...},"score":1}`). */
 const PERSONS: readonly string[] = ["profile", "person", "employee", "record"];
-/** Those, and the names round a company. */
 export const WRAPPERS: readonly string[] = ["company", "organization", ...PERSONS];
 const COMPANY = "company";
 

@@ -29,7 +29,6 @@ export function deriveSql(table: TableName, anyRefused: boolean, anyBare: boolea
   const made = columns.map((column) => madeOf(column)).join(", ");
   const people = `SELECT own_address AS own, ${made}, ${PLACE} AS place
     FROM ${table("people")} WHERE (own_address != '' OR asked != '') AND ${notRefused(table, anyRefused)}`;
-  // A bare slug stands for the whole address where somebody gives that.
   const wholes = `SELECT slug AS own, min(full) AS whole
     FROM (SELECT own AS full, ${lastOf("own")} AS slug FROM (${people}) AS named WHERE position(own, '/') > 0) AS slugs
     WHERE slug GLOBAL IN (SELECT own FROM (${people}) AS bare WHERE own != '' AND position(own, '/') = 0) GROUP BY slug`;

@@ -61,7 +61,6 @@ async function loadWhole(
   options: LoadBuildOptions,
 ): Promise<ImportReport> {
   const { datasetDir, now, signal, onProgress } = options;
-  // A dry run leaves a load that was begun alone.
   const folder = join(datasetDir, input.dryRun ? "dry-run" : "load");
   const map = input.map === undefined ? NO_MAP : await readMap(input.map, input.cwd);
   const suppression = await readHiddenPeople(options.suppression ?? suppressionDir(datasetDir));

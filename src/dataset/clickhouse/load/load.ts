@@ -24,7 +24,6 @@ export interface LoadOptions {
   readonly onProgress?: ((progress: BuildProgress) => void) | undefined;
 }
 
-/** Rows that are left out are collected for each part up to here before they are written. */
 const TWINS_AT_ONCE = 10_000;
 const RANGE_ROWS = 500_000;
 
@@ -94,7 +93,6 @@ export class Load {
         );
         await sending;
         sending = this.#send(part, report, rows);
-        // It is waited for at the next part.
         sending.catch(() => undefined);
       }
       bytes += part.plan.file.bytes;

@@ -23,7 +23,6 @@ export interface LoadPart {
 export interface PartReaderOptions {
   readonly input: ImportInput;
   readonly map: ImportMap;
-  /** For files of a part at a time; made, and removed at the end. */
   readonly scratch: string;
   readonly suppression: Suppression;
   readonly format: ServerDialect["rows"];
@@ -114,7 +113,6 @@ export class PartReader {
 
   #staging(rejects: RejectFile | undefined, cwd: string): Staging {
     const { map, scratch, input, build } = this.#options;
-    // Nothing is refused while headers are read.
     return {
       connection: this.#connection,
       map,

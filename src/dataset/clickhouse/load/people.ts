@@ -34,7 +34,6 @@ const FILLED: Readonly<Record<string, string>> = {
 
 const slugSql = (address: string): string => `if(${address} = '', '', arrayElement(splitByChar('/', ${address}), -1))`;
 
-/** People of a range into the final table, with their positions from `offset` on. */
 export function peopleSql(
   table: TableName,
   target: string,
@@ -64,7 +63,6 @@ FROM (SELECT ${filled}, ${address} AS address, if(found, toInt64(k_seq), -1) AS 
   };
 }
 
-/** Companies of ids from one beginning to another into the table of companies with positions. */
 export function keyedSql(
   table: TableName,
   { from, to, offset }: { readonly from: string; readonly to: string; readonly offset: number },

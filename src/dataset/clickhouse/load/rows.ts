@@ -99,7 +99,6 @@ const COMPANIES: Readonly<Record<string, string>> = {
 
 const HIDDEN = { hidden: "(line IN (SELECT line FROM hidden))::INTEGER" };
 
-/** The rows of a part, as `STAGED` says. @param anyHidden else no row is asked for among those that are */
 function rowsSql(kind: ImportKind, anyHidden: boolean): string {
   if (kind === "companies") return `SELECT ${listed(COMPANIES, STAGED.companies.slice(1))} FROM typed`;
   return `SELECT ${listed({ ...PEOPLE, ...(anyHidden && HIDDEN) }, STAGED.people.slice(1))}

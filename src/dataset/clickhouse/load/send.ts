@@ -25,7 +25,6 @@ async function* wholeLines(path: string): AsyncGenerator<Buffer> {
   }
 }
 
-/** What is sent as one: a file of columns whole, of a file of lines some. */
 async function* piecesOf(folder: string): AsyncGenerator<Readable> {
   for (const name of await readdir(folder)) {
     const path = join(folder, name);
@@ -34,7 +33,6 @@ async function* piecesOf(folder: string): AsyncGenerator<Readable> {
   }
 }
 
-/** Sends the rows in the files of a folder into a table, over two connections to each server. */
 export async function sendRows(servers: LoadServers, table: string, columns: readonly string[], folder: string) {
   const pieces = piecesOf(folder);
   const streams = servers.streams.map(async (client) => {

@@ -6,7 +6,6 @@ import { rendered, type Statement } from "../dialect.ts";
 import { DatasetUnavailableError } from "../pool.ts";
 import { localName } from "../schema.ts";
 
-/** A sort or a grouping that grows larger goes over the server's disk. */
 const SPILL_BYTES = 2_000_000_000;
 const SETTINGS = {
   // An insert answers only when every shard has the rows, and a shard that is down is an error.
@@ -29,7 +28,6 @@ const MODERN_SETTINGS = {
   min_insert_block_size_bytes: "0",
 } as const;
 const LOOK_EVERY_MS = 100;
-/** For each server. Each takes up to about 2 GB of its memory. */
 const STREAMS = 2;
 
 export type ServerRow = readonly unknown[];
@@ -63,7 +61,6 @@ export class LoadServers {
     return localName(table, this.topology);
   }
 
-  /** @throws DatasetUnavailableError where a server fails */
   async onAll(statements: readonly string[]): Promise<void> {
     const settings = this.dialect.parameters ? { clickhouse_settings: { ...DROP_SETTINGS } } : {};
     for (const client of this.clients) {
@@ -89,7 +86,6 @@ export class LoadServers {
     return Number((await this.rows(query, client))[0]?.[0]);
   }
 
-  /** The rows one by one, as texts. */
   async *stream(sql: string): AsyncGenerator<readonly string[]> {
     const answer = await this.#reaching(this.clients[0].query({ query: sql, ...this.#call(), format: "TabSeparated" }));
     const all = answer.stream()[Symbol.asyncIterator]();
@@ -100,7 +96,6 @@ export class LoadServers {
     }
   }
 
-  /** Sends rows in the form that these servers read (`dialect.rows`). */
   async send(table: string, columns: readonly string[], rows: Readable, client: ClickHouseClient): Promise<void> {
     this.#signal?.throwIfAborted();
     await this.#reaching(

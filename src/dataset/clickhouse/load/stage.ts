@@ -16,9 +16,7 @@ export const stageOf = (version: string): StageTables =>
 
 export const EMPLOYER = ["company_name_json", "company_domain_json", "company_url_json"] as const;
 
-/** Columns of the people table in normal form of which hardly two people have the same. */
 export const FORMED_COLUMNS: readonly string[] = NORMAL_COLUMNS.filter((column) => !LOW.includes(column));
-/** Texts in a form of their own, and the field that each is the form of. */
 export const FORMED: Readonly<Record<string, string>> = {
   ...Object.fromEntries(FORMED_COLUMNS.map((column) => [column, column])),
   company_plain: "company_name",
@@ -89,14 +87,12 @@ const MADE: Readonly<Record<string, string>> = {
   ),
 };
 
-/** As it was sent, or made of what was; '' of rows that do not meet a condition. */
 export const madeOf = (column: string, condition?: string): string => {
   const made = MADE[column] ?? column;
   if (condition !== undefined) return `if(${condition}, ${made}, '') AS ${column}`;
   return made === column ? column : `${made} AS ${column}`;
 };
 
-/** Stored with a dictionary: few values, or almost always nothing. */
 const LOW_STORED = [...LOW, ...LOW.map(givenOf)];
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -107,7 +103,6 @@ const TYPES: Readonly<Record<string, string>> = {
   ...Object.fromEntries(NUMBER_COLUMNS.map((column) => [column, "Nullable(Int64)"])),
 };
 
-/** What people are ordered by. Missing values are '', and come last. */
 export const inOrder = (keys: readonly string[]): string => keys.flatMap((key) => [`${key} = ''`, key]).join(", ");
 
 export function createStage(version: string, topology: Topology, dialect: ServerDialect): readonly string[] {

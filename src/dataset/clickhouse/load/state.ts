@@ -15,7 +15,6 @@ export interface PartReport extends Pick<TableReport, "rows" | "taken" | "refuse
   readonly sent: number;
 }
 
-/** What is done once, in this order, when all parts are on the servers. */
 export type LoadStep = "twins" | "companies" | "hidden" | "publish";
 
 interface Saved {
@@ -52,7 +51,6 @@ export class LoadState {
     return new LoadState(folder, saved, parts);
   }
 
-  /** A new load in place of whatever was there. @param parts how many there will be */
   static async begin(folder: string, fingerprint: string, version: string, parts: number): Promise<LoadState> {
     await rm(folder, { recursive: true, force: true });
     await mkdir(folder, { recursive: true, mode: 0o700 });

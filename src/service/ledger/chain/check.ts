@@ -18,7 +18,6 @@ import {
 
 type Breaches = string[];
 
-/** I14, I17: follows every chain, and holds every row against it. @returns a sentence for each breach */
 export function* verifyChain(): Steps<readonly string[]> {
   const breaches: Breaches = [];
   yield* checkHolds(breaches);
@@ -147,7 +146,6 @@ const SUMS = `SELECT e.account_id, e.mode, e.day, h.key_id, h.call, SUM(CASE WHE
   FROM entries e JOIN holds h ON h.id = COALESCE(e.hold_id, e.refund_of) GROUP BY e.account_id, e.mode, e.day, h.key_id, h.call`;
 const SAME =
   "s.account_id = u.account_id AND s.mode = u.mode AND s.day = u.day AND s.key_id = u.key_id AND s.call = u.call";
-/** What a budget is to be, from the ledger itself, for each origin of keys. */
 const SPENT = `SELECT COALESCE(k.origin, k.id) AS origin, -SUM(e.amount) AS total FROM entries e
   JOIN holds h ON h.id = COALESCE(e.hold_id, e.refund_of) JOIN keys k ON k.id = h.key_id GROUP BY COALESCE(k.origin, k.id)`;
 const HELD = `SELECT COALESCE(k.origin, k.id) AS origin, SUM(h.amount) AS total FROM holds h JOIN keys k ON k.id = h.key_id

@@ -44,13 +44,11 @@ export const REPLY_COLUMNS = columnsOf("request_hash status headers body");
 export const heldDigest = (values: readonly unknown[]): string =>
   digestOf("hold", ...(values as readonly DigestPart[]));
 
-/** Of a hold that ends. A charge is told by its entry. @param values of {@link RESOLVED_COLUMNS} */
 export const resolvedDigest = (held: string, values: readonly unknown[]): string =>
   isCharged(values[1]) ? held : digestOf("resolved", held, ...(values as readonly DigestPart[]));
 
 const isCharged = (posted: unknown): boolean => posted !== null && (posted as bigint) > 0n;
 
-/** @param before the link before it, "" for the first @param hold digest and reply of a charge's hold */
 export const entryLink = (
   before: string,
   values: readonly unknown[],
@@ -87,7 +85,6 @@ export interface Acted {
   readonly accountId: string | null;
   readonly target: string;
   readonly detail: Readonly<Record<string, unknown>>;
-  /** What the act has changed, by now written: `[kind, id]` of {@link THINGS}. */
   readonly changed?: readonly (readonly [kind: ThingKind, id: string])[];
 }
 
