@@ -13,6 +13,8 @@ let service: TestService;
 /** Slugs of companies, and how many of the department each has. */
 let companies: [slug: string, people: number][];
 let u: User;
+/** All people, as CSV. */
+let everybody: string;
 
 const slugOf = ({ company_network_url: url }: Person): string => url?.replace(/\/$/, "").split("/").at(-1) ?? "";
 
@@ -30,6 +32,9 @@ beforeAll(async () => {
   }
   const sorted = [...counts].sort(([, a], [, b]) => b - a);
   companies = [...sorted.slice(0, 4), ...sorted.slice(-2)];
+  u = user(service.url, service.key);
+  expect((await u.run(["search", "--all", "--yes", "-o", "all.csv"])).code).toBe(0);
+  everybody = u.read("all.csv");
   u = user(service.url, service.key);
 }, 60_000);
 afterAll(() => service.close());
@@ -70,6 +75,34 @@ test("the same again, or fewer, is not paid for again; runs name it", async () =
   expect(await charged(service, CREDITS)).toBe(before);
   expect(u.read("second.csv")).toBe(u.read("first.csv"));
   expect((await u.run(["runs", "list"])).stdout).toContain(`at most 2 each of ${DEPARTMENT} at 6 companies`);
+});
+
+test("a ladder of titles: the next where the others leave room, and no count more than that takes", async () => {
+  const people = readCsv(everybody).filter(({ company_network_url: url = "" }) =>
+    slugs().some((slug) => url.endsWith(slug)),
+  );
+  const titles = [...new Set(people.map(({ title = "" }) => title.toLowerCase()))].filter(Boolean);
+  const ladder = [titles[1] ?? "", titles[0] ?? "", "nobody has this"];
+  const best = companies.flatMap(([slug]) => {
+    const of = people.filter(({ company_network_url: url = "" }) => url.endsWith(slug));
+    const rungs = ladder.map((rung) => of.filter(({ title = "" }) => title.toLowerCase() === rung).length);
+    const [first = 0, second = 0] = rungs;
+    return [[slug, Math.min(first, 2), Math.min(second, 2 - Math.min(first, 2))] as const];
+  });
+  const argv = ["employees", ...slugs(), "--title-ladder", ladder.join("; "), "--per-company", "2", "--again"];
+  const sum = best.reduce((all, [, first, second]) => all + first + second, 0);
+  expect(sum).toBeGreaterThan(1);
+  const ran = await u.run([...argv, "--yes", "-o", "ladder.csv"]);
+  expect(ran.code, ran.stderr).toBe(0);
+  const rows = readCsv(u.read("ladder.csv"));
+  expect(rows).toHaveLength(sum);
+  for (const [slug, ...rungs] of best) {
+    const there = rows.filter(({ company_network_url: url = "" }) => url.endsWith(slug));
+    const has = (rung = ""): number => there.filter(({ title = "" }) => title.toLowerCase() === rung).length;
+    expect([slug, has(ladder[0]), has(ladder[1])]).toEqual([slug, ...rungs]);
+  }
+  const empty = await u.run(["employees", "acme", "--title-ladder", " ; ", "--dry-run"]);
+  expect([empty.code, empty.stderr]).toEqual([2, expect.stringContaining("names at least one")]);
 });
 
 test("with a cap, one at each company before a second at any; the rest follows", async () => {

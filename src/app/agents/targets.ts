@@ -29,19 +29,20 @@ export function targetOf({
   per_company: each,
   profiles,
   new_only: fresh,
+  titles,
 }: Given<"quote">): Target {
   const isFresh = fresh === true;
   if (isFresh && kind !== "people") throw wrong(`new_only goes with the kind "people", not "${kind}"`, "leave it out");
   if (kind === "people") {
-    if (companies.length > 0 || each !== undefined)
-      throw wrong('companies and per_company go with the kinds "employees" and "enrich"', 'give filters for "people"');
+    if (companies.length > 0 || each !== undefined || titles !== undefined)
+      throw wrong('companies, per_company and titles go with other kinds than "people"', 'give filters for "people"');
     const segment = filtersOfTool(filters);
     if (isUnfiltered(segment.canonical))
       throw wrong("no filter is given, so this would be the whole dataset", "give at least one filter");
     const target = searchTarget([segment], []);
     return isFresh ? { ...target, owned: "without" } : target;
   }
-  if (filters !== undefined && kind === "enrich")
+  if ((filters ?? titles) !== undefined && kind === "enrich")
     throw wrong('filters go with the kinds "people" and "employees", not "enrich"', "give companies");
   if (companies.length === 0) throw wrong("no company is given", "give companies: domains, profile addresses or slugs");
   const queries = new Map<string, CompanyQuery>();
@@ -53,7 +54,11 @@ export function targetOf({
   }
   const chosen = [...queries.values()];
   if (kind === "employees")
-    return staffOf(chosen, each ?? null, filters === undefined ? undefined : filtersOfTool(filters));
+    return staffOf(chosen, {
+      most: each ?? null,
+      segment: filters === undefined ? undefined : filtersOfTool(filters),
+      ladder: titles,
+    });
   if (each !== undefined || profiles !== undefined)
     throw wrong('profiles and per_company are about people, not the kind "enrich"', "leave them out");
   return { kind, companies: chosen };
@@ -91,8 +96,9 @@ export function personsCommand(
   if (target.kind === "search" && target.staff !== undefined) {
     const { filters, staff, union = [] } = target;
     const most = staff.most === null ? [] : ["--per-company", `${staff.most}`];
-    const slugs = union.map(({ company_network_url: company }) => String(company));
-    return command(["employees", ...filterWords(filters), ...most], ["--", ...slugs]);
+    const ladder = staff.ladder === undefined ? [] : ["--title-ladder", staff.ladder.join("; ")];
+    const slugs = new Set(union.map(({ company_network_url: company }) => String(company)));
+    return command(["employees", ...filterWords(filters), ...most, ...ladder], ["--", ...slugs]);
   }
   if (target.kind === "search") return command(["search", ...filterWords(target.filters)]);
   const { companies, kind } = target;

@@ -1,25 +1,29 @@
 import type { CompanyQuery } from "../../engine/client/types.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import { canonicalJson } from "../../shared/contract/filters.ts";
-import { canonicalAddress, slugOf } from "../../shared/contract/normalise.ts";
+import { canonicalAddress, normalForm, slugOf } from "../../shared/contract/normalise.ts";
 import { echo, grouped } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { type CheckedFilters, checkedFilters } from "../segments/segment-set.ts";
 
-/** Each takes a free count. */
-const MOST_COMPANIES = 2_000;
+/** Free counts that may tell who is where. */
+const MOST_COUNTS = 5_000;
+
+export interface Wanted {
+  /** People of each company, null for all. */
+  readonly most: number | null;
+  readonly segment?: CheckedFilters | undefined;
+  /** Titles, the best first: people of the next one only where the others leave room. */
+  readonly ladder?: readonly string[] | undefined;
+}
 
 /**
- * The people of companies; with a segment those of them who are in it: as many segments of one company each.
- * @param most people of each company, null for all @throws CliError exit 2 for a company that no filter names
+ * The people of companies; with a segment or titles those of them who match: as many segments of one company each.
+ * @throws CliError exit 2 for a company that no filter names
  */
-export function staffOf(
-  companies: readonly CompanyQuery[],
-  most: number | null,
-  segment: CheckedFilters | undefined,
-): Target {
-  if (segment === undefined) return { kind: "employees", companies, perCompany: most };
-  const { canonical, filters } = segment;
+export function staffOf(companies: readonly CompanyQuery[], { most, segment, ladder }: Wanted): Target {
+  if (segment === undefined && ladder === undefined) return { kind: "employees", companies, perCompany: most };
+  const { canonical, filters } = segment ?? checkedFilters({});
   const other = companies.find(({ by }) => by !== "company_network_url");
   if (other !== undefined) {
     throw usageError(
@@ -30,14 +34,35 @@ export function staffOf(
   if (filters.company_network_url !== undefined) {
     throw usageError("companies are named twice: as such, and by the filter company_network_url", "leave one out");
   }
-  if (companies.length > MOST_COMPANIES) {
+  if (ladder !== undefined && filters.title !== undefined) {
+    throw usageError("titles are named twice: by the filter title, and by the ladder", "leave one out");
+  }
+  const rungs = ladder ?? [undefined];
+  if (companies.length * rungs.length > MOST_COUNTS) {
+    const each = ladder === undefined ? "" : ` and title (${rungs.length})`;
     throw usageError(
-      `with filters at most ${grouped(MOST_COMPANIES)} companies are taken at once, not ${grouped(companies.length)}: each takes a free count`,
+      `with filters each company (${grouped(companies.length)})${each} takes a free count, and at most ${grouped(MOST_COUNTS)} are made`,
       "split the list",
     );
   }
-  const union = companies.map(({ value }) => checkedFilters({ ...filters, company_network_url: value }).filters);
+  const titled = (title: string | undefined) => (title === undefined ? {} : { title });
+  const union = companies.flatMap(({ value }) =>
+    rungs.map((title) => checkedFilters({ ...filters, ...titled(title), company_network_url: value }).filters),
+  );
   const slugs = companies.map(({ value }) => slugOf(canonicalAddress(value) ?? value));
-  const where = `${canonicalJson(canonical)} at ${JSON.stringify(slugs)}`;
-  return { kind: "search", filters, canonical: where, union, staff: { most } };
+  const titles = ladder === undefined ? "" : ` by ${JSON.stringify(ladder)}`;
+  const where = `${canonicalJson(canonical)}${titles} at ${JSON.stringify(slugs)}`;
+  return { kind: "search", filters, canonical: where, union, staff: { most, ...(ladder && { ladder }) } };
+}
+
+/** `cro; vp sales; head of sales`, each once. @throws CliError exit 2 where it names nothing */
+export function ladderOf(text: string): readonly string[] {
+  const rungs = new Map(
+    text.split(";").flatMap((each) => (each.trim() === "" ? [] : [[normalForm(each), each.trim()]])),
+  );
+  if (rungs.size > 0) return [...rungs.values()];
+  throw usageError(
+    `a ladder of titles names at least one, not "${echo(text)}"`,
+    "for example 'cro; vp sales; head of sales'",
+  );
 }

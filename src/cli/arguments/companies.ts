@@ -16,7 +16,7 @@ export interface CompanyFlags {
 
 export const addCompanyOptions = (command: Command): Command =>
   command
-    .option("--input <file>", "more companies from a file (- for stdin): one a line, CSV or NDJSON")
+    .option("--input <file>", "more companies: a file or - (lines, CSV, NDJSON)")
     .option("--column <name>", "the column of the file that names the company")
     .oneOf("--by <what>", "what companies are given by, where it is no domain, address or slug", ["name", "id"])
     .option("--misses <file>", "list the companies that are not known in a file");

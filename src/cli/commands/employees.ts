@@ -1,4 +1,4 @@
-import { staffOf } from "../../app/buy/staff.ts";
+import { ladderOf, staffOf } from "../../app/buy/staff.ts";
 import { type CheckedFilters, checkedFilters } from "../../app/segments/segment-set.ts";
 import type { CompanyQuery } from "../../engine/client/types.ts";
 import { searchTarget } from "../../engine/purchase/joined.ts";
@@ -17,6 +17,7 @@ import { buyParsed } from "../purchase/unattended.ts";
 
 export interface EmployeesOptions extends ExportFlags, CompanyFlags, NewOnlyFlags {
   readonly perCompany?: number;
+  readonly titleLadder?: readonly string[];
 }
 
 export function register(program: Command, context: Context, run: typeof buy = buy): void {
@@ -26,16 +27,15 @@ export function register(program: Command, context: Context, run: typeof buy = b
     .description(
       "Buy people of companies, with filters those who match. By address or slug the price is known; otherwise --max-credits, --limit or --per-company bounds it.",
     );
-  addCompanyOptions(addFilterOptions(command)).number(
-    "--per-company <n>",
-    "at most so many people of each company",
-    [1, 1e9],
-  );
+  addCompanyOptions(addFilterOptions(command))
+    .number("--per-company <n>", "at most so many people of each company", [1, 1e9])
+    .option("--title-ladder <titles>", "'cro; vp sales': the best title somebody has", ladderOf);
   addNewOnlyOptions(addExportOptions(command, "person"))
     .examples(`
   $ headcount -c sample employees zephyr-pulse-co --dry-run --limit 50
   $ headcount -c sample employees zephyr-pulse-co --limit 10 --yes
   $ headcount -c sample employees zephyr-pulse-co --department Sales --yes
+  $ headcount -c sample employees zephyr-pulse-co --title-ladder 'general counsel; lawyer' --per-company 1 --dry-run
   $ headcount -c sample employees zephyr-pulse-co --new-only --dry-run
   $ echo zephyr-pulse-co | headcount -c sample employees --input - --per-company 5 --yes -o people.csv --overwrite`)
     .does((flags: EmployeesOptions & FilterOptions, companies: readonly string[]) =>
@@ -52,14 +52,15 @@ async function parse(
   const { canonical, filters } = await readFilters(context, flags);
   const segment = isUnfiltered(canonical) ? undefined : { canonical, filters };
   const view = readExportOptions(context, flags, "person");
-  if (segment !== undefined && flags.misses !== undefined) {
+  const { titleLadder: ladder } = flags;
+  if ((segment ?? ladder) !== undefined && flags.misses !== undefined) {
     throw usageError(
       "--misses lists companies that the service does not know, and with filters nobody asks that",
       "leave --misses out: the summary says at how many companies nobody matches",
     );
   }
   if (flags.newOnly === true || flags.withOwned === true) return newOf(companies, segment, view, flags);
-  return { order: { ...view, target: staffOf(companies, flags.perCompany ?? null, segment) }, flags };
+  return { order: { ...view, target: staffOf(companies, { most: flags.perCompany ?? null, segment, ladder }) }, flags };
 }
 
 /** Only the new people of one company: those of the segment that it is, bought as a search. */
@@ -74,7 +75,7 @@ function newOf(
     company === undefined ||
     companies.length > 1 ||
     company.by !== "company_network_url" ||
-    flags.perCompany !== undefined
+    (flags.perCompany ?? flags.titleLadder) !== undefined
   ) {
     throw usageError(
       "--new-only takes one company, by its profile address or slug: that is a filter, a domain or a name is none",

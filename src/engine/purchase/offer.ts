@@ -4,7 +4,7 @@ import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { type AccountView, pagingName } from "../client/types.ts";
 import type { RunState } from "../runs/journal.ts";
-import type { Plan, RunIdentity, Target } from "../runs/plan.ts";
+import { companiesIn, type Plan, type RunIdentity, type Target } from "../runs/plan.ts";
 import { runMismatch } from "./failures.ts";
 import { isSet, joinedOffer, movedBetween, type SearchTarget } from "./joined.ts";
 import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
@@ -34,24 +34,32 @@ export async function offerOf(target: Target, account: AccountView, deps: Export
   return { matches: count, datasetVersion: meta.datasetVersion ?? account.datasetVersion ?? null };
 }
 
-/** People of each company, counted one after the other; of nobody there is nothing to buy. */
+/** People of each company, counted one after the other until as many are there as are wanted of it. */
 async function countStaff(
   { staff, union = [] }: SearchTarget,
   account: AccountView,
   { seller, interrupted, onNotice }: ExportDeps,
 ): Promise<Offer> {
+  const most = staff?.most ?? Number.POSITIVE_INFINITY;
   const parts: Filters[] = [];
   const counts: number[] = [];
+  const people = new Map<unknown, number>();
   const versions = new Set<string | undefined>();
   for (const filters of union) {
+    const { company_network_url: company } = filters;
+    const before = people.get(company) ?? 0;
+    if (before >= most) continue;
     const { count, meta } = await seller.client.count(filters, interrupted);
     if (versions.add(meta.datasetVersion).size > 1) throw movedBetween();
     if (count === 0) continue;
     parts.push(filters);
     counts.push(count);
+    people.set(company, before + count);
   }
-  const matches = counts.reduce((sum, count) => sum + Math.min(count, staff?.most ?? count), 0);
-  onNotice(`${grouped(parts.length)} of ${counted(union.length, "company", "companies")} have somebody who matches`);
+  const matches = [...people.values()].reduce((sum, count) => sum + Math.min(count, most), 0);
+  onNotice(
+    `${grouped(people.size)} of ${counted(companiesIn(union), "company", "companies")} have somebody who matches`,
+  );
   return { matches, parts, counts, datasetVersion: [...versions][0] ?? account.datasetVersion ?? null };
 }
 

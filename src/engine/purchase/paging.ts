@@ -52,18 +52,31 @@ export function joined(ranges: readonly Range[], from: number, to: number): Rang
 export const below = (ranges: readonly Range[], end: number): Range[] =>
   ranges.flatMap(({ from, to }) => (from >= end ? [] : [{ from, to: Math.min(to, end) }]));
 
-/** So many rows of all companies: one of each before a second of any. With more rows nowhere fewer. */
-export function evenly(counts: readonly number[], rows: number, most: number | null): number[] {
-  const sizes = counts.map(() => 0);
+/**
+ * So many rows of all companies: one of each before a second of any, of a company those of its first parts first.
+ * With more rows nowhere fewer. @param of the company of each part @returns rows of each part
+ */
+export function evenly(
+  counts: readonly number[],
+  of: readonly unknown[],
+  { rows, most }: { readonly rows: number; readonly most: number | null },
+): number[] {
+  const people = new Map<unknown, number>();
+  for (const [index, count] of counts.entries()) people.set(of[index], (people.get(of[index]) ?? 0) + count);
+  const wanted = new Map<unknown, number>();
   let left = rows;
   for (let level = 1; left > 0 && level <= (most ?? Number.POSITIVE_INFINITY); level++) {
     const before = left;
-    for (const [index, count] of counts.entries()) {
-      if (left === 0 || count < level) continue;
-      sizes[index] = level;
+    for (const [company, total] of people) {
+      if (left === 0 || total < level) continue;
+      wanted.set(company, level);
       left--;
     }
     if (left === before) break;
   }
-  return sizes;
+  return counts.map((count, index) => {
+    const some = Math.min(count, wanted.get(of[index]) ?? 0);
+    wanted.set(of[index], (wanted.get(of[index]) ?? 0) - some);
+    return some;
+  });
 }

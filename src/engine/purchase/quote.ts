@@ -82,8 +82,8 @@ export interface QuoteInput {
   readonly perMinute: number | undefined;
   readonly paging: Plan["paging"];
   readonly spent: { readonly rows: number; readonly settled: Credits; readonly uncertain: Credits };
-  /** People of each part, where it is bought in parts. */
-  readonly parts?: readonly number[] | undefined;
+  /** Where it is bought in parts: people of each, and its company where it is of one. */
+  readonly parts?: { readonly counts: readonly number[]; readonly of: readonly unknown[] } | undefined;
   readonly drawn?: { readonly seed: number; readonly pages: readonly DrawnPage[] } | undefined;
 }
 
@@ -165,13 +165,14 @@ function requestCount({ target, paging, perPage, parts, drawn, spent }: QuoteInp
     return rows === 0 ? 0 : whole - rowsBegun(drawn.pages, spent.rows).pages;
   }
   if (target.kind === "search" && parts !== undefined) {
+    const { counts, of } = parts;
     let left = rows;
-    const inTurn = parts.map((count) => {
+    const inTurn = counts.map((count) => {
       const some = Math.min(left, count);
       left -= some;
       return some;
     });
-    const sizes = target.staff === undefined ? inTurn : evenly(parts, rows, target.staff.most);
+    const sizes = target.staff === undefined ? inTurn : evenly(counts, of, { rows, most: target.staff.most });
     const pages = sizes.map((size) => (size === 0 ? 0 : requestsFor(paging, size, Math.max(1, perPage))));
     return pages.reduce((sum, each) => sum + each, 0);
   }

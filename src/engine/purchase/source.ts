@@ -25,7 +25,9 @@ export function sourceOf(plan: Plan, client: ServiceClient, quote: Quote): Sourc
     case "search":
       if (plan.draw !== undefined) return sampleOf(plan, client, quote);
       if (parts !== undefined) {
-        const sizes = target.staff === undefined ? counts : evenly(counts ?? [], quote.rows, target.staff.most);
+        const of = parts.map(({ company_network_url: company }) => company);
+        const most = target.staff?.most ?? null;
+        const sizes = target.staff === undefined ? counts : evenly(counts ?? [], of, { rows: quote.rows, most });
         return {
           targets: parts.length,
           size: (index) => sizes?.[index],

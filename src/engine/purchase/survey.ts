@@ -106,7 +106,8 @@ export async function survey(asked: Inquiry, open: string | undefined): Promise<
       : undefined;
   const pricedWith = (rows: number): Quote => {
     const spent = spentOf(run?.state ?? { ...emptyState(), rows, owned: rows });
-    const parts = offer.parts === undefined ? undefined : offer.counts;
+    const of = offer.parts?.map(({ company_network_url: company }) => company);
+    const parts = of && { counts: offer.counts ?? [], of };
     return quoteFor(target, matches, asked, { spent, parts, drawn: drawnOf(run?.plan ?? sample ?? {}) });
   };
   const anew = pricedWith(companies.length);

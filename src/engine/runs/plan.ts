@@ -30,8 +30,12 @@ export type Target =
       readonly canonical: string;
       /** Several segments, each person of which is bought once. */
       readonly union?: readonly Filters[];
-      /** Each segment is of one company, so they share nobody; `most`: people of each, null for all. */
-      readonly staff?: { readonly most: number | null };
+      /** Each segment is of one company, and they share nobody; `most`: people of each company, null for all. */
+      readonly staff?: {
+        readonly most: number | null;
+        /** Titles, the best first: a company's segments are of one each, in this order. */
+        readonly ladder?: readonly string[];
+      };
       /** Segments whose people are left out. */
       readonly except?: readonly Filters[];
       /** Only whom nobody owns yet is bought; written are they alone, or the owned too. */
@@ -148,11 +152,21 @@ function sampleText({ rows, spread }: Sampling): string {
   return `${grouped(rows)} of each ${spread.key.replaceAll("_", " ")} of `;
 }
 
+/** Different companies of segments that are of one each. */
+export const companiesIn = (segments: readonly Filters[]): number =>
+  new Set(segments.map(({ company_network_url: company }) => company)).size;
+
 export function describeTarget(target: Target): string {
   if (target.kind === "search" && target.staff !== undefined) {
     const { filters, staff, union = [] } = target;
-    const each = staff.most === null ? "" : `at most ${grouped(staff.most)} each of `;
-    return `${each}${spokenFilters(filters)} at ${counted(union.length, "company", "companies")}`;
+    const { most, ladder = [] } = staff;
+    const each = most === null ? "" : `at most ${grouped(most)} each of `;
+    const who = [
+      ...(Object.keys(filters).length === 0 && ladder.length > 0 ? [] : [spokenFilters(filters)]),
+      ladder.join(", else "),
+    ];
+    const companies = counted(companiesIn(union), "company", "companies");
+    return `${each}${who.filter((text) => text !== "").join(" · ")} at ${companies}`;
   }
   if (target.kind === "search") {
     return `${selectionText(target)}${target.canonical === "{}" ? EVERYBODY : target.canonical}`;
