@@ -297,7 +297,7 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '--input' = @{ Text = 'more companies from a file (- for stdin): one a line, CSV or NDJSON'; Value = @{ Kind = 'file' } }
+      '--input' = @{ Text = 'more companies: a file or - (lines, CSV, NDJSON)'; Value = @{ Kind = 'file' } }
       '--column' = @{ Text = 'the column of the file that names the company'; Value = @{ Kind = 'text' } }
       '--by' = @{ Text = 'what companies are given by, where it is no domain, address or slug'; Value = @{ Kind = 'list'; Values = @('name', 'id') } }
       '--keep-input' = @{ Text = 'write the file''s own rows and columns, with the companies beside them'; Value = $null }
@@ -339,10 +339,11 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '--input' = @{ Text = 'more companies from a file (- for stdin): one a line, CSV or NDJSON'; Value = @{ Kind = 'file' } }
+      '--input' = @{ Text = 'more companies: a file or - (lines, CSV, NDJSON)'; Value = @{ Kind = 'file' } }
       '--column' = @{ Text = 'the column of the file that names the company'; Value = @{ Kind = 'text' } }
       '--by' = @{ Text = 'what companies are given by, where it is no domain, address or slug'; Value = @{ Kind = 'list'; Values = @('name', 'id') } }
       '--per-company' = @{ Text = 'at most so many people of each company'; Value = @{ Kind = 'text' } }
+      '--title-ladder' = @{ Text = '''cro; vp sales'': the best title somebody has'; Value = @{ Kind = 'text' } }
       '--department' = @{ Text = 'one of the 20 departments, any case'; Value = @{ Kind = 'list'; Values = @('Administrative', 'C-Suite', 'Consulting', 'Customer Service', 'Design', 'Education', 'Engineering and Technical', 'Finance & Accounting', 'Human Resources', 'Legal', 'Marketing', 'Medical', 'Operations', 'Other', 'Product', 'Project Management', 'Real Estate', 'Research', 'Sales', 'Trades') } }
       '--country' = @{ Text = 'country is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('country') } }
       '--seniority-level' = @{ Text = 'step of the ladder: owner, partner, c-suite, vp, head, director, manager, senior, entry, intern'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }

@@ -44,7 +44,7 @@ const inputs = (filters: Filters) => ({
     filters: optionalProperty(filters),
     companies: words(1_000),
     ...each(some, "profiles", "per_company"),
-    titles: optionalProperty(said(list(word, { minItems: 1, maxItems: 20 }), "of employees: the best first")),
+    titles: optionalProperty(said(list(word, { minItems: 1, maxItems: 20 }), "the best first")),
     new_only: optionalProperty(said(flag, "of people: only who is not yours")),
     again: optionalProperty(said(flag, "buy anew what is yours too")),
   }),

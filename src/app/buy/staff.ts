@@ -9,7 +9,7 @@ import { type CheckedFilters, checkedFilters } from "../segments/segment-set.ts"
 /** Free counts that may tell who is where. */
 const MOST_COUNTS = 5_000;
 
-export interface Wanted {
+export interface Staffing {
   /** People of each company, null for all. */
   readonly most: number | null;
   readonly segment?: CheckedFilters | undefined;
@@ -21,7 +21,7 @@ export interface Wanted {
  * The people of companies; with a segment or titles those of them who match: as many segments of one company each.
  * @throws CliError exit 2 for a company that no filter names
  */
-export function staffOf(companies: readonly CompanyQuery[], { most, segment, ladder }: Wanted): Target {
+export function staffOf(companies: readonly CompanyQuery[], { most, segment, ladder }: Staffing): Target {
   if (segment === undefined && ladder === undefined) return { kind: "employees", companies, perCompany: most };
   const { canonical, filters } = segment ?? checkedFilters({});
   const other = companies.find(({ by }) => by !== "company_network_url");
