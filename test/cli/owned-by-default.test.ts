@@ -76,6 +76,7 @@ test("where all are owned nothing is paid, at every door", async () => {
   for (const [argv, name] of [
     [[...SALES, "--yes", "-o", "sales.csv"], "sales.csv"],
     [[...SALES, "--max-credits", "5000", "-o", "capped.csv"], "capped.csv"],
+    [[...SALES, "--max-credits", "3", "-o", "low.csv"], "low.csv"],
     [["jobs", "run", "sales", "--file", "jobs.jsonc"], "job.csv"],
   ] as const) {
     const [ran, credits] = await paid(() => u.run(argv));

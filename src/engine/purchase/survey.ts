@@ -115,9 +115,11 @@ export async function survey(asked: Inquiry, open: string | undefined): Promise<
   const reuse = isAnew ? await earlierRun(asked, datasetVersion, anew) : undefined;
   const isWhole = (reuse?.rows ?? 0) >= anew.rows;
   const priced = reuse === undefined ? anew : isWhole ? withoutCost(anew) : pricedWith(reuse.rows);
-  const narrowed = isAnew && reuse === undefined && anew.bound === "matches" ? withoutOwned(asked, known) : undefined;
-  const inquiry = narrowed ?? asked;
-  const best = narrowed === undefined ? priced : quoteFor(narrowed.target, mostRows(known), narrowed);
+  const isOpen = isAnew && reuse === undefined && options.limit === undefined;
+  const narrowed = isOpen ? withoutOwned(asked, known) : undefined;
+  const fewer = narrowed && quoteFor(narrowed.target, mostRows(known), narrowed);
+  // Under a cap that does not pay for all new people the first rows are bought, as the segment has them.
+  const [inquiry, best] = narrowed && fewer?.bound === "matches" ? [narrowed, fewer] : [asked, priced];
   const isNew = isNarrowed(inquiry.target);
   const quote = {
     ...best,
