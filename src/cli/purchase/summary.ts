@@ -61,6 +61,16 @@ export function printSummary(
         : "the same command with another -o buys the next ones: these are owned by then";
     printer.note(`notice: stopped at ${stopped}; ${goesOn}`);
   }
+  printNotices({ receipt, misses, run }, order, printer);
+}
+
+/** What else the person who reads it wants to know of the rows. */
+function printNotices(
+  { receipt, misses, run }: Pick<Bought, "receipt" | "misses" | "run">,
+  { format, fields, target }: ParsedPurchase["order"],
+  printer: Printer,
+): void {
+  const { one, many } = wordingOf(target);
   if (receipt.foreign_credits > 0) {
     printer.note(`notice: others spent ${grouped(receipt.foreign_credits)} credits of this balance meanwhile`);
   }
@@ -88,7 +98,7 @@ export function printSummary(
     const some = `${misses.slice(0, 5).join(", ")}${misses.length > 5 ? ", ..." : ""}`;
     printer.note(`notice: ${grouped(misses.length)} not found, free of charge: ${some}`);
   }
-  if (order.format === "table" && order.fields === undefined) {
+  if (format === "table" && fields === undefined) {
     printer.note(
       `notice: these are the main columns; headcount runs export ${run} -o FILE writes all of them at 0 credits`,
     );
