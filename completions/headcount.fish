@@ -230,7 +230,7 @@ complete -c headcount -n '__headcount_at \'enrich\'' -l keep-input -d 'write the
 complete -c headcount -n '__headcount_at \'enrich\'' -l prefix -x -d 'with --keep-input: what the names of our columns begin with (hc_)'
 complete -c headcount -n '__headcount_at \'enrich\'' -l dry-run -d 'show the quote and buy nothing'
 complete -c headcount -n '__headcount_at \'enrich\'' -l max-credits -x -d 'spend at most this, all told (decimals allowed)'
-complete -c headcount -n '__headcount_at \'enrich\'' -l limit -x -d 'buy at most so many companies'
+complete -c headcount -n '__headcount_at \'enrich\'' -l limit -x -d 'look up at most so many companies'
 complete -c headcount -n '__headcount_at \'enrich\'' -s y -l yes -d 'buy without asking'
 complete -c headcount -n '__headcount_at \'enrich\'' -l again -d 'begin anew, and pay again for what you own already'
 complete -c headcount -n '__headcount_at \'enrich\'' -l require-complete -d 'exit 5 where a limit or cap left something out'

@@ -304,7 +304,7 @@ $headcountTree = @{
       '--prefix' = @{ Text = 'with --keep-input: what the names of our columns begin with (hc_)'; Value = @{ Kind = 'text' } }
       '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
       '--max-credits' = @{ Text = 'spend at most this, all told (decimals allowed)'; Value = @{ Kind = 'text' } }
-      '--limit' = @{ Text = 'buy at most so many companies'; Value = @{ Kind = 'text' } }
+      '--limit' = @{ Text = 'look up at most so many companies'; Value = @{ Kind = 'text' } }
       '-y' = @{ Text = 'buy without asking'; Value = $null }
       '--yes' = @{ Text = 'buy without asking'; Value = $null }
       '--again' = @{ Text = 'begin anew, and pay again for what you own already'; Value = $null }

@@ -166,7 +166,7 @@ describe("enrich", () => {
     const all = await u.run((rest ?? "").split(" "));
     expect(all).toMatchObject({ code: 0, stderr: expect.stringContaining("Exported 4 companies for 4 credits") });
     const quote = await u.run(["employees", "--per-company", "1", ...slugs.slice(0, 3), "--dry-run"]);
-    expect(quote.stdout).toMatch(/profiles +at most 3\n +owned already +0\n +to buy +at most 3/);
+    expect(quote.stdout).toMatch(/profiles +at most 3\n +people owned +0\n +to buy +at most 3/);
   });
 
   test("a name that is not quite right: the slug that has people", async () => {
@@ -308,7 +308,7 @@ describe("what is owned", () => {
     const args = ["enrich", a, b, c, "-o", "args.csv"];
     const quote = await u.run([...args, "--dry-run", "--json"]);
     expect(JSON.parse(quote.stdout)).toMatchObject({ rows: 3, kept: 2, credits: 1 });
-    expect((await u.run([...args, "--dry-run"])).stdout).toMatch(/owned already +2\n/);
+    expect((await u.run([...args, "--dry-run"])).stdout).toMatch(/companies owned +2\n/);
     expect(await cost(() => u.run([...args, "--yes", "--receipt", "r.json"]))).toBe(1);
     expect(readCsv(u.read("args.csv")).map(({ domain }) => domain)).toEqual([a, b, c]);
     expect(JSON.parse(u.read("r.json"))).toMatchObject({ received: 3, reused: 2, credits: 1 });

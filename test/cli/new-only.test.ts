@@ -83,7 +83,7 @@ describe("quotes", () => {
     });
     expect(quote.new_only.max_credits).toBeLessThanOrEqual(Math.ceil(fresh * 1.1) + 2);
     const text = await me.run(["search", ...SEGMENT, "--dry-run"]);
-    expect(text.stdout).toMatch(new RegExp(`owned already\\s+${owned.length} \\(2 free counts\\)`));
+    expect(text.stdout).toMatch(new RegExp(`people owned\\s+${owned.length} \\(2 free counts\\)`));
     expect(text.stdout).toContain("credits with --new-only, about");
   });
 

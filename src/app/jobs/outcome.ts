@@ -137,7 +137,7 @@ async function tell(outcome: RunOutcome, { log, notify, notifyFailure }: Telling
   const commands = [failed || outcome.changed === true ? notify : undefined, failed ? notifyFailure : undefined];
   for (const [index, command] of commands.entries()) {
     const problem = command === undefined ? undefined : await notified(command, line, context);
-    const flag = index === 0 ? "--notify" : "--notify-failure";
+    const flag = index === 0 ? "--notify" : "notify_failure";
     if (problem !== undefined) warn(`${flag} ${problem}: ${harmlessLine(command ?? "", 80)}`);
   }
 }

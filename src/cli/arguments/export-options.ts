@@ -87,10 +87,11 @@ export const readGuard = (flags: GuardFlags): Guard => ({
   maxShrink: flags.maxShrink,
 });
 
-export function addBuyingOptions(command: Command, unit: string): Command {
+/** @param rows what `--limit` bounds: `buy at most so many rows` */
+export function addBuyingOptions(command: Command, rows: string): Command {
   return addGuardOptions(command)
     .option("--max-credits <n>", "spend at most this, all told (decimals allowed)", creditAmount)
-    .number("--limit <n>", `buy at most so many ${unit}`, [1, 1e12])
+    .number("--limit <n>", rows, [1, 1e12])
     .number("--per-page <n>", "rows a request", [1, 100_000])
     .number("--concurrency <n>", "pages in flight", [1, 16], 4)
     .option("-y, --yes", "buy without asking")
@@ -126,7 +127,10 @@ export const addViewOptions = (
 
 export const addExportOptions = (command: Command, kind: RecordKind): Command =>
   addUnattendedOptions(
-    addBuyingOptions(addViewOptions(command, publishedFields(kind)), kind === "person" ? "profiles" : "companies"),
+    addBuyingOptions(
+      addViewOptions(command, publishedFields(kind)),
+      kind === "person" ? "buy at most so many profiles" : "look up at most so many companies",
+    ),
   )
     .option("--dry-run", "show the quote and buy nothing")
     .option("--again", "begin anew, and pay again for what you own already")

@@ -22,7 +22,7 @@ export function register(program: Command, context: Context, run = buy): void {
     .description(
       "Continue an export where it stopped. What it bought is read from its run and not bought again; the output is written as if nothing had happened. --limit and --max-credits count from the run's beginning.",
     );
-  addBuyingOptions(command, "rows")
+  addBuyingOptions(command, "buy at most so many rows")
     .examples(`
   $ headcount -c sample resume
   $ headcount -c sample resume --max-credits 50 --yes

@@ -33,7 +33,7 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
   return [
     target.kind === "search" ? ["matches", found] : [many, target.kind === "enrich" ? found : `${most}${found}`],
     ...ownedEntries(quote, target),
-    [target.kind === "enrich" ? "owned already" : "kept already", quote.kept === 0 ? undefined : grouped(quote.kept)],
+    [target.kind === "enrich" ? "companies owned" : "kept already", quote.kept === 0 ? undefined : grouped(quote.kept)],
     ["to buy", `${most}${grouped(rowsToBuy(quote))}${BOUNDS[quote.bound]}${againText(quote)}`],
     ["paid again", whole ? whoIsPaidAgain(quote, target) : undefined],
     ["kept in a run", whole ? quote.reuse?.text : undefined],
@@ -73,9 +73,9 @@ function ownedEntries(quote: Quote, target: Target): Entries {
   const checked = calls === 0 ? "" : ` (${counted(calls, "free count")})`;
   if (!exact) {
     const rough = calls === 0 ? grouped(owned) : `about ${grouped(owned)}`;
-    return [["owned already", `${rough} by your records${calls === 0 ? "" : `; --new-only counts them${checked}`}`]];
+    return [["people owned", `${rough} by your records${calls === 0 ? "" : `; --new-only counts them${checked}`}`]];
   }
-  const lines: [string, string | undefined][] = [["owned already", `${grouped(owned)}${checked}`]];
+  const lines: [string, string | undefined][] = [["people owned", `${grouped(owned)}${checked}`]];
   if (estimate === undefined || owned === 0) return lines;
   const wait = durationMs === 0 ? "" : `, about ${duration(durationMs)}`;
   const finding = `about ${counted(estimate.calls, "free count")}${wait}`;
