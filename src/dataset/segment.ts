@@ -1,15 +1,12 @@
 import { LRUCache } from "lru-cache";
 import { onesIn } from "./embedded/scan.ts";
 
-/** Positions: 32-bit ones in the embedded engine, those of a cluster as whole numbers in floats. */
-export type Rids = Uint32Array | Float64Array;
-
 /** The people of a segment: positions (`rid`) in public order. Any page costs the same, wherever it lies. */
-export interface SegmentPositions<Positions extends Rids = Uint32Array> {
+export interface SegmentPositions {
   readonly count: number;
   readonly bytes: number;
   /** The positions of a page; shorter at the end, empty beyond it. */
-  slice(offset: number, limit: number): Positions;
+  slice(offset: number, limit: number): Uint32Array;
 }
 
 export class WholeDataset implements SegmentPositions {
@@ -26,20 +23,19 @@ export class WholeDataset implements SegmentPositions {
   }
 }
 
-export class ListSegment<Positions extends Rids = Uint32Array> implements SegmentPositions<Positions> {
+export class ListSegment implements SegmentPositions {
   readonly count: number;
   readonly bytes: number;
-  readonly #rids: Positions;
+  readonly #rids: Uint32Array;
 
-  constructor(rids: Positions) {
+  constructor(rids: Uint32Array) {
     this.#rids = rids;
     this.count = rids.length;
     this.bytes = rids.byteLength;
   }
 
-  slice(offset: number, limit: number): Positions {
-    // A part of an array is an array of its kind; TypeScript knows it of each kind, not of both.
-    return this.#rids.subarray(Math.min(offset, this.count), Math.min(offset + limit, this.count)) as Positions;
+  slice(offset: number, limit: number): Uint32Array {
+    return this.#rids.subarray(Math.min(offset, this.count), Math.min(offset + limit, this.count));
   }
 }
 
@@ -105,8 +101,8 @@ export class BitmapSegment implements SegmentPositions {
   }
 }
 
-export type SegmentCache<Positions extends Rids = Uint32Array> = LRUCache<string, SegmentPositions<Positions>>;
+export type SegmentCache = LRUCache<string, SegmentPositions>;
 
 /** Segments that were asked for lately. @param budget in bytes; a segment that alone exceeds it is not kept */
-export const segmentCache = <Positions extends Rids = Uint32Array>(budget: number): SegmentCache<Positions> =>
+export const segmentCache = (budget: number): SegmentCache =>
   new LRUCache({ maxSize: budget, sizeCalculation: ({ bytes }, key) => bytes + 2 * key.length + 200 });
