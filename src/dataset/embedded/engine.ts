@@ -31,7 +31,6 @@ export interface EmbeddedEngineOptions {
   readonly scanHere?: number;
   /** A read of the row store that takes longer goes on in a thread of its own, in milliseconds: {@link RowReader}. */
   readonly slowReadMs?: number;
-  /** A clock in milliseconds, to keep the event loop free; only differences count. */
   readonly monotonic?: () => number;
 }
 

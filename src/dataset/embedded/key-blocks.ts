@@ -106,7 +106,6 @@ class ByteWriter {
     from.copy(this.bytes, at, start, end);
   }
 
-  /** The positions before the keys that were written since `at`, where room was left for a whole block. */
   head(at: number, rids: readonly number[]): void {
     this.bytes[at] = rids.length;
     for (const [index, rid] of rids.entries()) this.bytes.writeUInt32LE(rid, at + 1 + 4 * index);

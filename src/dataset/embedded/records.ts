@@ -163,7 +163,6 @@ class RecordForm {
     return at + 1;
   }
 
-  /** @param from where the value after it is stored @param start of the record @returns where the value ends */
   #derive({ by, from: parts }: Derivation, field: number, bytes: DataView, from: number, start: number): number {
     let at = start + (this.#begins[field] ?? 0);
     let next = field + 1;
@@ -201,7 +200,6 @@ const damaged = (values: number): Error => new Error(`a stored record does not h
 export const PEOPLE = new RecordForm(PERSON_FIELDS);
 export const COMPANIES = new RecordForm(COMPANY_FIELDS);
 
-/** A record as it is stored, of columns in SQL. */
 export function packedSql(fields: readonly string[], column: (field: string) => string = (field) => field): string {
   const values = fields.map((field) => {
     const value = `coalesce(to_json(${column(field)})::VARCHAR, 'null')`;

@@ -21,7 +21,6 @@ return ({ work, from, to }) => {
 const newThread = (): Thread<Piece, ScanResult> =>
   new Thread({ what: "a thread that looks through the people", text: TEXT });
 
-/** Nobody: a thread that has answered this has started. */
 const NOBODY: Piece = { work: { tests: [], people: 0, stop: new Int32Array(1) }, from: 0, to: 0 };
 
 function isLittle({ people, spans, tests }: Scan, here: number): boolean {
@@ -66,7 +65,6 @@ export class ScanThreads {
     this.#here = here;
   }
 
-  /** Before a question, where they are going to be asked. */
   async start(people: number): Promise<void> {
     if (people > this.#here) await Promise.all(this.#threads.map((thread) => thread.ask(NOBODY)));
   }

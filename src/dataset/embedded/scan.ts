@@ -120,7 +120,6 @@ function setBits(words: Uint32Array, from: number, to: number): void {
   }
 }
 
-/** What the codes of a block can be, by its least and greatest. */
 export function wantedOf({ least, most, ranges }: CodeTest, block: number): "none" | "some" | "all" {
   const low = least[block] ?? 0;
   const high = most[block] ?? 0;

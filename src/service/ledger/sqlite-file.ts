@@ -115,7 +115,6 @@ async function withReader<Value>(
   }
 }
 
-/** One sentence for each page that is not as it was sealed. @param database knows what is on it */
 function pageBreaches(sealed: BrokenPages | undefined, database: DatabaseSyncInstance | undefined): readonly string[] {
   if (sealed === undefined) return [];
   const pages = sealed.pages.slice(0, MOST_PAGES).map((page) => {
@@ -198,7 +197,6 @@ const LOG_HEAD = 32;
 const INDEX_HEAD = 48;
 const LITTLE = 0x377f0682;
 
-/** One sentence where the log of a ledger does not reach as far as its index says. */
 export function logBreach(path: string): string | undefined {
   const index = firstBytes(`${path}-shm`, 2 * INDEX_HEAD);
   // Two copies: where they differ somebody is writing.
@@ -214,7 +212,6 @@ export function logBreach(path: string): string | undefined {
   return `file: the log ${path}-wal is damaged at frame ${valid + 1} of ${expected}: what was committed from there on is not seen (or the machine lost power: then start the service once, it goes on with what was synced)`;
 }
 
-/** How many frames, from the first on, are of this log and what was written. */
 function validFrames(log: Buffer, salts: Buffer): number {
   if (log.length < LOG_HEAD || !log.subarray(16, 24).equals(salts)) return 0;
   const little = log.readUInt32BE(0) === LITTLE;

@@ -175,7 +175,6 @@ class SqliteLedger implements LedgerDatabase {
     return this.#generation;
   }
 
-  /** Once for all that is read in this turn of the event loop. */
   #look(): void {
     this.#assertOpen();
     if (this.#looked) return;

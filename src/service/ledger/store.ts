@@ -60,7 +60,6 @@ class LedgerStore implements Omit<Store, keyof Administration> {
   readonly #accounts: Remembered<Account | undefined>;
   readonly #balances: Remembered<Balance>;
   readonly #moneys: Remembered<Pick<Balance, "balance" | "held">>;
-  /** Whose the holds of this process are that wait for their settlement. */
   readonly #open: Map<string, Place>;
   /** Holds that nobody will settle and that could not be given back yet. */
   readonly #owed = new Set<string>();

@@ -24,7 +24,6 @@ import { ended, invalid, OutcomeUnknownError, Problem, suspended, VanishedError,
 
 export interface ChargedReply {
   readonly rows: number;
-  /** The envelope's `result` as JSON text in UTF-8, in pieces. */
   readonly result: readonly Buffer[];
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -40,7 +39,6 @@ export interface Purchase {
   readonly costed: CostedCall;
   readonly rows: number;
   readonly idempotency: HoldRequest["idempotency"];
-  /** Who has to be left out of a stored reply by now. */
   readonly suppressed: SuppressedPeople;
   /** Runs only once the credits are held. A Problem that it throws is the answer, free of charge. */
   readonly work: () => Promise<ChargedReply>;

@@ -6,7 +6,6 @@ const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const SECRET_BYTES = 32;
 /** 62^43 > 2^256. */
 const SECRET_LENGTH = 43;
-/** 62^6 > 2^32. */
 const CHECKSUM_LENGTH = 6;
 const PATTERN = new RegExp(`^hc_(live|test)_([0-9A-Za-z]{${SECRET_LENGTH}})([0-9A-Za-z]{${CHECKSUM_LENGTH}})$`);
 

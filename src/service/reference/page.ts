@@ -17,7 +17,6 @@ interface ReferenceFile {
 export const REFERENCE_CSP =
   "default-src 'self'; script-src 'none'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'";
 
-/** What stands for the service's address in the document and on the page. */
 export const BASE = "$HEADCOUNT_BASE_URL";
 
 const COLLECTION_PATH = "/docs/collection.json";

@@ -22,7 +22,6 @@ const EVERY_ERROR = {
   "431": "HeadersTooLarge",
   "500": "ServerError",
 } as const;
-/** Of calls that ask the dataset. */
 const BUSY = { "503": "Busy" } as const;
 const PAID_ERRORS = { "402": "PaymentRequired", "409": "Conflict" } as const;
 const BODY_ERRORS = {
@@ -47,7 +46,6 @@ const envelope = (summary: string, result: unknown, used = 0): Example => ({
   summary,
   value: { status: true, detail: [], result, credits_used: used, credits_remaining: 3_766 },
 });
-/** The envelope round what the examples of a schema make. */
 const made = (summary: string, name: keyof typeof API_SCHEMAS, used = 0): Example =>
   envelope(summary, exampleOf(API_SCHEMAS[name]), used);
 
@@ -105,7 +103,6 @@ interface Call {
   readonly summary: string;
   readonly description: string;
   readonly tags: readonly string[];
-  /** Default: free. */
   readonly cost?: string;
   readonly parameters?: readonly (keyof typeof PARAMETERS)[];
   readonly requestBody?: ReturnType<typeof body>;
