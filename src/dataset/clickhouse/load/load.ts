@@ -1,4 +1,5 @@
-import { appendFile, rm } from "node:fs/promises";
+import { createReadStream } from "node:fs";
+import { appendFile, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { BuildProgress } from "../../build/build.ts";
@@ -8,7 +9,6 @@ import { bareSql, deriveSql, linksSql, type TableName } from "./companies.ts";
 import type { LoadPart, PartReader } from "./parts.ts";
 import { companyGroupsSql, groupsSql, hideSql, keyedSql, peopleSql, RANGE_COLUMNS } from "./people.ts";
 import { type Group, RangeConditions, rangesOf } from "./ranges.ts";
-import { sendRows } from "./send.ts";
 import { type LoadServers, loadFailure } from "./servers.ts";
 import { createStage, dropStage, STAGED, type StageTables, stageOf } from "./stage.ts";
 import type { LoadState, PartReport } from "./state.ts";
@@ -108,7 +108,13 @@ export class Load {
     // What a load that was cut off, or a server, left of it.
     if ((await servers.number(`SELECT count() FROM ${servers.named(name)} WHERE ${own}`)) > 0)
       await servers.remove(name, own);
-    await sendRows(servers, name, STAGED[part.kind], rows);
+    const files = (await readdir(rows)).values();
+    await allOf(
+      servers.streams.map(async (client) => {
+        for (const file of files)
+          await servers.send(name, STAGED[part.kind], createReadStream(join(rows, file)), client);
+      }),
+    );
     await this.#state.setPart(part.number, report);
     await rm(rows, { recursive: true, force: true });
   }

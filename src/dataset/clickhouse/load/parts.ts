@@ -57,8 +57,8 @@ export class PartReader {
   }
 
   async plan(): Promise<LoadPart[]> {
-    const { people, companies, cwd } = this.#options.input;
-    const staging = this.#staging(undefined, cwd);
+    const { people, companies } = this.#options.input;
+    const staging = this.#staging(undefined);
     this.#files = {
       people: await planFiles(staging, "people", people),
       companies: await planFiles(staging, "companies", companies),
@@ -78,7 +78,7 @@ export class PartReader {
     const { kind, index, plan } = part;
     const connection = this.#connection;
     const rejects = await RejectFile.at(places.rejects, this.#options.scratch, []);
-    const staging = this.#staging(rejects, this.#options.input.cwd);
+    const staging = this.#staging(rejects);
     await connection.run(
       "DROP VIEW IF EXISTS typed; DROP TABLE IF EXISTS raw_people; DROP TABLE IF EXISTS raw_companies",
     );
@@ -111,17 +111,11 @@ export class PartReader {
     await rm(this.#options.scratch, { recursive: true, force: true });
   }
 
-  #staging(rejects: RejectFile | undefined, cwd: string): Staging {
-    const { map, scratch, input, build } = this.#options;
-    return {
-      connection: this.#connection,
-      map,
-      scratch,
-      cwd,
-      text: input,
-      rejects: rejects as RejectFile,
-      options: build,
-    };
+  /** @param rejects undefined while headers are read: nothing is refused then */
+  #staging(rejects: RejectFile | undefined): Staging {
+    const { map, scratch, input, build: options } = this.#options;
+    const [connection, { cwd }] = [this.#connection, input];
+    return { connection, map, scratch, cwd, text: input, rejects: rejects as RejectFile, options };
   }
 
   async #markTwins(kind: ImportKind, path: string): Promise<void> {
