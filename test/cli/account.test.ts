@@ -8,6 +8,7 @@ import {
   type TestContextOptions,
   testContext,
 } from "../support/client.ts";
+import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 let service: TestService;
@@ -74,7 +75,7 @@ describe("account", () => {
     });
   });
 
-  test("a test key says so on stderr, and not with --quiet", async () => {
+  long("a test key says so on stderr, and not with --quiet", async () => {
     const env = { HEADCOUNT_API_KEY: service.testKey };
     expect(await run(["account", "--json"], { env })).toMatchObject({
       code: 0,

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
 import { type Ran, readCsv, type User, user } from "../support/export.ts";
 import { type ForeignOptions, type ForeignService, startForeignService } from "../support/foreign-service.ts";
+import { long } from "../support/long.ts";
 
 // Only a 200 with what the contract says, and a 404, are answers: what is neither is asked for again, and never taken for nothing.
 
@@ -30,7 +31,7 @@ const EMPLOYEES = ["employees", "acme.example", "--limit", "60", "--per-page", "
 const ENRICH = ["enrich", "a.example", "b.example", "c.example", "-o", "o.csv", "--misses", "m.txt", "--yes"];
 
 describe("a success that is no answer", () => {
-  test.each([202, 203, 206, 299])("%i and null is asked for again", async (status) => {
+  long.each([202, 203, 206, 299])("%i and null is asked for again", async (status) => {
     for (const argv of [SEARCH, EMPLOYEES, ENRICH]) {
       const s = await scene({
         people: 60,
@@ -43,7 +44,7 @@ describe("a success that is no answer", () => {
     }
   });
 
-  test.each([202, 206])(
+  long.each([202, 206])(
     "%i for ever ends after --max-wait: exit 8, and nobody is taken for missing",
     async (status) => {
       for (const argv of [SEARCH, EMPLOYEES, ENRICH, ["enrich", "a.example", "--yes"]]) {

@@ -9,6 +9,7 @@ import { shellWord } from "../../src/shared/contract/command-line.ts";
 import { DEPARTMENTS, SENIORITY_LEVELS } from "../../src/shared/contract/departments.ts";
 import { canonicalJson, checkFilters, FILTER_SPECS, type Filters } from "../../src/shared/contract/filters.ts";
 import { type RawServer, rawServer, testContext } from "../support/client.ts";
+import { long } from "../support/long.ts";
 
 const nasty = fc.constantFrom(
   "@file",
@@ -100,7 +101,7 @@ describe("what the console prints to copy", () => {
     return server.seen[before]?.body ?? "";
   };
 
-  test("the command, the file and the request ask for the very same people", async () => {
+  long("the command, the file and the request ask for the very same people", async () => {
     await fc.assert(
       fc.asyncProperty(filters, async (given) => {
         const origin = "http://127.0.0.1:8787";

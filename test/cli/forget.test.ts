@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PersonMatcher } from "../../src/shared/person.ts";
 import { everyNth } from "../support/campaign.ts";
 import { seeded, spentBy, type User, user } from "../support/export.ts";
+import { long } from "../support/long.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
 import { ok } from "../support/ran.ts";
 import { startTestService, type TestService } from "../support/service.ts";
@@ -56,7 +57,7 @@ async function history(): Promise<{ me: User; all: Row[]; canary: Row }> {
 const spent = spentBy;
 
 describe("headcount forget", () => {
-  test("no file has the person any more, and what was spent is as it was", async () => {
+  long("no file has the person any more, and what was spent is as it was", async () => {
     const { me, all, canary } = await history();
     const state = join(me.dir, "state");
     expect(holding(state, canary).length).toBeGreaterThan(6);
@@ -120,7 +121,7 @@ describe("headcount forget", () => {
     }
   });
 
-  test("asks first, names what it leaves, and says so with exit 5", async () => {
+  long("asks first, names what it leaves, and says so with exit 5", async () => {
     const { me, canary } = await history();
     writeFileSync(me.file("sales.csv"), `${me.read("sales.csv")}mine\n`);
     await ok(me, [...search, "-o", "duckdb:crm.duckdb#people"]);
@@ -141,7 +142,7 @@ describe("headcount forget", () => {
     expect(me.read("sales.csv").split("\n")).toEqual(lines.filter((line) => !line.includes(canary.id)));
   });
 
-  test("a list loses the person, and a refresh knows it still", async () => {
+  long("a list loses the person, and a refresh knows it still", async () => {
     const { me, all, canary } = await history();
     await ok(me, ["refresh", "--department", "Sales", "-o", "list.ndjson", "--yes"]);
     expect(await ok(me, ["forget", canary.id, "--yes"])).toContain("rows taken out");
@@ -161,100 +162,108 @@ describe("headcount forget", () => {
     expect(holding(me.dir, canary)).toEqual([]);
   });
 
-  test("killed at every step, the same command again does the rest", async () => {
-    const { me, canary, all } = await history();
-    const kept = join(me.dir, "kept");
-    const parts = ["state", "sales.csv", "sales.ndjson", "sales.parquet"];
-    for (const part of parts) cpSync(me.file(part), join(kept, part), { recursive: true });
-    const spend = await spent(me);
-    let step = 0;
-    for (let code: number | null = null; code !== 0; ) {
-      step += everyNth(5);
-      for (const part of parts) {
-        rmSync(me.file(part), { recursive: true, force: true });
-        cpSync(join(kept, part), me.file(part), { recursive: true });
-      }
-      const env = { ...process.env, ...me.env, HEADCOUNT_FAILPOINT: String(step) };
-      const killed = spawnSync(process.execPath, [BIN, "forget", canary.id, "--yes"], { cwd: me.dir, env });
-      code = killed.status;
-      expect([0, null], String(killed.stderr)).toContain(code);
-      // The person is known by one name only, as to somebody who tries again.
-      const again = await me.run(["forget", canary.id, "--yes"]);
-      expect([step, again.code, again.stderr]).toEqual([step, 0, ""]);
-      const found = parts
-        .filter((part) => part !== "kept")
-        .flatMap((part) =>
-          statSync(me.file(part)).isFile()
-            ? [me.file(part)].filter((path) => readFileSync(path).includes(canary.id))
-            : holding(me.file(part), canary),
-        );
-      expect([step, found]).toEqual([step, []]);
-      expect(await spent(me)).toEqual(spend);
-      expect(rows(me.read("sales.ndjson"))).toHaveLength(all.length - 1);
-    }
-    expect(step).toBeGreaterThan(20);
-  }, 240_000);
-
-  test("whatever happened before and happens then, nobody who was forgotten or suppressed comes out again", async () => {
-    const action = fc.oneof(
-      fc.record({ kind: fc.constant("buy" as const), limit: fc.integer({ min: 1, max: 30 }) }),
-      fc.record({ kind: fc.constant("resume" as const), limit: fc.integer({ min: 1, max: 40 }) }),
-      fc.record({ kind: fc.constantFrom("forget" as const, "suppress" as const), who: fc.nat(30) }),
-      fc.record({
-        kind: fc.constantFrom("refresh" as const, "rebuild" as const, "prune" as const),
-        who: fc.constant(0),
-      }),
-    );
-    await fc.assert(
-      fc.asyncProperty(fc.array(action, { minLength: 4, maxLength: 10 }), async (actions) => {
-        const me = user(service.url, service.key);
-        const all = rows(await ok(me, [...search, "--format", "ndjson"]));
-        await ok(me, [...search, "-o", "list.ndjson"]);
-        const gone: Row[] = [];
-        const check = async (text: string): Promise<void> => {
-          const seen = rows(text).filter(({ id }) => gone.some((one) => one.id === id));
-          expect(seen).toEqual([]);
-        };
-        for (const step of actions) {
-          if (step.kind === "buy") {
-            await check(await ok(me, [...search, "--limit", String(step.limit), "--format", "ndjson"]));
-          } else if (step.kind === "resume") {
-            const { code, stdout } = await me.run([
-              "resume",
-              "last",
-              "--limit",
-              String(step.limit),
-              "--max-credits",
-              "900",
-            ]);
-            expect([0, 2]).toContain(code);
-            if (code === 0 && stdout.startsWith("{")) await check(stdout);
-          } else if (step.kind === "refresh") {
-            await ok(me, ["refresh", "list.ndjson", "--yes"]);
-          } else if (step.kind === "rebuild") await ok(me, ["owned", "rebuild"]);
-          else if (step.kind === "prune") {
-            await ok(me, ["runs", "prune", "0h", "--yes"]);
-            expect(await ok(me, ["runs", "--json"])).toBe("[]\n");
-          } else {
-            const who = all[step.who] as Row;
-            const { code } = await me.run(
-              step.kind === "forget" ? ["forget", who.id, "--yes"] : ["suppress", "add", who.network_url],
-            );
-            expect([0, 5, 6]).toContain(code);
-            gone.push(who);
-            if (step.kind === "forget") expect(holding(join(me.dir, "state"), who)).toEqual([]);
-          }
-          await check(await ok(me, ["owned", "export", "--format", "ndjson"]));
-          for (const { id } of JSON.parse(await ok(me, ["runs", "--json"])) as { id: string }[]) {
-            await check(await ok(me, ["runs", "export", id, "--format", "ndjson"]));
-          }
-          const total = Number((JSON.parse(await ok(me, ["owned", "--json"])) as { credits: number }).credits);
-          expect(total).toBe((await spentBy(me)).settled);
+  long(
+    "killed at every step, the same command again does the rest",
+    async () => {
+      const { me, canary, all } = await history();
+      const kept = join(me.dir, "kept");
+      const parts = ["state", "sales.csv", "sales.ndjson", "sales.parquet"];
+      for (const part of parts) cpSync(me.file(part), join(kept, part), { recursive: true });
+      const spend = await spent(me);
+      let step = 0;
+      for (let code: number | null = null; code !== 0; ) {
+        step += everyNth(5);
+        for (const part of parts) {
+          rmSync(me.file(part), { recursive: true, force: true });
+          cpSync(join(kept, part), me.file(part), { recursive: true });
         }
-      }),
-      { numRuns: 6, seed: 5 },
-    );
-  }, 240_000);
+        const env = { ...process.env, ...me.env, HEADCOUNT_FAILPOINT: String(step) };
+        const killed = spawnSync(process.execPath, [BIN, "forget", canary.id, "--yes"], { cwd: me.dir, env });
+        code = killed.status;
+        expect([0, null], String(killed.stderr)).toContain(code);
+        // The person is known by one name only, as to somebody who tries again.
+        const again = await me.run(["forget", canary.id, "--yes"]);
+        expect([step, again.code, again.stderr]).toEqual([step, 0, ""]);
+        const found = parts
+          .filter((part) => part !== "kept")
+          .flatMap((part) =>
+            statSync(me.file(part)).isFile()
+              ? [me.file(part)].filter((path) => readFileSync(path).includes(canary.id))
+              : holding(me.file(part), canary),
+          );
+        expect([step, found]).toEqual([step, []]);
+        expect(await spent(me)).toEqual(spend);
+        expect(rows(me.read("sales.ndjson"))).toHaveLength(all.length - 1);
+      }
+      expect(step).toBeGreaterThan(20);
+    },
+    240_000,
+  );
+
+  long(
+    "whatever happened before and happens then, nobody who was forgotten or suppressed comes out again",
+    async () => {
+      const action = fc.oneof(
+        fc.record({ kind: fc.constant("buy" as const), limit: fc.integer({ min: 1, max: 30 }) }),
+        fc.record({ kind: fc.constant("resume" as const), limit: fc.integer({ min: 1, max: 40 }) }),
+        fc.record({ kind: fc.constantFrom("forget" as const, "suppress" as const), who: fc.nat(30) }),
+        fc.record({
+          kind: fc.constantFrom("refresh" as const, "rebuild" as const, "prune" as const),
+          who: fc.constant(0),
+        }),
+      );
+      await fc.assert(
+        fc.asyncProperty(fc.array(action, { minLength: 4, maxLength: 10 }), async (actions) => {
+          const me = user(service.url, service.key);
+          const all = rows(await ok(me, [...search, "--format", "ndjson"]));
+          await ok(me, [...search, "-o", "list.ndjson"]);
+          const gone: Row[] = [];
+          const check = async (text: string): Promise<void> => {
+            const seen = rows(text).filter(({ id }) => gone.some((one) => one.id === id));
+            expect(seen).toEqual([]);
+          };
+          for (const step of actions) {
+            if (step.kind === "buy") {
+              await check(await ok(me, [...search, "--limit", String(step.limit), "--format", "ndjson"]));
+            } else if (step.kind === "resume") {
+              const { code, stdout } = await me.run([
+                "resume",
+                "last",
+                "--limit",
+                String(step.limit),
+                "--max-credits",
+                "900",
+              ]);
+              expect([0, 2]).toContain(code);
+              if (code === 0 && stdout.startsWith("{")) await check(stdout);
+            } else if (step.kind === "refresh") {
+              await ok(me, ["refresh", "list.ndjson", "--yes"]);
+            } else if (step.kind === "rebuild") await ok(me, ["owned", "rebuild"]);
+            else if (step.kind === "prune") {
+              await ok(me, ["runs", "prune", "0h", "--yes"]);
+              expect(await ok(me, ["runs", "--json"])).toBe("[]\n");
+            } else {
+              const who = all[step.who] as Row;
+              const { code } = await me.run(
+                step.kind === "forget" ? ["forget", who.id, "--yes"] : ["suppress", "add", who.network_url],
+              );
+              expect([0, 5, 6]).toContain(code);
+              gone.push(who);
+              if (step.kind === "forget") expect(holding(join(me.dir, "state"), who)).toEqual([]);
+            }
+            await check(await ok(me, ["owned", "export", "--format", "ndjson"]));
+            for (const { id } of JSON.parse(await ok(me, ["runs", "--json"])) as { id: string }[]) {
+              await check(await ok(me, ["runs", "export", id, "--format", "ndjson"]));
+            }
+            const total = Number((JSON.parse(await ok(me, ["owned", "--json"])) as { credits: number }).credits);
+            expect(total).toBe((await spentBy(me)).settled);
+          }
+        }),
+        { numRuns: 6, seed: 5 },
+      );
+    },
+    240_000,
+  );
 });
 
 describe("who is meant", () => {
@@ -283,7 +292,7 @@ describe("who is meant", () => {
   });
 });
 
-test.each(["--new-only", "--with-owned"])(
+long.each(["--new-only", "--with-owned"])(
   "a run of %s that was stopped ends whole without one of its people who was forgotten, whom nobody buys again",
   async (owned) => {
     const capped = await startTestService({ people: 400, credits: 1_000 });

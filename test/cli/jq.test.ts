@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { charged, runIds, type User, user } from "../support/export.ts";
+import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 let service: TestService;
@@ -13,7 +14,7 @@ beforeEach(() => {
 });
 const SEARCH = ["search", "--department", "Sales", "--limit", "4", "--yes", "--quiet", "--json"];
 
-test("what a command prints with --json goes through jq, also as lines and with a file beside", async () => {
+long("what a command prints with --json goes through jq, also as lines and with a file beside", async () => {
   const { code, stdout } = await u.run(["account", "--json", "--jq", "(.costs | keys[0]), .limits"]);
   expect([code, stdout]).toEqual([0, 'company_employees\n{"per_page_max":1000,"max_depth":null}\n']);
   const rows = await u.run([...SEARCH, "--jq", ".[] | .department"]);

@@ -9,6 +9,7 @@ import type { Company, Person } from "../../src/shared/contract/records.ts";
 import { charged, type Ran, readCsv, runIds, type User, user, visibleFiles } from "../support/export.ts";
 import { faultProxy } from "../support/fault-proxy.ts";
 import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
+import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 const CREDITS = 100_000;
@@ -235,7 +236,7 @@ describe("a table with companies beside it", () => {
   });
 });
 
-test("rows out are rows in, in their order, with every cell as it was, whatever is in them", async () => {
+long("rows out are rows in, in their order, with every cell as it was, whatever is in them", async () => {
   const cell = fc
     .string({ unit: "binary", maxLength: 12 })
     .filter((text) => text.isWellFormed() && !text.includes("\ufeff"));

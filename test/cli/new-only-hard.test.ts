@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { readCsv, seeded, spawnUser, type User, user } from "../support/export.ts";
+import { long } from "../support/long.ts";
 import {
   Crowd,
   type Human,
@@ -109,7 +110,7 @@ describe("a service that moves, rounds or remembers", () => {
     return service.asked.slice(before).filter(({ path }) => path.endsWith("/count")).length;
   };
 
-  test("moved while it was looked: nothing is bought, and the same command goes on", async () => {
+  long("moved while it was looked: nothing is bought, and the same command goes on", async () => {
     const { me, service } = await owner({ version: "monday" });
     const before = service.rowsSold();
     const whole = await counts(service, () => me.run(["search", ...SEGMENT, "--new-only", "--dry-run"]));
@@ -129,34 +130,37 @@ describe("a service that moves, rounds or remembers", () => {
     expect(new Set(service.sold.values())).not.toContain(3);
   });
 
-  test("moved while it was bought: what was bought is kept, and the next command pays for nobody of it again", async () => {
-    const { me, service } = await owner({ version: "monday" });
-    const crowd = new Crowd(seeded(8));
-    let searches = 0;
-    service.options.before = (_, path) => {
-      if (!path.endsWith("/search") || ++searches !== 4) return;
-      service.options.version = "tuesday";
-      service.options.people = [...service.options.people.slice(5), crowd.born({ id: "late", department: "Sales" })];
-    };
-    const owned = new Set(ids(me, "own.csv"));
-    const ran = await me.run(argv("-o", "new.csv"));
-    expect(ran.code).toBe(5);
-    expect(ran.stderr).toContain("dataset");
-    expect(() => me.read("new.csv")).toThrow();
-    const got = await me.run(["runs", "export", "last", "-o", "got.csv"]);
-    expect(got.code, got.stderr).toBe(0);
-    const first = ids(me, "got.csv").filter((id) => !owned.has(id));
-    expect(first.length).toBeGreaterThan(0);
-    const before = new Map(service.sold);
-    const again = await me.run(argv("-o", "new.csv"));
-    expect(again.code, again.stderr).toBe(0);
-    const second = ids(me, "new.csv");
-    expect(second.filter((id) => first.includes(id))).toEqual([]);
-    const there = keysOf(service.options.people);
-    expect(there.filter((id) => !owned.has(id) && !first.includes(id) && !second.includes(id))).toEqual([]);
-    const twice = second.filter((id) => service.sold.get(id) !== 1 + (before.get(id) ?? 0));
-    expect(twice).toEqual([]);
-  });
+  long(
+    "moved while it was bought: what was bought is kept, and the next command pays for nobody of it again",
+    async () => {
+      const { me, service } = await owner({ version: "monday" });
+      const crowd = new Crowd(seeded(8));
+      let searches = 0;
+      service.options.before = (_, path) => {
+        if (!path.endsWith("/search") || ++searches !== 4) return;
+        service.options.version = "tuesday";
+        service.options.people = [...service.options.people.slice(5), crowd.born({ id: "late", department: "Sales" })];
+      };
+      const owned = new Set(ids(me, "own.csv"));
+      const ran = await me.run(argv("-o", "new.csv"));
+      expect(ran.code).toBe(5);
+      expect(ran.stderr).toContain("dataset");
+      expect(() => me.read("new.csv")).toThrow();
+      const got = await me.run(["runs", "export", "last", "-o", "got.csv"]);
+      expect(got.code, got.stderr).toBe(0);
+      const first = ids(me, "got.csv").filter((id) => !owned.has(id));
+      expect(first.length).toBeGreaterThan(0);
+      const before = new Map(service.sold);
+      const again = await me.run(argv("-o", "new.csv"));
+      expect(again.code, again.stderr).toBe(0);
+      const second = ids(me, "new.csv");
+      expect(second.filter((id) => first.includes(id))).toEqual([]);
+      const there = keysOf(service.options.people);
+      expect(there.filter((id) => !owned.has(id) && !first.includes(id) && !second.includes(id))).toEqual([]);
+      const twice = second.filter((id) => service.sold.get(id) !== 1 + (before.get(id) ?? 0));
+      expect(twice).toEqual([]);
+    },
+  );
 
   test.each([
     ["rounded to tens", (count: number) => Math.round(count / 10) * 10],
@@ -191,7 +195,7 @@ describe("a service that moves, rounds or remembers", () => {
   });
 });
 
-test("two at once do not buy the same new people: one waits, or says so", async () => {
+long("two at once do not buy the same new people: one waits, or says so", async () => {
   const { me, service } = await owner();
   const owned = new Set(ids(me, "own.csv"));
   const both = ["a.csv", "b.csv"].map((name) =>

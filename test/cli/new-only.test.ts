@@ -5,6 +5,7 @@ import type { CanonicalFilters } from "../../src/shared/contract/filters.ts";
 import { canonicalAddress, slugOf } from "../../src/shared/contract/normalise.ts";
 import { fakeClock } from "../support/client.ts";
 import { charged, readCsv, spawnUser, type User, user } from "../support/export.ts";
+import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 const CREDITS = 100_000;
@@ -106,7 +107,7 @@ describe("quotes", () => {
 });
 
 describe("--new-only", () => {
-  test("leaves out whom another run brought in the very millisecond in which it begins", async () => {
+  long("leaves out whom another run brought in the very millisecond in which it begins", async () => {
     const me = user(service.url, service.key);
     const clock = fakeClock(Date.now());
     const argv = ["search", "--department", "Legal", "--per-page", "20", "--yes"];
@@ -120,7 +121,7 @@ describe("--new-only", () => {
     expect(idsIn(me, "new.csv").filter((id) => owned.includes(id))).toEqual([]);
   });
 
-  test("buys whom nobody owned, each once, and proves it", async () => {
+  long("buys whom nobody owned, each once, and proves it", async () => {
     const { me, owned } = await owner();
     const argv = ["search", ...SEGMENT, "--new-only", "--yes", "-o", "new.csv", "--receipt", "r.json"];
     const [ran, credits] = await spent(() => me.run(argv));
@@ -143,7 +144,7 @@ describe("--new-only", () => {
     expect(idsIn(me, "none.csv")).toEqual([]);
   });
 
-  test("--with-owned writes the whole segment, the owned at 0 credits", async () => {
+  long("--with-owned writes the whole segment, the owned at 0 credits", async () => {
     const { me, owned } = await owner();
     const [ran, credits] = await spent(() => me.run(["search", ...SEGMENT, "--with-owned", "--yes", "-o", "all.csv"]));
     expect(ran.code, ran.stderr).toBe(0);
@@ -151,7 +152,7 @@ describe("--new-only", () => {
     expect(credits).toBeLessThanOrEqual(Math.ceil((everybody.length - owned.length) * 1.1) + 2);
   });
 
-  test("before it was agreed to nobody is looked for, and nobody is asked after who is not owned", async () => {
+  long("before it was agreed to nobody is looked for, and nobody is asked after who is not owned", async () => {
     const { me, owned } = await owner();
     const slug = (address: string): string => slugOf(canonicalAddress(address) ?? "");
     const slugs = new Set(readCsv(me.read("own.csv")).map(({ network_url = "" }) => slug(network_url)));
@@ -267,23 +268,27 @@ describe("--new-only", () => {
   });
 });
 
-test("killed at any step and run again: the same file for the same credits", async () => {
-  const argv = ["search", ...SEGMENT, "--new-only", "--yes", "--base-url", service.url, "-o"];
-  const quiet = await owner();
-  const [first, credits] = await spent(() => spawnUser(quiet.me, [...argv, "new.csv"]));
-  expect(first.code, first.stderr).toBe(0);
-  for (const step of [12, 30]) {
-    const { me } = await owner();
-    const [again, all] = await spent(async () => {
-      await spawnUser(me, [...argv, "new.csv"], { HEADCOUNT_FAILPOINT: String(step) });
-      return spawnUser(me, [...argv, "new.csv", "--overwrite", "--min-rows", "0"]);
-    });
-    expect({ step, code: again.code, stderr: again.stderr }).toMatchObject({ step, code: 0 });
-    if (again.stderr.includes("Exported 0 new")) continue;
-    expect(idsIn(me, "new.csv")).toEqual(idsIn(quiet.me, "new.csv"));
-    expect(all).toBe(credits);
-  }
-}, 300_000);
+long(
+  "killed at any step and run again: the same file for the same credits",
+  async () => {
+    const argv = ["search", ...SEGMENT, "--new-only", "--yes", "--base-url", service.url, "-o"];
+    const quiet = await owner();
+    const [first, credits] = await spent(() => spawnUser(quiet.me, [...argv, "new.csv"]));
+    expect(first.code, first.stderr).toBe(0);
+    for (const step of [12, 30]) {
+      const { me } = await owner();
+      const [again, all] = await spent(async () => {
+        await spawnUser(me, [...argv, "new.csv"], { HEADCOUNT_FAILPOINT: String(step) });
+        return spawnUser(me, [...argv, "new.csv", "--overwrite", "--min-rows", "0"]);
+      });
+      expect({ step, code: again.code, stderr: again.stderr }).toMatchObject({ step, code: 0 });
+      if (again.stderr.includes("Exported 0 new")) continue;
+      expect(idsIn(me, "new.csv")).toEqual(idsIn(quiet.me, "new.csv"));
+      expect(all).toBe(credits);
+    }
+  },
+  300_000,
+);
 
 /** The same service as another one would be: 50 values a key, 25 rows a page, no version of the dataset, some people without an address. */
 async function foreign(): Promise<{ url: string; close: () => void; longest: () => number }> {
@@ -324,18 +329,22 @@ async function foreign(): Promise<{ url: string; close: () => void; longest: () 
   };
 }
 
-test("a foreign service: short lists, small pages, no version, people without an address", async () => {
-  const other = await foreign();
-  try {
-    const { me, owned } = await owner(1_500, other.url);
-    const argv = ["search", ...SEGMENT, "--new-only", "--yes", "-o", "new.csv", "--max-calls", "20000"];
-    const [ran, credits] = await spent(() => me.run(argv));
-    expect(ran.code, ran.stderr).toBe(0);
-    const fresh = everybody.filter((id) => !owned.includes(id));
-    expect(idsIn(me, "new.csv")).toEqual(fresh);
-    expect(credits).toBeLessThanOrEqual(Math.ceil(fresh.length * 1.1) + 2);
-    expect(other.longest()).toBe(50);
-  } finally {
-    other.close();
-  }
-}, 120_000);
+long(
+  "a foreign service: short lists, small pages, no version, people without an address",
+  async () => {
+    const other = await foreign();
+    try {
+      const { me, owned } = await owner(1_500, other.url);
+      const argv = ["search", ...SEGMENT, "--new-only", "--yes", "-o", "new.csv", "--max-calls", "20000"];
+      const [ran, credits] = await spent(() => me.run(argv));
+      expect(ran.code, ran.stderr).toBe(0);
+      const fresh = everybody.filter((id) => !owned.includes(id));
+      expect(idsIn(me, "new.csv")).toEqual(fresh);
+      expect(credits).toBeLessThanOrEqual(Math.ceil(fresh.length * 1.1) + 2);
+      expect(other.longest()).toBe(50);
+    } finally {
+      other.close();
+    }
+  },
+  120_000,
+);

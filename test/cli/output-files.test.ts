@@ -2,6 +2,7 @@ import { existsSync, lstatSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { modeOf, readCsv, type User, user, visibleFiles } from "../support/export.ts";
 import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
+import { long } from "../support/long.ts";
 
 // What is there stays, unless the user says otherwise and the new file is a good one.
 
@@ -18,7 +19,7 @@ const cron = (file: string, ...more: string[]) => u.run([...CRON, "-o", file, ..
 const rows = (): number => readCsv(u.read("weekly.csv")).length;
 
 describe("a good file and a bad result", () => {
-  test("nothing never replaces something, and nothing is spent; --min-rows 0 does", async () => {
+  long("nothing never replaces something, and nothing is spent; --min-rows 0 does", async () => {
     for (const file of ["weekly.csv", "weekly.ndjson", "weekly.json", "weekly.parquet"]) {
       service.options.people = 300;
       expect((await cron(file)).code).toBe(0);

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect } from "vitest";
 import { seeded, user } from "../support/export.ts";
+import { long } from "../support/long.ts";
 import { Crowd, type Human, type PeopleOptions, startPeopleService } from "../support/people-service.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
@@ -34,7 +35,7 @@ describe("free counts that a quote of --new-only tells are those that are made",
     "a sample of nine in ten is owned": ["--sample", "430", "--seed", "4"],
     "one country is owned": ["--country", "united states"],
   };
-  test.for(Object.entries(histories))("%s", async ([, owned]) => {
+  long.for(Object.entries(histories))("%s", async ([, owned]) => {
     const me = user(service.url, service.key);
     const sales = ["search", "--department", "Sales"];
     const had = await me.run([...sales, ...owned, "--yes", "-o", "own.csv"]);
@@ -54,7 +55,7 @@ describe("free counts that a quote of refresh tells are those that are made", ()
     "one in ten has none": { addressless: 0.1 },
     "lists of 50": { maxValues: 50 },
   };
-  test.for(Object.entries(crowds))("%s", async ([, { addressless = 0, ...options }]) => {
+  long.for(Object.entries(crowds))("%s", async ([, { addressless = 0, ...options }]) => {
     const crowd = new Crowd(seeded(5), addressless);
     const people: readonly Human[] = Array.from({ length: 2_000 }, () => crowd.born());
     const foreign = await startPeopleService({ people, ...options });

@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 import { seeded, user } from "../support/export.ts";
+import { long } from "../support/long.ts";
 import {
   Crowd,
   type PeopleOptions,
@@ -45,7 +46,7 @@ async function twoLists(more: Partial<PeopleOptions> = {}) {
   return { service, me, rowsBefore };
 }
 
-test("what was begun before and is finished now is in the receipt, and within --max-credits", async () => {
+long("what was begun before and is finished now is in the receipt, and within --max-credits", async () => {
   const { service, me, rowsBefore } = await twoLists();
   const argv = ["refresh", "sales.ndjson", "--department", "Sales", "--json"];
   let searches = 0;
@@ -77,7 +78,7 @@ test("what was begun before and is finished now is in the receipt, and within --
   expect(JSON.parse(stdout)).toMatchObject({ credits: now, bought: now, runs: [expect.stringMatching(/^\d{8}-/)] });
 });
 
-test("two lists at once: one after the other, and nobody who is new in both is paid for twice", async () => {
+long("two lists at once: one after the other, and nobody who is new in both is paid for twice", async () => {
   const { service, me, rowsBefore } = await twoLists();
   const owned = new Set(service.sold.keys());
   const [sales, france] = await Promise.all([
@@ -105,14 +106,25 @@ test("a price that nobody told, and that what was agreed to does not pay for, is
   expect(stderr).not.toContain("moved");
 });
 
-test("a list of --with-owned holds those whom its run did not buy: they are neither added nor forgotten when they leave", async () => {
-  const { service, me } = await twoLists();
-  const { code, stderr } = await me.run(["search", "--department", "Sales", "--with-owned", "--yes", "-o", "all.csv"]);
-  expect(code, stderr).toBe(0);
-  const before = service.matching({ department: "Sales" });
-  const people = service.options.people.filter((human) => personKey(human) !== personKey(before[0] ?? human));
-  service.options.people = people;
-  const refreshed = await me.run(["refresh", "all.csv", "--max-credits", "20", "--json"]);
-  expect(refreshed.code, refreshed.stderr).toBe(0);
-  expect(JSON.parse(refreshed.stdout)).toMatchObject({ count: before.length - 1, added: 0, removed: 1, credits: 0 });
-});
+long(
+  "a list of --with-owned holds those whom its run did not buy: they are neither added nor forgotten when they leave",
+  async () => {
+    const { service, me } = await twoLists();
+    const { code, stderr } = await me.run([
+      "search",
+      "--department",
+      "Sales",
+      "--with-owned",
+      "--yes",
+      "-o",
+      "all.csv",
+    ]);
+    expect(code, stderr).toBe(0);
+    const before = service.matching({ department: "Sales" });
+    const people = service.options.people.filter((human) => personKey(human) !== personKey(before[0] ?? human));
+    service.options.people = people;
+    const refreshed = await me.run(["refresh", "all.csv", "--max-credits", "20", "--json"]);
+    expect(refreshed.code, refreshed.stderr).toBe(0);
+    expect(JSON.parse(refreshed.stdout)).toMatchObject({ count: before.length - 1, added: 0, removed: 1, credits: 0 });
+  },
+);

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import { parseExact } from "../../src/shared/rows/values.ts";
 import { seeded, type User, user } from "../support/export.ts";
+import { long } from "../support/long.ts";
 import {
   Crowd,
   type Human,
@@ -57,7 +58,7 @@ function expectFiles(me: User, before: readonly Human[], now: readonly Human[]):
 const WEEK = { gone: 0.01, moved: 0.01, born: 0.01 };
 
 describe("headcount refresh", () => {
-  test("after a week: the list, who is new, who is gone; about as many credits as there are new people", async () => {
+  long("after a week: the list, who is new, who is gone; about as many credits as there are new people", async () => {
     const { crowd, service, me, before, people } = await bought(3_000);
     const paid = service.rowsSold();
     service.options.people = crowd.week(people, WEEK);
@@ -95,7 +96,7 @@ describe("headcount refresh", () => {
     expect(service.rowsSold() - paid).toBe(credits);
   });
 
-  test("lists of 50, pages of 25, people without addresses, missing values: the same", async () => {
+  long("lists of 50, pages of 25, people without addresses, missing values: the same", async () => {
     const options = { maxValues: 50, maxPerPage: 25, addressless: 0.03, seed: 4 };
     const { crowd, service, me, before, people } = await bought(1_500, options);
     service.options.people = crowd.week(people, { gone: 0.03, moved: 0.02, born: 0.03 });
@@ -133,7 +134,7 @@ describe("headcount refresh", () => {
     expect(keysIn(me, "sales.changed.ndjson")).toContain(personKey(renamed as Human));
   });
 
-  test("who changed is named, and bought again only if that is asked for", async () => {
+  long("who changed is named, and bought again only if that is asked for", async () => {
     const { crowd, service, me, before, people } = await bought(1_200, { seed: 2 });
     service.options.people = crowd.week(people, { gone: 0, moved: 0, born: 0 }).map((human, at) => {
       if (!inSales(human) || at % 40 !== 0) return human;
@@ -213,7 +214,7 @@ describe("headcount refresh", () => {
     expect(service.rowsSold()).toBe(paid);
   });
 
-  test("more credits or calls than allowed: nothing is bought, and both ways are offered", async () => {
+  long("more credits or calls than allowed: nothing is bought, and both ways are offered", async () => {
     const { crowd, service, me, people } = await bought(1_500, { seed: 6 });
     service.options.people = crowd.week(people, { gone: 0.02, moved: 0.01, born: 0.05 });
     const now = service.matching({ department: "Sales" }).length;
@@ -255,31 +256,35 @@ describe("a service whose counts cannot be relied on", () => {
     expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(before));
   });
 
-  test("wherever the people move, with counts that are cached: never exit 0 with a wrong list, and the next refresh is right", async () => {
-    const { crowd, service, me, people } = await bought(500, { seed: 8, maxValues: 50, maxPerPage: 25 });
-    const argv = ["refresh", "sales.ndjson", "--max-credits", "400", "--max-calls", "20000"];
-    let current: readonly Human[] = people;
-    for (const at of [1, 2, 4, 7, 15, 30, 60, 90, 140]) {
-      current = crowd.week(current, { gone: 0.02, moved: 0.02, born: 0.02 });
-      service.options.people = current;
-      service.options.cacheMs = at % 2 === 0 ? 0 : 300_000;
-      service.options.now = () => Date.now() + at * 1_000_000;
-      const begun = service.asked.length;
-      service.options.before = () => {
-        if (service.asked.length - begun !== at) return;
-        current = crowd.week(current, { gone: 0.01, moved: 0.01, born: 0.01 });
+  long(
+    "wherever the people move, with counts that are cached: never exit 0 with a wrong list, and the next refresh is right",
+    async () => {
+      const { crowd, service, me, people } = await bought(500, { seed: 8, maxValues: 50, maxPerPage: 25 });
+      const argv = ["refresh", "sales.ndjson", "--max-credits", "400", "--max-calls", "20000"];
+      let current: readonly Human[] = people;
+      for (const at of [1, 2, 4, 7, 15, 30, 60, 90, 140]) {
+        current = crowd.week(current, { gone: 0.02, moved: 0.02, born: 0.02 });
         service.options.people = current;
-      };
-      const { code, stderr } = await me.run(argv);
-      service.options.before = () => undefined;
-      if (code === 0) expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(service.matching({ department: "Sales" })));
-      else expect([5, 8], stderr).toContain(code);
-      service.options.now = () => Date.now() + at * 1_000_000 + 400_000;
-      const settled = await me.run(argv);
-      expect(settled.code, settled.stderr).toBe(0);
-      expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(service.matching({ department: "Sales" })));
-    }
-  }, 60_000);
+        service.options.cacheMs = at % 2 === 0 ? 0 : 300_000;
+        service.options.now = () => Date.now() + at * 1_000_000;
+        const begun = service.asked.length;
+        service.options.before = () => {
+          if (service.asked.length - begun !== at) return;
+          current = crowd.week(current, { gone: 0.01, moved: 0.01, born: 0.01 });
+          service.options.people = current;
+        };
+        const { code, stderr } = await me.run(argv);
+        service.options.before = () => undefined;
+        if (code === 0) expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(service.matching({ department: "Sales" })));
+        else expect([5, 8], stderr).toContain(code);
+        service.options.now = () => Date.now() + at * 1_000_000 + 400_000;
+        const settled = await me.run(argv);
+        expect(settled.code, settled.stderr).toBe(0);
+        expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(service.matching({ department: "Sales" })));
+      }
+    },
+    60_000,
+  );
 
   test("the dataset's version moves: it stops and says so", async () => {
     const { crowd, service, me, people } = await bought(800, { seed: 9, version: "v1" });
@@ -330,7 +335,7 @@ describe("before anything is spent", () => {
   });
 });
 
-test("interrupted while it buys: resume names the list, and the same command pays for nobody twice", async () => {
+long("interrupted while it buys: resume names the list, and the same command pays for nobody twice", async () => {
   const { crowd, service, me, before, people } = await bought(1_000, { seed: 14 });
   service.options.people = crowd.week(people, { gone: 0.02, moved: 0, born: 0.15 });
   const argv = ["refresh", "sales.ndjson", "--max-credits", "200"];
@@ -442,68 +447,72 @@ describe("what a list is", () => {
   });
 });
 
-test("any history of weeks, purchases and refreshes pays for a person once, but for who is bought along", async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.integer({ min: 1, max: 1_000_000 }),
-      fc.array(fc.constantFrom("week", "refresh", "search", "rebuild", "kill"), { minLength: 3, maxLength: 7 }),
-      async (seed, steps) => {
-        const options = { seed, addressless: seed % 3 === 0 ? 0.05 : 0, maxValues: seed % 2 === 0 ? 50 : 1_000 };
-        const { crowd, service, me } = await bought(250, options);
-        const refresh = ["refresh", "sales.ndjson", "--max-credits", "250", "--max-calls", "20000"];
-        for (const step of steps) {
-          if (step === "week") {
-            service.options.people = crowd.week(service.options.people, { gone: 0.05, moved: 0.03, born: 0.06 });
-          } else if (step === "refresh") {
-            const { code, stderr } = await me.run(refresh);
-            expect(code, stderr).toBe(0);
-            expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(service.matching({ department: "Sales" })));
-          } else if (step === "search") {
-            const argv = [
-              "search",
-              "--country",
-              "france",
-              "--limit",
-              "20",
-              "--yes",
-              "-o",
-              "some.ndjson",
-              "--overwrite",
-            ];
-            const { code, stderr } = await me.run(argv);
-            expect(code, stderr).toBe(0);
-          } else if (step === "kill") {
-            let calls = 0;
-            await me.run(refresh, {
-              before: ({ interrupt }) => {
-                service.options.before = () => {
-                  if (++calls === 1 + (seed % 40)) interrupt("SIGTERM");
-                };
-              },
-            });
-            service.options.before = () => undefined;
-          } else expect((await me.run(["owned", "rebuild"])).code).toBe(0);
-        }
-        const { code, stderr } = await me.run(refresh);
-        expect(code, stderr).toBe(0);
-        const now = service.matching({ department: "Sales" });
-        expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(now));
-        const owned = await me.run(["owned", "export", "--format", "ndjson"]);
-        const ids = new Set(
-          owned.stdout
-            .trim()
-            .split("\n")
-            .map((line) => personKey(JSON.parse(line) as Human)),
-        );
-        expect(ids).toEqual(new Set(service.sold.keys()));
-        for (const human of now) expect(ids).toContain(personKey(human));
-        const third = await me.run([...refresh, "--json"]);
-        const receipt = JSON.parse(third.stdout) as { added: number; removed: number; credits: number };
-        expect(receipt).toMatchObject({ added: 0, removed: 0 });
-        // Counts cannot tell somebody without an address from a namesake: such a one may be bought along again.
-        expect(receipt.credits).toBeLessThanOrEqual(options.addressless === 0 ? 0 : 3);
-      },
-    ),
-    { numRuns: 8 },
-  );
-}, 120_000);
+long(
+  "any history of weeks, purchases and refreshes pays for a person once, but for who is bought along",
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 1_000_000 }),
+        fc.array(fc.constantFrom("week", "refresh", "search", "rebuild", "kill"), { minLength: 3, maxLength: 7 }),
+        async (seed, steps) => {
+          const options = { seed, addressless: seed % 3 === 0 ? 0.05 : 0, maxValues: seed % 2 === 0 ? 50 : 1_000 };
+          const { crowd, service, me } = await bought(250, options);
+          const refresh = ["refresh", "sales.ndjson", "--max-credits", "250", "--max-calls", "20000"];
+          for (const step of steps) {
+            if (step === "week") {
+              service.options.people = crowd.week(service.options.people, { gone: 0.05, moved: 0.03, born: 0.06 });
+            } else if (step === "refresh") {
+              const { code, stderr } = await me.run(refresh);
+              expect(code, stderr).toBe(0);
+              expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(service.matching({ department: "Sales" })));
+            } else if (step === "search") {
+              const argv = [
+                "search",
+                "--country",
+                "france",
+                "--limit",
+                "20",
+                "--yes",
+                "-o",
+                "some.ndjson",
+                "--overwrite",
+              ];
+              const { code, stderr } = await me.run(argv);
+              expect(code, stderr).toBe(0);
+            } else if (step === "kill") {
+              let calls = 0;
+              await me.run(refresh, {
+                before: ({ interrupt }) => {
+                  service.options.before = () => {
+                    if (++calls === 1 + (seed % 40)) interrupt("SIGTERM");
+                  };
+                },
+              });
+              service.options.before = () => undefined;
+            } else expect((await me.run(["owned", "rebuild"])).code).toBe(0);
+          }
+          const { code, stderr } = await me.run(refresh);
+          expect(code, stderr).toBe(0);
+          const now = service.matching({ department: "Sales" });
+          expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(now));
+          const owned = await me.run(["owned", "export", "--format", "ndjson"]);
+          const ids = new Set(
+            owned.stdout
+              .trim()
+              .split("\n")
+              .map((line) => personKey(JSON.parse(line) as Human)),
+          );
+          expect(ids).toEqual(new Set(service.sold.keys()));
+          for (const human of now) expect(ids).toContain(personKey(human));
+          const third = await me.run([...refresh, "--json"]);
+          const receipt = JSON.parse(third.stdout) as { added: number; removed: number; credits: number };
+          expect(receipt).toMatchObject({ added: 0, removed: 0 });
+          // Counts cannot tell somebody without an address from a namesake: such a one may be bought along again.
+          expect(receipt.credits).toBeLessThanOrEqual(options.addressless === 0 ? 0 : 3);
+        },
+      ),
+      { numRuns: 8 },
+    );
+  },
+  120_000,
+);

@@ -8,6 +8,7 @@ import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
 import { testContext } from "../support/client.ts";
 import { SMALL, tempFolder } from "../support/dataset.ts";
+import { long, QUICK } from "../support/long.ts";
 
 async function headcount(cwd: string, argv: readonly string[], tty = false) {
   const tested = testContext({ tty, cwd });
@@ -31,7 +32,7 @@ const people = async (data: string): Promise<number> => {
 };
 
 describe("headcount service generate", () => {
-  test("makes a dataset and says what, in words or as JSON", async () => {
+  long("makes a dataset and says what, in words or as JSON", async () => {
     const folder = await tempFolder();
     const words = await headcount(folder, ["service", "generate", "--people", "700", "--data", "demo"]);
     expect(words).toMatchObject({ code: 0, stdout: "" });
@@ -75,7 +76,7 @@ describe("headcount service generate", () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test("shows progress on a terminal and leaves one line", async () => {
+  long("shows progress on a terminal and leaves one line", async () => {
     const folder = await tempFolder();
     const { stderr } = await headcount(folder, ["service", "generate", "--people", "500", "--data", "demo"], true);
     expect(stderr).toContain("\r\x1b[KReading");
@@ -196,43 +197,46 @@ describe("headcount service map and import", () => {
     }
   });
 
-  test.runIf(hasClickHouseServer)("into ClickHouse, leaving the data folder's own dataset alone", async () => {
-    const folder = await tempFolder();
-    await writeFile(join(folder, "x.csv"), "id,name,department\n1,Ada,sales\n2,Grace,Navy\n3,,\n");
-    const cluster = await startCluster(1);
-    try {
-      const answer = await headcount(folder, [
-        ...["service", "import", "--people", "x.csv", "--data", "demo", "--dataset", cluster.url, "--json"],
-      ]);
-      expect(answer).toMatchObject({ code: 0, stderr: "" });
-      expect(JSON.parse(answer.stdout)).toMatchObject({ people: { taken: 3, refused: 0 } });
-      const engine = await openClickHouse(cluster.url);
-      const page = await engine.people({ exact: {}, prefix: {}, range: {} }, { offset: 0, limit: 10 });
-      expect(page.records.map((record) => (JSON.parse(record.toString()) as { id: string }).id)).toEqual([
-        "2",
-        "3",
-        "1",
-      ]);
-      await engine.close();
-      expect(await readdir(join(folder, "demo"), { recursive: true })).toEqual([
-        "clickhouse-import",
-        "clickhouse-import/lock.db",
-      ]);
-      await writeFile(join(folder, "y.csv"), "id,name\n1,Ada\n1,Ada again\n");
-      const argv = ["service", "import", "--people", "y.csv", "--data", "demo", "--dataset", cluster.url];
-      const dry = await headcount(folder, [...argv, "--dry-run"]);
-      expect(dry.stderr).toMatch(
-        /Would import 1 people .*the dataset is as it was[\s\S]*Refused 1 rows of people: duplicate_id 1/,
-      );
-      const again = await openClickHouse(cluster.url);
-      expect(again.info().people).toBe(3);
-      await again.close();
-      const kept = await headcount(folder, [...argv, "--keep", "2"]);
-      expect(kept).toMatchObject({ code: 2, stderr: expect.stringMatching(/servers keep one version before/) });
-    } finally {
-      await cluster.close();
-    }
-  });
+  test.skipIf(QUICK || !hasClickHouseServer)(
+    "into ClickHouse, leaving the data folder's own dataset alone",
+    async () => {
+      const folder = await tempFolder();
+      await writeFile(join(folder, "x.csv"), "id,name,department\n1,Ada,sales\n2,Grace,Navy\n3,,\n");
+      const cluster = await startCluster(1);
+      try {
+        const answer = await headcount(folder, [
+          ...["service", "import", "--people", "x.csv", "--data", "demo", "--dataset", cluster.url, "--json"],
+        ]);
+        expect(answer).toMatchObject({ code: 0, stderr: "" });
+        expect(JSON.parse(answer.stdout)).toMatchObject({ people: { taken: 3, refused: 0 } });
+        const engine = await openClickHouse(cluster.url);
+        const page = await engine.people({ exact: {}, prefix: {}, range: {} }, { offset: 0, limit: 10 });
+        expect(page.records.map((record) => (JSON.parse(record.toString()) as { id: string }).id)).toEqual([
+          "2",
+          "3",
+          "1",
+        ]);
+        await engine.close();
+        expect(await readdir(join(folder, "demo"), { recursive: true })).toEqual([
+          "clickhouse-import",
+          "clickhouse-import/lock.db",
+        ]);
+        await writeFile(join(folder, "y.csv"), "id,name\n1,Ada\n1,Ada again\n");
+        const argv = ["service", "import", "--people", "y.csv", "--data", "demo", "--dataset", cluster.url];
+        const dry = await headcount(folder, [...argv, "--dry-run"]);
+        expect(dry.stderr).toMatch(
+          /Would import 1 people .*the dataset is as it was[\s\S]*Refused 1 rows of people: duplicate_id 1/,
+        );
+        const again = await openClickHouse(cluster.url);
+        expect(again.info().people).toBe(3);
+        await again.close();
+        const kept = await headcount(folder, [...argv, "--keep", "2"]);
+        expect(kept).toMatchObject({ code: 2, stderr: expect.stringMatching(/servers keep one version before/) });
+      } finally {
+        await cluster.close();
+      }
+    },
+  );
 
   test("control characters of a file do not reach the terminal", async () => {
     const folder = await tempFolder();

@@ -14,6 +14,7 @@ import type { InputFile } from "../../src/dataset/text/input-file.ts";
 import { checkFilters } from "../../src/shared/contract/filters.ts";
 import type { Company, Person } from "../../src/shared/contract/records.ts";
 import { SMALL, sleep, tempFolder } from "../support/dataset.ts";
+import { long } from "../support/long.ts";
 import { startTestService } from "../support/service.ts";
 
 const ALL = { exact: {}, prefix: {}, range: {} };
@@ -70,7 +71,7 @@ const count = (engine: Engine, filters: unknown): Promise<number> => {
 };
 
 describe("every format gives the same records", () => {
-  test("Parquet, CSV, TSV and NDJSON as DuckDB writes them, plain and packed", async () => {
+  long("Parquet, CSV, TSV and NDJSON as DuckDB writes them, plain and packed", async () => {
     const instance = await startDuckDb(SMALL);
     const connection = await instance.connect();
     await addNormalForms(connection);
@@ -187,7 +188,7 @@ describe("every format gives the same records", () => {
 });
 
 describe("what is filled in", () => {
-  test("names from their parts and back, ids from addresses, departments by any case", async () => {
+  long("names from their parts and back, ids from addresses, departments by any case", async () => {
     await write(
       "people.csv",
       `id,name,first_name,last_name,network_url,department,country,city
@@ -636,7 +637,7 @@ describe("files that cannot be imported", () => {
   });
 });
 
-test("texts as long as they may be, more of them than are read at once", async () => {
+long("texts as long as they may be, more of them than are read at once", async () => {
   // A headline takes three bytes a character here: 64 of them, a block of keys, are more than 16 MB.
   const headline = (person: number): string => `${String(person).padStart(5, "0")}${"\u6f22".repeat(99_995)}`;
   const rows = Array.from({ length: 70 }, (_, person) => ({ id: `p${person}`, headline: headline(person) }));

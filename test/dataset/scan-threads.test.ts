@@ -10,6 +10,7 @@ import type { Scan } from "../../src/dataset/embedded/scan.ts";
 import { ScanThreads } from "../../src/dataset/embedded/scan-threads.ts";
 import { OutOfTimeError } from "../../src/dataset/engine.ts";
 import { SMALL, sleep, tempFolder } from "../support/dataset.ts";
+import { long } from "../support/long.ts";
 
 /** Would take days. */
 const ENDLESS: Omit<Scan, "stop"> = { people: 2 ** 52, tests: [] };
@@ -75,38 +76,41 @@ describe("threads there are, one for each that was started in this process", () 
     await small.end();
   });
 
-  test("after a reload the new dataset's threads are there, the old one's gone, and no question starts any", async () => {
-    const folder = join(await tempFolder(), "dataset");
-    const build = (people: number) =>
-      generateDataset({ people, seed: 1 }, { datasetDir: folder, now: Date.now, sleep, resources: SMALL });
-    await build(300);
-    // Those of the build are others.
-    started.length = 0;
-    let now = 0;
-    const engine = await ReloadingEngine.open(folder, {
-      resources: { ...SMALL, threads: most },
-      scanHere: 0,
-      now: () => now,
-      onError: (error) => {
-        throw error;
-      },
-    });
-    const old = [...started];
-    expect(old).toHaveLength(most);
-    const ended = Promise.all(old.map((worker) => once(worker, "exit")));
-    await build(400);
-    started.length = 0;
-    now = 1_000;
-    await engine.current();
-    await ended;
-    expect(started).toHaveLength(most);
-    expect(started.every((worker) => running.has(worker))).toBe(true);
-    const filters = { exact: {}, prefix: { title_prefix: "s" }, range: {} };
-    expect(await engine.count(filters)).toBeGreaterThan(0);
-    expect(started).toHaveLength(most);
-    await engine.close();
-    expect(running.size).toBe(0);
-  });
+  long(
+    "after a reload the new dataset's threads are there, the old one's gone, and no question starts any",
+    async () => {
+      const folder = join(await tempFolder(), "dataset");
+      const build = (people: number) =>
+        generateDataset({ people, seed: 1 }, { datasetDir: folder, now: Date.now, sleep, resources: SMALL });
+      await build(300);
+      // Those of the build are others.
+      started.length = 0;
+      let now = 0;
+      const engine = await ReloadingEngine.open(folder, {
+        resources: { ...SMALL, threads: most },
+        scanHere: 0,
+        now: () => now,
+        onError: (error) => {
+          throw error;
+        },
+      });
+      const old = [...started];
+      expect(old).toHaveLength(most);
+      const ended = Promise.all(old.map((worker) => once(worker, "exit")));
+      await build(400);
+      started.length = 0;
+      now = 1_000;
+      await engine.current();
+      await ended;
+      expect(started).toHaveLength(most);
+      expect(started.every((worker) => running.has(worker))).toBe(true);
+      const filters = { exact: {}, prefix: { title_prefix: "s" }, range: {} };
+      expect(await engine.count(filters)).toBeGreaterThan(0);
+      expect(started).toHaveLength(most);
+      await engine.close();
+      expect(running.size).toBe(0);
+    },
+  );
 });
 
 test("threads are the same whatever flags the process has", () => {

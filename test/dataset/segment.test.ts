@@ -8,6 +8,7 @@ import { afterPrefix, conditionsOf, whereSql } from "../../src/shared/contract/c
 import { checkFilters } from "../../src/shared/contract/filters.ts";
 import { canonicalAddress, canonicalDomain, normalForm, slugOf } from "../../src/shared/contract/normalise.ts";
 import { SMALL } from "../support/dataset.ts";
+import { long } from "../support/long.ts";
 
 function bitsOf(rids: Uint32Array, words: number): Uint32Array {
   const bits = new Uint32Array(words);
@@ -115,7 +116,7 @@ test("whole addresses are keys of the index, and a bare slug is a range of it", 
   });
 });
 
-test("the normal form of every character is the contract's, alone, between others and beside marks", async () => {
+long("the normal form of every character is the contract's, alone, between others and beside marks", async () => {
   const duckdb = await startDuckDb(SMALL);
   const connection = await duckdb.connect();
   await addNormalForms(connection);

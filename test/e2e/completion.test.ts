@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { long, QUICK } from "../support/long.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const has = (program: string): boolean => spawnSync(program, ["--version"], { stdio: "ignore" }).error === undefined;
@@ -137,7 +138,7 @@ describe("tab in a real shell", () => {
     ],
   ];
 
-  test.each(shells)("%s", { timeout: 120_000 }, (name, needs, argv) => {
+  long.each(shells)("%s", { timeout: 120_000 }, (name, needs, argv) => {
     if (lacks(...needs, "python3") || (name.includes("with") && !existsSync(BASH_COMPLETION))) {
       console.warn(`no ${name} here: its completion is not tried`);
       return;
@@ -184,7 +185,7 @@ describe("tab in a real shell", () => {
     expect(ask(["headcount", "count", "--", "--dep"])).toEqual([""]);
   });
 
-  test.skipIf(lacks("bash", "timeout"))("a config that hangs when it is read does not hold the shell", () => {
+  test.skipIf(QUICK || lacks("bash", "timeout"))("a config that hangs when it is read does not hold the shell", () => {
     const hung = join(dir, "hung");
     mkdirSync(hung);
     execFileSync("mkfifo", [join(hung, "config.json")]);

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { BIN, spawnUser, type User, user } from "../support/export.ts";
+import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 let service: TestService;
@@ -48,7 +49,7 @@ async function signalled(
   return { code, left: runningFor(mark) };
 }
 
-test.each([
+long.each([
   [ENDLESS_SQL, "SIGTERM", 130],
   [ENDLESS_SQL, "SIGINT", 130],
   [ENDLESS_JQ, "SIGTERM", 130],

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { BIN, charged, readCsv, runIds, spawnUser, type User, user, visibleFiles } from "../support/export.ts";
 import { type FaultProxy, faultProxy } from "../support/fault-proxy.ts";
+import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 const CREDITS = 1_000_000;
@@ -82,7 +83,7 @@ describe("pipes", () => {
     expect(await spent()).toBe(150);
   });
 
-  test("a reader that takes its time stops the buying for as long, and loses nothing", async () => {
+  long("a reader that takes its time stops the buying for as long, and loses nothing", async () => {
     // Rows of a pipe's buffer (64 KiB) and of the pages in hand may be bought ahead, no more.
     const argv = ["search", "--all", "--per-page", "10", "--limit", "1500", "--yes", "--concurrency", "2", "-q"];
     const { child, ended } = start(process.execPath, [BIN, ...argv]);

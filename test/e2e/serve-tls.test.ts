@@ -5,6 +5,7 @@ import { connect } from "node:tls";
 import { afterEach, describe, expect, test } from "vitest";
 import { tempDir } from "../support/client.ts";
 import { BIN, spawnUser, user } from "../support/export.ts";
+import { long } from "../support/long.ts";
 import { type Served, startServed } from "../support/served.ts";
 import { generatedDataset } from "../support/service.ts";
 
@@ -44,7 +45,7 @@ afterEach(async () => {
 });
 
 describe("serve with a certificate of its own", () => {
-  test("the built client counts and buys over it, and only where it trusts the certificate", async () => {
+  long("the built client counts and buys over it, and only where it trusts the certificate", async () => {
     serveCertificate("one");
     served = await startServed(await flags());
     expect(served.url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
@@ -59,17 +60,22 @@ describe("serve with a certificate of its own", () => {
     expect(await served.stop()).toBe(0);
   });
 
-  test("a renewed certificate is served from the next connection on; one that does not fit changes nothing", async () => {
-    serveCertificate("one");
-    served = await startServed(await flags());
-    expect(await subjectOf(served.url)).toBe("one");
-    copyFileSync(file("two.key"), file("served.key"));
-    await expect.poll(served.stderr, { timeout: 20_000 }).toContain("warning: the renewed certificate cannot be used");
-    expect(await subjectOf(served.url)).toBe("one");
-    copyFileSync(file("two.pem"), file("served.pem"));
-    await expect.poll(() => subjectOf((served as Served).url), { timeout: 20_000 }).toBe("two");
-    expect(await served.stop()).toBe(0);
-  });
+  long(
+    "a renewed certificate is served from the next connection on; one that does not fit changes nothing",
+    async () => {
+      serveCertificate("one");
+      served = await startServed(await flags());
+      expect(await subjectOf(served.url)).toBe("one");
+      copyFileSync(file("two.key"), file("served.key"));
+      await expect
+        .poll(served.stderr, { timeout: 20_000 })
+        .toContain("warning: the renewed certificate cannot be used");
+      expect(await subjectOf(served.url)).toBe("one");
+      copyFileSync(file("two.pem"), file("served.pem"));
+      await expect.poll(() => subjectOf((served as Served).url), { timeout: 20_000 }).toBe("two");
+      expect(await served.stop()).toBe(0);
+    },
+  );
 
   test("beyond loopback it has its console, with cookies for TLS alone, and warns of nothing", async () => {
     serveCertificate("one");

@@ -4,6 +4,7 @@ import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { widthOf } from "../../src/cli/terminal/width.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
+import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import { runInTerminal, type TerminalRun } from "../support/terminal.ts";
 
@@ -143,7 +144,7 @@ describe("on a real terminal", () => {
     expect(readFileSync(join(dir, "config", "credentials.json"), "utf8")).toContain(`"${service.key}"`);
   });
 
-  test("what takes its time shows a spinner, takes it away, and gives the cursor back", async () => {
+  long("what takes its time shows a spinner, takes it away, and gives the cursor back", async () => {
     const { code, screen } = await run(["count", "--by", "department"], {}, slow);
     expect(code).toBe(0);
     expect(screen).toMatch(SPINNER);

@@ -10,8 +10,8 @@ const all = [
   "test/simulation",
   "test/service/fuzz.test.ts",
   "test/service/billing.test.ts",
-  "test/dataset/exactness.test.ts",
-  "test/dataset/clickhouse.test.ts",
+  "test/dataset/exactness.long.test.ts",
+  "test/dataset/clickhouse.long.test.ts",
 ];
 const files = names.length === 0 ? all : names;
 const vitest = resolve(root, "node_modules/vitest/vitest.mjs");

@@ -6,6 +6,7 @@ import { parseCredits } from "../../src/shared/contract/money.ts";
 import { type Agent, type AgentOptions, quoteOf, rawAgent, startAgent, textOf, YES } from "../support/agent.ts";
 import { BIN, charged, spentBy, type User, user } from "../support/export.ts";
 import { faultProxy } from "../support/fault-proxy.ts";
+import { long } from "../support/long.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 const CREDITS = 100_000;
@@ -74,7 +75,7 @@ test.each(["modern", "legacy"] as const)("a quote is bought once, after a person
   expect(rows.data).toMatchObject({ total: 3, rows: { length: 3 } });
 });
 
-test("more than the cap is refused, and a restart changes nothing", async () => {
+long("more than the cap is refused, and a restart changes nothing", async () => {
   const first = await start(["--max-credits", "5"]);
   const large = await quoted(first, 30);
   expect(large.data).toMatchObject({ allowed: false, why_not: expect.stringContaining("5 left") });
@@ -91,7 +92,7 @@ test("more than the cap is refused, and a restart changes nothing", async () => 
   expect(await spent()).toBe(3);
 });
 
-test.each([1, 2])("two purchases at once in %i servers buy only what one budget holds", async (servers) => {
+long.each([1, 2])("two purchases at once in %i servers buy only what one budget holds", async (servers) => {
   const a = await start(["--max-credits", "5"]);
   const b = servers === 1 ? a : await start(["--max-credits", "5"]);
   const [one, two] = [await quoted(a, 3), await quoted(b, 3, { country: "germany" })];

@@ -12,7 +12,7 @@ const ROOT = resolve(import.meta.dirname, "../..");
 const WATCHED = {
   "src/service/ledger/rules.ts": ["test/service/ledger-rules.test.ts", "test/service/store-sqlite.test.ts"],
   "src/service/ledger/facts.ts": ["test/service/ledger-rules.test.ts", "test/service/store-sqlite.test.ts"],
-  "src/service/ledger/group.ts": ["test/service/store-sqlite.test.ts", "test/faults/ledger/model.test.ts"],
+  "src/service/ledger/group.ts": ["test/service/store-sqlite.test.ts", "test/faults/ledger/model.long.test.ts"],
   "src/service/money/billing.ts": ["test/service/billing.test.ts", "test/service/endpoints.test.ts"],
   "src/shared/contract/money.ts": ["test/unit/contract-money.test.ts", "test/unit/quote.test.ts"],
   "src/engine/purchase/budget.ts": [

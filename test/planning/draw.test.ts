@@ -11,6 +11,7 @@ import {
   rowsOf,
 } from "../../src/engine/planning/draw.ts";
 import { divide } from "../../src/engine/planning/parts.ts";
+import { long } from "../support/long.ts";
 
 /** The chi-squared statistic of counts that should all be alike. */
 function chiSquared(seen: readonly number[]): number {
@@ -145,7 +146,7 @@ describe("of a segment that is divided", () => {
     };
   };
 
-  test("only the parts of whom somebody wants are found, at the places that they have in the whole", async () => {
+  long("only the parts of whom somebody wants are found, at the places that they have in the whole", async () => {
     const whole = counter();
     const { parts } = await divide({ filters: {}, count: 4_000 }, 100, whole.count);
     for (const wanted of [[17], [0, 3_999], [1_500, 1_501, 2_900]]) {

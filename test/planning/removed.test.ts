@@ -5,6 +5,7 @@ import { UnsoundCountsError } from "../../src/engine/planning/question.ts";
 import { countChunks, findGone } from "../../src/engine/planning/removed.ts";
 import { weighings } from "../../src/engine/planning/weighings.ts";
 import { seeded } from "../support/export.ts";
+import { long } from "../support/long.ts";
 
 /** A service that knows who is gone, and how often it was asked. */
 function oracle(gone: ReadonlySet<number>, most: number, answer: (count: number, call: number) => number = (n) => n) {
@@ -99,7 +100,7 @@ describe("findGone", () => {
     }
   });
 
-  test("counts that are wrong, rough or of a dataset that moves are noticed", async () => {
+  long("counts that are wrong, rough or of a dataset that moves are noticed", async () => {
     const count = 2_000;
     const gone = someOf(count, 40, seeded(5));
     const later = new Set([...gone, ...someOf(count, 30, seeded(6))]);

@@ -9,6 +9,7 @@ import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
 import { verifySqliteFile } from "../../src/service/ledger/sqlite-file.ts";
 import { tempDir } from "../support/client.ts";
 import { smallDatasetFolder } from "../support/dataset.ts";
+import { long } from "../support/long.ts";
 import { folder, headcount } from "../support/serve-command.ts";
 import { ACCOUNT, answer, c, fund, held, holdRequest } from "../support/store.ts";
 
@@ -141,7 +142,7 @@ const withoutHeld = <Key extends { readonly budget: { readonly held: bigint } | 
   budget: key.budget === null ? null : { ...key.budget, held: 0n },
 });
 
-test("a file of a backup that is changed, cut or missing is named, and nothing is restored", async () => {
+long("a file of a backup that is changed, cut or missing is named, and nothing is restored", async () => {
   const data = tempDir();
   await cp(await smallDatasetFolder(60), join(data, "dataset"), { recursive: true });
   await (await openStore(data)).close();
@@ -192,7 +193,7 @@ function rewriteFile(path: string, bytes: Uint8Array): void {
   renameSync(`${path}.new`, path);
 }
 
-test("service backup and service restore, from outside", async () => {
+long("service backup and service restore, from outside", async () => {
   const data = folder();
   expect((await headcount("service", "generate", "--people", "50", "--data", data, "--quiet")).code).toBe(0);
   expect((await headcount("service", "keys", "create", "--data", data)).code).toBe(0);

@@ -6,6 +6,7 @@ import type { Store } from "../../src/service/ledger/ledger.ts";
 import { cases } from "../support/campaign.ts";
 import { wrapped } from "../support/dataset.ts";
 import { expectEnvelope } from "../support/envelope.ts";
+import { long } from "../support/long.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { exchange } from "../support/raw-http.ts";
 import { onResponse, startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
@@ -383,7 +384,7 @@ describe("Idempotency-Key", () => {
     expect((await search(service, 5, KEY)).text).toBe(first.text);
   });
 
-  test("a storm of retries over lost replies: each order is charged exactly once", async () => {
+  long("a storm of retries over lost replies: each order is charged exactly once", async () => {
     const drop = parseFault("search:p=0.3:drop");
     const cut = parseFault("search:p=0.2:cut=200");
     const fail = parseFault("search:p=0.1:500");

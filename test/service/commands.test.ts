@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { parseApiKey } from "../../src/service/money/keys.ts";
 import { testContext } from "../support/client.ts";
+import { long } from "../support/long.ts";
 import { folder, foundedFolder, headcount, serving } from "../support/serve-command.ts";
 import { generatedDataset } from "../support/service.ts";
 
@@ -170,7 +171,7 @@ describe("service verify", () => {
 });
 
 describe("serve", () => {
-  test("prints address and, the first time, a key that works; the next start makes none", async () => {
+  long("prints address and, the first time, a key that works; the next start makes none", async () => {
     const data = folder();
     const dataset = await generatedDataset(300);
     const argv = ["serve", "--port", "0", "--json", "--data", data, "--dataset", dataset, "--bounds", "depth=50"];
@@ -353,7 +354,7 @@ test("several processes may set a new folder up at once: one account, endowed on
   for (const store of stores) await store.close();
 });
 
-test("Ctrl-C while the sample is being made ends it; the next start makes it", async () => {
+long("Ctrl-C while the sample is being made ends it; the next start makes it", async () => {
   const data = folder();
   const argv = ["serve", "--port", "0", "--json", "--data", data];
   const { context, interrupt, stderr, stdout } = testContext({ argv });

@@ -3,6 +3,7 @@ import { type Engine, OutOfTimeError } from "../../src/dataset/engine.ts";
 import { parseCredits } from "../../src/shared/contract/money.ts";
 import { as, ConsoleClient, gated, type Session } from "../support/console.ts";
 import { wrapped } from "../support/dataset.ts";
+import { long } from "../support/long.ts";
 import { startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
 
 const open: TestService[] = [];
@@ -38,7 +39,7 @@ const signOut = (page: ConsoleClient, session: Session) =>
   page.send("DELETE", "/console/api/session", { headers: as(session) });
 
 describe("an export", () => {
-  test("is stopped and continued from any process of the ledger, and paid once", async () => {
+  long("is stopped and continued from any process of the ledger, and paid once", async () => {
     const gate = gated();
     const { page: here, service } = await serve({ wrapEngine: gate.wrapEngine });
     const { page: there, service: other } = await serve({ ledger: service.ledger });
@@ -116,7 +117,7 @@ describe("an export", () => {
       /session that buys is over/,
     ],
   ];
-  test.each(ends)("buys nothing more once its %s", async (_, end, why) => {
+  long.each(ends)("buys nothing more once its %s", async (_, end, why) => {
     const gate = gated();
     const { page, service } = await serve({ people: 5_000, wrapEngine: gate.wrapEngine });
     const session = await page.enter();
@@ -139,7 +140,7 @@ describe("an export", () => {
     expect(await service.store.verify()).toEqual([]);
   });
 
-  test("of a key ends with the session that asked for it, and with the key's cap", async () => {
+  long("of a key ends with the session that asked for it, and with the key's cap", async () => {
     const gate = gated();
     const { page, service } = await serve({ people: 5_000, wrapEngine: gate.wrapEngine });
     const [own] = await service.store.listKeys("default");

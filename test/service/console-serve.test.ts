@@ -1,5 +1,6 @@
 import { request } from "node:http";
 import { describe, expect, test } from "vitest";
+import { long } from "../support/long.ts";
 import { folder, headcount, serving } from "../support/serve-command.ts";
 import { generatedDataset } from "../support/service.ts";
 
@@ -28,7 +29,7 @@ const ask = (url: string, method: string, path: string, headers: Record<string, 
 const json = { "content-type": "application/json" };
 
 describe("serve", () => {
-  test("--public-url https://: its name, a cookie for TLS alone, and links that lead there", async () => {
+  long("--public-url https://: its name, a cookie for TLS alone, and links that lead there", async () => {
     const data = folder();
     const serve = ["serve", "--port", "0", "--json", "--console", "link", "--data", data];
     const options = ["--host", "127.0.0.1", "--public-url", "https://people.example"];

@@ -4,6 +4,7 @@ import { FILTER_KEYS } from "../../src/shared/contract/filters.ts";
 import { parseStrictJson } from "../../src/shared/contract/strict-json.ts";
 import { cases, LONG } from "../support/campaign.ts";
 import { expectEnvelope } from "../support/envelope.ts";
+import { long } from "../support/long.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { exchange } from "../support/raw-http.ts";
 import { onResponse, startTestService, type TestService } from "../support/service.ts";
@@ -127,7 +128,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test(
+long(
   `${BODIES} generated bodies: 200, 413, 415 or 422 in the envelope, and the charge is the rows returned`,
   async () => {
     const random = generator(SEED);

@@ -10,6 +10,7 @@ import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
 import { verifySqliteFile } from "../../src/service/ledger/sqlite-file.ts";
 import { cases } from "../support/campaign.ts";
 import { tempDir } from "../support/client.ts";
+import { long } from "../support/long.ts";
 import { ACCOUNT, answer, c, fund, held, rewrite } from "../support/store.ts";
 import { type PostgresCluster, postgresBinaries, startCluster } from "../support/store-postgres.ts";
 
@@ -163,35 +164,39 @@ test("every flipped bit of a closed ledger's folder is found, also where it mean
   other.close();
 }, 300_000);
 
-test("every flipped bit in the log of a service that was killed is found", async () => {
-  const place = tempDir();
-  const store = await openSqliteStore({ path: join(place, "ledger.db"), now: () => NOW });
-  await life(store);
-  const folder = tempDir();
-  const ends = ["", "-wal", "-shm"];
-  const kept = ends.map((end) => [`ledger.db${end}`, readFileSync(join(place, `ledger.db${end}`))] as const);
-  await store.close();
-  const path = join(folder, "ledger.db");
-  const put = (): void => {
-    for (const [name, bytes] of kept) writeFileSync(join(folder, name), bytes);
-  };
-  put();
-  expect((await verifySqliteFile(path)).breaches).toEqual([]);
-  const log = kept[1]?.[1] ?? Buffer.alloc(0);
-  expect(log.length).toBeGreaterThan(100_000);
-  for (let trial = 0; trial < cases(60, 1_000); trial += 1) {
-    const bit = trial < 8 ? trial * 31 : randomBit(trial, log.length * 8);
+long(
+  "every flipped bit in the log of a service that was killed is found",
+  async () => {
+    const place = tempDir();
+    const store = await openSqliteStore({ path: join(place, "ledger.db"), now: () => NOW });
+    await life(store);
+    const folder = tempDir();
+    const ends = ["", "-wal", "-shm"];
+    const kept = ends.map((end) => [`ledger.db${end}`, readFileSync(join(place, `ledger.db${end}`))] as const);
+    await store.close();
+    const path = join(folder, "ledger.db");
+    const put = (): void => {
+      for (const [name, bytes] of kept) writeFileSync(join(folder, name), bytes);
+    };
     put();
-    const bytes = Buffer.from(log);
-    bytes[bit >> 3] = (bytes[bit >> 3] ?? 0) ^ (1 << (bit & 7));
-    writeFileSync(`${path}-wal`, bytes);
-    // Twice: to look is not to forget how far the log went.
-    for (let look = 0; look < 2; look += 1) {
-      const { breaches } = await verifySqliteFile(path);
-      expect(breaches.join("\n"), `byte ${bit >> 3}`).toMatch(/ledger\.db-wal is damaged at frame \d+ of \d+/);
+    expect((await verifySqliteFile(path)).breaches).toEqual([]);
+    const log = kept[1]?.[1] ?? Buffer.alloc(0);
+    expect(log.length).toBeGreaterThan(100_000);
+    for (let trial = 0; trial < cases(60, 1_000); trial += 1) {
+      const bit = trial < 8 ? trial * 31 : randomBit(trial, log.length * 8);
+      put();
+      const bytes = Buffer.from(log);
+      bytes[bit >> 3] = (bytes[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+      writeFileSync(`${path}-wal`, bytes);
+      // Twice: to look is not to forget how far the log went.
+      for (let look = 0; look < 2; look += 1) {
+        const { breaches } = await verifySqliteFile(path);
+        expect(breaches.join("\n"), `byte ${bit >> 3}`).toMatch(/ledger\.db-wal is damaged at frame \d+ of \d+/);
+      }
     }
-  }
-}, 300_000);
+  },
+  300_000,
+);
 
 const REPLY = replyDigest(["h", 200, "{}", "another"]);
 /** Each leaves sums, constraints and digests of its own row in order: only the chain can tell. */
@@ -297,7 +302,7 @@ describe.skipIf(postgresBinaries() === undefined && process.env.CI === undefined
   let cluster: PostgresCluster | undefined;
   afterAll(() => cluster?.remove());
 
-  test("the chain is one and the same, with servers and operators at once, and tells what was rewritten", async () => {
+  long("the chain is one and the same, with servers and operators at once, and tells what was rewritten", async () => {
     cluster = await startCluster();
     const { url } = cluster;
     const stores = await Promise.all([1, 2].map(() => openPostgresStore({ url, now: () => NOW })));

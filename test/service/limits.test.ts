@@ -4,6 +4,7 @@ import { networkOf } from "../../src/service/http/connections.ts";
 import { ANONYMOUS_PER_MINUTE, RateLimiter } from "../../src/service/http/limits.ts";
 import type { DayCount } from "../../src/service/ledger/ledger.ts";
 import { makeApiKey } from "../../src/service/money/keys.ts";
+import { long } from "../support/long.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { onResponse, startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
 
@@ -55,7 +56,7 @@ const account = async (service: TestService) => {
 };
 
 describe("minute and day", () => {
-  test("the window that binds first is told; a refused call consumes nothing; the next window is fresh", async () => {
+  long("the window that binds first is told; a refused call consumes nothing; the next window is fresh", async () => {
     const time = clocks();
     const service = await start({ plan: { perMinute: 3, perDay: 5 }, now: time.now, monotonic: time.monotonic });
     const minuteEnd = Date.UTC(2026, 2, 1, 10, 1) / 1_000;

@@ -4,6 +4,7 @@ import { createKey } from "../../src/service/admin/keys.ts";
 import { Turns } from "../../src/service/http/turns.ts";
 import { DeadlineError, VanishedError } from "../../src/service/problem.ts";
 import { wrapped } from "../support/dataset.ts";
+import { long } from "../support/long.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { onResponse, startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
 
@@ -155,7 +156,7 @@ function gated() {
 }
 
 describe("neighbours", () => {
-  test("a key that asks for heavy counts at once hinders neither the searches nor the counts of others", async () => {
+  long("a key that asks for heavy counts at once hinders neither the searches nor the counts of others", async () => {
     const { begun, next, wrapEngine } = gated();
     const service = await start({ wrapEngine });
     const other = await createKey(service.store, { name: "other", mode: "live", accountId: "default", now: Date.now });

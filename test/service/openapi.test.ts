@@ -12,6 +12,7 @@ import { exampleOf } from "../../src/shared/openapi/convert.ts";
 import { openApiDocument, openApiText } from "../../src/shared/openapi/document.ts";
 import { API_SCHEMAS } from "../../src/shared/schema/api.ts";
 import { wrapped } from "../support/dataset.ts";
+import { long } from "../support/long.ts";
 import { documentedAnswers, responseProblems, unseenAnswers, validateResponse } from "../support/openapi.ts";
 import { type CallInit, startTestService, type TestService, temporaryFolder } from "../support/service.ts";
 
@@ -74,7 +75,7 @@ describe("the document", () => {
       expect(components.headers[name]).toBeUndefined();
   });
 
-  test("its examples are of the sample that a new folder starts with", async () => {
+  long("its examples are of the sample that a new folder starts with", async () => {
     const datasetDir = join(temporaryFolder(), "dataset");
     await ensureSample(datasetDir);
     const engine = await openDataset(datasetDir);
@@ -224,7 +225,7 @@ const CALLS = [
 ] as const;
 
 describe("every status of every path", () => {
-  test("is answered by the service as the document says", async () => {
+  long("is answered by the service as the document says", async () => {
     const service = await startTestService({ people: 500 });
     const faulty = await startTestService({
       people: 500,

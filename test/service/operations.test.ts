@@ -11,6 +11,7 @@ import { STANDARD_PLAN } from "../../src/service/ledger/ledger.ts";
 import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
 import { credits } from "../../src/shared/contract/money.ts";
 import { wrapped } from "../support/dataset.ts";
+import { long } from "../support/long.ts";
 import { watchResponses } from "../support/openapi.ts";
 import {
   onResponse,
@@ -37,7 +38,7 @@ const lines = () => {
   return { written, write: (text: string) => written.push(text) };
 };
 
-test("a data folder whose maker died on the way gets what is missing, not more", async () => {
+long("a data folder whose maker died on the way gets what is missing, not more", async () => {
   const folder = temporaryFolder();
   const half = await openSqliteStore({ path: join(folder, "ledger.db"), now: Date.now });
   await half.createAccount("default", "default");
@@ -50,7 +51,7 @@ test("a data folder whose maker died on the way gets what is missing, not more",
 });
 
 describe("keys", () => {
-  test("a revoked key is refused by the very next call", async () => {
+  long("a revoked key is refused by the very next call", async () => {
     const service = await start();
     expect((await service.call("/v1/account")).status).toBe(200);
     await service.store.revokeKey(service.keyId);
@@ -188,48 +189,51 @@ describe("test keys", () => {
 });
 
 describe("another dataset version", () => {
-  test("takes over under a running service: counts are fresh, old cursors are refused, a stored reply is still given", async () => {
-    const datasetDir = join(temporaryFolder(), "dataset");
-    const build = (people: number, seed: number) =>
-      generateDataset(
-        { people, seed },
-        { datasetDir, now: Date.now, sleep: (ms) => new Promise((wake) => setTimeout(wake, ms)) },
-      );
-    await build(200, 1);
-    const engine = await ReloadingEngine.open(datasetDir, { now: () => performance.now(), everyMs: 0 });
-    const service = await start({ engine });
-    const body = { filters: {}, per_page: 10 };
-    const count = async () => (await service.call("/v1/person/count", { body: { filters: {} } })).json.result;
-    expect(await count()).toMatchObject({ count: 200, cached: false });
-    expect(await count()).toMatchObject({ count: 200, cached: true });
-    const first = await service.call("/v1/person/search", { body });
-    const cursor = first.headers.get("x-next-cursor");
-    const second = { body: { ...body, cursor }, headers: { "idempotency-key": "page-2" } };
-    const bought = await service.call("/v1/person/search", second);
-    expect(bought.status).toBe(200);
+  long(
+    "takes over under a running service: counts are fresh, old cursors are refused, a stored reply is still given",
+    async () => {
+      const datasetDir = join(temporaryFolder(), "dataset");
+      const build = (people: number, seed: number) =>
+        generateDataset(
+          { people, seed },
+          { datasetDir, now: Date.now, sleep: (ms) => new Promise((wake) => setTimeout(wake, ms)) },
+        );
+      await build(200, 1);
+      const engine = await ReloadingEngine.open(datasetDir, { now: () => performance.now(), everyMs: 0 });
+      const service = await start({ engine });
+      const body = { filters: {}, per_page: 10 };
+      const count = async () => (await service.call("/v1/person/count", { body: { filters: {} } })).json.result;
+      expect(await count()).toMatchObject({ count: 200, cached: false });
+      expect(await count()).toMatchObject({ count: 200, cached: true });
+      const first = await service.call("/v1/person/search", { body });
+      const cursor = first.headers.get("x-next-cursor");
+      const second = { body: { ...body, cursor }, headers: { "idempotency-key": "page-2" } };
+      const bought = await service.call("/v1/person/search", second);
+      expect(bought.status).toBe(200);
 
-    await build(350, 2);
-    while (engine.info().people !== 350) await new Promise((wake) => setTimeout(wake, 10));
-    expect(await count()).toMatchObject({ count: 350, cached: false });
-    const stale = await service.call("/v1/person/search", { body: { ...body, cursor } });
-    expect([stale.status, stale.json.detail]).toEqual([
-      422,
-      ["cursor belongs to an earlier version of the dataset; begin again at page 1"],
-    ]);
-    const staleWithKey = await service.call("/v1/person/search", {
-      body: { ...body, cursor },
-      headers: { "idempotency-key": "new" },
-    });
-    expect(staleWithKey.status).toBe(422);
-    const replay = await service.call("/v1/person/search", second);
-    expect([replay.text, replay.headers.get("idempotent-replayed")]).toEqual([bought.text, "true"]);
-    const now = await service.call("/v1/person/search", { body });
-    expect(now.headers.get("x-dataset-version")).not.toBe(first.headers.get("x-dataset-version"));
-    expect(now.headers.get("x-total-count")).toBe("350");
-    expect((await service.store.balance("default", "live")).held).toBe(0n);
-    await service.close();
-    await engine.close();
-  });
+      await build(350, 2);
+      while (engine.info().people !== 350) await new Promise((wake) => setTimeout(wake, 10));
+      expect(await count()).toMatchObject({ count: 350, cached: false });
+      const stale = await service.call("/v1/person/search", { body: { ...body, cursor } });
+      expect([stale.status, stale.json.detail]).toEqual([
+        422,
+        ["cursor belongs to an earlier version of the dataset; begin again at page 1"],
+      ]);
+      const staleWithKey = await service.call("/v1/person/search", {
+        body: { ...body, cursor },
+        headers: { "idempotency-key": "new" },
+      });
+      expect(staleWithKey.status).toBe(422);
+      const replay = await service.call("/v1/person/search", second);
+      expect([replay.text, replay.headers.get("idempotent-replayed")]).toEqual([bought.text, "true"]);
+      const now = await service.call("/v1/person/search", { body });
+      expect(now.headers.get("x-dataset-version")).not.toBe(first.headers.get("x-dataset-version"));
+      expect(now.headers.get("x-total-count")).toBe("350");
+      expect((await service.store.balance("default", "live")).held).toBe(0n);
+      await service.close();
+      await engine.close();
+    },
+  );
 });
 
 describe("an old cursor", () => {
@@ -240,7 +244,7 @@ describe("an old cursor", () => {
   };
 
   // The dataset is replaced, and the very next call is the one with the cursor: it is this call that opens the new version.
-  test.each(["search", "employees"])("of %s brings no row of a new dataset and costs nothing", async (call) => {
+  long.each(["search", "employees"])("of %s brings no row of a new dataset and costs nothing", async (call) => {
     const datasetDir = await folder(200, 1);
     const engine = await ReloadingEngine.open(datasetDir, { now: () => performance.now(), everyMs: 0 });
     const service = await start({ engine });
@@ -418,37 +422,40 @@ describe("draining", () => {
 });
 
 describe("the process", () => {
-  test("serve --json answers before it prints, keeps the key out of its arguments, and SIGTERM ends it with 0", async () => {
-    const data = temporaryFolder();
-    const bin = join(import.meta.dirname, "../../bin/headcount.js");
-    const datasetDir = join(data, "dataset");
-    await generateDataset(
-      { people: 100, seed: 3 },
-      { datasetDir, now: Date.now, sleep: (ms) => new Promise((wake) => setTimeout(wake, ms)) },
-    );
-    const child = spawn(process.execPath, [bin, "serve", "--port", "0", "--json", "--data", data], {
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    let out = "";
-    let err = "";
-    child.stderr.on("data", (chunk) => {
-      err += chunk;
-    });
-    const first = await new Promise<string>((resolve, reject) => {
-      child.stdout.on("data", (chunk) => {
-        out += chunk;
-        if (out.includes("\n")) resolve(out);
+  long(
+    "serve --json answers before it prints, keeps the key out of its arguments, and SIGTERM ends it with 0",
+    async () => {
+      const data = temporaryFolder();
+      const bin = join(import.meta.dirname, "../../bin/headcount.js");
+      const datasetDir = join(data, "dataset");
+      await generateDataset(
+        { people: 100, seed: 3 },
+        { datasetDir, now: Date.now, sleep: (ms) => new Promise((wake) => setTimeout(wake, ms)) },
+      );
+      const child = spawn(process.execPath, [bin, "serve", "--port", "0", "--json", "--data", data], {
+        stdio: ["ignore", "pipe", "pipe"],
       });
-      child.on("exit", () => reject(new Error(err)));
-    });
-    const { key, url } = JSON.parse(first) as { key: string; url: string };
-    const answer = await fetch(`${url}/v1/account`, { headers: { authorization: `Bearer ${key}` } });
-    expect(answer.status).toBe(200);
-    expect(readFileSync(`/proc/${child.pid}/cmdline`, "latin1")).not.toContain(key.slice(8));
-    const exit = new Promise<number | null>((resolve) => child.on("exit", resolve));
-    child.kill("SIGTERM");
-    expect(await exit).toBe(0);
-    expect(out.trim().split("\n")).toHaveLength(1);
-    expect(err).not.toContain(key.slice(8));
-  });
+      let out = "";
+      let err = "";
+      child.stderr.on("data", (chunk) => {
+        err += chunk;
+      });
+      const first = await new Promise<string>((resolve, reject) => {
+        child.stdout.on("data", (chunk) => {
+          out += chunk;
+          if (out.includes("\n")) resolve(out);
+        });
+        child.on("exit", () => reject(new Error(err)));
+      });
+      const { key, url } = JSON.parse(first) as { key: string; url: string };
+      const answer = await fetch(`${url}/v1/account`, { headers: { authorization: `Bearer ${key}` } });
+      expect(answer.status).toBe(200);
+      expect(readFileSync(`/proc/${child.pid}/cmdline`, "latin1")).not.toContain(key.slice(8));
+      const exit = new Promise<number | null>((resolve) => child.on("exit", resolve));
+      child.kill("SIGTERM");
+      expect(await exit).toBe(0);
+      expect(out.trim().split("\n")).toHaveLength(1);
+      expect(err).not.toContain(key.slice(8));
+    },
+  );
 });

@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 import { cases, LONG } from "../support/campaign.ts";
+import { long } from "../support/long.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { onResponse, startTestService, type TestService } from "../support/service.ts";
 
@@ -28,7 +29,7 @@ async function services(count: number, credits: number): Promise<readonly [TestS
   return [first, ...others];
 }
 
-test(
+long(
   `${TRIALS} trials over processes, credits, page sizes and load: never a credit too much, never a call too few`,
   async () => {
     let state = 20_261_121;
@@ -69,7 +70,7 @@ test(
   LONG ? 3_600_000 : 120_000,
 );
 
-test("1,000 calls at once for one credit: one is answered", async () => {
+long("1,000 calls at once for one credit: one is answered", async () => {
   const [first, second] = await services(2, 1);
   if (second === undefined) throw new Error("no second service");
   const calls = cases(200, 1_000);

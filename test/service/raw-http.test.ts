@@ -2,6 +2,7 @@ import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cases } from "../support/campaign.ts";
 import { expectEnvelope } from "../support/envelope.ts";
+import { long } from "../support/long.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { exchange, parseAnswers } from "../support/raw-http.ts";
 import { onResponse, startTestService, type TestService } from "../support/service.ts";
@@ -205,10 +206,13 @@ describe("slow sockets are cut", () => {
       expect(await statuses([account().slice(0, 30), account().slice(30)], 0)).toEqual(four("200"));
     });
 
-    test("a body whose head was read before: where the answer takes a while, and where it is there at once", async () => {
-      expect(await statuses([count(), FILTERS], 1)).toEqual(four("200"));
-      expect(await statuses([count(), FILTERS], 1)).toEqual(four("200"));
-    });
+    long(
+      "a body whose head was read before: where the answer takes a while, and where it is there at once",
+      async () => {
+        expect(await statuses([count(), FILTERS], 1)).toEqual(four("200"));
+        expect(await statuses([count(), FILTERS], 1)).toEqual(four("200"));
+      },
+    );
 
     test("and the connection goes on when the answer is out by then", async () => {
       const open = count().replace("Connection: close", "Connection: keep-alive");
@@ -220,7 +224,7 @@ describe("slow sockets are cut", () => {
     });
   });
 
-  test("a connection without a request is closed, a second after what its last answer said", async () => {
+  long("a connection without a request is closed, a second after what its last answer said", async () => {
     const other = await startTestService({ people: 500, timeouts: { idle: 2_000 } });
     const head = `Host: x\r\nAuthorization: Bearer ${other.key}\r\n`;
     const ask = (more = "") => `GET /v1/account HTTP/1.1\r\n${head}${more}\r\n`;
@@ -263,7 +267,7 @@ describe("slow sockets are cut", () => {
     expect(ends.filter(({ closed }) => !closed)).toEqual([]);
   });
 
-  test("a request that comes a byte at a time, in time, is answered", async () => {
+  long("a request that comes a byte at a time, in time, is answered", async () => {
     // With the limits of a real service: those of this file are so short that a busy machine alone exceeds them.
     const patient = await startTestService();
     const request = post("Content-Length: 14\r\n", FILTERS).replaceAll(service.key, patient.key);

@@ -2,6 +2,7 @@ import { afterEach, expect, test } from "vitest";
 import { createKey } from "../../src/service/admin/keys.ts";
 import { SMALL_COUNTS_A_DAY } from "../../src/service/http/limits.ts";
 import { user } from "../support/export.ts";
+import { long } from "../support/long.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { onResponse, startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
 
@@ -28,12 +29,12 @@ async function askSmall(service: TestService, times: number): Promise<number[]> 
   return statuses;
 }
 
-test("without the option every count is answered", async () => {
+long("without the option every count is answered", async () => {
   const service = await serve({ plan: PLAN });
   expect(new Set(await askSmall(service, SMALL_COUNTS_A_DAY + 20))).toEqual(new Set([200]));
 });
 
-test("with it an account gets 100 small counts a day, whatever asks for them, and large ones go on", async () => {
+long("with it an account gets 100 small counts a day, whatever asks for them, and large ones go on", async () => {
   let time = Date.UTC(2026, 0, 15, 12);
   const clocks = { now: () => time, monotonic: () => time };
   const service = await serve({ ...clocks, plan: { ...PLAN, smallCounts: 5 }, metricsPort: 0 });
@@ -70,7 +71,7 @@ test("with it an account gets 100 small counts a day, whatever asks for them, an
   expect((await count(service, nobody)).status).toBe(200);
 });
 
-test("what a search or a list of employees says of few people behind its last page is a small count", async () => {
+long("what a search or a list of employees says of few people behind its last page is a small count", async () => {
   const service = await serve({ plan: { ...PLAN, smallCounts: 400 } });
   const behind = (n: number) =>
     service.call("/v1/person/search", { method: "POST", body: { filters: { connections_min: n }, page: 900 } });

@@ -22,6 +22,7 @@ import { checkSqliteVersion, SCHEMA_VERSION } from "../../src/service/ledger/sch
 import { openSqliteStore, type SqliteStoreOptions } from "../../src/service/ledger/sqlite.ts";
 import { verifySqliteFile } from "../../src/service/ledger/sqlite-file.ts";
 import { makeApiKey } from "../../src/service/money/keys.ts";
+import { long } from "../support/long.ts";
 import { ACCOUNT, answer, c, fund, held, holdRequest, rewrite } from "../support/store.ts";
 
 let folder: string;
@@ -371,7 +372,7 @@ describe("verify", () => {
     expect((await store.verify()).join("\n")).toMatch(breach);
   });
 
-  it("finds a damaged page", async () => {
+  long("finds a damaged page", async () => {
     const store = await open();
     await fund(store, 1_000);
     for (let n = 0; n < 200; n += 1)
@@ -598,7 +599,7 @@ describe("what is kept no longer", () => {
 });
 
 describe("the clock of a running process", () => {
-  it("follows intervals, not the wall: jumps expire nothing, double nothing and lose nothing", async () => {
+  long("follows intervals, not the wall: jumps expire nothing, double nothing and lose nothing", async () => {
     let wall = Date.UTC(2026, 4, 5, 12);
     let elapsed = 0;
     const store = await open({ now: () => wall + elapsed, monotonic: () => elapsed });

@@ -5,6 +5,7 @@ import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { HEADERS } from "../../src/shared/openapi/components.ts";
 import { wrapped } from "../support/dataset.ts";
+import { long } from "../support/long.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { exchange } from "../support/raw-http.ts";
 import { onResponse, startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
@@ -374,7 +375,7 @@ describe("a call whose client is gone", () => {
     expect(text).toContain('headcount_credits_charged_unanswered_total{call="search"} 3');
   });
 
-  test("that was given back is a line too, and no fault of the service", async () => {
+  long("that was given back is a line too, and no fault of the service", async () => {
     const log = lines();
     let entered = 0;
     let release: () => void = () => undefined;

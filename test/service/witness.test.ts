@@ -2,6 +2,7 @@ import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { smallDatasetFolder } from "../support/dataset.ts";
+import { long } from "../support/long.ts";
 import { folder, headcount, serving } from "../support/serve-command.ts";
 
 const DATASET = smallDatasetFolder();
@@ -17,7 +18,7 @@ const headsIn = (text: string): { head: string; signature: string }[] =>
     .filter((line) => line.includes('"msg":"head"'))
     .map((line) => JSON.parse(line));
 
-test("an old copy of the ledger that is put back is not served, unless that is said", async () => {
+long("an old copy of the ledger that is put back is not served, unless that is said", async () => {
   const data = folder();
   const first = await serve(data, "--log");
   expect([first.code, headsIn(first.err).length]).toEqual([0, 2]);
@@ -35,7 +36,7 @@ test("an old copy of the ledger that is put back is not served, unless that is s
   expect((await serve(data)).code).toBe(0);
 });
 
-test("a ledger that is gone, and a witness that was written anew, are seen", async () => {
+long("a ledger that is gone, and a witness that was written anew, are seen", async () => {
   const data = folder();
   await serve(data);
   const witness = join(data, "head.json");

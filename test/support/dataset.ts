@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { generateDataset } from "../../src/dataset/build/sample.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
+import { onceARun } from "./once-a-run.ts";
 
 /** For tests: one thread and little memory, because many test files run side by side. */
 export const SMALL = { threads: 1, memoryBytes: 512 * 2 ** 20 };
@@ -14,16 +15,14 @@ const made = new Map<string, Promise<string>>();
 /** A new folder that goes with the file of tests. */
 export const tempFolder = (prefix = "headcount-test-"): Promise<string> => mkdtemp(join(tmpdir(), prefix));
 
-/** The folder (with CURRENT) of a generated dataset; made once for each process. */
+/** The folder (with CURRENT) of a generated dataset; of this process. */
 export function smallDatasetFolder(people = 2_000, seed = 1): Promise<string> {
   const key = `${people}:${seed}`;
   let folder = made.get(key);
   if (!folder) {
-    folder = (async () => {
-      const datasetDir = join(await tempFolder("headcount-dataset-"), "dataset");
-      await generateDataset({ people, seed }, { datasetDir, now: () => 1_767_225_600_000, sleep, resources: SMALL });
-      return datasetDir;
-    })();
+    folder = onceARun(`people-${people}-seed-${seed}`, (datasetDir) =>
+      generateDataset({ people, seed }, { datasetDir, now: () => 1_767_225_600_000, sleep, resources: SMALL }),
+    );
     made.set(key, folder);
   }
   return folder;

@@ -52,6 +52,7 @@ export default function setup({ vitest }: TestProject): () => void {
     // A few files beside somebody else's run are not blamed for what that leaves.
     if (left.length === 0 || vitest.state.getFiles().length < 100) return;
     process.exitCode = 1;
-    console.error(`Error: left behind by the tests, or by another run beside them:\n${left.join("\n")}`);
+    const shown = [...left.slice(0, 20), ...(left.length > 20 ? [`and ${left.length - 20} more`] : [])];
+    console.error(`Error: left behind by the tests, or by another run beside them:\n${shown.join("\n")}`);
   };
 }

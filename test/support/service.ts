@@ -15,6 +15,7 @@ import {
 import { type AccountPlan, STANDARD_PLAN, type Store } from "../../src/service/ledger/ledger.ts";
 import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
 import { type Credits, parseCredits } from "../../src/shared/contract/money.ts";
+import { onceARun } from "./once-a-run.ts";
 
 /** Called with every answer of every service that {@link startTestService} started: put a check here and it sees them all. */
 export const onResponse: ((answer: ObservedAnswer) => void)[] = [];
@@ -81,12 +82,13 @@ export const temporaryFolder = (): string => mkdtempSync(join(tmpdir(), "headcou
 
 const datasets = new Map<number, Promise<string>>();
 
-/** A dataset folder with so many generated people, made once per process. */
+/** A dataset folder with so many generated people, of this process. */
 export function generatedDataset(people: number): Promise<string> {
   let made = datasets.get(people);
   if (made === undefined) {
-    const datasetDir = join(temporaryFolder(), "dataset");
-    made = generateDataset({ people, seed: SEED }, { datasetDir, now: Date.now, sleep }).then(() => datasetDir);
+    made = onceARun(`people-${people}`, (datasetDir) =>
+      generateDataset({ people, seed: SEED }, { datasetDir, now: Date.now, sleep }),
+    );
     datasets.set(people, made);
   }
   return made;

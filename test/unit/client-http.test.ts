@@ -14,6 +14,7 @@ import { DEFAULT_DIALECT, type Dialect, type ServiceClient } from "../../src/eng
 import { CliError } from "../../src/shared/errors.ts";
 import { Page } from "../../src/shared/rows/page.ts";
 import { answerEnvelope, answerError, type RawServer, rawServer, tempDir } from "../support/client.ts";
+import { long } from "../support/long.ts";
 
 const KEY = "svc_live_0123456789abcdef";
 const open: { close(): Promise<void> }[] = [];
@@ -546,7 +547,7 @@ describe("no whole answer", () => {
     });
   });
 
-  test("a body that trickles in for ever", async () => {
+  long("a body that trickles in for ever", async () => {
     const url = await tcp((socket) => {
       socket.write("HTTP/1.1 200 OK\r\ncontent-length: 5000\r\n\r\n");
       const timer = setInterval(() => socket.write(" "), 5);

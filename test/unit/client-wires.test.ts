@@ -10,6 +10,7 @@ import { openTransport } from "../../src/engine/client/transport.ts";
 import { dispatcherWire } from "../../src/engine/client/tunnel.ts";
 import { exchange, type RawReply, type RawRequest, TIMEOUTS, type Timeouts } from "../../src/engine/client/wire.ts";
 import { rawServer } from "../support/client.ts";
+import { long } from "../support/long.ts";
 
 /*
  * Calls go over node:http, through a proxy over undici: whatever a server does, both must tell the same of it.
@@ -212,20 +213,23 @@ describe("both wires tell the same", () => {
     expect(http[1]).toMatchObject({ sent: true, code: "HEADERS_TIMEOUT" });
   });
 
-  test("of a body that takes longer than the limit for standing still, and never stands still for so long", async () => {
-    const { url } = await peer((socket) => {
-      socket.write(reply("200 OK\r\ncontent-length: 12"));
-      let left = 12;
-      const timer = setInterval(() => {
-        if (left-- > 0) socket.write("x");
-        else clearInterval(timer);
-      }, 120);
-      socket.on("close", () => clearInterval(timer));
-    });
-    const { http, undici } = await bothOutcomes(url, { timeouts: { bodyIdle: 1_000 } });
-    expect(http).toEqual(undici);
-    expect(http[0]).toMatchObject({ status: 200, body: "x".repeat(12) });
-  });
+  long(
+    "of a body that takes longer than the limit for standing still, and never stands still for so long",
+    async () => {
+      const { url } = await peer((socket) => {
+        socket.write(reply("200 OK\r\ncontent-length: 12"));
+        let left = 12;
+        const timer = setInterval(() => {
+          if (left-- > 0) socket.write("x");
+          else clearInterval(timer);
+        }, 120);
+        socket.on("close", () => clearInterval(timer));
+      });
+      const { http, undici } = await bothOutcomes(url, { timeouts: { bodyIdle: 1_000 } });
+      expect(http).toEqual(undici);
+      expect(http[0]).toMatchObject({ status: 200, body: "x".repeat(12) });
+    },
+  );
 
   test("of a host that nobody listens on, and of a peer that speaks no TLS", async () => {
     const { url } = await peer(() => undefined);
@@ -240,7 +244,7 @@ describe("both wires tell the same", () => {
     for (const outcome of [...tls.http, ...tls.undici]) expect(outcome).toMatchObject(NO_TLS);
   });
 
-  test("of a TLS handshake that never ends: not sent, and given up", async () => {
+  long("of a TLS handshake that never ends: not sent, and given up", async () => {
     const { url } = await peer(() => undefined);
     const { http, undici } = await bothOutcomes(new URL(url.href.replace("http:", "https:")), {
       timeouts: { connect: 1_000 },

@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { thisProcess } from "../../src/engine/runs/alive.ts";
 import { acquireLock, isLocked, type LockHolder, type LockOptions, readHolder } from "../../src/engine/runs/lock.ts";
 import { tempDir } from "../support/client.ts";
+import { long } from "../support/long.ts";
 
 const options = (more: Partial<LockOptions> = {}): LockOptions => ({
   now: Date.now,
@@ -138,7 +139,7 @@ test("of another PID namespace the kernel tells by the holder's socket, and wher
   await lock.release();
 });
 
-test("of many that find the same stale lock exactly one gets it at a time", async () => {
+long("of many that find the same stale lock exactly one gets it at a time", async () => {
   for (let round = 0; round < 10; round++) await oneStaleLock();
 });
 

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { JqOutput } from "../../src/cli/jq.ts";
 import { written } from "../../src/shared/context.ts";
 import { CliError } from "../../src/shared/errors.ts";
+import { long } from "../support/long.ts";
 
 function paper(isTTY = false) {
   let text = "";
@@ -34,7 +35,7 @@ const failure = (error: unknown): CliError => {
 };
 
 describe("--jq on what is written", () => {
-  test("values in any pieces come out once each, whole and in their order", async () => {
+  long("values in any pieces come out once each, whole and in their order", async () => {
     const value = fc.oneof(fc.dictionary(fc.string({ unit: "binary" }), fc.jsonValue()), fc.array(fc.jsonValue()));
     await fc.assert(
       fc.asyncProperty(
@@ -111,11 +112,15 @@ describe("--jq on what is written", () => {
     expect(error.message).toContain("Cannot index array");
   });
 
-  test("a value that jq's memory does not hold is named as that, lines are not", async () => {
-    const many = Array.from({ length: 40_000 }, (_, id) => JSON.stringify({ id, text: "x".repeat(900) }));
-    const error = failure(await through("length", ["[", many.join(","), "]"]).catch((e) => e));
-    expect([error.code, error.exitCode]).toEqual(["jq_too_large", 5]);
-    const { out } = await through(".id", [many.join("\n")]);
-    expect(out.split("\n").at(-2)).toBe("39999");
-  }, 60_000);
+  long(
+    "a value that jq's memory does not hold is named as that, lines are not",
+    async () => {
+      const many = Array.from({ length: 40_000 }, (_, id) => JSON.stringify({ id, text: "x".repeat(900) }));
+      const error = failure(await through("length", ["[", many.join(","), "]"]).catch((e) => e));
+      expect([error.code, error.exitCode]).toEqual(["jq_too_large", 5]);
+      const { out } = await through(".id", [many.join("\n")]);
+      expect(out.split("\n").at(-2)).toBe("39999");
+    },
+    60_000,
+  );
 });

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { createView, type Rendering } from "../../src/engine/output/formats.ts";
 import { collectColumns } from "../../src/shared/rows/columns.ts";
 import { Page } from "../../src/shared/rows/page.ts";
+import { long } from "../support/long.ts";
 
 /*
  * Rows that look like the first one of their page are copied from its bytes; all others are parsed. Here the same rows go both
@@ -204,7 +205,7 @@ const style = fc.record({
 afterEach(() => vi.restoreAllMocks());
 
 describe("rows copied from a page's bytes", () => {
-  test("are byte for byte what the parsed rows give", () => {
+  long("are byte for byte what the parsed rows give", () => {
     fc.assert(
       fc.property(fc.array(page, { minLength: 1, maxLength: 3 }), style, (pages, options) => {
         const fast = outcome(() => pages.map(({ rows, separator }) => copied(rows, separator)), options);
@@ -214,7 +215,7 @@ describe("rows copied from a page's bytes", () => {
     );
   });
 
-  test("give the same rows, ids, lines and columns", async () => {
+  long("give the same rows, ids, lines and columns", async () => {
     await fc.assert(
       fc.asyncProperty(page, async ({ rows, separator }) => {
         const fast = copied(rows, separator);

@@ -5,6 +5,7 @@ import { cases, everyNth, LONG } from "../../support/campaign.ts";
 import { fakeClock } from "../../support/client.ts";
 import { charged, readCsv, seeded, spawnUser, spentBy, user, visibleFiles } from "../../support/export.ts";
 import { type Fault, type FaultProxy, faultProxy } from "../../support/fault-proxy.ts";
+import { long } from "../../support/long.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
 
 const CREDITS = 10_000_000;
@@ -61,22 +62,26 @@ describe("SIGKILL at every durable write in turn, then the same command again", 
     return false;
   }
 
-  test("rows exact, credits exact, no half file under the final name", async () => {
-    const expected = await quietly(argv);
-    const before = await charged(service, CREDITS);
-    let runs = 0;
-    let points = 0;
-    const stride = everyNth(3);
-    for (let step = 1; ; step += 2 * stride) {
-      const ended = await Promise.all([killAt(step, expected), killAt(step + stride, expected)]);
-      runs += 2;
-      points += ended.filter((end) => !end).length;
-      if (ended.every((end) => end)) break;
-    }
-    expect(points).toBeGreaterThanOrEqual(cases(20, 140));
-    // However often it was killed, each run was charged for its 130 rows once.
-    expect((await charged(service, CREDITS)) - before).toBe(130 * runs);
-  }, 900_000);
+  long(
+    "rows exact, credits exact, no half file under the final name",
+    async () => {
+      const expected = await quietly(argv);
+      const before = await charged(service, CREDITS);
+      let runs = 0;
+      let points = 0;
+      const stride = everyNth(3);
+      for (let step = 1; ; step += 2 * stride) {
+        const ended = await Promise.all([killAt(step, expected), killAt(step + stride, expected)]);
+        runs += 2;
+        points += ended.filter((end) => !end).length;
+        if (ended.every((end) => end)) break;
+      }
+      expect(points).toBeGreaterThanOrEqual(cases(20, 140));
+      // However often it was killed, each run was charged for its 130 rows once.
+      expect((await charged(service, CREDITS)) - before).toBe(130 * runs);
+    },
+    900_000,
+  );
 });
 
 test("a disk that is full from any step on: what was paid is not lost, and resume ends in the same file", async () => {
@@ -115,52 +120,56 @@ describe("any sequence of faults, full disks, interrupts and resumes", () => {
     concurrency: fc.integer({ min: 1, max: 5 }),
   });
 
-  test("ends in the same file as a quiet run, charged once a row", async () => {
-    const expected = await quietly(argvFor(150, 20));
-    expect(readCsv(expected).length).toBe(150);
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(stop, { minLength: 1, maxLength: 4 }),
-        fc.integer({ min: 1, max: 60 }),
-        async (stops, perPage) => {
-          const u = user(proxy.url, service.key);
-          const before = await charged(service, CREDITS);
-          const argv = argvFor(150, perPage);
-          let code = -1;
-          for (const { seed, faults, full, interrupt, concurrency } of stops) {
-            const random = seeded(seed);
-            let signal = (): void => undefined;
-            let paidSoFar = 0;
-            proxy.decide = ({ paid }) => {
-              if (paid === 0) return { kind: "none" };
-              if (++paidSoFar === interrupt) signal();
-              return random() < faults ? anyFault(random) : { kind: "none" };
-            };
-            const ran = await u.run([...argv, "--concurrency", String(concurrency)], {
-              clock: fakeClock(Date.now()),
-              before: (context) => {
-                signal = () => context.interrupt();
-              },
-              ...(full === null ? {} : { env: { HEADCOUNT_FAILPOINT: `${full}:ENOSPC` } }),
-            });
-            code = ran.code;
-            if (code === 0) break;
-          }
-          proxy.decide = () => ({ kind: "none" });
-          if (code !== 0) {
-            const last = await u.run(argv);
-            // It was over already: only the very last line of its journal failed to say so in time.
-            if (last.code !== 0) expect(last.stderr).toContain("p.csv exists already");
-          }
-          expect(u.read("p.csv")).toBe(expected);
-          expect((await charged(service, CREDITS)) - before).toBe(150);
-          expect((await spentBy(u)).settled).toBe(150);
-          expect(readdirSync(u.dir).filter((name) => name.endsWith(".part"))).toEqual([]);
-        },
-      ),
-      { numRuns: cases(20, 300), endOnFailure: true },
-    );
-  }, 900_000);
+  long(
+    "ends in the same file as a quiet run, charged once a row",
+    async () => {
+      const expected = await quietly(argvFor(150, 20));
+      expect(readCsv(expected).length).toBe(150);
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(stop, { minLength: 1, maxLength: 4 }),
+          fc.integer({ min: 1, max: 60 }),
+          async (stops, perPage) => {
+            const u = user(proxy.url, service.key);
+            const before = await charged(service, CREDITS);
+            const argv = argvFor(150, perPage);
+            let code = -1;
+            for (const { seed, faults, full, interrupt, concurrency } of stops) {
+              const random = seeded(seed);
+              let signal = (): void => undefined;
+              let paidSoFar = 0;
+              proxy.decide = ({ paid }) => {
+                if (paid === 0) return { kind: "none" };
+                if (++paidSoFar === interrupt) signal();
+                return random() < faults ? anyFault(random) : { kind: "none" };
+              };
+              const ran = await u.run([...argv, "--concurrency", String(concurrency)], {
+                clock: fakeClock(Date.now()),
+                before: (context) => {
+                  signal = () => context.interrupt();
+                },
+                ...(full === null ? {} : { env: { HEADCOUNT_FAILPOINT: `${full}:ENOSPC` } }),
+              });
+              code = ran.code;
+              if (code === 0) break;
+            }
+            proxy.decide = () => ({ kind: "none" });
+            if (code !== 0) {
+              const last = await u.run(argv);
+              // It was over already: only the very last line of its journal failed to say so in time.
+              if (last.code !== 0) expect(last.stderr).toContain("p.csv exists already");
+            }
+            expect(u.read("p.csv")).toBe(expected);
+            expect((await charged(service, CREDITS)) - before).toBe(150);
+            expect((await spentBy(u)).settled).toBe(150);
+            expect(readdirSync(u.dir).filter((name) => name.endsWith(".part"))).toEqual([]);
+          },
+        ),
+        { numRuns: cases(20, 300), endOnFailure: true },
+      );
+    },
+    900_000,
+  );
 });
 
 function anyFault(random: () => number): Fault {

@@ -3,6 +3,7 @@ import { parseCredits } from "../../../src/shared/contract/money.ts";
 import { fakeClock } from "../../support/client.ts";
 import { charged, readCsv, runIds, spentBy, user, visibleFiles } from "../../support/export.ts";
 import { type FaultProxy, faultProxy } from "../../support/fault-proxy.ts";
+import { long } from "../../support/long.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
 
 const SALES = ["search", "--department", "Sales", "-o", "p.csv", "--yes"];
@@ -22,25 +23,28 @@ const foreign = (rows: number): Promise<unknown> =>
   service.call("/v1/person/search", { body: { filters: { department: "Legal" }, per_page: rows } });
 
 describe("a balance that others use too", () => {
-  test("shrinks: pages get smaller down to the last credit, then exit 4, resumable; what they spent is recorded", async () => {
-    const u = user(proxy.url, service.key);
-    proxy.decide = async ({ paid }) => {
-      if (paid === 2) await foreign(63);
-      return { kind: "none" };
-    };
-    const argv = [...SALES, "--per-page", "40", "--limit", "190", "--concurrency", "1"];
-    const ran = await u.run(argv, { clock: fakeClock(Date.now()) });
-    expect(ran.code).toBe(4);
-    expect(await charged(service, 200)).toBe(200);
-    const kept = Number(/(\d+) of 190 rows are paid for/.exec(ran.stderr)?.[1]);
-    const { foreign: foreignCredits } = await spentBy(u);
-    expect(foreignCredits).toBeGreaterThan(10);
-    expect(kept + foreignCredits).toBe(200);
-    expect(visibleFiles(u)).toEqual([]);
-    await service.store.grant("default", "live", parseCredits("100") ?? (0n as never), "top-up");
-    expect(await u.run(["resume", runIds(u)[0] ?? ""])).toMatchObject({ code: 0 });
-    expect(readCsv(u.read("p.csv")).length).toBe(190);
-  });
+  long(
+    "shrinks: pages get smaller down to the last credit, then exit 4, resumable; what they spent is recorded",
+    async () => {
+      const u = user(proxy.url, service.key);
+      proxy.decide = async ({ paid }) => {
+        if (paid === 2) await foreign(63);
+        return { kind: "none" };
+      };
+      const argv = [...SALES, "--per-page", "40", "--limit", "190", "--concurrency", "1"];
+      const ran = await u.run(argv, { clock: fakeClock(Date.now()) });
+      expect(ran.code).toBe(4);
+      expect(await charged(service, 200)).toBe(200);
+      const kept = Number(/(\d+) of 190 rows are paid for/.exec(ran.stderr)?.[1]);
+      const { foreign: foreignCredits } = await spentBy(u);
+      expect(foreignCredits).toBeGreaterThan(10);
+      expect(kept + foreignCredits).toBe(200);
+      expect(visibleFiles(u)).toEqual([]);
+      await service.store.grant("default", "live", parseCredits("100") ?? (0n as never), "top-up");
+      expect(await u.run(["resume", runIds(u)[0] ?? ""])).toMatchObject({ code: 0 });
+      expect(readCsv(u.read("p.csv")).length).toBe(190);
+    },
+  );
 
   test("a 402 lowers the page once to what the balance covers; the next one without progress is exit 4", async () => {
     const u = user(proxy.url, service.key);

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { cases, LONG } from "../../support/campaign.ts";
 import { readCsv, seeded, spawnUser, user } from "../../support/export.ts";
+import { long } from "../../support/long.ts";
 import { Crowd, type Human, personKey, startPeopleService } from "../../support/people-service.ts";
 
 type Step =
@@ -82,12 +83,16 @@ async function history(seed: number, steps: readonly Step[]): Promise<void> {
   }
 }
 
-test("any history of buys, refreshes, kills and weeks: what is owned is what was sold, and nobody new is paid twice", async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.nat(1_000), fc.array(step, { minLength: 3, maxLength: LONG ? 12 : 6 }), history),
-    { numRuns: cases(4, 200), seed: LONG ? Date.now() & 0x7fffffff : 11, endOnFailure: true },
-  );
-}, 14_400_000);
+long(
+  "any history of buys, refreshes, kills and weeks: what is owned is what was sold, and nobody new is paid twice",
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.nat(1_000), fc.array(step, { minLength: 3, maxLength: LONG ? 12 : 6 }), history),
+      { numRuns: cases(4, 200), seed: LONG ? Date.now() & 0x7fffffff : 11, endOnFailure: true },
+    );
+  },
+  14_400_000,
+);
 
 test("a first refresh that is killed between its files has them for its own when it is run again", async () => {
   await history(81, [

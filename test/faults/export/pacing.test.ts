@@ -1,9 +1,10 @@
-import { expect, test } from "vitest";
+import { expect } from "vitest";
 import { fakeClock } from "../../support/client.ts";
 import { charged, readCsv, user } from "../../support/export.ts";
+import { long } from "../../support/long.ts";
 import { startTestService } from "../../support/service.ts";
 
-test("forty pages under twelve calls a minute: paced, shown, complete, hardly a refusal", async () => {
+long("forty pages under twelve calls a minute: paced, shown, complete, hardly a refusal", async () => {
   const clock = fakeClock();
   const refused: number[] = [];
   const service = await startTestService({
@@ -33,7 +34,7 @@ test("forty pages under twelve calls a minute: paced, shown, complete, hardly a 
   }
 });
 
-test("a day that is used up ends the run with exit 7; the next day the same command goes on", async () => {
+long("a day that is used up ends the run with exit 7; the next day the same command goes on", async () => {
   const clock = fakeClock();
   const service = await startTestService({
     people: 2_000,

@@ -6,6 +6,7 @@ import { type JournalRecord, replay } from "../../../src/engine/runs/journal.ts"
 import { decodeLog } from "../../../src/engine/runs/log-lines.ts";
 import { cases, LONG } from "../../support/campaign.ts";
 import { charged, runIds, seeded, type User, user } from "../../support/export.ts";
+import { long } from "../../support/long.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
 import { AppendedFile, type Fate, type Recorded, record } from "./power-loss.ts";
 
@@ -100,33 +101,37 @@ describe.skipIf(!HAS_STRACE)("power loss: the disk after every system call of an
     expect(torn).toBeGreaterThan(100);
   }, 600_000);
 
-  test("the same command then ends in the same rows, and pays for no row twice", async () => {
-    const random = seeded(11);
-    const journal = new AppendedFile();
-    const requested = new Set(life.events.flatMap((event) => (event.kind === "sent" ? [event.key] : [])));
-    let states = 0;
-    for (const [number, event] of life.events.entries()) {
-      if (!("file" in event) || event.file !== JOURNAL) continue;
-      journal.apply(event, number);
-      const possible = journal.isSynced ? [() => "gone" as const] : fates(random, LONG ? 4 : 1);
-      for (const fate of LONG ? possible : possible.slice(-1)) {
-        const image = journal.image(fate);
-        const { entries } = decodeLog<JournalRecord>(image, JOURNAL);
-        const { units, session } = replay(entries);
-        // The recorded life went on: every unit that it got to ask for is paid for, under the key that stands here.
-        const paid = [...units.values()].filter(({ intent, voided }) => !voided && requested.has(intent.key));
-        const rows = paid.reduce((sum, { intent }) => sum + intent.perPage, 0);
-        rmSync(join(u.dir, "state"), { recursive: true });
-        cpSync(kept(), join(u.dir, "state"), { recursive: true });
-        writeFileSync(join(u.dir, "state", "runs", id, JOURNAL), image);
-        const before = await charged(service, CREDITS);
-        const again = await u.run(argv);
-        states++;
-        expect({ number, code: again.code, stdout: again.stdout }).toEqual({ number, code: 0, stdout: expected });
-        expect({ number, spent: (await charged(service, CREDITS)) - before }).toEqual({ number, spent: 130 - rows });
-        if (session !== undefined) expect(again.stderr).toContain(`continuing run ${id}`);
+  long(
+    "the same command then ends in the same rows, and pays for no row twice",
+    async () => {
+      const random = seeded(11);
+      const journal = new AppendedFile();
+      const requested = new Set(life.events.flatMap((event) => (event.kind === "sent" ? [event.key] : [])));
+      let states = 0;
+      for (const [number, event] of life.events.entries()) {
+        if (!("file" in event) || event.file !== JOURNAL) continue;
+        journal.apply(event, number);
+        const possible = journal.isSynced ? [() => "gone" as const] : fates(random, LONG ? 4 : 1);
+        for (const fate of LONG ? possible : possible.slice(-1)) {
+          const image = journal.image(fate);
+          const { entries } = decodeLog<JournalRecord>(image, JOURNAL);
+          const { units, session } = replay(entries);
+          // The recorded life went on: every unit that it got to ask for is paid for, under the key that stands here.
+          const paid = [...units.values()].filter(({ intent, voided }) => !voided && requested.has(intent.key));
+          const rows = paid.reduce((sum, { intent }) => sum + intent.perPage, 0);
+          rmSync(join(u.dir, "state"), { recursive: true });
+          cpSync(kept(), join(u.dir, "state"), { recursive: true });
+          writeFileSync(join(u.dir, "state", "runs", id, JOURNAL), image);
+          const before = await charged(service, CREDITS);
+          const again = await u.run(argv);
+          states++;
+          expect({ number, code: again.code, stdout: again.stdout }).toEqual({ number, code: 0, stdout: expected });
+          expect({ number, spent: (await charged(service, CREDITS)) - before }).toEqual({ number, spent: 130 - rows });
+          if (session !== undefined) expect(again.stderr).toContain(`continuing run ${id}`);
+        }
       }
-    }
-    expect(states).toBeGreaterThan(15);
-  }, 900_000);
+      expect(states).toBeGreaterThan(15);
+    },
+    900_000,
+  );
 });

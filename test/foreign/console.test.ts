@@ -3,9 +3,9 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { HAS_CHROMIUM, type Looking, linkTo, lookAtConsole, violations } from "../support/browser.ts";
 import { tempDir } from "../support/client.ts";
 import { BIN, spawnUser, user } from "../support/export.ts";
+import { HAS_CHROMIUM, type Looking, linkTo, lookAtConsole, violations } from "./browser.ts";
 
 const PAGES = ["segment", "exports", "account", "keys", "requests", "plan", "accounts", "dataset"];
 

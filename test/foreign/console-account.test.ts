@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { parseCredits } from "../../src/shared/contract/money.ts";
-import { HAS_CHROMIUM, type Looking, linkTo, lookAtConsole, violations } from "../support/browser.ts";
+import { HAS_CHROMIUM, type Looking, linkTo, lookAtConsole, violations } from "./browser.ts";
 
 describe.skipIf(!HAS_CHROMIUM)("the account in a browser", () => {
   let { service, page, wrong } = {} as Looking;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { HAS_CHROMIUM, type Looking, linkTo, lookAtConsole } from "../support/browser.ts";
+import { HAS_CHROMIUM, type Looking, linkTo, lookAtConsole } from "./browser.ts";
 
 // Number, price, command and Buy belong to the segment on the screen, or say that there are none.
 describe.skipIf(!HAS_CHROMIUM)("a segment that could not be counted", () => {

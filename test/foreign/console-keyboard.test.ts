@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { HAS_CHROMIUM, type Looking, linkTo, lookAtConsole, type Page, violations } from "../support/browser.ts";
+import { HAS_CHROMIUM, type Looking, linkTo, lookAtConsole, type Page, violations } from "./browser.ts";
 
 describe.skipIf(!HAS_CHROMIUM)("the console under the hands of somebody", () => {
   let { service, context, page, wrong } = {} as Looking;

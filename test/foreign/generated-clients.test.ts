@@ -50,7 +50,7 @@ beforeAll(async () => {
   writeFileSync(join(work, "openapi.json"), await (await fetch(`${service.url}/openapi.json`)).text());
   const generated = join(work, "generated");
   cpSync(join(work, "package.json"), join(generated, "package.json"));
-  const compiler = join(ROOT, "test/support/compiler-api.mjs");
+  const compiler = join(ROOT, "test/foreign/compiler-api.mjs");
   for (const [program, ...args] of Object.values(GENERATORS)) {
     const given = args.map((argument) => (argument === "DOCUMENT" ? "../openapi.json" : argument));
     await run(process.execPath, ["--import", compiler, join(MODULES, program), ...given], { cwd: generated });

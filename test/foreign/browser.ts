@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { makeLink } from "../../src/service/console/sessions.ts";
-import { startTestService, type TestService, type TestServiceOptions } from "./service.ts";
+import { startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
 
 const CHROMIUM = "/usr/bin/chromium";
 export const HAS_CHROMIUM = existsSync(CHROMIUM);

@@ -1,8 +1,8 @@
 import { createRequire } from "node:module";
 import { expect, test } from "vitest";
 import { openApiDocument } from "../../src/shared/openapi/document.ts";
-import { requestCollection } from "../support/collection.ts";
 import { startTestService } from "../support/service.ts";
+import { requestCollection } from "./collection.ts";
 
 const require = createRequire(import.meta.url);
 

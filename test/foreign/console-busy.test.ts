@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { HAS_CHROMIUM, type Looking, linkTo, lookAtConsole } from "../support/browser.ts";
 import { gated } from "../support/console.ts";
+import { HAS_CHROMIUM, type Looking, linkTo, lookAtConsole } from "./browser.ts";
 
 // One call at a time reaches the dataset, and no other waits for long: each gets a 503 with Retry-After.
 describe.skipIf(!HAS_CHROMIUM)("the console of a service that is busy", () => {
