@@ -84,6 +84,11 @@ test("where all are owned nothing is paid, at every door", async () => {
     expect(credits).toBe(0);
     expect(ids(name)).toEqual(all);
   }
+  // Nobody new is not nobody: there is nothing to explain.
+  const [{ country = "" } = {}] = readCsv(u.read("own.csv"));
+  const narrower = await u.run([...SALES, "--country", country, "--yes", "-o", "narrower.csv"]);
+  expect(narrower.stderr).toContain("Exported 0 new profiles and ");
+  expect(narrower.stderr).not.toContain("hint:");
   const quote = JSON.parse((await u.run([...SALES, "--dry-run", "--json"])).stdout);
   expect(quote).toMatchObject({ credits: 0, owned: all.length, paid_again: 0 });
   const [again, credits] = await paid(() => u.run([...SALES, "--again", "--yes", "-o", "anew.csv"]));

@@ -26,7 +26,7 @@ const YOUNG_MS = 60_000;
 export async function quote(order: Order, world: World, events: Events = {}): Promise<Quotation> {
   return await purchase(order, world, events, async (whole, deps) => {
     const priced = await quoteExport(whole.target, optionsOf(whole), deps);
-    await tellWhy(whole, priced.quote.matches, world, events);
+    await tellWhy(whole, peopleIn(priced.quote), world, events);
     return { ...priced, order: { ...whole, target: priced.target }, madeAt: world.now() };
   });
 }
@@ -41,7 +41,7 @@ export async function buy(what: Order | Quotation, world: World, events: Events 
   const agreed = "quote" in what ? agreedTo(what, world) : {};
   return await purchase(order, world, events, async (whole, deps) => {
     const bought = await buyExport(whole.target, { ...optionsOf(whole), ...agreed }, deps);
-    if (bought.quote.matches === 0) await tellWhy(whole, 0, world, events);
+    if (peopleIn(bought.quote) === 0) await tellWhy(whole, 0, world, events);
     return bought;
   });
 }
@@ -84,7 +84,7 @@ async function purchase<T>(
       stdout: rows,
       table,
       consent: async (quoted, resuming) => {
-        if (!resuming) await tellWhy(order, quoted.matches, world, events);
+        if (!resuming) await tellWhy(order, peopleIn(quoted), world, events);
         await agree(quoted, resuming);
       },
       mapError: (error) => mapError(error, world.seller.site),
@@ -107,6 +107,9 @@ async function purchase<T>(
     close();
   }
 }
+
+/** Of the segment: nobody new is not nobody. */
+const peopleIn = ({ matches, known }: Quote): number | null => known?.total ?? matches;
 
 async function refuse({ credits }: Quote): Promise<void> {
   const message = `this costs ${creditsText(credits)}, and nobody agreed to it; nothing was spent`;
