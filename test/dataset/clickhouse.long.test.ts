@@ -264,6 +264,8 @@ describe.skipIf(!hasClickHouseServer)("a cluster of two shards (clickhouse-serve
     expect(servers.dialect).toBe(LITERAL_TEST);
     expect(plain(await loadFilesInto(servers, given))).toEqual(plain(given.report));
     engine = await openClickHouse(cluster.url);
+    const [client] = servers.clients;
+    const { topology, dialect } = servers;
   });
   afterAll(async () => {
     await engine?.close();
