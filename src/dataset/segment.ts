@@ -1,12 +1,15 @@
 import { LRUCache } from "lru-cache";
 import { onesIn } from "./embedded/scan.ts";
 
+/** Positions: 32-bit ones in the embedded engine, those of a cluster as whole numbers in floats. */
+export type Rids = Uint32Array | Float64Array;
+
 /** The people of a segment: positions (`rid`) in public order. Any page costs the same, wherever it lies. */
-export interface SegmentPositions {
+export interface SegmentPositions<Positions extends Rids = Uint32Array> {
   readonly count: number;
   readonly bytes: number;
   /** The positions of a page; shorter at the end, empty beyond it. */
-  slice(offset: number, limit: number): Uint32Array;
+  slice(offset: number, limit: number): Positions;
 }
 
 export class WholeDataset implements SegmentPositions {
@@ -23,19 +26,20 @@ export class WholeDataset implements SegmentPositions {
   }
 }
 
-export class ListSegment implements SegmentPositions {
+export class ListSegment<Positions extends Rids = Uint32Array> implements SegmentPositions<Positions> {
   readonly count: number;
   readonly bytes: number;
-  readonly #rids: Uint32Array;
+  readonly #rids: Positions;
 
-  constructor(rids: Uint32Array) {
+  constructor(rids: Positions) {
     this.#rids = rids;
     this.count = rids.length;
     this.bytes = rids.byteLength;
   }
 
-  slice(offset: number, limit: number): Uint32Array {
-    return this.#rids.subarray(Math.min(offset, this.count), Math.min(offset + limit, this.count));
+  slice(offset: number, limit: number): Positions {
+    // A part of an array is an array of its kind; TypeScript knows it of each kind, not of both.
+    return this.#rids.subarray(Math.min(offset, this.count), Math.min(offset + limit, this.count)) as Positions;
   }
 }
 
@@ -101,8 +105,8 @@ export class BitmapSegment implements SegmentPositions {
   }
 }
 
-export type SegmentCache = LRUCache<string, SegmentPositions>;
+export type SegmentCache<Positions extends Rids = Uint32Array> = LRUCache<string, SegmentPositions<Positions>>;
 
 /** Segments that were asked for lately. @param budget in bytes; a segment that alone exceeds it is not kept */
-export const segmentCache = (budget: number): SegmentCache =>
+export const segmentCache = <Positions extends Rids = Uint32Array>(budget: number): SegmentCache<Positions> =>
   new LRUCache({ maxSize: budget, sizeCalculation: ({ bytes }, key) => bytes + 2 * key.length + 200 });

@@ -114,10 +114,10 @@ describe.skipIf(!hasClickHouseServer)("people left out of two shards", { timeout
       expect(engine.info().people).toBe(left.length);
       expect(await engine.verify()).toEqual([]);
     });
-    // One page after another.
+    // Pages of a segment that is too large to keep.
     const [client] = servers.clients;
     const { topology, dialect } = servers;
-    const tight = await ClickHouseEngine.open({ client, topology, dialect });
+    const tight = await ClickHouseEngine.open({ client, topology, dialect, segmentCacheBytes: 1 });
     const rows: Buffer[] = [];
     for (let offset = 0; offset < left.length; offset += 200) {
       rows.push(...(await tight.people(canonical({}), { offset, limit: 200 })).records);
