@@ -9,7 +9,7 @@ const BUILDS = new Set(["import", "generate"]);
 const isBuild = (argv: readonly string[]): boolean => argv.includes("service") && argv.some((word) => BUILDS.has(word));
 const VERSION = new Set(["--version", "-V", "version"]);
 
-/** Runs one command line, never throws. @returns its exit code (docs/output.md, "Exit codes") */
+/** Runs one command line, never throws. @returns its exit code (docs/exit-codes.md, "Exit codes") */
 export async function main(argv: readonly string[], outside: Context): Promise<number> {
   const context = await behindJq(argv, outside);
   const stopped = stopSignal(argv, context);

@@ -11,12 +11,15 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** The JSON block below a heading of docs/output.md. */
+/** The JSON block below a heading of the pages that show what `--json` prints. */
 function documented(heading: string): unknown {
-  const text = readFileSync(resolve(import.meta.dirname, "../../docs/output.md"), "utf8");
+  const pages = ["json", "json-runs", "exit-codes"].map((name) =>
+    resolve(import.meta.dirname, `../../docs/${name}.md`),
+  );
+  const text = pages.map((page) => readFileSync(page, "utf8")).join("\n");
   const section = text.slice(text.indexOf(`### ${heading}\n`));
   const block = /```json\n([\s\S]*?)```/.exec(section)?.[1];
-  if (block === undefined || !text.includes(`### ${heading}\n`)) throw new Error(`docs/output.md has no ${heading}`);
+  if (block === undefined || !text.includes(`### ${heading}\n`)) throw new Error(`no page has ${heading}`);
   return JSON.parse(block) as unknown;
 }
 
@@ -31,7 +34,7 @@ function keys(value: unknown, depth = 2): unknown {
   ]);
 }
 
-test("docs/output.md shows the documents that are printed", async () => {
+test("docs/json.md shows the documents that are printed", async () => {
   const tested = testContext({ env: { HEADCOUNT_API_KEY: service.key } });
   for (const stream of [tested.context.stdout, tested.context.stderr]) stream.setMaxListeners(0);
   let [out, err] = [0, 0];

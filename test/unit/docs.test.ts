@@ -40,6 +40,27 @@ describe("what the pages name", () => {
     expect(links.filter((target) => !existsSync(join(ROOT, dirname(page), target)))).toEqual([]);
   });
 
+  test.each(pages)("%s is read in one sitting: at most 200 lines", (page) => {
+    expect(read(page).split("\n").length - 1).toBeLessThanOrEqual(200);
+  });
+
+  test.each(pages)("%s links to headings that are there", (page) => {
+    const slug = (heading: string): string =>
+      heading
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+        .trim()
+        .replace(/\s/g, "-");
+    const has = (target: string, anchor: string): boolean =>
+      [...read(target).matchAll(/^#+ (.*)$/gm)].some(([, heading = ""]) => slug(heading) === anchor);
+    const links = [...read(page).matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)#([^)\s]+)\)/g)];
+    const wrong = links.filter(([, file = "", anchor = ""]) => {
+      const target = file === "" ? page : join(dirname(page), file);
+      return target.endsWith(".md") && existsSync(join(ROOT, target)) && !has(target, anchor);
+    });
+    expect(wrong.map(([link]) => link)).toEqual([]);
+  });
+
   test("comments cite pages of this repository, by headings that they have", () => {
     const sources = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" }).filter((name) =>
       name.endsWith(".ts"),

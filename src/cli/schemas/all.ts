@@ -242,7 +242,7 @@ const BUYING = {
 
 const ALL = { ...LOOKING, ...BUYING, ...KEEPING, ...SERVING };
 
-/** What each command prints with `--json`: the contract that docs/output.md tells and tests hold. */
+/** What each command prints with `--json`: the contract that docs/json.md tells and tests hold. */
 export const DESCRIBED: ReadonlyMap<string, Schema> = new Map(
   Object.entries<Schema>(ALL).sort(([a], [b]) => (a < b ? -1 : 1)),
 );

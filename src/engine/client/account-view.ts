@@ -156,7 +156,7 @@ export function countView(result: unknown, meta: ReplyMeta) {
 export type FacetView = NonNullable<ReturnType<typeof facetView>>;
 
 /**
- * Values of a key in a segment (docs/contract.md, Facets); undefined for any other answer. Values that fewer people
+ * Values of a key in a segment (docs/contract-keys.md, Facets); undefined for any other answer. Values that fewer people
  * share than `least` are in `others`.
  */
 export function facetView(result: unknown, key: FacetKey, meta: ReplyMeta) {
@@ -198,7 +198,7 @@ const amountOf = (value: unknown): Credits | undefined => (typeof value === "num
 
 export type KeyView = NonNullable<ReturnType<typeof keyView>>;
 
-/** `GET /key` (docs/contract.md, Keys); undefined for anything else; null: no such bound, or not known. */
+/** `GET /key` (docs/contract-keys.md, Keys); undefined for anything else; null: no such bound, or not known. */
 export function keyView(result: unknown, meta: ReplyMeta) {
   const { account, cap, key } = fieldsOf(result);
   const { created_at, expires_at, id, last_used_at, name, prefix, scopes } = fieldsOf(key);

@@ -310,7 +310,7 @@ function magicProblem(magic: Magic | undefined, miss?: Problem): Problem | undef
 
 export const KEY_PATH = "/key";
 
-/** `GET /key` (docs/contract.md, Keys): outside `/v1`, in its envelope, free, and counted as a call. */
+/** `GET /key` (docs/contract-keys.md, Keys): outside `/v1`, in its envelope, free, and counted as a call. */
 export function addKeyPage(app: FastifyInstance, admission: Admission, store: Store): void {
   app.route({
     url: KEY_PATH,
