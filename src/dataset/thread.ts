@@ -16,7 +16,8 @@ interface Waiting<Answer> {
 const programOf = (text: string): string => `
 const { parentPort, workerData } = require("node:worker_threads");
 const work = (() => { ${text} })();
-parentPort.on("message", ({ id, message }) => {
+parentPort.on("message", ({ id, isLast, message }) => {
+  if (isLast) return parentPort.close();
   try {
     const [answer, moved] = work(message);
     parentPort.postMessage({ id, answer }, moved);
@@ -56,7 +57,12 @@ export class Thread<Message, Answer> {
   async end(reason = new Error(`${this.#options.what} has ended`)): Promise<void> {
     const worker = this.#worker;
     this.#lose(reason);
-    await worker?.terminate();
+    if (!worker) return;
+    // Not terminate(): where that falls between the making of a zlib stream and its first use, Node aborts the process.
+    const ended = new Promise((resolve) => worker.once("exit", resolve));
+    worker.ref();
+    worker.postMessage({ isLast: true });
+    await ended;
   }
 
   #lose(reason: Error): void {

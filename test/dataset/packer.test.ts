@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { inflateRawSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { type Pieces, packing } from "../../src/dataset/embedded/blocks.ts";
@@ -41,4 +42,16 @@ test("what cannot be packed is an error, and the next blocks are packed; nothing
   await packer.close();
   await under;
   await expect(packedBy(packer, pieces)).rejects.toThrow("the packer is closed");
+});
+
+// Node aborts the whole process where a thread is terminated between the making of a zlib stream and its first use.
+test("a packer is closed at any moment of its work", async () => {
+  const { pieces } = blocks(4_000);
+  for (let round = 0; round < 24; round++) {
+    const packer = new BlockPacker(2);
+    const first = packer.pack(pieces, packing(dictionary)).next();
+    await first;
+    await setTimeout(round % 6);
+    await packer.close();
+  }
 });
