@@ -147,6 +147,15 @@ describe("npm run release", () => {
     expect(release(root)).toMatchObject({ status: 1, stderr: expect.stringContaining("pino (AGPL-3.0-only)") });
   });
 
+  // A development tool may ship for fewer platforms than its package names: then no workflow gets beyond its first line.
+  test("npm ci, with which every workflow begins, takes the lock file", () => {
+    const folder = tempDir("headcount-lock-");
+    for (const name of ["package.json", "package-lock.json"]) cpSync(join(ROOT, name), join(folder, name));
+    const { status, stderr } = spawnSync("npm", ["ci", "--dry-run", "--offline"], { cwd: folder, encoding: "utf8" });
+    expect(stderr).not.toContain("Missing:");
+    expect(status).toBe(0);
+  });
+
   test("the installer takes no file but that of the sums, in every shell, and removes what it installed", () => {
     const script = join(ROOT, "packaging/install.sh");
     const place = tempDir("headcount-release-");
