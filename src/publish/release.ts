@@ -144,7 +144,7 @@ async function release(root: string, out: string): Promise<readonly string[]> {
   cpSync(join(root, "dist/program/help.txt"), join(program, "help.txt"));
   const parts = partsOf(lock, [...held, ...OF_THE_PAGE]);
   const published = Object.fromEntries(PUBLISHED.map((field) => [field, manifest[field]]));
-  const { name, version } = manifest;
+  const { license, name, repository, version } = manifest;
   writeFileSync(
     join(staging, "package.json"),
     json({ ...published, dependencies: {}, optionalDependencies: pinned([KEYCHAIN]) }),
@@ -157,7 +157,7 @@ async function release(root: string, out: string): Promise<readonly string[]> {
     "What the service and the sample of headcount need and cannot be part of its files. It holds no code.";
   writeFileSync(
     join(beside, "package.json"),
-    json({ name: `${name}-service`, version, description, license: manifest.license, dependencies: pinned(NATIVES) }),
+    json({ name: `${name}-service`, version, description, license, repository, dependencies: pinned(NATIVES) }),
   );
   writeFileSync(join(beside, "README.md"), `# ${name}-service\n\n${description} Install it beside headcount.\n`);
   const tarballs = [pack(staging, out), pack(beside, out)];

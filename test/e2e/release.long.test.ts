@@ -76,6 +76,20 @@ describe("npm run release", () => {
     expect(readdirSync(out).sort()).toEqual(["SHA256SUMS", "headcount-0.1.0.tgz", "headcount-service-0.1.0.tgz"]);
   });
 
+  test("both packages name the repository that the release's workflow sets, which provenance asks for", () => {
+    const root = checkout();
+    const workflow = readFileSync(join(ROOT, ".github/workflows/release.yml"), "utf8");
+    const [, command = ""] = /run: (npm pkg set repository.*)/.exec(workflow) ?? [];
+    execFileSync("sh", ["-c", command], { cwd: root, env: { ...process.env, GITHUB_REPOSITORY: "someone/headcount" } });
+    expect(release(root).status).toBe(0);
+    for (const name of ["headcount", "headcount-service"]) {
+      const tarball = join(root, `out/${name}-0.1.0.tgz`);
+      const manifest = execFileSync("tar", ["-xzOf", tarball, "package/package.json"], { encoding: "utf8" });
+      const repository = { type: "git", url: "git+https://github.com/someone/headcount.git" };
+      expect(JSON.parse(manifest)).toMatchObject({ repository });
+    }
+  });
+
   test("holds the program and nothing of its workshop, in a file that downloads in a moment", () => {
     const files = readdirSync(unpacked, { recursive: true, encoding: "utf8" });
     const beside = files.filter(
