@@ -111,7 +111,7 @@ const NO_ROOM: Readonly<Record<string, string>> = {
 // libuv has no name for it.
 const EDQUOT = -122;
 
-/** A refusal of the operating system (docs/exit-codes.md, "Exit codes"): 5 where the room ran out, 2 for a wrong path. */
+/** A refusal of the operating system (docs/exit-codes.md): 5 where the room ran out, 2 for a wrong path. */
 export function systemFailure(error: unknown): CliError | undefined {
   if (!(error instanceof Error) || !("syscall" in error)) return undefined;
   const { code, errno, syscall, message } = error as NodeJS.ErrnoException;

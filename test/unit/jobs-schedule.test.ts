@@ -13,8 +13,8 @@ describe("schedules", () => {
   test.each([
     ["0 6 * * 1", "0 6 * * 1", "Mon *-*-* 06:00:00"],
     ["30 5 1 * *", "30 5 1 * *", "*-*-01 05:30:00"],
-    ["*/15 8-18/2 * * mon-FRI", "*/15 8-18/2 * * 1-5", "Mon,Tue,Wed,Thu,Fri *-*-* 08..18/2:00/15:00"],
-    ["5,10 0 */2 jan,jul *", "5,10 0 */2 1,7 *", "*-01,07-01/2 00:05,10:00"],
+    ["*/15 8-18/2 * * mon-FRI", "*/15 8-18/2 * * 1-5", "Mon,Tue,Wed,Thu,Fri *-*-* 08..18/2:00..59/15:00"],
+    ["5,10 0 */2 jan,jul *", "5,10 0 */2 1,7 *", "*-01,07-01..31/2 00:05,10:00"],
     ["0 0 * * 7,0,sat", "0 0 * * 7,0,6", "Sat,Sun *-*-* 00:00:00"],
     ["@weekly", "0 0 * * 0", "Sun *-*-* 00:00:00"],
     ["  0   6 * * *  ", "0 6 * * *", "*-*-* 06:00:00"],
@@ -77,8 +77,10 @@ describe("schedules", () => {
         );
       const weekly = fc.tuple(field(0, 59), field(0, 23), fc.constant("*"), field(1, 12), field(0, 7));
       const monthly = fc.tuple(field(0, 59), field(0, 23), field(1, 28), field(1, 12), fc.constant("*"));
+      // Half of them over the end of a year, where systemd is wrong about steps without an end.
+      const when = fc.oneof(fc.integer({ min: 0, max: 400 * 24 }), fc.integer({ min: 355 * 24, max: 361 * 24 }));
       await fc.assert(
-        fc.asyncProperty(fc.oneof(weekly, monthly), fc.integer({ min: 0, max: 400 * 24 }), async (fields, hours) => {
+        fc.asyncProperty(fc.oneof(weekly, monthly), when, async (fields, hours) => {
           const schedule = await read(fields.join(" "));
           const from = day + hours * 3_600_000 - 1_000;
           const said = /Next elapse: \w+ (\S+) (\S+) UTC/.exec(analyze(schedule.calendar, from).stdout);
@@ -88,7 +90,7 @@ describe("schedules", () => {
             next,
           });
         }),
-        { numRuns: 40 },
+        { numRuns: 60 },
       );
     },
     60_000,

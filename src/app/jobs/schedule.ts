@@ -64,8 +64,8 @@ export async function readSchedule(text: string): Promise<Schedule | string> {
     return "a schedule names days of the month or days of the week, not both: cron would take either, systemd both; make two jobs of it";
   }
   const cron = fields.map(cronField).join(" ");
-  const date = `*-${calendarField(months, 1)}-${calendarField(days, 1)}`;
-  const time = `${calendarField(hours, 0)}:${calendarField(minutes, 0)}:00`;
+  const date = `*-${calendarField(months)}-${calendarField(days)}`;
+  const time = `${calendarField(hours)}:${calendarField(minutes)}:00`;
   const named = everything(weekdays) ? [] : [weekdayNames(weekdays)];
   const schedule = { text, cron, calendar: [...named, date, time].join(" ") };
   return (await nextTime(schedule, 0)) === undefined ? `"${echo(text)}" never comes` : schedule;
@@ -110,12 +110,12 @@ const cronField = (parts: readonly Part[]): string =>
     })
     .join(",");
 
-function calendarField(parts: readonly Part[], least: number): string {
+/** Steps have an end: systemd 252 leaves the first time of a year out of "00/9". */
+function calendarField(parts: readonly Part[]): string {
   if (everything(parts)) return "*";
   const two = (value: number): string => String(value).padStart(2, "0");
   return parts
-    .map(({ whole, from, to, step }) => {
-      if (whole) return `${two(least)}/${step}`;
+    .map(({ from, to, step }) => {
       const range = from === to ? two(from) : `${two(from)}..${two(to)}`;
       return step === 1 ? range : `${range}/${step}`;
     })

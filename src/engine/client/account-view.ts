@@ -156,8 +156,8 @@ export function countView(result: unknown, meta: ReplyMeta) {
 export type FacetView = NonNullable<ReturnType<typeof facetView>>;
 
 /**
- * Values of a key in a segment (docs/contract-keys.md, Facets); undefined for any other answer. Values that fewer people
- * share than `least` are in `others`.
+ * Values of a key in a segment (docs/contract-keys.md, Facets); undefined for any other answer. Values that fewer
+ * people share than `least` are in `others`.
  */
 export function facetView(result: unknown, key: FacetKey, meta: ReplyMeta) {
   if (!isObject(result) || result.key !== key || typeof result.exact !== "boolean" || !Array.isArray(result.values)) {
