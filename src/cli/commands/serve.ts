@@ -207,7 +207,7 @@ async function readSettings(
     sleep: (ms) => context.sleep(ms),
     random: context.random,
     ...(options.log ? { log: context.stderr } : {}),
-    ...(isTraced(context.env) ? { telemetry: context.env } : {}),
+    telemetry: isTraced(context.env),
     ...(await tlsSetting(options, context, printer)),
     ...(await boundsOf(options.bounds ?? [])),
     ...(metrics === undefined ? {} : { metricsHost: metrics.host, metricsPort: metrics.port }),
@@ -385,10 +385,10 @@ async function boundsOf(words: readonly string[]): Promise<Pick<ServiceOptions, 
   };
 }
 
-/** Traces and metrics go over OTLP where OpenTelemetry's own variables name an address. */
+/** Traces go over OTLP where OpenTelemetry's own variables name an address. */
 const isTraced = (env: Context["env"]): boolean =>
   env.OTEL_SDK_DISABLED?.toLowerCase() !== "true" &&
-  ["", "TRACES_", "METRICS_"].some((signal) => Boolean(env[`OTEL_EXPORTER_OTLP_${signal}ENDPOINT`]));
+  ["", "TRACES_"].some((signal) => Boolean(env[`OTEL_EXPORTER_OTLP_${signal}ENDPOINT`]));
 
 /** `9090`, `0.0.0.0:9090` or `[::1]:9090`. */
 function metricsAt(text: string): { readonly host: string; readonly port: number } {

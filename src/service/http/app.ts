@@ -65,7 +65,7 @@ export class HttpApp {
             log.request(request, status, ms);
             metrics?.observe(request, status, ms);
             recent?.add(request, status, ms);
-            request.call.trace?.end(request, status, ms);
+            request.call.trace?.end(request, status);
           }
         : undefined,
       observe:

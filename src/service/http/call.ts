@@ -7,7 +7,7 @@ import type { RateState } from "./limits.ts";
 export interface Trace {
   readonly id: string;
   step<Result>(name: string, work: () => Promise<Result>): Promise<Result>;
-  end(request: FastifyRequest, status: number, ms: number): void;
+  end(request: FastifyRequest, status: number): void;
 }
 
 export class Call {

@@ -109,7 +109,7 @@ interface Watchers {
 const openWatchers = async ({ log, metricsHost, metricsPort, telemetry }: ServiceOptions): Promise<Watchers> => ({
   log: log === undefined ? SILENT : await openLog(log),
   metrics: metricsPort === undefined ? undefined : await openMetrics(metricsHost ?? "127.0.0.1", metricsPort),
-  telemetry: telemetry === undefined ? undefined : await openTelemetry(telemetry),
+  telemetry: telemetry ? await openTelemetry() : undefined,
 });
 
 interface Closing extends Watchers {

@@ -1,5 +1,5 @@
 import { createServer, type Server } from "node:http";
-import type { Attributes, Context, Span, Tracer } from "@opentelemetry/api";
+import type { Context, Span, Tracer } from "@opentelemetry/api";
 import type { FastifyRequest } from "fastify";
 import type { Registry } from "prom-client";
 import { creditsToNumber, formatCredits, ZERO } from "../../shared/contract/money.ts";
@@ -51,47 +51,32 @@ export interface Telemetry {
   close(): Promise<void>;
 }
 
-/** Seven packages of one house and nothing below them: without the 50 others of its full kit. */
+/** Five packages of one house and nothing below them: without the 50 others of its full kit. */
 const load = () =>
   Promise.all([
     import("@opentelemetry/api"),
     import("@opentelemetry/core"),
     import("@opentelemetry/resources"),
     import("@opentelemetry/sdk-trace-base"),
-    import("@opentelemetry/sdk-metrics"),
     import("@opentelemetry/exporter-trace-otlp-http"),
-    import("@opentelemetry/exporter-metrics-otlp-http"),
   ]);
 // With versions: the next ones leave Node 20.
-const PACKAGES = ["api@1", "core@2", "resources@2", "sdk-trace-base@2", "sdk-metrics@2"]
-  .concat("exporter-trace-otlp-http@0.223", "exporter-metrics-otlp-http@0.223")
+const PACKAGES = ["api@1", "core@2", "resources@2", "sdk-trace-base@2", "exporter-trace-otlp-http@0.223"]
   .map((name) => `@opentelemetry/${name}`)
   .join(" ");
 
 const LAST_MS = 2_000;
 
 /** Over OTLP, set by OpenTelemetry's own variables. What is sent is the allow-list of the log; it holds no call up. */
-export async function openTelemetry(env: NodeJS.ProcessEnv): Promise<Telemetry> {
-  const [api, core, resources, traces, metrics, traceOut, metricOut] = await needed(PACKAGES, load());
+export async function openTelemetry(): Promise<Telemetry> {
+  const [api, core, resources, traces, exporter] = await needed(PACKAGES, load());
   const resource = resources
     .resourceFromAttributes({ "service.name": "headcount", "service.version": packageVersion() })
     .merge(resources.detectResources({ detectors: [resources.envDetector] }));
   const tracing = new traces.BasicTracerProvider({
     resource,
-    spanProcessors: [new traces.BatchSpanProcessor(new traceOut.OTLPTraceExporter())],
+    spanProcessors: [new traces.BatchSpanProcessor(new exporter.OTLPTraceExporter())],
   });
-  const exportIntervalMillis = Number(env.OTEL_METRIC_EXPORT_INTERVAL) || 60_000;
-  const metering = new metrics.MeterProvider({
-    resource,
-    readers: [
-      new metrics.PeriodicExportingMetricReader({
-        exporter: new metricOut.OTLPMetricExporter(),
-        exportIntervalMillis,
-        exportTimeoutMillis: Math.min(exportIntervalMillis, 30_000),
-      }),
-    ],
-  });
-  const observe = instruments(metering.getMeter("headcount", packageVersion()));
   const tracer = tracing.getTracer("headcount", packageVersion());
   const propagator = new core.W3CTraceContextPropagator();
   return {
@@ -101,14 +86,11 @@ export async function openTelemetry(env: NodeJS.ProcessEnv): Promise<Telemetry> 
       return {
         id: span.spanContext().traceId,
         step: steps(tracer, api.trace.setSpan(caller, span), api.SpanStatusCode.ERROR),
-        end(request, status, ms) {
-          endCall(span, request, status, api.SpanStatusCode.ERROR);
-          observe(request, status, ms);
-        },
+        end: (ended, status) => endCall(span, ended, status, api.SpanStatusCode.ERROR),
       };
     },
     close: async () => {
-      const sent = Promise.allSettled([tracing.shutdown(), metering.shutdown()]);
+      const sent = tracing.shutdown().catch(() => undefined);
       // Whether or not somebody takes it: the service ends.
       await Promise.race([sent, new Promise<void>((resolve) => setTimeout(resolve, LAST_MS).unref())]);
     },
@@ -143,32 +125,6 @@ function endCall(span: Span, request: FastifyRequest, status: number, failed: nu
   });
   if (status >= 500 || status === CLIENT_GONE) span.setStatus({ code: failed });
   span.end();
-}
-
-type Meter = ReturnType<import("@opentelemetry/sdk-metrics").MeterProvider["getMeter"]>;
-
-/** The instruments, by call and status alone: never by key, account or filter. */
-function instruments(meter: Meter): (request: FastifyRequest, status: number, ms: number) => void {
-  const duration = meter.createHistogram("http.server.request.duration", {
-    unit: "s",
-    description: "Time from the request's head to the end of the answer",
-    advice: { explicitBucketBoundaries: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10] },
-  });
-  const charged = meter.createCounter("headcount.credits.charged", { unit: "{credit}" });
-  const unanswered = meter.createCounter("headcount.credits.charged_unanswered", {
-    unit: "{credit}",
-    description: "Charged by calls whose client did not take the answer",
-  });
-  return (request, status, ms) => {
-    const { call, method } = request;
-    const { route } = call;
-    const labels: Attributes = { "http.request.method": method, "http.response.status_code": status };
-    duration.record(ms / 1_000, route === null ? labels : { ...labels, "http.route": route });
-    if (call.charged === ZERO) return;
-    const credits = creditsToNumber(call.charged);
-    charged.add(credits, { call: call.name ?? "other", mode: call.key?.mode ?? "live" });
-    if (status === CLIENT_GONE) unanswered.add(credits, { call: call.name ?? "other" });
-  };
 }
 
 export interface Metrics {
