@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 
 const packages = JSON.parse(readFileSync(resolve(import.meta.dirname, "packages.json"), "utf8"));
-const argv = ["install", "--no-save", "--no-audit", "--no-fund", ...packages, ...process.argv.slice(2)];
+// As development packages: npm leaves optional peers out otherwise, without a word.
+const argv = ["install", "--no-save", "--save-dev", "--no-audit", "--no-fund", ...packages, ...process.argv.slice(2)];
 const { status } = spawnSync("npm", argv, { stdio: "inherit", cwd: resolve(import.meta.dirname, "../..") });
 process.exit(status ?? 1);
