@@ -30,6 +30,17 @@ describe.skipIf(!HAS_CHROMIUM)("a segment that could not be counted", () => {
     expect(list === null || words === null || list.y >= words.y + words.height).toBe(true);
   }, 60_000);
 
+  test("filters that match nobody are told what they may have meant, which is counted", async () => {
+    await page.goto(await linkTo(service));
+    await buy().waitFor();
+    await filter("country", "USA");
+    const hint = await page.getByText(/^Country "united states" counts [\d,]+ pe/).textContent();
+    await filter("country", "united states");
+    await page.getByRole("button", { name: "Remove usa" }).click();
+    await page.waitForFunction(() => document.querySelector("[data-testid=count]:not(.old)")?.textContent !== "0");
+    expect(hint).toContain(`counts ${await number().textContent()} `);
+  }, 60_000);
+
   test("a limit and a service that is away say until when, and end by themselves", async () => {
     await page.goto(await linkTo(service));
     await buy().waitFor();

@@ -12,11 +12,11 @@ import {
   filterSpec,
   knownValues,
 } from "../../shared/contract/filters.ts";
+import { ARGUMENTS, hintsFor, Questions } from "../../shared/contract/hints.ts";
 import { creditsOrNull, creditsToNumber, priceOf } from "../../shared/contract/money.ts";
 import { nearest } from "../../shared/contract/suggest.ts";
 import { echo, harmlessLine } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
-import { ARGUMENTS, hintsFor, Questions } from "../count/hints.ts";
 import { openRuns } from "../keep/store.ts";
 import { DEFAULT_LIMIT, exportRun, inert, readRows, THIRD_PARTY } from "./rows.ts";
 import { type Given, RUNS_MOST } from "./schemas.ts";

@@ -3,7 +3,9 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { FACET_KEYS } from "../../shared/contract/facets.ts";
 import type { FilterKey } from "../../shared/contract/filters.ts";
-import { reasonOf } from "../api.ts";
+import { type FreeAnswers, hintsFor, Questions, type Speech } from "../../shared/contract/hints.ts";
+import { answerTo, type Finding } from "../answer.ts";
+import { api, reasonOf } from "../api.ts";
 import { amount, figure, filterValues, inWords, labelOf, withValues } from "../segment.ts";
 import { chosenFilters, count, counting, may, me, mode, segment, setFilters, uncounted } from "../state.ts";
 import { BuyDrawer, Preview } from "./buy.tsx";
@@ -63,7 +65,7 @@ function CountCard({ onBuy }: { readonly onBuy: () => void }) {
       ) : (
         <div class="price">
           {isEmpty ? (
-            <p>Nobody matches. Take a filter away: suggestions show how many each value has.</p>
+            <Nobody of={segment.value} />
           ) : (
             <p>
               At most <b>{amount(found.credits, "credit")}</b>
@@ -77,6 +79,34 @@ function CountCard({ onBuy }: { readonly onBuy: () => void }) {
         </div>
       )}
     </section>
+  );
+}
+
+const PAGE: Speech = { name: labelOf, value: (text) => `"${text}"` };
+const FREE: FreeAnswers = {
+  count: (filters, signal) => api("POST", "/count", { filters, mode: mode.value }, signal),
+  facets: (filters, key, { limit, signal }) =>
+    api("POST", "/facets", { filters, mode: mode.value, key, limit }, signal),
+};
+
+/** What the filters may have meant: free counts tell it here as for the command. */
+function Nobody({ of }: { readonly of: string }) {
+  const told = useSignal<Finding<readonly string[]>>({ of });
+  useEffect(() => {
+    const turn = new AbortController();
+    void hintsFor(chosenFilters.value, 0, new Questions(FREE, turn.signal, PAGE)).then(({ hints }) => {
+      if (!turn.signal.aborted) told.value = { of, value: hints };
+    });
+    return () => turn.abort();
+  }, [of]);
+  const hints = answerTo(of, told.value).value ?? [];
+  return (
+    <div role="status">
+      <p>Nobody matches. {hints.length > 0 ? "" : "Take a filter away: suggestions show how many each value has."}</p>
+      {hints.map((hint) => (
+        <p key={hint}>{hint}</p>
+      ))}
+    </div>
   );
 }
 

@@ -71,8 +71,7 @@ export function addPublicPages(app: FastifyInstance, { engine, notFound, store }
     if (file === undefined) return notFound(request, reply);
     return sendPage(request, reply, { ...file, headers: { "content-security-policy": REFERENCE_CSP } });
   };
-  add("/docs", sendReference);
-  add("/docs/*", sendReference);
+  for (const url of ["/docs", "/docs/*", "/favicon.ico", "/llms.txt"]) add(url, sendReference);
 }
 
 const FRONT = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">

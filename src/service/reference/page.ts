@@ -22,6 +22,7 @@ export const BASE = "$HEADCOUNT_BASE_URL";
 const COLLECTION_PATH = "/docs/collection.json";
 const STYLE_PATH = "/docs/reference.css";
 const ICON_PATH = "/docs/icon.svg";
+const GUIDE_PATH = "/llms.txt";
 
 type Schemas = OpenApiDocument["components"]["schemas"];
 
@@ -245,7 +246,12 @@ export function referencePage(): readonly ReferenceFile[] {
   return [
     { path: "/docs", contentType: "text/html; charset=utf-8", body: pageHtml(openApiDocument()) },
     { path: STYLE_PATH, contentType: "text/css; charset=utf-8", body: fileText("reference.css") },
-    { path: ICON_PATH, contentType: "image/svg+xml", body: fileText("icon.svg") },
+    ...[ICON_PATH, "/favicon.ico"].map((path) => ({
+      path,
+      contentType: "image/svg+xml",
+      body: fileText("icon.svg"),
+    })),
+    { path: GUIDE_PATH, contentType: "text/markdown; charset=utf-8", body: guideText() },
     { path: COLLECTION_PATH, contentType: "application/json; charset=utf-8", body: collectionText() },
   ];
 }
@@ -256,11 +262,15 @@ let files: ReadonlyMap<string, ReferenceFile> | undefined;
 export function referenceFile(path: string, base: string): ReferenceFile | undefined {
   files ??= new Map(referencePage().map((file) => [file.path, file]));
   const file = files.get(path);
-  if (file === undefined || (path !== "/docs" && path !== COLLECTION_PATH)) return file;
+  if (file === undefined || ![GUIDE_PATH, "/docs", COLLECTION_PATH].includes(path)) return file;
   return { ...file, body: file.body.replaceAll(BASE, path === "/docs" ? escapeHtml(base) : base) };
 }
 
 const fileText = (name: string): string => readFileSync(new URL(`docs/reference/${name}`, packageRoot()), "utf8");
+
+/** What a program that writes programs reads first (llmstxt.org). */
+const guideText = (): string =>
+  `# ${openApiDocument().info.title}\n\n${openApiDocument().info.description}\n\n## Docs\n\n- [Every call, with examples](${BASE}/docs)\n- [OpenAPI](${BASE}/openapi.json)\n`;
 
 /** The file names the address of a service that was started without options. */
 const collectionText = (): string => fileText("collection.json").replace("http://127.0.0.1:8787", BASE);
