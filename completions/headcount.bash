@@ -441,8 +441,8 @@ __headcount_tree() {
     many='' ;;
   'service link')
     commands=''
-    flags='--data --store --account --public-url -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --public-url -c --connection --base-url --paging --jq --max-wait'
+    flags='--data --store --account --name --public-url -h --help --help-all -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --name --public-url -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service sessions')
     commands='end'

@@ -1653,6 +1653,7 @@ $headcountTree = @{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
+      '--name' = @{ Text = 'whom it is for: stands before the session''s id, in its charges too'; Value = @{ Kind = 'text' } }
       '--public-url' = @{ Text = 'address that browsers reach the service by (default: where it was last started)'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help; --help-all: with every option'; Value = $null }
       '--help' = @{ Text = 'show help; --help-all: with every option'; Value = $null }

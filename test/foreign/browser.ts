@@ -65,7 +65,7 @@ export async function linkTo(
   role: "operator" | "owner" | "viewer" = "operator",
   accountId = "default",
 ): Promise<string> {
-  return `${url}/console/enter#t=${await makeLink(store, { accountId, role, createdAt: Date.now() }, "test")}`;
+  return `${url}/console/enter#t=${await makeLink(store, { accountId, role, name: "", createdAt: Date.now() }, "test")}`;
 }
 
 /** Violations of WCAG 2.2 AA and of axe's best practices, one line each. */

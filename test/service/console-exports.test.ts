@@ -39,6 +39,29 @@ const signOut = (page: ConsoleClient, session: Session) =>
   page.send("DELETE", "/console/api/session", { headers: as(session) });
 
 describe("an export", () => {
+  test("is charged to the name that the session's link was made with, in ledger, usage and audit", async () => {
+    const { page, service } = await serve();
+    const operator = await page.enter();
+    const asked = await page.call(operator, "POST", "/accounts/default/link", { name: "ada-growth" });
+    const session = await page.signIn({ link: asked.json.url.split("#t=")[1] });
+    const { id } = await buy(page, session, 3);
+    await expect.poll(async () => (await page.call(session, "GET", `/exports/${id}`)).json.state).toBe("ready");
+    const { json } = await page.call(operator, "GET", "/entries");
+    expect(json.entries[0]).toMatchObject({
+      key: expect.stringMatching(/^console:ada-growth-[0-9a-f]{12}$/),
+      amount: -3,
+    });
+    const used = await page.call(operator, "GET", "/usage?by=key");
+    expect(used.json.rows[0].key).toBe(json.entries[0].key);
+    const sessions = await page.call(operator, "GET", "/sessions");
+    expect(sessions.json.sessions.map((one: { id: string }) => one.id)).toContain(json.entries[0].key.slice(8));
+    expect((await service.store.audit({ limit: 5 })).map(({ actor }) => actor)).toContain(json.entries[0].key);
+    for (const name of ["Ada", "a b", "-x", 7]) {
+      const refused = await page.call(operator, "POST", "/accounts/default/link", { name });
+      expect([refused.status, refused.json.error]).toEqual([422, expect.stringContaining("as in ada-growth")]);
+    }
+  });
+
   long("is stopped and continued from any process of the ledger, and paid once", async () => {
     const gate = gated();
     const { page: here, service } = await serve({ wrapEngine: gate.wrapEngine });

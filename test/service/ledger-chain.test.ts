@@ -48,7 +48,7 @@ async function life(store: Store): Promise<void> {
   await store.recordCalls([{ keyId: "k_1", day: "2026-11-22", count: 12 }]);
   const { console: kept } = store;
   await kept.addLink(
-    { hash: "4".repeat(64), accountId: ACCOUNT, role: "owner", createdAt: NOW, expiresAt: NOW + 9 },
+    { hash: "4".repeat(64), accountId: ACCOUNT, role: "owner", name: "ada", createdAt: NOW, expiresAt: NOW + 9 },
     "me",
   );
   const session = { accountId: ACCOUNT, role: "viewer" as const, keyHash: null, createdAt: NOW, seenAt: NOW };

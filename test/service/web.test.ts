@@ -30,7 +30,15 @@ afterEach(async () => {
   for (const other of others.splice(0)) await other.close();
 });
 
-const PAGES = ["/healthz", "/openapi.json", "/docs", "/docs/reference.css", "/docs/collection.json", "/favicon.ico", "/llms.txt"];
+const PAGES = [
+  "/healthz",
+  "/openapi.json",
+  "/docs",
+  "/docs/reference.css",
+  "/docs/collection.json",
+  "/favicon.ico",
+  "/llms.txt",
+];
 
 /** An answer with its bytes as they came, decoded by nobody. */
 function plain(

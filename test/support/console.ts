@@ -72,8 +72,8 @@ export class ConsoleClient {
     });
   }
 
-  link(role: Role = "operator", accountId = "default"): Promise<string> {
-    return makeLink(this.#service.store, { accountId, role, createdAt: this.#now() }, "test");
+  link(role: Role = "operator", accountId = "default", name = ""): Promise<string> {
+    return makeLink(this.#service.store, { accountId, role, name, createdAt: this.#now() }, "test");
   }
 
   async signIn(body: unknown): Promise<Session> {

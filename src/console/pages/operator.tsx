@@ -63,11 +63,11 @@ interface AccountProps {
 
 function AccountCard({ account, onChange }: AccountProps) {
   const { id, keys, live, name, plan, suspended } = account;
-  const [link, isAsking] = [useSignal(""), useSignal(false)];
+  const [link, whose, isAsking] = [useSignal(""), useSignal(""), useSignal(false)];
   const { act, problem } = useWork(onChange);
   const suspend = (body: object): Promise<unknown> => api("POST", `/accounts/${id}/suspend`, body);
   const makeLink = async (): Promise<void> => {
-    const { url } = await api<{ url: string }>("POST", `/accounts/${id}/link`);
+    const { url } = await api<{ url: string }>("POST", `/accounts/${id}/link`, { name: whose.value.trim() });
     link.value = url;
   };
   const close = (): boolean => (isAsking.value = false);
@@ -82,8 +82,11 @@ function AccountCard({ account, onChange }: AccountProps) {
       </p>
       <CreditsForm id={id} act={act} />
       <PlanForm account={account} act={act} />
+      <SubmitForm class="row" act={() => act(makeLink())}>
+        <Text label="Link for (ada-growth)" text={whose} />
+        <Button text="Sign-in link" />
+      </SubmitForm>
       <div class="head">
-        <Button look="quiet" act={() => act(makeLink())} text="Sign-in link" />
         {suspended === null ? (
           <Button look="quiet" act={() => (isAsking.value = true)} text="Suspend" />
         ) : (

@@ -1,6 +1,6 @@
 import { type Credits, creditsOrNull, creditsToNumber } from "../../shared/contract/money.ts";
 import { COUNT_CACHE_SECONDS, PER_PAGE_MAX } from "../../shared/contract/records.ts";
-import { harmless } from "../../shared/contract/text.ts";
+import { harmless, isLinkName, LINK_NAME } from "../../shared/contract/text.ts";
 import { ACCOUNT_ID, ACCOUNT_ID_RULE, createKey, newAccount } from "../admin/keys.ts";
 import {
   type EntryKind,
@@ -324,7 +324,9 @@ const smallOf = (value: unknown): number | null => (value === null ? null : whol
 async function link(call: ConsoleCall) {
   const { body, parts, visitor } = call;
   const role = chosen(body.role ?? "owner", "role", ["owner", "viewer"]);
-  const made = { accountId: await accountId(call), role, createdAt: parts.now() };
+  const name = body.name ?? "";
+  if (name !== "" && !isLinkName(name)) throw bad(`a link's name is ${LINK_NAME}`);
+  const made = { accountId: await accountId(call), role, name, createdAt: parts.now() };
   const token = await makeLink(parts.store, made, byOf(visitor));
   return { url: `${parts.origin}/console/enter#t=${token}`, role, minutes: 10 };
 }

@@ -4,7 +4,7 @@ import type { LedgerDatabase } from "./facts.ts";
 import type { ConsoleExport, ConsoleLink, ConsoleRole, ConsoleSession, ConsoleStore } from "./records.ts";
 import { IDEMPOTENCY_TTL_MS, type StoredReply } from "./records.ts";
 
-const LINK_COLUMNS = "hash, account_id, role, created_at, expires_at";
+const LINK_COLUMNS = "hash, account_id, role, name, created_at, expires_at";
 const SESSION_COLUMNS = "id, hash, proof_hash, account_id, role, key_hash, created_at, seen_at, expires_at";
 const EXPORT_COLUMNS =
   "id, account_id, mode, key_id, filters, version, profiles, per_page, price, created_at, state, why, pages, row_count, credits, seen_at";
@@ -126,37 +126,38 @@ function segmentsOf(database: LedgerDatabase, now: () => number) {
 
 function* redeem(hash: string, session: Omit<ConsoleSession, "accountId" | "role">) {
   const [link] = yield* statementRows(
-    "SELECT account_id, role, expires_at, used_at FROM console_links WHERE hash = $1",
+    "SELECT account_id, role, name, expires_at, used_at FROM console_links WHERE hash = $1",
     hash,
   );
   if (link === undefined || Number(link.expires_at) <= session.createdAt) return undefined;
   const found = { accountId: link.account_id as string, role: link.role as ConsoleRole };
+  const id = link.name === "" ? session.id : `${link.name as string}-${session.id}`;
   const taken = yield* change(
     "UPDATE console_links SET used_at = $1 WHERE hash = $2 AND used_at IS NULL",
     ...[session.createdAt, hash],
   );
   // Taken by this very session: its first try was committed and the word of it was lost.
   if (taken === 0) {
-    const [again] = yield* statementRows("SELECT 1 FROM console_sessions WHERE id = $1", session.id);
+    const [again] = yield* statementRows("SELECT 1 FROM console_sessions WHERE id = $1", id);
     return again === undefined ? undefined : found;
   }
-  yield* insertSession({ ...session, ...found });
+  yield* insertSession({ ...session, ...found, id });
   const acted = {
     actor: `link ${hash.slice(0, 8)}`,
     action: "link.used",
     accountId: found.accountId,
-    target: session.id,
+    target: id,
   };
-  const changed = [["session", session.id] as const];
+  const changed = [["session", id] as const];
   yield* audit({ ...acted, changed, detail: { role: found.role } }, session.createdAt);
   return found;
 }
 
-function* addLink({ accountId, createdAt, expiresAt, hash, role }: ConsoleLink, by: string): Steps<void> {
-  const sql = `INSERT INTO console_links (${LINK_COLUMNS}) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (hash) DO NOTHING`;
-  if ((yield* change(sql, hash, accountId, role, createdAt, expiresAt)) === 0) return;
+function* addLink({ accountId, createdAt, expiresAt, hash, name, role }: ConsoleLink, by: string): Steps<void> {
+  const sql = `INSERT INTO console_links (${LINK_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (hash) DO NOTHING`;
+  if ((yield* change(sql, hash, accountId, role, name, createdAt, expiresAt)) === 0) return;
   const acted = { actor: by, action: "link.made", accountId, target: `link ${hash.slice(0, 8)}` };
-  yield* audit({ ...acted, detail: { role } }, createdAt);
+  yield* audit({ ...acted, detail: { role, name } }, createdAt);
 }
 
 function* addExport(item: ConsoleExport): Steps<boolean> {

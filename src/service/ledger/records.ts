@@ -20,6 +20,8 @@ export interface ConsoleLink {
   readonly hash: string;
   readonly accountId: string;
   readonly role: Exclude<ConsoleRole, "key">;
+  /** Whom it is for: the session's id begins with it, and so does what it charges. Empty: nobody in particular. */
+  readonly name: string;
   readonly createdAt: number;
   readonly expiresAt: number;
 }

@@ -32,7 +32,7 @@ const POSTGRES: Dialect = {
   rows: "",
 };
 
-export const SCHEMA_VERSION = 5;
+export const SCHEMA_VERSION = 6;
 
 /** Amounts are millionths. Constraints and triggers repeat what the code does, so that its mistakes stop here. */
 const accounts = ({ hot, int, keyed }: Dialect): string => `
@@ -131,7 +131,7 @@ const beside = (int: string): Readonly<Record<string, readonly string[]>> => ({
   ],
   console_links: [
     ...["hash text PRIMARY KEY CHECK (length(hash) = 64)", "account_id text NOT NULL REFERENCES accounts (id)"],
-    "role text NOT NULL CHECK (role IN ('operator', 'owner', 'viewer'))",
+    ...["role text NOT NULL CHECK (role IN ('operator', 'owner', 'viewer'))", "name text NOT NULL"],
     ...[`created_at ${int} NOT NULL`, `expires_at ${int} NOT NULL`, `used_at ${int}`],
   ],
   console_sessions: [

@@ -2,7 +2,7 @@ import type { AccountSummary } from "../../../service/ledger/ledger.ts";
 import type { ConsoleSession } from "../../../service/ledger/records.ts";
 import type { Context } from "../../../shared/context.ts";
 import { creditsOrNull, ZERO } from "../../../shared/contract/money.ts";
-import { echo } from "../../../shared/contract/text.ts";
+import { echo, isLinkName, LINK_NAME } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { Argument, type Command } from "../../options.ts";
 import { countColumn, creditsColumn, iso, type Listed, printList, timeColumn } from "../../terminal/list.ts";
@@ -94,7 +94,7 @@ const DEFAULT_ORIGIN = "http://127.0.0.1:8787";
 const ROLES = ["operator", "owner", "viewer"] as const;
 
 type Role = (typeof ROLES)[number];
-type LinkOptions = AccountOptions & { readonly publicUrl?: string };
+type LinkOptions = AccountOptions & { readonly name?: string; readonly publicUrl?: string };
 
 export function registerLink(service: Command, context: Context): void {
   addAccountOptions(service.command("link"))
@@ -102,6 +102,7 @@ export function registerLink(service: Command, context: Context): void {
       "Print a link that signs in to the console of `headcount serve`: once, and within ten minutes. An operator may do everything, an owner everything of one account, a viewer looks at it and spends nothing.",
     )
     .addArgument(new Argument("[role]", "what it allows (default: operator; with --account: owner)").choices(ROLES))
+    .option("--name <word>", "whom it is for: stands before the session's id, in its charges too")
     .option("--public-url <url>", "address that browsers reach the service by (default: where it was last started)")
     .examples(`
   $ headcount service link
@@ -115,17 +116,19 @@ export function registerLink(service: Command, context: Context): void {
 }
 
 async function printLink(options: LinkOptions, role: Role, context: Context): Promise<void> {
-  const { account, publicUrl: url } = options;
+  const { account, name = "", publicUrl: url } = options;
   if (url !== undefined && !(URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))) {
     throw usageError(`--public-url takes an address such as https://people.example, not "${url}"`);
   }
+  if (name !== "" && !isLinkName(name)) throw usageError(`--name takes ${LINK_NAME}, not "${echo(name)}"`);
   const link = await withStore(options, context, async (store) => {
     const origin = url === undefined ? ((await store.console.lastServed()) ?? DEFAULT_ORIGIN) : new URL(url).origin;
     if ((await store.account(account)) === undefined) {
       throw usageError(`no account named "${account}"`, "headcount service accounts lists them");
     }
     const { makeLink } = await import("../../../service/console/sessions.ts");
-    return `${origin}/console/enter#t=${await makeLink(store, { accountId: account, role, createdAt: context.now() }, "service link")}`;
+    const made = { accountId: account, role, name, createdAt: context.now() };
+    return `${origin}/console/enter#t=${await makeLink(store, made, "service link")}`;
   });
   context.stdout.write(options.json ? `${JSON.stringify({ link, account, role })}\n` : `${link}\n`);
 }
