@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Person } from "../../src/shared/contract/records.ts";
 import { startAgent } from "../support/agent.ts";
@@ -13,6 +14,8 @@ let service: TestService;
 /** Slugs of companies, and how many of the department each has. */
 let companies: [slug: string, people: number][];
 let u: User;
+/** Domains of the companies by their slugs. */
+const domains = new Map<string, string>();
 /** All people, as CSV. */
 let everybody: string;
 
@@ -32,6 +35,7 @@ beforeAll(async () => {
   for (const person of people) {
     const slug = slugOf(person);
     if (slug === "") continue;
+    domains.set(slug, person.company_domain ?? "");
     counts.set(slug, (counts.get(slug) ?? 0) + Number(person.department?.toLowerCase() === DEPARTMENT.toLowerCase()));
   }
   const sorted = [...counts].sort(([, a], [, b]) => b - a);
@@ -126,13 +130,49 @@ test("with a cap, one at each company before a second at any; the rest follows",
 });
 
 test.each([
-  [["acme.com", "--department", "Sales"], '"acme.com" is a domain'],
   [["acme", "--department", "Sales", "--company-network-url", "globex"], "companies are named twice"],
   [["acme", "--department", "Sales", "--misses", "m.txt"], "--misses lists companies"],
   [["acme", "--departmnt", "Sales"], "--department"],
 ])("employees %j is refused before anything is asked", async (argv, why) => {
   const ran = await u.run(["employees", ...argv, "--yes"]);
   expect([ran.code, ran.stderr]).toEqual([2, expect.stringContaining(why)]);
+});
+
+test("domains are looked up first, within quote and cap; what was looked up costs nothing again", async () => {
+  const own = user(service.url, service.key);
+  const unknown = "nobody-has-this.example";
+  const named = [...slugs().map((slug) => domains.get(slug) ?? ""), unknown];
+  writeFileSync(
+    own.file("crm.csv"),
+    ["Account,Website", ...named.map((domain) => `x,https://www.${domain}/about`)].join("\n"),
+  );
+  const people = ["--department", DEPARTMENT, "--per-company", "2"];
+  const argv = ["employees", "--input", "crm.csv", "--column", "Website", ...people];
+  const sum = wanted(2).reduce((all, [, count]) => all + count, 0);
+  const [looked, cap] = [slugs().length, slugs().length + sum - 1];
+  const quoted = async () => JSON.parse((await own.run([...argv, "--dry-run", "--json"])).stdout);
+  expect(await quoted()).toMatchObject({
+    ...{ credits: named.length, requests: named.length, matches: 0 },
+    look_ups: { companies: named.length, credits: named.length },
+  });
+  const before = await charged(service, CREDITS);
+  const few = await own.run([...argv, "--max-credits", String(named.length), "-o", "few.csv"]);
+  expect([few.code, few.stderr]).toEqual([4, expect.stringContaining("pays for the look-ups at most")]);
+  expect(await charged(service, CREDITS)).toBe(before);
+  const ran = await own.run([...argv, "--max-credits", String(cap), "-o", "people.csv"]);
+  expect(ran.code, ran.stderr).toBe(0);
+  expect(ran.stderr).toContain(`1 company has no profile address that is known, left out: ${unknown}`);
+  expect(await charged(service, CREDITS)).toBe(before + cap);
+  expect(readCsv(own.read("people.csv"))).toHaveLength(sum - 1);
+  // A cap counts what its look-ups cost before.
+  const same = await own.run([...argv, "--max-credits", String(cap), "-o", "people.csv", "--overwrite"]);
+  expect(same.code, same.stderr).toBe(0);
+  expect(await charged(service, CREDITS)).toBe(before + cap);
+  expect(await quoted()).toMatchObject({ credits: 1, look_ups: null, matches: sum, reuse: { rows: sum - 1 } });
+  const all = await own.run([...argv, "--yes", "-o", "all.csv"]);
+  expect(all.code, all.stderr).toBe(0);
+  expect(await charged(service, CREDITS)).toBe(before + looked + sum);
+  expect([...atEach(readCsv(own.read("all.csv")))].sort()).toEqual(wanted(2).sort());
 });
 
 test("an agent buys the same by the same rule", async () => {

@@ -53,6 +53,12 @@ export function targetOf({
     queries.set(companyKey(query), query);
   }
   const chosen = [...queries.values()];
+  const other = chosen.find(({ by }) => by !== "company_network_url");
+  if (kind === "employees" && (filters ?? titles) !== undefined && other !== undefined)
+    throw wrong(
+      `with filters a company is named by its profile address or slug, and "${echo(other.value)}" is a ${other.by}: no filter finds its people`,
+      "a quote of the kind enrich buys its address (company_network_url)",
+    );
   if (kind === "employees")
     return staffOf(chosen, {
       most: each ?? null,

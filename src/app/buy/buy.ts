@@ -2,13 +2,16 @@ import type { ExportDeps, ExportOptions } from "../../engine/purchase/order.ts";
 import { isNarrowed } from "../../engine/purchase/owned.ts";
 import type { Quote } from "../../engine/purchase/quote.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
-import { creditsText } from "../../shared/contract/money.ts";
+import { type Credits, credits, creditsText, maxCredits as maxOf, ZERO } from "../../shared/contract/money.ts";
+import { counted, echo } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { mapError } from "../failures.ts";
 import { MAX_CALLS } from "../own/bounds.ts";
+import { lookUpsOf, spentOn, withAddresses } from "./accounts.ts";
 import { type Events, nowhere, type Order, optionsOf, type World } from "./order.ts";
 import { buyExport, type Finished, type Priced, quoteExport, resumeExport } from "./purchase.ts";
 import { withListedValues } from "./spread.ts";
+import { staffOf } from "./staff.ts";
 
 /** What was paid and written: the receipt, the quote it was bought by, the run that keeps it. */
 export type PurchaseResult = Finished;
@@ -23,11 +26,13 @@ export interface Quotation extends Priced {
 const YOUNG_MS = 60_000;
 
 /** Prices an order by free calls alone. @throws CliError */
-export async function quote(order: Order, world: World, events: Events = {}): Promise<Quotation> {
+export async function quote(given: Order, world: World, events: Events = {}): Promise<Quotation> {
+  const { order, lookUps } = await addressed(given, world, events, false);
   return await purchase(order, world, events, async (whole, deps) => {
     const priced = await quoteExport(whole.target, optionsOf(whole), deps);
     await tellWhy(whole, peopleIn(priced.quote), world, events);
-    return { ...priced, order: { ...whole, target: priced.target }, madeAt: world.now() };
+    const quote = withLookUps(priced.quote, lookUps);
+    return { ...priced, quote, order: { ...whole, target: priced.target }, madeAt: world.now() };
   });
 }
 
@@ -37,13 +42,71 @@ export async function quote(order: Order, world: World, events: Events = {}): Pr
  * @throws CliError exit 10 (`quote_changed`) where a quotation no longer holds
  */
 export async function buy(what: Order | Quotation, world: World, events: Events = {}): Promise<PurchaseResult> {
-  const order = "quote" in what ? what.order : what;
+  const { order } = "quote" in what ? what : await addressed(what, world, events, true);
   const agreed = "quote" in what ? agreedTo(what, world) : {};
   return await purchase(order, world, events, async (whole, deps) => {
     const bought = await buyExport(whole.target, { ...optionsOf(whole), ...agreed }, deps);
     if (peopleIn(bought.quote) === 0) await tellWhy(whole, 0, world, events);
     return bought;
   });
+}
+
+/** An order whose accounts all have addresses: those that nobody owns are looked up first where it `buys`. */
+async function addressed(order: Order, world: World, events: Events, buys: boolean) {
+  const { accounts, maxCredits, budgetLeft } = order;
+  if (accounts === undefined) return { order };
+  const { companies, staffing } = accounts;
+  const target = lookUpsOf(companies);
+  if (target === undefined) return { order: { ...order, target: staffOf(companies, staffing) } };
+  const { wait = false, concurrency = 4, job, budget } = order;
+  const lookUp: Order = { target, wait, concurrency, job, budget, maxCredits, budgetLeft };
+  const { quote: lookUps, account, continues } = await quote({ ...lookUp, maxCredits: undefined }, world);
+  const before = await spentOn(target, world);
+  const cost = credits(before + lookUps.credits);
+  if (maxCredits !== undefined && maxCredits <= cost && lookUps.credits > 0n) throw nobodyElse(lookUps);
+  if (buys && (lookUps.credits > 0n || continues !== undefined)) {
+    await buy(lookUp, world, events).catch((error: unknown) => {
+      if (!(error instanceof CliError)) throw error;
+      throw error.with({ hint: "the same command goes on with the look-ups, then with the people", next: undefined });
+    });
+  }
+  const known = await withAddresses(companies, target, account, world);
+  const left = buys ? known.filter(({ address }) => address === undefined).map(({ value }) => echo(value)) : [];
+  if (left.length > 0) {
+    const some = `${left.slice(0, 5).join(", ")}${left.length > 5 ? ", ..." : ""}`;
+    const none = counted(left.length, "company has", "companies have");
+    (events.warning ?? events.notice)?.(`notice: ${none} no profile address that is known, left out: ${some}`);
+  }
+  const spent = buys ? await spentOn(target, world) : cost;
+  const less = (amount: Credits | undefined, by: Credits) => amount && maxOf(ZERO, credits(amount - by));
+  return {
+    order: {
+      ...order,
+      target: staffOf(known, staffing),
+      maxCredits: less(maxCredits, spent),
+      budgetLeft: less(budgetLeft, credits(spent - before)),
+    },
+    lookUps: buys || lookUps.credits === 0n ? undefined : lookUps,
+  };
+}
+
+function nobodyElse({ credits: cost }: Quote): CliError {
+  const message = `--max-credits pays for the look-ups at most (${creditsText(cost)}), and for nobody; nothing was spent`;
+  return new CliError({ code: "over_cap", category: "credits", message, hint: "--dry-run prices both" });
+}
+
+function withLookUps(quoted: Quote, lookUps: Quote | undefined): Quote {
+  if (lookUps === undefined) return quoted;
+  const { balanceAfter: after } = quoted;
+  return {
+    ...quoted,
+    credits: credits(quoted.credits + lookUps.credits),
+    total: credits(quoted.total + lookUps.credits),
+    balanceAfter: after === undefined ? undefined : credits(after - lookUps.credits),
+    requests: quoted.requests + lookUps.requests,
+    durationMs: quoted.durationMs + lookUps.durationMs,
+    lookUps: { companies: lookUps.requests, credits: lookUps.credits },
+  };
 }
 
 function agreedTo({ order, quote: agreed, offer, madeAt }: Quotation, { now }: World): Partial<ExportOptions> {
@@ -85,7 +148,7 @@ async function purchase<T>(
       table,
       consent: async (quoted, resuming) => {
         if (!resuming) await tellWhy(order, peopleIn(quoted), world, events);
-        await agree(quoted, resuming);
+        await agree(quoted, resuming, target);
       },
       mapError: (error) => mapError(error, world.seller.site),
       onNotice: notice,

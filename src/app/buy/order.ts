@@ -6,13 +6,16 @@ import type { Quote } from "../../engine/purchase/quote.ts";
 import type { Progress, Start, World as Surroundings } from "../../engine/purchase/world.ts";
 import { Disk } from "../../engine/runs/disk.ts";
 import { failpoint } from "../../engine/runs/failpoint.ts";
-import type { Target } from "../../engine/runs/plan.ts";
+import type { Prospect, Target } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
 import type { Session } from "../session.ts";
+import type { Staffing } from "./staff.ts";
 
 /** What is bought, how it is delivered, what bounds it: what is not named is as {@link DEFAULTS} says. */
 export interface Order extends Partial<Omit<ExportOptions, "agreed">> {
   readonly target: Target;
+  /** Whose people are bought: with the addresses of all of them these make the target. */
+  readonly accounts?: { readonly companies: readonly Prospect[]; readonly staffing: Staffing } | undefined;
   /** What rows go to where `output` names no file: nowhere by default, they are in the run. */
   readonly rows?: Writable | undefined;
   /** Draws `format: "table"`. */
@@ -32,9 +35,9 @@ export interface World extends Surroundings {
 export interface Events {
   /**
    * Agrees to a quote, or throws. Asked before anything is paid, but for a quote handed in and a run resumed within
-   * what was agreed to. Left out, nothing is ever paid for.
+   * what was agreed to. Left out, nothing is ever paid for. Look-ups of companies are agreed to before their people.
    */
-  readonly agree?: ((quote: Quote, resuming: boolean) => Promise<void>) | undefined;
+  readonly agree?: ((quote: Quote, resuming: boolean, target: Target) => Promise<void>) | undefined;
   readonly notice?: ((text: string) => void) | undefined;
   /** Why nobody matches, and which values match nobody: found out by free counts where somebody listens. */
   readonly hint?: ((text: string) => void) | undefined;
@@ -67,7 +70,7 @@ const DEFAULTS = {
 } as const satisfies ExportOptions;
 
 /** All that the engine wants to be told. */
-export function optionsOf({ target, rows, table, maxCalls, strict, ...options }: Order): ExportOptions {
+export function optionsOf({ target, rows, table, maxCalls, strict, accounts, ...options }: Order): ExportOptions {
   return { ...DEFAULTS, ...options };
 }
 

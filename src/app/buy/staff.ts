@@ -1,5 +1,4 @@
-import type { CompanyQuery } from "../../engine/client/types.ts";
-import type { Target } from "../../engine/runs/plan.ts";
+import type { Prospect, Target } from "../../engine/runs/plan.ts";
 import { canonicalJson } from "../../shared/contract/filters.ts";
 import { canonicalAddress, normalForm, slugOf } from "../../shared/contract/normalise.ts";
 import { echo, grouped } from "../../shared/contract/text.ts";
@@ -18,19 +17,12 @@ export interface Staffing {
 }
 
 /**
- * The people of companies; with a segment or titles those of them who match: as many segments of one company each.
- * @throws CliError exit 2 for a company that no filter names
+ * The people of companies; with a segment or titles those of them who match: as many segments of one company each, of
+ * those whose address is known. @throws CliError exit 2
  */
-export function staffOf(companies: readonly CompanyQuery[], { most, segment, ladder }: Staffing): Target {
+export function staffOf(companies: readonly Prospect[], { most, segment, ladder }: Staffing): Target {
   if (segment === undefined && ladder === undefined) return { kind: "employees", companies, perCompany: most };
   const { canonical, filters } = segment ?? checkedFilters({});
-  const other = companies.find(({ by }) => by !== "company_network_url");
-  if (other !== undefined) {
-    throw usageError(
-      `with filters a company is named by its profile address or slug, and "${echo(other.value)}" is a ${other.by}: no filter finds its people`,
-      "headcount enrich tells the address (company_network_url) of a company",
-    );
-  }
   if (filters.company_network_url !== undefined) {
     throw usageError("companies are named twice: as such, and by the filter company_network_url", "leave one out");
   }
@@ -46,10 +38,14 @@ export function staffOf(companies: readonly CompanyQuery[], { most, segment, lad
     );
   }
   const titled = (title: string | undefined) => (title === undefined ? {} : { title });
-  const union = companies.flatMap(({ value }) =>
-    rungs.map((title) => checkedFilters({ ...filters, ...titled(title), company_network_url: value }).filters),
+  const addresses = companies.flatMap(
+    ({ by, value, address }) => (by === "company_network_url" ? value : address) ?? [],
   );
-  const slugs = companies.map(({ value }) => slugOf(canonicalAddress(value) ?? value));
+  const each = new Map(addresses.map((address) => [slugOf(canonicalAddress(address) ?? address), address]));
+  const union = [...each.values()].flatMap((address) =>
+    rungs.map((title) => checkedFilters({ ...filters, ...titled(title), company_network_url: address }).filters),
+  );
+  const slugs = [...each.keys()];
   const titles = ladder === undefined ? "" : ` by ${JSON.stringify(ladder)}`;
   const where = `${canonicalJson(canonical)}${titles} at ${JSON.stringify(slugs)}`;
   return { kind: "search", filters, canonical: where, union, staff: { most, ...(ladder && { ladder }) } };

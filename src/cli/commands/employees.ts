@@ -60,7 +60,10 @@ async function parse(
     );
   }
   if (flags.newOnly === true || flags.withOwned === true) return newOf(companies, segment, view, flags);
-  return { order: { ...view, target: staffOf(companies, { most: flags.perCompany ?? null, segment, ladder }) }, flags };
+  const staffing = { most: flags.perCompany ?? null, segment, ladder };
+  const target = staffOf(companies, staffing);
+  const accounts = target.kind === "search" ? { companies, staffing } : undefined;
+  return { order: { ...view, target, accounts }, flags };
 }
 
 /** Only the new people of one company: those of the segment that it is, bought as a search. */

@@ -39,7 +39,8 @@ export async function buy(purchase: ParsedPurchase, context: Context): Promise<P
     try {
       if (flags.dryRun === true) {
         const quoted = await quote(order, world, events);
-        await printQuote(quoted.quote, order.target, printer);
+        const { target } = order.accounts === undefined ? order : quoted.order;
+        await printQuote(quoted.quote, target, printer);
         await written(context.stdout);
         return {};
       }
@@ -111,7 +112,7 @@ async function watch(
   let progress: ProgressLine | undefined;
   let plan = { rows: 0, cap: "" };
   const events: Events = {
-    agree: (quoted, resuming) => askConsent(quoted, resuming, purchase, printer, context),
+    agree: (quoted, resuming, target) => askConsent({ quote: quoted, resuming, target }, purchase, printer, context),
     hint: printer.quiet ? undefined : (text) => printer.note(text),
     notice: (text) => (progress === undefined ? session.notice(text) : progress.note(text)),
     warning: (text) => (progress === undefined ? printer.say(text) : progress.note(text)),

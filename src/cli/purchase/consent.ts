@@ -1,6 +1,7 @@
 import { failureOf } from "../../app/failures.ts";
 import { isNewOnly, newPeopleIn } from "../../engine/purchase/owned.ts";
 import { type Quote, rowsToBuy } from "../../engine/purchase/quote.ts";
+import type { Target } from "../../engine/runs/plan.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
 import { type Credits, creditsText, formatCredits, parseCredits, ZERO } from "../../shared/contract/money.ts";
 import { counted, echo } from "../../shared/contract/text.ts";
@@ -14,9 +15,8 @@ const ONE_CREDIT = parseCredits(1) ?? ZERO;
 
 /** Consent to a quote: `--yes`, the cap where nobody can be asked, a small look-up, or a person's `y`. */
 export async function askConsent(
-  quote: Quote,
-  resuming: boolean,
-  { order: { target }, flags, small }: ParsedPurchase,
+  { quote, resuming, target }: { readonly quote: Quote; readonly resuming: boolean; readonly target: Target },
+  { flags, small }: ParsedPurchase,
   printer: Printer,
   context: Context,
 ): Promise<void> {

@@ -46,12 +46,19 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
         ? undefined
         : `up to ${grouped(quote.overlap)}, in more than one segment`,
     ],
+    ["look-ups", lookUpsText(quote)],
     ["cost", `${most}${creditsText(quote.credits)}`],
     ["balance", quote.balance === undefined ? "not told" : creditsText(quote.balance)],
     ["after", quote.balanceAfter === undefined ? undefined : creditsText(quote.balanceAfter)],
     ["requests", whole || quote.sample !== undefined ? grouped(quote.requests) : undefined],
     ["time", whole || quote.durationMs > 0 ? `${wait} the rate limit` : undefined],
   ];
+}
+
+function lookUpsText({ lookUps }: Quote): string | undefined {
+  if (lookUps === undefined) return undefined;
+  const { companies, credits } = lookUps;
+  return `${counted(companies, "company", "companies")} for ${creditsText(credits)}; their people are counted after that, and come to it`;
 }
 
 /** How many of those to buy may be owned already. */

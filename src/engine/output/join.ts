@@ -163,7 +163,7 @@ function cellsOf(record: JsonRecord): ReadonlyMap<string, JsonValue> {
 }
 
 /** In words; undefined: nothing says so. */
-function otherThan({ by, value }: CompanyQuery, record: JsonRecord): string | undefined {
+export function otherThan({ by, value }: CompanyQuery, record: JsonRecord): string | undefined {
   const told = fieldValue(record, by);
   if (typeof told !== "string" && typeof told !== "number") return undefined;
   const [asked, answered] = [value, String(told)].map((text) => sameForm(by, text));

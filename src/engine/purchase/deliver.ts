@@ -5,6 +5,7 @@ import type { Output } from "../output/formats.ts";
 import { naming } from "../output/publish.ts";
 import { Register } from "../output/register.ts";
 import { writtenAs } from "../output/sinks/sink.ts";
+import { isForgiving } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { companyNotFound, incomplete, newUnreached, notComplete, nothingLookedUp } from "./failures.ts";
 import { cameNobody, NOBODY_CAME } from "./first-page.ts";
@@ -111,7 +112,7 @@ function allRefused({ state }: Run): string | undefined {
 }
 
 function theOneMissed({ plan: { target }, state }: Run): CompanyQuery | undefined {
-  if (target.kind === "enrich" && target.keep !== undefined) return undefined;
-  const single = target.kind !== "search" && target.companies.length === 1 && state.misses === 1;
+  const single =
+    target.kind !== "search" && !isForgiving(target) && target.companies.length === 1 && state.misses === 1;
   return single ? target.companies[0] : undefined;
 }

@@ -57,9 +57,10 @@ async function countStaff(
     people.set(company, before + count);
   }
   const matches = [...people.values()].reduce((sum, count) => sum + Math.min(count, most), 0);
-  onNotice(
-    `${grouped(people.size)} of ${counted(companiesIn(union), "company", "companies")} have somebody who matches`,
-  );
+  if (union.length > 0)
+    onNotice(
+      `${grouped(people.size)} of ${counted(companiesIn(union), "company", "companies")} have somebody who matches`,
+    );
   return { matches, parts, counts, datasetVersion: [...versions][0] ?? account.datasetVersion ?? null };
 }
 

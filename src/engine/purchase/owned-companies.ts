@@ -1,7 +1,7 @@
 import { Page } from "../../shared/rows/page.ts";
 import type { CompanyQuery } from "../client/types.ts";
 import type { Unit } from "../runs/journal.ts";
-import { companyKey, type RunIdentity } from "../runs/plan.ts";
+import { companyKey, isForgiving, type RunIdentity } from "../runs/plan.ts";
 import type { RunStore } from "../runs/run-store.ts";
 import type { ExportDeps, ExportOptions } from "./order.ts";
 import type { OwnedPage } from "./ownership.ts";
@@ -60,7 +60,7 @@ export async function ownedCompanies(
     }
   }
   return [...found]
-    .filter(([, { body }]) => body !== undefined || target.keep !== undefined)
+    .filter(([, { body }]) => body !== undefined || isForgiving(target))
     .slice(0, limit)
     .map(([index, reply]) => ({
       target: index,

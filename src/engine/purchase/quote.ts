@@ -64,6 +64,8 @@ export interface Quote {
   /** How much of the segment is owned; undefined where nobody looked. */
   readonly known?: Known | undefined;
   readonly datasetVersion?: string | null;
+  /** What looking companies up costs, which is within `credits` and `requests`: their people are counted after it. */
+  readonly lookUps?: { readonly companies: number; readonly credits: Credits } | undefined;
   /** A finished run that holds the same rows. */
   readonly reuse?: { readonly run: string; readonly rows: number; readonly text: string } | undefined;
 }
@@ -315,6 +317,10 @@ export const quoteJson = (quote: Quote, target: Target): QuoteDocument => ({
   sample: quote.sample ?? null,
   ...knownJson(quote),
   paid_again: quote.known === undefined ? null : paidAgain(quote),
+  look_ups:
+    quote.lookUps === undefined
+      ? null
+      : { companies: quote.lookUps.companies, credits: creditsToNumber(quote.lookUps.credits) },
   reuse: quote.reuse === undefined ? null : { run: quote.reuse.run, rows: quote.reuse.rows },
 });
 

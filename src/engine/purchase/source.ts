@@ -1,6 +1,6 @@
 import type { PagePosition, PageReply, PaidCallOptions, ServiceClient } from "../client/types.ts";
 import { type DrawnPage, pagesOf, rowsBegun } from "../planning/draw.ts";
-import type { Plan } from "../runs/plan.ts";
+import { isForgiving, type Plan } from "../runs/plan.ts";
 import { evenly } from "./paging.ts";
 import type { Quote } from "./quote.ts";
 import type { Targets } from "./remaining.ts";
@@ -63,7 +63,7 @@ export function sourceOf(plan: Plan, client: ServiceClient, quote: Quote): Sourc
         count: () => undefined,
         trusted,
         missing: true,
-        forgiving: target.keep !== undefined,
+        forgiving: isForgiving(target),
       };
   }
 }

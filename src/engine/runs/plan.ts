@@ -23,6 +23,12 @@ export interface Keep {
   readonly prefix: string;
 }
 
+/** A company with its profile address; without one nobody there is found, and `why` says why where that is known. */
+export interface Prospect extends CompanyQuery {
+  readonly address?: string | undefined;
+  readonly why?: string | undefined;
+}
+
 export type Target =
   | {
       readonly kind: "search";
@@ -45,7 +51,17 @@ export type Target =
       readonly list?: string;
     }
   | { readonly kind: "employees"; readonly companies: readonly CompanyQuery[]; readonly perCompany: number | null }
-  | { readonly kind: "enrich"; readonly companies: readonly CompanyQuery[]; readonly keep?: Keep };
+  | {
+      readonly kind: "enrich";
+      readonly companies: readonly CompanyQuery[];
+      readonly keep?: Keep;
+      /** Only addresses are wanted: one that nobody knows is no failure. */
+      readonly lookUp?: true;
+    };
+
+/** Whether a company that is not known is told beside the others, and ends nothing. */
+export const isForgiving = (target: Target): boolean =>
+  target.kind === "enrich" && (target.keep !== undefined || target.lookUp === true);
 
 export interface SavedView {
   readonly format: string;
@@ -119,7 +135,8 @@ export function targetText(target: Target): string {
   const companies = target.companies.map(({ by, value }) => `${by}=${value}`);
   const limit = target.kind === "employees" ? ` at most ${target.perCompany ?? "all"} each` : "";
   const keep = target.kind === "enrich" && target.keep !== undefined ? ` beside ${JSON.stringify(target.keep)}` : "";
-  return `${target.kind} ${JSON.stringify(companies)}${limit}${keep}`;
+  const why = target.kind === "enrich" && target.lookUp === true ? " for addresses" : "";
+  return `${target.kind} ${JSON.stringify(companies)}${limit}${keep}${why}`;
 }
 
 /** The values of a search alone where they say what they are: `Legal · germany`. */

@@ -83,6 +83,10 @@ export const quoteShape = object({
   owned_exact: maybe(flag),
   owned_calls: maybe(wholeNumberShape),
   paid_again: said(maybe(wholeNumberShape), "how many of the rows to buy you own, at most"),
+  look_ups: said(
+    maybe(object({ companies: wholeNumberShape, credits: creditsShape })),
+    "companies to look up, a request each, within credits and requests: their people are counted after it",
+  ),
   new_only: maybe(
     object({
       new: integer,
