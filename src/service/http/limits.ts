@@ -180,11 +180,13 @@ export class RateLimiter {
     return this.#start.wall + (this.#options.monotonic() - this.#start.monotonic);
   }
 
-  #state(state: Omit<RateState, "reset" | "retryAfter">, end: number, time: number): RateState {
+  #state(of: Omit<RateState, "reset" | "retryAfter">, end: number, time: number): RateState {
+    const { allowed, limit, remaining, window } = of;
     // After a jump the reset is told on the clock that the client shares, not on ours.
     const jump = this.#options.now() - time;
     const reset = Math.ceil((Math.abs(jump) < 1_000 ? end : end + jump) / 1_000);
-    return { ...state, reset, retryAfter: Math.max(1, Math.ceil((end - time) / 1_000)) };
+    // Not spread: on the way of every call, a copy and two properties more take as long as all the rest.
+    return { allowed, window, limit, remaining, reset, retryAfter: Math.max(1, Math.ceil((end - time) / 1_000)) };
   }
 }
 
