@@ -300,7 +300,7 @@ $headcountTree = @{
       '--input' = @{ Text = 'more companies: a file or - (lines, CSV, NDJSON)'; Value = @{ Kind = 'file' } }
       '--column' = @{ Text = 'the column of the file that names the company'; Value = @{ Kind = 'text' } }
       '--by' = @{ Text = 'what companies are given by, where it is no domain, address or slug'; Value = @{ Kind = 'list'; Values = @('name', 'id') } }
-      '--keep-input' = @{ Text = 'write the file''s own rows and columns, with the companies beside them'; Value = $null }
+      '--keep-input' = @{ Text = 'write the file''s own rows and columns, with what is bought beside them'; Value = $null }
       '--prefix' = @{ Text = 'with --keep-input: what the names of our columns begin with (hc_)'; Value = @{ Kind = 'text' } }
       '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
       '--max-credits' = @{ Text = 'spend at most this, all told (decimals allowed)'; Value = @{ Kind = 'text' } }
@@ -342,6 +342,8 @@ $headcountTree = @{
       '--input' = @{ Text = 'more companies: a file or - (lines, CSV, NDJSON)'; Value = @{ Kind = 'file' } }
       '--column' = @{ Text = 'the column of the file that names the company'; Value = @{ Kind = 'text' } }
       '--by' = @{ Text = 'what companies are given by, where it is no domain, address or slug'; Value = @{ Kind = 'list'; Values = @('name', 'id') } }
+      '--keep-input' = @{ Text = 'write the file''s own rows and columns, with what is bought beside them'; Value = $null }
+      '--prefix' = @{ Text = 'with --keep-input: what the names of our columns begin with (hc_)'; Value = @{ Kind = 'text' } }
       '--per-company' = @{ Text = 'at most so many people of each company'; Value = @{ Kind = 'text' } }
       '--title-ladder' = @{ Text = '''cro; vp sales'': the best title somebody has'; Value = @{ Kind = 'text' } }
       '--department' = @{ Text = 'one of the 20 departments, any case'; Value = @{ Kind = 'list'; Values = @('Administrative', 'C-Suite', 'Consulting', 'Customer Service', 'Design', 'Education', 'Engineering and Technical', 'Finance & Accounting', 'Human Resources', 'Legal', 'Marketing', 'Medical', 'Operations', 'Other', 'Product', 'Project Management', 'Real Estate', 'Research', 'Sales', 'Trades') } }

@@ -175,6 +175,56 @@ test("domains are looked up first, within quote and cap; what was looked up cost
   expect([...atEach(readCsv(own.read("all.csv")))].sort()).toEqual(wanted(2).sort());
 });
 
+test("a table keeps its rows and columns: a row for each person, and what became of every account", async () => {
+  const own = user(service.url, service.key);
+  const [first = "", second = ""] = slugs();
+  const empty = slugs().find((slug) => wanted(1).every(([other]) => other !== slug)) ?? "";
+  const cells = [domains.get(first), second, "nobody-has-this.example", "n/a", empty, `https://${domains.get(first)}/`];
+  const rows = cells.map((cell, index) => `Account ${index},${cell}`);
+  writeFileSync(own.file("crm.csv"), ["Name,Website", ...rows].join("\n"));
+  const argv = ["employees", "crm.csv", "--keep-input", "--department", DEPARTMENT, "--per-company", "2"];
+  const before = await charged(service, CREDITS);
+  const ran = await own.run([...argv, "--fields", "name", "--max-credits", "20", "-o", "people.csv"]);
+  expect(ran.code, ran.stderr).toBe(0);
+  const most = (slug: string): number => wanted(2).find(([other]) => other === slug)?.[1] ?? 0;
+  expect(await charged(service, CREDITS)).toBe(before + 1 + most(first) + most(second));
+  const found = (name: string, slug: string) => Array.from({ length: most(slug) }, () => [name, "found"]);
+  const written = readCsv(own.read("people.csv"));
+  expect(written.map(({ Name, hc_match }) => [Name, hc_match])).toEqual([
+    ...found("Account 0", first),
+    ...found("Account 1", second),
+    ...[
+      ["Account 2", "not found"],
+      ["Account 3", "not found"],
+      ["Account 4", empty === "" ? "not found" : "nobody"],
+    ],
+    ...found("Account 5", first),
+  ]);
+  expect(new Set(written.slice(0, most(first)).map(({ hc_name }) => hc_name)).size).toBe(most(first));
+  expect(written.find(({ Name }) => Name === "Account 2")?.hc_why).toBe("no profile address of it is known");
+  expect(ran.stderr).toMatch(/6 rows: 3 found,.* not found/);
+  // Half of it, and the rest by resume: the table is the same.
+  const other = user(service.url, service.key);
+  writeFileSync(other.file("crm.csv"), own.read("crm.csv"));
+  const half = await other.run([
+    ...argv,
+    "--fields",
+    "name",
+    "--limit",
+    "1",
+    "--max-credits",
+    "20",
+    "-o",
+    "people.csv",
+  ]);
+  expect(half.code, half.stderr).toBe(0);
+  expect(readCsv(other.read("people.csv")).map(({ hc_match }) => hc_match)).toContain("not asked");
+  const [, run = ""] = /; headcount resume (\S+) /.exec(half.stderr) ?? [];
+  const all = await other.run(["resume", run, "--limit", "20", "--max-credits", "20", "--overwrite"]);
+  expect(all.code, all.stderr).toBe(0);
+  expect(other.read("people.csv")).toBe(own.read("people.csv"));
+});
+
 test("an agent buys the same by the same rule", async () => {
   const agent = await startAgent(u, ["--max-credits", "50"]);
   const given = {

@@ -1,4 +1,4 @@
-import type { Prospect, Target } from "../../engine/runs/plan.ts";
+import type { Keep, Prospect, Target } from "../../engine/runs/plan.ts";
 import { canonicalJson } from "../../shared/contract/filters.ts";
 import { canonicalAddress, normalForm, slugOf } from "../../shared/contract/normalise.ts";
 import { echo, grouped } from "../../shared/contract/text.ts";
@@ -14,14 +14,16 @@ export interface Staffing {
   readonly segment?: CheckedFilters | undefined;
   /** Titles, the best first: people of the next one only where the others leave room. */
   readonly ladder?: readonly string[] | undefined;
+  /** The table that names the companies, where its rows are kept. */
+  readonly keep?: Keep | undefined;
 }
 
 /**
  * The people of companies; with a segment or titles those of them who match: as many segments of one company each, of
  * those whose address is known. @throws CliError exit 2
  */
-export function staffOf(companies: readonly Prospect[], { most, segment, ladder }: Staffing): Target {
-  if (segment === undefined && ladder === undefined) return { kind: "employees", companies, perCompany: most };
+export function staffOf(companies: readonly Prospect[], { most, segment, ladder, keep }: Staffing): Target {
+  if ((segment ?? ladder ?? keep) === undefined) return { kind: "employees", companies, perCompany: most };
   const { canonical, filters } = segment ?? checkedFilters({});
   if (filters.company_network_url !== undefined) {
     throw usageError("companies are named twice: as such, and by the filter company_network_url", "leave one out");
@@ -48,7 +50,8 @@ export function staffOf(companies: readonly Prospect[], { most, segment, ladder 
   const slugs = [...each.keys()];
   const titles = ladder === undefined ? "" : ` by ${JSON.stringify(ladder)}`;
   const where = `${canonicalJson(canonical)}${titles} at ${JSON.stringify(slugs)}`;
-  return { kind: "search", filters, canonical: where, union, staff: { most, ...(ladder && { ladder }) } };
+  const staff = { most, ...(ladder && { ladder }), ...(keep && { keep, prospects: companies }) };
+  return { kind: "search", filters, canonical: where, union, staff };
 }
 
 /** `cro; vp sales; head of sales`, each once. @throws CliError exit 2 where it names nothing */

@@ -6,16 +6,17 @@ import type { ExportOptions } from "../../engine/purchase/order.ts";
 import type { Context } from "../../shared/context.ts";
 import { isUnfiltered } from "../../shared/contract/filters.ts";
 import { usageError } from "../../shared/errors.ts";
-import { addCompanyOptions, type CompanyFlags, readCompanies } from "../arguments/companies.ts";
-import { addExportOptions, type ExportFlags, readExportOptions } from "../arguments/export-options.ts";
+import { addCompanyOptions, readCompanies } from "../arguments/companies.ts";
+import { addExportOptions, readExportOptions } from "../arguments/export-options.ts";
 import { addFilterOptions, type FilterOptions, readFilters } from "../arguments/filter-options.ts";
+import { addTableOptions, readTable, type TableFlags } from "../arguments/kept-table.ts";
 import { addNewOnlyOptions, type NewOnlyFlags, narrowed } from "../arguments/sampling-options.ts";
 import type { Command } from "../options.ts";
 import { buy } from "../purchase/buy.ts";
 import type { ParsedPurchase } from "../purchase/purchase.ts";
 import { buyParsed } from "../purchase/unattended.ts";
 
-export interface EmployeesOptions extends ExportFlags, CompanyFlags, NewOnlyFlags {
+export interface EmployeesOptions extends TableFlags, NewOnlyFlags {
   readonly perCompany?: number;
   readonly titleLadder?: readonly string[];
 }
@@ -23,11 +24,11 @@ export interface EmployeesOptions extends ExportFlags, CompanyFlags, NewOnlyFlag
 export function register(program: Command, context: Context, run: typeof buy = buy): void {
   const command = program
     .command("employees")
-    .argument("[company...]", "domain, profile address or slug of a company")
+    .argument("[company...]", "domain, profile address or slug of a company; with --keep-input the file")
     .description(
       "Buy people of companies, with filters those who match. By address or slug the price is known; otherwise --max-credits, --limit or --per-company bounds it.",
     );
-  addCompanyOptions(addFilterOptions(command))
+  addTableOptions(addCompanyOptions(addFilterOptions(command)))
     .number("--per-company <n>", "at most so many people of each company", [1, 1e9])
     .option("--title-ladder <titles>", "'cro; vp sales': the best title somebody has", ladderOf);
   addNewOnlyOptions(addExportOptions(command, "person"))
@@ -48,22 +49,23 @@ async function parse(
   flags: EmployeesOptions & FilterOptions,
   context: Context,
 ): Promise<ParsedPurchase> {
-  const companies = await readCompanies(context, names, flags);
+  const table = await readTable(context, names, flags, "person");
+  const companies = table?.companies ?? (await readCompanies(context, names, flags));
   const { canonical, filters } = await readFilters(context, flags);
   const segment = isUnfiltered(canonical) ? undefined : { canonical, filters };
-  const view = readExportOptions(context, flags, "person");
+  const view = table?.view ?? readExportOptions(context, flags, "person");
   const { titleLadder: ladder } = flags;
-  if ((segment ?? ladder) !== undefined && flags.misses !== undefined) {
+  if ((segment ?? ladder ?? table) !== undefined && flags.misses !== undefined) {
     throw usageError(
       "--misses lists companies that the service does not know, and with filters nobody asks that",
       "leave --misses out: the summary says at how many companies nobody matches",
     );
   }
   if (flags.newOnly === true || flags.withOwned === true) return newOf(companies, segment, view, flags);
-  const staffing = { most: flags.perCompany ?? null, segment, ladder };
+  const staffing = { most: flags.perCompany ?? null, segment, ladder, keep: table?.keep };
   const target = staffOf(companies, staffing);
   const accounts = target.kind === "search" ? { companies, staffing } : undefined;
-  return { order: { ...view, target, accounts }, flags };
+  return { order: { ...view, target, accounts }, flags, notice: table?.notice };
 }
 
 /** Only the new people of one company: those of the segment that it is, bought as a search. */
@@ -78,7 +80,7 @@ function newOf(
     company === undefined ||
     companies.length > 1 ||
     company.by !== "company_network_url" ||
-    (flags.perCompany ?? flags.titleLadder) !== undefined
+    (flags.perCompany ?? flags.titleLadder ?? view.join) !== undefined
   ) {
     throw usageError(
       "--new-only takes one company, by its profile address or slug: that is a filter, a domain or a name is none",

@@ -1,32 +1,22 @@
 import { existsSync } from "node:fs";
-import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
-import { checkPrefix, DEFAULT_PREFIX, readKept } from "../../app/buy/input-table.ts";
-import { openRuns } from "../../app/keep/store.ts";
-import type { CompanyQuery } from "../../engine/client/types.ts";
-import { JOINED } from "../../engine/output/join.ts";
 import { spokenValue } from "../../engine/output/table.ts";
-import type { ExportOptions } from "../../engine/purchase/order.ts";
-import { isSuppressedCompany } from "../../engine/purchase/unnamed.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
 import { shellWord } from "../../shared/contract/command-line.ts";
-import { counted, echo, harmlessJson } from "../../shared/contract/text.ts";
+import { echo, harmlessJson } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
-import { inputName, readInput } from "../../shared/input.ts";
 import { type JsonRecord, parseExact } from "../../shared/rows/values.ts";
-import { addCompanyOptions, type CompanyFlags, MAX_INPUT_BYTES, readCompanies } from "../arguments/companies.ts";
-import { addExportOptions, type ExportFlags, readExportOptions } from "../arguments/export-options.ts";
+import { addCompanyOptions, readCompanies } from "../arguments/companies.ts";
+import { addExportOptions, readExportOptions } from "../arguments/export-options.ts";
+import { addTableOptions, readTable, type TableFlags } from "../arguments/kept-table.ts";
 import type { Command } from "../options.ts";
 import { buy } from "../purchase/buy.ts";
 import type { ParsedPurchase } from "../purchase/purchase.ts";
 import { buyParsed } from "../purchase/unattended.ts";
 import type { Printer } from "../terminal/printer.ts";
 
-export interface EnrichOptions extends ExportFlags, CompanyFlags {
-  readonly keepInput?: boolean;
-  readonly prefix?: string;
-}
+export type EnrichOptions = TableFlags;
 
 export function register(program: Command, context: Context, run: typeof buy = buy): void {
   const command = program
@@ -35,13 +25,7 @@ export function register(program: Command, context: Context, run: typeof buy = b
     .description(
       "Look companies up. A match is charged, a miss is free. One company is looked up at once; for several the price is shown and agreed to first, as with search.",
     );
-  addCompanyOptions(command)
-    .option("--keep-input", "write the file's own rows and columns, with the companies beside them")
-    .option(
-      "--prefix <text>",
-      `with --keep-input: what the names of our columns begin with (${DEFAULT_PREFIX})`,
-      checkPrefix,
-    );
+  addTableOptions(addCompanyOptions(command));
   addExportOptions(command, "company")
     .examples(`
   $ headcount -c sample enrich zephyr-pulse-co.example
@@ -56,8 +40,11 @@ export function register(program: Command, context: Context, run: typeof buy = b
 }
 
 async function parse(names: readonly string[], flags: EnrichOptions, context: Context): Promise<ParsedPurchase> {
-  if (flags.keepInput === true) return parseKept(names, flags, context);
-  if (flags.prefix !== undefined) throw usageError("--prefix goes with --keep-input", "add --keep-input");
+  const table = await readTable(context, names, flags, "company");
+  if (table !== undefined) {
+    const { companies, keep, view, notice } = table;
+    return { order: { ...view, target: { kind: "enrich", companies, keep } }, flags, notice };
+  }
   const file = names.find((name) => FILE.test(name) && existsSync(resolve(context.cwd, name)));
   if (file !== undefined) {
     throw usageError(
@@ -76,52 +63,6 @@ async function parse(names: readonly string[], flags: EnrichOptions, context: Co
 }
 
 const FILE = /\.(csv|tsv|txt|ndjson|jsonl)$/i;
-
-/** The rows of a table with the companies beside them: of `--input`, or of the one file that is named instead. */
-async function parseKept(names: readonly string[], flags: EnrichOptions, context: Context): Promise<ParsedPurchase> {
-  const [input, ...others] = flags.input === undefined ? names : [flags.input, ...names];
-  if (input === undefined || others.length > 0) {
-    throw usageError(
-      `--keep-input takes one file, not ${input === undefined ? "none" : others.length + 1}`,
-      "for example: headcount enrich crm.csv --keep-input -o crm-enriched.csv",
-    );
-  }
-  const text = await readInput(context, input, "companies", MAX_INPUT_BYTES);
-  const how = { column: flags.column ?? null, by: flags.by ?? null, prefix: flags.prefix ?? DEFAULT_PREFIX } as const;
-  const list = await openRuns(context).suppression();
-  const isLeftOut = (company: CompanyQuery): boolean => isSuppressedCompany(company, list);
-  const { companies, keep, join, leftOut } = await readKept(text, inputName(input), how, isLeftOut);
-  const toPipe =
-    flags.output === undefined && flags.template === undefined && context.stdout.isTTY !== true && flags.json !== true;
-  const implied = toPipe ? (join.json ? "ndjson" : "csv") : undefined;
-  const format = flags.format ?? implied;
-  const view = { ...readExportOptions(context, format === undefined ? flags : { ...flags, format }, "company"), join };
-  if (!JOINED.includes(view.format)) {
-    throw usageError(`--keep-input writes ${JOINED.join(", ")}, not ${view.format}`, "add --format csv");
-  }
-  await requireApart(input, view, context);
-  const target: Target = { kind: "enrich", companies, keep };
-  const told = `notice: ${counted(leftOut, "row")} with a company on the suppression list: neither asked for nor paid`;
-  return { order: { ...view, target }, flags, notice: leftOut > 0 ? told : undefined };
-}
-
-/** @throws CliError exit 2 where something would take the place of the table itself */
-async function requireApart(
-  input: string,
-  { output, receipt, misses }: Pick<ExportOptions, "output" | "receipt" | "misses">,
-  context: Context,
-): Promise<void> {
-  const real = async (path: string): Promise<string> => realpath(path).catch(() => path);
-  const own = await real(resolve(context.cwd, input));
-  for (const [option, path] of Object.entries({ "-o": output, "--receipt": receipt, "--misses": misses })) {
-    if (input === "-" || path === undefined || (await real(path)) !== own) continue;
-    throw usageError(
-      `${option} names the table that is read: it stays as it is`,
-      "choose another name; the same table can then be read again",
-      "same_file",
-    );
-  }
-}
 
 async function printCompany(json: string, printer: Printer): Promise<void> {
   // Into a pipe every token as the service sent it.

@@ -53,9 +53,11 @@ async function parse(
       "run_of_list",
     );
   }
-  const keep = target.kind === "enrich" ? target.keep : undefined;
+  const { keep } = (target.kind === "search" ? target.staff : target.kind === "enrich" && target) || {};
   // Who was left out when it began is asked for by no later session either.
-  const asked = new Set(target.kind === "search" ? [] : target.companies.map(companyKey));
+  const asked = new Set(
+    (target.kind === "search" ? (target.staff?.prospects ?? []) : target.companies).map(companyKey),
+  );
   const isLeftOut = (company: CompanyQuery): boolean => !asked.has(companyKey(company));
   const join =
     keep === undefined ? undefined : (await readKept(await keptInput(store, id), "the table", keep, isLeftOut)).join;

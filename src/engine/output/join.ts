@@ -6,9 +6,9 @@ import { guarded } from "../../shared/rows/csv-bytes.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { cellOf, fieldValue, type JsonRecord, type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
 import type { Unit } from "../runs/journal.ts";
-import type { Target } from "../runs/plan.ts";
+import type { Prospect, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
-import { distinctPages } from "./distinct.ts";
+import { distinctPages, kindOf } from "./distinct.ts";
 import type { Format, Output, OutputFacts, Rendering } from "./formats.ts";
 import { shown } from "./suppressed.ts";
 
@@ -16,7 +16,7 @@ type CompanyQuery = Exclude<Target, { kind: "search" }>["companies"][number];
 
 export const JOINED: readonly Format[] = ["csv", "tsv", "ndjson", "json", "xlsx", "parquet", "table"];
 
-const MATCHES = ["found", "not found", "ambiguous", "not asked", "suppressed"] as const;
+const MATCHES = ["found", "nobody", "not found", "ambiguous", "not asked", "suppressed"] as const;
 export type Match = (typeof MATCHES)[number];
 
 export interface JoinRow {
@@ -26,6 +26,12 @@ export interface JoinRow {
   readonly company: number | undefined;
   readonly match: Match;
   readonly why: string;
+}
+
+interface Answer {
+  readonly match: Match;
+  readonly why: string;
+  readonly record?: JsonRecord;
 }
 
 export interface Join {
@@ -74,7 +80,7 @@ export class JoinOutput implements Output {
 
   async prepare(): Promise<OutputFacts | undefined> {
     const { rendering, join } = this.#view;
-    const ours = rendering.fields ?? (await collectColumns(distinctPages(this.#run), "company"));
+    const ours = rendering.fields ?? (await collectColumns(distinctPages(this.#run), kindOf(this.#run)));
     const pages = (): AsyncGenerator<Page> => this.#pages(ours);
     const named = ["match", "why", ...ours].map((name) => join.prefix + name);
     // As JSON every token of the caller's stays as it was; elsewhere the columns are all known.
@@ -84,8 +90,8 @@ export class JoinOutput implements Output {
     for await (const page of pages()) await inner.write(page);
     this.#tally.clear();
     for (const row of join.rows) {
-      const { match } = this.#answer(row);
-      this.#tally.set(match, (this.#tally.get(match) ?? 0) + 1);
+      const [answer] = this.#answers(row);
+      if (answer !== undefined) this.#tally.set(answer.match, (this.#tally.get(answer.match) ?? 0) + 1);
     }
     return inner.prepare(pages);
   }
@@ -101,14 +107,14 @@ export class JoinOutput implements Output {
   async *#pages(ours: readonly string[]): AsyncGenerator<Page> {
     const { rows } = this.#view.join;
     for (let at = 0; at < rows.length; at += GROUP) {
-      const texts = rows.slice(at, at + GROUP).map((row) => this.#joined(row, ours));
-      yield Page.read(Buffer.from(`[${texts.join(",")}]`), "company");
+      const group = rows.slice(at, at + GROUP);
+      const texts = group.flatMap((row) => this.#answers(row).map((answer) => this.#joined(row.body, answer, ours)));
+      yield Page.read(Buffer.from(`[${texts.join(",")}]`), kindOf(this.#run));
     }
   }
 
-  #joined(row: JoinRow, ours: readonly string[]): string {
+  #joined(body: string, { match, why, record }: Answer, ours: readonly string[]): string {
     const { join, rendering } = this.#view;
-    const { match, why, record } = this.#answer(row);
     const cells = record === undefined ? undefined : cellsOf(record);
     const values = ours.map((field): JsonValue => {
       const value = record === undefined ? undefined : (cells?.get(field) ?? fieldValue(record, field));
@@ -118,7 +124,7 @@ export class JoinOutput implements Output {
       const name = join.prefix + (["match", "why"][index] ?? ours[index - 2] ?? "");
       return `${JSON.stringify(name)}:${stringifyExact(this.#guarded(value, rendering))}`;
     });
-    return `${row.body}${row.body.endsWith("{") ? "" : ","}${pairs.join(",")}}`;
+    return `${body}${body.endsWith("{") ? "" : ","}${pairs.join(",")}}`;
   }
 
   /** What comes from the service is guarded against formulas in CSV; the caller's own cells are the caller's. */
@@ -128,7 +134,37 @@ export class JoinOutput implements Output {
     return typeof cell === "string" ? guarded(cell, guardOf({ excel, raw })) : cell;
   }
 
-  #answer(row: JoinRow): { readonly match: Match; readonly why: string; readonly record?: JsonRecord } {
+  /** One for each person of a row's company, and one at least. */
+  #answers(row: JoinRow): readonly Answer[] {
+    const { target } = this.#run.plan;
+    const prospects = target.kind === "search" ? target.staff?.prospects : undefined;
+    if (prospects === undefined) return [this.#answer(row)];
+    const prospect = row.company === undefined ? undefined : prospects[row.company];
+    return prospect === undefined ? [row] : this.#peopleAt(prospect);
+  }
+
+  #peopleAt({ by, value, address = by === "company_network_url" ? value : undefined, why = "" }: Prospect): Answer[] {
+    if (address === undefined) return [{ match: "not found", why }];
+    const { target, parts = [] } = this.#run.plan;
+    const theirs = parts.flatMap(({ company_network_url: of }, n) => (slugIn(of) === slugIn(address) ? [n] : []));
+    if (theirs.length === 0) {
+      const isNew = target.kind === "search" && target.owned !== undefined;
+      return [{ match: "nobody", why: isNew ? "nobody there is new" : "nobody there matches" }];
+    }
+    const units = [...this.#run.state.units.values()].filter(({ intent }) => theirs.includes(intent.target));
+    const answers = units.flatMap((unit): Answer[] => {
+      if (unit.settled?.follows === undefined) return [];
+      const page = shown(Page.read(this.#run.readReply(unit), "person"), "person", this.#run.suppression);
+      const owned = unit.settled.owned === undefined ? "" : "owned already";
+      return Array.from({ length: page.length }, (_, n) => ({ match: "found", why: owned, record: page.row(n) }));
+    });
+    if (answers.length > 0) return answers;
+    const isHidden = units.some(({ settled }) => (settled?.rows ?? 0) > 0);
+    if (isHidden) return [{ match: "suppressed", why: "on the suppression list" }];
+    return [{ match: "not asked", why: "the limit was reached" }];
+  }
+
+  #answer(row: JoinRow): Answer {
     const { target } = this.#run.plan;
     const query = row.company === undefined || target.kind === "search" ? undefined : target.companies[row.company];
     if (query === undefined) return row;
@@ -155,6 +191,8 @@ export class JoinOutput implements Output {
   }
   #settled: ReadonlyMap<number, Unit> | undefined;
 }
+
+const slugIn = (address: unknown): string => slugOf(canonicalAddress(String(address)) ?? String(address));
 
 function cellsOf(record: JsonRecord): ReadonlyMap<string, JsonValue> {
   const cells = new Map<string, JsonValue>();

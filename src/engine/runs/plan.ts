@@ -41,6 +41,9 @@ export type Target =
         readonly most: number | null;
         /** Titles, the best first: a company's segments are of one each, in this order. */
         readonly ladder?: readonly string[];
+        /** The table to whose rows the people are put, and the company of each row that names one. */
+        readonly keep?: Keep;
+        readonly prospects?: readonly Prospect[];
       };
       /** Segments whose people are left out. */
       readonly except?: readonly Filters[];
@@ -130,7 +133,8 @@ export function targetText(target: Target): string {
     const sample = target.sample === undefined ? "" : ` sample ${JSON.stringify(target.sample)}`;
     const only = target.owned === undefined ? "" : ` ${target.owned} the owned`;
     const staff = target.staff === undefined ? "" : ` at most ${target.staff.most ?? "all"} each`;
-    return `search ${target.canonical}${only}${sample}${staff}${target.list === undefined ? "" : ` for ${target.list}`}`;
+    const beside = target.staff?.keep === undefined ? "" : ` beside ${JSON.stringify(target.staff.keep)}`;
+    return `search ${target.canonical}${only}${sample}${staff}${beside}${target.list === undefined ? "" : ` for ${target.list}`}`;
   }
   const companies = target.companies.map(({ by, value }) => `${by}=${value}`);
   const limit = target.kind === "employees" ? ` at most ${target.perCompany ?? "all"} each` : "";
