@@ -167,24 +167,6 @@ describe("tab in a real shell", () => {
     expect(list("headcount serv")).toEqual(expect.arrayContaining([expect.stringMatching(/^serve\t./)]));
   });
 
-  test.skipIf(lacks("bash"))("bash answers from the script alone where nothing has to be asked", () => {
-    const ask = (words: readonly string[]): string[] => {
-      const list = words.map((word) => `'${word}'`).join(" ");
-      const script = `. '${ROOT}/completions/headcount.bash'; COMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; _headcount; printf '%s\\n' "\${COMPREPLY[@]}"`;
-      // No PATH: any process that it started would fail.
-      return execFileSync("/bin/bash", ["--norc", "-c", script], { env: { PATH: "" }, encoding: "utf8" })
-        .trimEnd()
-        .split("\n");
-    };
-    expect(ask(["headcount", "count", "--department", ""])).toHaveLength(20);
-    expect(ask(["headcount", "comp"])).toEqual(["completion"]);
-    expect(ask(["headcount", "-c", "sample", "count", "--json", "--connections-m"])).toEqual([
-      "--connections-min",
-      "--connections-max",
-    ]);
-    expect(ask(["headcount", "count", "--", "--dep"])).toEqual([""]);
-  });
-
   test.skipIf(QUICK || lacks("bash", "timeout"))("a config that hangs when it is read does not hold the shell", () => {
     const hung = join(dir, "hung");
     mkdirSync(hung);

@@ -109,6 +109,7 @@ describe("npm run release", () => {
         "completions/headcount.bash",
         "completions/headcount.fish",
         "completions/headcount.ps1",
+        "completions/tree.json",
         "docs/openapi.json",
         "docs/reference/collection.json",
         "docs/reference/icon.svg",

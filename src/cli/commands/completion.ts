@@ -1,10 +1,12 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Writable } from "node:stream";
+import { text } from "node:stream/consumers";
 import type { Context } from "../../shared/context.ts";
-import { FACET_KEYS, type FacetKey, isFacetKey } from "../../shared/contract/facets.ts";
 import { CliError, EXIT, usageError } from "../../shared/errors.ts";
 import { packageRoot } from "../../shared/paths.ts";
+import { type Offer, offerAt, type Word } from "../completion/offer.ts";
+import type { CommandSpec } from "../completion/tree.ts";
 import { Argument, type Command, Option } from "../options.ts";
 
 const FILES = {
@@ -14,9 +16,6 @@ const FILES = {
   powershell: "headcount.ps1",
 } as const;
 type Shell = keyof typeof FILES;
-
-const LISTS = ["connections", "runs", "segments", "jobs"] as const;
-type List = (typeof LISTS)[number] | FacetKey;
 
 /** How many runs are offered, the newest first. */
 const MAX_RUNS = 50;
@@ -31,22 +30,14 @@ export function register(program: Command, context: Context): void {
       "Print the completion script of a shell: commands, flags, departments, connections, runs, segments, files.",
     )
     .addArgument(new Argument("[shell]", "the shell").choices(Object.keys(FILES)))
-    .addOption(
-      new Option("--list <what>", "names for the scripts, one a line").choices([...LISTS, ...FACET_KEYS]).hideHelp(),
-    )
-    .addOption(
-      new Option(
-        "--prefix <text>",
-        "with --list of a key: values that begin with this; of jobs: their file",
-      ).hideHelp(),
-    )
+    .addOption(new Option("--words", "what may stand at the cursor, for the scripts").hideHelp())
     .examples(`
   $ headcount completion bash >> ~/.bashrc
   $ headcount completion zsh > _headcount              put it into a folder of your $fpath
   $ headcount completion fish > headcount.fish         put it into ~/.config/fish/completions
   $ headcount completion powershell > headcount.ps1    and dot-source it in your $PROFILE`)
-    .action(async (shell: Shell | undefined, options: { readonly list?: List; readonly prefix?: string }) => {
-      if (options.list !== undefined) await printList(options.list, options.prefix ?? "", context);
+    .action(async (shell: Shell | undefined, options: { readonly words?: boolean }) => {
+      if (options.words === true) await answer(context);
       else await printScript(shell, context);
     });
 }
@@ -70,22 +61,48 @@ async function printScript(shell: Shell | undefined, context: Context): Promise<
   }
 }
 
-/** `name TAB description` a line. What cannot be read in time offers nothing: a tab key is no place for an error. */
-async function printList(what: List, prefix: string, context: Context): Promise<void> {
-  const read = isFacetKey(what)
-    ? valueLines(what, prefix, context)
-    : {
-        connections: connectionLines,
-        runs: runLines,
-        segments: segmentLines,
-        jobs: (place: Context) => jobLines(prefix, place),
-      }[what](context);
-  const late = context.sleep(DEADLINE_MS).then(() => []);
-  const lines = await Promise.race([read.catch(() => []), late]);
-  context.stdout.write(lines.map((line) => `${line}\n`).join(""));
+/**
+ * Reads the words of a line from stdin, one a line, the one at the cursor last. Says what may stand there: `files` or
+ * `directories`, which the shell knows, `list` where more follow a comma, else `words`; behind a tab what of the word
+ * stays; then `value TAB description` a line.
+ */
+async function answer(context: Context): Promise<void> {
+  const words = (await text(context.stdin)).split("\n").slice(0, -1);
+  const tree = JSON.parse(await readFile(new URL("completions/tree.json", packageRoot()), "utf8")) as CommandSpec;
+  const offer = offerAt(tree, words);
+  // What cannot be read in time offers nothing: a tab key is no place for an error.
+  const late = context.sleep(DEADLINE_MS).then((): readonly Word[] => []);
+  const values = await Promise.race([valuesOf(offer, context).catch((): readonly Word[] => []), late]);
+  const { kind } = offer.values;
+  const told = kind === "file" ? "files" : kind === "directory" ? "directories" : kind === "commas" ? "list" : "words";
+  const fitting = values.filter(([value]) => value.toLowerCase().startsWith(offer.typed.toLowerCase()));
+  const lines = fitting.map(([value, about]) => `${value}\t${about.replace(/[\u0000-\u001f\u007f-\u009f]/g, " ")}\n`);
+  context.stdout.write(`${told}\t${offer.head}\n${lines.join("")}`);
 }
 
-async function valueLines(key: FacetKey, prefix: string, context: Context): Promise<readonly string[]> {
+async function valuesOf({ file, typed, values }: Offer, context: Context): Promise<readonly Word[]> {
+  switch (values.kind) {
+    case "words":
+      return values.words;
+    case "list":
+    case "commas":
+      return values.values.map((value) => [value, ""]);
+    case "connections":
+      return connections(context);
+    case "runs":
+      return runs(context);
+    case "segments":
+      return segments(context);
+    case "jobs":
+      return jobs(file, context);
+    case "listed":
+      return peopleValues(values.values[0], typed, context);
+    default:
+      return [];
+  }
+}
+
+async function peopleValues(key: string, prefix: string, context: Context): Promise<readonly Word[]> {
   const [{ readConfig, findConnection }, { findFolder }, { withSession }, { valuesIn, ownedValues }, { filterSpec }] =
     await Promise.all([
       import("../../engine/connections/config.ts"),
@@ -107,40 +124,42 @@ async function valueLines(key: FacetKey, prefix: string, context: Context): Prom
   };
   const asked = () => withSession(silent, { maxWait: 0, quiet: true }, (session) => valuesIn(session, silent, wanted));
   const found = isLocked ? await owned() : await asked().catch(owned);
-  return (found?.values ?? []).map(({ value, count }) => line(value, `${count}`));
+  return (found?.values ?? []).map(({ value, count }) => [value, `${count}`]);
 }
 
-async function connectionLines(context: Context): Promise<readonly string[]> {
+async function connections(context: Context): Promise<readonly Word[]> {
   const { readConfig, SAMPLE } = await import("../../engine/connections/config.ts");
   const { findFolder } = await import("../../engine/connections/paths.ts");
   const { connections } = readConfig(findFolder("config", context));
-  const own = Object.entries(connections).map(([name, { baseUrl }]) => line(name, baseUrl));
-  return [line(SAMPLE, "built in, synthetic people"), ...own];
+  const own = Object.entries(connections).map(([name, { baseUrl }]) => [name, baseUrl] as const);
+  return [[SAMPLE, "built in, synthetic people"], ...own];
 }
 
-async function segmentLines(context: Context): Promise<readonly string[]> {
+async function segments(context: Context): Promise<readonly Word[]> {
   const { savedSegments } = await import("../../app/segments/segment-store.ts");
   const { spokenFilters } = await import("../../engine/runs/plan.ts");
   const lines = (await savedSegments(context)).map(async ({ name, file }) => {
     const text = await readFile(file, "utf8").then((read) => spokenFilters(JSON.parse(read) as never));
-    return line(name, text.slice(0, 80));
+    return [[name, text.slice(0, 80)] as const];
   });
-  return Promise.all(lines.map((each) => each.catch(() => "")));
+  return (await Promise.all(lines.map((each) => each.catch(() => [])))).flat();
 }
 
-async function jobLines(file: string, context: Context): Promise<readonly string[]> {
+async function jobs(file: string, context: Context): Promise<readonly Word[]> {
   const { readJobs } = await import("../../app/jobs/file.ts");
-  const { jobs } = await readJobs(context, file === "" ? undefined : file);
-  return jobs.map(({ name, schedule, output }) => line(name, [schedule?.text, output].filter(Boolean).join(", ")));
+  const read = await readJobs(context, file === "" ? undefined : file);
+  return read.jobs.map(({ name, schedule, output }) => [name, [schedule?.text, output].filter(Boolean).join(", ")]);
 }
 
-async function runLines(context: Context): Promise<readonly string[]> {
+async function runs(context: Context): Promise<readonly Word[]> {
   const { findFolder } = await import("../../engine/connections/paths.ts");
   const folder = join(findFolder("state", context) ?? "", "runs");
   const ids = (await readdir(folder)).filter((name) => /^\d{8}-\d{6}-[0-9a-f]+$/.test(name));
   const newest = ids.sort().reverse().slice(0, MAX_RUNS);
-  const lines = await Promise.all(newest.map(async (id) => line(id, await runText(join(folder, id, "plan.json")))));
-  return lines.length === 0 ? [] : [line("last", "the newest run"), ...lines];
+  const lines = await Promise.all(
+    newest.map(async (id) => [id, await runText(join(folder, id, "plan.json"))] as const),
+  );
+  return lines.length === 0 ? [] : [["last", "the newest run"], ...lines];
 }
 
 async function runText(file: string): Promise<string> {
@@ -151,5 +170,3 @@ async function runText(file: string): Promise<string> {
     return "";
   }
 }
-
-const line = (name: string, text: string): string => `${name}\t${text.replace(/[\u0000-\u001f\u007f-\u009f]/g, " ")}`;

@@ -2,7 +2,6 @@ import type { Command, Option } from "commander";
 import { flagOf } from "../../shared/contract/command-line.ts";
 import { FILTER_KEYS } from "../../shared/contract/filters.ts";
 import { ENVIRONMENT, EXIT_CODES, topicText } from "../topics.ts";
-import { GENERATED } from "./tree.ts";
 
 const FILTER_FLAGS: ReadonlySet<string> = new Set(FILTER_KEYS.map(flagOf));
 
@@ -91,7 +90,7 @@ const within = (command: Command, path: string): readonly string[] =>
 const topic = (name: string): string => example((topicText(name) ?? "").replace(/^.*\n\n/, "").trimEnd());
 
 const titled = (name: string, says: string): readonly string[] => [
-  `.\\" ${GENERATED}`,
+  '.\\" Generated from the program by `npm run completions`; do not edit.',
   `.TH ${name.toUpperCase()} 1 "" "headcount" "User Commands"`,
   ".SH NAME",
   `${roff(name)} \\- ${roff(says)}`,

@@ -1,8 +1,7 @@
 import type { Argument, Command, Option } from "commander";
 import { type OfferedValues, offersOf } from "../options.ts";
 import { TOPICS } from "../topics.ts";
-
-export const GENERATED = "Generated from the program by `npm run completions`; do not edit.";
+import { manPages } from "./man.ts";
 
 export interface FlagSpec {
   /** `-c` and `--connection`: short first, where there is one. */
@@ -81,3 +80,7 @@ export const allCommands = (command: CommandSpec): readonly CommandSpec[] => [
   command,
   ...command.commands.flatMap(allCommands),
 ];
+
+/** What `npm run completions` writes: the tree that `completion --words` reads, so that a tab loads no command. */
+export const generatedFiles = (program: Command): ReadonlyMap<string, string> =>
+  new Map([["completions/tree.json", `${JSON.stringify(programTree(program))}\n`], ...manPages(program)]);

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import type { Context } from "../../shared/context.ts";
 import { packageRoot } from "../../shared/paths.ts";
 import { buildProgram } from "../program.ts";
-import { generatedFiles } from "./files.ts";
+import { generatedFiles } from "./tree.ts";
 
 // Runs no command: a context that can do nothing is enough.
 const context = {

@@ -1,0 +1,67 @@
+import type { OfferedValues } from "../options.ts";
+import type { CommandSpec, FlagSpec } from "./tree.ts";
+
+/** What may stand at the cursor. */
+export interface Offer {
+  readonly values: OfferedValues | { readonly kind: "words"; readonly words: readonly Word[] };
+  /** What of the word stays before each value: `--country=`, `id,name,`. */
+  readonly head: string;
+  /** What the values begin with, in any case. */
+  readonly typed: string;
+  /** The file of jobs that the line names. */
+  readonly file: string;
+}
+
+export type Word = readonly [value: string, description: string];
+
+/** @param words of the line behind the program's name, without quotes, the one at the cursor last */
+export function offerAt(tree: CommandSpec, words: readonly string[]): Offer {
+  // bash parts --country=germany into three words; shells give empty ones beside the cursor.
+  const before = words.slice(0, -1).filter((word) => word !== "" && word !== "=");
+  const last = words.at(-1) ?? "";
+  const current = last === "=" ? "" : last;
+  let command = tree;
+  let pending: FlagSpec["value"];
+  let [isLiteral, position, file] = [false, 0, ""];
+  const flags = (): readonly FlagSpec[] => [...command.flags, ...tree.flags];
+  const flagOf = (name: string): FlagSpec | undefined => flags().find(({ names }) => names.includes(name));
+  for (const [index, word] of before.entries()) {
+    if (pending !== undefined && !(pending.many && word.startsWith("-"))) {
+      if (before[index - 1] === "--file") file = word;
+      // A flag that takes several values takes every word up to the next flag.
+      if (!pending.many) pending = undefined;
+      continue;
+    }
+    const child = position === 0 ? command.commands.find(({ path }) => path.at(-1) === word) : undefined;
+    if (isLiteral) position++;
+    else if (word.startsWith("-")) {
+      [isLiteral, pending] = [word === "--", flagOf(word)?.value];
+      if (word.startsWith("--file=")) file = word.slice("--file=".length);
+    } else if (child !== undefined) command = child;
+    else position++;
+  }
+  const [, name = "", rest = ""] = /^(--[^=]+)=(.*)$/s.exec(isLiteral ? "" : current) ?? [];
+  if (pending === undefined && name !== "") {
+    return within({ values: flagOf(name)?.value?.values ?? { kind: "text" }, head: `${name}=`, typed: rest, file });
+  }
+  const offer = { head: "", typed: current, file };
+  const isFlag = current.startsWith("-") && !isLiteral;
+  if (pending !== undefined && !(pending.many && isFlag)) return within({ ...offer, values: pending.values });
+  if (isFlag) {
+    const named = new Map(flags().flatMap(({ description, names }) => names.map((flag) => [flag, description])));
+    return { ...offer, values: { kind: "words", words: [...named] } };
+  }
+  if (position === 0 && command.commands.length > 0) {
+    const children = command.commands.map(({ path, summary }): Word => [path.at(-1) ?? "", summary]);
+    return { ...offer, values: { kind: "words", words: children } };
+  }
+  const argument = command.arguments[position] ?? command.arguments.filter(({ many }) => many).at(-1);
+  return within({ ...offer, values: argument?.values ?? { kind: "text" } });
+}
+
+/** Of values that commas part, the last one is at the cursor. */
+function within(offer: Offer): Offer {
+  if (offer.values.kind !== "commas") return offer;
+  const end = offer.typed.lastIndexOf(",") + 1;
+  return { ...offer, head: offer.head + offer.typed.slice(0, end), typed: offer.typed.slice(end) };
+}
