@@ -2,7 +2,7 @@ import type { OfferedValues } from "../options.ts";
 import type { CommandSpec, FlagSpec } from "./tree.ts";
 
 /** What may stand at the cursor. */
-export interface Offer {
+export interface Suggestion {
   readonly values: OfferedValues | { readonly kind: "words"; readonly words: readonly Word[] };
   /** What of the word stays before each value: `--country=`, `id,name,`. */
   readonly head: string;
@@ -15,7 +15,7 @@ export interface Offer {
 export type Word = readonly [value: string, description: string];
 
 /** @param words of the line behind the program's name, without quotes, the one at the cursor last */
-export function offerAt(tree: CommandSpec, words: readonly string[]): Offer {
+export function offerAt(tree: CommandSpec, words: readonly string[]): Suggestion {
   // bash parts --country=germany into three words; shells give empty ones beside the cursor.
   const before = words.slice(0, -1).filter((word) => word !== "" && word !== "=");
   const last = words.at(-1) ?? "";
@@ -60,7 +60,7 @@ export function offerAt(tree: CommandSpec, words: readonly string[]): Offer {
 }
 
 /** Of values that commas part, the last one is at the cursor. */
-function within(offer: Offer): Offer {
+function within(offer: Suggestion): Suggestion {
   if (offer.values.kind !== "commas") return offer;
   const end = offer.typed.lastIndexOf(",") + 1;
   return { ...offer, head: offer.head + offer.typed.slice(0, end), typed: offer.typed.slice(end) };
