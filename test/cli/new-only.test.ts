@@ -250,9 +250,9 @@ describe("--new-only", () => {
     const rows = readCsv(me.read("e.csv")).length;
     expect(rows).toBeGreaterThan(0);
     expect(credits - rows).toBeLessThanOrEqual(1);
-    const { code, stderr } = await me.run(["employees", "acme.com", "--new-only", "--dry-run"]);
+    const { code, stderr } = await me.run(["employees", "acme.com", "--with-owned", "--dry-run"]);
     expect(code).toBe(2);
-    expect(stderr).toContain("--new-only takes one company, by its profile address or slug");
+    expect(stderr).toContain("--with-owned takes one whole company, by its profile address or slug");
   });
 
   test.each([

@@ -115,7 +115,7 @@ test("employees of companies by address say it too, one and several", async () =
   const again = await u.run(["employees", slug, another, "--max-credits", "500", "-o", "both.csv"]);
   expect(again.code, again.stderr).toBe(0);
   expect(again.stderr).toMatch(SAID);
-  expect(again.stderr).toContain("--new-only buys only the others, of one whole company at a time");
+  expect(again.stderr).toContain("--new-only buys only the others");
 });
 
 test("a job says it, by free counts", async () => {

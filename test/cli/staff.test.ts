@@ -225,6 +225,34 @@ test("a table keeps its rows and columns: a row for each person, and what became
   expect(other.read("people.csv")).toBe(own.read("people.csv"));
 });
 
+test.each([[], ["--keep-input"]])(
+  "--new-only of several companies: so many of each whom nobody owns %j",
+  async (...kept) => {
+    const own = user(service.url, service.key);
+    writeFileSync(own.file("crm.csv"), ["Website", ...slugs()].join("\n"));
+    const named = kept.length > 0 ? ["crm.csv", ...kept] : ["--input", "crm.csv"];
+    const argv = ["employees", ...named, "--department", DEPARTMENT, "--max-credits", "100"];
+    const first = await own.run([...argv, "--per-company", "1", "-o", "first.csv"]);
+    expect(first.code, first.stderr).toBe(0);
+    const before = await charged(service, CREDITS);
+    const fresh = companies.flatMap(([slug, people]) => (people < 2 ? [] : [[slug, Math.min(people - 1, 2)] as const]));
+    const sum = fresh.reduce((all, [, people]) => all + people, 0);
+    const more = [...argv, "--per-company", "2", "--new-only"];
+    expect(JSON.parse((await own.run([...more, "--dry-run", "--json"])).stdout)).toMatchObject({
+      credits: sum,
+      rows: sum,
+    });
+    const second = await own.run([...more, "-o", "second.csv"]);
+    expect(second.code, second.stderr).toBe(0);
+    expect(await charged(service, CREDITS)).toBe(before + sum);
+    const column = kept.length > 0 ? "hc_id" : "id";
+    const ids = (file: string) => readCsv(own.read(file)).flatMap((row) => row[column] || []);
+    expect(ids("second.csv")).toHaveLength(sum);
+    expect(ids("second.csv").filter((id) => ids("first.csv").includes(id))).toEqual([]);
+    if (kept.length === 0) expect([...atEach(readCsv(own.read("second.csv")))].sort()).toEqual([...fresh].sort());
+  },
+);
+
 test("an agent buys the same by the same rule", async () => {
   const agent = await startAgent(u, ["--max-credits", "50"]);
   const given = {

@@ -16,14 +16,16 @@ export interface Staffing {
   readonly ladder?: readonly string[] | undefined;
   /** The table that names the companies, where its rows are kept. */
   readonly keep?: Keep | undefined;
+  /** Whether only people are bought whom nobody owns. */
+  readonly newOnly?: boolean | undefined;
 }
 
 /**
  * The people of companies; with a segment or titles those of them who match: as many segments of one company each, of
  * those whose address is known. @throws CliError exit 2
  */
-export function staffOf(companies: readonly Prospect[], { most, segment, ladder, keep }: Staffing): Target {
-  if ((segment ?? ladder ?? keep) === undefined) return { kind: "employees", companies, perCompany: most };
+export function staffOf(companies: readonly Prospect[], { most, segment, ladder, keep, newOnly }: Staffing): Target {
+  if ((segment ?? ladder ?? keep ?? newOnly) === undefined) return { kind: "employees", companies, perCompany: most };
   const { canonical, filters } = segment ?? checkedFilters({});
   if (filters.company_network_url !== undefined) {
     throw usageError("companies are named twice: as such, and by the filter company_network_url", "leave one out");
@@ -51,7 +53,8 @@ export function staffOf(companies: readonly Prospect[], { most, segment, ladder,
   const titles = ladder === undefined ? "" : ` by ${JSON.stringify(ladder)}`;
   const where = `${canonicalJson(canonical)}${titles} at ${JSON.stringify(slugs)}`;
   const staff = { most, ...(ladder && { ladder }), ...(keep && { keep, prospects: companies }) };
-  return { kind: "search", filters, canonical: where, union, staff };
+  const owned = newOnly && { owned: "without" as const };
+  return { kind: "search", filters, canonical: where, union, staff, ...owned };
 }
 
 /** `cro; vp sales; head of sales`, each once. @throws CliError exit 2 where it names nothing */

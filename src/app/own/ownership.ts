@@ -11,6 +11,7 @@ import type { FreeCounts } from "../../engine/purchase/free-counts.ts";
 import type { ExportDeps } from "../../engine/purchase/order.ts";
 import { isNarrowed } from "../../engine/purchase/owned.ts";
 import type { Known, NewParts, OpenOwnership, OwnedPage, Ownership } from "../../engine/purchase/ownership.ts";
+import { evenly } from "../../engine/purchase/paging.ts";
 import { BESIDE } from "../../engine/runs/journal.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
@@ -47,6 +48,7 @@ type People = OwnedPerson[];
 class OwnedSegment implements Ownership {
   readonly #segment: CheckedFilters;
   readonly #beside: readonly CheckedFilters[];
+  readonly #staff: Whole["staff"];
   readonly #bounds: Limits;
   readonly #deps: ExportDeps;
   readonly #account: Account;
@@ -54,9 +56,10 @@ class OwnedSegment implements Ownership {
   /** Runs that could not be read, and why. */
   #unread: readonly { readonly run: string; readonly why: string }[] = [];
 
-  constructor({ filters, beside = [] }: Whole, bounds: Limits, account: Account, deps: ExportDeps) {
+  constructor({ filters, beside = [], staff }: Whole, bounds: Limits, account: Account, deps: ExportDeps) {
     this.#segment = checkedFilters(filters);
     this.#beside = beside.map((each) => checkedFilters(each));
+    this.#staff = staff;
     this.#bounds = bounds;
     this.#deps = deps;
     this.#account = account;
@@ -84,7 +87,12 @@ class OwnedSegment implements Ownership {
     return this.#bounds.again ? 0 : CALLS_PER_CREDIT;
   }
 
-  async look(total: number, narrowed: boolean): Promise<Known | undefined> {
+  async look(
+    total: number,
+    narrowed: boolean,
+    { parts, counts: each }: Partial<NewParts> = {},
+  ): Promise<Known | undefined> {
+    if (this.#staff !== undefined) return this.#lookAtEach(parts ?? [], each ?? [], this.#staff.most);
     const counts = freeCounts(this.#deps, this.#account, this.#bounds.maxCalls);
     if (!narrowed) return this.#glance(total, counts);
     for (const { run, why } of this.#unread) this.#deps.onWarning(`warning: run ${run} is not counted: ${why}`);
@@ -101,6 +109,46 @@ class OwnedSegment implements Ownership {
         divide: (maxRows) => sound(() => this.#divide(sight, estimate, maxRows, counts)),
       };
     });
+  }
+
+  /** Of each company, and title, its new people alone: nobody who is owned is bought with them. */
+  async #lookAtEach(parts: readonly Filters[], counts: readonly number[], most: number | null): Promise<Known> {
+    const fresh: { readonly filters: Filters; readonly count: number; readonly known: Known | undefined }[] = [];
+    let calls = 0;
+    for (const [index, filters] of parts.entries()) {
+      const maxCalls = this.#bounds.maxCalls - calls;
+      const part = new OwnedSegment({ filters }, { ...this.#bounds, maxCalls }, this.#account, this.#deps);
+      part.#library = this.#library;
+      const total = counts[index] ?? 0;
+      const known = part.#matching().length === 0 ? undefined : await part.look(total, true);
+      calls += known === undefined ? 0 : known.calls + (known.estimate?.calls ?? 0);
+      fresh.push({ filters, count: total - (known?.owned ?? 0), known });
+    }
+    const rows = rowsOf(
+      evenly(
+        fresh.map(({ count }) => count),
+        companiesOf(parts),
+        { rows: Number.MAX_SAFE_INTEGER, most },
+      ),
+    );
+    const total = rowsOf(counts);
+    const owned = total - rowsOf(fresh.map(({ count }) => count));
+    const perMinute = this.#account.perMinute ?? this.#deps.seller.pacer.perMinute();
+    return {
+      ...{ total, owned, exact: true, calls, durationMs: countingMs(calls, perMinute) },
+      estimate: { callsPerCredit: this.#perCredit, calls, rows, untold: 0 },
+      divide: async () => {
+        const found: NewParts[] = [];
+        for (const { filters, count, known } of fresh) {
+          found.push((await known?.divide?.(count)) ?? { parts: [filters], counts: [count] });
+        }
+        return {
+          parts: found.flatMap((each) => each.parts),
+          counts: found.flatMap((each) => each.counts),
+          unreached: found.flatMap(({ unreached = [] }) => unreached),
+        };
+      },
+    };
   }
 
   /** What a quote says by the way: counted where that takes a few calls, otherwise as the records have it. */
@@ -191,6 +239,8 @@ class OwnedSegment implements Ownership {
   }
 
   async certify({ plan: { target } }: Run): Promise<string | undefined> {
+    // So many of each are wanted, not all.
+    if (this.#staff !== undefined) return undefined;
     const { others, total } = await this.#again(async (sight) => sight);
     if (others === 0) return undefined;
     const how = target.kind === "search" && target.owned === "with" ? "--with-owned" : "--new-only";
@@ -268,6 +318,9 @@ const isDividedUnasked = ({ members, present, forgotten, unknown }: Sight, { row
   calls <= DIVIDE_CALLS &&
   (rows === 0 || callsPerCredit > 0);
 
+const rowsOf = (counts: readonly number[]): number => counts.reduce((sum, count) => sum + count, 0);
+const companiesOf = (parts: readonly Filters[]) => parts.map(({ company_network_url: company }) => company);
+
 const callsToLook = (people: number, { listSize }: FreeCounts): number => 1 + Math.ceil(people / listSize);
 
 const sound = <T>(work: () => Promise<T>): Promise<T> =>
@@ -292,10 +345,13 @@ interface Whole {
   readonly filters: Filters;
   /** Segments with nobody of it, bought with it: those of other companies. */
   readonly beside?: readonly Filters[];
+  /** Where it is of several companies, counted one by one. */
+  readonly staff?: { readonly most: number | null } | undefined;
 }
 
 /** What a target is the people of, whole; undefined where no filter says it. */
 function wholeOf(target: Target): Whole | undefined {
+  if (target.kind === "search" && target.staff !== undefined) return isNarrowed(target) ? target : undefined;
   if (target.kind === "search") return (target.union ?? target.except ?? target.sample) ? undefined : target;
   const { kind, companies } = target;
   if (kind === "enrich" || companies.some(({ by }) => by !== "company_network_url")) return undefined;

@@ -61,32 +61,29 @@ async function parse(
       "leave --misses out: the summary says at how many companies nobody matches",
     );
   }
-  if (flags.newOnly === true || flags.withOwned === true) return newOf(companies, segment, view, flags);
-  const staffing = { most: flags.perCompany ?? null, segment, ladder, keep: table?.keep };
+  const [company, ...others] = companies;
+  const isOne = others.length === 0 && company?.by === "company_network_url";
+  const isWhole = (flags.perCompany ?? ladder ?? table) === undefined;
+  if (isOne && isWhole && (flags.newOnly ?? flags.withOwned) === true) return newOf(company, segment, view, flags);
+  if (flags.withOwned === true) {
+    throw usageError(
+      "--with-owned takes one whole company, by its profile address or slug",
+      "--new-only takes several, and writes whom you do not own",
+    );
+  }
+  const staffing = { most: flags.perCompany ?? null, segment, ladder, keep: table?.keep, newOnly: flags.newOnly };
   const target = staffOf(companies, staffing);
   const accounts = target.kind === "search" ? { companies, staffing } : undefined;
-  return { order: { ...view, target, accounts }, flags, notice: table?.notice };
+  return { order: { ...view, target, accounts, maxCalls: flags.maxCalls }, flags, notice: table?.notice };
 }
 
 /** Only the new people of one company: those of the segment that it is, bought as a search. */
 function newOf(
-  companies: readonly CompanyQuery[],
+  company: CompanyQuery,
   segment: CheckedFilters | undefined,
   view: ExportOptions,
   flags: EmployeesOptions,
 ): ParsedPurchase {
-  const [company] = companies;
-  if (
-    company === undefined ||
-    companies.length > 1 ||
-    company.by !== "company_network_url" ||
-    (flags.perCompany ?? flags.titleLadder ?? view.join) !== undefined
-  ) {
-    throw usageError(
-      "--new-only takes one company, by its profile address or slug: that is a filter, a domain or a name is none",
-      "headcount employees SLUG --new-only, once for each company",
-    );
-  }
   const people = checkedFilters({ ...segment?.filters, company_network_url: company.value });
   const target = narrowed(searchTarget([people], []), flags);
   return { order: { ...view, target, maxCalls: flags.maxCalls }, flags };

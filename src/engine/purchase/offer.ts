@@ -36,7 +36,7 @@ export async function offerOf(target: Target, account: AccountView, deps: Export
 
 /** People of each company, counted one after the other until as many are there as are wanted of it. */
 async function countStaff(
-  { staff, union = [] }: SearchTarget,
+  { staff, union = [], owned }: SearchTarget,
   account: AccountView,
   { seller, interrupted, onNotice }: ExportDeps,
 ): Promise<Offer> {
@@ -48,7 +48,8 @@ async function countStaff(
   for (const filters of union) {
     const { company_network_url: company } = filters;
     const before = people.get(company) ?? 0;
-    if (before >= most) continue;
+    // How many of them are new is not known yet.
+    if (before >= most && owned === undefined) continue;
     const { count, meta } = await seller.client.count(filters, interrupted);
     if (versions.add(meta.datasetVersion).size > 1) throw movedBetween();
     if (count === 0) continue;

@@ -44,7 +44,8 @@ export async function partsToBuy(
   if (quote.known?.divide === undefined) throw new TypeError("nobody knows who is owned");
   const { unreached = [], beyond = 0, ...found } = await quote.known.divide(quote.rows);
   const parts = await divisionOf(target, { ...offer, ...found }, quote.depth, deps);
-  const made = { matches: rowsOf(parts.counts) + beyond, ...parts };
+  const isStaff = target.kind === "search" && target.staff !== undefined;
+  const made = { matches: isStaff ? mostRows(quote.known) : rowsOf(parts.counts) + beyond, ...parts };
   const left = [...unreached, ...(made.unreached ?? [])];
   return left.length === 0 ? made : { ...made, unreached: left };
 }

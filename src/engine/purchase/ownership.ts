@@ -43,8 +43,9 @@ export interface Ownership {
   /**
    * Counts the owned people of the segment, before anything is agreed to.
    * @param total its count @param narrowed whether only the others are to be bought
+   * @param offer where it is of several companies: what was counted of each
    */
-  look(total: number, narrowed: boolean): Promise<Known | undefined>;
+  look(total: number, narrowed: boolean, offer?: Partial<NewParts>): Promise<Known | undefined>;
   /** Which rows of a page that a run bought are of people who were owned before, by their index. */
   before(run: Run, page: Page): ReadonlySet<number>;
   /** After everything was bought: why not everybody of the segment is owned; undefined where everybody is. */

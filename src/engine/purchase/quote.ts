@@ -26,7 +26,7 @@ export interface Offer {
   /** Rows that a target has, or has at most; null where no free count tells. */
   readonly matches: number | null;
   /** What the free counts told of each company; undefined where not all of them were counted. */
-  readonly counts?: readonly number[] | undefined;
+  readonly counts?: readonly number[];
   readonly datasetVersion: string | null;
   /** Of several segments: what is bought, and how many people more than one part holds. */
   readonly parts?: readonly Filters[];
@@ -285,7 +285,7 @@ export function paidAgainText(quote: Quote, target: Target, option: string): str
 function wayAround(quote: Quote, known: Known, target: Target, option: string): string {
   const { owned, total, exact, estimate } = known;
   if (target.kind === "employees" && (target.companies.length > 1 || target.perCompany !== null))
-    return `${option} buys only the others, of one whole company at a time`;
+    return `${option} buys only the others`;
   if (total === owned) return exact ? "nobody is new" : `${option} looks whether anybody is new`;
   if (estimate?.callsPerCredit === 0) return "finding the others costs more than buying all of it";
   return `${option} buys only the others for ${exact ? "" : "about "}${newPriceText(quote, known)}`;

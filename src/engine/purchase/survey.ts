@@ -96,7 +96,7 @@ export async function survey(asked: Inquiry, open: string | undefined): Promise<
   const offer = options.offer ?? (await offerOf(target, account, deps));
   const { datasetVersion } = offer;
   const ownership = await deps.ownership?.(account, target);
-  const known = await ownership?.look(offer.matches ?? Number.POSITIVE_INFINITY, isNarrowed(target));
+  const known = await ownership?.look(offer.matches ?? Number.POSITIVE_INFINITY, isNarrowed(target), offer);
   const matches = isNarrowed(target) ? mostRows(known) : offer.matches;
   const run = open === undefined ? undefined : await store.open(open);
   const companies = run === undefined ? await ownedCompanies(store, identity, datasetVersion, options, deps) : [];
