@@ -165,10 +165,10 @@ describe("the ledger's file", () => {
     const store = await open();
     await fund(store, 10);
     const database = new DatabaseSync(path);
-    database.exec("PRAGMA user_version = 7");
-    await expect(store.hold(holdRequest(c(1)))).rejects.toThrow(/schema 7 now.*Restart the service/);
+    database.exec("PRAGMA user_version = 70");
+    await expect(store.hold(holdRequest(c(1)))).rejects.toThrow(/schema 70 now.*Restart the service/);
     await expect(store.createAccount(ACCOUNT, "again")).rejects.toThrow(StoreUnavailableError);
-    expect(database.prepare("PRAGMA user_version").get()).toEqual({ user_version: 7 });
+    expect(database.prepare("PRAGMA user_version").get()).toEqual({ user_version: 70 });
     database.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
     // A refused group is followed by a commit of its own: that must not write the number either.
     await expect(store.createAccount(ACCOUNT, "again")).rejects.toThrow(/exists already/);

@@ -145,9 +145,10 @@ export function* addCounts(table: CountTable, counts: readonly DayCount[]): Step
     sums.set(id, { ...each, count: each.count + (sums.get(id)?.count ?? 0) });
   }
   if (sums.size === 0) return;
+  const whose = table === "small_counts" ? "account_id" : "key_id";
   yield {
-    sql: `INSERT INTO ${table} (key_id, day, count) VALUES %
-          ON CONFLICT (day, key_id) DO UPDATE SET count = ${table}.count + excluded.count`,
+    sql: `INSERT INTO ${table} (${whose}, day, count) VALUES %
+          ON CONFLICT (day, ${whose}) DO UPDATE SET count = ${table}.count + excluded.count`,
     types: ["text", "text", "bigint"],
     rows: [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, { count, day, keyId }]) => [keyId, day, count]),
   };

@@ -32,7 +32,7 @@ const POSTGRES: Dialect = {
   rows: "",
 };
 
-export const SCHEMA_VERSION = 6;
+export const SCHEMA_VERSION = 7;
 
 /** Amounts are millionths. Constraints and triggers repeat what the code does, so that its mistakes stop here. */
 const accounts = ({ hot, int, keyed }: Dialect): string => `
@@ -123,7 +123,7 @@ INSERT INTO chains VALUES ('audit', '');
 /** What neither chain nor sums reach, column by column. */
 const beside = (int: string): Readonly<Record<string, readonly string[]>> => ({
   call_counts: ["key_id text NOT NULL", "day text NOT NULL", `count ${int} NOT NULL CHECK (count >= 0)`],
-  small_counts: ["key_id text NOT NULL", "day text NOT NULL", `count ${int} NOT NULL CHECK (count >= 0)`],
+  small_counts: ["account_id text NOT NULL", "day text NOT NULL", `count ${int} NOT NULL CHECK (count >= 0)`],
   key_uses: ["key_id text PRIMARY KEY", `used_at ${int} NOT NULL`],
   instances: [
     ...["id text PRIMARY KEY", `pid ${int} NOT NULL`, "started text NOT NULL", "machine text NOT NULL"],
@@ -159,7 +159,7 @@ const beside = (int: string): Readonly<Record<string, readonly string[]>> => ({
 
 const MORE: Readonly<Record<string, string>> = {
   call_counts: ", PRIMARY KEY (day, key_id)",
-  small_counts: ", PRIMARY KEY (day, key_id)",
+  small_counts: ", PRIMARY KEY (day, account_id)",
   console_segments: ", PRIMARY KEY (account_id, name)",
 };
 

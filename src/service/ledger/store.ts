@@ -193,7 +193,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
   }
 
   async smallCountsOfDay(day: string): Promise<readonly DayCount[]> {
-    const sql = "SELECT key_id, day, count FROM small_counts WHERE day = $1";
+    const sql = "SELECT account_id AS key_id, day, count FROM small_counts WHERE day = $1";
     return (await this.#database.read(sql, day)).map(storedCount);
   }
 
