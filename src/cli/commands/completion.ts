@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import type { Context } from "../../shared/context.ts";
 import { CliError, EXIT, usageError } from "../../shared/errors.ts";
 import { packageRoot } from "../../shared/paths.ts";
-import { offerAt, type Suggestion, type Word } from "../completion/offer.ts";
+import { offerAt, type Candidates, type Word } from "../completion/offer.ts";
 import type { CommandSpec } from "../completion/tree.ts";
 import { Argument, type Command, Option } from "../options.ts";
 
@@ -80,7 +80,7 @@ async function answer(context: Context): Promise<void> {
   context.stdout.write(`${told}\t${offer.head}\n${lines.join("")}`);
 }
 
-async function valuesOf({ file, typed, values }: Suggestion, context: Context): Promise<readonly Word[]> {
+async function valuesOf({ file, typed, values }: Candidates, context: Context): Promise<readonly Word[]> {
   switch (values.kind) {
     case "words":
       return values.words;

@@ -2,7 +2,7 @@ import type { OfferedValues } from "../options.ts";
 import type { CommandSpec, FlagSpec } from "./tree.ts";
 
 /** What may stand at the cursor. */
-export interface Suggestion {
+export interface Candidates {
   readonly values: OfferedValues | { readonly kind: "words"; readonly words: readonly Word[] };
   /** What of the word stays before each value: `--country=`, `id,name,`. */
   readonly head: string;
@@ -15,7 +15,7 @@ export interface Suggestion {
 export type Word = readonly [value: string, description: string];
 
 /** @param words of the line behind the program's name, without quotes, the one at the cursor last */
-export function offerAt(tree: CommandSpec, words: readonly string[]): Suggestion {
+export function offerAt(tree: CommandSpec, words: readonly string[]): Candidates {
   // bash parts --country=germany into three words; shells give empty ones beside the cursor.
   const before = words.slice(0, -1).filter((word) => word !== "" && word !== "=");
   const last = words.at(-1) ?? "";
@@ -60,7 +60,7 @@ export function offerAt(tree: CommandSpec, words: readonly string[]): Suggestion
 }
 
 /** Of values that commas part, the last one is at the cursor. */
-function within(offer: Suggestion): Suggestion {
+function within(offer: Candidates): Candidates {
   if (offer.values.kind !== "commas") return offer;
   const end = offer.typed.lastIndexOf(",") + 1;
   return { ...offer, head: offer.head + offer.typed.slice(0, end), typed: offer.typed.slice(end) };
