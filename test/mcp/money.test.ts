@@ -192,11 +192,16 @@ test("a key with a cap and scopes of its own is a wall, whatever the agent's cap
   const agent = await start(["--max-credits", "1000"]);
   expect((await agent.call("count_people", FRENCH)).failed).toBe(false);
   expect((await agent.call("buy", { quote_id: idOf(await quoted(agent, 4)) })).data).toMatchObject({ credits: 4 });
+  const told: string[] = [];
   for (const country of ["germany", "spain"]) {
     const quote = await quoted(agent, 4, { country });
     const bought = await agent.call("buy", { quote_id: idOf(quote) });
     expect(bought.failed && /credits|cap/.test(bought.text), bought.text).toBe(true);
+    told.push(bought.text);
   }
+  // What was bought of the first is kept, and the command that goes on is told as scripts are told it.
+  expect(told[0]).toMatch(/resumable, next: headcount resume \d{8}-\d{6}-[0-9a-f]{6}$/);
+  expect(told[1]).not.toContain("next:");
   const company = await agent.call("enrich_company", { domain: "northwind.example" });
   expect(company.failed, company.text).toBe(true);
   expect(await spent()).toBeLessThanOrEqual(5);

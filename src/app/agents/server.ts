@@ -142,11 +142,12 @@ function argumentProblem(given: unknown, schema: JsonSchema): string | undefined
 
 const isTold = (told: Told | InputRequiredResult): told is Told => "structured" in told;
 
-/** A failure as sentences: what, why, what helps. Never a stack trace. */
-const refused = ({ message, details, hint, exitCode }: CliError): CallToolResult => {
+/** A failure as sentences: what, why, what helps, the command that goes on. Never a stack trace. */
+const refused = ({ message, details, hint, exitCode, next, resumable }: CliError): CallToolResult => {
   const lines = [exitCode === 1 ? "this is a bug in headcount" : message, ...details];
-  const text = `${lines.map(harmless).join("\n")}${hint === undefined ? "" : `\nhint: ${harmless(hint)}`}`;
-  return { isError: true, content: [{ type: "text", text }] };
+  if (hint !== undefined) lines.push(`hint: ${hint}`);
+  if (next !== undefined) lines.push(`${resumable ? "resumable, next" : "next"}: ${next}`);
+  return { isError: true, content: [{ type: "text", text: lines.map(harmless).join("\n") }] };
 };
 
 const JSON_TYPE = "application/json";
