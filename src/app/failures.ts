@@ -175,6 +175,8 @@ export function mapError(error: unknown, site: CallSite): unknown {
 const ENDINGS: Readonly<Record<string, Omit<CliErrorInit, "cause">>> = {
   SIGINT: { code: "interrupted", category: "interrupted", message: "interrupted" },
   SIGTERM: { code: "interrupted", category: "interrupted", message: "interrupted" },
+  SIGHUP: { code: "interrupted", category: "interrupted", message: "interrupted" },
+  SIGBREAK: { code: "interrupted", category: "interrupted", message: "interrupted" },
   EPIPE: { code: "pipe_closed", category: "pipe_closed", message: "closed pipe" },
 };
 

@@ -134,6 +134,8 @@ export async function run(): Promise<void> {
   };
   process.on("SIGINT", onSignal);
   process.on("SIGTERM", onSignal);
+  // A closed window: Windows gives ten seconds. Elsewhere a listener would undo what nohup asked for.
+  if (process.platform === "win32") for (const name of ["SIGHUP", "SIGBREAK"]) process.on(name, onSignal);
   let stderrOpened = false;
   const context = processContext(argv, interruption.signal, () => {
     // What nobody reads any more (`2>&1 | head`) is no reason to end in the middle of a purchase.

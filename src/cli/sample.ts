@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sampleDir } from "../engine/connections/paths.ts";
+import { Disk } from "../engine/runs/disk.ts";
 import type { DataFolder } from "../service/admin/data-folder.ts";
 import type { Context, Sample } from "../shared/context.ts";
 import { CliError } from "../shared/errors.ts";
@@ -63,7 +64,7 @@ async function sampleKey(
     writeFileSync(temporary, `${key}\n`, { mode: 0o600, flag: "wx" });
     const stale = readIfThere(file);
     if (stale !== undefined && (await read()) === undefined) rmSync(file, { force: true });
-    linkSync(temporary, file);
+    await new Disk().place(temporary, file, "key");
     return key;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;

@@ -104,28 +104,30 @@ describe("pipes", () => {
 });
 
 describe("signals", () => {
-  test.each(["SIGINT", "SIGTERM"] as const)(
-    "%s settles what is in flight, says how to resume, exits 130",
-    async (signal) => {
-      proxy.decide = ({ paid }) => (paid > 3 ? { kind: "delay", ms: 150 } : { kind: "none" });
-      const { child, ended } = start(process.execPath, [BIN, ...SEARCH, "-o", "p.csv"]);
-      await untilPaid(5);
-      child.kill(signal);
-      const stopped = await ended;
-      expect(stopped).toMatchObject({ code: 130, stdout: "" });
-      expect(stopped.stderr).toMatch(/interrupted: \d+ of 150 rows are paid for and kept in run/);
-      expect(stopped.stderr).toContain(`hint: headcount resume ${runIds(u)[0]}`);
-      expect(stopped.stderr).not.toContain("may be charged");
-      expect(visibleFiles(u)).toEqual([]);
-      const kept = Number(/interrupted: (\d+)/.exec(stopped.stderr)?.[1]);
-      // Everything that was charged is on the disk.
-      expect(await spent()).toBe(kept);
-      proxy.decide = () => ({ kind: "none" });
-      const resumed = await spawnUser(u, ["resume"]);
-      expect({ code: resumed.code, rows: readCsv(u.read("p.csv")).length }).toEqual({ code: 0, rows: 150 });
-      expect(await spent()).toBe(150);
-    },
-  );
+  const WINDOWS = ["--import", "data:text/javascript,Object.defineProperty(process,'platform',{value:'win32'})"];
+  test.each([
+    ["SIGINT", "this system", []],
+    ["SIGTERM", "this system", []],
+    ["SIGHUP", "Windows (a window is closed)", WINDOWS],
+  ] as const)("%s on %s settles what is in flight, says how to resume, exits 130", async (signal, _, before) => {
+    proxy.decide = ({ paid }) => (paid > 3 ? { kind: "delay", ms: 150 } : { kind: "none" });
+    const { child, ended } = start(process.execPath, [...before, BIN, ...SEARCH, "-o", "p.csv"]);
+    await untilPaid(5);
+    child.kill(signal);
+    const stopped = await ended;
+    expect(stopped).toMatchObject({ code: 130, stdout: "" });
+    expect(stopped.stderr).toMatch(/interrupted: \d+ of 150 rows are paid for and kept in run/);
+    expect(stopped.stderr).toContain(`hint: headcount resume ${runIds(u)[0]}`);
+    expect(stopped.stderr).not.toContain("may be charged");
+    expect(visibleFiles(u)).toEqual([]);
+    const kept = Number(/interrupted: (\d+)/.exec(stopped.stderr)?.[1]);
+    // Everything that was charged is on the disk.
+    expect(await spent()).toBe(kept);
+    proxy.decide = () => ({ kind: "none" });
+    const resumed = await spawnUser(u, ["resume"]);
+    expect({ code: resumed.code, rows: readCsv(u.read("p.csv")).length }).toEqual({ code: 0, rows: 150 });
+    expect(await spent()).toBe(150);
+  });
 
   test("a wait for the rate limit before the quote is interrupted like any other", async () => {
     const full = { "X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "30" };

@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { Disk, type DiskStep } from "../../src/engine/runs/disk.ts";
+import { Disk, type DiskStep, patiently } from "../../src/engine/runs/disk.ts";
 import { systemFailure } from "../../src/shared/errors.ts";
 import { tempDir } from "../support/client.ts";
 
@@ -44,4 +44,20 @@ test("a quota that is used up is said in words, although libuv has none for it",
     Object.assign(new Error(words), { code: "Unknown system error -122", errno: -122, syscall: "fsync" }),
   );
   expect(failure).toMatchObject({ exitCode: 5, message: "the disk quota is used up: EDQUOT, fsync" });
+});
+
+test("on Windows a file that somebody reads is replaced a moment later, and given up after that", async () => {
+  const busy = (times: number, code = "EPERM") => {
+    let calls = 0;
+    const work = async () => {
+      if (++calls <= times) throw Object.assign(new Error(code), { code });
+      return calls;
+    };
+    return work;
+  };
+  expect(await patiently(busy(2), "win32")).toBe(3);
+  await expect(patiently(busy(9, "EBUSY"), "win32")).rejects.toThrow("EBUSY");
+  // Elsewhere, and where something else is the matter, a second time would be no other.
+  await expect(patiently(busy(1), "linux")).rejects.toThrow("EPERM");
+  await expect(patiently(busy(1, "ENOSPC"), "win32")).rejects.toThrow("ENOSPC");
 });

@@ -2,7 +2,7 @@ import { createHash, type Hash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { access, constants, type FileHandle, lstat, open, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { getuid } from "node:process";
+import host from "node:process";
 import type { Writable } from "node:stream";
 import { shellWord } from "../../shared/contract/command-line.ts";
 import { counted } from "../../shared/contract/text.ts";
@@ -58,7 +58,7 @@ export async function checkOutput(path: string): Promise<string> {
     throw error;
   }
   if (there.isSymbolicLink()) {
-    if (getuid !== undefined && there.uid !== getuid()) {
+    if (host.getuid !== undefined && there.uid !== host.getuid()) {
       throw usageError(
         `${path} is a symbolic link of somebody else: not written through`,
         "choose another name",

@@ -4,7 +4,8 @@ import { open, readFile, readlink, unlink } from "node:fs/promises";
 import { connect, createServer, type Server } from "node:net";
 import { hostname } from "node:os";
 import { basename, dirname } from "node:path";
-import { kill, pid, platform } from "node:process";
+import { env, kill, pid, platform } from "node:process";
+import { promisify } from "node:util";
 import { errorCode } from "./disk.ts";
 
 /** One process among all that ever were, also of other boots and containers. */
@@ -71,19 +72,40 @@ export async function fateOf(holder: ProcessIdentity, since: number, sign: strin
   // Without /proc a Linux process does not know in which container it is; other systems have none.
   if (self.boot === "" && (holder.host !== self.host || platform === "linux")) return "elsewhere";
   const near = holder.space === self.space && (self.space !== "" || platform !== "linux");
-  return near ? await inProcessTable(holder) : await askSign(sign);
+  return near ? await inProcessTable(holder, since) : await askSign(sign);
 }
 
-async function inProcessTable(holder: ProcessIdentity): Promise<Fate> {
+async function inProcessTable(holder: ProcessIdentity, since: number): Promise<Fate> {
   try {
     kill(holder.pid, 0);
   } catch (error) {
     if (errorCode(error) === "ESRCH") return "gone";
   }
-  if (holder.started === "" || (await link("/proc/self")) !== String(pid)) return "living";
+  if (holder.started === "") return (await startOf(holder.pid)) > since + CLOCK_MS ? "gone" : "living";
+  if ((await link("/proc/self")) !== String(pid)) return "living";
   const stat = await statOf(String(holder.pid));
   if (stat === undefined) return "living";
   return stat.state === "Z" || stat.state === "X" || stat.started !== holder.started ? "gone" : "living";
+}
+
+/** A lock is made after its process; whoever is this much younger than it only got the number again. */
+const CLOCK_MS = 60_000;
+
+/** Without /proc, when a process began. @returns epoch milliseconds; NaN where nobody tells */
+async function startOf(id: number): Promise<number> {
+  const { execFile } = await import("node:child_process");
+  const [program, ...words] =
+    platform === "win32"
+      ? ["powershell", "-NoProfile", "-Command", `(Get-Process -Id ${id}).StartTime.ToString("o")`]
+      : ["ps", "-o", "lstart=", "-p", String(id)];
+  const options = { env: { ...env, LC_ALL: "C" }, timeout: 10_000, windowsHide: true };
+  const told = promisify(execFile)(program, words, options);
+  return Date.parse(
+    await told.then(
+      ({ stdout }) => stdout.trim(),
+      () => "",
+    ),
+  );
 }
 
 /** A socket that a process listens on: the kernel tells other PID namespaces when it is gone. */

@@ -2,6 +2,8 @@ import { randomBytes } from "node:crypto";
 import { fdatasync, writevSync } from "node:fs";
 import { type FileHandle, link, open, rename, rm, statfs } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { platform } from "node:process";
+import { setTimeout as after } from "node:timers/promises";
 import { makeFolder } from "../../shared/folder.ts";
 
 export const FILE_MODE = 0o600;
@@ -38,7 +40,7 @@ export class Disk {
 
   async rename(from: string, to: string, what: string): Promise<void> {
     this.#step?.(what, "before");
-    await rename(from, to);
+    await patiently(() => rename(from, to));
     await syncFolder(dirname(to));
     this.#step?.(what, "renamed");
   }
@@ -86,6 +88,21 @@ export class Disk {
       this.#step(what, "written");
     }
   }
+}
+
+const READ_BY_OTHERS = new Set(["EPERM", "EACCES", "EBUSY"]);
+
+/** On Windows nothing takes the place of a file that somebody reads: a scanner does so for a moment, Excel for long. */
+export async function patiently<T>(work: () => Promise<T>, system: NodeJS.Platform = platform): Promise<T> {
+  for (const ms of system === "win32" ? [20, 80, 300, 1_000] : []) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!READ_BY_OTHERS.has(errorCode(error) ?? "")) throw error;
+    }
+    await after(ms);
+  }
+  return await work();
 }
 
 function writeAll(file: number, parts: readonly Buffer[]): void {
