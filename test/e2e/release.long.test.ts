@@ -196,6 +196,22 @@ describe("npm run release", () => {
     expect(spawnSync("shellcheck", [script]).status).toBe(0);
   }, 120_000);
 
+  test("the Homebrew formula names this version, its address and the sum of the tarball that was built", () => {
+    const path = execFileSync(process.execPath, [join(ROOT, "packaging/homebrew.mjs"), out], { encoding: "utf8" });
+    const formula = readFileSync(path.trim(), "utf8");
+    const sum = createHash("sha256")
+      .update(readFileSync(tarballs[0] ?? ""))
+      .digest("hex");
+    const { version } = JSON.parse(readFileSync(join(unpacked, "package.json"), "utf8")) as {
+      readonly version: string;
+    };
+    expect(formula).toContain(`sha256 "${sum}"`);
+    expect(formula).toContain(`version "${version}"`);
+    expect(formula).toContain(`url "https://registry.npmjs.org/headcount/-/headcount-${version}.tgz"`);
+    if (spawnSync("ruby", ["--version"]).status === 0) expect(spawnSync("ruby", ["-c", path.trim()]).status).toBe(0);
+    expect(spawnSync(process.execPath, [join(ROOT, "packaging/homebrew.mjs"), unpacked]).status).not.toBe(0);
+  });
+
   test("the Debian package is the same twice, and runs", () => {
     const build = () =>
       execFileSync(process.execPath, [join(ROOT, "packaging/deb.mjs"), out], { encoding: "utf8" }).trim();
