@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import type { Context } from "../../shared/context.ts";
 import { CliError, EXIT, usageError } from "../../shared/errors.ts";
 import { packageRoot } from "../../shared/paths.ts";
-import { offerAt, type Candidates, type Word } from "../completion/offer.ts";
+import { type Candidates, offerAt, type Word } from "../completion/offer.ts";
 import type { CommandSpec } from "../completion/tree.ts";
 import { Argument, type Command, Option } from "../options.ts";
 
