@@ -183,15 +183,17 @@ describe("values that the service lists", () => {
   });
 
   test("the shells are told them, from the service or what is owned, and nothing where neither tells", async () => {
-    const complete = ["completion", "--list", "country", "--prefix", "ger"];
-    expect((await someone().run(complete)).stdout).toBe(`germany\t${having({ country: "germany" })}\n`);
+    const complete = ["completion", "--words"];
+    const stdin = "count\n--country\nger\n";
+    const told = await someone().run(complete, { stdin });
+    expect(told.stdout).toBe(`words\t\ngermany\t${having({ country: "germany" })}\n`);
     const u = stranger();
-    expect(await u.run(complete)).toEqual({ code: 0, stdout: "", stderr: "" });
+    expect(await u.run(complete, { stdin })).toEqual({ code: 0, stdout: "words\t\n", stderr: "" });
     await u.run(["search", "--country", "germany", "--limit", "3", "--yes", "-o", "g.csv"]);
-    expect((await u.run(complete)).stdout).toBe("germany\t3\n");
+    expect((await u.run(complete, { stdin })).stdout).toBe("words\t\ngermany\t3\n");
     // Nor is a key needed for that.
-    const keyless = await u.run(complete, { env: { HEADCOUNT_API_KEY: "" } });
-    expect(keyless).toEqual({ code: 0, stdout: "germany\t3\n", stderr: "" });
+    const keyless = await u.run(complete, { env: { HEADCOUNT_API_KEY: "" }, stdin });
+    expect(keyless).toEqual({ code: 0, stdout: "words\t\ngermany\t3\n", stderr: "" });
   });
 
   test("segments are taken apart by them where a stranger's cannot be", async () => {

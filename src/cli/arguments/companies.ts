@@ -18,7 +18,7 @@ export const addCompanyOptions = (command: Command): Command =>
   command
     .option("--input <file>", "more companies: a file or - (lines, CSV, NDJSON)")
     .option("--column <name>", "the column of the file that names the company")
-    .oneOf("--by <what>", "what companies are given by, where it is no domain, address or slug", ["name", "id"])
+    .oneOf("--by <what>", "what companies are named by", ["name", "id"])
     .option("--misses <file>", "list the companies that are not known in a file");
 
 export const MAX_INPUT_BYTES = 64 * 1024 * 1024;

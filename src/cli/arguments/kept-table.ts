@@ -23,7 +23,7 @@ export interface TableFlags extends ExportFlags, CompanyFlags {
 
 export const addTableOptions = (command: Command): Command =>
   command
-    .option("--keep-input", "write the file's own rows and columns, with what is bought beside them")
+    .option("--keep-input", "the file's rows, with what is bought beside them")
     .option(
       "--prefix <text>",
       `with --keep-input: what the names of our columns begin with (${DEFAULT_PREFIX})`,

@@ -24,7 +24,7 @@ export interface EmployeesOptions extends TableFlags, NewOnlyFlags {
 export function register(program: Command, context: Context, run: typeof buy = buy): void {
   const command = program
     .command("employees")
-    .argument("[company...]", "domain, profile address or slug of a company; with --keep-input the file")
+    .argument("[company...]", "domain, address or slug; the file with --keep-input")
     .description(
       "Buy people of companies, with filters those who match. By address or slug the price is known; otherwise --max-credits, --limit or --per-company bounds it.",
     );

@@ -21,7 +21,7 @@ export type EnrichOptions = TableFlags;
 export function register(program: Command, context: Context, run: typeof buy = buy): void {
   const command = program
     .command("enrich")
-    .argument("[company...]", "domain, profile address or slug of a company; with --keep-input the file")
+    .argument("[company...]", "domain, address or slug; the file with --keep-input")
     .description(
       "Look companies up. A match is charged, a miss is free. One company is looked up at once; for several the price is shown and agreed to first, as with search.",
     );
