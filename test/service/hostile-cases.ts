@@ -446,7 +446,7 @@ for (const path of [
   "/v1/constructor",
   "/v2/account",
   "/",
-  "/favicon.ico",
+  "/robots.txt",
   "/.env",
   "/admin",
   "/metrics",
