@@ -1,5 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createKey } from "../../src/service/admin/keys.ts";
+import { credits } from "../../src/shared/contract/money.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
 import { startAgent } from "../support/agent.ts";
 import { charged, readCsv, type User, user } from "../support/export.ts";
@@ -173,6 +175,15 @@ test("domains are looked up first, within quote and cap; what was looked up cost
   expect(all.code, all.stderr).toBe(0);
   expect(await charged(service, CREDITS)).toBe(before + looked + sum);
   expect([...atEach(readCsv(own.read("all.csv")))].sort()).toEqual(wanted(2).sort());
+  // What one account paid for look-ups is nothing that another one's cap counts.
+  await service.store.createAccount("other", "Other");
+  await service.store.grant("other", "live", credits(1_000_000_000n), "for the test");
+  const { key } = await createKey(service.store, { accountId: "other", name: "o", mode: "live", now: Date.now });
+  const theirs = [...argv, "--max-credits", String(named.length + 1), "-o", "theirs.csv"];
+  const other = await own.run(theirs, { env: { HEADCOUNT_API_KEY: key } });
+  expect(other.code, other.stderr).toBe(0);
+  // Here the companies are owned already, so that all of the cap is for people.
+  expect(readCsv(own.read("theirs.csv"))).toHaveLength(named.length + 1);
 });
 
 test("a table keeps its rows and columns: a row for each person, and what became of every account", async () => {

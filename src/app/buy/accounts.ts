@@ -4,7 +4,8 @@ import { runIdentityOf } from "../../engine/purchase/offer.ts";
 import { ownedCompanies } from "../../engine/purchase/owned-companies.ts";
 import { type Prospect, type Target, targetText } from "../../engine/runs/plan.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
-import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
+import { spentBy } from "../../engine/runs/spend.ts";
+import type { Credits } from "../../shared/contract/money.ts";
 import { Page } from "../../shared/rows/page.ts";
 import type { World } from "./order.ts";
 
@@ -35,23 +36,18 @@ export async function withAddresses(
     const page = Page.read(bodies.get(company) ?? NOTHING, "company");
     const why = page.length === 0 ? undefined : otherThan(company, page.row(0));
     const address = why === undefined && page.length > 0 ? page.identity(0, ["company_network_url"]) : undefined;
-    return {
-      ...company,
-      ...(address === undefined ? { why: why ?? "no profile address of it is known" } : { address }),
-    };
+    return address === undefined
+      ? { ...company, why: why ?? "no profile address of it is known" }
+      : { ...company, address };
   });
 }
 
-/** What the look-ups cost so far, in all sessions. A cap of the people counts it. */
-export async function spentOn(target: LookUps, { stateDir, disk }: World): Promise<Credits> {
-  const store = new RunStore(stateDir, disk);
+/** What the look-ups cost this account so far, in all sessions. A cap of the people counts it. */
+export function spentOn(target: LookUps, account: AccountView, { stateDir, disk, seller }: World): Promise<Credits> {
+  const { base_url: service, account_id: payer } = runIdentityOf(target, null, account, seller);
   const wanted = targetText(target);
-  let spent: Credits = ZERO;
-  for (const id of await store.ids()) {
-    const plan = await store.readPlan(id).catch(() => undefined);
-    if (plan === undefined || targetText(plan.target) !== wanted) continue;
-    const run = await store.open(id).catch(() => undefined);
-    spent = credits(spent + (run?.state.settled ?? ZERO) + (run?.state.uncertain ?? ZERO));
-  }
-  return spent;
+  return spentBy(
+    new RunStore(stateDir, disk).folder,
+    (plan) => plan.base_url === service && plan.account_id === payer && targetText(plan.target) === wanted,
+  );
 }

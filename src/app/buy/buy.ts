@@ -57,11 +57,11 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
   if (accounts === undefined) return { order };
   const { companies, staffing } = accounts;
   const target = lookUpsOf(companies);
-  if (target === undefined) return { order: { ...order, target: staffOf(companies, staffing) } };
+  if (target === undefined) return { order };
   const { wait = false, concurrency = 4, job, budget } = order;
   const lookUp: Order = { target, wait, concurrency, job, budget, maxCredits, budgetLeft };
   const { quote: lookUps, account, continues } = await quote({ ...lookUp, maxCredits: undefined }, world);
-  const before = await spentOn(target, world);
+  const before = await spentOn(target, account, world);
   const cost = credits(before + lookUps.credits);
   if (maxCredits !== undefined && maxCredits <= cost && lookUps.credits > 0n) throw nobodyElse(lookUps);
   if (buys && (lookUps.credits > 0n || continues !== undefined)) {
@@ -77,7 +77,7 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
     const none = counted(left.length, "company has", "companies have");
     (events.warning ?? events.notice)?.(`notice: ${none} no profile address that is known, left out: ${some}`);
   }
-  const spent = buys ? await spentOn(target, world) : cost;
+  const spent = buys ? await spentOn(target, account, world) : cost;
   const less = (amount: Credits | undefined, by: Credits) => amount && maxOf(ZERO, credits(amount - by));
   return {
     order: {

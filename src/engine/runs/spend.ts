@@ -56,16 +56,30 @@ export async function readSpend(folder: string, since = 0): Promise<Spend> {
   return { runs, damaged };
 }
 
-/** Of the same account, also what they may be spending now. @param since epoch milliseconds */
-export async function spentBeside({ path: own, plan }: Pick<Run, "path" | "plan">, since: number): Promise<Credits> {
-  const folder = dirname(own);
+/** Of the other runs of the same account. @param since epoch milliseconds */
+export const spentBeside = ({ path: own, plan }: Pick<Run, "path" | "plan">, since: number): Promise<Credits> =>
+  spentBy(
+    dirname(own),
+    (other, path) => path !== own && other.base_url === plan.base_url && other.account_id === plan.account_id,
+    since,
+  );
+
+/**
+ * Of the runs whose plans are meant: what was charged or may have been, and what they may be spending now.
+ * @param since epoch milliseconds
+ */
+export async function spentBy(
+  folder: string,
+  isMeant: (plan: Plan, path: string) => boolean,
+  since = 0,
+): Promise<Credits> {
   let sum: Credits = ZERO;
   for (const id of await runIds(folder)) {
     const path = join(folder, id);
     const written = await stat(journalOf(path)).catch(() => undefined);
-    const other = path === own || (written?.mtimeMs ?? 0) < since ? undefined : knownPlan(path, id).plan;
-    if (other?.base_url !== plan.base_url || other.account_id !== plan.account_id) continue;
-    const { pending, days } = spendOf(path, other, since).spend;
+    const plan = (written?.mtimeMs ?? 0) < since ? undefined : knownPlan(path, id).plan;
+    if (plan === undefined || !isMeant(plan, path)) continue;
+    const { pending, days } = spendOf(path, plan, since).spend;
     sum = addCredits(sum, creditsOf(pending));
     for (const day of days) {
       sum = credits(sum + creditsOf(day.settled) + creditsOf(day.uncertain) - creditsOf(day.refunded));
