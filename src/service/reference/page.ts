@@ -246,11 +246,8 @@ export function referencePage(): readonly ReferenceFile[] {
   return [
     { path: "/docs", contentType: "text/html; charset=utf-8", body: pageHtml(openApiDocument()) },
     { path: STYLE_PATH, contentType: "text/css; charset=utf-8", body: fileText("reference.css") },
-    ...[ICON_PATH, "/favicon.ico"].map((path) => ({
-      path,
-      contentType: "image/svg+xml",
-      body: fileText("icon.svg"),
-    })),
+    { path: ICON_PATH, contentType: "image/svg+xml", body: fileText("icon.svg") },
+    { path: "/favicon.ico", contentType: "image/svg+xml", body: fileText("icon.svg") },
     { path: GUIDE_PATH, contentType: "text/markdown; charset=utf-8", body: guideText() },
     { path: COLLECTION_PATH, contentType: "application/json; charset=utf-8", body: collectionText() },
   ];
@@ -269,8 +266,10 @@ export function referenceFile(path: string, base: string): ReferenceFile | undef
 const fileText = (name: string): string => readFileSync(new URL(`docs/reference/${name}`, packageRoot()), "utf8");
 
 /** What a program that writes programs reads first (llmstxt.org). */
-const guideText = (): string =>
-  `# ${openApiDocument().info.title}\n\n${openApiDocument().info.description}\n\n## Docs\n\n- [Every call, with examples](${BASE}/docs)\n- [OpenAPI](${BASE}/openapi.json)\n`;
+function guideText(): string {
+  const { description, title } = openApiDocument().info;
+  return `# ${title}\n\n${description}\n\n## Docs\n\n- [Every call, with examples](${BASE}/docs)\n- [OpenAPI](${BASE}/openapi.json)\n`;
+}
 
 /** The file names the address of a service that was started without options. */
 const collectionText = (): string => fileText("collection.json").replace("http://127.0.0.1:8787", BASE);

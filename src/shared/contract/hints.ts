@@ -52,7 +52,6 @@ function otherName(key: string, value: string): string | undefined {
 
 export type Speech = Readonly<Record<"name" | "value", (text: string) => string>>;
 
-/** Words of a command, where nothing else is said. */
 const FLAGS: Speech = { name: flagOf, value: (text) => (/^[\w.-]+$/.test(text) ? text : `"${text}"`) };
 export const ARGUMENTS: Speech = { name: (key) => key, value: (text) => `"${text}"` };
 
