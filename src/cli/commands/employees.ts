@@ -35,7 +35,7 @@ export function register(program: Command, context: Context, run: typeof buy = b
     .examples(`
   $ headcount -c sample employees zephyr-pulse-co --dry-run --limit 50
   $ headcount -c sample employees zephyr-pulse-co --limit 10 --yes
-  $ headcount -c sample employees zephyr-pulse-co --department Sales --yes
+  $ headcount -c sample employees zephyr-pulse-co --seniority-level entry --yes
   $ headcount -c sample employees zephyr-pulse-co --title-ladder 'general counsel; lawyer' --per-company 1 --dry-run
   $ headcount -c sample employees zephyr-pulse-co --new-only --dry-run
   $ echo zephyr-pulse-co | headcount -c sample employees --input - --per-company 5 --yes -o people.csv --overwrite`)

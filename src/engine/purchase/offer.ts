@@ -58,10 +58,10 @@ async function countStaff(
     people.set(company, before + count);
   }
   const matches = [...people.values()].reduce((sum, count) => sum + Math.min(count, most), 0);
-  if (union.length > 0)
-    onNotice(
-      `${grouped(people.size)} of ${counted(companiesIn(union), "company", "companies")} have somebody who matches`,
-    );
+  const companies = companiesIn(union);
+  const have = people.size === 1 || companies === 1 ? "has" : "have";
+  if (companies > 0)
+    onNotice(`${grouped(people.size)} of ${counted(companies, "company", "companies")} ${have} somebody who matches`);
   return { matches, parts, counts, datasetVersion: [...versions][0] ?? account.datasetVersion ?? null };
 }
 
