@@ -3,6 +3,7 @@ import { inflateRawSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { type Pieces, packing } from "../../src/dataset/embedded/blocks.ts";
 import { BlockPacker } from "../../src/dataset/embedded/packer.ts";
+import { long } from "../support/long.ts";
 
 const dictionary = Buffer.from("a block of which much is known before ".repeat(40));
 
@@ -45,7 +46,7 @@ test("what cannot be packed is an error, and the next blocks are packed; nothing
 });
 
 // Node aborts the whole process where a thread is terminated between the making of a zlib stream and its first use.
-test("a packer is closed at any moment of its work", async () => {
+long("a packer is closed at any moment of its work", async () => {
   const { pieces } = blocks(4_000);
   for (let round = 0; round < 24; round++) {
     const packer = new BlockPacker(2);
