@@ -250,9 +250,6 @@ describe("--new-only", () => {
     const rows = readCsv(me.read("e.csv")).length;
     expect(rows).toBeGreaterThan(0);
     expect(credits - rows).toBeLessThanOrEqual(1);
-    const { code, stderr } = await me.run(["employees", "acme.com", "--with-owned", "--dry-run"]);
-    expect(code).toBe(2);
-    expect(stderr).toContain("--with-owned takes one whole company, by its profile address or slug");
   });
 
   test.each([

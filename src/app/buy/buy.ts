@@ -162,8 +162,7 @@ async function purchase<T>(
       deps = { ...deps, ownership: ownership.open };
       close = ownership.close;
     }
-    const result = await work({ ...order, target }, deps);
-    return result;
+    return await work({ ...order, target }, deps);
   } catch (error) {
     throw await explained(error, order, world, events);
   } finally {

@@ -1,3 +1,4 @@
+import { searchTarget } from "../../engine/purchase/joined.ts";
 import type { Keep, Prospect, Target } from "../../engine/runs/plan.ts";
 import { canonicalJson } from "../../shared/contract/filters.ts";
 import { canonicalAddress, normalForm, slugOf } from "../../shared/contract/normalise.ts";
@@ -49,6 +50,11 @@ export function staffOf(companies: readonly Prospect[], { most, segment, ladder,
   const union = [...each.values()].flatMap((address) =>
     rungs.map((title) => checkedFilters({ ...filters, ...titled(title), company_network_url: address }).filters),
   );
+  const [one, ...more] = union;
+  // All of one company is a segment as any other, and its new people have a certificate.
+  if (newOnly === true && (most ?? keep ?? more[0] ?? null) === null && one !== undefined) {
+    return { ...searchTarget([checkedFilters(one)], []), owned: "without" };
+  }
   const slugs = [...each.keys()];
   const titles = ladder === undefined ? "" : ` by ${JSON.stringify(ladder)}`;
   const where = `${canonicalJson(canonical)}${titles} at ${JSON.stringify(slugs)}`;

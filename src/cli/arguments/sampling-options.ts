@@ -96,7 +96,6 @@ export interface NewOnlyFlags {
 export const addNewOnlyOptions = (command: Command): Command =>
   command
     .option("--new-only", "buy only whom you do not own: finds them by free counts, after you agreed")
-    .option("--with-owned", "the same, and write those you own beside them at 0 credits")
     .number("--max-calls <n>", `free counts that --new-only may make (default: ${MAX_CALLS})`, [1, 10_000_000]);
 
 /** The target without whom is owned, where that is asked for. @throws CliError exit 2 for what cannot be narrowed */

@@ -1,8 +1,4 @@
 import { ladderOf, staffOf } from "../../app/buy/staff.ts";
-import { type CheckedFilters, checkedFilters } from "../../app/segments/segment-set.ts";
-import type { CompanyQuery } from "../../engine/client/types.ts";
-import { searchTarget } from "../../engine/purchase/joined.ts";
-import type { ExportOptions } from "../../engine/purchase/order.ts";
 import type { Context } from "../../shared/context.ts";
 import { isUnfiltered } from "../../shared/contract/filters.ts";
 import { usageError } from "../../shared/errors.ts";
@@ -10,7 +6,7 @@ import { addCompanyOptions, readCompanies } from "../arguments/companies.ts";
 import { addExportOptions, readExportOptions } from "../arguments/export-options.ts";
 import { addFilterOptions, type FilterOptions, readFilters } from "../arguments/filter-options.ts";
 import { addTableOptions, readTable, type TableFlags } from "../arguments/kept-table.ts";
-import { addNewOnlyOptions, type NewOnlyFlags, narrowed } from "../arguments/sampling-options.ts";
+import { addNewOnlyOptions, type NewOnlyFlags } from "../arguments/sampling-options.ts";
 import type { Command } from "../options.ts";
 import { buy } from "../purchase/buy.ts";
 import type { ParsedPurchase } from "../purchase/purchase.ts";
@@ -61,30 +57,8 @@ async function parse(
       "leave --misses out: the summary says at how many companies nobody matches",
     );
   }
-  const [company, ...others] = companies;
-  const isOne = others.length === 0 && company?.by === "company_network_url";
-  const isWhole = (flags.perCompany ?? ladder ?? table) === undefined;
-  if (isOne && isWhole && (flags.newOnly ?? flags.withOwned) === true) return newOf(company, segment, view, flags);
-  if (flags.withOwned === true) {
-    throw usageError(
-      "--with-owned takes one whole company, by its profile address or slug",
-      "--new-only takes several, and writes whom you do not own",
-    );
-  }
   const staffing = { most: flags.perCompany ?? null, segment, ladder, keep: table?.keep, newOnly: flags.newOnly };
   const target = staffOf(companies, staffing);
   const accounts = target.kind === "search" ? { companies, staffing } : undefined;
   return { order: { ...view, target, accounts, maxCalls: flags.maxCalls }, flags, notice: table?.notice };
-}
-
-/** Only the new people of one company: those of the segment that it is, bought as a search. */
-function newOf(
-  company: CompanyQuery,
-  segment: CheckedFilters | undefined,
-  view: ExportOptions,
-  flags: EmployeesOptions,
-): ParsedPurchase {
-  const people = checkedFilters({ ...segment?.filters, company_network_url: company.value });
-  const target = narrowed(searchTarget([people], []), flags);
-  return { order: { ...view, target, maxCalls: flags.maxCalls }, flags };
 }

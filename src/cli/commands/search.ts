@@ -30,6 +30,7 @@ export function register(program: Command, context: Context, run: typeof buy = b
     );
   addExceptOption(addFilterOptions(command));
   addNewOnlyOptions(addSamplingOptions(addExportOptions(command, "person")))
+    .option("--with-owned", "as --new-only, and write those you own beside them at 0 credits")
     .option("--all", "buy without any filter: the whole dataset, up to --limit or --max-credits")
     .option("--strict", "buy nothing where nobody matches one of several values of a filter (exit 5)")
     .examples(`

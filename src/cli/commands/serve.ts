@@ -1,5 +1,5 @@
 import type { DataFolder } from "../../service/admin/data-folder.ts";
-import type { WitnessPlace } from "../../service/admin/witness.ts";
+import type { Witness } from "../../service/admin/witness.ts";
 import type { Fault } from "../../service/http/faults.ts";
 import type { RunningService, ServiceOptions } from "../../service/http/server.ts";
 import type { Store } from "../../service/ledger/ledger.ts";
@@ -90,8 +90,9 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
   try {
     const { createFirstKey, openDataFolder } = await import("../../service/admin/data-folder.ts");
     const { startService } = await import("../../service/http/server.ts");
+    const { keepWitness } = await import("../../service/admin/witness.ts");
     const store = await storeOf(options, context);
-    const place = await witnessPlace(dir, store, options, context);
+    const file = await witnessFile(dir, store, options, context);
     folder = await openDataFolder(dir, {
       now: context.now,
       ...(store === undefined ? {} : { store }),
@@ -105,7 +106,13 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
     // Ctrl-C while the sample was made: nobody is waiting for an address any more.
     context.interrupted.throwIfAborted();
     service = await startService({ ...settings, ...folder, host: options.host, port, now: context.now });
-    witness = await keepWitness(place, options, context);
+    witness = await keepWitness(folder.store, file, {
+      now: context.now,
+      onHead({ at, head, signature }) {
+        const line = { level: 30, time: at, head, signature, msg: "head" };
+        if (options.log === true) context.stderr.write(`${JSON.stringify(line)}\n`);
+      },
+    });
     const first = await createFirstKey(folder.store, context.now);
     try {
       const link = await consoleLink(service, folder.store, options, context);
@@ -120,22 +127,20 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
   } catch (error) {
     throw listenError(error, options) ?? serviceError(error, dir);
   } finally {
-    await stop(service, folder, dir);
-    await witness?.end().catch((error: Error) => printer.say(`warning: no head was signed: ${error.message}`));
+    await stop({ service, folder, witness }, dir, printer);
   }
 }
 
 /** Where the head of the ledger is signed. @throws CliError where the ledger is older than what was signed last */
-async function witnessPlace(dir: string, store: string | undefined, options: ServeOptions, context: Context) {
+async function witnessFile(dir: string, store: string | undefined, options: ServeOptions, context: Context) {
   const [{ join, resolve }, { ledgerFile }, { assertNotOlder }] = await Promise.all([
     import("node:path"),
     import("../../service/admin/data-folder.ts"),
     import("../../service/admin/witness.ts"),
   ]);
   const file = options.witness === undefined ? join(dir, "head.json") : resolve(context.cwd, options.witness);
-  const place = { ledger: ledgerFile(dir, store), file, now: context.now };
   if (options.force !== true) {
-    await assertNotOlder(place).catch((error: Error) => {
+    await assertNotOlder(ledgerFile(dir, store), file).catch((error: Error) => {
       if (error.name !== "OlderLedgerError") throw error;
       throw new CliError({
         code: "ledger_older",
@@ -146,40 +151,25 @@ async function witnessPlace(dir: string, store: string | undefined, options: Ser
       });
     });
   }
-  return place;
+  return file;
 }
 
-const WITNESS_MS = 60_000;
-
-interface Witness {
-  end(): Promise<void>;
+interface Serving {
+  readonly service: RunningService | undefined;
+  readonly folder: DataFolder | undefined;
+  readonly witness: Witness | undefined;
 }
 
-/** Signs the head at start, each minute and at the end; at start and end the log has it too. */
-async function keepWitness(place: WitnessPlace, { log }: ServeOptions, context: Context): Promise<Witness> {
-  const { signHead } = await import("../../service/admin/witness.ts");
-  const tell = async (): Promise<void> => {
-    const { at, head, signature } = await signHead(place);
-    const line = { level: 30, time: at, head, signature, msg: "head" };
-    if (log === true) context.stderr.write(`${JSON.stringify(line)}\n`);
-  };
-  await tell();
-  // What cannot be signed now is signed a minute later: no call waits for it.
-  const timer = setInterval(() => void signHead(place).catch(() => undefined), WITNESS_MS);
-  timer.unref();
-  return {
-    end() {
-      clearInterval(timer);
-      return tell();
-    },
-  };
-}
-
-async function stop(service: RunningService | undefined, folder: DataFolder | undefined, dir: string): Promise<void> {
+async function stop({ folder, service, witness }: Serving, dir: string, printer: Printer): Promise<void> {
   try {
-    await (service?.close() ?? Promise.resolve()).finally(() => folder?.close());
+    await service?.close();
+    await witness?.end().catch((error: Error) => printer.say(`warning: no head was signed: ${error.message}`));
   } catch (error) {
     throw serviceError(error, dir);
+  } finally {
+    await folder?.close().catch((error: unknown) => {
+      throw serviceError(error, dir);
+    });
   }
 }
 

@@ -76,6 +76,19 @@ export type Durability = "durable" | "volatile";
 
 export type AskBackup = (statement: PreparedStatement) => StatementResult | Promise<StatementResult>;
 
+/** The last row of a chain, and the link that it ends with. */
+export interface ChainEnd {
+  readonly id: string;
+  readonly link: string;
+}
+
+/** `null`: the ledger has no entry, or no act. */
+export interface LedgerEnds {
+  readonly head: string;
+  readonly entry: ChainEnd | null;
+  readonly act: ChainEnd | null;
+}
+
 export interface VerifiedFile {
   readonly breaches: readonly string[];
   readonly notes: readonly string[];

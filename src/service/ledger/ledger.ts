@@ -1,5 +1,6 @@
 import { type Credits, credits } from "../../shared/contract/money.ts";
 import type { CostedCall } from "../../shared/contract/records.ts";
+import type { LedgerEnds } from "./database.ts";
 import type { ConsoleStore, KeyMode, PeopleStore, StoredReply } from "./records.ts";
 
 export { IDEMPOTENCY_TTL_MS, type KeyMode, type StoredReply } from "./records.ts";
@@ -291,8 +292,8 @@ export interface Store extends Administration {
   recover(olderThanMs: number): Promise<number>;
   /** @returns one sentence for each breach of an invariant (docs/reliability.md) */
   verify(): Promise<readonly string[]>;
-  /** The end of the ledger's chain: two ledgers with one head tell the same history. */
-  head(): Promise<string>;
+  /** Two ledgers with one head tell the same history. */
+  ends(): Promise<LedgerEnds>;
   close(): Promise<void>;
 }
 

@@ -3,10 +3,10 @@ import { type Credits, credits } from "../../shared/contract/money.ts";
 import { sameHash } from "../money/keys.ts";
 import { ACCOUNT_COLUMNS, addCounts, recordCalls, storedAccount, storedCount } from "./accounts.ts";
 import { administration } from "./administration.ts";
-import { headOf } from "./chain/check.ts";
+import { endsOf } from "./chain/check.ts";
 import { utcDay } from "./clock.ts";
 import { consoleStore } from "./console.ts";
-import { change, type Row, runStatement } from "./database.ts";
+import { change, type LedgerEnds, type Row, runStatement } from "./database.ts";
 import { HoldResolvedError, StoreUnavailableError, UnknownAccountError } from "./errors.ts";
 import type { LedgerDatabase } from "./facts.ts";
 import { assertCovered, type MoneyRequest, type Place, type Settled } from "./facts.ts";
@@ -219,8 +219,8 @@ class LedgerStore implements Omit<Store, keyof Administration> {
     return this.#database.verify();
   }
 
-  head(): Promise<string> {
-    return runStatement(headOf(), async (statement) => {
+  ends(): Promise<LedgerEnds> {
+    return runStatement(endsOf(), async (statement) => {
       const { sql, values } = statement as { sql: string; values: readonly unknown[] };
       return { rows: await this.#database.read(sql, ...values), changed: 0 };
     });

@@ -123,7 +123,7 @@ describe.skipIf(!HAS_STRACE)("a backup and a restore that are killed", () => {
     expect(killed).toBeGreaterThan(10);
     expect(await store.verify()).toEqual([]);
     expect((await store.balance(ACCOUNT, "live")).balance).toBe(c(97));
-    expect(await store.head()).toBe(head);
+    expect((await store.ends()).head).toBe(head);
     await store.close();
   });
 });

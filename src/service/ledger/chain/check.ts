@@ -1,4 +1,4 @@
-import { inPages, type Row, type Steps, statementRows } from "../database.ts";
+import { type ChainEnd, inPages, type LedgerEnds, type Row, type Steps, statementRows } from "../database.ts";
 import { TWINS, twinOf } from "../schema.ts";
 import {
   AUDIT_COLUMNS,
@@ -40,6 +40,23 @@ export function* headOf(): Steps<string> {
   const heads = rows.map((row) => `${String(row.account_id)} ${String(row.mode)} ${String(row.head)}`).sort();
   const [last] = yield* statementRows("SELECT head FROM chains WHERE name = 'audit'");
   return digestOf(String(last?.head), ...heads);
+}
+
+const CHAIN_ROWS = {
+  entry: "SELECT id, chain AS link FROM entries",
+  act: "SELECT id, digest AS link FROM audit",
+} as const;
+
+export function* endsOf(): Steps<LedgerEnds> {
+  return { head: yield* headOf(), entry: yield* chainEnd("entry"), act: yield* chainEnd("act") };
+}
+
+/** @param id of which row; without one the last */
+export function* chainEnd(kind: keyof typeof CHAIN_ROWS, id?: string): Steps<ChainEnd | null> {
+  const [row] = yield* id === undefined
+    ? statementRows(`${CHAIN_ROWS[kind]} ORDER BY id DESC LIMIT 1`)
+    : statementRows(`${CHAIN_ROWS[kind]} WHERE id = $1`, BigInt(id));
+  return row === undefined ? null : { id: String(row.id), link: String(row.link) };
 }
 
 function* checkHolds(breaches: Breaches): Steps<void> {
