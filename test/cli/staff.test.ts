@@ -5,7 +5,7 @@ import { credits } from "../../src/shared/contract/money.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
 import { startAgent } from "../support/agent.ts";
 import { charged, readCsv, type User, user } from "../support/export.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { onResponse, startTestService, type TestService } from "../support/service.ts";
 
 // Who to buy at each of several companies: filters of people beside companies, so many of each.
 
@@ -276,5 +276,58 @@ test("an agent buys the same by the same rule", async () => {
   const quote = await agent.call("quote", given);
   expect(quote.data, quote.text).toMatchObject({ credits: wanted(1).length, profiles: wanted(1).length });
   expect(String(quote.data.command)).toMatch(/^headcount (.* )?employees '--department=[^']+' --per-company 1 .*-- /);
+  const fresh = await agent.call("quote", { ...given, again: undefined, new_only: true });
+  // All of them are owned: the table test above bought them.
+  const others = companies.filter(([, people]) => people > 0).length;
+  expect(fresh.data, fresh.text).toMatchObject({ credits: expect.any(Number) });
+  expect(Number(fresh.data.credits)).toBeLessThanOrEqual(others);
+  expect(String(fresh.data.command)).toContain("--new-only");
   await agent.close();
+});
+
+test("companies are counted by one call a title, those of a title that nobody has left out", async () => {
+  const paths: string[] = [];
+  const watch = ({ url }: { readonly url: string }): void => void paths.push(url);
+  onResponse.push(watch);
+  try {
+    const titles = "nobody has this; nor this; nor that";
+    const argv = ["employees", ...slugs(), "--title-ladder", titles, "--per-company", "2", "--dry-run", "--json"];
+    const ran = await u.run(argv);
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(paths.filter((path) => path === "/counts")).toHaveLength(3);
+    expect(paths.length).toBeLessThanOrEqual(3 + 5);
+  } finally {
+    onResponse.splice(onResponse.indexOf(watch), 1);
+  }
+});
+
+test("a ladder with --new-only: the best titles of whom nobody owns, at most so many of each", async () => {
+  const own = user(service.url, service.key);
+  const people = readCsv(everybody);
+  const [slug = ""] = slugs();
+  const there = people.filter(({ company_network_url: url = "" }) => url.endsWith(slug));
+  const [first, second] = [...new Set(there.map(({ title = "" }) => title.toLowerCase()))].filter(Boolean);
+  const ladder = [first ?? "", second ?? ""];
+  const ids = (rows: readonly Readonly<Record<string, string>>[]) => rows.map(({ id = "" }) => id).sort();
+  const best = ladder.flatMap((rung) => there.filter(({ title = "" }) => title.toLowerCase() === rung));
+  const argv = ["employees", slug, "--title-ladder", ladder.join("; "), "--max-credits", "50"];
+  const one = await own.run([...argv, "--per-company", "1", "-o", "one.csv"]);
+  expect(one.code, one.stderr).toBe(0);
+  const owned = ids(readCsv(own.read("one.csv")));
+  expect(owned).toHaveLength(1);
+  const rest = best.filter(({ id = "" }) => !owned.includes(id));
+  const before = await charged(service, CREDITS);
+  const two = await own.run([...argv, "--per-company", "2", "--new-only", "-o", "two.csv"]);
+  expect(two.code, two.stderr).toBe(rest.length === 0 ? 5 : 0);
+  const bought = readCsv(own.read("two.csv"));
+  expect(await charged(service, CREDITS)).toBe(before + bought.length);
+  expect(bought).toHaveLength(Math.min(2, rest.length));
+  expect(bought.every(({ id = "" }) => rest.some((other) => other.id === id))).toBe(true);
+  // Of the first title whoever is left comes before anybody of the second.
+  const titled =
+    (rung: string | undefined) =>
+    ({ title = "" }) =>
+      title.toLowerCase() === rung;
+  const firsts = rest.filter(titled(first)).length;
+  expect(bought.filter(titled(first))).toHaveLength(Math.min(2, firsts));
 });

@@ -22,6 +22,10 @@ export interface ForeignOptions {
   people: number;
   /** People of each company by its domain, who are nobody else's; undefined: `people`, and the same ones. */
   companies: Readonly<Record<string, number>> | undefined;
+  /** So many companies share all people, and filters name one of them a request; 0: nobody asks. */
+  accounts: number;
+  /** Calls of a minute: told by the account, and held by a 429. */
+  perMinute: number;
   balance: number;
   price: number;
   paging: "page" | "offset" | "cursor";
@@ -119,6 +123,8 @@ export interface ForeignService {
 /** Where the one company of all its people is found. */
 const COMPANY = "https://network.example/company/acme";
 
+const ACCOUNTS = "https://network.example/company/account-";
+
 const FILTERS = new Set(
   "country state city location title seniority seniority_level functional_area industry first_name last_name name network_url title_prefix headline_prefix location_prefix name_prefix industry_prefix connections_min connections_max followers_min followers_max company_network_url department".split(
     " ",
@@ -129,6 +135,8 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
   const options: ForeignOptions = {
     people: 260,
     companies: undefined,
+    accounts: 0,
+    perMinute: 6_000,
     balance: 5_000,
     price: 1,
     paging: "page",
@@ -174,6 +182,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
   const granted = left;
   let calls = 0;
   let sold = 0;
+  const window = { minute: 0, calls: 0 };
   const seen: { path: string; status: number; size: number; key: string | undefined; at: number; done: number }[] = [];
   const stored = new Map<string, string>();
 
@@ -183,6 +192,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     title: at % 7 === 0 ? '=HYPERLINK("http://x.example")' : 'Sales, "Lead"',
     followers: at * 3,
     ...(options.rowsNameCompany ? { company_network_url: COMPANY } : {}),
+    ...(options.accounts > 0 ? { company_network_url: `${ACCOUNTS}${at % options.accounts}` } : {}),
     connections: at % 5 === 0 ? null : at,
     current: { company: "Globex", since: { year: 2000 + (at % 20) } },
     skills: ["a", `b;${at}`],
@@ -192,6 +202,14 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
   /** Where the people of a company begin among all ids. */
   const firstOf = (domain: string | null): number =>
     options.companies === undefined ? 0 : 10_000 * (1 + Object.keys(options.companies).indexOf(domain ?? ""));
+  /** Whose people a search or count is about, where filters name a company. */
+  const accountOf = (body: Record<string, unknown>): number | undefined => {
+    const company = (body.filters as Record<string, unknown> | undefined)?.company_network_url;
+    if (options.accounts === 0 || company === undefined) return undefined;
+    const at = Number(String(company).split("/account-").at(-1)?.replace("account-", ""));
+    return Number.isSafeInteger(at) && at < options.accounts ? at : Number.POSITIVE_INFINITY;
+  };
+  const staffOf = (at: number): number => Math.max(0, Math.ceil((options.people - at) / options.accounts));
   const rowAt = (index: number): Record<string, unknown> =>
     options.duplicateEvery > 0 && index % options.duplicateEvery === options.duplicateEvery - 1
       ? person(index - 1)
@@ -254,6 +272,12 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
         refusal(`Unknown filters: ${unknown.join(", ")}. Valid: ${[...FILTERS].join(", ")}`),
       );
     }
+    const minute = Math.floor(performance.now() / 60_000);
+    if (minute !== window.minute) Object.assign(window, { minute, calls: 0 });
+    window.calls += 1;
+    if (window.calls > options.perMinute) return answer(response, 429, refusal("Slow down."), { "retry-after": "1" });
+    const company = (body.filters as Record<string, unknown> | undefined)?.company_network_url;
+    if (Array.isArray(company)) return answer(response, 422, refusal("company_network_url must be a string"));
     if (url.pathname === "/v1/account") {
       const { price } = options;
       const costs = {
@@ -268,7 +292,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
         envelope({
           email: "ada@example.com",
           balance: left / 1_000,
-          plan: { name: "Growth", rate_limit: { rpm: 6_000, rpd: 100_000 } },
+          plan: { name: "Growth", rate_limit: { rpm: options.perMinute, rpd: 100_000 } },
           ...(options.tellsCosts ? { costs } : {}),
           ...(options.tellsMaxPerPage ? { limits: { max_per_page: options.maxPerPage } } : {}),
         }),
@@ -276,7 +300,9 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     }
     if (url.pathname === "/v1/person/count") {
       const none = (body.filters as Record<string, unknown> | undefined)?.country === "nowhere";
-      const count = none ? 0 : options.people + options.countedTooMany;
+      const account = accountOf(body);
+      const all = account === undefined ? options.people : staffOf(account);
+      const count = none ? 0 : all + options.countedTooMany;
       return answer(
         response,
         200,
@@ -349,9 +375,12 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
             : options.paging === "cursor"
               ? Number(String(wanted("cursor") ?? "c0").replace("c", ""))
               : (Number(wanted("page") ?? options.firstPage) - options.firstPage) * perPage;
-      const people = peopleOf(query.get("domain"));
+      const account = accountOf(body);
+      const people = account === undefined ? peopleOf(query.get("domain")) : staffOf(account);
       const size = mishap === "empty" ? 0 : isEnrich ? 1 : Math.max(0, Math.min(perPage, people - offset));
-      const rows = Array.from({ length: size }, (_, at) => rowAt(firstOf(query.get("domain")) + offset + at));
+      const indexOf = (at: number): number =>
+        account === undefined ? firstOf(query.get("domain")) + at : account + options.accounts * at;
+      const rows = Array.from({ length: size }, (_, at) => rowAt(indexOf(offset + at)));
       const cost = Math.round(rows.length * options.price * 1_000);
       left -= cost;
       sold += rows.length;

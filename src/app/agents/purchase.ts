@@ -83,11 +83,7 @@ export async function quoteTool(given: Given<"quote">, world: AgentWorld) {
 
 /** What a purchase would pay for again, and what would not. */
 const paidAgainNotice = ({ quote: offered, target }: HeldQuote): string | undefined =>
-  paidAgainText(
-    offered,
-    target,
-    target.kind === "search" ? "new_only" : 'kind "people" with company_network_url and new_only',
-  );
+  paidAgainText(offered, target, "new_only");
 
 function whyNot({ quote: { balance, credits } }: HeldQuote, left: Credits | undefined): string | undefined {
   if (left === undefined) return "nothing can be bought here: the server was started without --max-credits";

@@ -32,7 +32,7 @@ export function targetOf({
   titles,
 }: Given<"quote">): Target {
   const isFresh = fresh === true;
-  if (isFresh && kind !== "people") throw wrong(`new_only goes with the kind "people", not "${kind}"`, "leave it out");
+  if (isFresh && kind === "enrich") throw wrong('new_only is about people, not the kind "enrich"', "leave it out");
   if (kind === "people") {
     if (companies.length > 0 || each !== undefined || titles !== undefined)
       throw wrong('companies, per_company and titles go with other kinds than "people"', 'give filters for "people"');
@@ -54,9 +54,9 @@ export function targetOf({
   }
   const chosen = [...queries.values()];
   const other = chosen.find(({ by }) => by !== "company_network_url");
-  if (kind === "employees" && (filters ?? titles) !== undefined && other !== undefined)
+  if (kind === "employees" && (filters ?? titles ?? fresh) !== undefined && other !== undefined)
     throw wrong(
-      `with filters a company is named by its profile address or slug, and "${echo(other.value)}" is a ${other.by}: no filter finds its people`,
+      `with filters, titles or new_only a company is named by its profile address or slug, and "${echo(other.value)}" is a ${other.by}: no filter finds its people`,
       "a quote of the kind enrich buys its address (company_network_url)",
     );
   if (kind === "employees")
@@ -64,6 +64,7 @@ export function targetOf({
       most: each ?? null,
       segment: filters === undefined ? undefined : filtersOfTool(filters),
       ladder: titles,
+      newOnly: fresh,
     });
   if (each !== undefined || profiles !== undefined)
     throw wrong('profiles and per_company are about people, not the kind "enrich"', "leave them out");

@@ -153,6 +153,15 @@ export function countView(result: unknown, meta: ReplyMeta) {
   };
 }
 
+export type CountsView = NonNullable<ReturnType<typeof countsView>>;
+
+/** One whole number for each of so many companies (docs/contract-keys.md, Counts); undefined for any other answer. */
+export function countsView(result: unknown, companies: number, meta: ReplyMeta) {
+  const told: readonly unknown[] = isObject(result) && Array.isArray(result.counts) ? result.counts : [];
+  const counts = told.flatMap((count) => whole(count) ?? []);
+  return counts.length === companies && told.length === companies ? { counts, meta } : undefined;
+}
+
 export type FacetView = NonNullable<ReturnType<typeof facetView>>;
 
 /**

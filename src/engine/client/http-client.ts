@@ -2,7 +2,7 @@ import type { FacetKey } from "../../shared/contract/facets.ts";
 import type { Filters } from "../../shared/contract/filters.ts";
 import { type Credits, formatCredits } from "../../shared/contract/money.ts";
 import { isObject, whole } from "../../shared/contract/text.ts";
-import { accountView, countView, facetView, keyView } from "./account-view.ts";
+import { accountView, countsView, countView, facetView, keyView } from "./account-view.ts";
 import { baseUrlText, isLoopbackHost, parseBaseUrl } from "./addresses.ts";
 import { type Unwrapped, unwrap, unwrapPage, unwrapRows, withoutMark } from "./envelope.ts";
 import { LostReplyError, ServiceError } from "./errors.ts";
@@ -11,6 +11,7 @@ import { openTransport, type Transport } from "./transport.ts";
 import type {
   AccountView,
   CompanyQuery,
+  CountsView,
   CountView,
   Dialect,
   FacetOptions,
@@ -19,6 +20,7 @@ import type {
   PagePosition,
   PageReply,
   PaidCallOptions,
+  ReplyMeta,
   ServiceClient,
 } from "./types.ts";
 import type { RawReply, Timeouts } from "./wire.ts";
@@ -113,9 +115,24 @@ class HttpClient implements ServiceClient {
       ...(prefix === undefined ? {} : { prefix }),
       ...(limit === undefined ? {} : { limit }),
     };
+    return await this.#ours("/facets", body, signal, (result, meta) => facetView(result, key, meta));
+  }
+
+  counts(filters: Filters, companies: readonly string[], signal?: AbortSignal): Promise<CountsView | undefined> {
+    const read = (result: unknown, meta: ReplyMeta) => countsView(result, companies.length, meta);
+    return this.#ours("/counts", { filters, companies }, signal, read);
+  }
+
+  /** A call that only our service has: undefined elsewhere. */
+  async #ours<View>(
+    path: string,
+    body: object,
+    signal: AbortSignal | undefined,
+    read: (result: unknown, meta: ReplyMeta) => View,
+  ): Promise<View | undefined> {
     try {
-      const { result, meta } = await this.#call({ method: "POST", path: "/facets", body, signal }, unwrap);
-      return facetView(result, key, meta);
+      const { result, meta } = await this.#call({ method: "POST", path, body, signal }, unwrap);
+      return read(result, meta);
     } catch (error) {
       if (error instanceof ServiceError && isElsewhere(error)) return undefined;
       throw error;

@@ -166,6 +166,7 @@ export function paced(client: ServiceClient, options: PacedOptions): ServiceClie
     account: (signal) => free((inner) => client.account(inner), signal),
     key: (signal) => free((inner) => client.key(inner), signal),
     count: (filters, signal) => free((inner) => client.count(filters, inner), signal),
+    counts: (filters, companies, signal) => free((inner) => client.counts(filters, companies, inner), signal),
     facets: (filters, key, { signal, ...asked } = {}) =>
       free((inner) => client.facets(filters, key, { ...asked, signal: inner }), signal),
     searchPage: (filters, position, call) => watch(client.searchPage(filters, position, call)),

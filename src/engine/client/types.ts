@@ -3,7 +3,7 @@ import type { Filters } from "../../shared/contract/filters.ts";
 import { creditsToNumber } from "../../shared/contract/money.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
-import type { AccountView, CountView, FacetView, KeyView } from "./account-view.ts";
+import type { AccountView, CountsView, CountView, FacetView, KeyView } from "./account-view.ts";
 import type { ReplyMeta } from "./errors.ts";
 
 /** How a service speaks where the contract is silent; saved per connection (docs/contract.md, Search). */
@@ -30,7 +30,7 @@ export function pagingOf(text: string): Pick<Dialect, "paging" | "firstPage"> {
 export const pagingName = ({ paging, firstPage }: Pick<Dialect, "paging" | "firstPage">): Paging =>
   paging === "page" && firstPage === 0 ? "page0" : paging;
 
-export type { AccountView, CountView, FacetView, KeyView } from "./account-view.ts";
+export type { AccountView, CountsView, CountView, FacetView, KeyView } from "./account-view.ts";
 export type { RateLimit, ReplyMeta } from "./errors.ts";
 
 export interface FacetOptions {
@@ -76,6 +76,8 @@ export interface ServiceClient {
   /** Rejects with ServiceError where the service does not tell a key about itself. */
   key(signal?: AbortSignal): Promise<KeyView>;
   count(filters: Filters, signal?: AbortSignal): Promise<CountView>;
+  /** Of one company each, in their order; undefined where the service has no such call: it is not of the contract. */
+  counts(filters: Filters, companies: readonly string[], signal?: AbortSignal): Promise<CountsView | undefined>;
   /** Undefined where the service has no facets: they are not of the contract. Free. */
   facets(filters: Filters, key: FacetKey, options?: FacetOptions): Promise<FacetView | undefined>;
   searchPage(filters: Filters, position: PagePosition, options: PaidCallOptions): Promise<PageReply>;

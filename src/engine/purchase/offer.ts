@@ -1,4 +1,4 @@
-import type { Filters } from "../../shared/contract/filters.ts";
+import { COMPANIES_MAX, type Filters } from "../../shared/contract/filters.ts";
 import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
@@ -34,40 +34,73 @@ export async function offerOf(target: Target, account: AccountView, deps: Export
   return { matches: count, datasetVersion: meta.datasetVersion ?? account.datasetVersion ?? null };
 }
 
-/** People of each company, counted one after the other until as many are there as are wanted of it. */
+/** People of each company, title by title until as many are there as are wanted of it. */
 async function countStaff(
   { staff, union = [], owned }: SearchTarget,
   account: AccountView,
-  { seller, interrupted, onNotice }: ExportDeps,
+  deps: ExportDeps,
 ): Promise<Offer> {
   const most = staff?.most ?? Number.POSITIVE_INFINITY;
-  const parts: Filters[] = [];
-  const counts: number[] = [];
+  const told = new Map<Filters, number>();
   const people = new Map<unknown, number>();
   const versions = new Set<string | undefined>();
-  for (const filters of union) {
-    const { company_network_url: company } = filters;
-    const before = people.get(company) ?? 0;
+  for (const rung of rungsOf(union)) {
     // How many of them are new is not known yet.
-    if (before >= most && owned === undefined) continue;
-    const { count, meta } = await seller.client.count(filters, interrupted);
-    if (versions.add(meta.datasetVersion).size > 1) throw movedBetween();
-    if (count === 0) continue;
-    parts.push(filters);
-    counts.push(count);
-    people.set(company, before + count);
+    const asked = rung.filter(({ company_network_url: at }) => owned !== undefined || (people.get(at) ?? 0) < most);
+    for (const { filters, count, version } of await countEach(asked, deps)) {
+      if (versions.add(version).size > 1) throw movedBetween();
+      if (count === 0) continue;
+      told.set(filters, count);
+      people.set(filters.company_network_url, count + (people.get(filters.company_network_url) ?? 0));
+    }
   }
+  const parts = union.filter((filters) => told.has(filters));
+  const counts = parts.map((filters) => told.get(filters) ?? 0);
   const matches = [...people.values()].reduce((sum, count) => sum + Math.min(count, most), 0);
   const companies = companiesIn(union);
   const have = people.size === 1 || companies === 1 ? "has" : "have";
   if (companies > 0)
-    onNotice(`${grouped(people.size)} of ${counted(companies, "company", "companies")} ${have} somebody who matches`);
+    deps.onNotice(
+      `${grouped(people.size)} of ${counted(companies, "company", "companies")} ${have} somebody who matches`,
+    );
   return { matches, parts, counts, datasetVersion: [...versions][0] ?? account.datasetVersion ?? null };
+}
+
+/** Segments that differ by their company alone, together. */
+function rungsOf(union: readonly Filters[]): readonly (readonly Filters[])[] {
+  const rungs = new Map<string, Filters[]>();
+  for (const segment of union) {
+    const { company_network_url: _, ...filters } = segment;
+    const text = JSON.stringify(filters);
+    const rung = rungs.get(text) ?? [];
+    rungs.set(text, rung);
+    rung.push(segment);
+  }
+  return [...rungs.values()];
+}
+
+/** People of each segment of a rung, by one call for many where the service has it. */
+async function countEach(rung: readonly Filters[], { seller: { client }, interrupted }: ExportDeps) {
+  const told: { readonly filters: Filters; readonly count: number; readonly version: string | undefined }[] = [];
+  for (let at = 0; at < rung.length; at += COMPANIES_MAX) {
+    const part = rung.slice(at, at + COMPANIES_MAX);
+    const { company_network_url: _, ...others } = part[0] ?? {};
+    const companies = part.map(({ company_network_url: company }) => String(company));
+    const once = part.length === 1 ? undefined : await client.counts(others, companies, interrupted);
+    for (const [index, filters] of part.entries()) {
+      const { count, meta } =
+        once === undefined
+          ? await client.count(filters, interrupted)
+          : { count: once.counts[index] ?? 0, meta: once.meta };
+      told.push({ filters, count, version: meta.datasetVersion });
+    }
+  }
+  return told;
 }
 
 async function countCompanies(
   target: Exclude<Target, { kind: "search" }>,
-  { seller, interrupted }: ExportDeps,
+  deps: ExportDeps,
 ): Promise<Pick<Offer, "matches" | "counts">> {
   const { companies } = target;
   if (target.kind === "enrich") return { matches: companies.length };
@@ -75,10 +108,8 @@ async function countCompanies(
   if (companies.length > MAX_COUNTS || companies.some(({ by }) => by !== "company_network_url")) {
     return { matches: target.perCompany === null ? null : each * companies.length };
   }
-  const counts: number[] = [];
-  for (const { value } of companies) {
-    counts.push((await seller.client.count({ company_network_url: value }, interrupted)).count);
-  }
+  const segments = companies.map(({ value }) => ({ company_network_url: value }));
+  const counts = (await countEach(segments, deps)).map(({ count }) => count);
   // Nobody may mean that the service does not know the company at all; only asking for one person tells.
   return { matches: counts.reduce((sum, count) => sum + Math.min(Math.max(count, 1), each), 0), counts };
 }

@@ -44,11 +44,12 @@ export class Admission {
     if (!call.rate.allowed) throw tooMany(call.rate);
     if (account.suspendedAt !== null) throw suspended();
     // Facets are counts of many values at once.
-    if (call.name !== undefined) assertScope(key, call.name === "facets" ? "count" : call.name);
+    if (call.name !== undefined)
+      assertScope(key, call.name === "facets" || call.name === "counts" ? "count" : call.name);
   }
 
-  weigh(call: Call, filters: CanonicalFilters): void {
-    const more = weightOf(filters) - 1;
+  weigh(call: Call, filters: CanonicalFilters, companies = 0): void {
+    const more = weightOf(filters, companies) - 1;
     if (more > 0 && call.key && call.account) call.rate = this.#limiter.weigh(call.key.id, call.account.plan, more);
   }
 

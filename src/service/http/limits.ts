@@ -192,8 +192,9 @@ export class RateLimiter {
 
 const dayText = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10);
 
-export function weightOf({ department = [], exact }: CanonicalFilters): number {
-  let values = department.length;
+/** @param companies how many are counted one by one */
+export function weightOf({ department = [], exact }: CanonicalFilters, companies = 0): number {
+  let values = department.length + companies;
   for (const [key, texts] of Object.entries(exact)) if (key !== "network_url") values += texts.length;
   return Math.max(1, Math.ceil(values / VALUES_A_CALL));
 }

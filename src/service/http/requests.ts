@@ -11,6 +11,7 @@ import {
 } from "../../shared/contract/facets.ts";
 import {
   type CanonicalFilters,
+  COMPANIES_MAX,
   canonicalJson,
   checkFilters,
   filterSpec,
@@ -41,6 +42,7 @@ const MAX_ECHOED = 20;
 const MAX_PARAMETER_LENGTH = 1_024;
 const SEARCH_KEYS = ["filters", "per_page", "page", "cursor"] as const;
 const COUNT_KEYS = ["filters"] as const;
+const COUNTS_KEYS = ["filters", "companies"] as const;
 const FACETS_KEYS = ["filters", "key", "prefix", "limit"] as const;
 const LOOKUP_KEYS = ["domain", "company_network_url", "name", "id"] as const;
 const PAGING_KEYS = ["per_page", "page", "cursor"] as const;
@@ -60,6 +62,24 @@ export function readCount(body: Buffer): SegmentRequest {
   if (knownCounts.size >= MAX_KNOWN) knownCounts.clear();
   knownCounts.set(bytes, request);
   return request;
+}
+
+/** The segments of each company. */
+export function readCounts(body: Uint8Array) {
+  const fields = bodyFields(body, COUNTS_KEYS);
+  const { filters } = segment(fields);
+  const companies = fields.get("companies");
+  if (!Array.isArray(companies) || companies.length < 1 || companies.length > COMPANIES_MAX) {
+    throw invalid(`companies is required: 1 to ${COMPANIES_MAX} profile addresses of companies`);
+  }
+  if (filters.company_network_url !== undefined) {
+    throw invalid("companies are named twice: leave the filter company_network_url out");
+  }
+  const given = fields.get("filters") as object;
+  const each = companies.map((company_network_url: unknown) =>
+    segment(new Map([["filters", { ...given, company_network_url }]])),
+  );
+  return { each, filters };
 }
 
 export function readFacets(body: Uint8Array) {

@@ -23,6 +23,7 @@ import {
   type PageRequest,
   queryText,
   readCount,
+  readCounts,
   readEmployees,
   readEnrich,
   readFacets,
@@ -53,10 +54,13 @@ export const API_ROUTES: Readonly<Record<string, { readonly name: CallName; read
   "/v1/company/employees": { name: "employees", method: "GET" },
   // Ours: outside /v1, which holds what the contract has.
   "/facets": { name: "facets", method: "POST" },
+  "/counts": { name: "counts", method: "POST" },
 };
 
 type Endpoint = (request: FastifyRequest, options: RouteOptions) => Promise<Answer>;
-const ENDPOINTS: Readonly<Record<CallName, Endpoint>> = { account, count, search, enrich, employees, facets };
+const ENDPOINTS: Readonly<Record<CallName, Endpoint>> = {
+  ...{ account, count, search, enrich, employees, facets, counts },
+};
 
 export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
   for (const [url, { method, name }] of Object.entries(API_ROUTES)) {
@@ -112,6 +116,30 @@ async function facets(request: FastifyRequest, options: RouteOptions): Promise<A
   );
   options.smallCounts.tellFacet(key, account.plan, asked, result);
   const body = envelopeJson(JSON.stringify(result), ZERO, await options.admission.remaining(request.call));
+  return { status: 200, headers: { "x-dataset-version": version }, body };
+}
+
+/** Counts of one company each: the account learns as much of few people as by one call for each. */
+async function counts(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
+  refuseQuery(queryText(request));
+  const { filters, each } = readCounts(jsonBody(request));
+  const { account, key } = admitted(request);
+  const { counts, engine } = await options.dataset(key.mode);
+  options.admission.weigh(request.call, filters, each.length);
+  const work = () =>
+    onOneVersion(engine, async (version) => {
+      const numbers: number[] = [];
+      for (const { canonical, filters } of each) {
+        numbers.push((await counts.count(filters, canonical, account.id)).count);
+      }
+      return { numbers, version };
+    });
+  const { numbers, version } = await options.turns.run("free", key.id, work, () => isGone(request));
+  for (const [at, { canonical: segment }] of each.entries()) {
+    options.smallCounts.tell(key, account.plan, { segment, count: numbers[at] ?? 0 });
+  }
+  const result = JSON.stringify({ counts: numbers, as_of: new Date(options.now()).toISOString() });
+  const body = envelopeJson(result, ZERO, await options.admission.remaining(request.call));
   return { status: 200, headers: { "x-dataset-version": version }, body };
 }
 

@@ -129,6 +129,8 @@ export type FilterCheck =
 /** Bounds that keep one request from costing much more than its neighbours; stated in the 422 that they cause. */
 export const MAX_VALUES_PER_KEY = 1_000;
 export const MAX_VALUES = 2_000;
+/** Companies that one call counts people of, one by one. */
+export const COMPANIES_MAX = 1_000;
 export const MAX_VALUE_LENGTH = 1_024;
 /** Of all texts together in their normal form: one character can become eighteen there. */
 export const MAX_CHARACTERS = 100_000;

@@ -236,6 +236,23 @@ export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMetho
       errors: { ...BODY_ERRORS, ...BUSY },
     }),
   },
+  "/counts": {
+    post: operation({
+      operationId: "countPeopleAtCompanies",
+      summary: "How many people match at each of several companies (ours, not of the contract)",
+      description:
+        "The same numbers as a count for each company, from one dataset version and by one call. Free; it takes one call of the minute for each hundred companies begun, and counts of few people weigh on the account as they do one by one. Not a call of the contract but this service's own, so it stands outside `/v1`; another service answers 404.",
+      tags: ["People"],
+      requestBody: body("CountsRequest", {
+        companies: { summary: "Vice presidents at two companies", value: exampleOf(API_SCHEMAS.CountsRequest) },
+      }),
+      answer: "The numbers, in the order of the companies.",
+      schema: "CountsEnvelope",
+      examples: { counts: made("Of two companies", "Counts") },
+      headers: ["X-Dataset-Version"],
+      errors: { ...BODY_ERRORS, ...BUSY },
+    }),
+  },
   "/key": {
     get: operation({
       operationId: "getKey",

@@ -1,6 +1,12 @@
 import { DEPARTMENTS } from "../contract/departments.ts";
 import { FACET_KEYS, FACET_LEAST, FACET_VALUES_DEFAULT, FACET_VALUES_MAX } from "../contract/facets.ts";
-import { FILTER_SPECS, type FilterKeySpec, MAX_VALUE_LENGTH, MAX_VALUES_PER_KEY } from "../contract/filters.ts";
+import {
+  COMPANIES_MAX,
+  FILTER_SPECS,
+  type FilterKeySpec,
+  MAX_VALUE_LENGTH,
+  MAX_VALUES_PER_KEY,
+} from "../contract/filters.ts";
 import { COMPANY, IDEMPOTENCY_SECONDS, PER_PAGE_DEFAULT, PER_PAGE_MAX, PERSON } from "../contract/records.ts";
 import {
   flag,
@@ -297,6 +303,27 @@ export const API_SCHEMAS = {
     }),
   ),
   AccountEnvelope: envelope("AccountEnvelope", ref("Account"), free),
+  CountsRequest: request(
+    "CountsRequest",
+    "Filters of people, and the companies to count them at.",
+    object({
+      filters: ref("Filters"),
+      companies: said(
+        list(filterText, { minItems: 1, maxItems: COMPANIES_MAX }),
+        "Profile addresses or slugs. The filters name none beside them.",
+      ),
+    }),
+    { filters: { seniority_level: "vp" }, companies: ["northwind-analytics", "zephyr-pulse-co"] },
+  ),
+  Counts: described(
+    "Counts",
+    "Exact numbers, of one dataset version.",
+    object({
+      counts: said(list(wholeNumberShape), "People that match at each company, in the order asked.", [12, 0]),
+      as_of: time("When they were computed."),
+    }),
+  ),
+  CountsEnvelope: envelope("CountsEnvelope", ref("Counts"), free),
   CountEnvelope: envelope("CountEnvelope", ref("Count"), free),
   PeopleEnvelope: envelope(
     "PeopleEnvelope",
