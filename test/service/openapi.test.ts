@@ -221,6 +221,7 @@ const CALLS = [
   { method: "GET", path: "/v1/company/enrich", query: NOBODY, bodies: [], paid: true },
   { method: "GET", path: "/v1/company/employees", query: NOBODY, bodies: [], paid: true },
   { method: "POST", path: "/facets", query: "", bodies: [{ filters: {}, key: "industry" }], paid: false },
+  { method: "POST", path: "/counts", query: "", bodies: [{ filters: {}, companies: ["acme"] }], paid: false },
   { method: "GET", path: KEY_PATH, query: "", bodies: [], paid: false },
 ] as const;
 
