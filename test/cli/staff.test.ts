@@ -331,3 +331,31 @@ test("a ladder with --new-only: the best titles of whom nobody owns, at most so 
   const firsts = rest.filter(titled(first)).length;
   expect(bought.filter(titled(first))).toHaveLength(Math.min(2, firsts));
 });
+
+test("where several companies, or a domain, are given to a filter, it says what takes them", async () => {
+  writeFileSync(u.file("two.txt"), slugs().slice(0, 2).join("\n"));
+  for (const command of ["count", "search"]) {
+    const ran = await u.run([command, "--company-network-url", "@two.txt", "--department", DEPARTMENT]);
+    expect([ran.code, ran.stderr]).toEqual([2, expect.stringContaining("`headcount employees` takes many companies")]);
+  }
+  const sample = await u.run(["search", "--sample", "company_network_url:2", "--department", DEPARTMENT]);
+  expect([sample.code, sample.stderr]).toEqual([2, expect.stringContaining("employees --per-company N")]);
+  const [, domain = ""] = [...domains].find(([slug]) => slug === slugs()[0]) ?? [];
+  const none = await u.run(["count", "--company-network-url", domain]);
+  expect([none.code, none.stdout.trim()]).toEqual([0, "0"]);
+  expect(none.stderr).toContain(`${domain} is a domain, and this takes a profile address or slug`);
+  const agent = await startAgent(u, []);
+  const told = await agent.call("count_people", { filters: { company_network_url: domain } });
+  expect(told.text).toContain("is a domain");
+  await agent.close();
+});
+
+test("who is owned is counted by company, with nothing to name", async () => {
+  const own = user(service.url, service.key);
+  const argv = ["count", "--owned", "--by", "company_network_url"];
+  expect((await own.run(argv)).stdout).toBe("company_network_url,count\n");
+  const [slug = ""] = slugs();
+  expect((await own.run(["employees", slug, "--limit", "2", "--yes", "-o", "two.csv"])).code).toBe(0);
+  const rows = readCsv((await own.run(argv)).stdout);
+  expect(rows.map(({ company_network_url: at = "", count }) => [at.split("/").at(-1), count])).toEqual([[slug, "2"]]);
+});

@@ -71,7 +71,10 @@ async function read(
 /** All issues at once. @param where the file, or what else they came from, with a colon */
 export function invalidFilter(issues: readonly FilterIssue[], where = ""): CliError {
   const [first = "invalid filters", ...details] = issues.map((issue) => issue.message);
-  const hint = "`headcount filters` lists the keys and the values they take";
+  const several = issues.some(({ key, code }) => key === "company_network_url" && code === "wrong_type");
+  const hint = several
+    ? "`headcount employees` takes many companies, as arguments or by --input FILE, and the other filters beside them"
+    : "`headcount filters` lists the keys and the values they take";
   return usageError(`${where}${first}`, hint, "invalid_filter").with({ details });
 }
 

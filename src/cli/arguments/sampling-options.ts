@@ -47,7 +47,11 @@ function readSample(text: string): Drawn {
   const spec = filterSpec(key);
   if (spec !== undefined && SPREADABLE.includes(spec.key)) return { key: spec.key, rows };
   const near = nearest(key, SPREADABLE);
-  const why = spec === undefined ? `there is no key "${echo(name)}"` : `a person may be in several values of ${key}`;
+  const several =
+    key === "company_network_url"
+      ? "`headcount employees --per-company N` buys so many of each company"
+      : `a person may be in several values of ${key}`;
+  const why = spec === undefined ? `there is no key "${echo(name)}"` : several;
   throw usageError(
     `--sample ${echo(text)}: ${why}${near === undefined || spec !== undefined ? "" : ` (did you mean ${near}?)`}; keys: ${SPREADABLE.join(", ")}`,
   );

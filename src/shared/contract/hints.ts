@@ -1,7 +1,7 @@
 import { flagOf } from "./command-line.ts";
 import { FACET_VALUES_MAX, type FacetKey, isFacetKey } from "./facets.ts";
 import { checkFilters, type FilterKey, type Filters, filterSpec, knownValues } from "./filters.ts";
-import { normalForm } from "./normalise.ts";
+import { canonicalAddress, canonicalDomain, normalForm } from "./normalise.ts";
 import { nearest } from "./suggest.ts";
 import { counted, echo } from "./text.ts";
 
@@ -203,12 +203,17 @@ function remedy(filters: Filters, replace: Replace, questions: Questions) {
   return words.length > 0 && checkFilters(merged).ok ? { filters: merged, text: words.join(" ") } : undefined;
 }
 
+/** `acme.com`, and no path that a profile address has. */
+const isDomain = (text: string): boolean => canonicalDomain(text) === canonicalAddress(text)?.replace(/^www\./, "");
+
 function misread(filters: Filters, questions: Questions): string[] {
   const say = (key: string, text: unknown): string => questions.say(key, text);
   return Object.entries(filters).flatMap(([key, value]) =>
     [value].flat().flatMap((text) => {
       if (text === "-")
         return [`${say(key, text)} is taken literally: ${flagOf(key)} @- reads values from stdin, one a line`];
+      if (key === "company_network_url" && isDomain(String(text)))
+        return [`${say(key, text)} is a domain, and this takes a profile address or slug: employees takes domains`];
       const known = knownValues(key as FilterKey);
       if (key !== "seniority_level" || known.includes(normalForm(String(text)))) return [];
       return [`${say(key, text)} is none of the usual levels: ${known.join(", ")}`];

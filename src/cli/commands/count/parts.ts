@@ -168,7 +168,7 @@ export async function countOwned(
 }
 
 function known(library: Library | undefined, by: FilterKeySpec, filters: Filters): CountPart[] {
-  if (by.match !== "exact" && by.match !== "department") {
+  if (by.match === "prefix" || by.match === "range") {
     throw usageError(
       `--by ${by.key} needs values: --by ${by.key}=VALUE`,
       `--by ${by.field} needs none: it has the values of who is owned`,
