@@ -14,8 +14,8 @@ interface Manifest {
 /** Small and needed by everything: commander is one file instead of seven. In a clone all else stays a package. */
 // conf and ora are ES modules alone: `require` of a bundle finds their default export one level too deep.
 const INLINED = ["commander", "fastest-levenshtein", "conf", "ora"];
-/** The keychain's binary is of the user's machine, telemetry is brought by who wants it; nobody needs pg's. */
-const NEVER_INLINED = ["@napi-rs/keyring", "@opentelemetry", "pg-native"];
+/** The keychain's binary is of the user's machine; nobody needs pg's. */
+const NEVER_INLINED = ["@napi-rs/keyring", "pg-native"];
 
 const external = (names: readonly string[]): RegExp[] => names.map((name) => new RegExp(`^${name}(/|$)`));
 

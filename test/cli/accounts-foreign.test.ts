@@ -49,7 +49,9 @@ long(
 
 long("where the service lets so many calls a minute, the quote's time is what buying takes, to a minute", async () => {
   const { quote, sent, service: it } = await lists(Number(process.env.HEADCOUNT_ACCOUNTS ?? 60), 100);
-  expect(sent).toBe(quote.requests);
+  // Those that the service refused for now are sent again.
+  expect(sent).toBeGreaterThanOrEqual(quote.requests);
+  expect(sent).toBeLessThanOrEqual(quote.requests * 1.2);
   const bought = it.seen.filter(({ path, status }) => path === "/v1/person/search" && status === 200);
   const seconds = ((bought.at(-1)?.done ?? 0) - (bought[0]?.at ?? 0)) / 1_000;
   // The free counts before may have used up the minute in which it begins.

@@ -275,7 +275,10 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     const minute = Math.floor(performance.now() / 60_000);
     if (minute !== window.minute) Object.assign(window, { minute, calls: 0 });
     window.calls += 1;
-    if (window.calls > options.perMinute) return answer(response, 429, refusal("Slow down."), { "retry-after": "1" });
+    if (window.calls > options.perMinute) {
+      const rest = Math.ceil((60_000 - (performance.now() % 60_000)) / 1_000);
+      return answer(response, 429, refusal("Slow down."), { "retry-after": `${rest}` });
+    }
     const company = (body.filters as Record<string, unknown> | undefined)?.company_network_url;
     if (Array.isArray(company)) return answer(response, 422, refusal("company_network_url must be a string"));
     if (url.pathname === "/v1/account") {

@@ -197,7 +197,6 @@ async function readSettings(
     sleep: (ms) => context.sleep(ms),
     random: context.random,
     ...(options.log ? { log: context.stderr } : {}),
-    telemetry: isTraced(context.env),
     ...(await tlsSetting(options, context, printer)),
     ...(await boundsOf(options.bounds ?? [])),
     ...(metrics === undefined ? {} : { metricsHost: metrics.host, metricsPort: metrics.port }),
@@ -374,11 +373,6 @@ async function boundsOf(words: readonly string[]): Promise<Pick<ServiceOptions, 
     ...(maxDepth === undefined ? {} : { maxDepth }),
   };
 }
-
-/** Traces go over OTLP where OpenTelemetry's own variables name an address. */
-const isTraced = (env: Context["env"]): boolean =>
-  env.OTEL_SDK_DISABLED?.toLowerCase() !== "true" &&
-  ["", "TRACES_"].some((signal) => Boolean(env[`OTEL_EXPORTER_OTLP_${signal}ENDPOINT`]));
 
 /** `9090`, `0.0.0.0:9090` or `[::1]:9090`. */
 function metricsAt(text: string): { readonly host: string; readonly port: number } {

@@ -17,7 +17,7 @@ import type { ServerTimeouts, ServiceOptions } from "./options.ts";
 import { type Lifecycle, send } from "./reply.ts";
 import { checkBodyHeaders, isLarge, readBody } from "./requests.ts";
 import { API_ROUTES, KEY_PATH } from "./routes.ts";
-import { type Metrics, type ServiceLog, SILENT, type Telemetry } from "./telemetry.ts";
+import { type Metrics, type ServiceLog, SILENT } from "./telemetry.ts";
 import type { TlsPair } from "./tls.ts";
 import type { Turns } from "./turns.ts";
 
@@ -34,7 +34,6 @@ interface AppParts {
   readonly sleep: (ms: number) => Promise<unknown>;
   readonly log: ServiceLog;
   readonly metrics: Metrics | undefined;
-  readonly telemetry: Telemetry | undefined;
   readonly cors: Cors;
   readonly tls: TlsPair | undefined;
   readonly recent: RecentRequests | undefined;
@@ -54,8 +53,8 @@ export class HttpApp {
 
   constructor(parts: AppParts) {
     this.#parts = parts;
-    const { log, metrics, monotonic, observe, recent, telemetry } = parts;
-    const isReported = log !== SILENT || metrics !== undefined || recent !== undefined || telemetry !== undefined;
+    const { log, metrics, monotonic, observe, recent } = parts;
+    const isReported = log !== SILENT || metrics !== undefined || recent !== undefined;
     this.lifecycle = {
       draining: false,
       report: isReported
@@ -65,7 +64,6 @@ export class HttpApp {
             log.request(request, status, ms);
             metrics?.observe(request, status, ms);
             recent?.add(request, status, ms);
-            request.call.trace?.end(request, status);
           }
         : undefined,
       observe:
@@ -170,7 +168,6 @@ export class HttpApp {
     const call = new Call(request.id, this.#parts.monotonic(), route);
     request.call = call;
     call.withheld = request.headers.expect !== undefined && this.#withheld.has(request.raw);
-    call.trace = this.#parts.telemetry?.begin(request);
     const { raw } = reply;
     const { socket } = request.raw;
     if (raw.shouldKeepAlive && !this.lifecycle.draining) reply.header("keep-alive", this.#keepAlive);

@@ -1,14 +1,7 @@
-import type { FastifyRequest } from "fastify";
 import { type Credits, ZERO } from "../../shared/contract/money.ts";
 import type { Account, StoredKey, StoredReply } from "../ledger/ledger.ts";
 import type { CallName, FaultAction } from "./faults.ts";
 import type { RateState } from "./limits.ts";
-
-export interface Trace {
-  readonly id: string;
-  step<Result>(name: string, work: () => Promise<Result>): Promise<Result>;
-  end(request: FastifyRequest, status: number): void;
-}
 
 export class Call {
   readonly requestId: string;
@@ -24,7 +17,6 @@ export class Call {
   withheld = false;
   isAnswered = false;
   isClosed = false;
-  trace: Trace | undefined;
 
   constructor(requestId: string, startedAt: number, route: string | null) {
     this.requestId = requestId;

@@ -30,7 +30,6 @@ export interface ServiceOptions {
   readonly log?: { write(text: string): unknown };
   readonly metricsPort?: number;
   readonly metricsHost?: string;
-  readonly telemetry?: boolean;
   readonly corsOrigins?: readonly string[];
   /** The console at `/console` (docs/console.md), with the address that browsers reach it by. Default: none. */
   readonly console?: { readonly publicUrl?: string | undefined };

@@ -13,15 +13,7 @@ import { RateLimiter, SmallCounts } from "./limits.ts";
 import { SERVER_TIMEOUTS, type ServiceOptions } from "./options.ts";
 import { addPublicPages } from "./public-pages.ts";
 import { addKeyPage, addRoutes } from "./routes.ts";
-import {
-  type Metrics,
-  openLog,
-  openMetrics,
-  openTelemetry,
-  type ServiceLog,
-  SILENT,
-  type Telemetry,
-} from "./telemetry.ts";
+import { type Metrics, openLog, openMetrics, type ServiceLog, SILENT } from "./telemetry.ts";
 import { followTls, readTls } from "./tls.ts";
 import { Turns } from "./turns.ts";
 
@@ -103,13 +95,11 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
 interface Watchers {
   readonly log: ServiceLog;
   readonly metrics: Metrics | undefined;
-  readonly telemetry: Telemetry | undefined;
 }
 
-const openWatchers = async ({ log, metricsHost, metricsPort, telemetry }: ServiceOptions): Promise<Watchers> => ({
+const openWatchers = async ({ log, metricsHost, metricsPort }: ServiceOptions): Promise<Watchers> => ({
   log: log === undefined ? SILENT : await openLog(log),
   metrics: metricsPort === undefined ? undefined : await openMetrics(metricsHost ?? "127.0.0.1", metricsPort),
-  telemetry: telemetry ? await openTelemetry() : undefined,
 });
 
 interface Closing extends Watchers {
@@ -152,7 +142,7 @@ const flushAll = async ({ limiter, smallCounts }: Pick<Closing, "limiter" | "sma
 };
 
 async function drain({ http, lifecycle }: HttpApp, closing: Closing): Promise<void> {
-  const { browser, drainMs, log, metrics, telemetry, unfollow } = closing;
+  const { browser, drainMs, log, metrics, unfollow } = closing;
   log.event("draining");
   unfollow?.();
   lifecycle.draining = true;
@@ -167,7 +157,7 @@ async function drain({ http, lifecycle }: HttpApp, closing: Closing): Promise<vo
     clearInterval(idle);
     clearTimeout(cut);
     // Where the counters cannot be written the rest is closed all the same, and the caller learns of it.
-    await flushAll(closing).finally(() => Promise.all([metrics?.close(), telemetry?.close()]));
+    await flushAll(closing).finally(() => metrics?.close());
     log.event("stopped");
   }
 }

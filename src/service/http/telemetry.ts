@@ -1,11 +1,9 @@
 import { createServer, type Server } from "node:http";
-import type { Context, Span, Tracer } from "@opentelemetry/api";
 import type { FastifyRequest } from "fastify";
 import type { Registry } from "prom-client";
 import { creditsToNumber, formatCredits, ZERO } from "../../shared/contract/money.ts";
-import { packageVersion } from "../../shared/version.ts";
 import { needed } from "../ledger/errors.ts";
-import { CLIENT_GONE, type Trace } from "./call.ts";
+import { CLIENT_GONE } from "./call.ts";
 
 export interface ServiceLog {
   request(request: FastifyRequest, status: number, ms: number): void;
@@ -31,7 +29,6 @@ export async function openLog(out: { write(text: string): unknown }): Promise<Se
         status,
         ms: Math.round(ms * 10) / 10,
         request_id: call.requestId,
-        ...(call.trace === undefined ? {} : { trace_id: call.trace.id }),
         key_id: call.key?.id ?? null,
         credits: formatCredits(call.charged),
       });
@@ -44,87 +41,6 @@ export async function openLog(out: { write(text: string): unknown }): Promise<Se
       logger.info({ ...fields }, message);
     },
   };
-}
-
-export interface Telemetry {
-  begin(request: FastifyRequest): Trace;
-  close(): Promise<void>;
-}
-
-/** Five packages of one house and nothing below them: without the 50 others of its full kit. */
-const load = () =>
-  Promise.all([
-    import("@opentelemetry/api"),
-    import("@opentelemetry/core"),
-    import("@opentelemetry/resources"),
-    import("@opentelemetry/sdk-trace-base"),
-    import("@opentelemetry/exporter-trace-otlp-http"),
-  ]);
-// With versions: the next ones leave Node 20.
-const PACKAGES = ["api@1", "core@2", "resources@2", "sdk-trace-base@2", "exporter-trace-otlp-http@0.223"]
-  .map((name) => `@opentelemetry/${name}`)
-  .join(" ");
-
-const LAST_MS = 2_000;
-
-/** Over OTLP, set by OpenTelemetry's own variables. What is sent is the allow-list of the log; it holds no call up. */
-export async function openTelemetry(): Promise<Telemetry> {
-  const [api, core, resources, traces, exporter] = await needed(PACKAGES, load());
-  const resource = resources
-    .resourceFromAttributes({ "service.name": "headcount", "service.version": packageVersion() })
-    .merge(resources.detectResources({ detectors: [resources.envDetector] }));
-  const tracing = new traces.BasicTracerProvider({
-    resource,
-    spanProcessors: [new traces.BatchSpanProcessor(new exporter.OTLPTraceExporter())],
-  });
-  const tracer = tracing.getTracer("headcount", packageVersion());
-  const propagator = new core.W3CTraceContextPropagator();
-  return {
-    begin({ headers, method }) {
-      const caller = propagator.extract(api.ROOT_CONTEXT, headers, api.defaultTextMapGetter);
-      const span = tracer.startSpan(method, { kind: api.SpanKind.SERVER }, caller);
-      return {
-        id: span.spanContext().traceId,
-        step: steps(tracer, api.trace.setSpan(caller, span), api.SpanStatusCode.ERROR),
-        end: (ended, status) => endCall(span, ended, status, api.SpanStatusCode.ERROR),
-      };
-    },
-    close: async () => {
-      const sent = tracing.shutdown().catch(() => undefined);
-      // Whether or not somebody takes it: the service ends.
-      await Promise.race([sent, new Promise<void>((resolve) => setTimeout(resolve, LAST_MS).unref())]);
-    },
-  };
-}
-
-const steps =
-  (tracer: Tracer, parent: Context, failed: number): Trace["step"] =>
-  async (name, work) => {
-    const span = tracer.startSpan(name, {}, parent);
-    try {
-      return await work();
-    } catch (error) {
-      span.setStatus({ code: failed }).setAttribute("error.type", error instanceof Error ? error.name : "unknown");
-      throw error;
-    } finally {
-      span.end();
-    }
-  };
-
-function endCall(span: Span, request: FastifyRequest, status: number, failed: number): void {
-  const { call, method } = request;
-  const { route } = call;
-  span.updateName(route === null ? method : `${method} ${route}`);
-  span.setAttributes({
-    "http.request.method": method,
-    "http.response.status_code": status,
-    "headcount.request_id": call.requestId,
-    "headcount.credits": creditsToNumber(call.charged),
-    ...(route === null ? {} : { "http.route": route }),
-    ...(call.key === undefined ? {} : { "headcount.key_id": call.key.id }),
-  });
-  if (status >= 500 || status === CLIENT_GONE) span.setStatus({ code: failed });
-  span.end();
 }
 
 export interface Metrics {

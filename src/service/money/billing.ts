@@ -29,11 +29,7 @@ export interface ChargedReply {
 }
 
 export interface Purchase {
-  readonly call: {
-    readonly requestId: string;
-    charged: Credits;
-    readonly trace?: { step<Result>(name: string, work: () => Promise<Result>): Promise<Result> } | undefined;
-  };
+  readonly call: { readonly requestId: string; charged: Credits };
   readonly key: Spender;
   readonly account: Account;
   readonly costed: CostedCall;
@@ -56,7 +52,6 @@ const UNDO_MS = 500;
 /** Hold, work, settle (docs/contract.md, Credits). What fails after the hold gives all back. */
 export async function purchase(store: Store, order: Purchase): Promise<Sale> {
   const { account, call, costed, key, rows } = order;
-  const step = <Result>(name: string, work: () => Promise<Result>) => call.trace?.step(name, work) ?? work();
   const unit = account.plan.costs[costed];
   const amount = priceOf(rows, unit);
   const asked = {
@@ -69,7 +64,7 @@ export async function purchase(store: Store, order: Purchase): Promise<Sale> {
     ...(key.session === undefined ? {} : { session: key.session }),
     ...(order.idempotency === undefined ? {} : { idempotency: order.idempotency }),
   };
-  const hold = await step("hold", () => store.hold(asked));
+  const hold = await store.hold(asked);
   switch (hold.kind) {
     case "insufficient":
       throw new Problem(402, [tooExpensive(rows, unit, hold)]);
@@ -98,7 +93,7 @@ export async function purchase(store: Store, order: Purchase): Promise<Sale> {
   const { holdId } = hold;
   let bought: ChargedReply;
   try {
-    bought = await step("work", order.work);
+    bought = await order.work();
     if (order.vanished()) throw new VanishedError("the client closed the connection");
   } catch (error) {
     await store.release(holdId);
@@ -116,7 +111,7 @@ export async function purchase(store: Store, order: Purchase): Promise<Sale> {
         body: envelopeBytes(bought.result, charge, balance),
       }),
     };
-    const { reply } = await step("settle", () => store.settle(sale));
+    const { reply } = await store.settle(sale);
     call.charged = charge;
     return { answer: reply, charge };
   } catch (error) {
