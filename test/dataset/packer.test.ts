@@ -2,7 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import { inflateRawSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { type Pieces, packing } from "../../src/dataset/embedded/blocks.ts";
-import { BlockPacker } from "../../src/dataset/embedded/packer.ts";
+import { BlockPacker } from "../../src/dataset/embedded/record-writer.ts";
 import { long } from "../support/long.ts";
 
 const dictionary = Buffer.from("a block of which much is known before ".repeat(40));

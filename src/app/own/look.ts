@@ -1,4 +1,5 @@
 import type { AccountView } from "../../engine/client/types.ts";
+import { forgottenOf } from "../../engine/library/forget.ts";
 import type { Library } from "../../engine/library/library.ts";
 import type { OwnedPerson } from "../../engine/library/members.ts";
 import type { Look } from "../../engine/planning/cost.ts";
@@ -7,7 +8,7 @@ import { ownedAddress, type SegmentMember, UnsoundCountsError } from "../../engi
 import { unsoundRun } from "../../engine/purchase/failures.ts";
 import { FreeCounts } from "../../engine/purchase/free-counts.ts";
 import type { ExportDeps } from "../../engine/purchase/order.ts";
-import { type Forgotten, forgottenIn } from "../keep/forgotten.ts";
+import { type CanonicalFilters, canonicalJson } from "../../shared/contract/filters.ts";
 import type { CheckedFilters } from "../segments/segment-set.ts";
 
 export interface Sight extends Presence, Look {
@@ -56,4 +57,28 @@ export async function soundly<T>(so: string, hint: string, work: () => Promise<T
   } catch (error) {
     throw error instanceof UnsoundCountsError ? unsoundRun(error, so, hint) : error;
   }
+}
+
+/** Whom nobody can name any more, of those who are in a segment and not owned. */
+interface Forgotten {
+  readonly people: number;
+  /** They are known to be all of them: nobody else is new, and nobody is bought for them. */
+  readonly leftOut: boolean;
+}
+
+/**
+ * Whoever was bought from this version of the dataset, and forgotten, is in the segment still; of others nobody knows.
+ * @param others people in the segment who are not owned
+ */
+function forgottenIn(
+  segment: CanonicalFilters,
+  others: number,
+  version: string | undefined,
+  library: Library | undefined,
+): Forgotten {
+  const canonical = canonicalJson(segment);
+  if (library === undefined) return { people: 0, leftOut: false };
+  const certain = version === undefined ? 0 : forgottenOf(library, canonical, version);
+  const leftOut = certain > 0 && others === certain;
+  return { people: leftOut ? certain : Math.min(others, forgottenOf(library, canonical, null)), leftOut };
 }

@@ -1,5 +1,4 @@
 import type { DataFolder } from "../../service/admin/data-folder.ts";
-import type { Witness } from "../../service/admin/witness.ts";
 import type { Fault } from "../../service/http/faults.ts";
 import type { RunningService, ServiceOptions } from "../../service/http/server.ts";
 import type { Store } from "../../service/ledger/ledger.ts";
@@ -86,13 +85,12 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
   }
   let folder: DataFolder | undefined;
   let service: RunningService | undefined;
-  let witness: Witness | undefined;
+  let signLast: (() => Promise<void>) | undefined;
   try {
     const { createFirstKey, openDataFolder } = await import("../../service/admin/data-folder.ts");
     const { startService } = await import("../../service/http/server.ts");
-    const { keepWitness } = await import("../../service/admin/witness.ts");
     const store = await storeOf(options, context);
-    const file = await witnessFile(dir, store, options, context);
+    const keep = await witness(dir, store, options, context);
     folder = await openDataFolder(dir, {
       now: context.now,
       ...(store === undefined ? {} : { store }),
@@ -106,13 +104,7 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
     // Ctrl-C while the sample was made: nobody is waiting for an address any more.
     context.interrupted.throwIfAborted();
     service = await startService({ ...settings, ...folder, host: options.host, port, now: context.now });
-    witness = await keepWitness(folder.store, file, {
-      now: context.now,
-      onHead({ at, head, signature }) {
-        const line = { level: 30, time: at, head, signature, msg: "head" };
-        if (options.log === true) context.stderr.write(`${JSON.stringify(line)}\n`);
-      },
-    });
+    signLast = await keep(folder.store);
     const first = await createFirstKey(folder.store, context.now);
     try {
       const link = await consoleLink(service, folder.store, options, context);
@@ -127,13 +119,21 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
   } catch (error) {
     throw listenError(error, options) ?? serviceError(error, dir);
   } finally {
-    await stop({ service, folder, witness }, dir, printer);
+    const closing = async (): Promise<void> => {
+      await service?.close();
+      await signLast?.().catch((error: Error) => printer.say(`warning: no head was signed: ${error.message}`));
+    };
+    await closing()
+      .finally(() => folder?.close())
+      .catch((error: unknown) => {
+        throw serviceError(error, dir);
+      });
   }
 }
 
-/** Where the head of the ledger is signed. @throws CliError where the ledger is older than what was signed last */
-async function witnessFile(dir: string, store: string | undefined, options: ServeOptions, context: Context) {
-  const [{ join, resolve }, { ledgerFile }, { assertNotOlder }] = await Promise.all([
+/** What signs the head of the ledger. @throws CliError where the ledger is older than what was signed last */
+async function witness(dir: string, store: string | undefined, options: ServeOptions, context: Context) {
+  const [{ join, resolve }, { ledgerFile }, { assertNotOlder, keepWitness }] = await Promise.all([
     import("node:path"),
     import("../../service/admin/data-folder.ts"),
     import("../../service/admin/witness.ts"),
@@ -151,26 +151,11 @@ async function witnessFile(dir: string, store: string | undefined, options: Serv
       });
     });
   }
-  return file;
-}
-
-interface Serving {
-  readonly service: RunningService | undefined;
-  readonly folder: DataFolder | undefined;
-  readonly witness: Witness | undefined;
-}
-
-async function stop({ folder, service, witness }: Serving, dir: string, printer: Printer): Promise<void> {
-  try {
-    await service?.close();
-    await witness?.end().catch((error: Error) => printer.say(`warning: no head was signed: ${error.message}`));
-  } catch (error) {
-    throw serviceError(error, dir);
-  } finally {
-    await folder?.close().catch((error: unknown) => {
-      throw serviceError(error, dir);
+  return (ledger: Store) =>
+    keepWitness(ledger, file, context.now, ({ at, head, signature }) => {
+      const line = { level: 30, time: at, head, signature, msg: "head" };
+      if (options.log === true) context.stderr.write(`${JSON.stringify(line)}\n`);
     });
-  }
 }
 
 async function datasetOf({ dataset }: ServeOptions, context: Context) {

@@ -5,13 +5,14 @@ import type { CanonicalFilters, FilterKeySpec } from "../../shared/contract/filt
 import { canonicalAddress, isSlug, normalForm } from "../../shared/contract/normalise.ts";
 import { NOBODY_SUPPRESSED, type Suppression } from "../../shared/contract/suppression.ts";
 import { usageError } from "../../shared/errors.ts";
-import { hideAll, hideAmong } from "./hidden.ts";
+import { suppressedIn } from "../output/suppressed.ts";
 import { fieldsOf, type PastPurchase } from "./history.ts";
 import { Lists } from "./lists.ts";
 import { matching } from "./members.ts";
+import { pagewise, recordPage } from "./pages.ts";
 import { normalValues, PERSON_COLUMNS } from "./person.ts";
 import { FORMAT, NOT_SUPPRESSED, SCHEMA, SHOWN } from "./schema.ts";
-import { AMONG, inTransaction, openToWrite, queryRows } from "./sqlite.ts";
+import { AMONG, firstRow, inTransaction, openToWrite, queryRows } from "./sqlite.ts";
 
 const NOBODY = -(2 ** 40);
 
@@ -273,3 +274,45 @@ export class Library {
 /** Of one instant: the newest is the same one however they were taken in. */
 const orderOf = ({ run, unit, position }: Pick<PastPurchase, "run" | "unit" | "position">): string =>
   `${run} ${String(unit).padStart(9, "0")} ${String(position).padStart(7, "0")}`;
+
+type Row = { readonly n: number; readonly body: string };
+const PEOPLE = "SELECT n, body FROM person JOIN record ON r = person.record";
+
+// Who of a library is on the suppression list is kept beside the people, so that an answer hashes nobody.
+
+/** Everybody, where the list is another than at the last look. To be called in a transaction. */
+function hideAll(database: DatabaseSyncInstance, suppression: Suppression): void {
+  if (lookedFor(database) === suppression.digest) return;
+  database.exec("DELETE FROM suppressed");
+  if (!suppression.isEmpty) hide(database, suppression, queryRows<Row>(database, `${PEOPLE} ORDER BY n`));
+  note(database, suppression.digest);
+}
+
+function hideAmong(database: DatabaseSyncInstance, suppression: Suppression, people: Iterable<number>): void {
+  const last = lookedFor(database);
+  if (last === "" && suppression.isEmpty) return;
+  if (last !== suppression.digest) {
+    note(database, "unknown");
+    return;
+  }
+  const list = JSON.stringify([...people]);
+  database.prepare(`DELETE FROM suppressed WHERE person ${AMONG}`).run(list);
+  hide(database, suppression, queryRows<Row>(database, `${PEOPLE} WHERE n ${AMONG}`, list));
+}
+
+function hide(database: DatabaseSyncInstance, suppression: Suppression, people: Iterable<Row>): void {
+  const hidden: number[] = [];
+  for (const rows of pagewise(people)) {
+    const page = recordPage(rows.map(({ body }) => body));
+    for (const index of suppressedIn(page, "person", suppression)) hidden.push(rows[index]?.n ?? 0);
+  }
+  const add = database.prepare("INSERT OR IGNORE INTO suppressed VALUES (?)");
+  for (const n of hidden) add.run(n);
+}
+
+const lookedFor = (database: DatabaseSyncInstance): string =>
+  firstRow<{ value: string }>(database, "SELECT value FROM meta WHERE key = 'suppression'")?.value ?? "";
+
+function note(database: DatabaseSyncInstance, digest: string): void {
+  database.prepare("INSERT OR REPLACE INTO meta VALUES ('suppression', ?)").run(digest);
+}

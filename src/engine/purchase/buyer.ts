@@ -6,7 +6,18 @@ import type { Pacer } from "../client/pacing.ts";
 import type { ServiceClient } from "../client/types.ts";
 import { kindOf } from "../output/distinct.ts";
 import { freeBytes } from "../runs/disk.ts";
-import { creditsOf, creditText, newUnit, type Unit } from "../runs/journal.ts";
+import {
+  BESIDE,
+  byPosition,
+  creditsOf,
+  creditText,
+  hasOutlivedKey,
+  newUnit,
+  OUTLIVED,
+  pendingUnits,
+  type RunState,
+  type Unit,
+} from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { Attempts } from "./attempt.ts";
 import { Budget, type BudgetOptions } from "./budget.ts";
@@ -14,7 +25,6 @@ import { diskFull } from "./failures.ts";
 import { Flight, type Flown } from "./flight.ts";
 import { ReorderBuffer } from "./in-order.ts";
 import { type Ask, type Next, nextPage } from "./next-page.ts";
-import { restore } from "./recovery.ts";
 import { Remaining } from "./remaining.ts";
 import { Repeats } from "./repeats.ts";
 import type { BuyResult } from "./result.ts";
@@ -325,4 +335,40 @@ export class Buyer {
     const free = stale ? (this.#disk?.free ?? 0) : known.free - since;
     if (free <= this.#flight.rowsAsked * rowBytes * 1.5 + DISK_RESERVE) throw diskFull(run.path);
   }
+}
+
+interface RecoveryParts {
+  readonly flight: Flight;
+  readonly budget: Budget;
+  readonly remaining: Remaining;
+  readonly settlement: Settlement;
+}
+
+/** Rebuilds what is bought, asked for and left from the journal of earlier sessions. @param now epoch milliseconds */
+async function restore(state: RunState, parts: RecoveryParts, now: number): Promise<void> {
+  const { remaining, settlement } = parts;
+  for (const unit of [...state.units.values()].sort(byPosition)) {
+    if ((unit.voided && unit.settled === undefined) || remaining.isHole(unit)) continue;
+    // Written once everything before it is there.
+    if (unit.intent.target === BESIDE) continue;
+    remaining.take(unit.intent);
+    if (unit.settled !== undefined) settlement.restore(unit, unit.settled);
+  }
+  for (const unit of pendingUnits(state)) await recover(unit, parts, now);
+}
+
+/** An intent without an end: it may have been charged, or it was never sent. */
+async function recover(unit: Unit, { flight, budget, settlement }: RecoveryParts, now: number): Promise<void> {
+  const { owned, target } = unit.intent;
+  if (owned === true) {
+    return settlement.giveUp(unit, "the reply of another run was not written", target !== BESIDE);
+  }
+  const tooOld = hasOutlivedKey(unit, now);
+  if (tooOld || !settlement.honoursKeys) {
+    const charged = budget.explain(unit);
+    const why = tooOld ? OUTLIVED : "the service is not known to honour keys";
+    if (charged > 0n) await settlement.bookUncertain(unit, charged, `the process ended before the reply came; ${why}`);
+  }
+  // A service that keeps keys without saying so answers for nothing; at another it costs what a new key would.
+  flight.wait(unit);
 }

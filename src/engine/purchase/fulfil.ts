@@ -2,7 +2,10 @@ import type { Credits } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { CliError, EXIT } from "../../shared/errors.ts";
 import { Distinct, kindOf } from "../output/distinct.ts";
-import { type Output, TOO_FEW } from "../output/formats.ts";
+import { type Output, type Rendering, TOO_FEW } from "../output/formats.ts";
+import { JoinOutput } from "../output/join.ts";
+import { Register } from "../output/register.ts";
+import { openSink, templateOf } from "../output/sinks/sink.ts";
 import { creditText, KEY_LIFE_MS, pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { Buyer } from "./buyer.ts";
@@ -10,8 +13,7 @@ import { deliver, type Finished } from "./deliver.ts";
 import { ending, NEW_UNREACHED } from "./failures.ts";
 import { missingFirstPage } from "./first-page.ts";
 import { isPriceKnown, perPageOf } from "./offer.ts";
-import { openOutput } from "./open-output.ts";
-import type { Trade } from "./order.ts";
+import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
 import { isNarrowed, narrowing, OwnedOutput } from "./owned.ts";
 import { consentedCap, type Quote } from "./quote.ts";
 import type { Doubled } from "./result.ts";
@@ -145,4 +147,26 @@ async function buyPages(
   const first = bought.ended === "all" ? await missingFirstPage(looking) : 0;
   const missing = { ...bought.missing, rows: rows + first };
   return { ...bought, missing, doubled: target.kind === "search" ? distinct.duplicates : doubled };
+}
+
+/** What the rows of a run go to. */
+async function openOutput(run: Run, options: ExportOptions, deps: ExportDeps): Promise<Output> {
+  const { format, packing, excel, raw, output } = options;
+  const { disk, interrupted, now, stateDir, stdout: stream } = deps;
+  const place = { name: run.id, by: run.id, disk, register: new Register(stateDir, disk, now) };
+  const table = format === "table" ? await deps.table?.() : undefined;
+  const template = await templateOf(options);
+  const rendering = {
+    format,
+    packing,
+    kind: kindOf(run),
+    fields: template?.fields ?? options.fields,
+    excel,
+    raw,
+    table,
+    template,
+  };
+  const open = (view: Rendering): Promise<Output> =>
+    openSink({ output, stream, rendering: view, guard: options, place, interrupted });
+  return options.join === undefined ? open(rendering) : new JoinOutput(run, { join: options.join, rendering, open });
 }

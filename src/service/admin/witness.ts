@@ -37,28 +37,21 @@ async function signHead(store: Pick<Store, "ends">, file: string, now: () => num
 
 const WITNESS_MS = 60_000;
 
-export interface Witness {
-  end(): Promise<void>;
-}
-
-interface WitnessOptions {
-  readonly now: () => number;
-  /** Told of the head at the start and at the end. */
-  readonly onHead: (signed: SignedHead) => void;
-}
-
-/** Signs the head at start, each minute and at the end. */
-export async function keepWitness(store: Store, file: string, { now, onHead }: WitnessOptions): Promise<Witness> {
+/** Signs the head at start, each minute and at the end: what is given back. Start and end are told. */
+export async function keepWitness(
+  store: Store,
+  file: string,
+  now: () => number,
+  onHead: (signed: SignedHead) => void,
+): Promise<() => Promise<void>> {
   const tell = async (): Promise<void> => onHead(await signHead(store, file, now));
   await tell();
   // What cannot be signed now is signed a minute later: no call waits for it.
   const timer = setInterval(() => void signHead(store, file, now).catch(() => undefined), WITNESS_MS);
   timer.unref();
-  return {
-    end() {
-      clearInterval(timer);
-      return tell();
-    },
+  return () => {
+    clearInterval(timer);
+    return tell();
   };
 }
 

@@ -58,9 +58,7 @@ export const API_ROUTES: Readonly<Record<string, { readonly name: CallName; read
 };
 
 type Endpoint = (request: FastifyRequest, options: RouteOptions) => Promise<Answer>;
-const ENDPOINTS: Readonly<Record<CallName, Endpoint>> = {
-  ...{ account, count, search, enrich, employees, facets, counts },
-};
+const ENDPOINTS: Readonly<Record<CallName, Endpoint>> = { account, count, counts, search, enrich, employees, facets };
 
 export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
   for (const [url, { method, name }] of Object.entries(API_ROUTES)) {
