@@ -58,7 +58,6 @@ interface Call {
 
 type Reader = (reply: RawReply, at: number, elapsedMs: number) => Unwrapped;
 
-/** @throws CliError (exit 2) on a wrong base URL or proxy address */
 export const createClient = (options: ClientOptions): ServiceClient => new HttpClient(options);
 
 class HttpClient implements ServiceClient {

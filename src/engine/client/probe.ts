@@ -110,7 +110,6 @@ interface Told {
 
 type AskPage = (method: "GET" | "POST", path: string, body?: unknown) => Promise<Told>;
 
-/** As far as the service showed it: nothing is assumed here. */
 interface PagingReport {
   readonly paging: Dialect["paging"] | undefined;
   readonly firstPage: 0 | 1 | undefined;

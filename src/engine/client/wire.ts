@@ -54,7 +54,6 @@ export interface ExchangeOptions {
   readonly now: () => number;
 }
 
-/** One request and its whole reply. Rejects with {@link LostReplyError}. */
 export function exchange(wire: Wire, request: RawRequest, options: ExchangeOptions): Promise<RawReply> {
   const { name, timeouts, now } = options;
   const { signal } = request;

@@ -46,7 +46,6 @@ export function checkWord(name: string, what: "connection" | "segment", example:
   );
 }
 
-/** @throws CliError (exit 2) */
 export const checkName = (name: string): string => checkWord(name, "connection", "work");
 
 /** Plain JSON: it is on the way of every command. Nothing there is an empty one. @throws CliError (exit 2) */

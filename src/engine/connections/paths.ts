@@ -56,7 +56,6 @@ function folder(kind: Kind, surroundings: Surroundings): string {
 export const configDir = (surroundings: Surroundings): string => folder("config", surroundings);
 /** HEADCOUNT_STATE_DIR, else the XDG state folder. @throws CliError where there is none */
 export const stateDir = (surroundings: Surroundings): string => folder("state", surroundings);
-/** @throws CliError where there is none */
 export const dataDir = (surroundings: Surroundings): string => folder("data", surroundings);
 export const sampleDir = (surroundings: Surroundings): string => join(dataDir(surroundings), "sample");
 /** Its port is another one each time. */

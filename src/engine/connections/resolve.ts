@@ -34,7 +34,6 @@ export function selectionOf(flags: ConnectionChoice, { env }: Surroundings): Con
 
 export const FROM_ENVIRONMENT = "environment";
 
-/** @throws CliError (exit 3) where it is set and can be no key */
 function keyFromEnvironment({ env }: Surroundings): string | undefined {
   const text = env.HEADCOUNT_API_KEY?.trim();
   if (text === undefined || text === "") return undefined;

@@ -29,7 +29,6 @@ export function libraryPath(stateDir: string, serviceId: string, mode: "live" | 
 
 /** Its record as JSON text, as it came, its price in millionths of a credit. */
 export interface NewRow extends Pick<PastPurchase, "position" | "price" | "record"> {
-  /** Equal for the same person in other runs. */
   readonly identity: string;
   /** One value for each of {@link PERSON_COLUMNS}. */
   readonly values: readonly (string | number | null)[];

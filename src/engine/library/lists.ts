@@ -24,7 +24,6 @@ export interface Refreshed {
   readonly removed: readonly string[];
   /** With the fields that are no longer as they were bought, or that came otherwise. */
   readonly changed: ReadonlyMap<string, readonly string[]>;
-  /** Free calls. */
   readonly calls: number;
   /** Millionths of a credit. */
   readonly credits: bigint;

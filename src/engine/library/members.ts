@@ -66,7 +66,6 @@ export function textsOf(database: DatabaseSyncInstance, identities: readonly str
   return new Map(rows.map(({ identity, value }) => [identity, value]));
 }
 
-/** As JSON text. */
 export function* newestRecords(database: DatabaseSyncInstance, identities: readonly string[]): Generator<string> {
   const sql = `SELECT body FROM shown AS person JOIN record ON r = person.record WHERE identity ${AMONG} ORDER BY n`;
   for (const { body } of queryRows<{ body: string }>(database, sql, JSON.stringify(identities))) yield body;

@@ -14,7 +14,6 @@ import { normalValues } from "./person.ts";
 
 export interface Shelf {
   readonly path: string;
-  /** The service's address as plans have it. */
   readonly serviceId: string;
   readonly mode: "live" | "test";
 }
@@ -55,7 +54,6 @@ export async function openLibrary(shelf: Shelf, store: RunStore) {
   }
 }
 
-/** @returns undefined where nothing was ever bought there */
 export async function rebuildLibrary(shelf: Shelf, store: RunStore): ReturnType<typeof openLibrary> {
   const opened = await openLibrary(shelf, store);
   if (opened === undefined) return undefined;

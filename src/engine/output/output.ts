@@ -253,7 +253,6 @@ export class StreamOutput implements Output {
     this.#failure ??= error;
   };
 
-  /** @throws CliError (exit 2) where this Node cannot write its packing */
   constructor({ stream, rendering, guard, interrupted }: StreamOptions) {
     this.#packer = openPacker(rendering.packing);
     this.#stream = stream;

@@ -98,7 +98,6 @@ function joinedTo(found: readonly Segment[], next: Segment): readonly Segment[] 
   return [...found, next];
 }
 
-/** All values of a key in a segment; undefined where nobody can tell. */
 export type ValuesOf = (segment: Segment, key: FilterKey) => Promise<readonly string[] | undefined>;
 
 /** Who of `segment` does not meet the condition of `key` in `other`; undefined where no filter says that. */

@@ -33,7 +33,6 @@ export async function findChanged<T>(
   return [...changed];
 }
 
-/** Free counts that it takes to see that nobody changed. */
 export const testCalls = (held: readonly Held<unknown>[], most: Most): number =>
   questionsFor(held, most).reduce((sum, { people }) => sum + Math.ceil(people.length / most.people), 0);
 

@@ -8,7 +8,6 @@ import { Values } from "./values.ts";
 export interface DescentInput {
   readonly segment: Filters;
   readonly total: number;
-  /** Whom counts proved to be in the segment. */
   readonly owned: readonly SegmentMember[];
   /** Free calls that saving one credit may take; 0 divides nothing. */
   readonly callsPerCredit: number;
@@ -28,7 +27,6 @@ export interface Descent {
   readonly unreached: readonly { readonly where: string; readonly count: number; readonly within: Within }[];
   /** People who may be in two leaves, at most. */
   readonly overlap: number;
-  /** New people beyond the rows that may be bought. */
   readonly beyond: number;
 }
 

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 
-/** A page of a sample: asked for as it is, whole or not at all. */
 export interface DrawnPage {
   readonly segment: number;
   readonly offset: number;
@@ -76,7 +75,6 @@ export function rowsBegun(pages: readonly DrawnPage[], most: number) {
 export const pagesText = (pages: readonly DrawnPage[]): string =>
   pages.map(({ segment, offset, size }) => `${segment}:${offset}:${size}`).join(" ");
 
-/** @param counts rows of each segment */
 export const pagesOf = (text: string, counts: readonly number[]): DrawnPage[] =>
   text === ""
     ? []

@@ -91,7 +91,6 @@ interface CoveringList {
   readonly values: readonly Share[];
 }
 
-/** The keys whose values make up the segment. */
 async function coveringLists(
   { filters: segment, count: total }: Omit<Part, "from">,
   count: Count,

@@ -59,7 +59,6 @@ export async function lookFor(segment: Filters, people: readonly SegmentMember[]
   return { segment, total, present: there, others: total - there, chunks, groups, unknown };
 }
 
-/** @throws UnsoundCountsError */
 export async function tellApart({ segment, chunks, groups }: Presence, counts: Counts) {
   const found = await findGone(chunks, counts.listSize, presentIn(segment, counts));
   const kept = found.kept.flatMap(({ people }) => people);

@@ -16,7 +16,6 @@ export interface Counts {
   readonly calls: number;
 }
 
-/** Somebody who is owned and in the segment. */
 export interface SegmentMember {
   readonly identity: string;
   readonly address: OwnedAddress | undefined;
@@ -77,6 +76,5 @@ export interface Cost {
   readonly calls: number;
   /** The most: the new people, and owned ones in the same parts. */
   readonly rows: number;
-  /** New people, about, whom no filter tells from owned ones. */
   readonly untold: number;
 }

@@ -33,7 +33,6 @@ export interface Cut {
 interface Listed {
   readonly key: List;
   readonly values: readonly string[];
-  /** How likely somebody new has none of them. */
   readonly unseen: number;
 }
 
@@ -146,7 +145,6 @@ function rangeCut(filters: Filters, key: Range, members: readonly SegmentMember[
   return { ...cutAt(filters, key, at), balance: entropy(half), with: numbers.length / members.length };
 }
 
-/** Where nobody owned tells where to cut. */
 function middleCut(filters: Filters, key: Range): Halves | undefined {
   const { from, to } = spanOf(filters, key);
   const at = Number.isFinite(to) ? Math.floor((from + to) / 2) : from < 256 ? 256 : from * 2;
@@ -169,7 +167,6 @@ function cutAt(filters: Filters, key: Range, at: number): Pick<Halves, "key" | "
   };
 }
 
-/** How many of them have each value. */
 function timesOf(key: List, members: readonly SegmentMember[]): Map<string, number> {
   const times = new Map<string, number>();
   for (const { values } of members) {

@@ -44,7 +44,6 @@ export class Attempts {
   readonly #remaining: Remaining;
   readonly #settlement: Settlement;
   #wall: Wall | undefined;
-  /** Sizes of pages that were refused since the last reply. */
   #refusedSizes = 0;
   #lowered = false;
   #lowering = 0;

@@ -11,7 +11,6 @@ import type { Quote } from "./quote.ts";
 import type { Survey } from "./survey.ts";
 import { takeOver } from "./take-over.ts";
 
-/** What is bought, where that is more than the target says. */
 type Division = Pick<Plan, "matches" | "counts" | "parts" | "overlap" | "unreached" | "draw">;
 
 /** Divides what was agreed to, and makes the run that is to buy it. @returns with the quote that its parts make */
@@ -35,7 +34,6 @@ function divisionIn(plan: Plan | undefined): Omit<Division, "matches"> | undefin
   return Object.fromEntries(keys.flatMap((key) => (plan[key] === undefined ? [] : [[key, plan[key]]])));
 }
 
-/** The plan of a run that is about to begin. @param parts what is bought, where that is more than the target says */
 function planOf({ quote, offer, inquiry: { identity, options, deps } }: Survey, parts: Division): NewPlan {
   const { dialect } = deps.seller.client;
   return {

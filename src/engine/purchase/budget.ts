@@ -28,7 +28,6 @@ export interface BudgetOptions {
 
 export interface Charge {
   readonly used: Credits;
-  /** The balance that came with the answer. */
   readonly told: Credits | undefined;
   /** What the call may have cost beyond what its answer says. */
   readonly most: Credits;
@@ -76,7 +75,6 @@ export class Budget {
     this.#price = credits((used + BigInt(rows) - 1n) / BigInt(rows));
   }
 
-  /** Balance as far as known: what the service told last, less what was charged since. */
   get balance(): Credits | undefined {
     return this.#balance;
   }
@@ -193,7 +191,6 @@ export class Budget {
     return bounds.reduce(minCredits, hold);
   }
 
-  /** @param cause what the service said to a hold */
   usedUp(cause: ServiceError | undefined): CliError {
     return usedUp(cause?.creditsRemaining ?? this.#balance, this.price, this.#spent.rows, cause);
   }

@@ -20,7 +20,6 @@ export interface Finished {
   readonly quote: Quote;
   readonly run: string;
   readonly balance: Credits | undefined;
-  /** Companies that the service does not know, as they were given. */
   readonly misses: readonly string[];
 }
 

@@ -8,7 +8,6 @@ import { unsoundRun } from "./failures.ts";
 import type { Offer } from "./quote.ts";
 import type { Asking } from "./world.ts";
 
-/** Free counts that dividing a segment may take. */
 const MAX_COUNTS = 5_000;
 
 type Divided = Pick<Plan, "parts" | "counts" | "unreached" | "overlap">;
@@ -42,7 +41,6 @@ export async function divisionOf(
   return counts === undefined ? {} : { counts };
 }
 
-/** The parts of a segment beyond the service's depth, as a plan has them. @throws as {@link dividedParts} */
 async function divided(segment: Filters, total: number, wall: number, deps: Asking): Promise<Divided> {
   const { parts, unreached } = await dividedParts(segment, total, wall, deps);
   return {

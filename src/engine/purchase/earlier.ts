@@ -15,16 +15,13 @@ const LOOKS = 300;
 /** A finished run with the same people of the same dataset: what it holds is written, and not paid for again. */
 export interface Reuse {
   readonly run: string;
-  /** Rows that are taken from it. */
   readonly rows: number;
-  /** In a sentence. */
   readonly text: string;
   /** What it was divided into, as offsets are within its parts. */
   readonly plan: Plan;
   readonly pages: () => AsyncIterable<OwnedPage>;
 }
 
-/** What an earlier run holds of what is asked for; undefined where it holds nothing that can be relied on. */
 export async function earlierRun(
   { store, identity, options, deps }: Pick<Inquiry, "store" | "identity" | "options" | "deps">,
   datasetVersion: string | null,
@@ -71,7 +68,6 @@ async function* pagesOf(run: RunReader, most: number): AsyncIterable<OwnedPage> 
   }
 }
 
-/** The first rows of a reply. */
 function begun(body: Buffer, rows: number, kind: RecordKind): Buffer {
   const page = Page.read(body, kind);
   const texts = Array.from({ length: Math.min(rows, page.length) }, (_, index) => page.text(index));
@@ -103,7 +99,6 @@ async function earlier(
   return most;
 }
 
-/** What a run bought as one line of text, a sample with the seed that it was drawn by. */
 function boughtText({ target, draw }: Plan): string {
   if (draw === undefined || target.kind !== "search" || target.sample === undefined) return targetText(target);
   return targetText({ ...target, sample: { ...target.sample, seed: draw.seed } });

@@ -108,7 +108,6 @@ export const runMismatch = (run: string, differences: readonly string[], hint?: 
     next: `headcount runs export ${run}`,
   });
 
-/** @param moved how the dataset moved, in words; @param anew how to begin anew */
 export const staleRun = (run: string, moved: string, category: "incomplete" | "declined", anew: string): CliError =>
   new CliError({
     code: "stale_run",
@@ -118,7 +117,6 @@ export const staleRun = (run: string, moved: string, category: "incomplete" | "d
     next: `headcount runs export ${run}`,
   });
 
-/** Free counts that contradict each other. @param so what was not done by them, in words */
 export const unsoundRun = (cause: UnsoundCountsError, so: string, hint: string): CliError =>
   new CliError({ code: "unsound_counts", category: "service", message: `${cause.message}; ${so}`, hint, cause });
 

@@ -4,9 +4,7 @@ import type { Run } from "../runs/run.ts";
 
 export interface Untold {
   readonly run: Pick<Run, "plan" | "state">;
-  /** Companies of which nobody said how many people they have. */
   readonly untold: readonly number[];
-  /** The address of a company, by its place in the plan, as its people's rows have it. */
   readonly addresses: ReadonlyMap<number, string | undefined>;
   readonly client: Pick<ServiceClient, "count">;
   readonly signal: AbortSignal;

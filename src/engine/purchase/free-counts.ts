@@ -16,14 +16,12 @@ const LIST_CHARACTERS = MAX_CHARACTERS * 0.8;
 
 export interface FreeCountsOptions {
   readonly client: Pick<ServiceClient, "count">;
-  /** Free calls that may be made in all. */
   readonly maxCalls: number;
   readonly now: () => number;
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   readonly signal: AbortSignal;
   /** What the account says; replies tell it better. */
   readonly perMinute?: number | undefined;
-  /** Called after each call with the number of them. */
   readonly onCall?: ((calls: number) => void) | undefined;
 }
 
@@ -59,7 +57,6 @@ export class FreeCounts implements Counts {
     return this.#calls;
   }
 
-  /** The version that all counts so far are of; undefined where the service tells none. */
   get datasetVersion(): string | undefined {
     return this.#version;
   }

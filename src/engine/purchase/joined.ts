@@ -14,7 +14,6 @@ import { InseparableError, Sets } from "../planning/sets.ts";
 import type { Target } from "../runs/plan.ts";
 import type { Asking } from "./world.ts";
 
-/** Free counts that set work may take. */
 const MAX_COUNTS = 2_000;
 
 interface Checked {
@@ -43,7 +42,6 @@ export function searchTarget(segments: readonly Checked[], except: readonly Chec
   };
 }
 
-/** As canonicalJson writes it. */
 const textOf = (segment: Segment): string =>
   JSON.stringify(Object.fromEntries(FILTER_SPECS.flatMap(({ key }) => (key in segment ? [[key, segment[key]]] : []))));
 
@@ -68,7 +66,6 @@ function spelling(given: readonly Filters[]): (segment: Segment) => Filters {
     ) as Filters;
 }
 
-/** Whether more than one segment is to be looked at. */
 export const isSet = (target: Target): boolean =>
   target.kind === "search" && (target.union !== undefined || target.except !== undefined);
 
@@ -93,7 +90,6 @@ function valuesFrom(client: Pick<ServiceClient, "facets">, signal: AbortSignal):
 
 export interface Counting {
   readonly count: (filters: Filters) => Promise<CountView>;
-  /** All values of a key in a segment, where somebody tells. */
   readonly values?: ListOf;
 }
 
@@ -103,7 +99,6 @@ interface Looked {
   readonly segments: readonly Segment[];
   readonly except: readonly Segment[];
   readonly calls: () => number;
-  /** Of the dataset that was counted. */
   readonly version: () => string | undefined;
 }
 
@@ -129,7 +124,6 @@ function look({ filters, union = [filters], except = [] }: SearchTarget, { count
   return { sets, spelled, segments: union.map(segment), except: except.map(segment), calls: () => calls, version };
 }
 
-/** How many people are in a union without those of `except`, exactly, by free counts. */
 export async function countJoined(target: SearchTarget, counting: Counting): Promise<number> {
   const { sets, segments, except } = look(target, counting);
   return (await sets.people([...segments, ...except])) - (await sets.people(except));

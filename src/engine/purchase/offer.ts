@@ -125,7 +125,6 @@ export const perPageOf = (
 export const isPriceKnown = (target: Target, { unknownCosts }: AccountView): boolean =>
   !unknownCosts.includes(PAID_CALLS[target.kind].call);
 
-/** What a sample is drawn by. */
 export const termsOf = (
   target: Target,
   options: Pick<ExportOptions, "perPage">,
@@ -158,7 +157,6 @@ export function spentOf({ rows, owned, settled, uncertain }: RunState): Spent {
   };
 }
 
-/** The quote for a target. @param spent what earlier sessions of the run bought */
 export function quoteFor(
   target: Target,
   matches: number | null,

@@ -17,7 +17,6 @@ export interface ExportOptions extends Guard, Form {
   readonly fields: readonly string[] | undefined;
   readonly excel: boolean;
   readonly raw: boolean;
-  /** The text of `--format template`. */
   readonly template?: string | undefined;
   readonly maxCredits: Credits | undefined;
   readonly limit: number | undefined;
@@ -30,17 +29,12 @@ export interface ExportOptions extends Guard, Form {
   readonly wait: boolean;
   readonly receipt: string | undefined;
   readonly misses: string | undefined;
-  /** What is bought, where that was found out before. */
   readonly offer?: Offer | undefined;
   /** What was agreed to already: this is bought, or nothing. */
   readonly agreed?: Quote | undefined;
-  /** The job that buys, where one does. */
   readonly job?: string | undefined;
-  /** The named budget that it is bought within, where there is one. */
   readonly budget?: string | undefined;
-  /** What the budget has left: the cap must fit into it. */
   readonly budgetLeft?: Credits | undefined;
-  /** The caller's own table, to whose rows the companies are put. */
   readonly join?: Join | undefined;
 }
 
@@ -49,7 +43,6 @@ export interface ExportDeps extends World {
   readonly table?: (() => Promise<DrawTable>) | undefined;
   /** Shows the quote and gets consent, or throws (exit 2, exit 10). Not called where no more than agreed is spent. */
   readonly consent: (quote: Quote, resuming: boolean) => Promise<void>;
-  /** What is owned of the segment; undefined where nobody asks. */
   readonly ownership?: OpenOwnership | undefined;
   readonly mapError: (error: unknown) => unknown;
   readonly onNotice: (text: string) => void;
@@ -59,7 +52,6 @@ export interface ExportDeps extends World {
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-/** With whom something is bought, and how. */
 export interface Trade {
   readonly store: RunStore;
   readonly account: AccountView;
@@ -67,7 +59,6 @@ export interface Trade {
   readonly deps: ExportDeps;
 }
 
-/** What is asked for, and how a run of it is known again. */
 export interface Inquiry extends Trade {
   readonly target: Target;
   readonly identity: RunIdentity;

@@ -6,7 +6,6 @@ import type { RunStore } from "../runs/run-store.ts";
 import type { ExportDeps, ExportOptions } from "./order.ts";
 import type { OwnedPage } from "./ownership.ts";
 
-/** Runs that are looked through, newest first. */
 const LOOKS = 300;
 /** How long a company counts as known where the service does not say which dataset it answers from. */
 const FRESH_MS = 30 * 86_400_000;

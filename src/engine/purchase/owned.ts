@@ -13,16 +13,12 @@ import type { Known, Narrowed, Ownership } from "./ownership.ts";
 import type { Offer, Quote } from "./quote.ts";
 import { takeOver } from "./take-over.ts";
 
-/** Whether only those are bought whom nobody owns yet. */
 export const isNarrowed = (target: Target): boolean => target.kind === "search" && target.owned !== undefined;
 
-/** Whether a quote is of new people alone. */
 export const isNewOnly = ({ known }: Pick<Quote, "known">): boolean => known?.divide !== undefined;
 
-/** The most rows that buying the new people takes. */
 export const mostRows = (known: Known | undefined): number => known?.estimate?.rows ?? 0;
 
-/** New people of the segment, where that is known. */
 export const newPeopleIn = (known: Known | undefined): number | undefined =>
   known === undefined ? undefined : known.total - known.owned;
 
@@ -32,7 +28,6 @@ const rowsOf = (counts: readonly number[] = []): number => counts.reduce((sum, c
 export const rowsWritten = (target: Target, { rows, known }: Quote): number =>
   withOwned({ target }) ? rows + (known?.owned ?? 0) : rows;
 
-/** The parts that a run is to buy, found by free counts after they were agreed to. */
 export async function partsToBuy(
   target: Target,
   offer: Offer,
@@ -55,7 +50,6 @@ export class OwnedOutput implements Output {
   readonly #inner: Output;
   readonly #run: Run;
   readonly #ownership: Ownership;
-  /** Rows that were bought, and those of them whose people were owned before. */
   readonly rows = { bought: 0, again: 0 };
 
   constructor(inner: Output, run: Run, ownership: Ownership) {
@@ -127,7 +121,6 @@ export async function narrowing(
   return { new: bought - again, again, whole: all ? shortfall === null : null, shortfall, others };
 }
 
-/** New people in no part, in a sentence; undefined where everybody is in one. */
 function unreachedText({ unreached = [] }: Pick<Plan, "unreached">): string | undefined {
   const people = rowsOf(unreached.map(({ count }) => count));
   if (people === 0) return undefined;

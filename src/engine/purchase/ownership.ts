@@ -6,15 +6,12 @@ import type { IntentRecord } from "../runs/journal.ts";
 import type { Plan, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 
-/** How much of a segment is owned already. */
 export interface Known {
   readonly total: number;
   readonly owned: number;
   /** Whether free counts told it; otherwise it is what the records of the owned people say. */
   readonly exact: boolean;
-  /** Free calls that it took, or would take where it is not exact. */
   readonly calls: number;
-  /** What buying only the new ones takes; undefined where it is not exact. */
   readonly estimate: Cost | undefined;
   /** How long the estimated calls take at the rate that free counts keep to, in milliseconds. */
   readonly durationMs: number;
@@ -22,7 +19,6 @@ export interface Known {
   readonly divide?: ((maxRows: number) => Promise<NewParts>) | undefined;
 }
 
-/** The parts of a segment that hold its new people. */
 export interface NewParts extends Pick<Plan, "unreached" | "overlap"> {
   readonly parts: readonly Filters[];
   readonly counts: readonly number[];
@@ -38,7 +34,6 @@ export interface OwnedPage extends Pick<IntentRecord, "target" | "offset" | "per
   readonly body: Buffer | undefined;
 }
 
-/** What is owned of the segment that is bought from: all that a purchase knows of it. */
 export interface Ownership {
   /**
    * Counts the owned people of the segment, before anything is agreed to.
@@ -57,7 +52,6 @@ export interface Ownership {
 /** @returns undefined for a target that is no single segment */
 export type OpenOwnership = (account: AccountView, target: Target) => Promise<Ownership | undefined>;
 
-/** How buying only new people went. */
 export interface Narrowed {
   readonly new: number;
   /** Rows of people who were owned before: they shared the last parts with new ones, or moved. */
@@ -65,6 +59,5 @@ export interface Narrowed {
   /** Whether free counts said at the end that everybody is owned; null where a limit or cap left some out. */
   readonly whole: boolean | null;
   readonly shortfall: string | null;
-  /** What buys new people who were told from nobody owned: commands that can be copied. */
   readonly others?: readonly string[];
 }

@@ -21,7 +21,6 @@ import { describeTarget, type Plan, type Target } from "../runs/plan.ts";
 import type { Known } from "./ownership.ts";
 import { evenly, requestsFor } from "./paging.ts";
 
-/** What free counts say of a target. */
 export interface Offer {
   /** Rows that a target has, or has at most; null where no free count tells. */
   readonly matches: number | null;
@@ -59,14 +58,11 @@ export interface Quote {
   readonly overlap?: number;
   /** The most rows that the service gives of one segment, where that is less than is wanted: the segment is divided. */
   readonly depth: number | undefined;
-  /** Where it is a sample: what it is drawn by, and how. */
   readonly sample: SampleQuote | undefined;
-  /** How much of the segment is owned; undefined where nobody looked. */
   readonly known?: Known | undefined;
   readonly datasetVersion?: string | null;
   /** What looking companies up costs, which is within `credits` and `requests`: their people are counted after it. */
   readonly lookUps?: { readonly companies: number; readonly credits: Credits } | undefined;
-  /** A finished run that holds the same rows. */
   readonly reuse?: { readonly run: string; readonly rows: number; readonly text: string } | undefined;
 }
 
@@ -84,7 +80,6 @@ export interface QuoteInput {
   readonly perMinute: number | undefined;
   readonly paging: Plan["paging"];
   readonly spent: { readonly rows: number; readonly settled: Credits; readonly uncertain: Credits };
-  /** Where it is bought in parts: people of each, and its company where it is of one. */
   readonly parts?: { readonly counts: readonly number[]; readonly of: readonly unknown[] } | undefined;
   readonly drawn?: { readonly seed: number; readonly pages: readonly DrawnPage[] } | undefined;
 }
@@ -208,7 +203,6 @@ export function overBudget(allowed: Credits, budgetLeft: Credits, spent: Credits
   });
 }
 
-/** @throws CliError exit 4 where balance or cap do not pay for it, with what would fit */
 export function requireBalance(quote: Quote, target: Target): void {
   const { balance, kept, rows, unitPrice } = quote;
   if (rows === 0 && quote.bound === "cap") {
@@ -291,7 +285,6 @@ function wayAround(quote: Quote, known: Known, target: Target, option: string): 
   return `${option} buys only the others for ${exact ? "" : "about "}${newPriceText(quote, known)}`;
 }
 
-/** What the new people of a segment cost, as far as they are to be bought: at least, and at most. */
 export function newPriceText(quote: Quote, { total, owned, estimate }: Known): string {
   const price = (rows: number): Credits => priceOf(Math.min(rows, rowsToBuy(quote)), quote.unitPrice);
   const [least, most] = [price(total - owned), price(estimate?.rows ?? 0)];
@@ -324,7 +317,6 @@ export const quoteJson = (quote: Quote, target: Target): QuoteDocument => ({
   reuse: quote.reuse === undefined ? null : { run: quote.reuse.run, rows: quote.reuse.rows },
 });
 
-/** What is owned already, and what buying only the others takes. */
 function knownJson({
   known,
   unitPrice,

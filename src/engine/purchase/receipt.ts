@@ -27,7 +27,6 @@ export interface ReceiptInput {
   readonly quote: Quote;
   readonly distinct: Distinct;
   readonly bought: Doubled;
-  /** The cap that the user set. */
   readonly maxCredits: Credits | undefined;
   readonly finishedAt: number;
   readonly narrowed?: Narrowed | null;
@@ -97,7 +96,6 @@ function filtersOf(target: Target): Receipt["filters"] {
 const firstPage = ({ target }: Plan): string =>
   ` (where it counts pages from 0, the same command with ${target.kind === "search" ? "--paging page0 --with-owned buys the missing ones alone" : "--again --paging page0 gets the first page too"})`;
 
-/** Rows that were wanted and did not come, or came twice: in a plain sentence. */
 function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): string | null {
   const { rows } = run.state;
   const { wall, least, missing, price } = bought;

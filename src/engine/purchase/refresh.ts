@@ -5,13 +5,10 @@ import { descend, type Leaf } from "../planning/descent.ts";
 import { namesHold, type Presence } from "../planning/presence.ts";
 import type { Counts, OwnedAddress, SegmentMember } from "../planning/question.ts";
 
-/** A field whose value counts can verify. */
 export interface VerifiedField {
   readonly name: string;
   readonly key: FilterKey;
-  /** Of the record. */
   readonly field: string;
-  /** Whether the key takes a list of values. */
   readonly several: boolean;
 }
 
@@ -23,7 +20,6 @@ const MOST_LENGTH = 1_024;
 
 type Listed = SegmentMember & { readonly address: OwnedAddress };
 
-/** What was bought of a field, by identity and as the service wrote it. */
 export type BoughtParts = (field: string) => ReadonlyMap<string, string>;
 
 interface Verification {
@@ -62,7 +58,6 @@ function verificationOf(
   };
 }
 
-/** Free counts that it takes to see that nobody's fields changed. */
 export const verifyCalls = (
   fields: readonly VerifiedField[],
   people: readonly SegmentMember[],
@@ -81,7 +76,6 @@ export interface Verified {
   readonly notChecked: number;
 }
 
-/** Whose fields are no longer as they were bought. @param people all of them proved to be in the segment */
 export async function verifyFields(
   segment: Filters,
   fields: readonly VerifiedField[],
@@ -114,7 +108,6 @@ export async function verifyFields(
 export interface Allowed {
   readonly callsPerCredit: number;
   readonly maxCalls: number;
-  /** The most rows to buy for the new people. */
   readonly maxRows: number;
 }
 

@@ -25,7 +25,6 @@ export interface Open {
   readonly sequential: boolean;
   /** What leads there; null: nothing that is known does. undefined: none is needed. */
   readonly cursor: string | null | undefined;
-  /** The one size that a page of it may have; undefined: any. */
   readonly page?: number | undefined;
 }
 
@@ -36,7 +35,6 @@ interface TargetState {
   readonly left: readonly Range[];
   readonly end: number;
   readonly rows: number;
-  /** Rows that it has in all, as a reply told. */
   readonly told?: number;
   /** Rows of its first page where those were fewer than asked for and nothing says whether they are all. */
   readonly short?: number;
@@ -54,11 +52,9 @@ export interface Sizes {
 }
 
 export interface Missing {
-  /** Rows that a count or a reply told of, and that did not come. */
   readonly rows: number;
   /** Rows that a reply told of beyond those that were counted, and that are wanted. */
   readonly newer: number;
-  /** Targets of which nobody said whether they have more. */
   readonly unsure: number;
   /** Targets that ended with an empty or a short page, and of which nobody said how many rows they have. */
   readonly untold: readonly number[];
@@ -70,7 +66,6 @@ export class Remaining {
   readonly #source: Targets;
   readonly #states = new Map<number, TargetState>();
   readonly #begun = new Set<number>();
-  /** The cursor that leads to an offset of a target, by `target:offset`. */
   readonly #cursors = new Map<string, string>();
   #nextTarget = 0;
   #largest = 0;
@@ -220,7 +215,6 @@ export class Remaining {
     return (this.#firstUnbegun() ?? target) < target;
   }
 
-  /** Rows that a target is said to have: by a reply, else by the count. */
   #expected(target: number): number | undefined {
     return this.#states.get(target)?.told ?? this.#source.count(target);
   }
@@ -269,7 +263,6 @@ export class Remaining {
     else this.#begun.add(target);
   }
 
-  /** The first target that was not begun and may have rows. */
   #firstUnbegun(): number | undefined {
     const { targets } = this.#source;
     const isPast = (target: number): boolean => this.#states.has(target) || this.#stateOf(target).left.length === 0;

@@ -16,6 +16,5 @@ export interface BuyResult {
 }
 
 export interface Doubled extends BuyResult {
-  /** Rows of one target that came twice. */
   readonly doubled: number;
 }

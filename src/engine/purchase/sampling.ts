@@ -12,17 +12,14 @@ import type { Offer, QuoteInput } from "./quote.ts";
 const AFFORDABLE_MINUTES = 10;
 const SEEDS = 2 ** 31;
 
-/** The part of a plan that says what a sample is made of. */
 export type Drawn = Required<Pick<Plan, "draw" | "parts" | "counts">>;
 
-/** What a quote of a sample is made from; undefined where a run is none. */
 export const drawnOf = ({ draw: made, counts = [] }: Pick<Plan, "draw" | "counts">): QuoteInput["drawn"] =>
   made === undefined ? undefined : { seed: made.seed, pages: pagesOf(made.pages, counts) };
 
 type Sampled = Extract<Target, { kind: "search" }> & { readonly sample: Sampling };
 export const isSampled = (target: Target): target is Sampled => target.kind === "search" && target.sample !== undefined;
 
-/** What the service gives, and how fast. */
 export interface Terms {
   readonly perPageMax: number;
   readonly priceKnown: boolean;
@@ -192,7 +189,6 @@ function pagesAt(places: readonly number[], parts: readonly Pick<Part, "from" | 
   });
 }
 
-/** The index of the first number of a sorted list that is not below. */
 function firstFrom(sorted: readonly number[], least: number): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {

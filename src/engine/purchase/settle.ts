@@ -87,7 +87,6 @@ export class Settlement {
     return this.#options.honoursKeys;
   }
 
-  /** Whether a reply was looked at, in this session or an earlier one. */
   get hasLooked(): boolean {
     return this.#hasLooked;
   }
@@ -115,7 +114,6 @@ export class Settlement {
     this.#hasLooked = true;
   }
 
-  /** A paid reply came: it is kept, handed on, and looked at. */
   async receive(flown: Flown, reply: PageReply): Promise<void> {
     const { unit } = flown;
     const { creditsUsed, creditsRemaining: remaining, datasetVersion, requestId } = reply.meta;
@@ -251,7 +249,6 @@ export class Settlement {
     onNotice?.(`${why}: ${creditsText(amount)} may have been charged for it and count against the cap`);
   }
 
-  /** The service gives smaller pages than was asked for. */
   async lowerPerPage(max: number): Promise<void> {
     this.#remaining.lowerPerPage(max);
     const { perPage } = this.#remaining;

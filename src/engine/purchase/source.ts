@@ -5,18 +5,15 @@ import { evenly } from "./paging.ts";
 import type { Quote } from "./quote.ts";
 import type { Targets } from "./remaining.ts";
 
-/** What a run asks for, target by target: one for a search, one for each company otherwise. */
 export interface Source extends Targets {
   call(target: number, position: PagePosition, options: PaidCallOptions): Promise<PageReply>;
   /** Whether a 404 means that the service does not know this target (free), and not a mistake. */
   readonly missing: boolean;
-  /** Whether a refusal of one target is said beside it, and no reason to end. */
   readonly forgiving?: boolean;
   /** Where every target is one page of a sample: the segment that it is drawn from. */
   readonly segment?: ((target: number) => number) | undefined;
 }
 
-/** How the units of a run are asked for. */
 export function sourceOf(plan: Plan, client: ServiceClient, quote: Quote): Source {
   const { target, counts, parts, dataset_version: version } = plan;
   // Only our own service names the version of its dataset, and its totals are known.
@@ -68,7 +65,6 @@ export function sourceOf(plan: Plan, client: ServiceClient, quote: Quote): Sourc
   }
 }
 
-/** A sample: every page that was drawn is a target. */
 function sampleOf(plan: Plan, client: ServiceClient, quote: Quote): Source {
   const { parts = [], counts = [], dataset_version: version } = plan;
   const pages = pagesOf(plan.draw?.pages ?? "", counts);

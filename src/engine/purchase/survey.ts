@@ -27,7 +27,6 @@ import {
 import { type Drawn, drawn, drawnOf, isSampled } from "./sampling.ts";
 import { withoutSuppressed } from "./unnamed.ts";
 
-/** What free calls and the runs that are there say of an inquiry. */
 export interface Survey {
   /** Its target is of the new people alone where that was found to be cheap. */
   readonly inquiry: Inquiry;
@@ -90,7 +89,6 @@ export async function endStale(run: Run, why: string, { store, deps }: Pick<Trad
   }
 }
 
-/** Counts, draws and prices. Free. @param open the run that it would go on with */
 export async function survey(asked: Inquiry, open: string | undefined): Promise<Survey> {
   const { target, identity, options, account, deps, store } = asked;
   const offer = options.offer ?? (await offerOf(target, account, deps));
@@ -165,7 +163,6 @@ function notPaidAgain({ known }: Quote): string {
 const rowsOf = ({ target, options }: Inquiry, quote: Quote): number =>
   options.join?.rows.length ?? rowsWritten(target, quote);
 
-/** Where an earlier run holds all of it. */
 const withoutCost = (quote: Quote): Quote => ({
   ...quote,
   ...{ kept: quote.rows, credits: ZERO, total: ZERO, balanceAfter: quote.balance, requests: 0, durationMs: 0 },

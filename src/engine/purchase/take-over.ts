@@ -6,7 +6,6 @@ import type { OwnedPage } from "./ownership.ts";
 /** Pages that are written down with one sync. */
 const AT_ONCE = 16;
 
-/** Puts what was bought before into a run, at no price. */
 export async function takeOver(
   run: Run,
   pages: Iterable<OwnedPage> | AsyncIterable<OwnedPage>,

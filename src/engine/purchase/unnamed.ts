@@ -83,7 +83,6 @@ const nameOf = ({ by, value }: Company): Name => ({
   kind: by === "domain" ? "domain" : by === "company_network_url" ? "address" : undefined,
 });
 
-/** Whether a company is named so that it would be left out for it. */
 export const isSuppressedCompany = (company: Company, list: Suppression): boolean => isListed(nameOf(company), list);
 
 function isListed({ text, kind }: Name, list: Suppression): boolean {

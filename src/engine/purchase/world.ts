@@ -18,7 +18,6 @@ export interface Seller {
   readonly maxWaitMs: number;
 }
 
-/** A service, a clock, a disk: everything outside that a purchase touches. */
 export interface World extends Clock {
   readonly seller: Seller;
   readonly stateDir: string;
@@ -27,12 +26,10 @@ export interface World extends Clock {
   readonly interrupted: AbortSignal;
 }
 
-/** What free calls need. */
 export interface Asking extends Pick<World, "seller" | "interrupted"> {
   readonly onNotice: (text: string) => void;
 }
 
-/** The buying begins: how many rows are there, and how many are meant to be. */
 export interface Start {
   readonly run: string;
   readonly kept: number;
@@ -47,14 +44,12 @@ export interface Wait {
 }
 
 export interface Progress {
-  /** Rows paid for and kept. */
   readonly rows: number;
   readonly settled: Credits;
   readonly uncertain: Credits;
   readonly wait: Wait | undefined;
 }
 
-/** Where the service refused to go deeper, with its words. */
 export interface Wall {
   readonly offset: number;
   readonly detail: string;

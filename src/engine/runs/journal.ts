@@ -51,7 +51,6 @@ export interface SettledRecord extends LogRecord {
   readonly replayed?: boolean;
   readonly total?: number;
   readonly miss?: boolean;
-  /** Why the service would not look a company up: a miss. */
   readonly refused?: string;
   /** The run that paid for this reply: here it costs nothing. */
   readonly owned?: string;
@@ -246,7 +245,6 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
   }
 }
 
-/** A line has to be shorter than its readers bear. */
 const LONGEST_WORD = 16_384;
 
 /** A cursor that is absurdly long is dropped and said, other words are cut. */

@@ -15,7 +15,6 @@ export interface Sampling {
   readonly spread: { readonly key: FilterKey; readonly values: readonly string[] } | null;
 }
 
-/** To whose rows the companies are put; the run keeps a copy of it. */
 export interface Keep {
   readonly sha256: string;
   readonly column: string | null;
@@ -41,11 +40,9 @@ export type Target =
         readonly most: number | null;
         /** Titles, the best first: a company's segments are of one each, in this order. */
         readonly ladder?: readonly string[];
-        /** The table to whose rows the people are put, and the company of each row that names one. */
         readonly keep?: Keep;
         readonly prospects?: readonly Prospect[];
       };
-      /** Segments whose people are left out. */
       readonly except?: readonly Filters[];
       /** Only whom nobody owns yet is bought; written are they alone, or the owned too. */
       readonly owned?: "without" | "with";
@@ -62,7 +59,6 @@ export type Target =
       readonly lookUp?: true;
     };
 
-/** Whether a company that is not known is told beside the others, and ends nothing. */
 export const isForgiving = (target: Target): boolean =>
   target.kind === "enrich" && (target.keep !== undefined || target.lookUp === true);
 
@@ -82,7 +78,6 @@ export interface Plan extends RunIdentity {
   readonly command: RunCommand;
   readonly dataset_version: string | null;
   readonly unit_price: CreditText;
-  /** At the time of the quote; null where no free count tells. */
   readonly matches: number | null;
   readonly counts?: readonly number[];
   /** Of a segment that is larger than what the service gives of one; bought one after the other. */
@@ -173,7 +168,6 @@ function sampleText({ rows, spread }: Sampling): string {
   return `${grouped(rows)} of each ${spread.key.replaceAll("_", " ")} of `;
 }
 
-/** Different companies of segments that are of one each. */
 export const companiesIn = (segments: readonly Filters[]): number =>
   new Set(segments.map(({ company_network_url: company }) => company)).size;
 

@@ -289,7 +289,6 @@ export class RunStore {
     if (id.trim() === plan.id) await remove(path);
   }
 
-  /** Lets go of the name under which the same command finds the run. */
   async finish(run: Run, at: number): Promise<void> {
     await run.append({ t: "done", run: run.id, sums: sumsOf(run.state, run.plan.matches), at });
     await this.#forgetOpen(run.plan);

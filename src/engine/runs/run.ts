@@ -173,7 +173,6 @@ export class RunReader {
   readonly state: RunState;
   /** What was damaged is left out and told here; undefined: it ends the reading. */
   lost: Set<string> | undefined;
-  /** Who is left out of what is written from it: the store sets it. */
   suppression: Suppression = NOBODY_SUPPRESSED;
 
   constructor(path: string, plan: Plan, state: RunState) {

@@ -47,7 +47,6 @@ const damaged = (what: string): CliError =>
     hint: "restore the folder from a backup, or remove it whole and add the people again",
   });
 
-/** One process at a time, each change whole or not at all. */
 export class SuppressionList {
   readonly #folder: string;
   readonly #disk: Disk;

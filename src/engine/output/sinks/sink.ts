@@ -26,7 +26,6 @@ export const openSink = async (sink: Sink): Promise<Output> => {
     : FileOutput.open(output, rendering, guard, place);
 };
 
-/** What a run keeps, and what `resume` finds again. */
 export interface AskedView extends Form {
   readonly fields: readonly string[] | undefined;
   readonly excel: boolean;
@@ -64,7 +63,6 @@ export async function checkSink(wanted: Wanted, kind: RecordKind, disk: Disk): P
     await checkTable(output, { kind, fields }, wanted, { name: "check", disk });
 }
 
-/** @throws CliError exit 2 */
 export async function checkRoom({ format }: Form, rows: number): Promise<void> {
   (await lateFormat(format))?.checkRoom(rows, "usage", "; nothing was spent");
 }

@@ -26,7 +26,6 @@ export function parseTable(text: string, cwd: string): TableTarget {
 
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-/** As SQL names it. */
 export const sqlName = ({ schema, table }: TableTarget): string =>
   `${schema === undefined ? "" : `${quoted(schema)}.`}${quoted(table)}`;
 

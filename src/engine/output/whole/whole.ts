@@ -12,7 +12,6 @@ export interface WholeRows {
 
 /** A format that needs all rows before the first byte. */
 export interface WholeFormat extends StoredRows {
-  /** Asked before anything is bought. @throws CliError (exit 2) naming the package that is missing */
   load(): Promise<unknown>;
   /** @throws CliError where there are more rows than a file holds @param category usage before anything is bought */
   checkRoom(rows: number, category: "usage" | "incomplete", said?: string): void;

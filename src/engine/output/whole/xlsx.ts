@@ -17,7 +17,6 @@ const DIGITS = 15;
 
 const TOO_MANY = "too_many_rows";
 
-/** @throws CliError where there are more rows than a sheet holds @param category usage before anything is bought */
 function checkSheet(rows: number, category: "usage" | "incomplete", said = ""): void {
   if (rows <= MOST_ROWS) return;
   throw new CliError({
@@ -68,7 +67,6 @@ const escaped = (text: string): string =>
 /** As spreadsheets count days; undefined before 1900-03-01, where they disagree. */
 const serial = (sinceEpoch: number): number | undefined => (sinceEpoch + 25_569 < 61 ? undefined : sinceEpoch + 25_569);
 
-/** @throws CliError exit 5 where the sheet has no room for them */
 async function* sheetOf(rows: WholeRows): AsyncGenerator<Buffer> {
   checkSheet(rows.rows, "incomplete");
   if (rows.columns.length > MOST_COLUMNS)
