@@ -1,12 +1,11 @@
 import { Writable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import type { Command } from "commander";
-import { optional } from "../engine/output/optional.ts";
 import { Child, Overrun } from "../shared/child.ts";
 import type { Context, OutputStream } from "../shared/context.ts";
 import { harmless, harmlessJson } from "../shared/contract/text.ts";
 import { CliError, EXIT, usageError } from "../shared/errors.ts";
-import { packagePath } from "../shared/packages.ts";
+import { optional, packagePath } from "../shared/packages.ts";
 import type { GlobalOptions } from "./options.ts";
 import { pathOf } from "./reading.ts";
 import { describedPath } from "./schemas/all.ts";

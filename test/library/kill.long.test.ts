@@ -1,9 +1,8 @@
 import { spawn } from "node:child_process";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
-import { type Library, libraryPath } from "../../src/engine/library/library.ts";
+import { type Library, libraryPath, totalsOf } from "../../src/engine/library/library.ts";
 import { openLibrary } from "../../src/engine/library/take-in.ts";
-import { totalsOf } from "../../src/engine/library/totals.ts";
 import { Disk } from "../../src/engine/runs/disk.ts";
 import { RunStore } from "../../src/engine/runs/run-store.ts";
 import { tempDir } from "../support/client.ts";

@@ -1,9 +1,8 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { libraryPath } from "../../src/engine/library/library.ts";
+import { libraryPath, totalsOf } from "../../src/engine/library/library.ts";
 import { openLibrary, type Shelf } from "../../src/engine/library/take-in.ts";
-import { totalsOf } from "../../src/engine/library/totals.ts";
 import { Disk } from "../../src/engine/runs/disk.ts";
 import { type NewPlan, RunStore } from "../../src/engine/runs/run-store.ts";
 import { canonicalJson } from "../../src/shared/contract/filters.ts";

@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { findChanged, type Question } from "../../src/engine/planning/changed.ts";
 import { UnsoundCountsError } from "../../src/engine/planning/question.ts";
-import { countChunks, findGone } from "../../src/engine/planning/removed.ts";
-import { weighings } from "../../src/engine/planning/weighings.ts";
+import { countChunks, findGone, weighings } from "../../src/engine/planning/removed.ts";
 import { seeded } from "../support/export.ts";
 import { long } from "../support/long.ts";
 

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { joinedFilters, meet, type Segment } from "../../src/engine/planning/algebra.ts";
-import { InseparableError, Sets } from "../../src/engine/planning/sets.ts";
+import { InseparableError, joinedFilters, meet, type Segment, Sets } from "../../src/engine/planning/algebra.ts";
 import { DEPARTMENTS, SENIORITY_LEVELS } from "../../src/shared/contract/departments.ts";
 
 interface Somebody {

@@ -2,7 +2,6 @@ import type { AccountView } from "../../engine/client/types.ts";
 import { kindOf } from "../../engine/output/distinct.ts";
 import { savedForm } from "../../engine/output/formats.ts";
 import { checkSink } from "../../engine/output/sinks/sink.ts";
-import { begin } from "../../engine/purchase/begin.ts";
 import { agreeToRest } from "../../engine/purchase/continue.ts";
 import type { Finished } from "../../engine/purchase/deliver.ts";
 import { staleRun } from "../../engine/purchase/failures.ts";
@@ -13,7 +12,7 @@ import type { ExportDeps, ExportOptions, Trade } from "../../engine/purchase/ord
 import { isNarrowed } from "../../engine/purchase/owned.ts";
 import { placed, requireFree } from "../../engine/purchase/places.ts";
 import type { Offer, Quote } from "../../engine/purchase/quote.ts";
-import { agree, endStale, inquire, stillOpen, survey } from "../../engine/purchase/survey.ts";
+import { agree, begin, endStale, inquire, stillOpen, survey } from "../../engine/purchase/survey.ts";
 import type { Plan, Target } from "../../engine/runs/plan.ts";
 import type { Run } from "../../engine/runs/run.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";

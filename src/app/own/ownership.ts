@@ -1,6 +1,5 @@
-import { type Library, libraryPath } from "../../engine/library/library.ts";
+import { type Library, libraryPath, pagewise } from "../../engine/library/library.ts";
 import { boughtBefore, newestRecords, type OwnedPerson, ownedBy, type Who } from "../../engine/library/members.ts";
-import { pagewise } from "../../engine/library/pages.ts";
 import { openLibrary } from "../../engine/library/take-in.ts";
 import { identityOf } from "../../engine/output/distinct.ts";
 import { costOf, costWithin, countingMs } from "../../engine/planning/cost.ts";

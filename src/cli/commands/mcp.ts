@@ -4,11 +4,11 @@ import { CLIENTS, type Client, entryFor, skillText } from "../../app/agents/inst
 import { RowPositions } from "../../app/agents/rows.ts";
 import { type AgentWorld, type NamedBudget, PERIODS, type Period, QuoteBook } from "../../app/agents/world.ts";
 import { program } from "../../app/jobs/systemd.ts";
-import { optional } from "../../engine/output/optional.ts";
 import type { Context } from "../../shared/context.ts";
 import { type Credits, parseCredits, ZERO } from "../../shared/contract/money.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
+import { optional } from "../../shared/packages.ts";
 import { creditAmount } from "../arguments/export-options.ts";
 import { Argument, type Command, type GlobalOptions } from "../options.ts";
 import { requestLog } from "../session.ts";

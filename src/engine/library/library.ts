@@ -5,11 +5,11 @@ import type { CanonicalFilters, FilterKeySpec } from "../../shared/contract/filt
 import { canonicalAddress, isSlug, normalForm } from "../../shared/contract/normalise.ts";
 import { NOBODY_SUPPRESSED, type Suppression } from "../../shared/contract/suppression.ts";
 import { usageError } from "../../shared/errors.ts";
-import { suppressedIn } from "../output/suppressed.ts";
+import { Page } from "../../shared/rows/page.ts";
+import { suppressedIn } from "../output/distinct.ts";
 import { fieldsOf, type PastPurchase } from "./history.ts";
 import { Lists } from "./lists.ts";
 import { matching } from "./members.ts";
-import { pagewise, recordPage } from "./pages.ts";
 import { normalValues, PERSON_COLUMNS } from "./person.ts";
 import { FORMAT, NOT_SUPPRESSED, SCHEMA, SHOWN } from "./schema.ts";
 import { AMONG, firstRow, inTransaction, openToWrite, queryRows } from "./sqlite.ts";
@@ -217,8 +217,8 @@ export class Library {
     return identities.filter((identity) => !hidden.has(identity));
   }
 
-  valuesOf({ field }: FilterKeySpec, filters: CanonicalFilters): { value: string; count: number }[] {
-    const column = field.endsWith("network_url") ? `${field}_address` : field;
+  valuesOf({ key, field }: FilterKeySpec, filters: CanonicalFilters): { value: string; count: number }[] {
+    const column = key === "network_url" ? "network_url_address" : field;
     if (!PERSON_COLUMNS.includes(column)) throw new RangeError(`no column ${column}`);
     const { text, values } = matching(filters);
     const all = `SELECT ${column} AS value, count(*) AS count FROM shown${text} GROUP BY 1`;
@@ -314,4 +314,55 @@ const lookedFor = (database: DatabaseSyncInstance): string =>
 
 function note(database: DatabaseSyncInstance, digest: string): void {
   database.prepare("INSERT OR REPLACE INTO meta VALUES ('suppression', ?)").run(digest);
+}
+
+export type LibraryTotals = ReturnType<typeof totalsOf>;
+
+const EARLIER = `EXISTS (SELECT 1 FROM purchase AS o WHERE o.person = purchase.person
+  AND (o.at, o.run, o.unit, o.position) < (purchase.at, purchase.run, purchase.unit, purchase.position))`;
+const SQL = `SELECT (SELECT count(*) FROM shown) AS people, (SELECT count(*) FROM suppressed) AS suppressed,
+  (SELECT count(DISTINCT person) FROM purchase WHERE person < 0) AS forgotten,
+  count(*) FILTER (WHERE price > 0 OR NOT ${EARLIER}) AS purchases, coalesce(sum(price), 0) AS credits,
+  coalesce(sum(price) FILTER (WHERE ${EARLIER}), 0) AS repeatCredits,
+  min(at) AS firstAt, max(at) AS lastAt, (SELECT count(*) FROM run) AS runs FROM purchase`;
+
+/** People without the suppressed. Credits in millionths, times in epoch milliseconds. */
+export function totalsOf(database: DatabaseSyncInstance) {
+  const { credits, repeatCredits, firstAt, lastAt, ...counts } = database
+    .prepare(SQL, { readBigInts: true })
+    .get() as Record<string, bigint | null>;
+  const { people, suppressed, forgotten, purchases, runs } = counts;
+  const time = (value: bigint | null | undefined): number | null => (typeof value === "bigint" ? Number(value) : null);
+  return {
+    people: Number(people),
+    suppressed: Number(suppressed),
+    forgotten: Number(forgotten),
+    purchases: Number(purchases),
+    credits: credits ?? 0n,
+    repeatCredits: repeatCredits ?? 0n,
+    runs: Number(runs),
+    firstAt: time(firstAt),
+    lastAt: time(lastAt),
+  };
+}
+
+const PAGE_ROWS = 1_000;
+
+/** So that every format is made from them as from bought ones. */
+export const recordPage = (records: readonly string[]): Page =>
+  records.length === 0 ? Page.empty : Page.read(Buffer.from(`{"result":[${records.join(",")}]}`), "person");
+
+export function* pagewise<Item>(items: Iterable<Item>): Generator<Item[]> {
+  let group: Item[] = [];
+  for (const item of items) {
+    group.push(item);
+    if (group.length < PAGE_ROWS) continue;
+    yield group;
+    group = [];
+  }
+  if (group.length > 0) yield group;
+}
+
+export async function* recordPages(owned: Iterable<string>): AsyncGenerator<Page> {
+  for (const records of pagewise(owned)) yield recordPage(records);
 }

@@ -8,8 +8,7 @@ import { BESIDE, creditsOf } from "../runs/journal.ts";
 import { type Plan, targetText } from "../runs/plan.ts";
 import type { RunReader } from "../runs/run.ts";
 import type { RunStore } from "../runs/run-store.ts";
-import { Library, libraryPath, type NewRow, type PaidPage } from "./library.ts";
-import { recordPage } from "./pages.ts";
+import { Library, libraryPath, type NewRow, type PaidPage, recordPage } from "./library.ts";
 import { normalValues } from "./person.ts";
 
 export interface Shelf {

@@ -1,8 +1,7 @@
 import { canonicalAddress } from "../../shared/contract/normalise.ts";
-import { NOBODY_SUPPRESSED, type Suppression } from "../../shared/contract/suppression.ts";
+import { type Named, NOBODY_SUPPRESSED, type Suppression } from "../../shared/contract/suppression.ts";
 import { Page } from "../../shared/rows/page.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
-import { shown } from "./suppressed.ts";
 
 const ADDRESSES: Readonly<Record<RecordKind, readonly string[]>> = {
   person: ["network_url"],
@@ -129,4 +128,26 @@ export async function* distinctPages(run: PaidRows): AsyncGenerator<Page> {
   const kind = kindOf(run);
   const distinct = new Distinct(kind, run.state.rows, run.suppression);
   for await (const { body } of run.pages()) yield distinct.take(Page.read(body, kind));
+}
+
+/** An id names a person only: companies have ids of their own. */
+const namedBy = (page: Page, index: number, kind: RecordKind): Named =>
+  kind === "person"
+    ? {
+        id: page.identity(index, ["id"]),
+        address: page.identity(index, ["network_url"]),
+        domain: page.identity(index, ["company_domain"]),
+      }
+    : { address: page.identity(index, ["company_network_url"]), domain: page.identity(index, ["domain"]) };
+
+export function suppressedIn(page: Page, kind: RecordKind, suppression: Suppression): number[] {
+  if (suppression.isEmpty) return [];
+  const rows = Array.from({ length: page.length }, (_, index) => index);
+  return rows.filter((index) => suppression.hides(namedBy(page, index, kind)));
+}
+
+export function shown(page: Page, kind: RecordKind, suppression: Suppression): Page {
+  const hidden = new Set(suppressedIn(page, kind, suppression));
+  if (hidden.size === 0) return page;
+  return page.select(Array.from({ length: page.length }, (_, index) => index).filter((index) => !hidden.has(index)));
 }

@@ -8,10 +8,17 @@ import type { Page, View } from "../../shared/rows/page.ts";
 import type { JsonValue, RecordKind } from "../../shared/rows/values.ts";
 import { PACKING_NAMES, type Packing, packedName, unpacked } from "./packing.ts";
 import type { Guard } from "./publish.ts";
-import { type Chosen, cellRows, jsonRows, lineRows, type StoredFile, type StoredRows } from "./stored.ts";
+import {
+  type Chosen,
+  cellRows,
+  jsonRows,
+  lineRows,
+  type StoredFile,
+  type StoredRows,
+  type WholeFormat,
+} from "./stored.ts";
 import { type DrawTable, TableView } from "./table.ts";
 import { type RowTemplate, TemplateView } from "./template.ts";
-import type { WholeFormat } from "./whole/whole.ts";
 
 /** `duckdb` and `postgres`: rows of a table, which `--output` alone names. */
 export type Format = keyof typeof TABLE | "duckdb" | "postgres";

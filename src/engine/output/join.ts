@@ -8,9 +8,8 @@ import { cellOf, fieldValue, type JsonRecord, type JsonValue, stringifyExact } f
 import type { Unit } from "../runs/journal.ts";
 import type { Prospect, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
-import { distinctPages, kindOf } from "./distinct.ts";
+import { distinctPages, kindOf, shown } from "./distinct.ts";
 import type { Format, Output, OutputFacts, Rendering } from "./formats.ts";
-import { shown } from "./suppressed.ts";
 
 type CompanyQuery = Exclude<Target, { kind: "search" }>["companies"][number];
 

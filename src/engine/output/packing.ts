@@ -3,7 +3,7 @@ import { versions } from "node:process";
 import { pipeline, type Readable, type Transform } from "node:stream";
 import zlib from "node:zlib";
 import { usageError } from "../../shared/errors.ts";
-import { optional } from "./optional.ts";
+import { optional } from "../../shared/packages.ts";
 
 /** Bytes in, packed bytes out. What is handed in may be used again once the promise resolves. */
 export interface Packer {

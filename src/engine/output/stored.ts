@@ -1,4 +1,6 @@
+import type { Page } from "../../shared/rows/page.ts";
 import { type JsonValue, parseExact } from "../../shared/rows/values.ts";
+import type { TypedColumn } from "./whole/cells.ts";
 
 export interface StoredFile {
   readonly path: string;
@@ -19,6 +21,23 @@ export interface StoredRows {
   without(file: StoredFile, chosen: Chosen, scratch: string | undefined): AsyncIterable<Uint8Array>;
   /** All that it says, where that is not its own bytes. */
   text?(path: string): AsyncIterable<Uint8Array>;
+}
+
+export interface WholeRows {
+  readonly columns: readonly TypedColumn[];
+  readonly rows: number;
+  readonly pages: () => AsyncIterable<Page> | Iterable<Page>;
+  /** A text was longer than there is room for. */
+  readonly onCut: () => void;
+}
+
+/** A format that needs all rows before the first byte. */
+export interface WholeFormat extends StoredRows {
+  load(): Promise<unknown>;
+  /** @throws CliError where there are more rows than a file holds @param category usage before anything is bought */
+  checkRoom(rows: number, category: "usage" | "incomplete", said?: string): void;
+  /** @param scratch a folder of its own to work in, gone at the end */
+  bytes(rows: WholeRows, scratch: string): AsyncIterable<Buffer>;
 }
 
 /** Lines with their ends. @param quotes whether a line break inside quotes ends none */

@@ -1,4 +1,5 @@
 import { CliError, usageError } from "../../shared/errors.ts";
+import { optional } from "../../shared/packages.ts";
 import type { Page, View } from "../../shared/rows/page.ts";
 import {
   cellOf,
@@ -8,7 +9,6 @@ import {
   type JsonValue,
   stringifyExact,
 } from "../../shared/rows/values.ts";
-import { optional } from "./optional.ts";
 
 /** What it writes of a row, and the fields that it names outside of sections. */
 export interface RowTemplate {

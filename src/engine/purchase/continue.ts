@@ -6,13 +6,13 @@ import { creditsOf } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { quoteFor, spentOf } from "./offer.ts";
 import type { ExportOptions, Trade } from "./order.ts";
+import { takeOver } from "./owned.ts";
 import { ownedCompanies } from "./owned-companies.ts";
 import { requireFree } from "./places.ts";
 import { consentedCap, type Quote, requireBalance, requireBudget, requireSame } from "./quote.ts";
 import type { Receipt } from "./receipt.ts";
 import { matchesOf } from "./remaining.ts";
 import { drawnOf } from "./sampling.ts";
-import { takeOver } from "./take-over.ts";
 
 /**
  * Prices what is left of a run and asks for consent; closes the run where it is refused. @param isNamed whether the

@@ -8,12 +8,11 @@ import { writtenAs } from "../output/sinks/sink.ts";
 import { isForgiving } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { companyNotFound, incomplete, newUnreached, notComplete, nothingLookedUp } from "./failures.ts";
-import { cameNobody, NOBODY_CAME } from "./first-page.ts";
 import type { ExportDeps, ExportOptions } from "./order.ts";
 import type { Narrowed } from "./ownership.ts";
 import type { Quote } from "./quote.ts";
-import { buildReceipt, type Receipt } from "./receipt.ts";
-import type { Doubled } from "./result.ts";
+import { buildReceipt, cameNobody, NOBODY_CAME, type Receipt } from "./receipt.ts";
+import type { Doubled } from "./remaining.ts";
 
 export interface Finished {
   readonly receipt: Receipt;

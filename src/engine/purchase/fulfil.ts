@@ -11,12 +11,12 @@ import type { Run } from "../runs/run.ts";
 import { Buyer } from "./buyer.ts";
 import { deliver, type Finished } from "./deliver.ts";
 import { ending, NEW_UNREACHED } from "./failures.ts";
-import { missingFirstPage } from "./first-page.ts";
 import { isPriceKnown, perPageOf } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
 import { isNarrowed, narrowing, OwnedOutput } from "./owned.ts";
 import { consentedCap, type Quote } from "./quote.ts";
-import type { Doubled } from "./result.ts";
+import { missingFirstPage } from "./receipt.ts";
+import type { Doubled } from "./remaining.ts";
 import { sourceOf } from "./source.ts";
 
 /** Failures after which nobody is to go on with a run by itself. */

@@ -9,8 +9,7 @@ import {
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import type { CountView, ServiceClient } from "../client/types.ts";
-import { joinedFilters, type Segment, segmentOf } from "../planning/algebra.ts";
-import { InseparableError, Sets } from "../planning/sets.ts";
+import { InseparableError, joinedFilters, type Segment, Sets, segmentOf } from "../planning/algebra.ts";
 import type { Target } from "../runs/plan.ts";
 import type { Asking } from "./world.ts";
 

@@ -1,17 +1,17 @@
+import { randomUUID } from "node:crypto";
 import { flagsOf } from "../../shared/contract/command-line.ts";
 import { formatCredits, priceOf } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
 import { Page } from "../../shared/rows/page.ts";
 import type { Distinct } from "../output/distinct.ts";
 import type { Output } from "../output/formats.ts";
-import { BESIDE, settledUnits } from "../runs/journal.ts";
+import { BESIDE, type IntentRecord, settledUnits } from "../runs/journal.ts";
 import type { Plan, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { divisionOf } from "./divided.ts";
 import type { ExportDeps } from "./order.ts";
-import type { Known, Narrowed, Ownership } from "./ownership.ts";
+import type { Known, Narrowed, OwnedPage, Ownership } from "./ownership.ts";
 import type { Offer, Quote } from "./quote.ts";
-import { takeOver } from "./take-over.ts";
 
 export const isNarrowed = (target: Target): boolean => target.kind === "search" && target.owned !== undefined;
 
@@ -137,4 +137,35 @@ function commandsFor({ unreached = [] }: Pick<Plan, "unreached">, { unitPrice }:
       const file = index === 0 ? "others.csv" : `others-${index + 1}.csv`;
       return `headcount search ${flagsOf(filters)} --new-only --again --max-credits ${cap} -o ${file}`;
     });
+}
+
+/** Pages that are written down with one sync. */
+const AT_ONCE = 16;
+
+export async function takeOver(
+  run: Run,
+  pages: Iterable<OwnedPage> | AsyncIterable<OwnedPage>,
+  now: () => number,
+): Promise<void> {
+  const place = ({ target, offset }: Pick<IntentRecord, "target" | "offset">): string => `${target} ${offset}`;
+  const units = [...run.state.units.values()].filter(({ settled, voided }) => settled !== undefined || !voided);
+  const asked = new Set(units.map(({ intent }) => place(intent)));
+  let group: OwnedPage[] = [];
+  const put = async (): Promise<void> => {
+    const numbered = group.map((page) => ({ page, n: run.nextNumber() }));
+    group = [];
+    const intents = numbered.map(({ page: { target, offset, perPage }, n }): IntentRecord => {
+      return { t: "intent", n, target, offset, perPage, key: randomUUID(), hold: "0", owned: true, at: now() };
+    });
+    if (intents.length > 0) await run.append(...intents);
+    for (const { n, page } of numbered) {
+      const miss = page.body === undefined ? { miss: true } : {};
+      await run.settle({ t: "settled", n, used: "0", owned: page.run, rows: page.rows, ...miss, at: now() }, page.body);
+    }
+  };
+  for await (const page of pages) {
+    if (asked.has(place(page))) continue;
+    if (group.push(page) >= AT_ONCE) await put();
+  }
+  await put();
 }

@@ -1,7 +1,9 @@
+import type { Credits } from "../../shared/contract/money.ts";
 import type { Dialect } from "../client/types.ts";
 import { creditsOf, type IntentRecord, type SettledRecord, type Unit } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { below, joined, type Range, without } from "./paging.ts";
+import type { Wall } from "./world.ts";
 
 export interface Targets {
   readonly targets: number;
@@ -276,3 +278,20 @@ export const matchesOf = ({ plan, state }: Pick<Run, "plan" | "state">): number 
   plan.matches === null || plan.target.kind !== "search" || plan.parts !== undefined
     ? plan.matches
     : [...state.units.values()].reduce((most, { settled }) => Math.max(most, settled?.total ?? 0), plan.matches);
+
+export interface BuyResult {
+  /** `all`: nothing is left to ask for. `limit`: the rows or credits allowed are used up. */
+  readonly ended: "all" | "limit";
+  readonly wall: Wall | undefined;
+  readonly repeated: boolean;
+  readonly missing: Missing;
+  /** The smallest page that the service gives, where what was left was less than that. */
+  readonly least: number | undefined;
+  /** Credits a row, as they were charged where nobody told them beforehand. */
+  readonly price: Credits;
+  readonly balance: Credits | undefined;
+}
+
+export interface Doubled extends BuyResult {
+  readonly doubled: number;
+}

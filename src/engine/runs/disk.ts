@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { fdatasync, writevSync } from "node:fs";
 import { type FileHandle, link, open, rename, rm, statfs } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { platform } from "node:process";
+import { kill, pid, platform } from "node:process";
 import { setTimeout as after } from "node:timers/promises";
 import { makeFolder } from "../../shared/folder.ts";
 
@@ -155,3 +155,17 @@ export const errorCode = (error: unknown): string | undefined => {
 };
 
 export const remove = (path: string): Promise<void> => rm(path, { recursive: true, force: true });
+
+/** For tests: `HEADCOUNT_FAILPOINT=N` kills this process at the Nth durable step, `N:ENOSPC` fails from there on. */
+export function failpoint(env: Readonly<Record<string, string | undefined>>): DiskStep | undefined {
+  const [, at, code] = /^(\d+)(?::([A-Z]+))?$/.exec(env.HEADCOUNT_FAILPOINT ?? "") ?? [];
+  if (at === undefined) return undefined;
+  let step = 0;
+  return () => {
+    step++;
+    if (code === undefined && step === Number(at)) kill(pid, "SIGKILL");
+    if (code !== undefined && step >= Number(at)) {
+      throw Object.assign(new Error(`${code}: failpoint`), { code, syscall: "write" });
+    }
+  };
+}

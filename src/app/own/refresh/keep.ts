@@ -1,8 +1,7 @@
 import { basename, dirname, join } from "node:path";
+import { recordPages } from "../../../engine/library/library.ts";
 import { changedSince, newestRecords } from "../../../engine/library/members.ts";
-import { recordPages } from "../../../engine/library/pages.ts";
-import type { Output, OutputFacts } from "../../../engine/output/formats.ts";
-import { formName, type Rendering } from "../../../engine/output/formats.ts";
+import { formName, type Output, type OutputFacts, type Rendering } from "../../../engine/output/formats.ts";
 import { checkOutput, exists } from "../../../engine/output/output.ts";
 import { packedName } from "../../../engine/output/packing.ts";
 import type { Guard } from "../../../engine/output/publish.ts";

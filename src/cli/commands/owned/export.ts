@@ -1,5 +1,5 @@
 import { writePages } from "../../../app/keep/write-pages.ts";
-import { recordPages } from "../../../engine/library/pages.ts";
+import { recordPages } from "../../../engine/library/library.ts";
 import { writtenAs } from "../../../engine/output/sinks/sink.ts";
 import type { Context } from "../../../shared/context.ts";
 import type { CanonicalFilters } from "../../../shared/contract/filters.ts";

@@ -1,8 +1,7 @@
 import { join } from "node:path";
 import { filesAt, type Kept } from "../../../app/keep/kept.ts";
 import type { ServedPeople } from "../../../dataset/clickhouse/left-out.ts";
-import { Disk } from "../../../engine/runs/disk.ts";
-import { failpoint } from "../../../engine/runs/failpoint.ts";
+import { Disk, failpoint } from "../../../engine/runs/disk.ts";
 import { SuppressionList } from "../../../engine/runs/suppression.ts";
 import { findInFolder, type InFolder, type KeptPeople, openKept, purge } from "../../../service/people/purge.ts";
 import type { Context } from "../../../shared/context.ts";

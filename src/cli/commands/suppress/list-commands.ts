@@ -1,5 +1,4 @@
-import { Disk } from "../../../engine/runs/disk.ts";
-import { failpoint } from "../../../engine/runs/failpoint.ts";
+import { Disk, failpoint } from "../../../engine/runs/disk.ts";
 import { SuppressionList } from "../../../engine/runs/suppression.ts";
 import type { Context } from "../../../shared/context.ts";
 import {

@@ -1,4 +1,4 @@
-import { optional } from "../optional.ts";
+import { optional } from "../../../shared/packages.ts";
 import { openFile, sqlText } from "../whole/duck.ts";
 import { parseTable, quoted, sqlName } from "./target.ts";
 import { IDENTITY } from "./writer.ts";

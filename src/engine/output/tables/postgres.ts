@@ -1,6 +1,6 @@
 import type { Client } from "pg";
+import { optional } from "../../../shared/packages.ts";
 import { type JsonRecord, type JsonValue, stringifyExact } from "../../../shared/rows/values.ts";
-import { optional } from "../optional.ts";
 import { type ColumnType, type TypedColumn, textOf, valueIn } from "../whole/cells.ts";
 import { quoted, sqlName, type TableTarget } from "./target.ts";
 import { IDENTITY, IDENTITY_COLUMN, noIdentity, TableRefusal, type TableWriter, unfit } from "./writer.ts";

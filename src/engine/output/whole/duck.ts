@@ -1,6 +1,6 @@
 import type { DuckDBConnection, DuckDBType, DuckDBValue } from "@duckdb/node-api";
+import { optional } from "../../../shared/packages.ts";
 import type { JsonRecord, JsonValue } from "../../../shared/rows/values.ts";
-import { optional } from "../optional.ts";
 import { quoted } from "../tables/target.ts";
 import { type ColumnType, days, micros, type TypedColumn, textOf, valueIn } from "./cells.ts";
 

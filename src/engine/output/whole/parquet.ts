@@ -4,9 +4,8 @@ import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { FOLDER_MODE } from "../../../shared/folder.ts";
 import { type JsonRecord, parseExact } from "../../../shared/rows/values.ts";
-import type { Chosen, StoredFile } from "../stored.ts";
+import type { Chosen, StoredFile, WholeFormat, WholeRows } from "../stored.ts";
 import { append, definitions, loadDuckDb, openFile, sqlText } from "./duck.ts";
-import type { WholeFormat, WholeRows } from "./whole.ts";
 
 /** In a folder that nobody else may enter: DuckDB writes with the modes it likes. */
 async function* copied(

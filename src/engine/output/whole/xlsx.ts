@@ -3,11 +3,10 @@ import { Readable } from "node:stream";
 import { inflateRawSync } from "node:zlib";
 import { grouped, isFormula } from "../../../shared/contract/text.ts";
 import { CliError } from "../../../shared/errors.ts";
+import { optional } from "../../../shared/packages.ts";
 import { cellOf, type JsonValue } from "../../../shared/rows/values.ts";
-import { optional } from "../optional.ts";
-import type { Chosen, StoredFile } from "../stored.ts";
+import type { Chosen, StoredFile, WholeFormat, WholeRows } from "../stored.ts";
 import { days, micros, type TypedColumn, valueIn } from "./cells.ts";
-import type { WholeFormat, WholeRows } from "./whole.ts";
 
 const MOST_ROWS = 1_048_575;
 const MOST_COLUMNS = 16_384;
