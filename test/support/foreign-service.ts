@@ -88,6 +88,10 @@ export interface ForeignOptions {
   faultCosts: number;
   /** What such an answer says of it. */
   faultTells: "used" | "balance" | "nothing";
+  /** A paid call with an Idempotency-Key is a 400. */
+  refusesKey: boolean;
+  /** The price is of a request, however many rows it brings. */
+  chargesRequests: boolean;
   /** Remembers Idempotency-Key, as the contract does not ask it to. */
   idempotent: boolean;
   delayMs: number;
@@ -172,6 +176,8 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     missCosts: 0,
     faultCosts: 0,
     faultTells: "used",
+    refusesKey: false,
+    chargesRequests: false,
     idempotent: false,
     delayMs: 0,
     random: Math.random,
@@ -316,6 +322,9 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     if (!isEnrich && url.pathname !== "/v1/person/search" && url.pathname !== "/v1/company/employees") {
       return answer(response, 404, refusal("Not found."));
     }
+    if (options.refusesKey && idempotencyKey !== undefined) {
+      return answer(response, 400, refusal("Unknown header: Idempotency-Key."));
+    }
     return sell(isEnrich, url, body, idempotencyKey, response, entry);
   }
 
@@ -384,7 +393,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
       const indexOf = (at: number): number =>
         account === undefined ? firstOf(query.get("domain")) + at : account + options.accounts * at;
       const rows = Array.from({ length: size }, (_, at) => rowAt(indexOf(offset + at)));
-      const cost = Math.round(rows.length * options.price * 1_000);
+      const cost = Math.round((options.chargesRequests ? 1 : rows.length) * options.price * 1_000);
       left -= cost;
       sold += rows.length;
       const more = offset + size < people;
