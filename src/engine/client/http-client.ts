@@ -107,14 +107,10 @@ class HttpClient implements ServiceClient {
   }
 
   async facets(filters: Filters, key: FacetKey, options: FacetOptions = {}): Promise<FacetView | undefined> {
-    const { limit, prefix, signal } = options;
-    const body = {
-      filters,
-      key,
-      ...(prefix === undefined ? {} : { prefix }),
-      ...(limit === undefined ? {} : { limit }),
-    };
-    return await this.#ours("/facets", body, signal, (result, meta) => facetView(result, key, meta));
+    const { signal, ...asked } = options;
+    return await this.#ours("/facets", { filters, key, ...asked }, signal, (result, meta) =>
+      facetView(result, key, meta),
+    );
   }
 
   counts(filters: Filters, companies: readonly string[], signal?: AbortSignal): Promise<CountsView | undefined> {

@@ -68,10 +68,8 @@ async function openLedger(options: PostgresStoreOptions) {
   const pool = new pg.Pool({
     connectionString: options.url,
     max: options.connections ?? 10,
-    options: `-c search_path=${schema}`,
     connectionTimeoutMillis: Math.min(2000, patienceMs),
     query_timeout: Math.max(patienceMs, 2000),
-    lock_timeout: patienceMs,
     application_name: "headcount",
     types: {
       getTypeParser: ((oid: number, format?: "text" | "binary") =>
@@ -82,7 +80,11 @@ async function openLedger(options: PostgresStoreOptions) {
   });
   // The request on a broken connection gets the error; without a listener the same event would end the process.
   pool.on("error", () => undefined);
-  pool.on("connect", (client) => client.on("error", () => undefined));
+  pool.on("connect", (client) => {
+    client.on("error", () => undefined);
+    // Before anything else that it is asked. Not as options of its start, which poolers refuse.
+    client.query(`SET search_path = ${schema}; SET lock_timeout = ${patienceMs}`).catch(() => client.end());
+  });
   try {
     const client = await pool.connect();
     try {

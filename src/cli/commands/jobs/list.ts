@@ -40,7 +40,6 @@ export async function showJob(job: Job, { folder }: JobsFile, options: GlobalOpt
   if (job.problem !== undefined) throw job.problem;
   const printer = new Printer(context, options);
   const { name, command, schedule, values, output, log, notify, notifyFailure } = job;
-  const { nextTime } = await import("../../../app/jobs/schedule.ts");
   const next = schedule === undefined ? undefined : await nextTime(schedule, context.now());
   const entries = {
     job: name,
