@@ -3,11 +3,10 @@ import type { Filters } from "../../shared/contract/filters.ts";
 import { type Credits, formatCredits } from "../../shared/contract/money.ts";
 import { isObject, whole } from "../../shared/contract/text.ts";
 import { accountView, countsView, countView, facetView, keyView } from "./account-view.ts";
-import { baseUrlText, isLoopbackHost, parseBaseUrl } from "./addresses.ts";
 import { type Unwrapped, unwrap, unwrapPage, unwrapRows, withoutMark } from "./envelope.ts";
 import { LostReplyError, ServiceError } from "./errors.ts";
 import { header } from "./rate-limit.ts";
-import { openTransport, type Transport } from "./transport.ts";
+import { type Access, type Call, openCalls } from "./transport.ts";
 import type {
   AccountView,
   CompanyQuery,
@@ -23,7 +22,7 @@ import type {
   ReplyMeta,
   ServiceClient,
 } from "./types.ts";
-import type { RawReply, Timeouts } from "./wire.ts";
+import type { RawReply } from "./wire.ts";
 
 /** One request as `--verbose` shows it: never a key, a filter value or a query. */
 export interface RequestLog {
@@ -36,24 +35,9 @@ export interface RequestLog {
   readonly requestId: string | undefined;
 }
 
-export interface ClientOptions {
-  readonly baseUrl: string;
-  /** Goes to `baseUrl`'s origin and nowhere else. */
-  readonly apiKey: string;
+export interface ClientOptions extends Access {
   readonly dialect: Dialect;
-  readonly now: () => number;
-  readonly env: Readonly<Record<string, string | undefined>>;
   readonly log?: ((entry: RequestLog) => void) | undefined;
-  readonly timeouts?: Partial<Timeouts> | undefined;
-}
-
-interface Call {
-  readonly method: "GET" | "POST";
-  readonly path: string;
-  readonly query?: URLSearchParams;
-  readonly body?: unknown;
-  readonly idempotencyKey?: string;
-  readonly signal?: AbortSignal | undefined;
 }
 
 type Reader = (reply: RawReply, at: number, elapsedMs: number) => Unwrapped;
@@ -64,24 +48,13 @@ class HttpClient implements ServiceClient {
   readonly baseUrl: string;
   readonly dialect: Dialect;
   readonly #options: ClientOptions;
-  readonly #transport: Transport;
-  readonly #prefix: string;
-  readonly #headers: Readonly<Record<string, string>>;
+  readonly #calls: ReturnType<typeof openCalls>;
 
   constructor(options: ClientOptions) {
-    const origin = parseBaseUrl(options.baseUrl);
-    this.baseUrl = baseUrlText(origin);
+    this.#calls = openCalls(options, true);
+    this.baseUrl = this.#calls.baseUrl;
     this.dialect = options.dialect;
     this.#options = options;
-    this.#transport = openTransport({ origin, env: options.env, now: options.now, timeouts: options.timeouts });
-    this.#prefix = origin.pathname === "/" ? "" : origin.pathname;
-    this.#headers = {
-      authorization: `Bearer ${options.apiKey}`,
-      accept: "application/json",
-      "user-agent": "headcount",
-      // On one machine compressing costs more than it saves.
-      ...(isLoopbackHost(origin.hostname) ? {} : { "accept-encoding": "gzip, br" }),
-    };
   }
 
   async account(signal?: AbortSignal): Promise<AccountView> {
@@ -91,19 +64,13 @@ class HttpClient implements ServiceClient {
 
   async key(signal?: AbortSignal): Promise<KeyView> {
     const { result, meta } = await this.#call({ method: "GET", path: "/key", signal }, unwrap);
-    const view = keyView(result, meta);
-    if (view !== undefined) return view;
-    const detail = ["the answer holds no key"];
-    throw new ServiceError({ status: meta.status, detail, requestId: meta.requestId, envelope: false });
+    return keyView(result, meta) ?? lacking(meta, "the answer holds no key");
   }
 
   async count(filters: Filters, signal?: AbortSignal): Promise<CountView> {
     const call: Call = { method: "POST", path: "/v1/person/count", body: { filters }, signal };
     const { result, meta } = await this.#call(call, unwrap);
-    const view = countView(result, meta);
-    if (view !== undefined) return view;
-    const detail = ["the answer to a count holds no count"];
-    throw new ServiceError({ status: meta.status, detail, requestId: meta.requestId, envelope: false });
+    return countView(result, meta) ?? lacking(meta, "the answer to a count holds no count");
   }
 
   async facets(filters: Filters, key: FacetKey, options: FacetOptions = {}): Promise<FacetView | undefined> {
@@ -151,7 +118,7 @@ class HttpClient implements ServiceClient {
   }
 
   close(): Promise<void> {
-    return this.#transport.close();
+    return this.#calls.close();
   }
 
   async #page(call: Call, isPage = true): Promise<PageReply> {
@@ -194,24 +161,17 @@ class HttpClient implements ServiceClient {
     }
   }
 
-  async #send({ method, path, query, body, idempotencyKey, signal }: Call): Promise<RawReply> {
-    const paid = idempotencyKey !== undefined;
-    const reply = await this.#transport.send({
-      method,
-      path: `${this.#prefix}${path}${query === undefined ? "" : `?${query}`}`,
-      headers: {
-        ...this.#headers,
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
-        ...(paid ? { "idempotency-key": idempotencyKey } : {}),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      paid,
-      signal,
-    });
+  async #send(call: Call): Promise<RawReply> {
+    const reply = await this.#calls.send(call);
+    const paid = call.idempotencyKey !== undefined;
     const isPacked = reply.body.length > 0 && header(reply.headers, "content-encoding") !== undefined;
     const { body: bytes } = isPacked ? await (await import("./decompress.ts")).decompressed(reply, paid) : reply;
     return { ...reply, body: inUtf8(withoutMark(bytes), header(reply.headers, "content-type")) };
   }
+}
+
+function lacking({ status, requestId }: ReplyMeta, what: string): never {
+  throw new ServiceError({ status, detail: [what], requestId, envelope: false });
 }
 
 /** In UTF-8. A charset that nobody knows is left as it is. */

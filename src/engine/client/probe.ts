@@ -1,12 +1,11 @@
 import { accountView, countShape, countView } from "./account-view.ts";
-import { parseBaseUrl } from "./addresses.ts";
 import { unwrap } from "./envelope.ts";
 import { LostReplyError, ServiceError } from "./errors.ts";
 import { serverClock } from "./rate-limit.ts";
 import { saysUnknown, sizeRefusal, speaksOf } from "./refusal.ts";
-import { openTransport } from "./transport.ts";
+import { type Access, type Call, openCalls } from "./transport.ts";
 import type { AccountView, Dialect } from "./types.ts";
-import type { RawReply, RawRequest, Timeouts } from "./wire.ts";
+import type { RawReply } from "./wire.ts";
 
 export interface ProbeReport extends PagingReport {
   readonly elapsedMs: number;
@@ -19,13 +18,8 @@ export interface ProbeReport extends PagingReport {
   readonly refusesUnknownFilters: boolean;
 }
 
-export interface ProbeOptions {
-  readonly baseUrl: string;
-  readonly apiKey: string;
-  readonly now: () => number;
-  readonly env: Readonly<Record<string, string | undefined>>;
+export interface ProbeOptions extends Access {
   readonly signal?: AbortSignal | undefined;
-  readonly timeouts?: Partial<Timeouts> | undefined;
 }
 
 const holdsRows = (result: unknown): boolean =>
@@ -49,19 +43,9 @@ function refusedWith(error: unknown): Told {
 /** By free calls alone. @throws ServiceError or LostReplyError where `account` or `count` fails */
 export async function probeService(options: ProbeOptions): Promise<ProbeReport> {
   const { now, signal } = options;
-  const base = parseBaseUrl(options.baseUrl);
-  const transport = openTransport({ origin: base, env: options.env, now, timeouts: options.timeouts });
-  const prefix = base.pathname === "/" ? "" : base.pathname;
-  const headers = {
-    authorization: `Bearer ${options.apiKey}`,
-    accept: "application/json",
-    "content-type": "application/json",
-    "user-agent": "headcount",
-  };
-  const send = (method: RawRequest["method"], path: string, body?: unknown): Promise<RawReply> => {
-    const content = body === undefined ? {} : { body: JSON.stringify(body) };
-    return transport.send({ method, path: `${prefix}${path}`, headers, signal, ...content });
-  };
+  const calls = openCalls(options, false);
+  const send = (method: Call["method"], path: string, body?: unknown): Promise<RawReply> =>
+    calls.send({ method, path, body, signal });
   const ask: AskPage = async (method, path, body) => {
     try {
       return answered(unwrap(await send(method, path, body), now(), 0));
@@ -98,7 +82,7 @@ export async function probeService(options: ProbeOptions): Promise<ProbeReport> 
       perPageMax: account.perPageMax ?? paging.perPageMax,
     };
   } finally {
-    await transport.close();
+    await calls.close();
   }
 }
 

@@ -1,6 +1,6 @@
 import { echo, withoutPassword } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
-import { isLoopbackHost } from "./addresses.ts";
+import { baseUrlText, isLoopbackHost, parseBaseUrl } from "./addresses.ts";
 import { exchange, type RawReply, type RawRequest, TIMEOUTS, type Timeouts, type Wire } from "./wire.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -40,20 +40,15 @@ export function proxyFor(origin: URL, env: Env): URL | undefined {
   );
 }
 
-export interface Transport {
-  send(request: RawRequest): Promise<RawReply>;
-  close(): Promise<void>;
-}
-
 export interface TransportOptions {
   readonly origin: URL;
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Env;
   readonly now: () => number;
   readonly timeouts?: Partial<Timeouts> | undefined;
 }
 
 /** `node:http` loads in a third of the time of undici, which is there for proxies. */
-export function openTransport({ origin, env, now, timeouts }: TransportOptions): Transport {
+export function openTransport({ origin, env, now, timeouts }: TransportOptions) {
   const proxy = proxyFor(origin, env);
   const name = `${origin.origin}${proxy === undefined ? "" : ` through the proxy ${proxy.host}`}`;
   const options = { name, timeouts: { ...TIMEOUTS, ...timeouts }, now };
@@ -63,12 +58,59 @@ export function openTransport({ origin, env, now, timeouts }: TransportOptions):
       ? (await import("./direct.ts")).directWire(origin)
       : (await import("./tunnel.ts")).tunnelWire(origin, proxy);
   return {
-    async send(request) {
+    async send(request: RawRequest): Promise<RawReply> {
       wire ??= open();
       return exchange(await wire, request, options);
     },
-    async close() {
+    async close(): Promise<void> {
       await (await wire)?.close();
     },
+  };
+}
+
+/** Where and how a service is spoken to. */
+export interface Access extends Omit<TransportOptions, "origin"> {
+  readonly baseUrl: string;
+  /** Goes to `baseUrl`'s origin and nowhere else. */
+  readonly apiKey: string;
+}
+
+export interface Call extends Pick<RawRequest, "method" | "signal"> {
+  /** Below the address of the service. */
+  readonly path: string;
+  readonly query?: URLSearchParams;
+  readonly body?: unknown;
+  readonly idempotencyKey?: string;
+}
+
+/**
+ * Calls with the key, in JSON. @param packs whether answers may be compressed
+ * @throws CliError (exit 2) on a wrong base URL or proxy address
+ */
+export function openCalls({ baseUrl, apiKey, ...options }: Access, packs: boolean) {
+  const origin = parseBaseUrl(baseUrl);
+  const { send, close } = openTransport({ origin, ...options });
+  const prefix = origin.pathname === "/" ? "" : origin.pathname;
+  const own = {
+    authorization: `Bearer ${apiKey}`,
+    accept: "application/json",
+    "user-agent": "headcount",
+    // On one machine compressing costs more than it saves.
+    ...(packs && !isLoopbackHost(origin.hostname) ? { "accept-encoding": "gzip, br" } : {}),
+  };
+  return {
+    baseUrl: baseUrlText(origin),
+    close,
+    send: ({ method, path, query, body, idempotencyKey, signal }: Call): Promise<RawReply> =>
+      send({
+        ...{ method, signal, paid: idempotencyKey !== undefined },
+        path: `${prefix}${path}${query === undefined ? "" : `?${query}`}`,
+        headers: {
+          ...own,
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...(idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      }),
   };
 }

@@ -43,7 +43,7 @@ export class Attempts {
   readonly #budget: Budget;
   readonly #remaining: Remaining;
   readonly #settlement: Settlement;
-  #wall: Wall | undefined;
+  wall: Wall | undefined;
   #refusedSizes = 0;
   #lowered = false;
   #lowering = 0;
@@ -54,10 +54,6 @@ export class Attempts {
     this.#budget = budget;
     this.#remaining = remaining;
     this.#settlement = settlement;
-  }
-
-  get wall(): Wall | undefined {
-    return this.#wall;
   }
 
   get isLowering(): boolean {
@@ -179,7 +175,7 @@ export class Attempts {
     }
     if (this.#options.source.page !== undefined) throw this.#drawnRefused(unit, status === 413, text) ?? error;
     if (status !== 413 && isTooDeep(text)) {
-      this.#wall ??= { offset, detail: text };
+      this.wall ??= { offset, detail: text };
       this.#remaining.cut(target, offset);
       await this.#settlement.giveUp(unit, "deeper than the service goes", false);
       return true;

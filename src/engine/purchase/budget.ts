@@ -46,45 +46,35 @@ export class Budget {
   readonly #flight: Flight;
   /** Charged by replies that are being written; settled in the state once they are on the disk. */
   #keeping: Credits = ZERO;
-  #balance: Credits | undefined;
+  /** As far as known: what the service told last, less what was charged since. */
+  balance: Credits | undefined;
   #sure = false;
-  #unproven: Credits = ZERO;
-  #price: Credits;
-  #priceKnown: boolean;
+  /** What answers that claim to be free or cheap may have cost: no balance has shown it yet. */
+  unproven: Credits = ZERO;
+  price: Credits;
+  priceKnown: boolean;
 
   constructor(options: BudgetOptions, spent: RunState, flight: Flight) {
     this.#options = options;
     this.#spent = spent;
     this.#flight = flight;
-    this.#balance = options.balance;
-    this.#price = options.price;
-    this.#priceKnown = options.priceKnown;
-  }
-
-  get price(): Credits {
-    return this.#price;
-  }
-
-  get priceKnown(): boolean {
-    return this.#priceKnown;
+    this.balance = options.balance;
+    this.price = options.price;
+    this.priceKnown = options.priceKnown;
   }
 
   learnPrice(used: Credits, rows: number): void {
-    if (this.#priceKnown || rows === 0) return;
-    this.#priceKnown = true;
-    this.#price = credits((used + BigInt(rows) - 1n) / BigInt(rows));
-  }
-
-  get balance(): Credits | undefined {
-    return this.#balance;
+    if (this.priceKnown || rows === 0) return;
+    this.priceKnown = true;
+    this.price = credits((used + BigInt(rows) - 1n) / BigInt(rows));
   }
 
   get sure(): boolean {
-    return this.#sure && this.#unproven === 0n;
+    return this.#sure && this.unproven === 0n;
   }
 
   setBalance(balance: Credits | undefined, sure: boolean): void {
-    this.#balance = balance;
+    this.balance = balance;
     this.#sure = sure;
   }
 
@@ -118,14 +108,14 @@ export class Budget {
 
   /** Rows that the balance covers beside what is in flight; undefined where nobody knows it. */
   covered(): number | undefined {
-    if (this.#balance === undefined) return undefined;
-    return affordableRows(credits(this.#balance - this.#atRisk()), this.price);
+    if (this.balance === undefined) return undefined;
+    return affordableRows(credits(this.balance - this.#atRisk()), this.price);
   }
 
   /** Whether the balance still covers a page that was prepared while others were in flight. */
   covers({ hold }: Flown): boolean {
-    if (this.#balance === undefined || hold === 0n) return true;
-    return hold + this.#flight.held("flying", "doubt") <= this.#balance;
+    if (this.balance === undefined || hold === 0n) return true;
+    return hold + this.#flight.held("flying", "doubt") <= this.balance;
   }
 
   /** A reply is being written: its charge counts, its hold no longer does. Ends with {@link kept}. */
@@ -137,42 +127,37 @@ export class Budget {
     this.#keeping = credits(this.#keeping - used);
   }
 
-  /** What answers that claim to be free or cheap may have cost: no balance has shown it yet. */
-  get unproven(): Credits {
-    return this.#unproven;
-  }
-
   /** Whether the cap holds with this hold, too, should all of that turn out to be charged. */
   fitsUnproven(hold: Credits): boolean {
-    return this.#unproven === 0n || this.fits(credits(hold + this.#unproven));
+    return this.unproven === 0n || this.fits(credits(hold + this.unproven));
   }
 
   /** Takes a charge off, and believes the balance told where no other call was in flight. */
   charge({ alone }: Flown, { used, told, most }: Charge): Fall | undefined {
-    if (this.#balance !== undefined) this.#balance = credits(this.#balance - used);
+    if (this.balance !== undefined) this.balance = credits(this.balance - used);
     this.doubt(most);
     this.#sure = alone && told !== undefined;
     return alone && told !== undefined ? this.look(told) : undefined;
   }
 
   doubt(amount: Credits): void {
-    this.#unproven = credits(this.#unproven + amount);
+    this.unproven = credits(this.unproven + amount);
   }
 
   /** The balance while nothing moves it: no answer that came before is in doubt any more. */
   look(balance: Credits | undefined): Fall {
-    const before = this.#balance;
+    const before = this.balance;
     const gone = before === undefined || balance === undefined ? ZERO : credits(before - balance);
-    const fall = { gone, most: this.#unproven };
-    this.#balance = balance ?? this.#balance;
-    this.#unproven = ZERO;
+    const fall = { gone, most: this.unproven };
+    this.balance = balance ?? this.balance;
+    this.unproven = ZERO;
     return fall;
   }
 
   /** What a call cost by the balance of its reply; undefined where nobody can know. Before {@link charge}. */
   measured(told: Credits | undefined, alone: boolean): Credits | undefined {
-    if (!alone || told === undefined || this.#balance === undefined) return undefined;
-    return credits(this.#balance - told);
+    if (!alone || told === undefined || this.balance === undefined) return undefined;
+    return credits(this.balance - told);
   }
 
   /**
@@ -192,7 +177,7 @@ export class Budget {
   }
 
   usedUp(cause: ServiceError | undefined): CliError {
-    return usedUp(cause?.creditsRemaining ?? this.#balance, this.price, this.#spent.rows, cause);
+    return usedUp(cause?.creditsRemaining ?? this.balance, this.price, this.#spent.rows, cause);
   }
 
   priceOf(rows: number): Credits {

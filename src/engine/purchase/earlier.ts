@@ -3,13 +3,15 @@ import { Page } from "../../shared/rows/page.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
 import { pagingName } from "../client/types.ts";
 import { kindOf } from "../output/distinct.ts";
-import { type Plan, type RunIdentity, targetText } from "../runs/plan.ts";
+import type { Unit } from "../runs/journal.ts";
+import { companyKey, isForgiving, type Plan, type RunIdentity, targetText } from "../runs/plan.ts";
 import type { RunReader } from "../runs/run.ts";
 import type { RunStore } from "../runs/run-store.ts";
-import type { ExportDeps, Inquiry } from "./order.ts";
+import type { ExportDeps, ExportOptions, Inquiry } from "./order.ts";
 import type { OwnedPage } from "./ownership.ts";
 import type { Quote } from "./quote.ts";
 
+/** Runs that are looked through. */
 const LOOKS = 300;
 
 /** A finished run with the same people of the same dataset: what it holds is written, and not paid for again. */
@@ -74,6 +76,20 @@ function begun(body: Buffer, rows: number, kind: RecordKind): Buffer {
   return Buffer.from(`{"result":[${texts.join(",")}]}`);
 }
 
+/** Newest first, of the same service and kind of key. One that is damaged hides nothing of the others. */
+async function* runsOf(
+  store: RunStore,
+  { base_url, key_mode }: RunIdentity,
+  isMeant: (plan: Plan) => boolean,
+): AsyncGenerator<RunReader> {
+  for (const id of (await store.ids()).slice(0, LOOKS)) {
+    const plan = await store.readPlan(id).catch(() => undefined);
+    if (plan === undefined || plan.base_url !== base_url || plan.key_mode !== key_mode || !isMeant(plan)) continue;
+    const run = await store.open(id).catch(() => undefined);
+    if (run !== undefined) yield run;
+  }
+}
+
 /** The newest run that holds so many rows, else the one that holds most. */
 async function earlier(
   store: RunStore,
@@ -81,18 +97,15 @@ async function earlier(
   datasetVersion: string | null,
   rows: number,
 ): Promise<RunReader | undefined> {
+  const { target, account_id } = identity;
   // Of a sample without a seed another one is wanted each time.
-  if (identity.target.kind === "search" && identity.target.sample?.seed === null) return undefined;
-  const wanted = targetText(identity.target);
+  if (target.kind === "search" && target.sample?.seed === null) return undefined;
+  const wanted = targetText(target);
+  const isSame = (plan: Plan): boolean =>
+    plan.account_id === account_id && plan.dataset_version === datasetVersion && boughtText(plan) === wanted;
   let most: RunReader | undefined;
-  for (const id of (await store.ids()).slice(0, LOOKS)) {
-    // One that is damaged hides nothing of the others.
-    const plan = await store.readPlan(id).catch(() => undefined);
-    if (plan === undefined || plan.dataset_version !== datasetVersion || boughtText(plan) !== wanted) continue;
-    const { base_url, account_id, key_mode } = identity;
-    if (plan.base_url !== base_url || plan.account_id !== account_id || plan.key_mode !== key_mode) continue;
-    const run = await store.open(id).catch(() => undefined);
-    if (run?.state.done === undefined || run.state.rows <= (most?.state.rows ?? 0)) continue;
+  for await (const run of runsOf(store, identity, isSame)) {
+    if (run.state.done === undefined || run.state.rows <= (most?.state.rows ?? 0)) continue;
     most = run;
     if (run.state.rows >= rows) break;
   }
@@ -102,4 +115,74 @@ async function earlier(
 function boughtText({ target, draw }: Plan): string {
   if (draw === undefined || target.kind !== "search" || target.sample === undefined) return targetText(target);
   return targetText({ ...target, sample: { ...target.sample, seed: draw.seed } });
+}
+
+/** How long a company counts as known where the service does not say which dataset it answers from. */
+const FRESH_MS = 30 * 86_400_000;
+
+/**
+ * What was bought before of the companies of a run, by their index: of the same service, kind of key and dataset,
+ * whatever they were named by.
+ */
+export async function ownedCompanies(
+  store: RunStore,
+  identity: RunIdentity,
+  datasetVersion: string | null,
+  { fresh, limit = Number.POSITIVE_INFINITY }: Pick<ExportOptions, "fresh" | "limit">,
+  { now }: Pick<ExportDeps, "now">,
+): Promise<readonly OwnedPage[]> {
+  const { target } = identity;
+  const found = new Map<number, Pick<OwnedPage, "run" | "body">>();
+  if (fresh || target.kind !== "enrich") return [];
+  const wanted = new Map(target.companies.map((company, index) => [companyKey(company), index]));
+  const isSame = ({ target: { kind }, dataset_version, created_at }: Plan): boolean =>
+    kind === "enrich" &&
+    dataset_version === datasetVersion &&
+    (datasetVersion !== null || now() - Date.parse(created_at) <= FRESH_MS);
+  for await (const run of runsOf(store, identity, isSame)) {
+    const { target: bought } = run.plan;
+    const companies = bought.kind === "enrich" ? bought.companies : [];
+    const indexesOf = ({ intent }: Unit, page = Page.empty): number[] => {
+      const company = companies[intent.target];
+      const keys = [
+        ...(company === undefined ? [] : [companyKey(company)]),
+        ...(page.length === 1 ? keysOf(page) : []),
+      ];
+      return [...new Set(keys.flatMap((key) => wanted.get(key) ?? []))].filter((index) => !found.has(index));
+    };
+    // Whom this dataset does not have it will not have tomorrow; of one without a name nobody knows.
+    for (const unit of datasetVersion === null ? [] : run.state.units.values()) {
+      const { miss, refused } = unit.settled ?? {};
+      if (miss !== true || refused !== undefined) continue;
+      for (const index of indexesOf(unit)) found.set(index, { run: run.id, body: undefined });
+    }
+    try {
+      for await (const { unit, settled, body } of run.pages()) {
+        if (settled.rows !== 1) continue;
+        const page = Page.read(body, "company");
+        for (const index of page.length === 1 ? indexesOf(unit, page) : []) found.set(index, { run: run.id, body });
+      }
+    } catch {
+      // What was read before the damage is good.
+    }
+    if (found.size === target.companies.length) break;
+  }
+  return [...found]
+    .filter(([, { body }]) => body !== undefined || isForgiving(target))
+    .slice(0, limit)
+    .map(([index, reply]) => ({
+      target: index,
+      offset: 0,
+      perPage: 1,
+      rows: reply.body === undefined ? 0 : 1,
+      ...reply,
+    }));
+}
+
+/** What a company may be asked for by, by its record: a name may be that of several. */
+function keysOf(page: Page): string[] {
+  return (["id", "domain", "company_network_url"] as const).flatMap((by) => {
+    const value = page.identity(0, [by]);
+    return value === undefined ? [] : [companyKey({ by, value })];
+  });
 }

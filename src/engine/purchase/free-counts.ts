@@ -37,9 +37,10 @@ interface Window {
  */
 export class FreeCounts implements Counts {
   readonly #options: FreeCountsOptions;
-  #listSize = MAX_VALUES_PER_KEY;
-  #calls = 0;
-  #version: string | undefined;
+  listSize = MAX_VALUES_PER_KEY;
+  calls = 0;
+  /** Of which all counts so far are; undefined where the service tells none. */
+  datasetVersion: string | undefined;
   #minute: Window | undefined;
   #turn: Promise<void> = Promise.resolve();
   readonly #waiting: (() => void)[] = [];
@@ -47,18 +48,6 @@ export class FreeCounts implements Counts {
 
   constructor(options: FreeCountsOptions) {
     this.#options = options;
-  }
-
-  get listSize(): number {
-    return this.#listSize;
-  }
-
-  get calls(): number {
-    return this.#calls;
-  }
-
-  get datasetVersion(): string | undefined {
-    return this.#version;
   }
 
   /**
@@ -93,7 +82,7 @@ export class FreeCounts implements Counts {
     for (const address of addresses) {
       const list = lists.at(-1);
       room -= address.length;
-      if (list !== undefined && list.length < this.#listSize && room >= 0) list.push(address);
+      if (list !== undefined && list.length < this.listSize && room >= 0) list.push(address);
       else {
         lists.push([address]);
         room = LIST_CHARACTERS - address.length;
@@ -108,7 +97,7 @@ export class FreeCounts implements Counts {
     } catch (error) {
       const most = longestList(error, list.length);
       if (most === undefined) throw error;
-      this.#listSize = Math.min(this.#listSize, most);
+      this.listSize = Math.min(this.listSize, most);
       return this.listed(filters, list);
     }
   }
@@ -116,7 +105,7 @@ export class FreeCounts implements Counts {
   /** Takes a turn: calls are handed out one after the other, replies may come in any order. */
   async #wait(): Promise<void> {
     const { maxCalls, now, sleep, signal, perMinute, onCall } = this.#options;
-    if (this.#calls >= maxCalls) {
+    if (this.calls >= maxCalls) {
       throw usageError(
         `this takes more than ${grouped(maxCalls)} free calls`,
         "--max-calls allows more",
@@ -133,8 +122,8 @@ export class FreeCounts implements Counts {
       this.#minute = { limit: minute.limit, remaining: minute.limit, resetAt: now() + MINUTE };
     }
     if (this.#minute !== undefined) this.#minute.remaining--;
-    this.#calls++;
-    onCall?.(this.#calls);
+    this.calls++;
+    onCall?.(this.calls);
   }
 
   #read({ count, meta }: CountView): number {
@@ -143,11 +132,11 @@ export class FreeCounts implements Counts {
       throw usageError("counts cost credits at this service, so nothing is planned by them", undefined, "counts_cost");
     }
     if (datasetVersion !== undefined) {
-      this.#version ??= datasetVersion;
-      if (this.#version !== datasetVersion) {
+      this.datasetVersion ??= datasetVersion;
+      if (this.datasetVersion !== datasetVersion) {
         throw incomplete(
           "dataset_moved",
-          `the service changed its dataset from ${this.#version} to ${datasetVersion} after ${grouped(this.#calls)} free counts; counts of both do not add up`,
+          `the service changed its dataset from ${this.datasetVersion} to ${datasetVersion} after ${grouped(this.calls)} free counts; counts of both do not add up`,
           { hint: "nothing was bought by them; the same command counts anew" },
         );
       }

@@ -74,16 +74,12 @@ export class Remaining {
   #least = 1;
   readonly #accepted = new Set<number>();
   readonly #refused = new Set<number>();
-  #perPage: number;
+  perPage: number;
 
   constructor(source: Targets, paging: Dialect["paging"], perPage: number) {
     this.#source = source;
     this.paging = paging;
-    this.#perPage = perPage;
-  }
-
-  get perPage(): number {
-    return this.#perPage;
+    this.perPage = perPage;
   }
 
   get sizes(): Sizes {
@@ -97,7 +93,7 @@ export class Remaining {
   }
 
   lowerPerPage(rows: number): void {
-    this.#perPage = Math.max(1, Math.min(this.#perPage, rows));
+    this.perPage = Math.max(1, Math.min(this.perPage, rows));
   }
 
   get somethingLeft(): boolean {

@@ -5,8 +5,8 @@ import type { Unit } from "../runs/journal.ts";
 /** Whether a service turns its pages, or gives the same rows again and again and is paid for them each time. */
 export class Repeats {
   readonly #segmentOf: ((target: number) => number) | undefined;
-  #proven = false;
-  #repeated = false;
+  proven = false;
+  repeated = false;
   /** The rows of the first page that was seen of each target, until a second page was another. */
   readonly #first = new Map<number, Set<string>>();
   readonly #pages = new Map<number, Set<string>>();
@@ -16,29 +16,21 @@ export class Repeats {
     this.#segmentOf = segmentOf;
   }
 
-  get proven(): boolean {
-    return this.#proven;
-  }
-
-  get repeated(): boolean {
-    return this.#repeated;
-  }
-
   see({ intent }: Unit, page: Page): void {
-    if (page.length === 0 || (this.#proven && this.#segmentOf !== undefined)) return;
+    if (page.length === 0 || (this.proven && this.#segmentOf !== undefined)) return;
     const target = this.#segmentOf?.(intent.target) ?? intent.target;
     const nameOf = (index: number): string => page.identity(index) ?? page.text(index);
     const mark = `${page.length} ${crc32(nameOf(0))} ${crc32(nameOf(page.length - 1))}`;
     const pages = this.#pages.get(target) ?? new Set();
-    if (pages.has(mark)) this.#repeated = true;
+    if (pages.has(mark)) this.repeated = true;
     this.#pages.set(target, pages.add(mark));
-    if (this.#proven) return;
+    if (this.proven) return;
     const names = Array.from({ length: page.length }, (_, index) => nameOf(index));
     const first = this.#first.get(target);
     if (first === undefined) this.#first.set(target, new Set(names));
-    else if (names.every((name) => first.has(name))) this.#repeated = true;
+    else if (names.every((name) => first.has(name))) this.repeated = true;
     else {
-      this.#proven = true;
+      this.proven = true;
       this.#first.clear();
     }
   }

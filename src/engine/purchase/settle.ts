@@ -66,10 +66,11 @@ export class Settlement {
   /** Falls of the balance that are not ours, and how much of them our other runs were found to explain. */
   #others: Credits = ZERO;
   #siblings: Credits = ZERO;
-  #hasLooked = false;
+  /** Whether a reply was looked at, in this session or an earlier one. */
+  hasLooked = false;
   #movedTo: string | undefined;
-  #rowBytes = 1_200;
-  #written = 0;
+  rowBytes = 1_200;
+  written = 0;
   readonly #said = new Set<string>();
 
   constructor(options: SettlementOptions, { flight, budget, remaining, buffer, repeats }: SettlementParts) {
@@ -87,18 +88,6 @@ export class Settlement {
     return this.#options.honoursKeys;
   }
 
-  get hasLooked(): boolean {
-    return this.#hasLooked;
-  }
-
-  get rowBytes(): number {
-    return this.#rowBytes;
-  }
-
-  get written(): number {
-    return this.#written;
-  }
-
   restore(unit: Unit, settled: SettledRecord): void {
     // Another run paid for it: it tells nothing of what this service does now.
     if (settled.owned !== undefined) {
@@ -111,7 +100,7 @@ export class Settlement {
     // A reply without rows is read once more when its turn comes, and says itself what it is.
     if (settled.rows > 0 || settled.impossible !== undefined) this.#check(unit);
     this.#buffer.add(unit, undefined);
-    this.#hasLooked = true;
+    this.hasLooked = true;
   }
 
   async receive(flown: Flown, reply: PageReply): Promise<void> {
@@ -179,8 +168,8 @@ export class Settlement {
     if (!isUtf8(reply.body))
       this.#sayOnce("a reply is not in UTF-8 and does not say in what: letters in it cannot be read");
     this.#budget.learnPrice(used, rows + withheld);
-    this.#written += reply.body.length;
-    if (rows > 0) this.#rowBytes = Math.max(this.#rowBytes, reply.body.length / rows);
+    this.written += reply.body.length;
+    if (rows > 0) this.rowBytes = Math.max(this.rowBytes, reply.body.length / rows);
     if (page !== undefined) this.#repeats.see(unit, page);
     this.#finish(flown, page);
     if (problem === undefined) this.#check(unit);
@@ -274,7 +263,7 @@ export class Settlement {
 
   #finish({ unit }: Flown, page: Page | undefined): void {
     this.#buffer.add(unit, page);
-    this.#hasLooked = true;
+    this.hasLooked = true;
     this.#flight.remove(unit);
   }
 

@@ -8,13 +8,12 @@ import { creditText, emptyState } from "../runs/journal.ts";
 import type { Plan, RunIdentity, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { type NewPlan, RunStore } from "../runs/run-store.ts";
-import { earlierRun, type Reuse } from "./earlier.ts";
+import { earlierRun, ownedCompanies, type Reuse } from "./earlier.ts";
 import { staleRun } from "./failures.ts";
 import { lockOptions, openRun } from "./locks.ts";
 import { checkSame, offerOf, quoteFor, runIdentityOf, spentOf, termsOf } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Inquiry, Trade } from "./order.ts";
 import { isNarrowed, mostRows, partsToBuy, rowsWritten, takeOver } from "./owned.ts";
-import { ownedCompanies } from "./owned-companies.ts";
 import type { Known, OwnedPage } from "./ownership.ts";
 import {
   type Offer,
