@@ -1,9 +1,9 @@
 import type { AccountView } from "../../engine/client/types.ts";
 import { otherThan } from "../../engine/output/join.ts";
+import { ownedCompanies } from "../../engine/purchase/earlier.ts";
 import { runIdentityOf } from "../../engine/purchase/offer.ts";
 import type { ExportDeps, ExportOptions } from "../../engine/purchase/order.ts";
 import { isNarrowed } from "../../engine/purchase/owned.ts";
-import { ownedCompanies } from "../../engine/purchase/earlier.ts";
 import type { Quote } from "../../engine/purchase/quote.ts";
 import { type Prospect, type Target, targetText } from "../../engine/runs/plan.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";

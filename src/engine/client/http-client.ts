@@ -6,7 +6,7 @@ import { accountView, countsView, countView, facetView, keyView } from "./accoun
 import { type Unwrapped, unwrap, unwrapPage, unwrapRows, withoutMark } from "./envelope.ts";
 import { LostReplyError, ServiceError } from "./errors.ts";
 import { header } from "./rate-limit.ts";
-import { type Access, type Call, openCalls } from "./transport.ts";
+import { type Access, openCalls, type ServiceCall } from "./transport.ts";
 import type {
   AccountView,
   CompanyQuery,
@@ -68,7 +68,7 @@ class HttpClient implements ServiceClient {
   }
 
   async count(filters: Filters, signal?: AbortSignal): Promise<CountView> {
-    const call: Call = { method: "POST", path: "/v1/person/count", body: { filters }, signal };
+    const call: ServiceCall = { method: "POST", path: "/v1/person/count", body: { filters }, signal };
     const { result, meta } = await this.#call(call, unwrap);
     return countView(result, meta) ?? lacking(meta, "the answer to a count holds no count");
   }
@@ -121,7 +121,7 @@ class HttpClient implements ServiceClient {
     return this.#calls.close();
   }
 
-  async #page(call: Call, isPage = true): Promise<PageReply> {
+  async #page(call: ServiceCall, isPage = true): Promise<PageReply> {
     const { reply, meta, result } = await this.#call(call, isPage ? unwrapRows : unwrapPage);
     const { headers, body } = reply;
     const next = cursorOf(toldOf(result, ["next_cursor", "nextCursor", "cursor"]));
@@ -136,7 +136,7 @@ class HttpClient implements ServiceClient {
     };
   }
 
-  async #call(call: Call, read: Reader): Promise<Unwrapped & { readonly reply: RawReply }> {
+  async #call(call: ServiceCall, read: Reader): Promise<Unwrapped & { readonly reply: RawReply }> {
     const { now } = this.#options;
     const startedAt = now();
     const log = (outcome: number | string, used?: Credits, requestId?: string): void =>
@@ -161,7 +161,7 @@ class HttpClient implements ServiceClient {
     }
   }
 
-  async #send(call: Call): Promise<RawReply> {
+  async #send(call: ServiceCall): Promise<RawReply> {
     const reply = await this.#calls.send(call);
     const paid = call.idempotencyKey !== undefined;
     const isPacked = reply.body.length > 0 && header(reply.headers, "content-encoding") !== undefined;

@@ -3,7 +3,7 @@ import { unwrap } from "./envelope.ts";
 import { LostReplyError, ServiceError } from "./errors.ts";
 import { serverClock } from "./rate-limit.ts";
 import { saysUnknown, sizeRefusal, speaksOf } from "./refusal.ts";
-import { type Access, type Call, openCalls } from "./transport.ts";
+import { type Access, openCalls, type ServiceCall } from "./transport.ts";
 import type { AccountView, Dialect } from "./types.ts";
 import type { RawReply } from "./wire.ts";
 
@@ -44,7 +44,7 @@ function refusedWith(error: unknown): Told {
 export async function probeService(options: ProbeOptions): Promise<ProbeReport> {
   const { now, signal } = options;
   const calls = openCalls(options, false);
-  const send = (method: Call["method"], path: string, body?: unknown): Promise<RawReply> =>
+  const send = (method: ServiceCall["method"], path: string, body?: unknown): Promise<RawReply> =>
     calls.send({ method, path, body, signal });
   const ask: AskPage = async (method, path, body) => {
     try {

@@ -75,7 +75,7 @@ export interface Access extends Omit<TransportOptions, "origin"> {
   readonly apiKey: string;
 }
 
-export interface Call extends Pick<RawRequest, "method" | "signal"> {
+export interface ServiceCall extends Pick<RawRequest, "method" | "signal"> {
   /** Below the address of the service. */
   readonly path: string;
   readonly query?: URLSearchParams;
@@ -101,7 +101,7 @@ export function openCalls({ baseUrl, apiKey, ...options }: Access, packs: boolea
   return {
     baseUrl: baseUrlText(origin),
     close,
-    send: ({ method, path, query, body, idempotencyKey, signal }: Call): Promise<RawReply> =>
+    send: ({ method, path, query, body, idempotencyKey, signal }: ServiceCall): Promise<RawReply> =>
       send({
         ...{ method, signal, paid: idempotencyKey !== undefined },
         path: `${prefix}${path}${query === undefined ? "" : `?${query}`}`,
