@@ -1,6 +1,6 @@
 import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/server";
 import { companyKey, type Target } from "../../engine/runs/plan.ts";
-import { creditsToNumber, formatCreditsGrouped } from "../../shared/contract/money.ts";
+import { credits, creditsToNumber, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { counted, grouped, harmlessJson } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { publishedFields } from "../../shared/rows/columns.ts";
@@ -50,6 +50,7 @@ async function enrichQuote(target: EnrichTarget, world: AgentWorld, asking: Cons
 }
 
 async function enriched(held: HeldQuote, world: AgentWorld): Promise<Told<"enrich_company">> {
+  const before = await leftOf(world, held.isTest);
   try {
     const { receipt, run, budget_left } = await buyQuoted(held, world);
     const { rows } = await readRowsTool({ run, fields: [...publishedFields("company")], limit: 1 }, world);
@@ -60,10 +61,12 @@ async function enriched(held: HeldQuote, world: AgentWorld): Promise<Told<"enric
     };
   } catch (error) {
     if (!(error instanceof CliError) || error.code !== "not_found") throw error;
-    const left = creditsToNumber(await leftOf(world, held.isTest));
+    const left = await leftOf(world, held.isTest);
+    const spent = creditsToNumber(credits(before - left));
+    const cost = spent === 0 ? "nothing was spent" : `${counted(spent, "credit")} may have been charged for it`;
     return {
-      structured: { found: false, credits: 0, budget_left: left },
-      sentence: `Not found; nothing was spent.${error.hint === undefined ? "" : ` ${error.hint}.`}`,
+      structured: { found: false, credits: spent, budget_left: creditsToNumber(left) },
+      sentence: `Not found; ${cost}.${error.hint === undefined ? "" : ` ${error.hint}.`}`,
     };
   }
 }

@@ -1,0 +1,130 @@
+import { copyFileSync, readFileSync, rmSync } from "node:fs";
+import { afterEach, describe, expect, test } from "vitest";
+import { startAgent, YES } from "../support/agent.ts";
+import { type Ran, type User, user } from "../support/export.ts";
+import { type ForeignOptions, type ForeignService, startForeignService } from "../support/foreign-service.ts";
+
+// Behind each sentence that headcount says stands here the opposite truth: then it must not be said.
+
+let service: ForeignService | undefined;
+afterEach(async () => {
+  await service?.close();
+  service = undefined;
+});
+
+async function at(change: Partial<ForeignOptions>): Promise<{ u: User; it: ForeignService }> {
+  service = await startForeignService(change);
+  return { u: user(service.url, service.key), it: service };
+}
+const said = ({ stdout, stderr }: Ran): string => `${stdout}\n${stderr}`;
+
+const SEARCH = ["search", "--country", "x", "--yes", "-o", "o.csv"];
+const ENRICH = ["enrich", "missing.example", "--yes", "-o", "o.csv"];
+const ALL_FAIL = () => "500-charged" as const;
+
+describe("nothing was charged", () => {
+  test.each(["used", "balance", "nothing"] as const)(
+    "an error of a paid call costs, and tells %s of it",
+    async (faultTells) => {
+      const { u, it } = await at({ mishap: ALL_FAIL, faultCosts: 3, faultTells });
+      const ran = await u.run([...SEARCH, "--max-credits", "50"]);
+      expect(it.charged()).toBeGreaterThan(0);
+      expect(ran.code).not.toBe(0);
+      expect(said(ran)).not.toMatch(/nothing (more )?was (charged|spent)/);
+    },
+  );
+
+  test("a reply is lost each time, after it was charged", async () => {
+    const { u, it } = await at({ mishap: () => "drop" });
+    const ran = await u.run([...SEARCH, "--max-credits", "5000"]);
+    expect(it.charged()).toBeGreaterThan(0);
+    expect(said(ran)).not.toMatch(/nothing (more )?was (charged|spent)/);
+  });
+});
+
+describe("not found, free", () => {
+  test.each(["used", "balance"] as const)("a miss costs, and tells %s of it", async (faultTells) => {
+    const { u, it } = await at({ missCosts: 2, faultTells });
+    const ran = await u.run(ENRICH);
+    expect(it.charged()).toBe(2);
+    expect(said(ran)).not.toMatch(/free of charge|nothing was (charged|spent)/);
+  });
+
+  test.each(["used", "balance"] as const)(
+    "an agent looks up what costs though it is not found (%s)",
+    async (faultTells) => {
+      const { u, it } = await at({ missCosts: 2, faultTells });
+      const agent = await startAgent(u, ["--max-credits", "50"], { answer: YES });
+      const told = await agent.call("enrich_company", { domain: "missing.example" });
+      expect(it.charged(), told.text).toBe(2);
+      expect(told.text).not.toMatch(/free of charge|nothing was (charged|spent)/);
+      await agent.close();
+    },
+  );
+});
+
+test("nobody there is not said where no number came", async () => {
+  const { u } = await at({ countUnder: "sum_of_them" });
+  const ran = await u.run(["count", "--country", "x"]);
+  expect(ran.code).not.toBe(0);
+  expect(said(ran)).not.toMatch(/^0$|nobody matches/m);
+});
+
+test("complete: more are counted than ever come", async () => {
+  const { u } = await at({ countedTooMany: 30, people: 60 });
+  const ran = await u.run([...SEARCH, "--receipt", "r.json"]);
+  expect(ran.code).not.toBe(0);
+  expect(said(ran)).not.toMatch(/Exported 90|all of it/);
+  expect(said(ran)).toMatch(/60 of 90|30 (more|fewer|are missing|rows)|90/);
+});
+
+test("balance: beside a service that is not there", async () => {
+  const { u, it } = await at({});
+  await u.run(["account"]);
+  await it.close();
+  service = undefined;
+  const ran = await u.run(["account"]);
+  expect(ran.code).not.toBe(0);
+  expect(said(ran)).not.toMatch(/5,?000/);
+});
+
+test("written again: where it could not be", async () => {
+  const { u } = await at({ people: 40 });
+  expect((await u.run(SEARCH)).code).toBe(0);
+  const ran = await u.run(["runs", "export", "last", "-o", "no-such-folder/o.csv"]);
+  expect(ran.code).not.toBe(0);
+  expect(said(ran)).not.toMatch(/written again|Wrote|Exported/);
+});
+
+test("others spent: what a lost reply cost is nobody else's", async () => {
+  const { u, it } = await at({ people: 150, maxPerPage: 100, mishap: (call) => (call === 1 ? "drop" : undefined) });
+  const ran = await u.run([...SEARCH, "--concurrency", "1"]);
+  expect(it.charged()).toBeGreaterThan(100);
+  expect(said(ran)).not.toContain("others spent");
+});
+
+test("added: who is on the list already", async () => {
+  const { u } = await at({});
+  await u.run(["suppress", "add", "p_0000000042"]);
+  const ran = await u.run(["suppress", "add", "p_0000000042"]);
+  expect(said(ran)).not.toMatch(/added 1 /);
+});
+
+test("forgotten: a copy that headcount was not told of is not said to be gone", async () => {
+  const { u } = await at({ people: 20 });
+  expect((await u.run(SEARCH)).code).toBe(0);
+  copyFileSync(u.file("o.csv"), u.file("copy.csv"));
+  const ran = await u.run(["forget", "1000003", "--yes"]);
+  expect(readFileSync(u.file("copy.csv"), "utf8")).toContain("1000003");
+  expect(u.read("o.csv")).not.toContain("1000003");
+  expect(said(ran)).not.toMatch(/everywhere|every copy|nothing is left/);
+  expect(said(ran)).not.toContain("copy.csv");
+});
+
+test("unchanged: a list whose fields nobody asked for again", async () => {
+  const { u } = await at({ people: 20 });
+  expect((await u.run(SEARCH)).code).toBe(0);
+  const ran = await u.run(["refresh", "o.csv", "--dry-run"]);
+  expect(said(ran)).not.toMatch(/\b0 changed|unchanged/);
+  rmSync(u.file("o.csv"));
+});
