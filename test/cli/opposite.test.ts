@@ -1,7 +1,7 @@
 import { copyFileSync, readFileSync, rmSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
 import { startAgent, YES } from "../support/agent.ts";
-import { type Ran, type User, user } from "../support/export.ts";
+import { type Ran, spentBy, type User, user } from "../support/export.ts";
 import { type ForeignOptions, type ForeignService, startForeignService } from "../support/foreign-service.ts";
 
 // Behind each sentence that headcount says stands here the opposite truth: then it must not be said.
@@ -127,4 +127,18 @@ test("unchanged: a list whose fields nobody asked for again", async () => {
   const ran = await u.run(["refresh", "o.csv", "--dry-run"]);
   expect(said(ran)).not.toMatch(/\b0 changed|unchanged/);
   rmSync(u.file("o.csv"));
+});
+
+test("may have been charged: for a reply that was lost, once, however often the run is resumed", async () => {
+  const { u, it } = await at({ people: 150, maxPerPage: 100, mishap: (call) => (call === 1 ? "drop" : undefined) });
+  const ran = await u.run([...SEARCH, "--concurrency", "1"]);
+  expect([ran.code, it.charged()]).toEqual([5, 150]);
+  const [, resume = "", cap = ""] = /headcount (resume \S+) --max-credits (\d+) buys/.exec(ran.stderr) ?? [];
+  const few = await u.run([...resume.split(" "), "--max-credits", String(Number(cap) - 1)]);
+  expect([few.code, it.charged()]).toEqual([5, 150]);
+  // What it says would buy the rest does.
+  const rest = /headcount (resume \S+ --max-credits \d+)/.exec(few.stderr)?.[1] ?? "";
+  const all = await u.run(rest.split(" "));
+  expect(all.code, all.stderr).toBe(0);
+  expect([it.charged(), (await spentBy(u)).uncertain]).toEqual([250, 100]);
 });

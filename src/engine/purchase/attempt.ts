@@ -72,6 +72,7 @@ export class Attempts {
         await this.#takeTurn();
         // A machine that slept for a day wakes in the middle of a wait.
         if (this.#hasOutlived(flown) && !(await this.#settleDoubt(flown, OUTLIVED))) return;
+        await this.#settlement.sendAgain(flown.unit);
         reply = await source.call(target, position, { idempotencyKey: key });
       } catch (error) {
         if (this.#flight.stopped && error === this.#flight.halt.reason) return this.#abandon(flown);

@@ -238,6 +238,12 @@ export class Settlement {
     onNotice?.(`${why}: ${creditsText(amount)} may have been charged for it and count against the cap`);
   }
 
+  /** On the disk before it is sent: whoever recovers the run knows by it that this one is not booked yet. */
+  async sendAgain({ booked, intent, lost }: Unit): Promise<void> {
+    const { run, now } = this.#options;
+    if (lost.length > booked) await run.append({ t: "again", n: intent.n, at: now() });
+  }
+
   async lowerPerPage(max: number): Promise<void> {
     this.#remaining.lowerPerPage(max);
     const { perPage } = this.#remaining;

@@ -63,6 +63,9 @@ type VoidRecord = Entry<"void", { n: number; why: string; at: number }>;
 /** Credits that may have been charged for a lost reply of this unit; counts against the cap. */
 type UncertainRecord = Entry<"uncertain", { n: number; amount: CreditText; why: string; at: number }>;
 
+/** Before a request goes out once more whose lost reply is booked: this one may be charged too. */
+type AgainRecord = Entry<"again", { n: number; at: number }>;
+
 type ForeignRecord = Entry<"foreign", { amount: CreditText; at: number }>;
 
 interface SessionRecord extends LogRecord {
@@ -119,6 +122,7 @@ export type JournalRecord =
   | SettledRecord
   | VoidRecord
   | UncertainRecord
+  | AgainRecord
   | ForeignRecord
   | SessionRecord
   | LearnedRecord
@@ -134,6 +138,8 @@ export interface Unit {
   voided: boolean;
   uncertain: Credits;
   readonly lost: Credits[];
+  /** How many of `lost` were booked before the request last went out. */
+  booked: number;
 }
 
 export interface Spending {
@@ -175,6 +181,7 @@ export const newUnit = (intent: IntentRecord): Unit => ({
   voided: false,
   uncertain: ZERO,
   lost: [],
+  booked: 0,
 });
 
 /** The cheapest lost attempt that covers a stored reply. The others may have been charged too. */
@@ -191,24 +198,8 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
       state.units.set(record.n, newUnit(record));
       state.nextN = Math.max(state.nextN, record.n + 1);
       return;
-    case "settled": {
-      const unit = state.units.get(record.n);
-      if (unit === undefined || unit.settled !== undefined) return;
-      unit.settled = record;
-      unit.before = state.nextN;
-      unit.replyAt = end;
-      state[unit.intent.target === BESIDE ? "beside" : "rows"] += record.rows;
-      if (record.miss === true) state.misses++;
-      else if (record.owned !== undefined) state.owned += record.rows;
-      else spend(state, { kind: "settled", amount: creditsOf(record.used), rows: record.rows, at: record.at });
-      // What the earlier attempt cost is known now, and is this charge.
-      if (record.replayed === true && unit.uncertain > 0n) {
-        const back = answered(unit.lost, creditsOf(record.used));
-        spend(state, { kind: "refunded", amount: back, rows: 0, at: record.at });
-        unit.uncertain = credits(unit.uncertain - back);
-      }
-      return;
-    }
+    case "settled":
+      return settle(state, record, end);
     case "void": {
       const unit = state.units.get(record.n);
       if (unit !== undefined) unit.voided = true;
@@ -222,6 +213,11 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
         unit.lost.push(amount);
       }
       spend(state, { kind: "uncertain", amount, rows: 0, at: record.at });
+      return;
+    }
+    case "again": {
+      const unit = state.units.get(record.n);
+      if (unit !== undefined) unit.booked = unit.lost.length;
       return;
     }
     case "foreign":
@@ -242,6 +238,24 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
       return;
     case "done":
       state.done = record;
+  }
+}
+
+function settle(state: RunState, record: SettledRecord, end: number): void {
+  const unit = state.units.get(record.n);
+  if (unit === undefined || unit.settled !== undefined) return;
+  unit.settled = record;
+  unit.before = state.nextN;
+  unit.replyAt = end;
+  state[unit.intent.target === BESIDE ? "beside" : "rows"] += record.rows;
+  if (record.miss === true) state.misses++;
+  else if (record.owned !== undefined) state.owned += record.rows;
+  else spend(state, { kind: "settled", amount: creditsOf(record.used), rows: record.rows, at: record.at });
+  // What the earlier attempt cost is known now, and is this charge.
+  if (record.replayed === true && unit.uncertain > 0n) {
+    const back = answered(unit.lost, creditsOf(record.used));
+    spend(state, { kind: "refunded", amount: back, rows: 0, at: record.at });
+    unit.uncertain = credits(unit.uncertain - back);
   }
 }
 
