@@ -2,7 +2,7 @@ import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } 
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { Disk } from "../../src/engine/runs/disk.ts";
-import { encodeLine } from "../../src/engine/runs/log-lines.ts";
+import { encodeLine } from "../../src/engine/runs/log.ts";
 import { RunStore } from "../../src/engine/runs/run-store.ts";
 import { runIds, type User, user } from "../support/export.ts";
 import { startTestService, type TestService } from "../support/service.ts";

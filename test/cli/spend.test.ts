@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { type JournalRecord, replay, sumsOf } from "../../src/engine/runs/journal.ts";
-import { encodeLine } from "../../src/engine/runs/log-lines.ts";
+import { encodeLine } from "../../src/engine/runs/log.ts";
 import { fakeClock, type TestContextOptions, testContext } from "../support/client.ts";
 
 const NOW = Date.UTC(2026, 0, 15, 12);

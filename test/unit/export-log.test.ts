@@ -3,8 +3,15 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Disk, type DiskStep } from "../../src/engine/runs/disk.ts";
-import { Log, readLastRecord, readLog } from "../../src/engine/runs/log.ts";
-import { checksum, decodeLog, encodeLine, type LogRecord } from "../../src/engine/runs/log-lines.ts";
+import {
+  checksum,
+  decodeLog,
+  encodeLine,
+  Log,
+  type LogRecord,
+  readLastRecord,
+  readLog,
+} from "../../src/engine/runs/log.ts";
 import { tempDir } from "../support/client.ts";
 
 interface Entry extends LogRecord {

@@ -57,9 +57,9 @@ class BucketPacer implements Pacer {
   #writtenAt = Number.NEGATIVE_INFINITY;
   #told: number | undefined;
 
-  constructor(options: PacerOptions) {
-    this.#now = options.now;
-    this.#file = options.stateDir === undefined ? undefined : new SharedFile(options.stateDir, options);
+  constructor({ now, stateDir, baseUrl, apiKey }: PacerOptions) {
+    this.#now = now;
+    this.#file = stateDir === undefined ? undefined : sharedFile(stateDir, baseUrl, apiKey);
   }
 
   take(): number {
@@ -171,44 +171,39 @@ export function keyFingerprint(baseUrl: string, apiKey: string): string {
   return createHash("sha256").update(`${baseUrl}\n${apiKey}`).digest("hex").slice(0, 32);
 }
 
-class SharedFile {
-  readonly #folder: string;
-  readonly #fingerprint: () => string;
-  #path: string | undefined;
-
-  constructor(stateDir: string, { baseUrl, apiKey }: Pick<PacerOptions, "baseUrl" | "apiKey">) {
-    this.#folder = join(stateDir, "pacing");
-    this.#fingerprint = () => keyFingerprint(baseUrl, apiKey);
-  }
-
-  exists(): boolean {
-    return existsSync(this.#folder) && existsSync(this.#file());
-  }
-
+interface SharedFile {
+  exists(): boolean;
   /** Reads, changes and writes under a lock; `fallback` where the folder cannot be used. */
-  update(change: (shared: Shared) => void, fallback: Shared): Shared {
-    const path = this.#file();
-    try {
-      makeFolder(this.#folder);
-      const written = locked(`${path}.lock`, PATIENCE_MS, () => {
-        const shared = readShared(path) ?? fallback;
-        change(shared);
-        writeFileSync(`${path}.new`, JSON.stringify(shared), { mode: 0o600 });
-        renameSync(`${path}.new`, path);
-        return shared;
-      });
-      if (written !== undefined) return written;
-    } catch (error) {
-      if (!(error instanceof Error && "syscall" in error)) throw error;
-    }
-    change(fallback);
-    return fallback;
-  }
+  update(change: (shared: Shared) => void, fallback: Shared): Shared;
+}
 
-  #file(): string {
-    this.#path ??= join(this.#folder, `${this.#fingerprint()}.json`);
-    return this.#path;
-  }
+function sharedFile(stateDir: string, baseUrl: string, apiKey: string): SharedFile {
+  const folder = join(stateDir, "pacing");
+  let path: string | undefined;
+  const file = (): string => {
+    path ??= join(folder, `${keyFingerprint(baseUrl, apiKey)}.json`);
+    return path;
+  };
+  return {
+    exists: () => existsSync(folder) && existsSync(file()),
+    update(change, fallback) {
+      try {
+        makeFolder(folder);
+        const written = locked(`${file()}.lock`, PATIENCE_MS, () => {
+          const shared = readShared(file()) ?? fallback;
+          change(shared);
+          writeFileSync(`${file()}.new`, JSON.stringify(shared), { mode: 0o600 });
+          renameSync(`${file()}.new`, file());
+          return shared;
+        });
+        if (written !== undefined) return written;
+      } catch (error) {
+        if (!(error instanceof Error && "syscall" in error)) throw error;
+      }
+      change(fallback);
+      return fallback;
+    },
+  };
 }
 
 const PATIENCE_MS = 200;

@@ -17,8 +17,8 @@ import {
   type StoredRows,
   type WholeFormat,
 } from "./stored.ts";
-import { type DrawTable, TableView } from "./table.ts";
-import { type RowTemplate, TemplateView } from "./template.ts";
+import { type DrawTable, tableView } from "./table.ts";
+import { type RowTemplate, templateView } from "./template.ts";
 
 /** `duckdb` and `postgres`: rows of a table, which `--output` alone names. */
 export type Format = keyof typeof TABLE | "duckdb" | "postgres";
@@ -98,7 +98,7 @@ const TABLE = {
     rows: undefined,
     view({ template }) {
       if (template === undefined) throw new TypeError("a view of a template needs one");
-      return new TemplateView(template);
+      return templateView(template);
     },
   },
   table: {
@@ -107,7 +107,7 @@ const TABLE = {
     unpacked: "a table is for a person to look at",
     view({ kind, fields, table }) {
       if (table === undefined) throw new TypeError("a table view needs something that draws it");
-      return new TableView(kind, fields, table);
+      return tableView(kind, fields, table);
     },
   },
 } satisfies Readonly<Record<string, PagedFormat | LateFormat>>;

@@ -5,7 +5,7 @@ import { guardOf } from "../../shared/rows/csv.ts";
 import { guarded } from "../../shared/rows/csv-bytes.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { cellOf, fieldValue, type JsonRecord, type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
-import type { Unit } from "../runs/journal.ts";
+import { settledUnits, type Unit } from "../runs/journal.ts";
 import type { Prospect, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { distinctPages, kindOf, shown } from "./distinct.ts";
@@ -56,6 +56,7 @@ export class JoinOutput implements Output {
   readonly #run: Run;
   readonly #view: JoinView;
   readonly #tally = new Map<Match, number>();
+  #settled: ReadonlyMap<number, Unit> = new Map();
   #inner: Output | undefined;
 
   constructor(run: Run, view: JoinView) {
@@ -79,6 +80,7 @@ export class JoinOutput implements Output {
 
   async prepare(): Promise<OutputFacts | undefined> {
     const { rendering, join } = this.#view;
+    this.#settled = new Map(settledUnits(this.#run.state).map((unit) => [unit.intent.target, unit]));
     const ours = rendering.fields ?? (await collectColumns(distinctPages(this.#run), kindOf(this.#run)));
     const pages = (): AsyncGenerator<Page> => this.#pages(ours);
     const named = ["match", "why", ...ours].map((name) => join.prefix + name);
@@ -167,7 +169,7 @@ export class JoinOutput implements Output {
     const { target } = this.#run.plan;
     const query = row.company === undefined || target.kind === "search" ? undefined : target.companies[row.company];
     if (query === undefined) return row;
-    const unit = this.#units().get(row.company ?? -1);
+    const unit = this.#settled.get(row.company ?? -1);
     if (unit?.settled === undefined) return { match: "not asked", why: "the limit was reached" };
     const { refused } = unit.settled;
     if (refused !== undefined) return { match: "not found", why: `refused: ${refused}` };
@@ -179,16 +181,6 @@ export class JoinOutput implements Output {
     const other = otherThan(query, record);
     return other === undefined ? { match: "found", why: "", record } : { match: "ambiguous", why: other, record };
   }
-
-  #units(): ReadonlyMap<number, Unit> {
-    this.#settled ??= new Map(
-      [...this.#run.state.units.values()].flatMap((unit) =>
-        unit.settled === undefined ? [] : [[unit.intent.target, unit] as const],
-      ),
-    );
-    return this.#settled;
-  }
-  #settled: ReadonlyMap<number, Unit> | undefined;
 }
 
 const slugIn = (address: unknown): string => slugOf(canonicalAddress(String(address)) ?? String(address));

@@ -7,7 +7,7 @@ import type { Writable } from "node:stream";
 import { shellWord } from "../../shared/contract/command-line.ts";
 import { counted } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
-import { AskedFields, collectColumns, noRowHas } from "../../shared/rows/columns.ts";
+import { AskedFields, collectColumns } from "../../shared/rows/columns.ts";
 import type { Page, View } from "../../shared/rows/page.ts";
 import { type Disk, errorCode, FILE_MODE, remove } from "../runs/disk.ts";
 import {
@@ -172,7 +172,7 @@ export class FileOutput implements Output {
   get notices(): readonly string[] {
     const cut =
       this.#cut === 0 ? [] : [`notice: ${counted(this.#cut, "text")} longer than a cell of a spreadsheet: cut`];
-    return [...this.#asked.missing.map(noRowHas), ...cut];
+    return [...this.#asked.notices, ...cut];
   }
 
   async write(page: Page): Promise<void> {
@@ -240,70 +240,53 @@ export interface StreamOptions {
   readonly interrupted: AbortSignal;
 }
 
-/** Stdout, page by page. A page counts as written when the reader took it, so a slow reader slows the buying down. */
-export class StreamOutput implements Output {
-  readonly #stream: Writable;
-  readonly #view: View;
-  readonly #guard: Guard;
-  readonly #interrupted: AbortSignal;
-  readonly #asked: AskedFields;
-  readonly #packer: Packer | undefined;
-  #failure: unknown;
-  readonly #onError = (error: unknown): void => {
-    this.#failure ??= error;
+/**
+ * Stdout, page by page. A page counts as written when the reader took it, so a slow reader slows the buying down.
+ * @throws CliError (exit 2) where this Node cannot write its packing
+ */
+export function openStream({ stream, rendering, guard, interrupted }: StreamOptions): Output {
+  const packer = openPacker(rendering.packing);
+  const asked = new AskedFields(rendering.fields);
+  const view = createView(rendering, true);
+  let failure: unknown;
+  const onError = (error: unknown): void => {
+    failure ??= error;
   };
-
-  constructor({ stream, rendering, guard, interrupted }: StreamOptions) {
-    this.#packer = openPacker(rendering.packing);
-    this.#stream = stream;
-    this.#asked = new AskedFields(rendering.fields);
-    this.#guard = guard;
-    this.#view = createView(rendering, true);
-    this.#interrupted = interrupted;
-    stream.on("error", this.#onError);
-  }
-
-  get notices(): readonly string[] {
-    return this.#asked.missing.map(noRowHas);
-  }
-
-  async write(page: Page): Promise<void> {
-    this.#asked.look(page);
-    await this.#pack(this.#view.page(page));
-  }
-
-  async #pack(data: Buffer | string): Promise<void> {
-    if (this.#packer === undefined) return this.#put(data);
-    for (const chunk of await this.#packer.push(Buffer.from(data))) await this.#put(chunk);
-  }
-
-  #put(data: Uint8Array | string): Promise<void> {
-    if (this.#failure !== undefined) return Promise.reject(failureOf(this.#failure));
-    if (this.#stream.destroyed) return Promise.reject(pipeClosed());
+  stream.on("error", onError);
+  const put = (data: Uint8Array | string): Promise<void> => {
+    if (failure !== undefined) return Promise.reject(failureOf(failure));
+    if (stream.destroyed) return Promise.reject(pipeClosed());
     if (data.length === 0) return Promise.resolve();
     return new Promise((resolve, reject) => {
-      const onAbort = (): void => reject(this.#interrupted.reason);
-      this.#interrupted.addEventListener("abort", onAbort, { once: true });
-      this.#stream.write(data, (error) => {
-        this.#interrupted.removeEventListener("abort", onAbort);
+      const onAbort = (): void => reject(interrupted.reason);
+      interrupted.addEventListener("abort", onAbort, { once: true });
+      stream.write(data, (error) => {
+        interrupted.removeEventListener("abort", onAbort);
         if (error === null || error === undefined) resolve();
         else reject(failureOf(error));
       });
     });
-  }
-
-  async prepare(): Promise<undefined> {
-    await this.#pack(this.#view.end());
-    for (const chunk of (await this.#packer?.end()) ?? []) await this.#put(chunk);
-    await checkRows(this.#asked.rows, undefined, this.#guard);
-    return undefined;
-  }
-
-  async publish(): Promise<void> {
-    this.#stream.off("error", this.#onError);
-  }
-
-  async abort(): Promise<void> {
-    this.#stream.off("error", this.#onError);
-  }
+  };
+  const pack = async (data: Buffer | string): Promise<void> => {
+    if (packer === undefined) return put(data);
+    for (const chunk of await packer.push(Buffer.from(data))) await put(chunk);
+  };
+  const release = async (): Promise<void> => void stream.off("error", onError);
+  return {
+    get notices() {
+      return asked.notices;
+    },
+    write(page) {
+      asked.look(page);
+      return pack(view.page(page));
+    },
+    async prepare() {
+      await pack(view.end());
+      for (const chunk of (await packer?.end()) ?? []) await put(chunk);
+      await checkRows(asked.rows, undefined, guard);
+      return undefined;
+    },
+    publish: release,
+    abort: release,
+  };
 }

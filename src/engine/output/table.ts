@@ -1,5 +1,5 @@
 import { grouped } from "../../shared/contract/text.ts";
-import type { Page, View } from "../../shared/rows/page.ts";
+import type { View } from "../../shared/rows/page.ts";
 import { cellOf, fieldValue, type JsonValue, type RecordKind } from "../../shared/rows/values.ts";
 
 const COUNTS: readonly string[] = ["connections", "followers", "employee_count"];
@@ -30,24 +30,13 @@ const MAIN_COLUMNS: Readonly<Record<RecordKind, readonly string[]>> = {
 };
 const ALWAYS = 4;
 
-export class TableView implements View {
-  readonly unseen: ReadonlySet<string> = new Set();
-  readonly #columns: readonly string[];
-  readonly #table: DrawRows;
-
-  /** @param fields what was asked for; undefined: the main columns */
-  constructor(kind: RecordKind, fields: readonly string[] | undefined, table: DrawTable) {
-    this.#columns = fields ?? MAIN_COLUMNS[kind];
-    this.#table = table(this.#columns, fields?.length ?? ALWAYS);
-  }
-
-  page(page: Page): string {
-    return this.#table(
-      page.rows().map((row) => this.#columns.map((column) => spokenValue(column, fieldValue(row, column)))),
-    );
-  }
-
-  end(): string {
-    return "";
-  }
+/** @param fields what was asked for; undefined: the main columns */
+export function tableView(kind: RecordKind, fields: readonly string[] | undefined, table: DrawTable): View {
+  const columns = fields ?? MAIN_COLUMNS[kind];
+  const draw = table(columns, fields?.length ?? ALWAYS);
+  return {
+    unseen: new Set(),
+    page: (page) => draw(page.rows().map((row) => columns.map((name) => spokenValue(name, fieldValue(row, name))))),
+    end: () => "",
+  };
 }

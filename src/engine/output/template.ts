@@ -1,6 +1,6 @@
 import { CliError, usageError } from "../../shared/errors.ts";
 import { optional } from "../../shared/packages.ts";
-import type { Page, View } from "../../shared/rows/page.ts";
+import type { View } from "../../shared/rows/page.ts";
 import {
   cellOf,
   fieldValue,
@@ -101,23 +101,13 @@ function namesIn(tokens: readonly Token[], depth = 0): string[] {
   return [...new Set(names)];
 }
 
-export class TemplateView implements View {
-  readonly unseen: ReadonlySet<string> = new Set();
-  readonly #template: RowTemplate;
-
-  constructor(template: RowTemplate) {
-    this.#template = template;
-  }
-
-  page(page: Page): string {
-    return page
+export const templateView = (template: RowTemplate): View => ({
+  unseen: new Set(),
+  page: (page) =>
+    page
       .rows()
-      .map((row) => this.#template.render(row).toWellFormed())
+      .map((row) => template.render(row).toWellFormed())
       .map((text) => (text.endsWith("\n") ? text : `${text}\n`))
-      .join("");
-  }
-
-  end(): string {
-    return "";
-  }
-}
+      .join(""),
+  end: () => "",
+});

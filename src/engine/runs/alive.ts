@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { open, readFile, readlink, unlink } from "node:fs/promises";
-import { connect, createServer, type Server } from "node:net";
+import { connect, createServer } from "node:net";
 import { hostname } from "node:os";
 import { basename, dirname } from "node:path";
 import { env, kill, pid, platform } from "node:process";
@@ -109,31 +109,23 @@ async function startOf(id: number): Promise<number> {
 }
 
 /** A socket that a process listens on: the kernel tells other PID namespaces when it is gone. */
-export class LifeSign {
-  readonly #path: string;
-  readonly #server: Server;
-
-  private constructor(path: string, server: Server) {
-    this.#path = path;
-    this.#server = server;
-  }
-
-  static show(path: string): Promise<LifeSign | undefined> {
-    return shortly<LifeSign | undefined>(path, undefined, (short) => {
-      return new Promise((resolve) => {
-        const server = createServer((socket) => socket.destroy());
-        server.on("error", () => resolve(undefined));
-        server.listen(short, () => resolve(new LifeSign(path, server)));
-        server.unref();
-      });
-    });
-  }
-
-  async end(): Promise<void> {
-    await new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    await unlink(this.#path).catch(() => undefined);
-  }
+export interface LifeSign {
+  end(): Promise<void>;
 }
+
+export const showLife = (path: string): Promise<LifeSign | undefined> =>
+  shortly<LifeSign | undefined>(path, undefined, (short) => {
+    return new Promise((resolve) => {
+      const server = createServer((socket) => socket.destroy());
+      const end = async (): Promise<void> => {
+        await new Promise<void>((closed) => server.close(() => closed()));
+        await unlink(path).catch(() => undefined);
+      };
+      server.on("error", () => resolve(undefined));
+      server.listen(short, () => resolve({ end }));
+      server.unref();
+    });
+  });
 
 /** A refusal means that nobody listens any more. Anything else tells nothing. */
 export const askSign = (path: string): Promise<Fate> =>

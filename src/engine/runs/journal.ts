@@ -1,5 +1,5 @@
 import { addCredits, type Credits, credits, formatCredits, parseCredits, ZERO } from "../../shared/contract/money.ts";
-import type { LogEntry, LogRecord } from "./log-lines.ts";
+import type { LogEntry, LogRecord } from "./log.ts";
 
 // Times (`at`) are epoch milliseconds. docs/runs.md has an example of what stands on the disk.
 

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { link, open, readdir, readFile, stat, unlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { CliError } from "../../shared/errors.ts";
-import { askSign, type Fate, fateOf, LifeSign, type ProcessIdentity, thisProcess } from "./alive.ts";
+import { askSign, type Fate, fateOf, type ProcessIdentity, showLife, thisProcess } from "./alive.ts";
 import { errorCode, FILE_MODE } from "./disk.ts";
 
 export interface LockHolder extends ProcessIdentity {
@@ -37,7 +37,7 @@ export async function acquireLock(path: string, options: LockOptions): Promise<L
   const token = randomBytes(8).toString("hex");
   const mine: LockHolder = { ...(await thisProcess()), at: new Date(options.now()).toISOString(), token };
   // Before the lock says whose it is: a holder that shows no sign where it should is gone.
-  const sign = await LifeSign.show(signOf(path, token));
+  const sign = await showLife(signOf(path, token));
   try {
     await take(path, mine, options);
   } catch (error) {

@@ -1,17 +1,9 @@
-import { closeSync, fstatSync, openSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
+import { crc32 } from "node:zlib";
+import { CliError, EXIT } from "../../shared/errors.ts";
 import { type Disk, errorCode, FILE_MODE, syncFolder } from "./disk.ts";
-import {
-  type DecodedLog,
-  decodeLine,
-  encodeLine,
-  type LogRecord,
-  type LogSource,
-  logSourceOf,
-  scanLog,
-  undamaged,
-} from "./log-lines.ts";
 
 const LAST_LINE = 8_192;
 
@@ -176,3 +168,173 @@ function encodeGroup(
   if (text !== "") put(Buffer.from(text, "utf8"));
   return { parts, payloads, length };
 }
+
+/** `sum` is the line's checksum, `from` where the group begins that it heads. */
+export interface LogRecord {
+  readonly t: string;
+  /** Bytes that follow this line as they came, and a line break after them. */
+  readonly follows?: number;
+  readonly crc?: string;
+  readonly sum?: never;
+  readonly from?: never;
+}
+
+export interface LogEntry<Kind extends LogRecord> {
+  readonly record: Kind;
+  readonly end: number;
+}
+
+interface DecodedLog<Kind extends LogRecord> {
+  readonly entries: LogEntry<Kind>[];
+  readonly validBytes: number;
+  readonly damage?: CliError;
+}
+
+const SUM_LENGTH = 18;
+const SUM = /^,"sum":"([0-9a-f]{8})"\}$/;
+const WINDOW = 65_536;
+const LONGEST_LINE = 1 << 22;
+const LINE_START = Buffer.from('{"t":');
+const hex = (value: number): string => (value >>> 0).toString(16).padStart(8, "0");
+
+export const checksum = (data: Buffer | string): string => hex(crc32(data));
+
+/** Ends in a checksum over everything before it. @param from see {@link LogRecord} */
+export function encodeLine(record: LogRecord, from?: number): string {
+  const body = JSON.stringify(record).slice(0, -1);
+  const marked = from === undefined ? body : `${body},"from":${from}`;
+  if (marked.length > LONGEST_LINE / 4)
+    throw new RangeError(`a line of ${marked.length} characters is too long for a log`);
+  return `${marked},"sum":"${checksum(marked)}"}\n`;
+}
+
+interface Line {
+  readonly record: LogRecord;
+  readonly from: number | undefined;
+}
+
+function decodeLine(line: Buffer): Line | undefined {
+  const body = line.length - SUM_LENGTH;
+  const sum = body < 0 ? undefined : SUM.exec(line.toString("latin1", body))?.[1];
+  if (sum === undefined || checksum(line.subarray(0, body)) !== sum) return undefined;
+  try {
+    const { sum: _, from, ...record } = JSON.parse(line.toString("utf8")) as LogRecord & { readonly from?: number };
+    return { record, from };
+  } catch {
+    return undefined;
+  }
+}
+
+const isTorn = (line: Buffer): boolean => !SUM.test(line.toString("latin1", Math.max(0, line.length - SUM_LENGTH)));
+
+export type LogSource = (at: number, length: number) => Buffer;
+
+/** Synchronously: lines lie in the system's cache or are few, and a thread for each costs ten times as much. */
+export const logSourceOf =
+  (file: number): LogSource =>
+  (at, length) => {
+    const bytes = Buffer.allocUnsafe(length);
+    let done = 0;
+    for (let read = -1; done < length && read !== 0; done += read)
+      read = readSync(file, bytes, done, length - done, at + done);
+    return bytes.subarray(0, done);
+  };
+
+class Lines {
+  readonly #read: LogSource;
+  #bytes: Buffer = Buffer.alloc(0);
+  #base = 0;
+
+  constructor(read: LogSource) {
+    this.#read = read;
+  }
+
+  at(place: number): Buffer | undefined {
+    for (let length = WINDOW; ; length *= 4) {
+      const start = place - this.#base;
+      if (start >= 0 && start < this.#bytes.length) {
+        const end = this.#bytes.indexOf(10, start);
+        if (end >= 0) return this.#bytes.subarray(start, end);
+      }
+      if (length > LONGEST_LINE) return undefined;
+      const more = this.#read(place, length);
+      if (this.#base === place && more.length === this.#bytes.length) return undefined;
+      this.#bytes = more;
+      this.#base = place;
+    }
+  }
+}
+
+/**
+ * What a dying writer left of the last group is dropped: the last group that was synced ends where a later one begins
+ * (`from`), and what comes after is believed as far as its checksums hold. A bad line before is damage of a later day
+ * (`damage`): nothing is built on such a file, and what can be read of it goes on with the next group.
+ */
+function scanLog<Kind extends LogRecord>(read: LogSource, size: number, path: string): DecodedLog<Kind> {
+  const lines = new Lines(read);
+  const entries: (LogEntry<Kind> & { readonly start: number })[] = [];
+  let at = 0;
+  let lastGroup: number | undefined;
+  let damage: CliError | undefined;
+  for (let line = 1; at < size; line++) {
+    const bytes = lines.at(at);
+    const found = bytes === undefined ? undefined : decodeLine(bytes);
+    const end = at + (bytes?.length ?? 0) + 1;
+    const follows = found?.record.follows ?? 0;
+    const next = follows > 0 ? end + follows + 1 : end;
+    if (found === undefined || (found.from ?? at) !== at || next > size) {
+      const last = bytes === undefined || (end === size && isTorn(bytes));
+      // Nothing tells what had been synced: there only the last line can be torn.
+      const sound = groupAfter(read, size, at);
+      if (sound === undefined && (lastGroup !== undefined || last || found !== undefined)) break;
+      damage ??= damaged(path, line);
+      if (sound === undefined) break;
+      at = sound;
+      continue;
+    }
+    if (found.from !== undefined) lastGroup = found.from;
+    entries.push({ record: found.record as Kind, end, start: at });
+    if (follows > 0) line++;
+    at = next;
+  }
+  const trusted = lastGroup ?? at;
+  const bad = entries.findIndex(({ record, start, end }) => {
+    const { follows, crc } = record;
+    return start >= trusted && follows !== undefined && checksum(read(end, follows)) !== crc;
+  });
+  const told = damage === undefined ? {} : { damage };
+  if (bad < 0) return { entries, validBytes: at, ...told };
+  return { entries: entries.slice(0, bad), validBytes: entries[bad]?.start ?? 0, ...told };
+}
+
+/** Everything up to there had been synced. */
+function groupAfter(read: LogSource, size: number, place: number): number | undefined {
+  const lines = new Lines(read);
+  const piece = 1 << 20;
+  for (let base = place + 1; base < size; base += piece) {
+    const bytes = read(base, piece + LINE_START.length);
+    for (let hit = bytes.indexOf(LINE_START); hit >= 0; hit = bytes.indexOf(LINE_START, hit + 1)) {
+      const start = base + hit;
+      const line = lines.at(start);
+      if (line !== undefined && decodeLine(line)?.from === start) return start;
+    }
+  }
+  return undefined;
+}
+
+export function undamaged<Kind extends LogRecord>(decoded: DecodedLog<Kind>): DecodedLog<Kind> {
+  if (decoded.damage !== undefined) throw decoded.damage;
+  return decoded;
+}
+
+export const decodeLog = <Kind extends LogRecord>(bytes: Buffer, path: string): DecodedLog<Kind> =>
+  undamaged(scanLog<Kind>((at, length) => bytes.subarray(at, at + length), bytes.length, path));
+
+const damaged = (path: string, line: number): CliError =>
+  new CliError({
+    code: "damaged_log",
+    category: "filesystem",
+    exitCode: EXIT.incomplete,
+    message: `${path} is damaged at line ${line}: its checksum does not match`,
+    hint: "nothing was bought or changed; restore the file from a backup",
+  });

@@ -17,8 +17,7 @@ import {
   sumsOf,
 } from "./journal.ts";
 import { acquireLock, isLocked, type LockOptions } from "./lock.ts";
-import { readLog } from "./log.ts";
-import { checksum, encodeLine, logSourceOf, undamaged } from "./log-lines.ts";
+import { checksum, encodeLine, logSourceOf, readLog, undamaged } from "./log.ts";
 import { type Plan, type RunIdentity, targetText } from "./plan.ts";
 import {
   finishedSums,

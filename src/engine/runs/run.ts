@@ -18,8 +18,7 @@ import {
   type Unit,
 } from "./journal.ts";
 import type { Lock } from "./lock.ts";
-import { Log, readLastRecord, readLog } from "./log.ts";
-import { checksum, type LogSource, logSourceOf, undamaged } from "./log-lines.ts";
+import { checksum, Log, type LogSource, logSourceOf, readLastRecord, readLog, undamaged } from "./log.ts";
 import type { Plan } from "./plan.ts";
 
 /**

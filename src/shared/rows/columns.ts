@@ -88,8 +88,8 @@ export class AskedFields {
     return this.#rows;
   }
 
-  get missing(): readonly string[] {
-    return this.#rows === 0 ? [] : this.#missing;
+  get notices(): readonly string[] {
+    return this.#rows === 0 ? [] : this.#missing.map(noRowHas);
   }
 
   look(page: Page): void {
@@ -98,7 +98,7 @@ export class AskedFields {
   }
 }
 
-export const noRowHas = (field: string): string => `notice: no row has ${harmlessLine(field)}`;
+const noRowHas = (field: string): string => `notice: no row has ${harmlessLine(field)}`;
 
 export function parseFields(text: string): string[] {
   const fields = text.split(",").map((field) => field.trim());

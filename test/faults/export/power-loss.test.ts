@@ -3,7 +3,7 @@ import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type JournalRecord, replay } from "../../../src/engine/runs/journal.ts";
-import { decodeLog } from "../../../src/engine/runs/log-lines.ts";
+import { decodeLog } from "../../../src/engine/runs/log.ts";
 import { cases, LONG } from "../../support/campaign.ts";
 import { charged, runIds, seeded, type User, user } from "../../support/export.ts";
 import { long } from "../../support/long.ts";

@@ -5,10 +5,10 @@ import type { writtenShape } from "../../../shared/schema/purchase.ts";
 import type { Disk } from "../../runs/disk.ts";
 import type { SavedView } from "../../runs/plan.ts";
 import { type Form, formName, lateFormat, type Output, type OutputFacts } from "../formats.ts";
-import { checkOutput, FileOutput, type OutputPlace, type StreamOptions, StreamOutput } from "../output.ts";
+import { checkOutput, FileOutput, type OutputPlace, openStream, type StreamOptions } from "../output.ts";
 import { openPacker } from "../packing.ts";
 import type { Guard } from "../publish.ts";
-import { checkTable, TableOutput } from "../tables/table-output.ts";
+import { checkTable, openTable } from "../tables/table-output.ts";
 import { engineOf } from "../tables/target.ts";
 import { loadTemplate, type RowTemplate } from "../template.ts";
 
@@ -20,9 +20,9 @@ export interface Sink extends StreamOptions {
 
 export const openSink = async (sink: Sink): Promise<Output> => {
   const { output, rendering, guard, place } = sink;
-  if (output === undefined) return new StreamOutput(sink);
+  if (output === undefined) return openStream(sink);
   return engineOf(output) !== undefined
-    ? TableOutput.open(output, rendering, guard, place)
+    ? openTable(output, rendering, guard, place)
     : FileOutput.open(output, rendering, guard, place);
 };
 

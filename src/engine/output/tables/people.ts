@@ -1,5 +1,5 @@
-import { optional } from "../../../shared/packages.ts";
 import { openFile, sqlText } from "../whole/duck.ts";
+import { connectPostgres } from "./postgres.ts";
 import { parseTable, quoted, sqlName } from "./target.ts";
 import { IDENTITY } from "./writer.ts";
 
@@ -9,10 +9,7 @@ export async function rowsOfPerson(output: string, identities: readonly string[]
   const from = `FROM ${sqlName(target)} WHERE ${quoted(IDENTITY)} IN (${identities.map(sqlText).join(", ")})`;
   const count = `SELECT count(*) AS n ${from}`;
   if (target.engine === "postgres") {
-    const { default: pg } = await optional("pg", "A PostgreSQL table", import("pg"), "choose a file");
-    const client = new pg.Client({ connectionString: target.url, connectionTimeoutMillis: 10_000 });
-    client.on("error", () => undefined);
-    await client.connect();
+    const client = await connectPostgres(target);
     try {
       const { rows } = await client.query<{ n: string }>(count);
       if (erase) await client.query(`DELETE ${from}`);

@@ -33,16 +33,21 @@ const CONNECT_MS = 10_000;
 const NAME_BYTES = 63;
 
 /** The password is PGPASSWORD's or `~/.pgpass`'s. */
-export async function openPostgres(target: Target): Promise<TableWriter> {
+export async function connectPostgres({ url }: Target): Promise<Client> {
   const { default: pg } = await optional("pg", "A PostgreSQL table", import("pg"), "choose a file");
   const client = new pg.Client({
-    connectionString: target.url,
+    connectionString: url,
     connectionTimeoutMillis: CONNECT_MS,
     application_name: "headcount",
   });
   // A connection that breaks between two statements is told by the next one.
   client.on("error", () => undefined);
   await client.connect();
+  return client;
+}
+
+export async function openPostgres(target: Target): Promise<TableWriter> {
+  const client = await connectPostgres(target);
   return {
     upsert: async (columns, batches) => {
       await client.query("BEGIN");

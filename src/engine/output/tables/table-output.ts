@@ -1,8 +1,7 @@
 import { CliError, usageError } from "../../../shared/errors.ts";
-import { AskedFields, noRowHas } from "../../../shared/rows/columns.ts";
-import type { Page } from "../../../shared/rows/page.ts";
+import { AskedFields } from "../../../shared/rows/columns.ts";
 import { errorCode } from "../../runs/disk.ts";
-import { checkRows, type Output, type OutputFacts, type Rendering } from "../formats.ts";
+import { checkRows, type Output, type Rendering } from "../formats.ts";
 import { checkOutput, entered, exists, type OutputPlace } from "../output.ts";
 import { clearLeftovers, type Guard, naming } from "../publish.ts";
 import { surveyColumns } from "../whole/survey.ts";
@@ -57,66 +56,46 @@ function checkGuard({ overwrite, maxShrink }: Guard): void {
 }
 
 /** In one transaction, once all rows are there. */
-export class TableOutput implements Output {
-  readonly #target: TableTarget;
-  readonly #rendering: Rendering;
-  readonly #guard: Guard;
-  readonly #place: OutputPlace;
-  readonly #asked: AskedFields;
-  #writer: TableWriter | undefined;
-
-  private constructor(target: TableTarget, rendering: Rendering, guard: Guard, place: OutputPlace) {
-    this.#target = target;
-    this.#rendering = rendering;
-    this.#guard = guard;
-    this.#place = place;
-    this.#asked = new AskedFields(rendering.fields);
-  }
-
-  static async open(output: string, rendering: Rendering, guard: Guard, place: OutputPlace): Promise<TableOutput> {
-    const target = parseTable(output, "/");
-    if (target.engine === "duckdb") await clearLeftovers(target.file);
-    return new TableOutput(target, rendering, guard, place);
-  }
-
-  get notices(): readonly string[] {
-    return this.#asked.missing.map(noRowHas);
-  }
-
-  async write(page: Page): Promise<void> {
-    this.#asked.look(page);
-  }
-
-  async prepare(pages: () => AsyncIterable<Page>): Promise<OutputFacts> {
-    await checkRows(this.#asked.rows, undefined, this.#guard);
-    const { kind, fields } = this.#rendering;
-    const { columns } = await surveyColumns({ pages, kind, columns: fields }, [IDENTITY]);
-    try {
-      this.#writer = await open(this.#target, this.#place);
-      const added = await this.#writer.upsert(columns, identified(pages, kind));
-      return { path: tableText(this.#target), bytes: null, sha256: null, added };
-    } catch (error) {
-      throw refused(error, this.#target, "writing");
-    }
-  }
-
-  async publish(): Promise<void> {
-    const writer = this.#writer;
-    const path = this.#target.engine === "duckdb" ? this.#target.file : "";
-    try {
-      await this.#place.register.enter(entered(tableText(this.#target), this.#rendering, this.#place));
-      if (writer !== undefined) await naming(path, writer.commit());
-      this.#writer = undefined;
-    } catch (error) {
-      throw refused(error, this.#target, "commit");
-    }
-  }
-
-  async abort(): Promise<void> {
-    const writer = this.#writer;
-    this.#writer = undefined;
-    await writer?.rollback();
-  }
+export async function openTable(output: string, rendering: Rendering, guard: Guard, place: OutputPlace) {
+  const target = parseTable(output, "/");
+  if (target.engine === "duckdb") await clearLeftovers(target.file);
+  const { kind, fields } = rendering;
+  const asked = new AskedFields(fields);
+  let writer: TableWriter | undefined;
+  return {
+    get notices() {
+      return asked.notices;
+    },
+    async write(page) {
+      asked.look(page);
+    },
+    async prepare(pages) {
+      await checkRows(asked.rows, undefined, guard);
+      const { columns } = await surveyColumns({ pages, kind, columns: fields }, [IDENTITY]);
+      try {
+        writer = await open(target, place);
+        const added = await writer.upsert(columns, identified(pages, kind));
+        return { path: tableText(target), bytes: null, sha256: null, added };
+      } catch (error) {
+        throw refused(error, target, "writing");
+      }
+    },
+    async publish() {
+      const path = target.engine === "duckdb" ? target.file : "";
+      try {
+        await place.register.enter(entered(tableText(target), rendering, place));
+        if (writer !== undefined) await naming(path, writer.commit());
+        writer = undefined;
+      } catch (error) {
+        throw refused(error, target, "commit");
+      }
+    },
+    async abort() {
+      const begun = writer;
+      writer = undefined;
+      await begun?.rollback();
+    },
+  } satisfies Output;
 }
 
 const BUSY = /set lock on file|already (?:open|attached)/i;

@@ -75,7 +75,7 @@ async function* sheetOf(rows: WholeRows): AsyncGenerator<Buffer> {
       message: `a spreadsheet holds ${grouped(MOST_COLUMNS)} columns, and these are ${grouped(rows.columns.length)}`,
       hint: "--fields chooses some",
     });
-  yield* await workbook(Readable.from(new SheetWriter(rows).chunks(), { objectMode: false }), rows.rows);
+  yield* await workbook(Readable.from(sheetXml(rows), { objectMode: false }), rows.rows);
 }
 
 /** The last bytes say how many rows there are. */
@@ -92,65 +92,54 @@ async function workbook(sheet: Readable, rows: number): Promise<AsyncIterable<Bu
   return out as AsyncIterable<Buffer>;
 }
 
-class SheetWriter {
-  readonly #rows: WholeRows;
-  readonly #letters: readonly string[];
-
-  constructor(rows: WholeRows) {
-    this.#rows = rows;
-    this.#letters = rows.columns.map((_, index) => letters(index));
-  }
-
-  async *chunks(): AsyncGenerator<string> {
-    const { columns, pages, rows } = this.#rows;
-    const last = this.#letters.at(-1) ?? "A";
-    const header = columns.map(({ name }, index) => this.#text(name, `${this.#letters[index]}1`, HEADER)).join("");
-    const pane = '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/>';
-    yield `${XML}<worksheet xmlns="${MAIN}"><dimension ref="A1:${last}${rows + 1}"/><sheetViews><sheetView workbookViewId="0">${pane}</sheetView></sheetViews><sheetData><row r="1">${header}</row>`;
-    let at = 1;
-    for await (const page of pages()) {
-      let text = "";
-      for (const row of page.rows()) {
-        at++;
-        text += `<row r="${at}">`;
-        for (const [index, column] of columns.entries()) {
-          const value = valueIn(row, column);
-          if (value !== null) text += this.#cell(value, column, `${this.#letters[index]}${at}`);
-        }
-        text += "</row>";
+async function* sheetXml({ columns, pages, rows, onCut }: WholeRows): AsyncGenerator<string> {
+  const names = columns.map((_, index) => letters(index));
+  const header = columns.map(({ name }, index) => textCell(name, `${names[index]}1`, HEADER, onCut)).join("");
+  const pane = '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/>';
+  yield `${XML}<worksheet xmlns="${MAIN}"><dimension ref="A1:${names.at(-1) ?? "A"}${rows + 1}"/><sheetViews><sheetView workbookViewId="0">${pane}</sheetView></sheetViews><sheetData><row r="1">${header}</row>`;
+  let at = 1;
+  for await (const page of pages()) {
+    let text = "";
+    for (const row of page.rows()) {
+      at++;
+      text += `<row r="${at}">`;
+      for (const [index, column] of columns.entries()) {
+        const value = valueIn(row, column);
+        if (value !== null) text += cellXml(value, column, `${names[index]}${at}`, onCut);
       }
-      if (text !== "") yield text;
+      text += "</row>";
     }
-    yield "</sheetData></worksheet>";
+    if (text !== "") yield text;
   }
+  yield "</sheetData></worksheet>";
+}
 
-  #cell(value: NonNullable<JsonValue>, { type }: TypedColumn, place: string): string {
-    if (typeof value === "boolean") return `<c r="${place}" t="b"><v>${value ? 1 : 0}</v></c>`;
-    if (typeof value === "number" || typeof value === "bigint") {
-      const number = String(value);
-      return /\d{16}/.test(number) && number.replace(/\D/g, "").length > DIGITS && Number.isInteger(Number(value))
-        ? this.#text(number, place, 0)
-        : `<c r="${place}"><v>${number}</v></c>`;
-    }
-    if (type === "instant" || type === "date") {
-      const day = serial(type === "date" ? days(value as string) : Number(micros(value as string)) / 86_400_000_000);
-      if (day !== undefined) return `<c r="${place}" s="${type === "date" ? DATE : INSTANT}"><v>${day}</v></c>`;
-    }
-    const text = String(cellOf(value)).toWellFormed();
-    return this.#text(text, place, isFormula(text) ? AS_TEXT : 0);
+function cellXml(value: NonNullable<JsonValue>, { type }: TypedColumn, place: string, onCut: () => void): string {
+  if (typeof value === "boolean") return `<c r="${place}" t="b"><v>${value ? 1 : 0}</v></c>`;
+  if (typeof value === "number" || typeof value === "bigint") {
+    const number = String(value);
+    return /\d{16}/.test(number) && number.replace(/\D/g, "").length > DIGITS && Number.isInteger(Number(value))
+      ? textCell(number, place, 0, onCut)
+      : `<c r="${place}"><v>${number}</v></c>`;
   }
+  if (type === "instant" || type === "date") {
+    const day = serial(type === "date" ? days(value as string) : Number(micros(value as string)) / 86_400_000_000);
+    if (day !== undefined) return `<c r="${place}" s="${type === "date" ? DATE : INSTANT}"><v>${day}</v></c>`;
+  }
+  const text = String(cellOf(value)).toWellFormed();
+  return textCell(text, place, isFormula(text) ? AS_TEXT : 0, onCut);
+}
 
-  /** Typed: never a formula, whatever it begins with. */
-  #text(text: string, place: string, style: number): string {
-    let shown = text;
-    if (text.length > MOST_CHARACTERS) {
-      this.#rows.onCut();
-      shown = text.slice(0, MOST_CHARACTERS).replace(/[\ud800-\udbff]$/, "");
-    }
-    if (shown === "") return "";
-    const styled = style === 0 ? "" : ` s="${style}"`;
-    return `<c r="${place}"${styled} t="inlineStr"><is><t xml:space="preserve">${escaped(shown)}</t></is></c>`;
+/** Typed: never a formula, whatever it begins with. */
+function textCell(text: string, place: string, style: number, onCut: () => void): string {
+  let shown = text;
+  if (text.length > MOST_CHARACTERS) {
+    onCut();
+    shown = text.slice(0, MOST_CHARACTERS).replace(/[\ud800-\udbff]$/, "");
   }
+  if (shown === "") return "";
+  const styled = style === 0 ? "" : ` s="${style}"`;
+  return `<c r="${place}"${styled} t="inlineStr"><is><t xml:space="preserve">${escaped(shown)}</t></is></c>`;
 }
 
 const COUNTED = /headcount: (\d{1,7}) rows$/;
