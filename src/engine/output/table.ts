@@ -15,7 +15,7 @@ export function spokenValue(field: string, value: JsonValue | undefined): string
 export type DrawTable = (columns: readonly string[], always: number) => DrawRows;
 
 /** The cells of a page as lines, the header before the first ones; every line ends in a line break. */
-export type DrawRows = (cells: readonly (readonly string[])[]) => string;
+type DrawRows = (cells: readonly (readonly string[])[]) => string;
 
 /** The most telling first, as many as there is room for. */
 const MAIN_COLUMNS: Readonly<Record<RecordKind, readonly string[]>> = {
