@@ -62,6 +62,28 @@ describe("an export", () => {
     }
   });
 
+  test("that nobody was heard of for some seconds says so, and later that it stopped", async () => {
+    const gate = gated();
+    const { page: here, service } = await serve({ wrapEngine: gate.wrapEngine });
+    let ahead = 0;
+    const { page: there } = await serve({ ledger: service.ledger, now: () => Date.now() + ahead });
+    const [mine, theirs] = [await here.enter(), await there.enter()];
+    gate.close();
+    const { id } = await buy(here, mine);
+    await gate.arrival();
+    const seen = async () => (await there.call(theirs, "GET", `/exports/${id}`)).json;
+    expect(await seen()).toMatchObject({ state: "buying", why: "" });
+    ahead = 5_000;
+    expect(await seen()).toMatchObject({
+      state: "buying",
+      why: expect.stringMatching(/^no word of it for [5-9] s; after 15 s it can be continued$/),
+    });
+    ahead = 16_000;
+    expect(await seen()).toMatchObject({ state: "stopped", why: "the service ended while it was bought" });
+    gate.open();
+    await expect.poll(async () => (await here.call(mine, "GET", `/exports/${id}`)).json.state).toBe("ready");
+  });
+
   long("is stopped and continued from any process of the ledger, and paid once", async () => {
     const gate = gated();
     const { page: here, service } = await serve({ wrapEngine: gate.wrapEngine });

@@ -35,7 +35,10 @@ export function ExportsPage() {
       api<{ exports: readonly Export[] }>("GET", `/exports?mode=${mode.value}`, undefined, controller.signal)
         .then(({ exports }) => {
           items.value = exports;
-          if (wasAway) notice.value = "";
+          if (wasAway) {
+            notice.value = "";
+            refreshMe();
+          }
           wasAway = false;
           const isBuying = exports.some(({ state }) => state === "buying");
           if (isBuying) timer = setTimeout(load, POLL_MS);

@@ -16,6 +16,8 @@ import { ConsoleRefusal } from "./guard.ts";
 
 /** A worker that was not heard of for so long is gone, or its service is. */
 const SILENT_MS = 15_000;
+/** Before that it is said that nothing is heard. */
+const QUIET_MS = 3_000;
 const TRIES = 10;
 const IN_FLIGHT_TRIES = 30;
 const WAIT_MS = 1_000;
@@ -72,7 +74,12 @@ export class Exports {
     if (item.state !== "buying") return item;
     const turn = this.#working.get(item.id);
     if (turn !== undefined) return { ...item, why: turn.waits };
-    if (this.#options.now() - item.seenAt < SILENT_MS) return item;
+    const silent = this.#options.now() - item.seenAt;
+    if (silent < QUIET_MS) return item;
+    const seconds = Math.round(silent / 1_000);
+    // Another process may be at it, and wait for its minute.
+    if (silent < SILENT_MS)
+      return { ...item, why: `no word of it for ${seconds} s; after ${SILENT_MS / 1_000} s it can be continued` };
     return { ...item, state: "stopped", why: "the service ended while it was bought" };
   }
 
