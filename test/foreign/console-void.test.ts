@@ -86,3 +86,21 @@ describe.skipIf(!HAS_CHROMIUM)("a segment that could not be counted", () => {
     expect(await page.getByText("at most 1", { exact: true }).count()).toBe(0);
   }, 60_000);
 });
+
+describe.skipIf(!HAS_CHROMIUM)("on a phone", () => {
+  let { service, page } = {} as Looking;
+  lookAtConsole((looking) => ({ service, page } = looking));
+
+  test("number, price and Buy take less than a fifth of it, and bars begin at one line", async () => {
+    await page.setViewportSize({ width: 360, height: 740 });
+    await page.goto(await linkTo(service));
+    await page.getByRole("button", { name: "Buy…" }).waitFor();
+    await expect.poll(async () => (await page.locator(".bars button").count()) > 5).toBe(true);
+    const card = await page.locator(".segment > .count").boundingBox();
+    expect(card?.height).toBeLessThan(740 / 5);
+    const bars = await page.locator(".bars button > :nth-child(2)").all();
+    const lefts = await Promise.all(bars.map(async (bar) => Math.round((await bar.boundingBox())?.x ?? 0)));
+    expect(new Set(lefts).size).toBe(1);
+    expect(await page.evaluate("document.body.scrollHeight")).toBeLessThan(2_500);
+  }, 60_000);
+});

@@ -16,7 +16,7 @@ export function FilterForm() {
       {FOLDS.map(({ keys, name }, index) => {
         const used = keys.filter((key) => chosenFilters.value[key] !== undefined).length;
         return (
-          <details key={name} open={index < 2 || used > 0}>
+          <details key={name} open={index < (matchMedia("(max-width: 900px)").matches ? 1 : 2) || used > 0}>
             <summary>
               {name}
               {used === 0 ? null : <span class="badge">{used} set</span>}
