@@ -199,7 +199,8 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
       state.nextN = Math.max(state.nextN, record.n + 1);
       return;
     case "settled":
-      return settle(state, record, end);
+      settle(state, record, end);
+      return;
     case "void": {
       const unit = state.units.get(record.n);
       if (unit !== undefined) unit.voided = true;
