@@ -142,3 +142,24 @@ test("may have been charged: for a reply that was lost, once, however often the 
   expect(all.code, all.stderr).toBe(0);
   expect([it.charged(), (await spentBy(u)).uncertain]).toEqual([250, 100]);
 });
+
+test("never twice: where the service names no dataset, what is bought once more is said before", async () => {
+  const { u, it } = await at({ people: 50 });
+  expect((await u.run(SEARCH)).code).toBe(0);
+  const dry = await u.run(["search", "--country", "x", "--dry-run"]);
+  expect(dry.stderr).toMatch(/notice: run \S+ of .* UTC bought 50 rows of the same; the service names no dataset/);
+  const [, again = ""] = /headcount (runs export \S+) writes those of then for nothing/.exec(dry.stderr) ?? [];
+  const written = await u.run([...again.split(" "), "-o", "again.csv"]);
+  expect([written.code, it.charged(), u.read("again.csv")]).toEqual([0, 50, u.read("o.csv")]);
+});
+
+test("left of the budget: what a refusal cost is counted once", async () => {
+  const costly = { mishap: (call: number) => (call === 2 ? ("500-charged" as const) : undefined), faultCosts: 100 };
+  const { u, it } = await at({ people: 250, maxPerPage: 100, ...costly });
+  const agent = await startAgent(u, ["--max-credits", "400"], { answer: YES });
+  const quote = await agent.call("quote", { kind: "people", filters: { country: "x" } });
+  await agent.call("buy", { quote_id: quote.data.quote_id });
+  expect(it.charged()).toBe(200);
+  expect((await agent.call("account", {})).data).toMatchObject({ budget: { spent: 200, left: 200 } });
+  await agent.close();
+});

@@ -12,6 +12,7 @@ import {
   creditsOf,
   creditText,
   hasOutlivedKey,
+  isBooked,
   newUnit,
   OUTLIVED,
   pendingUnits,
@@ -363,8 +364,7 @@ async function recover(unit: Unit, { flight, budget, settlement }: RecoveryParts
     return settlement.giveUp(unit, "the reply of another run was not written", target !== BESIDE);
   }
   const tooOld = hasOutlivedKey(unit, now);
-  const isBooked = unit.lost.length > unit.booked;
-  if (!isBooked && (tooOld || !settlement.honoursKeys)) {
+  if (!isBooked(unit) && (tooOld || !settlement.honoursKeys)) {
     const charged = budget.explain(unit);
     const why = tooOld ? OUTLIVED : "the service is not known to honour keys";
     if (charged > 0n) await settlement.bookUncertain(unit, charged, `the process ended before the reply came; ${why}`);

@@ -31,8 +31,7 @@ export async function earlierRun(
 ): Promise<Reuse | undefined> {
   const { target } = identity;
   const isList = target.kind === "search" && (target.list ?? target.owned) !== undefined;
-  // Where nobody names the dataset, other people may be there by now.
-  if (options.fresh || isList || target.kind === "enrich" || datasetVersion === null) return undefined;
+  if (options.fresh || isList || target.kind === "enrich") return undefined;
   const run = await earlier(store, identity, datasetVersion, rows);
   const held = run?.state.rows ?? 0;
   if (run === undefined || held === 0) return undefined;
@@ -40,6 +39,13 @@ export async function earlierRun(
   const isWhole = held >= rows;
   if (!isWhole && !goesOn(run, deps)) return undefined;
   const when = `run ${id} of ${plan.created_at.slice(0, 16).replace("T", " ")} UTC`;
+  // Where nobody names the dataset, other people may be there by now.
+  if (datasetVersion === null) {
+    const bought = `${when} bought ${grouped(held)} ${held === 1 ? "row" : "rows"} of the same`;
+    const why = "the service names no dataset, so nobody knows whether these are others, and all are paid for";
+    deps.onWarning(`notice: ${bought}; ${why}. headcount runs export ${id} writes those of then for nothing`);
+    return undefined;
+  }
   const these = rows === 1 ? "this row" : `these ${grouped(rows)} rows`;
   const what = isWhole ? `${held === rows ? "" : "all of "}${these} already` : `${grouped(held)} of ${these}`;
   const text = `${when} holds ${what}: not paid for again (--again pays for all)`;

@@ -14,7 +14,7 @@ import type { RecordKind } from "../../shared/rows/values.ts";
 import type { ServiceError } from "../client/errors.ts";
 import type { PageReply } from "../client/types.ts";
 import { kindOf } from "../output/distinct.ts";
-import { creditsOf, creditText, type SettledRecord, type Unit } from "../runs/journal.ts";
+import { creditsOf, creditText, isBooked, type SettledRecord, type Unit } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { spentBeside } from "../runs/spend.ts";
 import type { Budget, Fall } from "./budget.ts";
@@ -239,9 +239,9 @@ export class Settlement {
   }
 
   /** On the disk before it is sent: whoever recovers the run knows by it that this one is not booked yet. */
-  async sendAgain({ booked, intent, lost }: Unit): Promise<void> {
+  async sendAgain(unit: Unit): Promise<void> {
     const { run, now } = this.#options;
-    if (lost.length > booked) await run.append({ t: "again", n: intent.n, at: now() });
+    if (isBooked(unit)) await run.append({ t: "again", n: unit.intent.n, at: now() });
   }
 
   async lowerPerPage(max: number): Promise<void> {

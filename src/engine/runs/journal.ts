@@ -322,6 +322,9 @@ export const OUTLIVED = "its idempotency key is older than 24 hours";
 export const pendingUnits = (state: RunState): Unit[] =>
   [...state.units.values()].filter((unit) => unit.settled === undefined && !unit.voided);
 
+/** What its last request may have cost is booked: it is not under way. */
+export const isBooked = ({ booked, lost }: Unit): boolean => lost.length > booked;
+
 export const byPosition = (a: Unit, b: Unit): number =>
   a.intent.target - b.intent.target || a.intent.offset - b.intent.offset;
 

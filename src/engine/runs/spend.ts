@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { addCredits, type Credits, credits, ZERO } from "../../shared/contract/money.ts";
 import { type Disk, errorCode } from "./disk.ts";
-import { type CreditText, creditsOf, creditText, type DaySpend, daysOf, pendingUnits } from "./journal.ts";
+import { type CreditText, creditsOf, creditText, type DaySpend, daysOf, isBooked, pendingUnits } from "./journal.ts";
 import type { Plan, RunIdentity } from "./plan.ts";
 import { finishedSums, journalOf, knownPlan, type Run, readableState, runIds } from "./run.ts";
 
@@ -99,7 +99,8 @@ function spendOf(path: string, plan: Plan, since: number): { readonly spend: Run
     return { spend: { ...own, job, budgets, pending: "0", days } };
   }
   const { state, problem } = readableState(path);
-  const pending = pendingUnits(state).reduce((sum, { intent }) => sum + creditsOf(intent.hold), 0n);
+  const open = pendingUnits(state).filter((unit) => !isBooked(unit));
+  const pending = open.reduce((sum, { intent }) => sum + creditsOf(intent.hold), 0n);
   const { job = null, budgets } = state;
   const days = daysOf(state.spent, since);
   const spend = { ...own, job, budgets, pending: creditText(credits(pending)), days };
