@@ -1,3 +1,4 @@
+import { platform } from "node:process";
 import { mapError } from "../../app/failures.ts";
 import { baseUrlText, parseBaseUrl } from "../../engine/client/addresses.ts";
 import { createClient } from "../../engine/client/http-client.ts";
@@ -31,6 +32,9 @@ interface LoginOptions extends GlobalOptions {
   readonly key?: string;
   readonly apiKey?: string;
 }
+
+/** Modes of files mean nothing on Windows. */
+const FOR_WHOM = platform === "win32" ? "as safe as your profile folder" : "mode 0600";
 
 export function register(program: Command, context: Context): void {
   program
@@ -222,7 +226,7 @@ async function storeKey(
 ): Promise<void> {
   const { keyFile, removeFromKeyFile, writeKeyFile } = await import("../../engine/connections/key-file.ts");
   if (keyStore === "file") {
-    context.stderr.write(`warning: the key is about to be written unencrypted to ${keyFile(dir)} (mode 0600)\n`);
+    context.stderr.write(`warning: the key is about to be written unencrypted to ${keyFile(dir)} (${FOR_WHOM})\n`);
     writeKeyFile(dir, name, key, context.platform);
     return;
   }
@@ -239,6 +243,6 @@ function printSummary(
   const who = accountName ?? accountId;
   const left = balance === undefined ? "" : `, balance ${formatCreditsGrouped(balance)} credits`;
   print.note(`Connected to ${baseUrl}${who === undefined ? "" : ` as ${harmless(who)}`}${left}`);
-  const where = keyStore === "file" ? "a credentials file (mode 0600)" : "the system's keychain";
+  const where = keyStore === "file" ? `a credentials file (${FOR_WHOM})` : "the system's keychain";
   print.note(`Connection "${name}"${login.default ? " (used by default)" : ""}; its key is in ${where}`);
 }
