@@ -152,8 +152,7 @@ SELECT 'p' || ${hex("scramble(i, 1)")} AS id,
     WHEN company_name IS NULL THEN title || ' | ' || interest || ' | ' || slogan
     WHEN f % 3 = 0 THEN title || ' @ ' || company_name || ' – ' || slogan
     ELSE title || ' at ' || company_name || ' | ' || interest || ', ' || interest2 || ' | ' || slogan END AS headline,
-  title, seniority, seniority_level, functional_area, department, industry,
-  country,
+  title, seniority, seniority_level, functional_area, department, industry, country,
   CASE WHEN c % 29 = 1 THEN NULL ELSE state END AS state,
   CASE WHEN c % 29 IN (1, 2) THEN NULL ELSE city END AS city,
   CASE WHEN c % 29 IN (1, 2) THEN country ELSE location END AS location,
