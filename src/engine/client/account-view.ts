@@ -165,8 +165,8 @@ export function countsView(result: unknown, companies: number, meta: ReplyMeta) 
 export type FacetView = NonNullable<ReturnType<typeof facetView>>;
 
 /**
- * Values of a key in a segment (docs/contract-keys.md, Facets); undefined for any other answer. Values that fewer
- * people share than `least` are in `others`.
+ * docs/contract-keys.md, Facets; undefined for any other answer. Values that fewer than `least` share are in
+ * `others`.
  */
 export function facetView(result: unknown, key: FacetKey, meta: ReplyMeta) {
   if (!isObject(result) || result.key !== key || typeof result.exact !== "boolean" || !Array.isArray(result.values)) {

@@ -202,9 +202,7 @@ function toldOf(result: unknown, names: readonly string[]): unknown {
   return undefined;
 }
 
-/**
- * A cursor is sent back as it came: a number, where it is exact, by its digits. 0 is how some say that there is none.
- */
+/** Sent back as it came: a number, where it is exact, by its digits. 0 is how some say that there is none. */
 function cursorOf(told: unknown): string | null | undefined {
   if (told === 0) return null;
   if (Number.isSafeInteger(told)) return String(told);

@@ -42,10 +42,7 @@ const LEASE_MS = 1_000;
 /** A call this close to the end of a window may arrive in the next one, and is reckoned there. */
 const GUARD_MS = 100;
 
-/**
- * A rate-limit bucket (docs/contract.md, Limits) that all processes of this machine share. Without a file: less
- * exact.
- */
+/** All processes of this machine share it (docs/contract.md, Limits). Without a file: less exact. */
 export const openPacer = (options: PacerOptions): Pacer => new BucketPacer(options);
 
 class BucketPacer implements Pacer {

@@ -84,8 +84,8 @@ export interface ServiceCall extends Pick<RawRequest, "method" | "signal"> {
 }
 
 /**
- * Calls with the key, in JSON. @param packs whether answers may be compressed
- * @throws CliError (exit 2) on a wrong base URL or proxy address
+ * In JSON. @param packs whether answers may be compressed @throws CliError (exit 2) on a wrong address, also a
+ * proxy's
  */
 export function openCalls({ baseUrl, apiKey, ...options }: Access, packs: boolean) {
   const origin = parseBaseUrl(baseUrl);

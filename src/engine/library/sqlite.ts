@@ -61,10 +61,7 @@ export const firstRow = <Row>(
   ...values: readonly Value[]
 ): Row | undefined => database.prepare(sql).get(...values) as Row | undefined;
 
-/**
- * The driver's iterator does not hold its statement, and where that is collected between two rows the process dies:
- * so the statement is used once more at the end.
- */
+/** The driver does not hold an iterator's statement, and where that is collected between two rows the process dies. */
 export function* queryRows<Row>(
   database: DatabaseSyncInstance,
   sql: string,

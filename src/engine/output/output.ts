@@ -241,8 +241,8 @@ export interface StreamOptions {
 }
 
 /**
- * Stdout, page by page. A page counts as written when the reader took it, so a slow reader slows the buying down.
- * @throws CliError (exit 2) where this Node cannot write its packing
+ * A page counts as written when the reader took it. @throws CliError (exit 2) where this Node cannot write its
+ * packing
  */
 export function openStream({ stream, rendering, guard, interrupted }: StreamOptions): Output {
   const packer = openPacker(rendering.packing);

@@ -15,8 +15,8 @@ export type Chosen = (text: string, read: () => JsonValue) => boolean;
 export interface StoredRows {
   count(file: StoredFile): Promise<number | undefined>;
   /**
-   * The file without the rows that are chosen, before it is packed: every other byte of a text is as it was.
-   * @param scratch a folder to work in; undefined: the rows are only looked at
+   * Every other byte of a text is as it was. @param scratch a folder to work in; undefined: the rows are only looked
+   * at
    */
   without(file: StoredFile, chosen: Chosen, scratch: string | undefined): AsyncIterable<Uint8Array>;
   /** All that it says, where that is not its own bytes. */

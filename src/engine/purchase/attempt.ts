@@ -15,7 +15,6 @@ import type { Settlement } from "./settle.ts";
 import type { Source } from "./source.ts";
 import type { Clock, Wait, Wall } from "./world.ts";
 
-/** Attempts at one page before the service counts as failed. */
 const ATTEMPTS = 10;
 /** Sizes of pages that are tried, free of charge, before a refusal counts as one of something else. */
 const MOST_SIZES = 10;

@@ -112,7 +112,6 @@ export class Budget {
     return affordableRows(credits(this.balance - this.#atRisk()), this.price);
   }
 
-  /** Whether the balance still covers a page that was prepared while others were in flight. */
   covers({ hold }: Flown): boolean {
     if (this.balance === undefined || hold === 0n) return true;
     return hold + this.#flight.held("flying", "doubt") <= this.balance;

@@ -48,7 +48,6 @@ export interface BuyerOptions extends Clock, BudgetOptions {
   readonly interrupted: AbortSignal;
   readonly honoursKeys: boolean;
   readonly datasetVersion: string | null;
-  /** Takes the pages in the order of the output, each once, after it is settled. A rejection ends the buying. */
   readonly commit: (page: Page, unit: Unit) => Promise<void>;
   /** Asked after each page that was handed on: whether what came is reason to buy no more. */
   readonly enough?: (() => boolean) | undefined;
@@ -301,7 +300,6 @@ export class Buyer {
     });
   }
 
-  /** Whether a unit that was prepared while others were in flight is no longer what is wanted. */
   #isOutdated(flown: Flown): boolean {
     const { intent } = flown.unit;
     if (flown.sent) return false;

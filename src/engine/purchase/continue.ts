@@ -14,10 +14,7 @@ import type { Receipt } from "./receipt.ts";
 import { matchesOf } from "./remaining.ts";
 import { drawnOf } from "./sampling.ts";
 
-/**
- * Prices what is left of a run and asks for consent; closes the run where it is refused. @param isNamed whether the
- * run itself was asked for: then its limit, cap and consent hold on. The same command asks again.
- */
+/** Closes the run where it is refused. @param isNamed asked for by its id: its limit, cap and consent hold on */
 export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Promise<[Quote, Trade]> {
   const { plan, state } = run;
   const { store, account, deps } = trade;

@@ -50,12 +50,7 @@ async function divided(segment: Filters, total: number, wall: number, deps: Aski
   };
 }
 
-/**
- * The parts of a segment beyond the service's depth, found by free counts (docs/runs.md, "Large segments").
- * Nothing is bought.
- * @param wanted as {@link divide} takes it
- * @throws CliError exit 2 where it takes too many counts, exit 8 where the counts do not add up
- */
+/** By free counts (docs/runs.md, "Large segments"). @throws CliError exit 2: too many counts, 8: they do not add up */
 export async function dividedParts(
   segment: Filters,
   total: number,

@@ -96,7 +96,6 @@ async function* runsOf(
   }
 }
 
-/** The newest run that holds so many rows, else the one that holds most. */
 async function earlier(
   store: RunStore,
   identity: RunIdentity,
@@ -126,10 +125,7 @@ function boughtText({ target, draw }: Plan): string {
 /** How long a company counts as known where the service does not say which dataset it answers from. */
 const FRESH_MS = 30 * 86_400_000;
 
-/**
- * What was bought before of the companies of a run, by their index: of the same service, kind of key and dataset,
- * whatever they were named by.
- */
+/** By index: of the same service, kind of key and dataset, whatever they were named by. */
 export async function ownedCompanies(
   store: RunStore,
   identity: RunIdentity,

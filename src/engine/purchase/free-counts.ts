@@ -51,8 +51,8 @@ export class FreeCounts implements Counts {
   }
 
   /**
-   * @throws CliError exit 2 where more calls than allowed are needed, or one costs credits; 5 where the dataset
-   * moved; 7 near the end of the day's calls
+   * @throws CliError exit 2: too many calls, or one costs credits; 5: the dataset moved; 7: near the end of the day's
+   * calls
    */
   async count(filters: Filters): Promise<number> {
     if (this.#flying >= AT_ONCE) await new Promise<void>((go) => this.#waiting.push(go));

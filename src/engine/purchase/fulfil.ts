@@ -19,7 +19,6 @@ import { missingFirstPage } from "./receipt.ts";
 import type { Doubled } from "./remaining.ts";
 import { sourceOf } from "./source.ts";
 
-/** Failures after which nobody is to go on with a run by itself. */
 const ENDS: Readonly<Record<string, "stale" | "closed">> = { dataset_moved: "stale", pipe_closed: "closed" };
 
 /** Buys what a quote says and writes it. Closes the run whatever happens. */
@@ -149,7 +148,6 @@ async function buyPages(
   return { ...bought, missing, doubled: target.kind === "search" ? distinct.duplicates : doubled };
 }
 
-/** What the rows of a run go to. */
 async function openOutput(run: Run, options: ExportOptions, deps: ExportDeps): Promise<Output> {
   const { format, packing, excel, raw, output } = options;
   const { disk, interrupted, now, stateDir, stdout: stream } = deps;

@@ -137,10 +137,7 @@ export interface JoinedOffer {
   readonly datasetVersion: string | undefined;
 }
 
-/**
- * The parts of a union, by free counts. @throws CliError exit 2 for an `except` that cannot be left out, 8 for counts
- * that do not add up
- */
+/** By free counts. @throws CliError exit 2 for an `except` that cannot be left out, 8 for counts that do not add up */
 export async function joinedOffer(
   target: SearchTarget,
   { seller, interrupted, onNotice }: Asking,

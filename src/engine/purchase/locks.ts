@@ -31,7 +31,6 @@ export async function lockOutput(output: string, wait: boolean, deps: ExportDeps
 export const lockNewPeople = (wait: boolean, deps: ExportDeps): Promise<Lock> =>
   lockOutput(`the new people of ${deps.seller.serviceId}`, wait, deps);
 
-/** Works while nobody else writes the output, or looks for new people where that is done here. */
 export async function withRunLock<T>(
   { output, wait }: Trade["options"],
   isLooking: boolean,

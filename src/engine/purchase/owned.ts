@@ -45,7 +45,6 @@ export async function partsToBuy(
   return left.length === 0 ? made : { ...made, unreached: left };
 }
 
-/** Writes what an ownership says of the rows that a run bought. */
 export class OwnedOutput implements Output {
   readonly #inner: Output;
   readonly #run: Run;
@@ -128,7 +127,6 @@ function unreachedText({ unreached = [] }: Pick<Plan, "unreached">): string | un
   return `${people === 1 ? "1 new person was" : `${grouped(people)} new people were`} not bought, as more of those you own would be bought again than was agreed to: ${who.join(", ")}`;
 }
 
-/** What buys them with those who are owned, and writes only them. */
 function commandsFor({ unreached = [] }: Pick<Plan, "unreached">, { unitPrice }: Quote): string[] {
   return unreached
     .flatMap(({ within = [] }) => within)

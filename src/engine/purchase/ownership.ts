@@ -26,7 +26,6 @@ export interface NewParts extends Pick<Plan, "unreached" | "overlap"> {
   readonly beyond?: number;
 }
 
-/** A reply that an earlier run paid for: it is not paid for again. */
 export interface OwnedPage extends Pick<IntentRecord, "target" | "offset" | "perPage"> {
   readonly run: string;
   readonly rows: number;
@@ -35,17 +34,11 @@ export interface OwnedPage extends Pick<IntentRecord, "target" | "offset" | "per
 }
 
 export interface Ownership {
-  /**
-   * Counts the owned people of the segment, before anything is agreed to.
-   * @param total its count @param narrowed whether only the others are to be bought
-   * @param offer where it is of several companies: what was counted of each
-   */
+  /** Before anything is agreed to. @param total people of the segment @param offer what was counted of each company */
   look(total: number, narrowed: boolean, offer?: Partial<NewParts>): Promise<Known | undefined>;
-  /** Which rows of a page that a run bought are of people who were owned before, by their index. */
   before(run: Run, page: Page): ReadonlySet<number>;
   /** After everything was bought: why not everybody of the segment is owned; undefined where everybody is. */
   certify(run: Run): Promise<string | undefined>;
-  /** Whom of the segment the run did not buy, as they were bought before. */
   beside(run: Run): AsyncIterable<OwnedPage>;
 }
 

@@ -4,7 +4,6 @@ import { placeOf } from "../output/sinks/sink.ts";
 import { fileExists } from "./failures.ts";
 import type { ExportOptions } from "./order.ts";
 
-/** The options with the real place of the output. @throws CliError exit 2 for names that cannot be written, or twice */
 export async function placed(options: ExportOptions): Promise<ExportOptions> {
   const output = await placeOf(options.output);
   const taken = new Map<string, string>(output === undefined ? [] : [[output, "--output"]]);

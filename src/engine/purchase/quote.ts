@@ -24,10 +24,8 @@ import { evenly, requestsFor } from "./paging.ts";
 export interface Offer {
   /** Rows that a target has, or has at most; null where no free count tells. */
   readonly matches: number | null;
-  /** What the free counts told of each company; undefined where not all of them were counted. */
   readonly counts?: readonly number[];
   readonly datasetVersion: string | null;
-  /** Of several segments: what is bought, and how many people more than one part holds. */
   readonly parts?: readonly Filters[];
   readonly overlap?: number;
 }
@@ -84,7 +82,6 @@ export interface QuoteInput {
   readonly drawn?: { readonly seed: number; readonly pages: readonly DrawnPage[] } | undefined;
 }
 
-/** @throws CliError exit 2 where nothing bounds the purchase */
 export function makeQuote(input: QuoteInput): Quote {
   const { target, matches, price, limit, maxCredits, maxDepth, spent, balance } = input;
   const bounds: [Bound, number][] = [];
@@ -227,7 +224,6 @@ export function requireBalance(quote: Quote, target: Target): void {
   });
 }
 
-/** @throws CliError exit 10 where what was agreed to is no longer what would be bought */
 export function requireSame(agreed: Quote, now: Quote): void {
   const same = (what: string, was: string, is: string): void => {
     const message = `${what} was ${was} and is ${is} since the quote; nothing was spent`;
@@ -239,7 +235,6 @@ export function requireSame(agreed: Quote, now: Quote): void {
   same("the size", grouped(rowsToBuy(agreed)), grouped(rowsToBuy(now)));
 }
 
-/** What has to be known before buying where segments overlap and nothing takes them apart. */
 export function overlapWarning({ overlap = 0, unitPrice }: Quote): string {
   const price = formatCreditsGrouped(priceOf(overlap, unitPrice));
   return `warning: up to ${grouped(overlap)} ${overlap === 1 ? "person is" : "people are"} in more than one of the segments, and no filter takes those apart: paid for each time (up to ${price} credits more), written once`;

@@ -72,7 +72,6 @@ export const verifyCalls = (
 export interface Verified {
   /** By identity: which of the fields no longer have the value that was bought. */
   readonly changed: ReadonlyMap<string, readonly string[]>;
-  /** Values that could not be looked at: missing ones, and those of people without an address. */
   readonly notChecked: number;
 }
 
@@ -135,7 +134,6 @@ export async function leavesOf(
 /** Up to this share has another name than was bought: they are bought again with the new ones. */
 const MOST_RENAMED = 0.005;
 
-/** The people whom their names place. Who has no address was found by the name. */
 async function placed(segment: Filters, kept: readonly SegmentMember[], counts: Counts): Promise<SegmentMember[]> {
   const held = await namesHold(segment, kept, counts);
   const isNamed = (member: SegmentMember): boolean => held.has(member) || member.address === undefined;

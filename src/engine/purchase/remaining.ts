@@ -9,11 +9,9 @@ export interface Targets {
   readonly targets: number;
   /** The most rows of a target that are wanted; undefined: as many as there are. */
   size(target: number): number | undefined;
-  /** Rows that a target has, as the free count says; undefined where nobody counted. */
   count(target: number): number | undefined;
   /** The size of the one page that a target is, asked for whole or not at all. undefined: targets have many pages. */
   readonly page?: ((target: number) => number) | undefined;
-  /** A target that is asked for before all others, wherever it stands in the output. */
   readonly first?: number | undefined;
   /** Whether a total that comes with a page is known to be the target's, and not the page's own length. */
   readonly trusted: boolean;
@@ -55,7 +53,6 @@ export interface Sizes {
 
 export interface Missing {
   readonly rows: number;
-  /** Rows that a reply told of beyond those that were counted, and that are wanted. */
   readonly newer: number;
   readonly unsure: number;
   /** Targets that ended with an empty or a short page, and of which nobody said how many rows they have. */
@@ -100,7 +97,6 @@ export class Remaining {
     return this.#firstUnbegun() !== undefined || this.#begun.size > 0;
   }
 
-  /** What is open, target by target, in the order of the output; of the targets that were not begun only the first. */
   *open(): Generator<Open> {
     const { first } = this.#source;
     if (first !== undefined && !this.#states.has(first)) yield* this.#openOf(first);
@@ -217,13 +213,11 @@ export class Remaining {
     return this.#states.get(target)?.told ?? this.#source.count(target);
   }
 
-  /** Where the rows of a target end that are wanted and thought to be there. */
   #bound(target: number): number {
     const most = Number.MAX_SAFE_INTEGER;
     return Math.min(this.#source.size(target) ?? most, this.#expected(target) ?? most);
   }
 
-  /** A reply told how many rows a target has: perhaps more, or fewer, than were counted. */
   #tell(target: number, total: number): void {
     const end = Math.min(total, this.#source.size(target) ?? Number.MAX_SAFE_INTEGER);
     this.#change(target, (state) => {

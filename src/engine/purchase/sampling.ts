@@ -34,10 +34,7 @@ interface Stratum {
   readonly rows: number;
 }
 
-/**
- * Draws a sample by free counts: which rows, as pages of which size. Nothing is bought.
- * @throws CliError exit 2 where the service or the options make no fair sample, exit 8 where counts do not add up
- */
+/** By free counts. @throws CliError exit 2 where it would not be fair, 8 where the counts do not add up */
 export async function drawn(target: Sampled, offer: Offer, terms: Terms, deps: ExportDeps): Promise<Drawn> {
   const { sample } = target;
   if (deps.seller.client.dialect.paging === "cursor") {
@@ -157,7 +154,6 @@ async function drawnBehind(
   });
 }
 
-/** Single rows of several segments, by the parts that they are bought as. */
 function drawnOfSeveral(offer: Offer, seed: number, { rows, together }: Sampling, maxDepth: number | undefined): Drawn {
   const { parts = [], counts = [], overlap = 0 } = offer;
   const refuse = (why: string, hint: string): CliError =>
@@ -178,7 +174,6 @@ function drawnOfSeveral(offer: Offer, seed: number, { rows, together }: Sampling
   return { parts, counts, draw: { seed, pages: pagesText(pagesAt(places, placed).flatMap((page) => page ?? [])) } };
 }
 
-/** The rows at places of a segment, as pages of those parts that have them; undefined: none has. */
 function pagesAt(places: readonly number[], parts: readonly Pick<Part, "from" | "count">[]): (DrawnPage | undefined)[] {
   const begins = parts.map(({ from }) => from);
   return places.map((place) => {

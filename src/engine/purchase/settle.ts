@@ -258,7 +258,6 @@ export class Settlement {
     this.#options.onSettled();
   }
 
-  /** What a settled page teaches: of its target, of the dataset, of the segment's size. */
   #learn({ intent }: Unit, settled: SettledRecord): void {
     const { datasetVersion } = this.#options;
     const { version, cursorLength } = settled;

@@ -10,7 +10,6 @@ export interface Source extends Targets {
   /** Whether a 404 means that the service does not know this target (free), and not a mistake. */
   readonly missing: boolean;
   readonly forgiving?: boolean;
-  /** Where every target is one page of a sample: the segment that it is drawn from. */
   readonly segment?: ((target: number) => number) | undefined;
 }
 

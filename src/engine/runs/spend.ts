@@ -64,10 +64,7 @@ export const spentBeside = ({ path: own, plan }: Pick<Run, "path" | "plan">, sin
     since,
   );
 
-/**
- * Of the runs whose plans are meant: what was charged or may have been, and what they may be spending now.
- * @param since epoch milliseconds
- */
+/** What was charged or may have been, and what they may be spending now. @param since epoch milliseconds */
 export async function spentBy(
   folder: string,
   isMeant: (plan: Plan, path: string) => boolean,
