@@ -136,12 +136,19 @@ describe("enrich", () => {
     };
     expect(await asked("plain.csv", `${a}\n${b}\n`)).toBe(2);
     expect(await asked("headed.txt", `domain\n${a}\n${b}\n`)).toBe(2);
+    expect(await asked("mails.csv", `E-mail\n${a}\nada@${b}\n`)).toBe(1);
     expect(await asked("names.csv", "Company Name\nAcme\n", "--by", "name")).toBe(1);
     expect(await asked("crm.csv", `Account Name,Website\nx,https://${a}\n`)).toBe(1);
     expect(await asked("crm.csv", `Account Name,Company Domain\nx,${a}\n`)).toBe(1);
     expect(await asked("crm.csv", `Account Name,Home\nx,${a}\n`, "--column", "home")).toBe(1);
     expect(await asked("crm.ndjson", `{"Domain":"${a}"}\n`)).toBe(1);
     const u = someone();
+    writeFileSync(u.file("mine.csv"), `domain\n${a}\n`);
+    for (const command of ["enrich", "employees"]) {
+      const named = await u.run([command, "mine.csv", "--max-credits", "5", "-o", "o.csv"]);
+      expect(named).toMatchObject({ code: 2, stdout: "" });
+      expect(named.stderr).toContain("hint: --input mine.csv takes companies from it");
+    }
     writeFileSync(u.file("bare.csv"), `1,${a}\n2,${b}\n`);
     const bare = await u.run(["enrich", "--input", "bare.csv", "--dry-run"]);
     expect(bare).toMatchObject({ code: 2, stdout: "" });

@@ -153,6 +153,14 @@ test("never twice: where the service names no dataset, what is bought once more 
   expect([written.code, it.charged(), u.read("again.csv")]).toEqual([0, 50, u.read("o.csv")]);
 });
 
+test("lost: every reply came, and told another charge, or failed and cost", async () => {
+  const { u, it } = await at({ people: 60, usedIs: 0 });
+  const ran = await u.run([...SEARCH, "--max-credits", "60"]);
+  expect(it.charged()).toBe(60);
+  expect(said(ran)).toContain("60 more credits may have been charged");
+  expect(said(ran)).not.toMatch(/replies that were lost$/m);
+});
+
 test("left of the budget: what a refusal cost is counted once", async () => {
   const costly = { mishap: (call: number) => (call === 2 ? ("500-charged" as const) : undefined), faultCosts: 100 };
   const { u, it } = await at({ people: 250, maxPerPage: 100, ...costly });

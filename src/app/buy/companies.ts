@@ -37,6 +37,11 @@ export const HEADINGS = new Set([
   "id",
   "companies",
   "domains",
+  "email",
+  "e_mail",
+  "mail",
+  "email_address",
+  "e_mail_address",
 ]);
 export const columnName = (text: string): string =>
   text

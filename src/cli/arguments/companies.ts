@@ -1,7 +1,10 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import { entriesOf, queryOf } from "../../app/buy/companies.ts";
 import type { CompanyQuery } from "../../engine/client/types.ts";
 import { companyKey } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
+import { shellWord } from "../../shared/contract/command-line.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { inputName, readInput } from "../../shared/input.ts";
@@ -25,6 +28,8 @@ export const MAX_INPUT_BYTES = 64 * 1024 * 1024;
 
 const HOW = "give a domain (acme.com), a profile address or its slug; --by name or --by id for those";
 const TOLD = 5;
+/** Endings of files that name companies: taken for a domain such a name would find nobody. */
+const LIST = /\.(csv|tsv|txt|ndjson|jsonl)$/i;
 
 /**
  * The companies that arguments and `--input` name, each once; lines of the file that name none are told and left out.
@@ -43,6 +48,13 @@ export async function readCompanies(
     if (query !== undefined && !companies.has(companyKey(query))) companies.set(companyKey(query), query);
     return query !== undefined;
   };
+  const file = names.find((name) => LIST.test(name) && existsSync(resolve(context.cwd, name)));
+  if (file !== undefined) {
+    throw usageError(
+      `"${echo(file)}" is a file, and names no company`,
+      `--input ${shellWord(file)} takes companies from it; --keep-input keeps its rows and columns`,
+    );
+  }
   const wrong = names.find((name) => !add(name));
   if (wrong !== undefined) throw usageError(`"${echo(wrong)}" names no company`, HOW);
   if (input !== undefined) {

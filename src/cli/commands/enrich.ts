@@ -1,11 +1,7 @@
-import { existsSync } from "node:fs";
-import { resolve } from "node:path";
 import { spokenValue } from "../../engine/output/table.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
-import { shellWord } from "../../shared/contract/command-line.ts";
-import { echo, harmlessJson } from "../../shared/contract/text.ts";
-import { usageError } from "../../shared/errors.ts";
+import { harmlessJson } from "../../shared/contract/text.ts";
 import { type JsonRecord, parseExact } from "../../shared/rows/values.ts";
 import { addCompanyOptions, readCompanies } from "../arguments/companies.ts";
 import { addExportOptions, readExportOptions } from "../arguments/export-options.ts";
@@ -45,13 +41,6 @@ async function parse(names: readonly string[], flags: EnrichOptions, context: Co
     const { companies, keep, view, notice } = table;
     return { order: { ...view, target: { kind: "enrich", companies, keep } }, flags, notice };
   }
-  const file = names.find((name) => FILE.test(name) && existsSync(resolve(context.cwd, name)));
-  if (file !== undefined) {
-    throw usageError(
-      `"${echo(file)}" is a file, and names no company`,
-      `--input ${shellWord(file)} takes companies from it; --keep-input keeps its rows and columns`,
-    );
-  }
   const companies = await readCompanies(context, names, flags);
   const options = readExportOptions(context, flags, "company");
   const target: Target = { kind: "enrich", companies };
@@ -61,8 +50,6 @@ async function parse(names: readonly string[], flags: EnrichOptions, context: Co
   if (!lookUp) return { order: { ...options, target }, flags, small };
   return { order: { ...options, format: "ndjson", target }, flags, small, show: printCompany };
 }
-
-const FILE = /\.(csv|tsv|txt|ndjson|jsonl)$/i;
 
 async function printCompany(json: string, printer: Printer): Promise<void> {
   // Into a pipe every token as the service sent it.

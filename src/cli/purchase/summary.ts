@@ -49,7 +49,7 @@ export function printSummary(
   }
   if (receipt.uncertain_credits > 0) {
     printer.say(
-      `warning: ${counted(receipt.uncertain_credits, "more credit")} may have been charged for replies that were lost`,
+      `warning: ${counted(receipt.uncertain_credits, "more credit")} may have been charged for replies that were lost, failed or said otherwise`,
     );
   }
   const asked = receipt.received + receipt.misses;

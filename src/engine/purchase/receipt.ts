@@ -161,7 +161,7 @@ function uncertainCap({ id, state }: Run, quote: Quote, bought: Doubled): string
   // A cap below that would leave rows out once more.
   const missing = (quote.rowsUncapped ?? wanted) - state.rows;
   const cap = formatCredits(credits(state.settled + state.uncertain + priceOf(missing, bought.price)));
-  return `${creditsText(state.uncertain)} may have been charged for replies that were lost, and count against the cap: ${grouped(state.rows)} of ${grouped(wanted)} rows came; headcount resume ${id} --max-credits ${cap} buys the other ${grouped(missing)}`;
+  return `${creditsText(state.uncertain)} may have been charged for replies that were lost, failed or said otherwise, and count against the cap: ${grouped(state.rows)} of ${grouped(wanted)} rows came; headcount resume ${id} --max-credits ${cap} buys the other ${grouped(missing)}`;
 }
 
 interface Untold {

@@ -53,7 +53,10 @@ export const receipt = object({
   misses: said(wholeNumberShape, "companies that the service does not know: free"),
   unit_cost: creditsShape,
   credits: creditsShape,
-  uncertain_credits: said(number, "credits that may have been charged for replies that were lost"),
+  uncertain_credits: said(
+    number,
+    "credits that may have been charged for replies that were lost, failed or said otherwise",
+  ),
   foreign_credits: said(number, "credits that others spent of the balance meanwhile"),
   balance: maybe(creditsShape),
   complete: said(flag, "whether everything that matched was received; of a sample, all of it"),
