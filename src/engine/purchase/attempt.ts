@@ -38,21 +38,15 @@ export interface AttemptParts {
 /** One paid call to its end: waits its turn, tries again where that is safe, and deals with refusals. */
 export class Attempts {
   readonly #options: AttemptOptions;
-  readonly #flight: Flight;
-  readonly #budget: Budget;
-  readonly #remaining: Remaining;
-  readonly #settlement: Settlement;
+  readonly #parts: AttemptParts;
   wall: Wall | undefined;
   #refusedSizes = 0;
   #lowered = false;
   #lowering = 0;
 
-  constructor(options: AttemptOptions, { flight, budget, remaining, settlement }: AttemptParts) {
+  constructor(options: AttemptOptions, parts: AttemptParts) {
     this.#options = options;
-    this.#flight = flight;
-    this.#budget = budget;
-    this.#remaining = remaining;
-    this.#settlement = settlement;
+    this.#parts = parts;
   }
 
   get isLowering(): boolean {
@@ -71,26 +65,26 @@ export class Attempts {
         await this.#takeTurn();
         // A machine that slept for a day wakes in the middle of a wait.
         if (this.#hasOutlived(flown) && !(await this.#settleDoubt(flown, OUTLIVED))) return;
-        await this.#settlement.sendAgain(flown.unit);
+        await this.#parts.settlement.sendAgain(flown.unit);
         reply = await source.call(target, position, { idempotencyKey: key });
       } catch (error) {
-        if (this.#flight.stopped && error === this.#flight.halt.reason) return this.#abandon(flown);
+        if (this.#parts.flight.stopped && error === this.#parts.flight.halt.reason) return this.#abandon(flown);
         if (!(await this.#mayTryAgain(flown, error, attempts))) return;
         continue;
       }
       this.#lowered = false;
       this.#refusedSizes = 0;
-      return this.#settlement.receive(flown, reply);
+      return this.#parts.settlement.receive(flown, reply);
     }
   }
 
   /** Waits where another attempt may help. @returns whether to; false: the unit is over. @throws the error otherwise */
   async #mayTryAgain(flown: Flown, error: unknown, attempts: CallAttempts): Promise<boolean> {
     const lost = asLost(error);
-    if (lost?.sent === true) this.#flight.markSent(flown);
+    if (lost?.sent === true) this.#parts.flight.markSent(flown);
     if (error instanceof ServiceError) await this.#bookRefusal(flown, error);
     if (lost === undefined && (await this.#refused(flown, error))) return false;
-    const isKnown = this.#settlement.honoursKeys && !hasOutlivedKey(flown.unit, this.#options.now());
+    const isKnown = this.#parts.settlement.honoursKeys && !hasOutlivedKey(flown.unit, this.#options.now());
     if (lost?.sent === true && !isKnown && !(await this.#settleDoubt(flown, `a reply was lost (${lost.message})`))) {
       return false;
     }
@@ -107,18 +101,20 @@ export class Attempts {
     const { unit } = flown;
     const { status, creditsUsed = ZERO } = error;
     const before = unit.uncertain;
-    await this.#settlement.refusal(flown, error);
+    await this.#parts.settlement.refusal(flown, error);
     if (this.#isMiss(error)) return;
-    const isFault = error.envelope && (status >= 500 || status < 300) && !this.#settlement.honoursKeys;
-    if (isFault && this.#budget.unproven > 0n) await this.#look(flown, `the answer ${status}`);
+    const isFault = error.envelope && (status >= 500 || status < 300) && !this.#parts.settlement.honoursKeys;
+    if (isFault && this.#parts.budget.unproven > 0n) await this.#look(flown, `the answer ${status}`);
     const charged = credits(unit.uncertain - before);
     if (creditsUsed <= 0n && !(isFault && charged > 0n)) return;
-    this.#flight.markSent(flown);
+    this.#parts.flight.markSent(flown);
     throw chargedForError(error, charged);
   }
 
   #hasOutlived({ unit, sent }: Flown): boolean {
-    return sent && this.#settlement.honoursKeys && unit.uncertain === 0n && hasOutlivedKey(unit, this.#options.now());
+    return (
+      sent && this.#parts.settlement.honoursKeys && unit.uncertain === 0n && hasOutlivedKey(unit, this.#options.now())
+    );
   }
 
   #isMiss({ status, envelope }: ServiceError): boolean {
@@ -126,8 +122,8 @@ export class Attempts {
   }
 
   async #abandon({ unit, sent }: Flown): Promise<void> {
-    if (sent) this.#flight.remove(unit);
-    else await this.#settlement.giveUp(unit, "not sent");
+    if (sent) this.#parts.flight.remove(unit);
+    else await this.#parts.settlement.giveUp(unit, "not sent");
   }
 
   async #takeTurn(): Promise<void> {
@@ -135,7 +131,7 @@ export class Attempts {
     const waitMs = pacer.take();
     // What is too long is left to the service: it may know better, and its refusal says until when.
     if (waitMs <= 0 || waitMs > maxWaitMs) return;
-    if (!(await this.#pause(waitMs, "rate_limit", "the rate limit"))) throw this.#flight.halt.reason;
+    if (!(await this.#pause(waitMs, "rate_limit", "the rate limit"))) throw this.#parts.flight.halt.reason;
   }
 
   /** @returns false where the run was stopped meanwhile */
@@ -143,10 +139,10 @@ export class Attempts {
     const { now, sleep, onWait } = this.#options;
     onWait({ reason, until: now() + ms, why });
     try {
-      await sleep(ms, this.#flight.halt);
-      return !this.#flight.stopped;
+      await sleep(ms, this.#parts.flight.halt);
+      return !this.#parts.flight.stopped;
     } catch (error) {
-      if (this.#flight.stopped) return false;
+      if (this.#parts.flight.stopped) return false;
       throw error;
     } finally {
       onWait(undefined);
@@ -160,7 +156,7 @@ export class Attempts {
     const { target, offset, perPage } = unit.intent;
     const { status, detail } = error;
     if (this.#isMiss(error)) {
-      await this.#settlement.miss(flown);
+      await this.#parts.settlement.miss(flown);
       return true;
     }
     if (status === 402) {
@@ -170,14 +166,14 @@ export class Attempts {
     if (status !== 400 && status !== 422 && status !== 413) return false;
     const text = detail.join("; ");
     if (this.#options.source.forgiving === true && error.envelope) {
-      await this.#settlement.miss(flown, text);
+      await this.#parts.settlement.miss(flown, text);
       return true;
     }
     if (this.#options.source.page !== undefined) throw this.#drawnRefused(unit, status === 413, text) ?? error;
     if (status !== 413 && isTooDeep(text)) {
       this.wall ??= { offset, detail: text };
-      this.#remaining.cut(target, offset);
-      await this.#settlement.giveUp(unit, "deeper than the service goes", false);
+      this.#parts.remaining.cut(target, offset);
+      await this.#parts.settlement.giveUp(unit, "deeper than the service goes", false);
       return true;
     }
     if (isOtherPaging(text)) throw otherPaging(text);
@@ -189,22 +185,22 @@ export class Attempts {
     const { perPage } = intent;
     if (!tooLarge && isTooDeep(text)) return drawnTooDeep(text);
     if (isOtherPaging(text)) return otherPaging(text);
-    const refusal = sizeRefusal(tooLarge ? `page size: ${text}` : text, perPage, this.#remaining.sizes.accepted);
+    const refusal = sizeRefusal(tooLarge ? `page size: ${text}` : text, perPage, this.#parts.remaining.sizes.accepted);
     return refusal === undefined ? undefined : drawnSize(perPage, refusal, text);
   }
 
   /** A refusal that may be about the size of a page: goes on with another. @returns whether it was */
   async #resized(unit: Unit, text: string, perPage: number): Promise<boolean> {
-    const refusal = sizeRefusal(text, perPage, this.#remaining.sizes.accepted);
+    const refusal = sizeRefusal(text, perPage, this.#parts.remaining.sizes.accepted);
     if (refusal === undefined || ++this.#refusedSizes > MOST_SIZES) return false;
     if ("atMost" in refusal) {
-      this.#remaining.refuse(perPage);
-      await this.#settlement.lowerPerPage(refusal.atMost);
+      this.#parts.remaining.refuse(perPage);
+      await this.#parts.settlement.lowerPerPage(refusal.atMost);
     } else {
-      this.#remaining.refuse(perPage, refusal.atLeast);
+      this.#parts.remaining.refuse(perPage, refusal.atLeast);
       this.#options.onNotice?.(`the service gives no page of ${perPage} profiles; going on with larger ones`);
     }
-    await this.#settlement.giveUp(unit, `no page of ${perPage} rows`);
+    await this.#parts.settlement.giveUp(unit, `no page of ${perPage} rows`);
     return true;
   }
 
@@ -212,57 +208,55 @@ export class Attempts {
   async #lowerToBalance({ unit }: Flown, error: ServiceError): Promise<void> {
     this.#lowering++;
     try {
-      await this.#settlement.giveUp(unit, "not enough credits for the hold");
-      if (this.#lowered) throw this.#budget.usedUp(error);
+      await this.#parts.settlement.giveUp(unit, "not enough credits for the hold");
+      if (this.#lowered) throw this.#parts.budget.usedUp(error);
       await this.#lower(unit.intent.perPage, error);
     } finally {
       this.#lowering--;
-      this.#flight.signal();
+      this.#parts.flight.signal();
     }
   }
 
   async #lower(asked: number, error: ServiceError): Promise<void> {
-    while (this.#flight.count("flying", "keeping") > 0) {
-      await this.#flight.change();
-      if (this.#flight.stopped || this.#lowered) return;
+    while (this.#parts.flight.count("flying", "keeping") > 0) {
+      await this.#parts.flight.change();
+      if (this.#parts.flight.stopped || this.#lowered) return;
     }
     this.#lowered = true;
     let free = error.creditsRemaining;
     try {
-      const account = await this.#options.client.account(this.#flight.halt);
+      const account = await this.#options.client.account(this.#parts.flight.halt);
       if (account.balance !== undefined) free = credits(account.balance - (account.held ?? ZERO));
     } catch {
       // The error's own balance is all there is.
     }
-    const rows = free === undefined ? 0 : affordableRows(free, this.#budget.price);
-    if (rows < 1) throw this.#budget.usedUp(error);
-    this.#budget.setBalance(free, false);
+    const rows = free === undefined ? 0 : affordableRows(free, this.#parts.budget.price);
+    if (rows < 1) throw this.#parts.budget.usedUp(error);
+    this.#parts.budget.setBalance(free, false);
     if (rows < asked) {
       this.#options.onNotice?.(`the balance covers ${grouped(rows)} more; going on with smaller pages`);
       return;
     }
     // Not the balance, then: the cap of the key, most likely. A service that says what still fits is believed.
     const fits = whole(/\bper_page to (\d+)/.exec(error.detail.join(" "))?.[1], 1, asked - 1);
-    this.#remaining.lowerPerPage(fits ?? Math.floor(asked / 2));
+    this.#parts.remaining.lowerPerPage(fits ?? Math.floor(asked / 2));
     this.#options.onNotice?.(`refused (402): ${error.detail[0] ?? "no reason"}; going on with smaller pages`);
   }
 
   /** Whether a call that may have been charged is asked again: the cap needs room for another charge. */
   async #settleDoubt(flown: Flown, why: string): Promise<boolean> {
     await this.#look(flown, why);
-    const room = this.#budget.room();
+    const room = this.#parts.budget.room();
     // This unit's own hold is in the sum already.
     if (room === undefined || room >= 0n) return true;
-    this.#flight.shelve(flown.unit);
-    this.#flight.remove(flown.unit);
+    this.#parts.flight.shelve(flown.unit);
+    this.#parts.flight.remove(flown.unit);
     return false;
   }
 
   /** What a call cost is not known: the free balance tells what is uncertain. */
   async #look(flown: Flown, why: string): Promise<void> {
-    const flight = this.#flight;
-    const budget = this.#budget;
-    const settlement = this.#settlement;
+    const { flight, budget, settlement } = this.#parts;
     const { unit, hold } = flown;
     flight.turn(flown, "doubt");
     while (flight.mustWait(flown)) await flight.change();

@@ -57,11 +57,7 @@ export const UNTOLD = "the balance fell with an answer that says it is free";
 /** Puts on the disk what happened, before anything is built on it: replies and what settles them, amounts, refusals. */
 export class Settlement {
   readonly #options: SettlementOptions;
-  readonly #flight: Flight;
-  readonly #budget: Budget;
-  readonly #remaining: Remaining;
-  readonly #buffer: ReorderBuffer;
-  readonly #repeats: Repeats;
+  readonly #parts: SettlementParts;
   readonly #kind: RecordKind;
   /** Falls of the balance that are not ours, and how much of them our other runs were found to explain. */
   #others: Credits = ZERO;
@@ -73,13 +69,9 @@ export class Settlement {
   written = 0;
   readonly #said = new Set<string>();
 
-  constructor(options: SettlementOptions, { flight, budget, remaining, buffer, repeats }: SettlementParts) {
+  constructor(options: SettlementOptions, parts: SettlementParts) {
     this.#options = options;
-    this.#flight = flight;
-    this.#budget = budget;
-    this.#remaining = remaining;
-    this.#buffer = buffer;
-    this.#repeats = repeats;
+    this.#parts = parts;
     this.#kind = kindOf(options.run);
   }
 
@@ -91,90 +83,92 @@ export class Settlement {
   restore(unit: Unit, settled: SettledRecord): void {
     // Another run paid for it: it tells nothing of what this service does now.
     if (settled.owned !== undefined) {
-      this.#remaining.learn(unit.intent, settled);
-      this.#buffer.add(unit, undefined);
+      this.#parts.remaining.learn(unit.intent, settled);
+      this.#parts.buffer.add(unit, undefined);
       return;
     }
-    this.#budget.learnPrice(creditsOf(settled.used), placesOf(settled));
+    this.#parts.budget.learnPrice(creditsOf(settled.used), placesOf(settled));
     this.#learn(unit, settled);
     // A reply without rows is read once more when its turn comes, and says itself what it is.
     if (settled.rows > 0 || settled.impossible !== undefined) this.#check(unit);
-    this.#buffer.add(unit, undefined);
+    this.#parts.buffer.add(unit, undefined);
     this.hasLooked = true;
   }
 
   async receive(flown: Flown, reply: PageReply): Promise<void> {
     const { unit } = flown;
-    const { creditsUsed, creditsRemaining: remaining, datasetVersion, requestId } = reply.meta;
-    const measured = this.#budget.measured(remaining, flown.alone);
+    const { flight, budget } = this.#parts;
+    const { creditsUsed, creditsRemaining: remaining, datasetVersion } = reply.meta;
+    const measured = budget.measured(remaining, flown.alone);
     // What a lost reply cost has left the balance; where this one cost nothing more, it is that charge again.
     const isSame = unit.uncertain > 0n && measured === 0n && creditsUsed !== undefined && creditsUsed > 0n;
     const replayed = reply.replayed || isSame;
     // A negative charge is none: it would make room in the cap for others.
-    const isTold = creditsUsed !== undefined || !(measured !== undefined && measured >= 0n && !this.#budget.priceKnown);
+    const isTold = creditsUsed !== undefined || !(measured !== undefined && measured >= 0n && !budget.priceKnown);
     const isImpossible = creditsUsed !== undefined && creditsUsed < 0n;
     const charged = isTold ? (isImpossible ? ZERO : creditsUsed) : measured;
     const atMost = charged ?? flown.hold;
-    this.#flight.markSent(flown);
+    flight.markSent(flown);
     const { datasetVersion: expected } = this.#options;
-    if (datasetVersion !== undefined && expected !== null && datasetVersion !== expected) {
-      this.#flight.stop(datasetMoved(expected, datasetVersion));
-    }
+    if (datasetVersion !== undefined && expected !== null && datasetVersion !== expected)
+      flight.stop(datasetMoved(expected, datasetVersion));
     // The slot is free: the next request goes out before this page is converted. It is on the wire two turns later.
-    this.#flight.turn(flown, "keeping");
-    // With others in flight, or for a stored reply, the balance told is not the one of now.
-    // What a look at the balance found gone for this unit is off it already.
+    flight.turn(flown, "keeping");
+    // The balance told with a stored reply is not the one of now; what a look found gone for this unit is off already.
     const off = replayed ? minCredits(unit.uncertain, atMost) : ZERO;
     const most = charged === undefined || isSame ? ZERO : maxCredits(ZERO, credits(flown.hold - charged));
     const charge = { used: credits(atMost - off), told: replayed ? undefined : remaining, most };
-    const fall = this.#budget.charge(flown, charge);
+    const fall = budget.charge(flown, charge);
     const atRisk = credits(atMost + most + (fall?.most ?? ZERO));
-    this.#budget.keeping(atRisk);
+    budget.keeping(atRisk);
     await turn();
     await turn();
-    const { page, problem } = read(reply.body, this.#kind);
-    const rows = page?.length ?? 0;
+    const looked = read(reply.body, this.#kind);
+    const rows = looked.page?.length ?? 0;
     const withheld = Math.min(reply.withheld, Math.max(0, unit.intent.perPage - rows));
-    const used = charged ?? (page === undefined ? flown.hold : this.#budget.priceOf(rows));
+    const used = charged ?? (looked.page === undefined ? flown.hold : budget.priceOf(rows));
     // Rows at the price of the quote leave no doubt: what is gone beyond them others spent.
-    const suspect = rows === 0 ? most : minCredits(most, maxCredits(ZERO, credits(this.#budget.priceOf(rows) - used)));
+    const suspect = rows === 0 ? most : minCredits(most, maxCredits(ZERO, credits(budget.priceOf(rows) - used)));
     try {
       // Some services answer a look-up that found nothing with a success: free, as a 404 is.
-      const miss = this.#kind === "company" && page !== undefined && rows === 0 && used === 0n;
+      const miss = this.#kind === "company" && looked.page?.length === 0 && used === 0n;
       await this.#settle(
         unit,
         {
           rows,
           used: creditText(used),
           ...(isImpossible ? { impossible: creditText(creditsUsed) } : {}),
-          ...(remaining === undefined ? {} : { remaining: creditText(remaining) }),
-          ...(reply.nextCursor === undefined ? {} : { next: reply.nextCursor }),
-          ...(reply.total === undefined ? {} : { total: reply.total }),
-          ...(datasetVersion === undefined ? {} : { version: datasetVersion }),
-          ...(requestId === undefined ? {} : { requestId }),
+          ...factsOf(reply),
           ...(replayed ? { replayed: true } : {}),
           ...(withheld > 0 ? { withheld } : {}),
           ...(miss ? { miss: true } : {}),
         },
         reply.body,
       );
-      if (fall === undefined) this.#budget.doubt(credits(suspect - most));
+      if (fall === undefined) budget.doubt(credits(suspect - most));
       else await this.explain(unit, { ...fall, most: credits(fall.most + suspect - most) }, UNTOLD);
     } finally {
-      this.#budget.kept(atRisk);
+      budget.kept(atRisk);
     }
     if (charged === undefined)
       this.#sayOnce("the service does not say what a call cost; booked at the price of the quote");
-    if (!isUtf8(reply.body))
-      this.#sayOnce("a reply is not in UTF-8 and does not say in what: letters in it cannot be read");
-    this.#budget.learnPrice(used, rows + withheld);
-    this.written += reply.body.length;
-    if (rows > 0) this.rowBytes = Math.max(this.rowBytes, reply.body.length / rows);
-    if (page !== undefined) this.#repeats.see(unit, page);
+    budget.learnPrice(used, rows + withheld);
+    this.#handOn(flown, reply.body, looked);
+  }
+
+  /** A reply that is kept: what it is like, whether it came before, and whether anything is bought after it. */
+  #handOn(flown: Flown, body: Buffer, { page, problem }: ReturnType<typeof read>): void {
+    const { flight, repeats } = this.#parts;
+    if (!isUtf8(body)) this.#sayOnce("a reply is not in UTF-8 and does not say in what: letters in it cannot be read");
+    this.written += body.length;
+    if (page !== undefined) {
+      if (page.length > 0) this.rowBytes = Math.max(this.rowBytes, body.length / page.length);
+      repeats.see(flown.unit, page);
+    }
     this.#finish(flown, page);
-    if (problem === undefined) this.#check(unit);
-    else this.#flight.stop(unreadablePage(problem, this.#options.run.placeOf(unit)));
-    this.#flight.signal();
+    if (problem === undefined) this.#check(flown.unit);
+    else flight.stop(unreadablePage(problem, this.#options.run.placeOf(flown.unit)));
+    flight.signal();
   }
 
   /** A target that the service does not know, or refuses to look up. @param refused in its words */
@@ -190,13 +184,13 @@ export class Settlement {
     const { status, envelope, creditsRemaining: told } = answer;
     const used = maxCredits(ZERO, answer.creditsUsed ?? ZERO);
     // A balance in an error may be anything, such as 0: a fall is looked at in the account before it is believed.
-    const isFree = alone && told !== undefined && told >= (this.#budget.balance ?? told);
+    const isFree = alone && told !== undefined && told >= (this.#parts.budget.balance ?? told);
     // Where keys are honoured an attempt that failed is never charged beside the one that answers.
     const isSafe = isFree || !envelope || (this.honoursKeys && status !== 404);
     const most = isSafe ? ZERO : maxCredits(ZERO, credits(hold - used));
-    if (most > 0n) this.#budget.doubt(most);
+    if (most > 0n) this.#parts.budget.doubt(most);
     if (used <= 0n) return;
-    this.#budget.charge(flown, { used, told: undefined, most: ZERO });
+    this.#parts.budget.charge(flown, { used, told: undefined, most: ZERO });
     await this.bookUncertain(unit, used, `the service says that its answer ${status} was not free`);
   }
 
@@ -227,8 +221,8 @@ export class Settlement {
     try {
       await run.append({ t: "void", n: unit.intent.n, why, at: now() });
     } finally {
-      if (again) this.#remaining.giveBack(unit.intent);
-      this.#flight.remove(unit);
+      if (again) this.#parts.remaining.giveBack(unit.intent);
+      this.#parts.flight.remove(unit);
     }
   }
 
@@ -245,8 +239,8 @@ export class Settlement {
   }
 
   async lowerPerPage(max: number): Promise<void> {
-    this.#remaining.lowerPerPage(max);
-    const { perPage } = this.#remaining;
+    this.#parts.remaining.lowerPerPage(max);
+    const { perPage } = this.#parts.remaining;
     await this.#options.run.append({ t: "learned", perPageMax: perPage });
     this.#options.onNotice?.(`the service gives at most ${perPage} profiles a page; going on with that`);
   }
@@ -261,15 +255,15 @@ export class Settlement {
   #learn({ intent }: Unit, settled: SettledRecord): void {
     const { datasetVersion } = this.#options;
     const { version, cursorLength } = settled;
-    if (cursorLength !== undefined) this.#flight.stop(cursorTooLong(cursorLength));
+    if (cursorLength !== undefined) this.#parts.flight.stop(cursorTooLong(cursorLength));
     if (version !== undefined && datasetVersion !== null && version !== datasetVersion) this.#movedTo = version;
-    this.#remaining.learn(intent, { ...settled, rows: placesOf(settled) });
+    this.#parts.remaining.learn(intent, { ...settled, rows: placesOf(settled) });
   }
 
   #finish({ unit }: Flown, page: Page | undefined): void {
-    this.#buffer.add(unit, page);
+    this.#parts.buffer.add(unit, page);
     this.hasLooked = true;
-    this.#flight.remove(unit);
+    this.#parts.flight.remove(unit);
   }
 
   #sayOnce(what: string): void {
@@ -286,13 +280,25 @@ export class Settlement {
     const rows = placesOf(settled);
     const drawn = source.page === undefined ? 0 : (source.count(intent.target) ?? 0);
     const used = creditsOf(settled.used);
-    const [now, quoted] = [this.#budget.priceOf(rows), priceOf(rows, creditsOf(run.plan.unit_price))];
-    if (impossible !== undefined) this.#flight.stop(impossibleCharge(creditsOf(impossible)));
-    else if (rows > intent.perPage) this.#flight.stop(pageTooLong(rows, intent.perPage));
-    else if (used > now && used > quoted) this.#flight.stop(priceMoved(used, rows, now));
-    else if (rows < drawn) this.#flight.stop(drawnShort(rows, drawn));
-    else if (this.#movedTo !== undefined) this.#flight.stop(datasetMoved(datasetVersion, this.#movedTo));
+    const [now, quoted] = [this.#parts.budget.priceOf(rows), priceOf(rows, creditsOf(run.plan.unit_price))];
+    if (impossible !== undefined) this.#parts.flight.stop(impossibleCharge(creditsOf(impossible)));
+    else if (rows > intent.perPage) this.#parts.flight.stop(pageTooLong(rows, intent.perPage));
+    else if (used > now && used > quoted) this.#parts.flight.stop(priceMoved(used, rows, now));
+    else if (rows < drawn) this.#parts.flight.stop(drawnShort(rows, drawn));
+    else if (this.#movedTo !== undefined) this.#parts.flight.stop(datasetMoved(datasetVersion, this.#movedTo));
   }
+}
+
+/** What a reply says beside its rows and its charge. */
+function factsOf({ nextCursor, total, meta }: PageReply): Partial<SettledRecord> {
+  const { creditsRemaining: remaining, datasetVersion, requestId } = meta;
+  return {
+    ...(remaining === undefined ? {} : { remaining: creditText(remaining) }),
+    ...(nextCursor === undefined ? {} : { next: nextCursor }),
+    ...(total === undefined ? {} : { total }),
+    ...(datasetVersion === undefined ? {} : { version: datasetVersion }),
+    ...(requestId === undefined ? {} : { requestId }),
+  };
 }
 
 /** Rows of the segment that a page is, with those it no longer shows: the next page begins behind them. */
