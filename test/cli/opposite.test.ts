@@ -1,7 +1,7 @@
-import { copyFileSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, copyFileSync, openSync, readFileSync, rmSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
 import { startAgent, YES } from "../support/agent.ts";
-import { type Ran, spentBy, type User, user } from "../support/export.ts";
+import { type Ran, readCsv, spawnUser, spentBy, type User, user } from "../support/export.ts";
 import { type ForeignOptions, type ForeignService, startForeignService } from "../support/foreign-service.ts";
 
 // Behind each sentence that headcount says stands here the opposite truth: then it must not be said.
@@ -170,4 +170,15 @@ test("left of the budget: what a refusal cost is counted once", async () => {
   expect(it.charged()).toBe(200);
   expect((await agent.call("account", {})).data).toMatchObject({ budget: { spent: 200, left: 200 } });
   await agent.close();
+});
+
+test("never twice: what was paid for and could not be written goes elsewhere for nothing", async () => {
+  const { u, it } = await at({ people: 50, version: () => "v1" });
+  const full = openSync("/dev/full", "w");
+  const argv = ["search", "--country", "x", "--max-credits", "50"];
+  const stopped = await spawnUser(u, argv, {}, full);
+  closeSync(full);
+  expect([stopped.code, it.charged()]).toEqual([5, 50]);
+  const ran = await u.run([...argv, "-o", "o.csv"]);
+  expect([ran.code, it.charged(), readCsv(u.read("o.csv")).length], ran.stderr).toEqual([0, 50, 50]);
 });

@@ -3,7 +3,7 @@ import { Page } from "../../shared/rows/page.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
 import { pagingName } from "../client/types.ts";
 import { kindOf } from "../output/distinct.ts";
-import type { Unit } from "../runs/journal.ts";
+import { pendingUnits, type Unit } from "../runs/journal.ts";
 import { companyKey, isForgiving, type Plan, type RunIdentity, targetText } from "../runs/plan.ts";
 import type { RunReader } from "../runs/run.ts";
 import type { RunStore } from "../runs/run-store.ts";
@@ -110,12 +110,17 @@ async function earlier(
     plan.account_id === account_id && plan.dataset_version === datasetVersion && boughtText(plan) === wanted;
   let most: RunReader | undefined;
   for await (const run of runsOf(store, identity, isSame)) {
-    if (run.state.done === undefined || run.state.rows <= (most?.state.rows ?? 0)) continue;
+    if (!isBought(run) || run.state.rows <= (most?.state.rows ?? 0)) continue;
     most = run;
     if (run.state.rows >= rows) break;
   }
   return most;
 }
+
+/** Finished, or all of it paid for and only the output failed. */
+const isBought = ({ plan, state }: RunReader): boolean =>
+  state.done !== undefined ||
+  (pendingUnits(state).length === 0 && (state.session?.rows ?? plan.matches) === state.rows);
 
 function boughtText({ target, draw }: Plan): string {
   if (draw === undefined || target.kind !== "search" || target.sample === undefined) return targetText(target);
