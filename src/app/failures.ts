@@ -91,7 +91,8 @@ function rowOf({ status, envelope, detail }: ServiceError): ReturnType<typeof ro
   if (/idempotency/i.test(said)) {
     const hint =
       "the service refuses the header Idempotency-Key, which every paid call carries: its operator may let it pass";
-    return { ...REFUSED, hint };
+    // A key that is refused for its value is no refusal of the header.
+    return { ...REFUSED, hint: /\b(?:used|already|another|different)\b/i.test(said) ? undefined : hint };
   }
   const isFilter = /filter|\bkeys?\b|field|value/i.test(said);
   return { ...REFUSED, hint: isFilter ? "headcount filters lists what a filter may be" : undefined };

@@ -172,4 +172,27 @@ describe("what a service writes otherwise", () => {
     const ran = await s.u.run(["count", "--country", "x"], { env: { HEADCOUNT_API_KEY: "acme_live_wrong" } });
     expect(ran).toMatchObject({ code: 3, stderr: expect.stringContaining("sent as Authorization: Bearer") });
   });
+
+  test("a price of requests: every page is as large as it may be, and the end says what was paid", async () => {
+    const s = await scene({ people: 150, chargesRequests: true });
+    const ran = await s.run("search", "--country", "x", "-o", "o.csv", "--yes");
+    expect(ran).toMatchObject({ code: 0, stderr: expect.stringContaining("150 profiles for 1 credit ") });
+    expect([s.service.paidCalls(), s.service.charged(), s.ids().length]).toEqual([1, 1, 150]);
+  });
+
+  test("a header Idempotency-Key that is refused: said which, at both doors, and nothing is charged", async () => {
+    const s = await scene({ refusesKey: true });
+    for (const argv of [SEARCH, ENRICH]) {
+      const ran = await s.run(...argv);
+      expect(ran).toMatchObject({ code: 2, stderr: expect.stringContaining("refuses the header Idempotency-Key") });
+    }
+    expect(s.service.charged()).toBe(0);
+  });
+
+  test("a limit that pages of at least ten cannot reach: what came is kept, never beyond it, and why", async () => {
+    const s = await scene({ people: 150, minPerPage: 10, maxPerPage: 25 });
+    const ran = await s.run("search", "--country", "x", "-o", "o.csv", "--yes", "--limit", "37");
+    expect(ran).toMatchObject({ code: 5, stderr: expect.stringContaining("but 10 rows or more: 25 of 37 rows came") });
+    expect([s.service.charged(), existsSync(s.u.file("o.csv"))]).toEqual([25, false]);
+  });
 });

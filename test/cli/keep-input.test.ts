@@ -49,6 +49,15 @@ describe("a table with companies beside it", () => {
     expect(cells(u.read("out.csv"))[1]?.slice(0, 2)).toEqual(["Müller €", domainOf(0)]);
   });
 
+  test("comes out in the form of our own CSV, or as --csv excel says, whatever it had", async () => {
+    const u = someone();
+    writeFileSync(u.file("crm.csv"), `\ufeffName;Website\r\n"a, b";${domainOf(0)}\r\n`);
+    await u.run(KEEP);
+    expect(u.read("out.csv")).toMatch(/^Name,Website,hc_match,[^\r\ufeff]*\n"a, b",[^\r]*\n$/);
+    await u.run([...KEEP, "--csv", "excel"]);
+    expect(u.read("out.csv")).toMatch(/^\ufeffName[,;]Website[,;][^\r]*\r\n"?a, b"?[,;].*\r\n$/);
+  });
+
   test("keeps rows, columns and values in their order, says what each row came to, and pays for each company once", async () => {
     const u = someone();
     const table = [

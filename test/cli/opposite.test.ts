@@ -182,3 +182,45 @@ test("never twice: what was paid for and could not be written goes elsewhere for
   const ran = await u.run([...argv, "-o", "o.csv"]);
   expect([ran.code, it.charged(), readCsv(u.read("o.csv")).length], ran.stderr).toEqual([0, 50, 50]);
 });
+
+test.each([
+  {
+    sentence: /refuses the header|what a filter may be/,
+    truth: "the service takes the header, and refuses this key of it",
+    change: { refusesKey: "this Idempotency-Key was used for another request" },
+    before: [],
+    later: {},
+    argv: SEARCH,
+  },
+  {
+    sentence: /(are|is) yours already|not paid for again/,
+    truth: "what is owned is of an older dataset",
+    change: { people: 40, version: () => "a" },
+    before: [SEARCH],
+    later: { version: () => "b" },
+    argv: [...SEARCH, "--overwrite", "--dry-run"],
+  },
+  {
+    sentence: /\b40 credits/,
+    truth: "each row costs two",
+    change: { people: 40, price: 2 },
+    before: [],
+    later: {},
+    argv: ["search", "--country", "x", "--dry-run"],
+  },
+  {
+    sentence: /nobody|\b0 people|matches 0/,
+    truth: "forty are there, and the count has another shape",
+    change: { people: 40, countUnder: "sum_of_them" },
+    before: [],
+    later: {},
+    argv: ["search", "--country", "x", "--dry-run"],
+  },
+])("$sentence is not said where $truth", async ({ sentence, change, before, later, argv }) => {
+  const { u, it } = await at(change);
+  for (const first of before) expect((await u.run(first)).code).toBe(0);
+  Object.assign(it.options, later);
+  const ran = await u.run(argv);
+  expect(said(ran).trim()).not.toBe("");
+  expect(said(ran)).not.toMatch(sentence);
+});

@@ -88,8 +88,8 @@ export interface ForeignOptions {
   faultCosts: number;
   /** What such an answer says of it. */
   faultTells: "used" | "balance" | "nothing";
-  /** A paid call with an Idempotency-Key is a 400. */
-  refusesKey: boolean;
+  /** A paid call with an Idempotency-Key is a 400, or a 422 with this text. */
+  refusesKey: boolean | string;
   /** The price is of a request, however many rows it brings. */
   chargesRequests: boolean;
   /** Remembers Idempotency-Key, as the contract does not ask it to. */
@@ -323,6 +323,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
       return answer(response, 404, refusal("Not found."));
     }
     if (options.refusesKey && idempotencyKey !== undefined) {
+      if (typeof options.refusesKey === "string") return answer(response, 422, refusal(options.refusesKey));
       return answer(response, 400, refusal("Unknown header: Idempotency-Key."));
     }
     return sell(isEnrich, url, body, idempotencyKey, response, entry);
