@@ -217,8 +217,8 @@ export class Library {
     return identities.filter((identity) => !hidden.has(identity));
   }
 
-  valuesOf({ key, field }: FilterKeySpec, filters: CanonicalFilters): { value: string; count: number }[] {
-    const column = key === "network_url" ? "network_url_address" : field;
+  valuesOf({ field }: FilterKeySpec, filters: CanonicalFilters): { value: string; count: number }[] {
+    const column = field.endsWith("network_url") ? `${field}_address` : field;
     if (!PERSON_COLUMNS.includes(column)) throw new RangeError(`no column ${column}`);
     const { text, values } = matching(filters);
     const all = `SELECT ${column} AS value, count(*) AS count FROM shown${text} GROUP BY 1`;
