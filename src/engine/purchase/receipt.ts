@@ -202,7 +202,7 @@ export async function missingFirstPage({ run, untold, addresses, client, signal,
   const pages = settled.filter(({ intent }) => intent.target === target);
   const first = pages.find(({ intent }) => intent.offset === 0);
   // What is bought is whole without it: that this count fails, too, is no reason to fail.
-  const counted = await client.count({ company_network_url: [address] }, signal).catch(() => undefined);
+  const counted = await client.count({ company_network_url: address }, signal).catch(() => undefined);
   const lacking = (counted?.count ?? 0) - rowsOf(pages);
   return isFirstPage(first, lacking) ? lacking : 0;
 }
