@@ -90,7 +90,7 @@ function rowsOf(points) {
 }
 
 /** One list after one week. */
-async function week({ size, churn, callsPerCredit }, { lookFor, tellApart, leavesOf, isWhole }) {
+async function week({ size, churn, callsPerCredit }, { lookFor, tellApart, leavesOf, isWholeSegment }) {
   const world = new World(PEOPLE, { seed: 5 });
   const segment = segmentOf(world, size);
   const bought = new Oracle(world.people.values(), segment).people.map((person) => ({ ...person }));
@@ -100,7 +100,9 @@ async function week({ size, churn, callsPerCredit }, { lookFor, tellApart, leave
   const members = bought.map(memberOf);
   const started = performance.now();
   const look = await lookFor(segment, members, counts);
-  const { kept, gone } = await tellApart(look, counts);
+  const { kept } = await tellApart(look, counts);
+  const left = new Set(kept);
+  const gone = members.filter((member) => !left.has(member));
   const removing = counts.calls;
   const leaves = await leavesOf(look, kept, { callsPerCredit, maxCalls: 1e9, maxRows: look.total }, counts);
   const adding = counts.calls - removing;
@@ -116,7 +118,7 @@ async function week({ size, churn, callsPerCredit }, { lookFor, tellApart, leave
   );
   const there = new Set(now.map(({ id }) => id));
   const exact =
-    isWhole(after) &&
+    isWholeSegment(after) &&
     gone.every(({ identity }) => !there.has(identity)) &&
     kept.every(({ identity }) => there.has(identity)) &&
     fresh.every(({ id }) => rows.has(id)) &&

@@ -20,6 +20,8 @@ beforeAll(async () => {
   service = await startTestService({
     people: 6_000,
     credits: CREDITS,
+    // By counts, as at services without them; test/cli/sketched.test.ts has the others.
+    sketches: false,
     plan: { perMinute: 10_000_000, perDay: 100_000_000 },
     wrapEngine: (engine) =>
       new Proxy(engine, {

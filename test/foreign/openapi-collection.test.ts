@@ -36,7 +36,7 @@ test.each(["live", "test"] as const)("its own runner runs it green with a %s key
     });
     const failures = summary.run.failures.map(({ error, source }) => `${source?.name}: ${error.message}`);
     expect(failures).toEqual([]);
-    expect(summary.run.stats.requests).toMatchObject({ total: 8, failed: 0 });
+    expect(summary.run.stats.requests).toMatchObject({ total: 10, failed: 0 });
     expect(summary.run.stats.assertions?.total).toBe(24);
   } finally {
     await service.close();

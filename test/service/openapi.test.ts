@@ -222,6 +222,11 @@ const CALLS = [
   { method: "GET", path: "/v1/company/employees", query: NOBODY, bodies: [], paid: true },
   { method: "POST", path: "/facets", query: "", bodies: [{ filters: {}, key: "industry" }], paid: false },
   { method: "POST", path: "/counts", query: "", bodies: [{ filters: {}, companies: ["acme"] }], paid: false },
+  { method: "POST", path: "/sketch", query: "", bodies: [{ filters: {}, cells: 20 }], paid: false },
+  {
+    ...{ method: "POST", path: "/people", query: "", paid: true },
+    bodies: [{ filters: {}, digests: ["0123456789abcdef"] }],
+  },
   { method: "GET", path: KEY_PATH, query: "", bodies: [], paid: false },
 ] as const;
 

@@ -6,7 +6,7 @@ import { generateDataset } from "../../src/dataset/build/sample.ts";
 import { ReloadingEngine } from "../../src/dataset/embedded/reloading-engine.ts";
 import { FIRST_CREDITS, openStore } from "../../src/service/admin/data-folder.ts";
 import { TEST_PEOPLE } from "../../src/service/admin/datasets.ts";
-import { MAGIC_SLOW_MS } from "../../src/service/http/routes.ts";
+import { MAGIC_SLOW_MS } from "../../src/service/http/magic.ts";
 import { STANDARD_PLAN } from "../../src/service/ledger/ledger.ts";
 import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
 import { credits } from "../../src/shared/contract/money.ts";

@@ -24,6 +24,7 @@ function counting(
   const asked: { readonly filters: Filters; readonly at: number }[] = [];
   const counts = new FreeCounts({
     client: {
+      sketch: async () => undefined,
       async count(filters): Promise<CountView> {
         const listed = [filters.network_url ?? []].flat().length;
         if (more.most !== undefined && listed > more.most) {

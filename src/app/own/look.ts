@@ -1,10 +1,11 @@
 import type { AccountView } from "../../engine/client/types.ts";
 import { forgottenOf } from "../../engine/library/forget.ts";
 import type { Library } from "../../engine/library/library.ts";
-import type { OwnedPerson } from "../../engine/library/members.ts";
+import { identitiesIn, type OwnedPerson, ownedBy } from "../../engine/library/members.ts";
 import type { Look } from "../../engine/planning/cost.ts";
 import { lookFor, type Presence } from "../../engine/planning/presence.ts";
-import { ownedAddress, type SegmentMember, UnsoundCountsError } from "../../engine/planning/question.ts";
+import { ownedAddress, requireSound, type SegmentMember, UnsoundCountsError } from "../../engine/planning/question.ts";
+import { lookBySketch } from "../../engine/planning/sketched.ts";
 import { unsoundRun } from "../../engine/purchase/failures.ts";
 import { FreeCounts } from "../../engine/purchase/free-counts.ts";
 import type { ExportDeps } from "../../engine/purchase/order.ts";
@@ -20,18 +21,33 @@ interface Looking {
   readonly account: AccountView;
   /** Undefined where it does not matter who is forgotten. */
   readonly library: Library | undefined;
+  /** Who may be asked after beside them where only counts tell: some of them may be there. */
+  readonly beside?: () => readonly OwnedPerson[];
+  /** Whether counts are tried first, where they tell. */
+  readonly isTried?: boolean;
 }
 
 /** Nobody can ask after who is forgotten: they are left out where they are known to be all of the others. */
 export async function lookInto(
   { filters, canonical }: CheckedFilters,
   people: readonly OwnedPerson[],
-  { counts, account, library }: Looking,
+  { counts, account, library, beside = () => [], isTried = false }: Looking,
 ): Promise<Sight> {
   const version = (): string | undefined => counts.datasetVersion ?? account.datasetVersion;
   const now = version();
-  const members = people.map((person) => memberOf(person, now));
-  const seen = await lookFor(filters, members, counts);
+  const membersOf = (some: readonly OwnedPerson[]) => some.map((person) => memberOf(person, now));
+  // Only our own service names its dataset, and gives sketches.
+  const told =
+    now === undefined || library === undefined
+      ? undefined
+      : await lookBySketch(filters, membersOf(people), {
+          ask: (from, cells) => counts.sketch(filters, from, cells),
+          elsewhere: () => identitiesIn(library.database),
+          membersOf: (identities) => membersOf(ownedBy(library.database, identities)),
+        });
+  if (told === undefined && isTried) await requireSound(filters, counts);
+  const members = told?.groups.flatMap((group) => group.people) ?? membersOf([...people, ...beside()]);
+  const seen = told ?? (await lookFor(filters, members, counts));
   const forgotten = forgottenIn(canonical, seen.others, version(), library);
   const left = forgotten.leftOut ? { total: seen.total - forgotten.people, others: 0 } : {};
   return { ...seen, ...left, members, listSize: counts.listSize, forgotten };

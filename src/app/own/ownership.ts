@@ -96,8 +96,7 @@ class OwnedSegment implements Ownership {
     if (!narrowed) return this.#glance(total, counts);
     for (const { run, why } of this.#unread) this.#deps.onWarning(`warning: run ${run} is not counted: ${why}`);
     return sound(async () => {
-      if (this.#library !== undefined && total > 0) await requireSound(this.#segment.filters, counts);
-      const sight = await this.#sightOf(this.#people(counts), counts);
+      const sight = await this.#sight(counts, this.#library !== undefined && total > 0);
       this.#warn(sight);
       const { maxCalls } = this.#bounds;
       const left = maxCalls - counts.calls - callsToLook(sight.members.length, counts);
@@ -165,7 +164,7 @@ class OwnedSegment implements Ownership {
       const estimate = await costWithin(sight, this.#perCredit, this.#bounds.maxCalls);
       const known = this.#known(sight, estimate, counts);
       if (estimate === undefined || known.durationMs > 0 || !isDividedUnasked(sight, estimate)) return known;
-      await requireSound(this.#segment.filters, counts);
+      if (sight.fresh === undefined) await requireSound(this.#segment.filters, counts);
       return { ...known, divide: (maxRows) => sound(() => this.#divide(sight, estimate, maxRows, counts)) };
     } catch (error) {
       // The quote is right without it.
@@ -180,8 +179,13 @@ class OwnedSegment implements Ownership {
   }
 
   async #divide(sight: Sight, estimate: Cost, maxRows: number, counts: FreeCounts): Promise<NewParts> {
-    const { total, others, segment } = sight;
+    const { total, others, segment, fresh } = sight;
     if (others === 0) return { parts: [], counts: [] };
+    if (fresh !== undefined && estimate.callsPerCredit > 0) {
+      const digests = fresh.slice(0, maxRows);
+      const beyond = fresh.length - digests.length;
+      return { parts: [segment], counts: [digests.length], digests: digests.join(""), beyond };
+    }
     if (segment.network_url !== undefined) return this.#listedParts(total, counts);
     // Where less than all of it may be bought, the first rows could be those that are owned.
     if (estimate.callsPerCredit === 0 && maxRows >= total) return { parts: [segment], counts: [total] };
@@ -250,7 +254,7 @@ class OwnedSegment implements Ownership {
   async #again<T>(rest: (sight: Sight, counts: FreeCounts) => Promise<T>): Promise<T> {
     await this.open();
     const counts = freeCounts(this.#deps, this.#account, this.#bounds.maxCalls);
-    return sound(async () => rest(await this.#sightOf(this.#people(counts), counts), counts));
+    return sound(async () => rest(await this.#sight(counts), counts));
   }
 
   async *beside(run: Run): AsyncIterable<OwnedPage> {
@@ -267,15 +271,19 @@ class OwnedSegment implements Ownership {
     }
   }
 
-  /** Whose records match, and where that takes few calls all others: some may have moved into the segment. */
-  #people(counts: FreeCounts): People {
+  /** Of whose records match, and where that takes few calls of all others: some may have moved into the segment. */
+  #sight(counts: FreeCounts, isTried = false): Promise<Sight> {
     const matching = this.#matching();
-    const all = this.#library?.count(EVERYBODY) ?? 0;
-    // Of a segment that names addresses nobody else is in it.
-    if (this.#segment.filters.network_url !== undefined) return matching;
-    if (all <= matching.length || callsToLook(all, counts) > this.#bounds.maxCalls * LOOK_SHARE) return matching;
-    const known = new Set(matching.map(({ identity }) => identity));
-    return [...matching, ...this.#owned({ matching: EVERYBODY }).filter(({ identity }) => !known.has(identity))];
+    const beside = (): People => {
+      const all = this.#library?.count(EVERYBODY) ?? 0;
+      // Of a segment that names addresses nobody else is in it.
+      if (this.#segment.filters.network_url !== undefined) return [];
+      if (all <= matching.length || callsToLook(all, counts) > this.#bounds.maxCalls * LOOK_SHARE) return [];
+      const known = new Set(matching.map(({ identity }) => identity));
+      return this.#owned({ matching: EVERYBODY }).filter(({ identity }) => !known.has(identity));
+    };
+    const looking = { counts, account: this.#account, library: this.#library, beside, isTried };
+    return lookInto(this.#segment, matching, looking);
   }
 
   #matching(): People {
@@ -284,10 +292,6 @@ class OwnedSegment implements Ownership {
 
   #owned(who: Who): OwnedPerson[] {
     return this.#library === undefined ? [] : ownedBy(this.#library.database, who);
-  }
-
-  #sightOf(people: People, counts: FreeCounts): Promise<Sight> {
-    return lookInto(this.#segment, people, { counts, account: this.#account, library: this.#library });
   }
 
   #warn({ unknown, forgotten, others }: Sight): void {

@@ -2,7 +2,7 @@ import type { FacetKey } from "../../shared/contract/facets.ts";
 import type { Filters } from "../../shared/contract/filters.ts";
 import { type Credits, formatCredits } from "../../shared/contract/money.ts";
 import { isObject, whole } from "../../shared/contract/text.ts";
-import { accountView, countsView, countView, facetView, keyView } from "./account-view.ts";
+import { accountView, countsView, countView, facetView, keyView, sketchView } from "./account-view.ts";
 import { type Unwrapped, unwrap, unwrapPage, unwrapRows, withoutMark } from "./envelope.ts";
 import { LostReplyError, ServiceError } from "./errors.ts";
 import { header } from "./rate-limit.ts";
@@ -21,6 +21,7 @@ import type {
   PaidCallOptions,
   ReplyMeta,
   ServiceClient,
+  SketchView,
 } from "./types.ts";
 import type { RawReply } from "./wire.ts";
 
@@ -85,6 +86,11 @@ class HttpClient implements ServiceClient {
     return this.#ours("/counts", { filters, companies }, signal, read);
   }
 
+  sketch(filters: Filters, from: number, cells: number, signal?: AbortSignal): Promise<SketchView | undefined> {
+    const read = (result: unknown, meta: ReplyMeta) => sketchView(result, { from, cells }, meta);
+    return this.#ours("/sketch", { filters, from, cells }, signal, read);
+  }
+
   /** A call that only our service has: undefined elsewhere. */
   async #ours<View>(
     path: string,
@@ -104,6 +110,10 @@ class HttpClient implements ServiceClient {
   searchPage(filters: Filters, position: PagePosition, options: PaidCallOptions): Promise<PageReply> {
     const body = { filters, per_page: position.perPage, ...paging(position, this.dialect) };
     return this.#page({ method: "POST", path: "/v1/person/search", body, ...options });
+  }
+
+  peopleByDigest(filters: Filters, digests: readonly string[], options: PaidCallOptions): Promise<PageReply> {
+    return this.#page({ method: "POST", path: "/people", body: { filters, digests }, ...options });
   }
 
   employeesPage(company: CompanyQuery, position: PagePosition, options: PaidCallOptions): Promise<PageReply> {

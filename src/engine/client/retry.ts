@@ -169,6 +169,8 @@ export function paced(client: ServiceClient, options: PacedOptions): ServiceClie
     counts: (filters, companies, signal) => free((inner) => client.counts(filters, companies, inner), signal),
     facets: (filters, key, { signal, ...asked } = {}) =>
       free((inner) => client.facets(filters, key, { ...asked, signal: inner }), signal),
+    sketch: (filters, from, cells, signal) => free((inner) => client.sketch(filters, from, cells, inner), signal),
+    peopleByDigest: (filters, digests, call) => watch(client.peopleByDigest(filters, digests, call)),
     searchPage: (filters, position, call) => watch(client.searchPage(filters, position, call)),
     employeesPage: (company, position, call) => watch(client.employeesPage(company, position, call)),
     enrich: (company, call) => watch(client.enrich(company, call)),

@@ -3,7 +3,7 @@ import type { Filters } from "../../shared/contract/filters.ts";
 import { creditsToNumber } from "../../shared/contract/money.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
-import type { AccountView, CountsView, CountView, FacetView, KeyView } from "./account-view.ts";
+import type { AccountView, CountsView, CountView, FacetView, KeyView, SketchView } from "./account-view.ts";
 import type { ReplyMeta } from "./errors.ts";
 
 /** How a service speaks where the contract is silent; saved per connection (docs/contract.md, Search). */
@@ -30,7 +30,7 @@ export function pagingOf(text: string): Pick<Dialect, "paging" | "firstPage"> {
 export const pagingName = ({ paging, firstPage }: Pick<Dialect, "paging" | "firstPage">): Paging =>
   paging === "page" && firstPage === 0 ? "page0" : paging;
 
-export type { AccountView, CountsView, CountView, FacetView, KeyView } from "./account-view.ts";
+export type { AccountView, CountsView, CountView, FacetView, KeyView, SketchView } from "./account-view.ts";
 export type { RateLimit, ReplyMeta } from "./errors.ts";
 
 export interface FacetOptions {
@@ -80,7 +80,11 @@ export interface ServiceClient {
   counts(filters: Filters, companies: readonly string[], signal?: AbortSignal): Promise<CountsView | undefined>;
   /** Undefined where the service has no facets: they are not of the contract. Free. */
   facets(filters: Filters, key: FacetKey, options?: FacetOptions): Promise<FacetView | undefined>;
+  /** Undefined where the service has no sketches: they are not of the contract. Free. @param cells how many */
+  sketch(filters: Filters, from: number, cells: number, signal?: AbortSignal): Promise<SketchView | undefined>;
   searchPage(filters: Filters, position: PagePosition, options: PaidCallOptions): Promise<PageReply>;
+  /** People by what was read out of a sketch of the same filters; how many are there no more is `withheld`. */
+  peopleByDigest(filters: Filters, digests: readonly string[], options: PaidCallOptions): Promise<PageReply>;
   employeesPage(company: CompanyQuery, position: PagePosition, options: PaidCallOptions): Promise<PageReply>;
   enrich(company: CompanyQuery, options: PaidCallOptions): Promise<PageReply>;
   close(): Promise<void>;

@@ -43,6 +43,13 @@ export function ownedBy(database: DatabaseSyncInstance, who: Who): OwnedPerson[]
   return Array.from(queryRows<Row>(database, `${PEOPLE}${where} ORDER BY n`, ...values), personOf);
 }
 
+/** Suppressed ones too. @param who everybody where it is not given */
+export function identitiesIn(database: DatabaseSyncInstance, who?: Who): string[] {
+  const [where, ...values] = who === undefined ? [""] : whereOf(who);
+  const rows = queryRows<{ identity: string }>(database, `SELECT identity FROM person${where} ORDER BY n`, ...values);
+  return Array.from(rows, ({ identity }) => identity);
+}
+
 function whereOf(who: Who): readonly [where: string, ...values: (string | number)[]] {
   if ("matching" in who) {
     const { text, values } = matching(who.matching);

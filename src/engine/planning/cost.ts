@@ -3,7 +3,7 @@ import { descend } from "./descent.ts";
 import { MOST_NAMED, type Presence } from "./presence.ts";
 import { type Cost, type Counts, type SegmentMember, UnsoundCountsError } from "./question.ts";
 
-export interface Look extends Pick<Presence, "segment" | "total" | "others" | "chunks" | "groups"> {
+export interface Look extends Pick<Presence, "segment" | "total" | "others" | "chunks" | "groups" | "fresh"> {
   readonly members: readonly SegmentMember[];
   readonly listSize: number;
 }
@@ -19,7 +19,9 @@ const KINDS: readonly { readonly from: number; readonly rows: number }[] = [
 const SPARE = 2;
 
 export async function costOf(look: Look, callsPerCredit: number): Promise<Cost> {
-  const { total, others } = look;
+  const { total, others, fresh } = look;
+  // One sketch more proves it.
+  if (fresh !== undefined) return { callsPerCredit, calls: 1, rows: callsPerCredit === 0 ? total : others, untold: 0 };
   const kind = KINDS.find(({ from }) => callsPerCredit >= from);
   const rows = Math.min(total, Math.ceil(others * (kind?.rows ?? Number.POSITIVE_INFINITY)) + SPARE);
   const certain = proofOf(look);

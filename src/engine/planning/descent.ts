@@ -16,7 +16,11 @@ export interface DescentInput {
   readonly maxRows: number;
 }
 
-export type Leaf = Readonly<Record<"count" | "fresh", number>> & { readonly filters: Filters };
+export type Leaf = Readonly<Record<"count" | "fresh", number>> & {
+  readonly filters: Filters;
+  /** Who is bought of it, where a sketch told. */
+  readonly digests?: readonly string[];
+};
 
 type Within = readonly { readonly filters: Filters; readonly rows: number }[];
 

@@ -27,6 +27,8 @@ export interface Presence {
   readonly groups: readonly Group[];
   /** With neither address nor name: no count tells whether they are there. */
   readonly unknown: readonly SegmentMember[];
+  /** Digests of the others, where a sketch told them: they are bought by these, and by no filter. */
+  readonly fresh?: readonly string[];
 }
 
 /** Several people where one of them was imported without an id. */

@@ -10,15 +10,17 @@ import type { Asking } from "./world.ts";
 
 const MAX_COUNTS = 5_000;
 
-type Divided = Pick<Plan, "parts" | "counts" | "unreached" | "overlap">;
+type Divided = Pick<Plan, "parts" | "counts" | "unreached" | "overlap" | "digests">;
 
 /** What a run asks for one after the other: parts of segments, or companies. */
 export async function divisionOf(
   target: Target,
-  { matches, counts, parts, overlap }: Offer,
+  { matches, counts, parts, overlap, digests }: Offer,
   wall: number | undefined,
   deps: Asking,
 ): Promise<Divided> {
+  // Who is named by a digest lies above no wall.
+  if (digests !== undefined) return { parts: parts ?? [], counts: counts ?? [], digests };
   if (target.kind === "search" && parts !== undefined) {
     const each = await Promise.all(
       parts.map((part, index) => {

@@ -2,7 +2,7 @@ import { type Filters, MAX_CHARACTERS, MAX_VALUES_PER_KEY } from "../../shared/c
 import { grouped } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { ServiceError } from "../client/errors.ts";
-import type { CountView, RateLimit, ServiceClient } from "../client/types.ts";
+import type { CountView, RateLimit, ServiceClient, SketchView } from "../client/types.ts";
 import { SHARE_OF_MINUTE } from "../planning/cost.ts";
 import type { Counts, OwnedAddress } from "../planning/question.ts";
 import { incomplete } from "./failures.ts";
@@ -15,7 +15,7 @@ const AT_ONCE = 4;
 const LIST_CHARACTERS = MAX_CHARACTERS * 0.8;
 
 export interface FreeCountsOptions {
-  readonly client: Pick<ServiceClient, "count">;
+  readonly client: Pick<ServiceClient, "count" | "sketch">;
   readonly maxCalls: number;
   readonly now: () => number;
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
@@ -55,13 +55,34 @@ export class FreeCounts implements Counts {
    * calls
    */
   async count(filters: Filters): Promise<number> {
+    const { client } = this.#options;
+    return (await this.#ask((signal) => client.count(filters, signal))).count;
+  }
+
+  /** Undefined where the service gives none: it has none, or none of this segment. @throws CliError as `count` */
+  async sketch(filters: Filters, from: number, cells: number): Promise<SketchView | undefined> {
+    const { client } = this.#options;
+    const view = await this.#ask((signal) => client.sketch(filters, from, cells, signal)).catch((error: unknown) => {
+      if (error instanceof ServiceError && [403, 422].includes(error.status)) return undefined;
+      throw error;
+    });
+    // What told nothing is none of the counts that are quoted and said.
+    if (view === undefined) this.calls--;
+    return view;
+  }
+
+  async #ask<View extends Pick<CountView, "meta"> | undefined>(
+    call: (signal: AbortSignal) => Promise<View>,
+  ): Promise<View> {
     if (this.#flying >= AT_ONCE) await new Promise<void>((go) => this.#waiting.push(go));
     this.#flying++;
     try {
       const turn = this.#turn.then(() => this.#wait());
       this.#turn = turn.catch(() => undefined);
       await turn;
-      return this.#read(await this.#options.client.count(filters, this.#options.signal));
+      const view = await call(this.#options.signal);
+      if (view !== undefined) this.#read(view.meta);
+      return view;
     } finally {
       this.#flying--;
       this.#waiting.shift()?.();
@@ -126,8 +147,7 @@ export class FreeCounts implements Counts {
     onCall?.(this.calls);
   }
 
-  #read({ count, meta }: CountView): number {
-    const { creditsUsed, datasetVersion, rateLimit } = meta;
+  #read({ creditsUsed, datasetVersion, rateLimit }: CountView["meta"]): void {
     if (creditsUsed !== undefined && creditsUsed > 0n) {
       throw usageError("counts cost credits at this service, so nothing is planned by them", undefined, "counts_cost");
     }
@@ -142,7 +162,6 @@ export class FreeCounts implements Counts {
       }
     }
     this.#observe(rateLimit);
-    return count;
   }
 
   #observe(told: RateLimit | undefined): void {

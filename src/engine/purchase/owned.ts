@@ -33,7 +33,7 @@ export async function partsToBuy(
   offer: Offer,
   quote: Quote,
   deps: ExportDeps,
-): Promise<Pick<Plan, "matches" | "parts" | "counts" | "unreached" | "overlap">> {
+): Promise<Pick<Plan, "matches" | "parts" | "counts" | "unreached" | "overlap" | "digests">> {
   const { matches } = offer;
   if (!isNarrowed(target)) return { matches, ...(await divisionOf(target, offer, quote.depth, deps)) };
   if (quote.known?.divide === undefined) throw new TypeError("nobody knows who is owned");

@@ -19,7 +19,7 @@ export interface Known {
   readonly divide?: ((maxRows: number) => Promise<NewParts>) | undefined;
 }
 
-export interface NewParts extends Pick<Plan, "unreached" | "overlap"> {
+export interface NewParts extends Pick<Plan, "unreached" | "overlap" | "digests"> {
   readonly parts: readonly Filters[];
   readonly counts: readonly number[];
   /** New people who are in none of them, because a limit or cap leaves no rows for them. */

@@ -28,6 +28,7 @@ export interface Offer {
   readonly datasetVersion: string | null;
   readonly parts?: readonly Filters[];
   readonly overlap?: number;
+  readonly digests?: string;
 }
 
 type Bound = "matches" | "limit" | "cap" | "companies" | "sample";

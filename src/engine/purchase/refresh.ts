@@ -112,12 +112,15 @@ export interface Allowed {
 
 /** What to buy so as to have everybody who is new: the whole segment where nothing less costs less. */
 export async function leavesOf(
-  { segment, total, others }: Presence,
+  { segment, total, others, fresh }: Presence,
   kept: readonly SegmentMember[],
   { callsPerCredit, maxCalls, maxRows }: Allowed,
   counts: Counts,
 ): Promise<readonly Leaf[]> {
   if (others === 0) return [];
+  if (fresh !== undefined && callsPerCredit > 0) {
+    return [{ filters: segment, count: others, fresh: others, digests: fresh }];
+  }
   const whole = { filters: segment, count: total, fresh: others };
   if (kept.length === 0 || callsPerCredit === 0) return [whole];
   const owned = kept.every(({ known }) => known) ? kept : await placed(segment, kept, counts);

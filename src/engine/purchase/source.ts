@@ -1,3 +1,4 @@
+import type { Filters } from "../../shared/contract/filters.ts";
 import type { PagePosition, PageReply, PaidCallOptions, ServiceClient } from "../client/types.ts";
 import { type DrawnPage, pagesOf, rowsBegun } from "../planning/draw.ts";
 import { isForgiving, type Plan } from "../runs/plan.ts";
@@ -20,6 +21,7 @@ export function sourceOf(plan: Plan, client: ServiceClient, quote: Quote): Sourc
   switch (target.kind) {
     case "search":
       if (plan.draw !== undefined) return sampleOf(plan, client, quote);
+      if (plan.digests !== undefined) return namedOf(target.filters, plan.digests, client);
       if (parts !== undefined) {
         const of = parts.map(({ company_network_url: company }) => company);
         const most = target.staff?.most ?? null;
@@ -85,6 +87,23 @@ function sampleOf(plan: Plan, client: ServiceClient, quote: Quote): Source {
       return { ...reply, total: undefined, nextCursor: undefined };
     },
     trusted: version !== null,
+    missing: false,
+  };
+}
+
+/** People whom a sketch told: who is not there any more is left out of a page, and free. */
+function namedOf(filters: Filters, text: string, client: ServiceClient): Source {
+  const digests = text.match(/.{16}/g) ?? [];
+  return {
+    targets: 1,
+    size: () => digests.length,
+    count: () => digests.length,
+    call: async (_, { offset, perPage }, options) => {
+      const end = offset + perPage;
+      const reply = await client.peopleByDigest(filters, digests.slice(offset, end), options);
+      return { ...reply, total: undefined, nextCursor: end < digests.length ? String(end) : null };
+    },
+    trusted: true,
     missing: false,
   };
 }

@@ -168,7 +168,7 @@ const withoutCost = (quote: Quote): Quote => ({
   ...{ kept: quote.rows, credits: ZERO, total: ZERO, balanceAfter: quote.balance, requests: 0, durationMs: 0 },
 });
 
-type Division = Pick<Plan, "matches" | "counts" | "parts" | "overlap" | "unreached" | "draw">;
+type Division = Pick<Plan, "matches" | "counts" | "parts" | "overlap" | "unreached" | "draw" | "digests">;
 
 /** Divides what was agreed to, and makes the run that is to buy it. @returns with the quote that its parts make */
 export async function begin(survey: Survey): Promise<{ run: Run; quote: Quote }> {
@@ -187,7 +187,7 @@ export async function begin(survey: Survey): Promise<{ run: Run; quote: Quote }>
 /** Of which parts a run is: offsets are within them. */
 function divisionIn(plan: Plan | undefined): Omit<Division, "matches"> | undefined {
   if (plan === undefined) return undefined;
-  const keys = ["parts", "counts", "unreached", "overlap", "draw"] as const;
+  const keys = ["parts", "counts", "unreached", "overlap", "draw", "digests"] as const;
   return Object.fromEntries(keys.flatMap((key) => (plan[key] === undefined ? [] : [[key, plan[key]]])));
 }
 

@@ -82,6 +82,8 @@ export interface Plan extends RunIdentity {
   readonly counts?: readonly number[];
   /** Of a segment that is larger than what the service gives of one; bought one after the other. */
   readonly parts?: readonly Filters[];
+  /** Who is bought of its one part, 16 hexadecimal digits each: a sketch told them. */
+  readonly digests?: string;
   /** People in more than one of the parts, at most: paid for each time. */
   readonly overlap?: number;
   /** In the order of the output: see `pagesText` of `planning/draw.ts`. */

@@ -7,6 +7,7 @@ import { COUNT_CACHE_SECONDS } from "../../shared/contract/records.ts";
 import type { FacetResult } from "../../shared/schema/api.ts";
 import { needed } from "../ledger/errors.ts";
 import type { KeyMode } from "../ledger/ledger.ts";
+import { Sketches } from "../people/sketches.ts";
 import { SuppressedPeople } from "../people/suppressed.ts";
 import { within } from "../problem.ts";
 
@@ -109,6 +110,7 @@ export interface ServedDataset {
   readonly engine: Engine;
   readonly counts: CountCache;
   readonly suppressed: SuppressedPeople;
+  readonly sketches: Sketches;
 }
 
 export async function serveDatasets(
@@ -120,7 +122,7 @@ export async function serveDatasets(
   const suppressed = new SuppressedPeople(people?.suppression);
   const serve = async (engine: Engine, datasetDir: string | undefined): Promise<ServedDataset> => {
     const shown = datasetDir === undefined ? engine : suppressed.over(engine, datasetDir);
-    return { engine: shown, counts: await CountCache.over(shown, clocks), suppressed };
+    return { engine: shown, counts: await CountCache.over(shown, clocks), suppressed, sketches: new Sketches() };
   };
   const served = await serve(live, people?.dataset);
   const opened = Promise.resolve(served);

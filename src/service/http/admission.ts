@@ -1,12 +1,19 @@
 import type { FastifyRequest } from "fastify";
 import type { CanonicalFilters } from "../../shared/contract/filters.ts";
 import { type Credits, ZERO } from "../../shared/contract/money.ts";
-import type { Store } from "../ledger/ledger.ts";
+import type { Scope, Store } from "../ledger/ledger.ts";
 import { parseApiKey } from "../money/keys.ts";
 import { assertScope, ended, Problem, suspended } from "../problem.ts";
 import type { Call } from "./call.ts";
+import type { CallName } from "./faults.ts";
 import { type RateLimiter, type RateState, weightOf } from "./limits.ts";
 import { countOf } from "./requests.ts";
+
+/** Facets and sketches are counts of many at once, and who is named by a digest is bought as a page of a search is. */
+const SCOPE_OF: Readonly<Record<CallName, Scope>> = {
+  ...{ account: "account", count: "count", search: "search", enrich: "enrich", employees: "employees" },
+  ...{ facets: "count", counts: "count", sketch: "count", people: "search" },
+};
 
 const CHALLENGE = { "www-authenticate": "Bearer" };
 
@@ -43,13 +50,12 @@ export class Admission {
     call.rate = this.#limiter.take(key.id, account.plan);
     if (!call.rate.allowed) throw tooMany(call.rate);
     if (account.suspendedAt !== null) throw suspended();
-    // Facets are counts of many values at once.
-    if (call.name !== undefined)
-      assertScope(key, call.name === "facets" || call.name === "counts" ? "count" : call.name);
+    if (call.name !== undefined) assertScope(key, SCOPE_OF[call.name]);
   }
 
-  weigh(call: Call, filters: CanonicalFilters, companies = 0): void {
-    const more = weightOf(filters, companies) - 1;
+  /** @param beside calls of the minute that it takes beside its own, and those of its filters */
+  weigh(call: Call, filters: CanonicalFilters, companies = 0, beside = 0): void {
+    const more = weightOf(filters, companies) - 1 + beside;
     if (more > 0 && call.key && call.account) call.rate = this.#limiter.weigh(call.key.id, call.account.plan, more);
   }
 

@@ -273,7 +273,7 @@ const EXPOSED =
   X-Total-Count`.replace(/\s+/g, " ");
 const REQUEST_HEADERS = "Authorization, Content-Type, Idempotency-Key, X-Request-Id";
 const PREFLIGHT_SECONDS = "600";
-const API_PATH = /^\/(?:v1|facets|counts|key)(?:[/?#]|$)/;
+const API_PATH = /^\/(?:v1|facets|counts|sketch|people|key)(?:[/?#]|$)/;
 
 /** Lets pages of the named origins (`*`: of any) read what the API answers. The page must have a key. */
 export class Cors {

@@ -1,4 +1,14 @@
-const CALL_NAMES = ["account", "count", "search", "enrich", "employees", "facets", "counts"] as const;
+const CALL_NAMES = [
+  "account",
+  "count",
+  "search",
+  "enrich",
+  "employees",
+  "facets",
+  "counts",
+  "sketch",
+  "people",
+] as const;
 export type CallName = (typeof CALL_NAMES)[number];
 
 /** What an injected fault does. `drop` and `cut` happen after the charge: the reply is lost, wholly or in part. */
@@ -16,7 +26,7 @@ export interface Fault {
 }
 
 export const FAULT_SYNTAX =
-  "CALL[:p=0..1][:n=TIMES]:ACTION, where CALL is account, count, search, enrich, employees, facets, counts or all, and ACTION is 500, 429, drop (charge, then lose the reply), cut=BYTES (lose it after so many bytes) or slow=MS";
+  "CALL[:p=0..1][:n=TIMES]:ACTION, where CALL is account, count, search, enrich, employees, facets, counts, sketch, people or all, and ACTION is 500, 429, drop (charge, then lose the reply), cut=BYTES (lose it after so many bytes) or slow=MS";
 
 /** Reads one `--fault`: `search:p=0.1:500`, `search:drop`, `all:n=3:slow=2000`; undefined where the text is none. */
 export function parseFault(text: string): Fault | undefined {

@@ -3,7 +3,7 @@ import type { FacetQuestion } from "../../dataset/engine.ts";
 import type { CanonicalFilters } from "../../shared/contract/filters.ts";
 import type { FacetResult } from "../../shared/schema/api.ts";
 import type { AccountPlan, DayCount, Store, StoredKey } from "../ledger/ledger.ts";
-import { Problem } from "../problem.ts";
+import { invalid, Problem } from "../problem.ts";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -201,6 +201,10 @@ export function weightOf({ department = [], exact }: CanonicalFilters, companies
 
 /** Distinct questions about few people that an account may ask on a UTC day, where its plan bounds them. */
 export const SMALL_COUNTS_A_DAY = 100;
+/** A sketch tells more than a small count: of a whole segment who of one's own people is there. */
+export const SKETCHES_A_DAY = 10;
+const SKETCH = "sketch";
+const NO_BOUND = Number.POSITIVE_INFINITY;
 const REMEMBERED_QUESTIONS = 10_000;
 
 interface SmallCountsOptions extends Omit<RateLimiterOptions, "store"> {
@@ -253,7 +257,8 @@ export class SmallCounts {
     const segment = digestOf(disclosure.segment);
     const question = `${segment} ${kind} ${more}`;
     if (told.get(question)?.count === count) return;
-    if (count < few || hasNear(told, { segment, kind, count }, few)) this.#spend(whose, few);
+    if (kind === SKETCH) this.#spendSketch(whose);
+    else if (count < few || hasNear(told, { segment, kind, count }, few)) this.#spend(whose, few);
     told.delete(question);
     const [oldest] = told.keys();
     if (oldest !== undefined && told.size >= REMEMBERED_QUESTIONS) told.delete(oldest);
@@ -272,8 +277,28 @@ export class SmallCounts {
     if (prefix !== "") this.tell(key, plan, { segment: `${segment}\n${prefix}`, kind, count: distinct });
   }
 
+  /** @throws Problem 422 for a sketch of few people, or one too many; 429 as {@link tell} */
+  tellSketch(
+    key: Pick<StoredKey, "accountId" | "mode">,
+    plan: SmallPlan,
+    { segment, version, count }: { readonly segment: string; readonly version: string; readonly count: number },
+  ): void {
+    this.tell(key, plan, { segment, count });
+    if (count > 0 && count < (plan.smallCounts ?? 0)) {
+      throw invalid(`a sketch of fewer than ${plan.smallCounts} people is not given to this account: ask for a count`);
+    }
+    this.tell(key, plan, { segment, kind: SKETCH, more: version, count });
+  }
+
+  #spendSketch(whose: string): void {
+    const rate = this.#limiter.take(`${whose} ${SKETCH}`, { perMinute: NO_BOUND, perDay: SKETCHES_A_DAY });
+    this.#onAsked?.(whose, rate.allowed);
+    if (rate.allowed) return;
+    throw invalid(`this account had ${SKETCHES_A_DAY} sketches today, and its plan has no more: ask for counts`);
+  }
+
   #spend(whose: string, few: number): void {
-    const rate = this.#limiter.take(whose, { perMinute: Number.POSITIVE_INFINITY, perDay: SMALL_COUNTS_A_DAY });
+    const rate = this.#limiter.take(whose, { perMinute: NO_BOUND, perDay: SMALL_COUNTS_A_DAY });
     this.#onAsked?.(whose, rate.allowed);
     if (rate.allowed) return;
     throw new Problem(

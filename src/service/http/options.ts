@@ -27,6 +27,8 @@ export interface ServiceOptions {
   readonly sleep?: (ms: number) => Promise<void>;
   readonly random?: () => number;
   readonly maxDepth?: number;
+  /** Whether sketches are given, and people sold by them; without it both are a 404. Default true. */
+  readonly sketches?: boolean;
   readonly log?: { write(text: string): unknown };
   readonly metricsPort?: number;
   readonly metricsHost?: string;

@@ -54,11 +54,11 @@ const MAX_KNOWN = 1_000;
 const MAX_KNOWN_BYTES = 1_024;
 
 export function readCount(body: Buffer): SegmentRequest {
-  if (body.length > MAX_KNOWN_BYTES) return segment(bodyFields(body, COUNT_KEYS));
+  if (body.length > MAX_KNOWN_BYTES) return readSegment(bodyFields(body, COUNT_KEYS));
   const bytes = body.toString("latin1");
   const known = knownCounts.get(bytes);
   if (known !== undefined) return known;
-  const request = segment(bodyFields(body, COUNT_KEYS));
+  const request = readSegment(bodyFields(body, COUNT_KEYS));
   if (knownCounts.size >= MAX_KNOWN) knownCounts.clear();
   knownCounts.set(bytes, request);
   return request;
@@ -67,7 +67,7 @@ export function readCount(body: Buffer): SegmentRequest {
 /** The segments of each company. */
 export function readCounts(body: Uint8Array) {
   const fields = bodyFields(body, COUNTS_KEYS);
-  const { filters } = segment(fields);
+  const { filters } = readSegment(fields);
   const companies = fields.get("companies");
   if (!Array.isArray(companies) || companies.length < 1 || companies.length > COMPANIES_MAX) {
     throw invalid(`companies is required: 1 to ${COMPANIES_MAX} profile addresses of companies`);
@@ -77,14 +77,14 @@ export function readCounts(body: Uint8Array) {
   }
   const given = fields.get("filters") as object;
   const each = companies.map((company_network_url: unknown) =>
-    segment(new Map([["filters", { ...given, company_network_url }]])),
+    readSegment(new Map([["filters", { ...given, company_network_url }]])),
   );
   return { each, filters };
 }
 
 export function readFacets(body: Uint8Array) {
   const fields = bodyFields(body, FACETS_KEYS);
-  const request = segment(fields);
+  const request = readSegment(fields);
   const key = fields.get("key");
   const keys = `keys that have facets: ${FACET_KEYS.join(", ")}`;
   if (typeof key !== "string") throw invalid(`key is required, a string; ${keys}`);
@@ -97,7 +97,7 @@ export function readFacets(body: Uint8Array) {
   if (prefix.length > MAX_VALUE_LENGTH || prefix.includes("\0") || hasLoneSurrogate(prefix)) {
     throw invalid(`prefix takes at most ${MAX_VALUE_LENGTH} characters, without NUL and lone surrogates`);
   }
-  const limit = integer(fields, "limit", FACET_VALUES_DEFAULT);
+  const limit = readInteger(fields, "limit", FACET_VALUES_DEFAULT);
   if (limit < 1 || limit > FACET_VALUES_MAX) {
     throw invalid(`limit must be between 1 and ${FACET_VALUES_MAX}, not ${limit}`);
   }
@@ -109,7 +109,7 @@ export function readFacets(body: Uint8Array) {
 
 export function readSearch(body: Uint8Array, maxDepth: number | undefined) {
   const fields = bodyFields(body, SEARCH_KEYS);
-  const request = segment(fields);
+  const request = readSegment(fields);
   return { ...request, paging: paging(fields, request.canonical, maxDepth) };
 }
 
@@ -136,7 +136,7 @@ export function refuseQuery(query: string): void {
 
 export const companyParameter = (company: CompanyLookup): string => `${company.by}=${company.value}`;
 
-function bodyFields(body: Uint8Array, valid: readonly string[]): Map<string, unknown> {
+export function bodyFields(body: Uint8Array, valid: readonly string[]): Map<string, unknown> {
   const json = parseStrictJson(body);
   if (!json.ok) throw invalid(json.message);
   const { value } = json;
@@ -190,7 +190,7 @@ function refuseUnknown(names: Iterable<string>, valid: readonly string[], kind: 
   throw invalid(`unknown ${kind}${unknown.length + more > 1 ? "s" : ""}: ${list}; ${known}`);
 }
 
-function segment(fields: ReadonlyMap<string, unknown>): SegmentRequest {
+export function readSegment(fields: ReadonlyMap<string, unknown>): SegmentRequest {
   if (!fields.has("filters")) throw invalid("filters is required; {} is the whole dataset");
   const check = checkFilters(fields.get("filters"));
   if (!check.ok) {
@@ -202,12 +202,12 @@ function segment(fields: ReadonlyMap<string, unknown>): SegmentRequest {
 }
 
 function paging(fields: ReadonlyMap<string, unknown>, segmentKey: string, maxDepth: number | undefined): PageRequest {
-  const perPage = integer(fields, "per_page", PER_PAGE_DEFAULT);
+  const perPage = readInteger(fields, "per_page", PER_PAGE_DEFAULT);
   if (perPage < 1 || perPage > PER_PAGE_MAX) {
     throw invalid(`per_page must be between 1 and ${PER_PAGE_MAX}, not ${perPage}`);
   }
   const cursor = cursorOf(fields, segmentKey);
-  const page = integer(fields, "page", 1);
+  const page = readInteger(fields, "page", 1);
   if (page < 1) throw invalid(`page counts from 1, not ${page}`);
   // The product may lie beyond what a double counts exactly; every such page is beyond the end of any dataset.
   const offset = cursor?.offset ?? Math.min((page - 1) * perPage, Number.MAX_SAFE_INTEGER - PER_PAGE_MAX);
@@ -233,7 +233,7 @@ function cursorOf(fields: ReadonlyMap<string, unknown>, segmentKey: string): Cur
   return cursor;
 }
 
-function integer(fields: ReadonlyMap<string, unknown>, name: string, fallback: number): number {
+export function readInteger(fields: ReadonlyMap<string, unknown>, name: string, fallback: number): number {
   if (!fields.has(name)) return fallback;
   const value = fields.get(name);
   if (typeof value !== "number" || !Number.isInteger(value)) {

@@ -1,20 +1,19 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import type { CompanyLookup, RecordPage } from "../../dataset/engine.ts";
+import type { RecordPage } from "../../dataset/engine.ts";
 import { envelopeJson, listOf } from "../../shared/contract/envelope.ts";
-import type { CanonicalFilters } from "../../shared/contract/filters.ts";
 import { type Credits, credits, creditsToNumber, ZERO } from "../../shared/contract/money.ts";
 import type { KeyResult } from "../../shared/schema/api.ts";
-import { facetsOf, onOneVersion, type ServedDataset } from "../admin/datasets.ts";
-import type { KeyBudget, KeyDetail, KeyMode, Store, StoredKey } from "../ledger/ledger.ts";
+import { facetsOf, onOneVersion } from "../admin/datasets.ts";
+import type { KeyBudget, KeyDetail, Store } from "../ledger/ledger.ts";
 import { accountBody } from "../money/account.ts";
-import { type ChargedReply, type Purchase, purchase } from "../money/billing.ts";
+import type { ChargedReply } from "../money/billing.ts";
 import { LEFT_OUT } from "../people/suppressed.ts";
 import { invalid, Problem } from "../problem.ts";
 import type { Admission } from "./admission.ts";
 import type { Answer } from "./call.ts";
+import { admitted, answerFree, type Endpoint, isGone, type RouteOptions, sell } from "./endpoint.ts";
 import type { CallName } from "./faults.ts";
-import type { SmallCounts } from "./limits.ts";
-import type { ServerTimeouts } from "./options.ts";
+import { MAGIC_SLOW_MS, magicOf, magicOfCompany, magicOfFilters } from "./magic.ts";
 import { send } from "./reply.ts";
 import {
   companyParameter,
@@ -32,19 +31,6 @@ import {
   segmentHash,
   writeCursor,
 } from "./requests.ts";
-import type { Turns } from "./turns.ts";
-
-interface RouteOptions {
-  readonly store: Store;
-  readonly admission: Admission;
-  readonly smallCounts: SmallCounts;
-  readonly dataset: (mode: KeyMode) => Promise<ServedDataset>;
-  readonly maxDepth: number | undefined;
-  readonly now: () => number;
-  readonly timeouts: Pick<ServerTimeouts, "work" | "facet">;
-  readonly turns: Turns;
-  readonly sleep: (ms: number) => Promise<void>;
-}
 
 export const API_ROUTES: Readonly<Record<string, { readonly name: CallName; readonly method: "GET" | "POST" }>> = {
   "/v1/account": { name: "account", method: "GET" },
@@ -55,18 +41,24 @@ export const API_ROUTES: Readonly<Record<string, { readonly name: CallName; read
   // Ours: outside /v1, which holds what the contract has.
   "/facets": { name: "facets", method: "POST" },
   "/counts": { name: "counts", method: "POST" },
+  "/sketch": { name: "sketch", method: "POST" },
+  "/people": { name: "people", method: "POST" },
 };
 
-type Endpoint = (request: FastifyRequest, options: RouteOptions) => Promise<Answer>;
-const ENDPOINTS: Readonly<Record<CallName, Endpoint>> = { account, count, counts, search, enrich, employees, facets };
+type Endpoints = Readonly<Partial<Record<CallName, Endpoint>>>;
+const ENDPOINTS: Endpoints = { account, count, counts, search, enrich, employees, facets };
 
-export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
+/** @param more calls that not every service has: where one is missing, it is a 404 */
+export function addRoutes(app: FastifyInstance, options: RouteOptions, more: Endpoints): void {
+  const endpoints = { ...ENDPOINTS, ...more };
   for (const [url, { method, name }] of Object.entries(API_ROUTES)) {
+    const endpoint = endpoints[name];
+    if (endpoint === undefined) continue;
     app.route({
       url,
       method,
       handler: async (request, reply) => {
-        const answer = await ENDPOINTS[name](request, options);
+        const answer = await endpoint(request, options);
         return send(request, reply, admitted(request).rate, answer);
       },
     });
@@ -90,7 +82,7 @@ async function count(request: FastifyRequest, options: RouteOptions): Promise<An
   const { counts } = await options.dataset(key.mode);
   const counted =
     (await counts.known(canonical, account.id)) ??
-    (await free(request, options, filters, () => counts.count(filters, canonical, account.id)));
+    (await answerFree(request, options, filters, () => counts.count(filters, canonical, account.id)));
   options.smallCounts.tell(key, account.plan, { segment: canonical, count: counted.count });
   const result = `{"count":${counted.count},"cached":${counted.cached},"as_of":"${counted.asOf}"}`;
   const body = envelopeJson(result, ZERO, await options.admission.remaining(request.call));
@@ -106,7 +98,7 @@ async function facets(request: FastifyRequest, options: RouteOptions): Promise<A
   if (magic === "slow") await options.sleep(MAGIC_SLOW_MS);
   const { engine } = await options.dataset(key.mode);
   const limits = { ...options.timeouts, now: options.now };
-  const { result, version } = await free(request, options, filters, () =>
+  const { result, version } = await answerFree(request, options, filters, () =>
     onOneVersion(engine, async (version) => ({
       version,
       result: await facetsOf(engine, { filters, question }, limits),
@@ -160,7 +152,14 @@ async function search(request: FastifyRequest, options: RouteOptions): Promise<A
       }
       return boughtPage(page, paging, { version, segment: canonical, target: "/v1/person/search" });
     });
-  return buy(request, options, { costed: "person_search", rows: paging.perPage, idempotency, suppressed, work, magic });
+  return sell(request, options, {
+    costed: "person_search",
+    rows: paging.perPage,
+    idempotency,
+    suppressed,
+    work,
+    magic,
+  });
 }
 
 async function enrich(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
@@ -175,7 +174,7 @@ async function enrich(request: FastifyRequest, options: RouteOptions): Promise<A
       if (company === undefined) throw companyMiss(lookup);
       return { rows: 1, result: [company.record], headers: { "x-dataset-version": version } };
     });
-  return buy(request, options, { costed: "company_enrich", rows: 1, idempotency, suppressed, work, magic });
+  return sell(request, options, { costed: "company_enrich", rows: 1, idempotency, suppressed, work, magic });
 }
 
 async function employees(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
@@ -202,7 +201,7 @@ async function employees(request: FastifyRequest, options: RouteOptions): Promis
       const target = `/v1/company/employees?${lookup.by}=${encodeURIComponent(lookup.value)}`;
       return boughtPage(page, paging, { version, segment, target });
     });
-  return buy(request, options, {
+  return sell(request, options, {
     costed: "company_employees",
     rows: paging.perPage,
     idempotency,
@@ -210,48 +209,6 @@ async function employees(request: FastifyRequest, options: RouteOptions): Promis
     work,
     magic,
   });
-}
-
-function free<Result>(
-  request: FastifyRequest,
-  { admission, turns }: RouteOptions,
-  filters: CanonicalFilters,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  const { key } = admitted(request);
-  admission.weigh(request.call, filters);
-  return turns.run("free", key.id, work, () => isGone(request));
-}
-
-const isGone = ({ raw }: FastifyRequest): boolean => raw.socket.destroyed === true;
-
-async function buy(
-  request: FastifyRequest,
-  { sleep, store, turns }: RouteOptions,
-  order: Pick<Purchase, "costed" | "rows" | "idempotency" | "suppressed" | "work"> & {
-    readonly magic: Magic | undefined;
-  },
-): Promise<Answer> {
-  const { account, key } = admitted(request);
-  const { answer } = await purchase(store, {
-    ...order,
-    call: request.call,
-    key,
-    account,
-    // Slow while its credits are held, so that a second call with the same Idempotency-Key meets it in flight.
-    work: async () => {
-      if (order.magic === "slow") await sleep(MAGIC_SLOW_MS);
-      return turns.run("paid", key.id, order.work, () => isGone(request));
-    },
-    vanished: () => isGone(request),
-  });
-  return answer;
-}
-
-function admitted(request: FastifyRequest) {
-  const { account, key, rate } = request.call;
-  if (account === undefined || key === undefined || rate === undefined) throw new Error("a route ran before admission");
-  return { account, key, rate };
 }
 
 const pagingIdentity = (paging: PageRequest): string =>
@@ -293,46 +250,6 @@ function boughtPage(
 
 const companyMiss = (lookup: { readonly by: string; readonly value: string }): Problem =>
   new Problem(404, [`no company matches ${lookup.by} ${lookup.value.slice(0, 64)}`]);
-
-function magicOf(key: StoredKey, find: () => Magic | undefined, miss?: Problem): Magic | undefined {
-  const magic = key.mode === "test" ? find() : undefined;
-  const problem = magicProblem(magic, miss);
-  if (problem !== undefined) throw problem;
-  return magic;
-}
-
-type Magic = "402" | "404" | "429" | "500" | "slow";
-
-export const MAGIC_SLOW_MS = 3_000;
-
-const MAGIC = /^magic-(402|404|429|500|slow)(?:\.example)?$/;
-const wordOf = (value: string): Magic | undefined => MAGIC.exec(value)?.[1] as Magic | undefined;
-
-/** With a test key: `{"name": "magic-500"}` in the filters. There is no 404 on these, and no 402 on a count. */
-function magicOfFilters(filters: CanonicalFilters, paid: boolean): Magic | undefined {
-  for (const name of filters.exact.name ?? []) {
-    const magic = wordOf(name);
-    if (magic !== undefined && magic !== "404" && (paid || magic !== "402")) return magic;
-  }
-  return undefined;
-}
-
-/** With a test key: `domain=magic-404.example`, or `magic-404` as name, id or slug. */
-const magicOfCompany = (lookup: CompanyLookup): Magic | undefined => wordOf(lookup.value);
-
-function magicProblem(magic: Magic | undefined, miss?: Problem): Problem | undefined {
-  if (magic === "404") return miss;
-  if (magic === "402") {
-    const advice = "lower per_page or top up";
-    return new Problem(402, [`magic value: this call may cost more credits than are available: ${advice}`]);
-  }
-  if (magic === "429") {
-    const headers = { "retry-after": "1", "x-ratelimit-remaining": "0" };
-    return new Problem(429, ["magic value: rate limit exceeded; retry in 1 s"], headers);
-  }
-  if (magic === "500") return new Problem(500, ["magic value: internal error; nothing was charged"]);
-  return undefined;
-}
 
 export const KEY_PATH = "/key";
 

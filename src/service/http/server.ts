@@ -13,6 +13,7 @@ import { RateLimiter, SmallCounts } from "./limits.ts";
 import { SERVER_TIMEOUTS, type ServiceOptions } from "./options.ts";
 import { addPublicPages } from "./public-pages.ts";
 import { addKeyPage, addRoutes } from "./routes.ts";
+import { people, sketch } from "./sketch.ts";
 import { type Metrics, openLog, openMetrics, type ServiceLog, SILENT } from "./telemetry.ts";
 import { followTls, readTls } from "./tls.ts";
 import { Turns } from "./turns.ts";
@@ -61,9 +62,9 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     cors: new Cors(options.corsOrigins ?? []),
     observe: options.observe,
   });
-  const { engine, maxDepth } = options;
+  const { engine, maxDepth, sketches = true } = options;
   const parts = { ...clocks, store, dataset, limiter, smallCounts, maxDepth, sleep, turns };
-  addRoutes(app.http, { ...parts, admission, timeouts });
+  addRoutes(app.http, { ...parts, admission, timeouts }, sketches ? { sketch, people } : {});
   addKeyPage(app.http, admission, store);
   addPublicPages(app.http, { engine, store, notFound: (request, reply) => app.answerUnrouted(request, reply) });
   const browser =

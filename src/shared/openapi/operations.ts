@@ -253,6 +253,42 @@ export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMetho
       errors: { ...BODY_ERRORS, ...BUSY },
     }),
   },
+  "/sketch": {
+    post: operation({
+      operationId: "sketchPeople",
+      summary: "Who of one's own people is in a segment, by one call (ours, not of the contract)",
+      description:
+        "Cells of an invertible Bloom lookup table over digests of everybody in the segment: whoever subtracts the digests of their own people reads out exactly who left and how many are new. Free; it takes a call of the minute for each thousand cells and each ten thousand people begun. Of at most 250,000 people. Not a call of the contract but this service's own, so it stands outside `/v1`; another service answers 404.",
+      tags: ["People"],
+      requestBody: body("SketchRequest", {
+        first: { summary: "The first cell", value: exampleOf(API_SCHEMAS.SketchRequest) },
+      }),
+      answer: "The cells.",
+      schema: "SketchEnvelope",
+      examples: { sketch: made("Of two people", "Sketch") },
+      headers: ["X-Dataset-Version"],
+      errors: { ...BODY_ERRORS, ...BUSY },
+    }),
+  },
+  "/people": {
+    post: operation({
+      operationId: "peopleByDigest",
+      summary: "People by the digests of a sketch (ours, not of the contract)",
+      description:
+        "The people of the segment with these digests, in their order; who is not there any more is left out and free. Sold as a page of a search is. Not a call of the contract but this service's own, so it stands outside `/v1`; another service answers 404.",
+      tags: ["People"],
+      cost: "per profile returned",
+      parameters: ["IdempotencyKey"],
+      requestBody: body("PeopleRequest", {
+        one: { summary: "One person", value: exampleOf(API_SCHEMAS.PeopleRequest) },
+      }),
+      answer: "The people.",
+      schema: "PeopleEnvelope",
+      examples: { people: onePerson, gone: envelope("Not there any more", []) },
+      headers: ["X-Suppressed-Count", "X-Dataset-Version"],
+      errors: { ...PAID_ERRORS, ...BODY_ERRORS, ...BUSY },
+    }),
+  },
   "/key": {
     get: operation({
       operationId: "getKey",

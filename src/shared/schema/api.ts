@@ -8,6 +8,7 @@ import {
   MAX_VALUES_PER_KEY,
 } from "../contract/filters.ts";
 import { COMPANY, IDEMPOTENCY_SECONDS, PER_PAGE_DEFAULT, PER_PAGE_MAX, PERSON } from "../contract/records.ts";
+import { SKETCH_CELLS_MAX } from "../contract/sketch.ts";
 import {
   flag,
   list,
@@ -25,20 +26,16 @@ import {
   text,
   wholeNumberShape,
 } from "./build.ts";
+import { described, envelope, ref, request, stamp, word } from "./words.ts";
 
 // What the service is asked and what it answers, as OpenAPI publishes it: each with its meaning and an example.
-
-const ref = (name: string) => raw({ $ref: `#/components/schemas/${name}` });
-const described = <Properties extends Schema>(title: string, description: string, schema: Properties): Properties =>
-  ({ title, description, ...schema }) as Properties;
 
 const count = (description: string, example: number) => said(wholeNumberShape, description, example);
 const atLeastOne = (description: string, ...examples: number[]) =>
   said(more(wholeNumberShape, { minimum: 1 }), description, ...examples);
 const credits = (description: string, example: number) => said(more(number, { minimum: 0 }), description, example);
-const word = (description: string, example: string) => said(text, description, example);
-const stamp = more(text, { format: "date-time" });
 const time = (description: string) => said(stamp, description, "2026-10-01T09:30:00.000Z");
+const free = said(more(number, { minimum: 0, maximum: 0 }), "Always 0: the call is free.", 0);
 
 type Fields = typeof PERSON | typeof COMPANY;
 
@@ -244,23 +241,6 @@ export const PAGING = {
   ),
 };
 
-const request = (title: string, description: string, schema: Schema, example: object): Schema =>
-  more(described(title, description, schema), { examples: [example] });
-
-const envelope = (title: string, result: Schema, used: Schema) =>
-  described(
-    title,
-    "The envelope around every answer.",
-    object({
-      status: said(flag, "Always true: the call worked.", true),
-      detail: said(list(text), "Empty, or notices such as a deprecation.", []),
-      result,
-      credits_used: used,
-      credits_remaining: credits("Balance after the call.", 3_766),
-    }),
-  );
-const free = said(more(number, { minimum: 0, maximum: 0 }), "Always 0: the call is free.", 0);
-
 /** By their names, in the order of the document. */
 export const API_SCHEMAS = {
   Person: record("Person", "One person. Missing values are null; every filterable attribute is in the record.", PERSON),
@@ -324,6 +304,44 @@ export const API_SCHEMAS = {
     }),
   ),
   CountsEnvelope: envelope("CountsEnvelope", ref("Counts"), free),
+  SketchRequest: request(
+    "SketchRequest",
+    "Filters of people, and which cells of their sketch.",
+    object({
+      filters: ref("Filters"),
+      from: optionalProperty(said(wholeNumberShape, "The first cell: as many as are there already.", 0)),
+      cells: optionalProperty(said(wholeNumberShape, `How many, at most ${SKETCH_CELLS_MAX}.`, 128)),
+    }),
+    { filters: { department: "Legal", country: "germany" }, cells: 1 },
+  ),
+  Sketch: described(
+    "Sketch",
+    "Cells over digests of the people of a segment, of one dataset version.",
+    object({
+      count: count("People of the segment, each of whom is in the first cell.", 2),
+      key: word(
+        "Begins what is hashed: digests are of this API key and this segment.",
+        "5f0c1a9e7b3d4826a1c9e0f2b4d68037",
+      ),
+      from: count("The first cell.", 0),
+      cells: word("14 bytes each, in base64.", "AgBPGvY0I9w7cQ7Kq5k="),
+      as_of: time("When it was computed."),
+    }),
+  ),
+  SketchEnvelope: envelope("SketchEnvelope", ref("Sketch"), free),
+  PeopleRequest: request(
+    "PeopleRequest",
+    "The filters of a sketch, and digests that were read out of it.",
+    object({
+      filters: ref("Filters"),
+      digests: list(more(text, { pattern: "^[0-9a-f]{16}$" }), {
+        minItems: 1,
+        maxItems: PER_PAGE_MAX,
+        uniqueItems: true,
+      }),
+    }),
+    { filters: { department: "Legal", country: "germany" }, digests: ["1af63423dc3b710e"] },
+  ),
   CountEnvelope: envelope("CountEnvelope", ref("Count"), free),
   PeopleEnvelope: envelope(
     "PeopleEnvelope",

@@ -1,4 +1,5 @@
 import { libraryPath } from "../../../engine/library/library.ts";
+import type { OwnedPerson } from "../../../engine/library/members.ts";
 import { checkRows } from "../../../engine/output/formats.ts";
 import { checkOutput } from "../../../engine/output/output.ts";
 import { checkRoom, checkSink } from "../../../engine/output/sinks/sink.ts";
@@ -97,7 +98,12 @@ async function looked<T>(
     const { terms, view, output } = work.order;
     const counts = freeCounts(work.deps, account, terms.maxCalls, events.progress);
     const own = candidates(list, held.library);
-    const sight = await lookInto(list, own.people, { counts, account, library: held.library });
+    const inList = new Set(list.before.map(({ identity }) => own.renamed.get(identity) ?? identity));
+    const [listed, others] = [true, false].map((is) =>
+      own.people.filter(({ identity }) => inList.has(identity) === is),
+    ) as [OwnedPerson[], OwnedPerson[]];
+    const looking = { counts, account, library: held.library, beside: () => others };
+    const sight = await lookInto(list, listed, looking);
     if (sight.unknown.length > 0) throw untold(sight.unknown.length);
     await checkRows(sight.total, output, terms, "; nothing was spent");
     await checkRoom(view, sight.total);

@@ -127,7 +127,14 @@ export async function buyLeaves(
     );
   }
   const target = targetOf(list, work);
-  const offer = { matches, counts, parts: leaves.map(({ filters }) => filters), datasetVersion };
+  const digests = leaves.flatMap((leaf) => leaf.digests ?? []).join("");
+  const offer = {
+    matches,
+    counts,
+    parts: leaves.map(({ filters }) => filters),
+    datasetVersion,
+    ...(digests && { digests }),
+  };
   const { receipt } = await buyExport(target, { ...optionsFor(target, work, most), offer }, work.deps);
   const { received, unit_cost: price, run } = receipt;
   const amount = (value: number): Credits => parseCredits(value) ?? ZERO;

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { lstat, realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Library } from "../../../engine/library/library.ts";
-import { type OwnedPerson, ownedBy } from "../../../engine/library/members.ts";
+import { identitiesIn, type OwnedPerson, ownedBy } from "../../../engine/library/members.ts";
 import { identitiesOf } from "../../../engine/library/take-in.ts";
 import type { Plan, SavedView } from "../../../engine/runs/plan.ts";
 import type { Context } from "../../../shared/context.ts";
@@ -172,12 +172,13 @@ async function peopleIn(path: string, { order: { word = path }, held, context }:
   ];
 }
 
-export const candidates = ({ before, canonical }: Followed, library: Library): Merged =>
-  merged([
-    ...before,
-    ...ownedBy(library.database, { matching: canonical }),
-    ...ownedBy(library.database, { segment: canonicalJson(canonical) }),
-  ]);
+export function candidates({ before, canonical }: Followed, { database }: Library): Merged {
+  const listed = new Set(before.map(({ identity }) => identity));
+  const others = [{ matching: canonical }, { segment: canonicalJson(canonical) }].flatMap((who) =>
+    identitiesIn(database, who).filter((identity) => !listed.has(identity)),
+  );
+  return merged([...before, ...ownedBy(database, others)]);
+}
 
 export interface Merged {
   readonly people: readonly OwnedPerson[];

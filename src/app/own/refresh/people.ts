@@ -51,7 +51,12 @@ export async function bring({ list, sight, plan, people, renamed, counts, finish
     const missing = kept.filter(({ identity }) => verified.changed.has(identity) && !bought.has(identity));
     await buy(leavesAt(list.filters, missing, counts.listSize));
   }
-  const now = merged([...people.filter(({ identity }) => there.has(identity)), ...bought.values()]);
+  const listed = new Set(people.map(({ identity }) => identity));
+  const moved = ownedBy(
+    held.library.database,
+    [...there].filter((identity) => !listed.has(identity)),
+  );
+  const now = merged([...people.filter(({ identity }) => there.has(identity)), ...moved, ...bought.values()]);
   // Where everybody was there at the first look, that is the proof.
   const isProved = results.length === 0 && isWholeSegment(sight);
   const all = [...(finished === undefined || finished.spent === ZERO ? [] : [finished]), ...results];

@@ -1,0 +1,98 @@
+import type { Filters } from "../../shared/contract/filters.ts";
+import {
+  type Difference,
+  type Digests,
+  differenceIn,
+  differenceSize,
+  digestsOf,
+  hexOf,
+  SKETCH_CELLS_MAX,
+  SketchCells,
+} from "../../shared/contract/sketch.ts";
+import type { Presence } from "./presence.ts";
+import type { SegmentMember } from "./question.ts";
+
+interface Told {
+  readonly count: number;
+  readonly key: string;
+  readonly cells: SketchCells;
+}
+
+/** The cells from one on, so many; undefined where no sketch is given. */
+export type AskSketch = (from: number, cells: number) => Promise<Told | undefined>;
+
+/** Tell a difference of some 180, and of a larger one its size to a tenth. */
+const FIRST_CELLS = 256;
+/** What almost every difference is read out of, by its size; and how many more where it is not. */
+const CELLS_A_PERSON = 1.4;
+const MORE = 1.12;
+const MOST_CELLS = 2 ** 19;
+
+interface Reconciled extends Difference {
+  readonly total: number;
+  readonly key: string;
+}
+
+/** Who of `ids` is in a segment, and digests of everybody else in it; undefined where no sketch tells. */
+async function reconcile(ids: readonly string[], ask: AskSketch): Promise<Reconciled | undefined> {
+  let own: Digests | undefined;
+  let known: SketchCells | undefined;
+  for (let wanted = FIRST_CELLS; wanted <= MOST_CELLS; ) {
+    const from: number = known?.to ?? 0;
+    const told = await ask(from, Math.min(wanted - from, SKETCH_CELLS_MAX));
+    if (told === undefined) return undefined;
+    const { cells, count: total, key } = told;
+    own ??= digestsOf(key, ids);
+    cells.minus(SketchCells.of(own, from, cells.to));
+    known = known?.followedBy(cells) ?? cells;
+    if (known.to < wanted) continue;
+    const difference = differenceIn(known);
+    if (difference !== undefined) return { total, key, ...difference };
+    const size = differenceSize(known, total - ids.length);
+    wanted = Math.ceil(Math.max(CELLS_A_PERSON * (from === 0 ? size : 0), MORE * known.to));
+  }
+  return undefined;
+}
+
+interface Asked {
+  readonly ask: AskSketch;
+  /** Identities of everybody else who is owned: some may have moved into the segment. */
+  readonly elsewhere: () => readonly string[];
+  readonly membersOf: (identities: readonly string[]) => readonly SegmentMember[];
+}
+
+/** What {@link lookFor} finds, by one to three calls in all; undefined where no sketch tells, or somebody has no id. */
+export async function lookBySketch(
+  segment: Filters,
+  people: readonly SegmentMember[],
+  { ask, elsewhere, membersOf }: Asked,
+): Promise<Presence | undefined> {
+  const ids = people.map(({ identity }) => identity);
+  if (ids.length === 0 || ids.some((id) => id.startsWith("@"))) return undefined;
+  const found = await reconcile(ids, ask);
+  if (found === undefined) return undefined;
+  const { key, total } = found;
+  const away = new Set(named(found.fewer, ids, key).values());
+  const moved = found.more.length === 0 ? new Map<string, string>() : named(found.more, elsewhere(), key);
+  const there = [...people.filter(({ identity }) => !away.has(identity)), ...membersOf([...moved.values()])];
+  const fresh = found.more.filter((digest) => !moved.has(digest));
+  const gone = people.filter(({ identity }) => away.has(identity));
+  const groups = [
+    { people: there, present: there.length },
+    { people: gone, present: 0 },
+  ].filter(({ people: some }) => some.length > 0);
+  return { segment, total, present: there.length, others: fresh.length, chunks: [], groups, unknown: [], fresh };
+}
+
+/** Whose the digests are, by digest. */
+function named(digests: readonly string[], ids: readonly string[], key: string): Map<string, string> {
+  const wanted = new Set(digests);
+  if (wanted.size === 0) return new Map();
+  const { high, low } = digestsOf(key, ids);
+  return new Map(
+    ids.flatMap((id, at) => {
+      const digest = hexOf(high[at] ?? 0, low[at] ?? 0);
+      return wanted.has(digest) ? [[digest, id] as const] : [];
+    }),
+  );
+}

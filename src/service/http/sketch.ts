@@ -1,0 +1,110 @@
+import type { FastifyRequest } from "fastify";
+import { envelopeJson, listOf } from "../../shared/contract/envelope.ts";
+import { ZERO } from "../../shared/contract/money.ts";
+import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
+import { SKETCH_CELLS_MAX, SKETCH_PEOPLE_MAX, SketchCells } from "../../shared/contract/sketch.ts";
+import { onOneVersion } from "../admin/datasets.ts";
+import type { Store, StoredKey } from "../ledger/ledger.ts";
+import { recordsAt } from "../people/sketches.ts";
+import { LEFT_OUT } from "../people/suppressed.ts";
+import { invalid } from "../problem.ts";
+import type { Answer } from "./call.ts";
+import { admitted, isGone, type RouteOptions, sell } from "./endpoint.ts";
+import { magicOf, magicOfFilters } from "./magic.ts";
+import { bodyFields, idempotencyOf, jsonBody, queryText, readInteger, readSegment, refuseQuery } from "./requests.ts";
+
+/** More cells than any difference of so many people takes. */
+const FIRST_CELL_MAX = 4 * SKETCH_PEOPLE_MAX;
+
+function readSketch(body: Uint8Array) {
+  const fields = bodyFields(body, ["filters", "from", "cells"]);
+  const from = readInteger(fields, "from", 0);
+  const cells = readInteger(fields, "cells", 128);
+  if (from < 0 || from > FIRST_CELL_MAX) throw invalid(`from must be between 0 and ${FIRST_CELL_MAX}, not ${from}`);
+  if (cells < 1 || cells > SKETCH_CELLS_MAX) {
+    throw invalid(`cells must be between 1 and ${SKETCH_CELLS_MAX}, not ${cells}`);
+  }
+  return { ...readSegment(fields), from, cells };
+}
+
+function readPeople(body: Uint8Array) {
+  const fields = bodyFields(body, ["filters", "digests"]);
+  const given = fields.get("digests");
+  const digests = Array.isArray(given) ? given.filter((each) => /^[0-9a-f]{16}$/.test(String(each))).map(String) : [];
+  if (!Array.isArray(given) || digests.length < given.length || digests.length < 1 || digests.length > PER_PAGE_MAX) {
+    throw invalid(`digests is required: 1 to ${PER_PAGE_MAX} texts of 16 hexadecimal digits, in lower case`);
+  }
+  if (new Set(digests).size < digests.length) throw invalid("a digest is given twice: each person is sold once");
+  return { ...readSegment(fields), digests };
+}
+
+const CELLS_A_CALL = 1_000;
+const PEOPLE_A_CALL = 10_000;
+
+/** Who of one's own people is in a segment, and digests of the others (docs/contract-keys.md, Sketches). */
+export async function sketch(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
+  refuseQuery(queryText(request));
+  const { cells, filters, from, canonical } = readSketch(jsonBody(request));
+  const { account, key } = admitted(request);
+  const { admission, smallCounts, store, turns } = options;
+  const { counts, engine, sketches } = await options.dataset(key.mode);
+  const whose = await digestKey(store, key);
+  const asked = { canonical, filters };
+  const work = () =>
+    onOneVersion(engine, async (version) => {
+      const { count } = await counts.count(filters, canonical, account.id);
+      smallCounts.tellSketch(key, account.plan, { segment: canonical, version, count });
+      const isKnown = sketches.known(version, asked, whose) !== undefined;
+      const weight = Math.ceil(cells / CELLS_A_CALL) - 1 + (isKnown ? 0 : Math.floor(count / PEOPLE_A_CALL));
+      admission.weigh(request.call, filters, 0, weight);
+      return { version, listed: await sketches.list(engine, asked, whose) };
+    });
+  const { listed, version } = await turns.run("free", key.id, work, () => isGone(request));
+  const { digests, key: digestsOf, places } = listed;
+  const result = JSON.stringify({
+    ...{ count: places.size, key: digestsOf, from, cells: String(SketchCells.of(digests, from, from + cells)) },
+    as_of: new Date(options.now()).toISOString(),
+  });
+  const body = envelopeJson(result, ZERO, await admission.remaining(request.call));
+  return { status: 200, headers: { "x-dataset-version": version }, body };
+}
+
+/** A key that was rotated has the digests of the one that it came from: what was read out can still be bought. */
+const digestKey = async (store: Store, { hash, id, origin }: StoredKey): Promise<string> =>
+  origin === id ? hash : ((await store.key(origin))?.hash ?? hash);
+
+/** Sells people of a segment by the digests of a sketch. Who is not there any more is left out, free. */
+export async function people(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
+  refuseQuery(queryText(request));
+  const { account, key } = admitted(request);
+  const { canonical, digests, filters } = readPeople(jsonBody(request));
+  const idempotency = idempotencyOf(request, `${canonical}\n${digests.join()}`);
+  const { engine, sketches, suppressed } = await options.dataset(key.mode);
+  const magic = magicOf(key, () => magicOfFilters(filters, true));
+  const whose = await digestKey(options.store, key);
+  const work = () =>
+    onOneVersion(engine, async (version) => {
+      const { places } = await sketches.list(engine, { filters, canonical }, whose);
+      const result = await recordsAt(
+        engine,
+        filters,
+        digests.flatMap((digest) => places.get(digest) ?? []),
+      );
+      const missing = digests.length - result.length;
+      if (result.length === 0) {
+        options.smallCounts.tell(key, account.plan, { segment: `${canonical}\n${digests.join()}`, count: 0 });
+        options.admission.weigh(request.call, filters, 0, digests.length - 1);
+      }
+      const headers: Record<string, string> = { "x-dataset-version": version };
+      if (missing > 0) headers[LEFT_OUT] = String(missing);
+      return { rows: result.length, result: listOf(result), headers };
+    });
+  return sell(request, options, {
+    costed: "person_search",
+    rows: digests.length,
+    idempotency,
+    suppressed,
+    work,
+    magic,
+  });
+}

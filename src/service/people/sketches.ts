@@ -1,0 +1,110 @@
+import { createHmac } from "node:crypto";
+import type { Engine } from "../../dataset/engine.ts";
+import type { CanonicalFilters } from "../../shared/contract/filters.ts";
+import { type Digests, digestsOf, hexOf, SKETCH_PEOPLE_MAX } from "../../shared/contract/sketch.ts";
+import { invalid } from "../problem.ts";
+
+export interface Sketched {
+  readonly filters: CanonicalFilters;
+  readonly canonical: string;
+}
+
+/** The people of a segment in its order, as one key sees them. */
+export interface Roster {
+  readonly key: string;
+  readonly digests: Digests;
+  /** By digest: where in the segment a person is. */
+  readonly places: ReadonlyMap<string, number>;
+}
+
+const PAGE = 1_000;
+const KEPT = 8;
+
+/** Lists of the last segments that were sketched: their people are bought next. */
+export class Sketches {
+  readonly #lists = new Map<string, Roster>();
+
+  /** @param whose the hash of an API key: digests of one key say nothing of those of another, or of another segment */
+  known(version: string, { canonical }: Sketched, whose: string): Roster | undefined {
+    return this.#lists.get(`${version} ${keyOf(whose, canonical)}`);
+  }
+
+  /** @throws Problem 422 where there are too many people */
+  async list(engine: Engine, segment: Sketched, whose: string): Promise<Roster> {
+    const { version } = engine.info();
+    const known = this.known(version, segment, whose);
+    if (known !== undefined) return known;
+    const key = keyOf(whose, segment.canonical);
+    const { ids, places } = await peopleOf(engine, segment);
+    const digests = digestsOf(key, ids);
+    const listed = {
+      ...{ key, digests },
+      places: new Map(places.map((place, at) => [hexOf(digests.high[at] ?? 0, digests.low[at] ?? 0), place])),
+    };
+    const [oldest] = this.#lists.keys();
+    if (oldest !== undefined && this.#lists.size >= KEPT) this.#lists.delete(oldest);
+    this.#lists.set(`${version} ${key}`, listed);
+    return listed;
+  }
+}
+
+const keyOf = (whose: string, canonical: string): string =>
+  createHmac("sha256", whose).update(`sketch\n${canonical}`).digest("hex").slice(0, 32);
+
+async function peopleOf(engine: Engine, { filters }: Sketched) {
+  const [ids, places]: [string[], number[]] = [[], []];
+  const put = (record: Buffer, place: number): void => {
+    ids.push(idOf(record));
+    places.push(place);
+  };
+  for (let offset = 0; ; offset += PAGE) {
+    const { leftOut = 0, records, total } = await engine.people(filters, { offset, limit: PAGE });
+    if (total > SKETCH_PEOPLE_MAX) {
+      throw invalid(`a sketch is of at most ${SKETCH_PEOPLE_MAX} people, and these filters find ${total}: narrow them`);
+    }
+    if (leftOut === 0) for (const [at, record] of records.entries()) put(record, offset + at);
+    // Which of them are left out only reading one by one tells.
+    else
+      for (let place = offset; place < offset + records.length + leftOut; place++) {
+        const [record] = (await engine.people(filters, { offset: place, limit: 1 })).records;
+        if (record !== undefined) put(record, place);
+      }
+    if (offset + PAGE >= total) return { ids, places };
+  }
+}
+
+/** People who are so near to each other are read together: with those between them it is one question. */
+const NEAR = 16;
+
+/** @param places in the segment @returns records in the order of the places asked, without those that are left out */
+export async function recordsAt(engine: Engine, filters: CanonicalFilters, places: readonly number[]) {
+  const found = new Map<number, Buffer>();
+  const open = [...places].sort((a, b) => b - a);
+  for (let offset = open.pop(); offset !== undefined; offset = open.pop()) {
+    const near = [offset];
+    for (let next = open.at(-1); next !== undefined && next - offset < NEAR; next = open.at(-1)) {
+      near.push(next);
+      open.pop();
+    }
+    const { leftOut = 0, records } = await engine.people(filters, {
+      offset,
+      limit: (near.at(-1) ?? offset) - offset + 1,
+    });
+    for (const place of near) {
+      const own =
+        leftOut === 0
+          ? records[place - offset]
+          : (await engine.people(filters, { offset: place, limit: 1 })).records[0];
+      if (own !== undefined) found.set(place, own);
+    }
+  }
+  return places.flatMap((place) => found.get(place) ?? []);
+}
+
+/** Records begin with the id. */
+function idOf(record: Buffer): string {
+  const [, plain] = /^\{"id":"([^"\\]+)"/.exec(record.toString("latin1", 0, 64)) ?? [];
+  return plain !== undefined && /^[\x20-\x7e]+$/.test(plain)
+    ? plain
+    : (JSON.parse(record.toString()) as { readonly id: string }).id;
+}

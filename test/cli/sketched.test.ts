@@ -1,0 +1,215 @@
+import { writeFileSync } from "node:fs";
+import { afterEach, describe, expect, test } from "vitest";
+import { parseExact } from "../../src/shared/rows/values.ts";
+import { type CrowdEngine, crowdEngine } from "../support/crowd-engine.ts";
+import { seeded, spawnUser, type User, user } from "../support/export.ts";
+import { long } from "../support/long.ts";
+import { Crowd, type Human, personKey } from "../support/people-service.ts";
+import { startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
+
+// Where the service gives set sketches: who is gone and who is new, in a few free calls, and nobody else is paid for.
+
+const CREDITS = 10_000;
+const running: TestService[] = [];
+afterEach(async () => {
+  for (const service of running.splice(0)) await service.close();
+});
+
+const inSales = ({ department }: Human): boolean => department === "Sales";
+const RICH = { perMinute: 1_000_000, perDay: 100_000_000 };
+
+async function serving(engine: CrowdEngine, options: Partial<TestServiceOptions> = {}): Promise<TestService> {
+  const service = await startTestService({ engine, credits: CREDITS, plan: RICH, ...options });
+  running.push(service);
+  return service;
+}
+
+/** Somebody who bought the sales people of a crowd. */
+async function bought(count: number, options: Partial<TestServiceOptions> = {}, seed = 1, addressless = 0.05) {
+  const crowd = new Crowd(seeded(seed), addressless);
+  const people = Array.from({ length: count }, () => crowd.born());
+  const engine = crowdEngine(people);
+  const service = await serving(engine, options);
+  const me = user(service.url, service.key);
+  const { code, stderr } = await me.run(["search", "--department", "Sales", "--yes", "-o", "sales.ndjson"]);
+  expect(code, stderr).toBe(0);
+  return { crowd, people, engine, service, me };
+}
+
+const rowsIn = (me: User, name: string): Human[] =>
+  me
+    .read(name)
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => parseExact(line) as unknown as Human);
+const keysIn = (me: User, name: string): string[] => rowsIn(me, name).map(personKey).sort();
+const keysOf = (people: readonly Human[]): string[] => people.map(personKey).sort();
+const without = (people: readonly Human[], others: readonly Human[]): Human[] => {
+  const left = new Set(others.map(personKey));
+  return people.filter((human) => !left.has(personKey(human)));
+};
+
+function expectFiles(me: User, before: readonly Human[], now: readonly Human[]): void {
+  expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(now));
+  expect(keysIn(me, "sales.added.ndjson")).toEqual(keysOf(without(now, before)));
+  expect(keysIn(me, "sales.removed.ndjson")).toEqual(keysOf(without(before, now)));
+}
+
+const balanceOf = async ({ store }: TestService): Promise<number> =>
+  Number((await store.balance("default", "live")).balance) / 1e6;
+
+describe("headcount refresh", () => {
+  test("after a week of 5 %: five free calls at most, and a credit for each new person", async () => {
+    const { crowd, people, engine, service, me } = await bought(3_000);
+    const before = people.filter(inSales);
+    const later = crowd.week(people, { gone: 0.05, moved: 0.02, born: 0.05 });
+    engine.become(later);
+    const now = later.filter(inSales);
+    const balance = await balanceOf(service);
+    const { code, stdout, stderr } = await me.run(["refresh", "sales.ndjson", "--max-credits", "500", "--json"]);
+    expect(code, stderr).toBe(0);
+    expectFiles(me, before, now);
+    const fresh = without(now, before).length;
+    expect(fresh).toBeGreaterThan(50);
+    const receipt = JSON.parse(stdout);
+    expect(receipt).toMatchObject({
+      ...{ added: fresh, removed: without(before, now).length, credits: fresh, bought: fresh },
+      certificate: { count: now.length, owned: now.length, equal: true },
+    });
+    expect(receipt.free_calls).toBeLessThanOrEqual(5);
+    expect(balance - (await balanceOf(service))).toBe(fresh);
+    const again = await me.run(["refresh", "sales.ndjson", "--json"]);
+    expect(JSON.parse(again.stdout)).toMatchObject({ added: 0, removed: 0, credits: 0, free_calls: 1 });
+  });
+
+  test("whoever was bought for another list, and moved into this one, is not paid for again", async () => {
+    const { people, engine, service, me } = await bought(800);
+    expect((await me.run(["search", "--department", "Legal", "--yes", "-o", "legal.csv"])).code).toBe(0);
+    engine.become(people.map((human) => (human.department === "Legal" ? { ...human, department: "Sales" } : human)));
+    const balance = await balanceOf(service);
+    const { code, stdout, stderr } = await me.run(["refresh", "sales.ndjson", "--json"]);
+    expect(code, stderr).toBe(0);
+    const moved = people.filter(({ department }) => department === "Legal").length;
+    expect(JSON.parse(stdout)).toMatchObject({ added: moved, credits: 0 });
+    expect(await balanceOf(service)).toBe(balance);
+  });
+
+  test("somebody who was taken in without an id is looked for by counts, as where no sketch is given", async () => {
+    const { people, me } = await bought(400);
+    const [first, ...others] = people.filter(inSales).filter(({ network_url: url }) => url !== null);
+    const rows = [{ ...first, id: undefined }, ...others].map((human) => JSON.stringify(human));
+    writeFileSync(me.file("elsewhere.ndjson"), `${rows.join("\n")}\n`);
+    const other = user(running[0]?.url ?? "", running[0]?.key ?? "");
+    writeFileSync(other.file("elsewhere.ndjson"), `${rows.join("\n")}\n`);
+    expect((await other.run(["owned", "import", "elsewhere.ndjson"])).code).toBe(0);
+    const quote = await other.run(["search", "--department", "Sales", "--new-only", "--dry-run", "--json"]);
+    expect(quote.code, quote.stderr).toBe(0);
+    expect(JSON.parse(quote.stdout)).toMatchObject({ owned: rows.length });
+  });
+
+  test("an account whose plan gives no sketch of so few people goes on by counts", async () => {
+    const { crowd, people, engine, me } = await bought(200, { plan: { ...RICH, smallCounts: 1_000 } });
+    engine.become(crowd.week(people, { gone: 0, moved: 0, born: 0.02 }));
+    const { code, stderr } = await me.run(["refresh", "sales.ndjson", "--again", "--max-credits", "100"]);
+    expect(code, stderr).toBe(0);
+    expect(keysIn(me, "sales.ndjson").length).toBeGreaterThan(0);
+  });
+});
+
+test("--new-only buys exactly the new people, a limit some of them, and the next command the others", async () => {
+  const { crowd, people, engine, service, me } = await bought(1_000);
+  const later = crowd.week(people, { gone: 0.02, moved: 0, born: 0.1 });
+  engine.become(later);
+  const fresh = keysOf(without(later.filter(inSales), people));
+  const balance = await balanceOf(service);
+  const command = ["search", "--department", "Sales", "--new-only", "--yes"];
+  const some = await me.run([...command, "--limit", "7", "-o", "some.ndjson"]);
+  expect(some.code, some.stderr).toBe(0);
+  expect(await balanceOf(service)).toBe(balance - 7);
+  const rest = await me.run([...command, "-o", "rest.ndjson"]);
+  expect(rest.code, rest.stderr).toBe(0);
+  expect([...keysIn(me, "some.ndjson"), ...keysIn(me, "rest.ndjson")].sort()).toEqual(fresh);
+  expect(await balanceOf(service)).toBe(balance - fresh.length);
+});
+
+test("a plain search of a segment that is partly owned buys the others, and writes all", async () => {
+  const { people, service } = await bought(1_000);
+  const me = user(service.url, service.key);
+  const some = ["search", "--department", "Sales", "--connections-max", "200", "--yes", "-o", "some.ndjson"];
+  expect((await me.run(some)).code).toBe(0);
+  const balance = await balanceOf(service);
+  const { code, stderr } = await me.run(["search", "--department", "Sales", "--yes", "-o", "all.ndjson"]);
+  expect(code, stderr).toBe(0);
+  expect(keysIn(me, "all.ndjson")).toEqual(keysOf(people.filter(inSales)));
+  expect(balance - (await balanceOf(service))).toBe(people.filter(inSales).length - rowsIn(me, "some.ndjson").length);
+});
+
+long(
+  "a refresh that is killed at any of its durable writes, and begun again, pays for each new person once",
+  async () => {
+    const { crowd, people, engine, service, me } = await bought(300);
+    let now: readonly Human[] = people;
+    let kills = 0;
+    for (let step = 1; step < 60; step += 4) {
+      const before = now.filter(inSales);
+      now = crowd.week(now, { gone: 0.02, moved: 0, born: 0.04 });
+      engine.become(now);
+      const balance = await balanceOf(service);
+      const command = ["refresh", "sales.ndjson", "--max-credits", "50", "--base-url", service.url];
+      const first = await spawnUser(me, command, { HEADCOUNT_FAILPOINT: String(step) });
+      if (first.code !== 0) kills++;
+      const again = first.code === 0 ? first : await spawnUser(me, command);
+      expect({ step, ...again }).toMatchObject({ step, code: 0 });
+      expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(now.filter(inSales)));
+      expect({ step, paid: balance - (await balanceOf(service)) }).toEqual({
+        ...{ step, paid: without(now.filter(inSales), before).length },
+      });
+    }
+    expect(kills).toBeGreaterThan(5);
+  },
+  120_000,
+);
+
+describe("52 weeks", () => {
+  for (const seed of [11, 12]) {
+    long(`of seed ${seed}: by sketch, by counts and in truth the same, with kills and imports between`, async () => {
+      const random = seeded(seed + 100);
+      // Replies to purchases are lost, charged or not.
+      const lost = { call: "people", probability: 0.1, times: 1_000, action: { kind: "drop" } } as const;
+      const { crowd, engine, service, me, people } = await bought(150, { faults: [lost] }, seed, 0);
+      const counting = await serving(engine, { sketches: false });
+      const other = user(counting.url, counting.key);
+      expect((await other.run(["search", "--department", "Sales", "--yes", "-o", "sales.ndjson"])).code).toBe(0);
+      let now: readonly Human[] = people;
+      let [paid, sold] = [0, 0];
+      const owned = new Set(people.filter(inSales).map(personKey));
+      for (let week = 0; week < 52; week++) {
+        const before = now.filter(inSales);
+        now = crowd.week(now, { gone: 0.04, moved: 0.02, born: 0.05 });
+        engine.become(now);
+        const balance = await balanceOf(service);
+        // Now and then another import comes while pages are read, which ends it; the same command goes on then.
+        let reads = 0;
+        const at = random() < 0.3 ? 1 + Math.floor(3 * random()) : 0;
+        engine.before = () => {
+          if (++reads === at) engine.become([...now]);
+        };
+        let ran = await me.run(["refresh", "sales.ndjson", "--max-credits", "200", "--json"]);
+        engine.before = () => undefined;
+        for (let time = 0; ran.code === 5 && time < 3; time++) {
+          ran = await me.run(["refresh", "sales.ndjson", "--max-credits", "200", "--json"]);
+        }
+        expect(ran.code, `week ${week}: ${ran.stderr}`).toBe(0);
+        expectFiles(me, before, now.filter(inSales));
+        paid += balance - (await balanceOf(service));
+        for (const key of now.filter(inSales).map(personKey)) if (!owned.has(key)) sold++;
+        for (const key of now.filter(inSales).map(personKey)) owned.add(key);
+        const counted = await other.run(["refresh", "sales.ndjson", "--max-credits", "400", "--json"]);
+        expect(counted.code, `week ${week}: ${counted.stderr}`).toBe(0);
+        expect(keysIn(other, "sales.ndjson")).toEqual(keysIn(me, "sales.ndjson"));
+      }
+      // Nobody was paid for twice, whatever came between.
+      expect(paid).toBe(sold);
+    });
+  }
+});
