@@ -37,7 +37,7 @@ test.each(["live", "test"] as const)("its own runner runs it green with a %s key
     const failures = summary.run.failures.map(({ error, source }) => `${source?.name}: ${error.message}`);
     expect(failures).toEqual([]);
     expect(summary.run.stats.requests).toMatchObject({ total: 10, failed: 0 });
-    expect(summary.run.stats.assertions?.total).toBe(24);
+    expect(summary.run.stats.assertions?.total).toBe(30);
   } finally {
     await service.close();
   }
