@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
 import { parseExact } from "../../src/shared/rows/values.ts";
 import { type CrowdEngine, crowdEngine } from "../support/crowd-engine.ts";
@@ -169,6 +169,69 @@ long(
   },
   120_000,
 );
+
+describe("a job with hand_to", () => {
+  const job = { filters: { department: "Sales" }, max_credits: 500, output: "list.csv" };
+  const moves = (me: User): { change: string; person: Human; fields?: string[] }[] =>
+    existsSync(me.file("moves.ndjson")) ? rowsIn(me, "moves.ndjson").map((row) => row as never) : [];
+
+  async function following(hand_to: string) {
+    const { crowd, people, engine, service } = await bought(400);
+    const me = user(service.url, service.key);
+    writeFileSync(me.file("jobs.json"), JSON.stringify({ jobs: { sales: { ...job, hand_to } } }));
+    const run = () => me.run(["jobs", "run", "sales", "--file", "jobs.json"]);
+    return { crowd, people, engine, service, me, run };
+  }
+
+  test("gets who came, left and changed, a line each; nobody moved: it is not run", async () => {
+    const { crowd, people, engine, me, run } = await following("cat >> moves.ndjson");
+    expect(await run()).toMatchObject({ code: 0 });
+    expect(moves(me).map(({ change }) => change)).toEqual(people.filter(inSales).map(() => "added"));
+    writeFileSync(me.file("moves.ndjson"), "");
+    const later = crowd.week(people, { gone: 0.05, moved: 0, born: 0.05 });
+    engine.become(later);
+    expect(await run()).toMatchObject({ code: 0 });
+    const [came, left] = [without(later, people), without(people, later)].map((some) => keysOf(some.filter(inSales)));
+    const told = (change: string) =>
+      keysOf(
+        moves(me)
+          .filter((one) => one.change === change)
+          .map(({ person }) => person),
+      );
+    expect([told("added"), told("removed")]).toEqual([came, left]);
+    writeFileSync(me.file("moves.ndjson"), "");
+    expect(await run()).toMatchObject({ code: 0 });
+    expect(me.read("moves.ndjson")).toBe("");
+  });
+
+  test("that fails says so, ends with 1, and is not run again for the same people", async () => {
+    const { me, run } = await following("cat >> moves.ndjson; exit 3");
+    const first = await run();
+    expect(first).toMatchObject({ code: 1, stderr: expect.stringContaining("what it is handed to ended with 3") });
+    const once = moves(me).length;
+    expect(await run()).toMatchObject({ code: 0 });
+    expect(moves(me).length).toBe(once);
+  });
+
+  long(
+    "hands each move on at most once, wherever it is killed",
+    async () => {
+      const { crowd, people, engine, service, me } = await following("cat >> moves.ndjson");
+      let now: readonly Human[] = people;
+      for (let step = 3; step < 70; step += 9) {
+        const command = ["jobs", "run", "sales", "--file", "jobs.json", "--base-url", service.url];
+        await spawnUser(me, command, { HEADCOUNT_FAILPOINT: String(step) });
+        expect((await spawnUser(me, command)).code).toBe(0);
+        const told = moves(me).map(({ change, person }) => `${change} ${personKey(person)}`);
+        expect(new Set(told).size).toBe(told.length);
+        now = crowd.week(now, { gone: 0.03, moved: 0, born: 0.04 });
+        engine.become(now);
+      }
+      expect(moves(me).length).toBeGreaterThan(10);
+    },
+    120_000,
+  );
+});
 
 describe("52 weeks", () => {
   for (const seed of [11, 12]) {

@@ -142,6 +142,7 @@ export const KEYS = {
   log: key(word, "a file that gets one JSON line a run"),
   notify: key(word, "shell command for a failure or a changed file"),
   notify_failure: key(word, "shell command for a failure alone"),
+  hand_to: key(word, "shell command that gets who was added, removed and changed, a JSON line each", "refresh"),
   connection: key(word, 'which connection to use; "sample" is built in'),
   base_url: key(word, "overrides the connection's address"),
   paging: key(choice(PAGINGS), "how the service pages, where it is not known"),

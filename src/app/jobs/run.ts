@@ -9,7 +9,8 @@ import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
 import { shellWord } from "../../shared/contract/command-line.ts";
 import type { Credits } from "../../shared/contract/money.ts";
-import { type CliError, EXIT, usageError } from "../../shared/errors.ts";
+import { harmlessLine } from "../../shared/contract/text.ts";
+import { CliError, EXIT, usageError } from "../../shared/errors.ts";
 import { buy, type PurchaseResult, quote } from "../buy/buy.ts";
 import { type Order, worldOf } from "../buy/order.ts";
 import { failureOf } from "../failures.ts";
@@ -21,7 +22,9 @@ import { monthlyBudget, withinBudget } from "./budget.ts";
 import type { Job, JobsFile } from "./file.ts";
 import { appendOutcome, type History, historyOf, jobsFolder, keyOf, lockOf, makeJobFolder } from "./history.ts";
 import { refreshOf, searchOf } from "./order.ts";
-import { type Ended, endedWith, freshness, leftAlone, tellOutcome } from "./outcome.ts";
+import { type Ended, endedWith, freshness, leftAlone, notified, tellOutcome } from "./outcome.ts";
+
+const HAND_ON_MS = 600_000;
 
 /** What is said for all jobs, and holds where a job says nothing itself; the budget and `dryRun` hold for all. */
 export interface JobTerms extends Connecting {
@@ -141,8 +144,13 @@ async function purchase(work: Work, session: Session): Promise<Done> {
   // Read before the budget is: what cannot be read costs nobody a turn.
   if (job.command === "refresh") {
     const { terms, ...order } = await refreshOrder(work);
+    const command = job.values.hand_to;
+    const moved = command === undefined ? undefined : (lines: string) => handOn(lines, command, context);
     const receipt = await underBudget(work, session, (budgetLeft) =>
-      refresh({ ...order, output: order.output ?? "", terms: { ...terms, budgetLeft } }, session, context, events),
+      refresh({ ...order, output: order.output ?? "", terms: { ...terms, budgetLeft } }, session, context, {
+        ...events,
+        moved,
+      }),
     );
     return { kind: "refresh", receipt };
   }
@@ -151,6 +159,18 @@ async function purchase(work: Work, session: Session): Promise<Done> {
     buy({ ...order, budgetLeft }, worldOf(session, context), events),
   );
   return { kind: "search", order, purchase: bought };
+}
+
+/** @throws CliError exit 1 where it fails: what moved is in the list's history by then, and not handed on again */
+async function handOn(lines: string, command: string, context: Context): Promise<void> {
+  const problem = await notified(command, lines, context, HAND_ON_MS);
+  if (problem === undefined) return;
+  throw new CliError({
+    code: "not_handed_on",
+    category: "internal",
+    message: `the list is up to date, but what it is handed to ${problem}: ${harmlessLine(command, 80)}`,
+    hint: "who moved is in the files beside the list, and is not handed on again",
+  });
 }
 
 const searchOrder = async (work: Work): Promise<Order> => {

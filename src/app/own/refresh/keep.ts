@@ -1,5 +1,5 @@
 import { basename, dirname, join } from "node:path";
-import { recordPages } from "../../../engine/library/library.ts";
+import { type Library, recordPages } from "../../../engine/library/library.ts";
 import { changedSince, newestRecords } from "../../../engine/library/members.ts";
 import { formName, type Output, type OutputFacts, type Rendering } from "../../../engine/output/formats.ts";
 import { checkOutput, exists } from "../../../engine/output/output.ts";
@@ -92,6 +92,7 @@ export async function keep(found: Brought, work: Work): Promise<RefreshReceipt> 
     datasetVersion: counts.datasetVersion ?? account.datasetVersion ?? null,
     count: found.certificate.total,
   });
+  if (added.length + removed.length + changed.size > 0) await work.events.moved?.(movesIn(people, changed, library));
   if (found.changed.size > 0 && order.terms.buyChanged !== true) deps.onNotice(asBought(found, work));
   return receiptOf(found, work, {
     checked_at: new Date(at).toISOString(),
@@ -107,6 +108,22 @@ export async function keep(found: Brought, work: Work): Promise<RefreshReceipt> 
       }),
     ) as RefreshReceipt["files"],
   });
+}
+
+/** A JSON line each, with the newest record that is owned. */
+function movesIn(
+  people: Readonly<Record<"added" | "removed" | "changed", readonly string[]>>,
+  changed: ReadonlyMap<string, readonly string[]>,
+  { database }: Library,
+): string {
+  const lines = BESIDE.flatMap((change) =>
+    people[change].flatMap((person) => {
+      const fields = change === "changed" ? `"fields":${JSON.stringify(changed.get(person) ?? [])},` : "";
+      const [record] = newestRecords(database, [person]);
+      return record === undefined ? [] : `{"change":"${change}",${fields}"person":${record}}\n`;
+    }),
+  );
+  return lines.join("");
 }
 
 type Written = Pick<

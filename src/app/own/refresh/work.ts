@@ -66,6 +66,8 @@ export interface RefreshEvents {
   /** Free calls so far; undefined: something else is said now. */
   readonly progress?: ((calls: number | undefined) => void) | undefined;
   readonly start?: ((start: Start) => void) | undefined;
+  /** Gets who moved, once it is in the list's history; not where nobody did. Never twice for one move. */
+  readonly moved?: ((lines: string) => Promise<void>) | undefined;
 }
 
 export interface Work {
