@@ -193,6 +193,19 @@ describe("credits", () => {
 });
 
 describe("the books", () => {
+  test("of some minutes: --since and --until, which a span, a date or a time says", async () => {
+    const data = await foundedFolder();
+    await buy(data, "k_a", 2);
+    const count = async (name: string, ...argv: string[]) => (await told(data, name, ...argv)).length as number;
+    expect(await count("entries", "--since", "2m")).toBe(2);
+    expect(await count("entries", "--since", "2m", "--until", "1m")).toBe(0);
+    expect(await count("entries", "--until", "2026-01-31T10:03Z")).toBe(0);
+    expect(await count("audit", "--since", "5m")).toBeGreaterThan(0);
+    expect(await count("audit", "--until", "1h")).toBe(0);
+    const wrong = await said(data, "entries", "--until", "yesterday");
+    expect([wrong.code, wrong.err]).toEqual([2, expect.stringContaining("--until takes 2m (minutes)")]);
+  });
+
   test("entries: newest first, filtered, a page at a time, CSV in a pipe", async () => {
     const data = await foundedFolder();
     for (let rows = 1; rows <= 4; rows++) await buy(data, rows % 2 === 0 ? "k_a" : "k_b", rows);

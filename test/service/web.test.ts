@@ -3,6 +3,7 @@ import { request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { StoreUnavailableError } from "../../src/service/ledger/errors.ts";
 import { HEADERS } from "../../src/shared/openapi/components.ts";
 import { wrapped } from "../support/dataset.ts";
 import { long } from "../support/long.ts";
@@ -356,6 +357,36 @@ describe("metrics", () => {
     const port = new URL(told.metricsUrl ?? "").port;
     expect((await plain(`http://127.0.0.1:${port}/metrics`, { host: "scraper.example" })).status).toBe(200);
   });
+});
+
+test("a ledger that is lost and back is an event of the log, once each, and the load stands in the metrics", async () => {
+  const written: string[] = [];
+  let away = false;
+  const told = await start({
+    log: { write: (text: string) => written.push(text) },
+    metricsPort: 0,
+    wrapStore: (store) =>
+      new Proxy(store, {
+        get: (target, name) => {
+          const value = Reflect.get(target, name) as unknown;
+          if (name === "hold" && away) return () => Promise.reject(new StoreUnavailableError("the disk is full"));
+          return typeof value === "function" ? value.bind(target) : value;
+        },
+      }),
+  });
+  const search = () => told.call("/v1/person/search", { body: { filters: {}, per_page: 1 } });
+  const events = () => written.flatMap((line) => (/ledger (lost|back)/.exec(line)?.[0] ? [JSON.parse(line).msg] : []));
+  expect((await search()).status).toBe(200);
+  away = true;
+  for (let time = 0; time < 3; time++) expect((await search()).status).toBe(500);
+  expect(events()).toEqual(["ledger lost"]);
+  away = false;
+  for (let time = 0; time < 3; time++) expect((await search()).status).toBe(200);
+  while (events().length < 2) await new Promise((wake) => setTimeout(wake, 5));
+  expect(events()).toEqual(["ledger lost", "ledger back"]);
+  const text = (await plain(told.metricsUrl ?? "")).bytes.toString();
+  for (const what of ["running", "waiting", "connections"])
+    expect(text).toMatch(new RegExp(`headcount_load\\{what="${what}"\\} \\d`));
 });
 
 describe("a call whose client is gone", () => {

@@ -75,8 +75,8 @@ test("whole numbers, and nothing that is nearly one", () => {
 });
 
 test("spans of time", () => {
-  expect(["12h", "30d", "8w"].map(spanMs)).toEqual([43_200_000, 2_592_000_000, 4_838_400_000]);
-  for (const text of ["", "30", "d", "30 d", "30m", "-1d", "1.5h", "123456d"]) expect(spanMs(text)).toBeUndefined();
+  expect(["2m", "12h", "30d", "8w"].map(spanMs)).toEqual([120_000, 43_200_000, 2_592_000_000, 4_838_400_000]);
+  for (const text of ["", "30", "d", "30 d", "30s", "-1d", "1.5h", "123456d"]) expect(spanMs(text)).toBeUndefined();
 });
 
 test("what was likely meant", () => {

@@ -5,19 +5,15 @@ import type { Command, GlobalOptions } from "../options.ts";
 import { Printer } from "../terminal/printer.ts";
 import { wrap } from "../terminal/width.ts";
 
-type DoctorFlags = GlobalOptions & { readonly offline?: boolean };
-
 export function register(program: Command, context: Context): void {
   program
     .command("doctor")
     .description(
       "Check Node, optional parts, config, key and proxy, reach the service, and find out how it speaks. Only free calls are made; what is learned is saved to the connection.",
     )
-    .option("--offline", "check this machine alone, make no call")
     .examples(`
   $ headcount doctor                                the connection in use
   $ headcount doctor -c sample                      the built-in service
-  $ headcount doctor --offline                      nothing leaves this machine
   $ headcount doctor --json | jq '.checks[] | select(.status != "ok")'
 
 How a service pages is found out by searches that are certain to be refused, which
@@ -25,12 +21,12 @@ is free. Where that tells nothing, say it: headcount connections set NAME
 paging=offset, or --paging, or HEADCOUNT_PAGING.
 
 Exit code 0 where nothing failed; else 2 for the machine or config, 3 for the key, 8 for the service.`)
-    .does((options: DoctorFlags) => run(options, context));
+    .does((options: GlobalOptions) => run(options, context));
 }
 
 const CATEGORIES = { machine: "usage", key: "auth", service: "service" } as const;
 
-async function run(options: DoctorFlags, context: Context): Promise<void> {
+async function run(options: GlobalOptions, context: Context): Promise<void> {
   const checks: Check[] = [];
   const print = new Printer(context, options);
   const add = (check: Check): void => {
@@ -38,7 +34,7 @@ async function run(options: DoctorFlags, context: Context): Promise<void> {
     if (!print.json) printCheck(check, print);
   };
   for (const check of await checkMachine(context, options)) add(check);
-  if (!options.offline) await checkService(context, options, add);
+  await checkService(context, options, add);
   const failed = checks.filter(({ status }) => status === "fail");
   if (print.json) print.document<"doctor">({ ok: failed.length === 0, checks });
   const [first] = failed;

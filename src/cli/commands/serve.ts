@@ -73,11 +73,28 @@ export function register(program: Command, context: Context): void {
     .does((options: ServeOptions) => run(options, context));
 }
 
+interface Voice {
+  readonly text: (text: string) => void;
+  readonly note: (text: string) => void;
+  readonly warn: (text: string) => void;
+}
+
+/** Beside a log nothing stands on stderr that is not a line of it. */
+function voiceOf(options: ServeOptions, context: Context): Voice {
+  const printer = new Printer(context, options);
+  const line = (level: number) => (msg: string) =>
+    void context.stderr.write(`${JSON.stringify({ level, time: new Date(context.now()).toISOString(), msg })}\n`);
+  const text = (text: string): void => printer.text(text);
+  if (options.log) return { text, note: line(30), warn: line(40) };
+  return { text, note: (text) => printer.note(text), warn: (text) => printer.say(`warning: ${text}`) };
+}
+
 async function run(options: ServeOptions, context: Context): Promise<void> {
   const dir = await folderOf(options, context);
   const port = wholeNumber("--port", 0, 65_535)(options.port);
-  const printer = new Printer(context, options);
-  const settings = await readSettings(options, context, printer);
+  const voice = voiceOf(options, context);
+  const { note, warn } = voice;
+  const settings = await readSettings(options, context, voice);
   if (options.printUnit === true) {
     const { serveUnit } = await import("./jobs/units.ts");
     context.stdout.write(serveUnit({ dir, port, data: options.data, store: options.store }, context));
@@ -96,10 +113,9 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
       ...(store === undefined ? {} : { store }),
       ...(await datasetOf(options, context)),
       signal: context.interrupted,
-      onSample: () => printer.note("Making the sample dataset of 50,000 people (once, a few seconds) ..."),
-      onReload: (version) => printer.note(`Serving dataset ${version} now.`),
-      onReloadError: (error) =>
-        printer.say(`warning: a new dataset cannot be opened, the old one goes on: ${error.message}`),
+      onSample: () => note("Making the sample dataset of 50,000 people (once, a few seconds) ..."),
+      onReload: (version) => note(`Serving dataset ${version} now.`),
+      onReloadError: (error) => warn(`a new dataset cannot be opened, the old one goes on: ${error.message}`),
     });
     // Ctrl-C while the sample was made: nobody is waiting for an address any more.
     context.interrupted.throwIfAborted();
@@ -108,20 +124,20 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
     const first = await createFirstKey(folder.store, context.now);
     try {
       const link = await consoleLink(service, folder.store, options, context);
-      announce(service, { key: first?.key, link }, options, printer);
+      announce(service, { key: first?.key, link }, options, voice);
       await written(context.stdout);
     } catch (error) {
       if (first !== undefined) await folder.store.revokeKey(first.id);
       throw error;
     }
     await interrupted(context.interrupted);
-    printer.note("Finishing the calls in flight ...");
+    note("Finishing the calls in flight ...");
   } catch (error) {
     throw listenError(error, options) ?? serviceError(error, dir);
   } finally {
     const closing = async (): Promise<void> => {
       await service?.close();
-      await signLast?.().catch((error: Error) => printer.say(`warning: no head was signed: ${error.message}`));
+      await signLast?.().catch((error: Error) => warn(`no head was signed: ${error.message}`));
     };
     await closing()
       .finally(() => folder?.close())
@@ -171,30 +187,22 @@ async function datasetOf({ dataset }: ServeOptions, context: Context) {
   return { dataset: resolve(context.cwd, dataset) };
 }
 
-async function readSettings(
-  options: ServeOptions,
-  context: Context,
-  printer: Printer,
-): Promise<Partial<ServiceOptions>> {
+async function readSettings(options: ServeOptions, context: Context, voice: Voice): Promise<Partial<ServiceOptions>> {
   const metrics = options.metrics === undefined ? undefined : metricsAt(options.metrics);
   return {
     faults: options.fault === undefined ? [] : await readFaults(options.fault),
     sleep: (ms) => context.sleep(ms),
     random: context.random,
     ...(options.log ? { log: context.stderr } : {}),
-    ...(await tlsSetting(options, context, printer)),
+    ...(await tlsSetting(options, context, voice)),
     ...(await boundsOf(options.bounds ?? [])),
     ...(metrics === undefined ? {} : { metricsHost: metrics.host, metricsPort: metrics.port }),
-    ...consoleSetting(options, printer),
+    ...consoleSetting(options, voice),
     ...(options.corsOrigin === undefined ? {} : { corsOrigins: options.corsOrigin.map(originOf) }),
   };
 }
 
-async function tlsSetting(
-  options: ServeOptions,
-  context: Context,
-  printer: Printer,
-): Promise<Pick<ServiceOptions, "tls">> {
+async function tlsSetting(options: ServeOptions, context: Context, voice: Voice): Promise<Pick<ServiceOptions, "tls">> {
   const { tlsCert, tlsKey } = options;
   if (tlsCert === undefined && tlsKey === undefined) return {};
   if (!tlsCert || !tlsKey) throw usageError("--tls-cert and --tls-key go together: each takes a file");
@@ -211,7 +219,7 @@ async function tlsSetting(
     });
   });
   const failed = (error: Error) =>
-    printer.say(`warning: the renewed certificate cannot be used, the old one goes on: ${error.message}`);
+    voice.warn(`the renewed certificate cannot be used, the old one goes on: ${error.message}`);
   return { tls: { ...tls, failed } };
 }
 
@@ -221,7 +229,7 @@ function originOf(text: string): string {
 }
 
 /** Whether the console is served: not where its cookies would travel in clear, unless that is asked for. */
-function consoleSetting(options: ServeOptions, printer: Printer): Pick<ServiceOptions, "console"> {
+function consoleSetting(options: ServeOptions, voice: Voice): Pick<ServiceOptions, "console"> {
   const { publicUrl } = options;
   if (publicUrl !== undefined && !(URL.canParse(publicUrl) && /^https?:$/.test(new URL(publicUrl).protocol))) {
     throw usageError(`--public-url takes an address such as https://people.example, not "${echo(publicUrl)}"`);
@@ -235,8 +243,8 @@ function consoleSetting(options: ServeOptions, printer: Printer): Pick<ServiceOp
   if (options.console === "off") return {};
   const isSafe = isLoopback(options.host) || options.tlsCert !== undefined || publicUrl?.startsWith("https:") === true;
   if (!isSafe && options.console !== "insecure") {
-    printer.say(
-      "warning: no console: without TLS its sessions could be read on the way; give --tls-cert and --tls-key, or --public-url https://...",
+    voice.warn(
+      "no console: without TLS its sessions could be read on the way; give --tls-cert and --tls-key, or --public-url https://...",
     );
     return {};
   }
@@ -275,26 +283,26 @@ function announce(
   service: RunningService,
   { key, link }: Readonly<Record<"key" | "link", string | undefined>>,
   options: ServeOptions,
-  printer: Printer,
+  { text, note, warn }: Voice,
 ): void {
   if (!isLoopback(options.host) && options.tlsCert === undefined) {
     const fix = "give --tls-cert and --tls-key, or put a proxy with TLS in front";
-    printer.say(`warning: keys and records travel in clear on ${options.host}; ${fix}`);
+    warn(`keys and records travel in clear on ${options.host}; ${fix}`);
   }
   if (options.json) {
     const { url } = service;
     const told = { url, ...(key === undefined ? {} : { key }), ...(link === undefined ? {} : { console: link }) };
-    printer.text(`${JSON.stringify(told)}\n`);
+    text(`${JSON.stringify(told)}\n`);
     return;
   }
-  printer.text(`Serving ${service.url}\n`);
-  if (service.metricsUrl !== undefined) printer.note(`Metrics ${service.metricsUrl}`);
-  if (link !== undefined) printer.text(`Console ${link} (signs in once, within ten minutes)\n`);
+  text(`Serving ${service.url}\n`);
+  if (service.metricsUrl !== undefined) note(`Metrics ${service.metricsUrl}`);
+  if (link !== undefined) text(`Console ${link} (signs in once, within ten minutes)\n`);
   else if (service.consoleUrl !== undefined) {
-    printer.note(`Console ${service.consoleUrl}; a link to sign in: headcount service link${placeFlags(options)}`);
+    note(`Console ${service.consoleUrl}; a link to sign in: headcount service link${placeFlags(options)}`);
   }
-  if (key !== undefined) printer.text(`Key ${key} (shown this once)\n`);
-  else printer.note(`Another key: headcount service keys create${placeFlags(options)}`);
+  if (key !== undefined) text(`Key ${key} (shown this once)\n`);
+  else note(`Another key: headcount service keys create${placeFlags(options)}`);
 }
 
 const interrupted = (signal: AbortSignal): Promise<void> =>
@@ -319,7 +327,7 @@ function listenError(error: unknown, options: ServeOptions): CliError | undefine
   const isMetrics = port !== undefined && port === metrics?.port && String(port) !== options.port;
   return new CliError({
     code: "cannot_listen",
-    category: "network",
+    category: "usage",
     message: `cannot listen on ${address ?? options.host} port ${port ?? options.port}: ${why}`,
     hint: isMetrics
       ? "choose another --metrics [ADDRESS:]PORT; --metrics 0 picks a free one"

@@ -40,6 +40,10 @@ export class Connections {
     this.#most = most;
   }
 
+  get open(): number {
+    return this.#open;
+  }
+
   watch(server: Server): void {
     server.on("connection", (socket: Socket) => this.#add(socket));
     // With TLS the socket of a request is another than the connection's, and there once hands are shaken.

@@ -52,6 +52,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const watchers = await openWatchers(options);
   const smallCounts = new SmallCounts({ ...clocks, store, onAsked: watchers.metrics?.smallCount });
   await smallCounts.load();
+  watchers.metrics?.watch(() => ({ ...turns.load, connections: connections.open }));
   const hasConsole = options.console !== undefined && (await isConsoleBuilt());
   const recent = hasConsole ? new RecentRequests(clocks.now) : undefined;
   const app = new HttpApp({

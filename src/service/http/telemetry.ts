@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { FastifyRequest } from "fastify";
 import type { Registry } from "prom-client";
 import { creditsToNumber, formatCredits, ZERO } from "../../shared/contract/money.ts";
-import { needed } from "../ledger/errors.ts";
+import { needed, StoreUnavailableError } from "../ledger/errors.ts";
 import { CLIENT_GONE } from "./call.ts";
 
 export interface ServiceLog {
@@ -20,9 +20,15 @@ export async function openLog(out: { write(text: string): unknown }): Promise<Se
     { base: null, timestamp: pino.stdTimeFunctions.isoTime },
     { write: (line) => void out.write(line) },
   );
+  let isLost = false;
   return {
     request(request, status, ms) {
       const { call } = request;
+      // A charge is a commit that went through.
+      if (isLost && status === 200 && call.charged > ZERO) {
+        isLost = false;
+        logger.info({ request_id: call.requestId }, "ledger back");
+      }
       logger.info({
         method: request.method,
         route: call.route,
@@ -34,6 +40,10 @@ export async function openLog(out: { write(text: string): unknown }): Promise<Se
       });
     },
     fault(requestId, error) {
+      if (!isLost && error instanceof StoreUnavailableError) {
+        isLost = true;
+        logger.error({ request_id: requestId, error: error.message }, "ledger lost");
+      }
       const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
       logger.error({ request_id: requestId, error: name, stack: stack?.split("\n").slice(1, 6).join(" ") }, message);
     },
@@ -47,6 +57,8 @@ export interface Metrics {
   readonly host: string;
   readonly port: number;
   observe(request: FastifyRequest, status: number, ms: number): void;
+  /** Shows how full it is, as it is when somebody looks. @param load by what is counted */
+  watch(load: () => Readonly<Record<string, number>>): void;
   readonly smallCount: (account: string, isAnswered: boolean) => void;
   close(): Promise<void>;
 }
@@ -102,6 +114,7 @@ export async function openMetrics(host: string, port: number): Promise<Metrics> 
       if (status === CLIENT_GONE) unanswered.inc({ call: name }, credits);
     },
     smallCount,
+    watch: (load) => loadIn(registry, Gauge, load),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -150,6 +163,22 @@ function smallCountsIn(
     small.inc({ outcome: isAnswered ? "answered" : "refused" });
     if (!isAnswered) refused.add(account);
   };
+}
+
+function loadIn(
+  registry: Registry,
+  Gauge: typeof import("prom-client").Gauge,
+  load: () => Readonly<Record<string, number>>,
+): void {
+  new Gauge({
+    name: "headcount_load",
+    help: "Calls that the dataset works for, calls that wait for their turn, open connections",
+    labelNames: ["what"],
+    registers: [registry],
+    collect() {
+      for (const [what, now] of Object.entries(load())) this.set({ what }, now);
+    },
+  });
 }
 
 const isLoopback = (host: string): boolean => /^(?:localhost|\[?::1\]?|127(?:\.\d{1,3}){3})$/i.test(host);

@@ -113,6 +113,12 @@ export class Turns {
     return within(working, this.#workMs);
   }
 
+  /** Calls that the dataset works for, and those that wait. */
+  get load(): Readonly<Record<"running" | "waiting", number>> {
+    const waiting = [...this.#lanes.values()].reduce((sum, lane) => sum + lane.waiting.size, 0);
+    return { running: this.#running.paid + this.#running.free, waiting };
+  }
+
   #mayBegin({ kind, running }: Lane): boolean {
     const { all, dataset, ofKey } = this.#bounds;
     if (running >= ofKey[kind] || this.#running[kind] >= all[kind]) return false;

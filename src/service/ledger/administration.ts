@@ -98,11 +98,12 @@ const usageRow = (row: Row): UsageRow => ({
   ...storedFields<UsageRow>(row, ["calls", "rows"]),
 });
 
-function auditQuery({ accountId, before, limit, since }: AuditQuery): Query {
+function auditQuery({ accountId, before, limit, since, until }: AuditQuery): Query {
   const found = where([
     ["account_id = ?", accountId],
     ["id < ?", before],
     ["at >= ?", since],
+    ["at < ?", until],
   ]);
   return {
     sql: `SELECT id, at, actor, action, account_id, target, detail FROM audit ${found.sql} ORDER BY id DESC LIMIT ${rowsAtMost(limit)}`,

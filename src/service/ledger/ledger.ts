@@ -195,6 +195,7 @@ export interface AuditRow {
 export interface AuditQuery {
   readonly accountId?: string;
   readonly since?: number;
+  readonly until?: number;
   readonly before?: bigint;
   readonly limit: number;
 }

@@ -220,14 +220,14 @@ ${calls(document)
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${info.title}</title>
-<link rel="icon" type="image/svg+xml" href="${ICON_PATH}">
-<link rel="stylesheet" href="${STYLE_PATH}">
+<link rel="icon" type="image/svg+xml" href="${ICON_PATH.slice(1)}">
+<link rel="stylesheet" href="${STYLE_PATH.slice(1)}">
 </head>
 <body>
 <nav class="wide" aria-label="Contents">${navigation(document)}</nav>
 <main>
 <header><h1>${info.title}</h1>
-<p class="meta">Version ${info.version} · base address <code>${BASE}</code> · <a href="/openapi.json">openapi.json</a> (OpenAPI ${document.openapi}) · <a href="${COLLECTION_PATH}">collection.json</a> (requests for an API client)</p></header>
+<p class="meta">Version ${info.version} · base address <code>${BASE}</code> · <a href="openapi.json">openapi.json</a> (OpenAPI ${document.openapi}) · <a href="${COLLECTION_PATH.slice(1)}">collection.json</a> (requests for an API client)</p></header>
 <details class="narrow"><summary>Contents</summary><nav aria-label="Contents">${navigation(document)}</nav></details>
 ${markdown(info.description)}
 ${tagSections}

@@ -64,12 +64,12 @@ export function whole(value: unknown, least = 0, most = Number.MAX_SAFE_INTEGER)
     : undefined;
 }
 
-const HOURS: Readonly<Record<string, number>> = { h: 1, d: 24, w: 24 * 7 };
+const HOURS: Readonly<Record<string, number>> = { m: 1 / 60, h: 1, d: 24, w: 24 * 7 };
 
 /** A span of time such as `12h`, `30d` or `8w` in milliseconds, or undefined. */
 export function spanMs(text: string): number | undefined {
-  const [, count, unit = ""] = /^(\d{1,5})([hdw])$/.exec(text) ?? [];
-  return count === undefined ? undefined : Number(count) * (HOURS[unit] ?? 0) * 3_600_000;
+  const [, count, unit = ""] = /^(\d{1,5})([mhdw])$/.exec(text) ?? [];
+  return count === undefined ? undefined : Math.round(Number(count) * (HOURS[unit] ?? 0) * 3_600_000);
 }
 
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>

@@ -15,11 +15,10 @@ import { countColumn, creditsColumn, type Listed, printList, printPages, timeCol
 import { type AccountOptions, addFolderOptions, addMode, atDesk, type Desk, type FolderOptions } from "./folder.ts";
 import { requireUsedKey } from "./keys.ts";
 
-interface EntriesOptions extends AccountOptions {
+interface EntriesOptions extends AccountOptions, Times {
   readonly mode: "live" | "test";
   readonly kind?: EntryKind;
   readonly key?: string;
-  readonly since: string;
   readonly limit?: number;
 }
 
@@ -30,11 +29,13 @@ export function register(service: Command, context: Context): void {
     )
     .oneOf("--kind <kind>", "only these", ["grant", "charge", "refund", "correction"])
     .option("--key <key-id>", "only what one key was charged, or got back")
-    .option("--since <when>", "how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all", "all")
+    .option("--since <when>", "from when on: 2m, 12h, 30d ago, 2026-01-31, 2026-01-31T10:03Z, or all", "all")
+    .option("--until <when>", "and before when, said as --since")
     .number("--limit <n>", "so many at most", [1, 1e9])
     .examples(`
   $ headcount service entries
   $ headcount service entries --kind charge --since 7d > charges.csv
+  $ headcount service entries --since 2026-01-31T10:00Z --until 2026-01-31T10:06Z
   $ headcount service entries --account default --limit 5 --json`)
     .does(atDesk(context, entries));
 }
@@ -42,7 +43,7 @@ export function register(service: Command, context: Context): void {
 async function entries({ context, options, printer, store }: Desk<EntriesOptions>): Promise<void> {
   const { account, key, kind, mode } = options;
   const query: Omit<EntryQuery, "limit"> = {
-    ...{ accountId: account, mode, since: sinceMs(options.since, context.now()) },
+    ...{ accountId: account, mode, ...timesOf(options, context.now()) },
     ...(kind === undefined ? {} : { kind }),
     ...(key === undefined ? {} : { keyId: key }),
   };
@@ -51,6 +52,16 @@ async function entries({ context, options, printer, store }: Desk<EntriesOptions
     store.entries({ ...query, limit, ...(last === undefined ? {} : { before: last.id }) }),
   );
 }
+
+interface Times {
+  readonly since: string;
+  readonly until?: string;
+}
+
+const timesOf = ({ since, until }: Times, now: number) => ({
+  since: sinceMs(since, now),
+  ...(until === undefined ? {} : { until: sinceMs(until, now, "--until") }),
+});
 
 const COLUMNS: readonly Listed<LedgerEntry>[] = [
   { name: "id", title: "entry", align: "right", value: ({ id }) => Number(id) },
@@ -137,9 +148,8 @@ const SUMS: readonly Listed<UsageRow>[] = [
   creditsColumn("refunded", "refunded", ({ refunded }) => refunded),
 ];
 
-interface AuditOptions extends FolderOptions {
+interface AuditOptions extends FolderOptions, Times {
   readonly account?: string;
-  readonly since: string;
   readonly limit?: number;
 }
 
@@ -149,17 +159,18 @@ export function registerAudit(service: Command, context: Context): void {
       "List every act of administration, the newest first: accounts, keys, plans and credits; who, when and what, never a key or a record. All of them in a pipe (CSV), the last thirty on a terminal.",
     )
     .option("--account <id>", "only what concerns one account")
-    .option("--since <when>", "how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all", "all")
+    .option("--since <when>", "from when on: 2m, 12h, 30d ago, 2026-01-31, 2026-01-31T10:03Z, or all", "all")
+    .option("--until <when>", "and before when, said as --since")
     .number("--limit <n>", "so many at most", [1, 1e9])
     .examples("\n  $ headcount service audit\n  $ headcount service audit --since 30d --json")
     .does(atDesk(context, audit));
 }
 
 async function audit({ context, options, printer, store }: Desk<AuditOptions>): Promise<void> {
-  const since = sinceMs(options.since, context.now());
+  const times = timesOf(options, context.now());
   const whose = options.account === undefined ? {} : { accountId: options.account };
   await printPages(AUDIT_COLUMNS, { limit: options.limit, printer }, (limit, last) =>
-    store.audit({ since, limit, ...whose, ...(last === undefined ? {} : { before: last.id }) }),
+    store.audit({ ...times, limit, ...whose, ...(last === undefined ? {} : { before: last.id }) }),
   );
 }
 
