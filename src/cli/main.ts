@@ -1,4 +1,4 @@
-import { type Context, type InputStream, type OutputStream, written } from "../shared/context.ts";
+import { type Context, type InputStream, isClosed, type OutputStream, written } from "../shared/context.ts";
 
 // Nothing is imported here before it is known to be needed: `--version` must cost no more than Node itself.
 
@@ -15,10 +15,12 @@ export async function main(argv: readonly string[], outside: Context): Promise<n
   const stopped = stopSignal(argv, context);
   // Whoever writes learns of it from `written`; without a listener it would end the process as a bug.
   context.stdout.on("error", () => undefined);
+  const lost = isClosed(outside.stdout) ? heard(context.stdout) : undefined;
   try {
     await Promise.race([execute(argv, context, stopped.watch), stopped.signal]);
     // One place for all: what a command printed and nobody got is no success.
     await written(context.stdout);
+    if (lost?.() === true) throw await noStdout();
     return 0;
   } catch (error) {
     // What was printed before the failure is still on its way through jq.
@@ -29,6 +31,28 @@ export async function main(argv: readonly string[], outside: Context): Promise<n
     stopped.release();
     if (context !== outside) context.stdout.destroy();
   }
+}
+
+/** @returns whether something was written since */
+function heard(stdout: OutputStream): () => boolean {
+  const { write } = stdout;
+  let isWritten = false;
+  stdout.write = ((...given: Parameters<typeof write>) => {
+    isWritten ||= (given[0] as string | Uint8Array).length > 0;
+    return write.apply(stdout, given);
+  }) as typeof write;
+  return () => isWritten;
+}
+
+async function noStdout(): Promise<Error> {
+  const { CliError } = await import("../shared/errors.ts");
+  const message = "stdout is closed: what this printed went nowhere";
+  return new CliError({
+    code: "no_stdout",
+    category: "incomplete",
+    message,
+    hint: "> /dev/null says that it is meant",
+  });
 }
 
 /** The same world; with `--jq` among the words its stdout waits for the expression (src/cli/program.ts). */

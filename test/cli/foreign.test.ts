@@ -338,7 +338,36 @@ describe("employees and search share one rule of completeness", () => {
   });
 });
 
+test("a limit that no pages make says which ones do, and they do", async () => {
+  const s = await scene({ people: 237, minPerPage: 10, maxPerPage: 10 });
+  const ran = await s.run(...BUY, "--limit", "37");
+  expect(ran).toMatchObject({ code: 5, stderr: expect.stringContaining("30 of 37 rows came") });
+  const [, less, more] = /(--limit \d+) or (--limit \d+) ends whole/.exec(ran.stderr) ?? [];
+  expect([less, more]).toEqual(["--limit 30", "--limit 40"]);
+  for (const limit of [less, more]) {
+    const fresh = await scene({ people: 237, minPerPage: 10, maxPerPage: 10 });
+    expect(await fresh.run(...BUY, ...(limit ?? "").split(" "))).toMatchObject({ code: 0 });
+  }
+});
+
 describe("money that a service tells otherwise, or not", () => {
+  test("a price that rises while pages are under way: what was charged above the cap is said, also the next time", async () => {
+    const mishap = (call: number): undefined => {
+      if (call === 3) s.service.options.price = 5;
+    };
+    const s = await scene({ people: 400, jitterMs: 5, mishap });
+    const argv = [...BUY, "--per-page", "20", "--concurrency", "4", "--max-credits", "150"];
+    for (let time = 0; time < 2; time++) {
+      const ran = await s.run(...argv);
+      const above = s.service.charged() - 150;
+      expect(above).toBeGreaterThan(0);
+      expect(ran, ran.stderr).toMatchObject({
+        code: time === 0 ? 5 : 0,
+        stderr: expect.stringContaining(`${above} more than the 150 that were agreed to: the service took more`),
+      });
+    }
+  });
+
   test("replies that overtake each other: nobody else spent, and the balance at the end is the account's", async () => {
     for (const people of [237, 1_000]) {
       const s = await scene({ people, jitterMs: 12 });

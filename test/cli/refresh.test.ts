@@ -132,6 +132,7 @@ describe("headcount refresh", () => {
     expect(code, stderr).toBe(0);
     expectFiles(me, before, service.matching({ department: "Sales" }));
     expect(keysIn(me, "sales.changed.ndjson")).toContain(personKey(renamed as Human));
+    expect(stderr).toMatch(/; \d+ of those bought (was|were) yours already/);
   });
 
   long("who changed is named, and bought again only if that is asked for", async () => {

@@ -96,9 +96,10 @@ export async function askFor(
   if (!(await context.confirm(`Buy ${what}? [y/N]`))) throw declined("declined; nothing was spent");
 }
 
-/** What a person does not see in the files. */
-function unseenText({ bought_suppressed: bought, forgotten, suppressed }: RefreshReceipt): string {
+/** What a person does not see in the files, and pays for. */
+function unseenText({ bought_again: again, bought_suppressed: bought, forgotten, suppressed }: RefreshReceipt): string {
   const parts = [
+    again === 0 ? "" : `${grouped(again)} of those bought ${again === 1 ? "was" : "were"} yours already`,
     forgotten === 0 ? "" : `${grouped(forgotten)} whom you forgot: not bought`,
     suppressed === 0
       ? ""

@@ -18,7 +18,7 @@ import { type SizeRefusal, speaksOf } from "../client/refusal.ts";
 import type { CompanyQuery } from "../client/types.ts";
 import { TOO_FEW } from "../output/formats.ts";
 import type { UnsoundCountsError } from "../planning/question.ts";
-import { pendingUnits } from "../runs/journal.ts";
+import { creditsOf, pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 
 type Receipt = Of<typeof receipt>;
@@ -202,6 +202,14 @@ export const fileExists = (path: string): CliError =>
 /** Going on would end the same way: what is paid for goes elsewhere, or in another form. */
 const HELD_BY_OUTPUT = new Set(["file_appeared", "too_deep", "template_failed", "too_many_rows"]);
 
+/** What pages that were under way cost beyond what was agreed to, where a price rose meanwhile; undefined: nothing. */
+export function aboveCap({ state: { session, settled, uncertain } }: Run): string | undefined {
+  const [spent, cap] = [settled + uncertain, creditsOf(session?.cap)];
+  if (session === undefined || spent <= cap) return undefined;
+  const above = formatCreditsGrouped(credits(spent - cap));
+  return `${formatCreditsGrouped(credits(spent))} credits were charged, ${above} more than the ${formatCreditsGrouped(cap)} that were agreed to: the service took more than it told`;
+}
+
 /** What ended a run early, with where things are and how to go on. @param error as the command line reports it */
 export function ending(error: unknown, run: Run, interrupted: boolean): unknown {
   const { rows, session, settled, uncertain } = run.state;
@@ -213,7 +221,10 @@ export function ending(error: unknown, run: Run, interrupted: boolean): unknown 
   const { list } = run.plan.target.kind === "search" ? run.plan.target : {};
   const on = list === undefined ? `headcount resume ${run.id}` : `headcount refresh ${shellWord(list)}`;
   const writes = `headcount runs export ${run.id}`;
-  const open = pending > 0 ? [`${pages} in flight may be charged; going on asks for them under the same key`] : [];
+  const open = [
+    aboveCap(run) ?? [],
+    pending > 0 ? `${pages} in flight may be charged; going on asks for them under the same key` : [],
+  ].flat();
   if (interrupted) {
     return new CliError({
       code: "interrupted",

@@ -10,7 +10,7 @@ import { creditText, KEY_LIFE_MS, pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { Buyer } from "./buyer.ts";
 import { deliver, type Finished } from "./deliver.ts";
-import { ending, NEW_UNREACHED } from "./failures.ts";
+import { aboveCap, ending, NEW_UNREACHED } from "./failures.ts";
 import { isPriceKnown, perPageOf } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
 import { isNarrowed, narrowing, OwnedOutput } from "./owned.ts";
@@ -141,6 +141,8 @@ async function buyPages(
     enough: () => target.kind === "search" && run.plan.overlap === undefined && distinct.repeatedPages > 0,
   });
   const bought = await buyer.buy();
+  const above = aboveCap(run);
+  if (above !== undefined) deps.onWarning(`warning: ${above}`);
   const { untold, rows } = bought.missing;
   const looking = { run, untold, addresses, client: seller.client, signal: interrupted, onWarning: deps.onWarning };
   const first = bought.ended === "all" ? await missingFirstPage(looking) : 0;

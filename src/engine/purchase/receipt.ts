@@ -110,7 +110,8 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
     return `what cap and balance leave does not pay for the next page of the sample: ${came}`;
   }
   if (least !== undefined) {
-    return `the service gives no page that is as small as what is left to buy, but ${grouped(least)} rows or more: ${came}; a limit or cap with room for whole pages ends whole`;
+    const fitting = [rows, rows + least].filter((limit) => limit > 0).map((limit) => `--limit ${limit}`);
+    return `the service gives no page that is as small as what is left to buy, but ${grouped(least)} rows or more: ${came}; ${fitting.join(" or ")} ends whole`;
   }
   const uncertain = uncertainCap(run, quote, bought);
   if (uncertain !== null) return uncertain;

@@ -148,6 +148,7 @@ const receiptOf = (
   verified: order.verify.map(({ name }) => name),
   runs: found.runs,
   bought: found.rows,
+  bought_again: found.again,
   bought_suppressed: found.hidden,
   credits: creditsToNumber(found.spent),
   rebuy_credits: creditsToNumber(found.plan.again),

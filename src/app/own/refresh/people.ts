@@ -68,6 +68,8 @@ export async function bring({ list, sight, plan, people, renamed, counts, finish
     runs: all.map(({ run }) => run),
     spent: credits(spentBy(all)),
     rows: all.reduce((sum, { rows }) => sum + rows, 0),
+    /** Of those bought, who were owned before. */
+    again: [...bought.keys()].filter((identity) => listed.has(identity)).length,
     /** On the suppression list: paid for, and in nothing that is written. */
     hidden: bought.size - held.library.shown([...bought.keys()]).length,
     certificate: isProved ? sight : await proved(list, now.people, work, counts),
