@@ -108,11 +108,12 @@ function answerFailure(error: ServiceError, site: CallSite): CliError {
     KEY: site.key === undefined ? "" : ` ${site.key.shown} from ${PLACES[site.key.source]}`,
   };
   const isCharged = (error.creditsUsed ?? 0n) > 0n;
+  const told = typeof hint === "function" ? hint(site) : hint;
   const said = message.replace(/STATUS|DETAIL|ADDRESS|KEY/g, (word) => words[word] ?? word);
   return new CliError({
     ...own,
     message: isCharged || said.includes("nothing was charged") ? said : `${said}; nothing was charged`,
-    hint: typeof hint === "function" ? hint(site) : hint,
+    hint: error.requestId === undefined ? told?.replace(" with the request id", "") : told,
     status: error.status,
     requestId: error.requestId,
     details,

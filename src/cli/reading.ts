@@ -29,6 +29,9 @@ export function readingFailure({ code, message }: CommanderError, command: Comma
     .join(" ")
     .trim()
     .replace(/^\(|\)$/g, "");
+  if (path === "count" && first === "unknown option '--all'") {
+    return usageError(first, "headcount count without any filter counts everybody", "unknown_option");
+  }
   const shows =
     code === "commander.unknownCommand"
       ? `${help} lists the commands`

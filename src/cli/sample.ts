@@ -103,6 +103,11 @@ function explained(error: unknown, dir: string): unknown {
       cause: error,
     });
   }
+  // Of a ledger that cannot be opened the cause says why.
+  if (error instanceof Error && error.cause !== undefined && code === undefined) {
+    const why = explained(error.cause, dir);
+    return why === error.cause ? error : why;
+  }
   if (code === undefined || !/^(EACCES|EPERM|EROFS|ENOENT|ENOTDIR|ENOSPC|EDQUOT)$/.test(code)) return error;
   return new CliError({
     code: "sample_folder",

@@ -253,6 +253,7 @@ describe("doctor", () => {
       8,
       "Service",
     ],
+    ["a state folder that cannot be", { env: { HEADCOUNT_STATE_DIR: "/etc/hostname/state" } }, 2, "State folder"],
     ["a bad proxy", { env: { HTTPS_PROXY: "proxy:3128" } }, 2, "Proxy"],
   ])("%s fails with its code, its fix and all the other checks", async (_, options, code, name) => {
     const outcome = await doctor(options);

@@ -158,6 +158,8 @@ test("numbers in sentences and tables have separators, ids have none", async () 
   const ran = await u.run(["search", "--country", "x", "--yes", "-o", "o.csv"]);
   expect(ran.code).toBe(5);
   expect(ran.stderr).toMatch(/\b600 of 1,200 rows came twice and were paid for: 600 different profiles of 1,200/);
+  // Nothing is left to buy, so nothing is said to go on.
+  expect(ran.stderr).toMatch(/hint: headcount runs export \S+ writes what there is at 0 credits\n/);
   const shape = (): unknown => [{ id: 1_234_567, name: "A", followers: 12_345, connections: 1 }];
   const { u: other } = await scene({ people: 1, shape });
   const { stdout } = await other.run(["search", "--country", "x", "--yes", "--fields", "id,followers,connections"], {

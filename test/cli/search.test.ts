@@ -236,6 +236,8 @@ describe("caps", () => {
       people: 2_000,
       maxDepth: 30,
       credits: 10_000,
+      // Who is named by a sketch lies above no wall.
+      sketches: false,
       // Nobody's name begins with anything that is asked for.
       wrapEngine: (engine) =>
         wrapped(engine, {

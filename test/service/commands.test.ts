@@ -304,12 +304,12 @@ describe("serve", () => {
       '--cors-origin takes an origin such as https://app.example, or *, not "app.example"',
     ],
     [["--cors-origin", "https://app.example/"], 2, "--cors-origin"],
-    [["--metrics", "192.0.2.1:0"], 2, "no such address"],
+    [["--metrics", "192.0.2.1:0"], 8, "no such address"],
     [["--store", "mysql://u:secret@h/x"], 2, "--store"],
     [["--dataset", "ftp://x"], 2, "--dataset"],
     [["--dataset", "/nowhere/at/all"], 2, "no dataset"],
     [["--data", "/dev/null/x"], 2, "/dev/null/x"],
-    [["--host", "192.0.2.1", "--port", "0"], 2, "no such address"],
+    [["--host", "192.0.2.1", "--port", "0"], 8, "no such address"],
     [["--nope"], 2, "--nope"],
   ] as const)("serve %j: exit %i, nothing on stdout", async (more, code, says) => {
     const dataset = await generatedDataset(300);
@@ -328,7 +328,7 @@ describe("serve", () => {
     expect(err).not.toContain("secret");
   });
 
-  test("a port that is taken: exit 2, and the folder is left in order", async () => {
+  test("a port that is taken: exit 8, and the folder is left in order", async () => {
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
     const { port } = taken.address() as { port: number };
@@ -342,12 +342,12 @@ describe("serve", () => {
       "--dataset",
       await generatedDataset(300),
     );
-    expect([code, out]).toEqual([2, ""]);
+    expect([code, out]).toEqual([8, ""]);
     expect(err).toContain("the port is in use");
     const dataset = await generatedDataset(300);
     const metrics = ["--port", "0", "--metrics", String(port)];
     const beside = await headcount("serve", ...metrics, "--data", data, "--dataset", dataset);
-    expect([beside.code, beside.out]).toEqual([2, ""]);
+    expect([beside.code, beside.out]).toEqual([8, ""]);
     expect(beside.err).toContain(`cannot listen on 127.0.0.1 port ${port}: the port is in use`);
     expect(beside.err).toContain("--metrics 0 picks a free one");
     taken.close();

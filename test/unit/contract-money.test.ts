@@ -4,6 +4,7 @@ import {
   addCredits,
   affordableRows,
   credits,
+  creditsText,
   creditsToNumber,
   formatCredits,
   formatCreditsGrouped,
@@ -99,6 +100,11 @@ describe("credits are fixed point", () => {
       }),
     );
     expect(affordableRows(credits(5n), credits(0n))).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  test("one credit, and others", () => {
+    const texts = [1_000_000n, 2_000_000n, 250_000n, 0n].map((amount) => creditsText(credits(amount)));
+    expect(texts).toEqual(["1 credit", "2 credits", "0.25 credits", "0 credits"]);
   });
 
   test("grouping", () => {

@@ -1,3 +1,5 @@
+import { accessSync, constants, existsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { versions } from "node:process";
 import type { ProbeReport } from "../../engine/client/probe.ts";
 import { DEFAULT_DIALECT, type Dialect, pagingName } from "../../engine/client/types.ts";
@@ -63,14 +65,11 @@ export interface DoctorOptions extends ConnectionChoice {
 }
 
 export async function checkMachine(context: Context, options: DoctorOptions): Promise<Check[]> {
-  const state = findFolder("state", context);
   return [
     machine("Node", "ok", versions.node),
     optionalCheck(),
     configCheck(context, options),
-    state === undefined
-      ? machine("State folder", "warn", "none: no home is set; exports need one", "set HEADCOUNT_STATE_DIR")
-      : machine("State folder", "ok", state),
+    stateCheck(context),
     await keychainCheck(context),
     await proxyCheck(context),
   ];
@@ -89,6 +88,21 @@ function optionalCheck(): Check {
   const parts = missing.map(([name, use]) => `${name} (${use})`).join(", ");
   const fix = [...new Set(missing.map(([name]) => installCommand(name)))].join("; ");
   return machine("Optional parts", "warn", `not installed: ${parts}`, fix);
+}
+
+function stateCheck(context: Context): Check {
+  const state = findFolder("state", context);
+  const fix = "set HEADCOUNT_STATE_DIR to a folder that may be written";
+  if (state === undefined) return machine("State folder", "warn", "none: no home is set; exports need one", fix);
+  let there = state;
+  while (!existsSync(there) && dirname(there) !== there) there = dirname(there);
+  try {
+    accessSync(there, constants.W_OK);
+    if (statSync(there).isDirectory()) return machine("State folder", "ok", state);
+  } catch {
+    // Said below.
+  }
+  return machine("State folder", "fail", `${state} cannot be written: nothing that is bought could be kept`, fix);
 }
 
 function configCheck(context: Context, options: DoctorOptions): Check {

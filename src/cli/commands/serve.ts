@@ -327,7 +327,8 @@ function listenError(error: unknown, options: ServeOptions): CliError | undefine
   const isMetrics = port !== undefined && port === metrics?.port && String(port) !== options.port;
   return new CliError({
     code: "cannot_listen",
-    category: "usage",
+    // Not bad input: another process may be about to end, or the network about to come; a unit tries again.
+    category: "network",
     message: `cannot listen on ${address ?? options.host} port ${port ?? options.port}: ${why}`,
     hint: isMetrics
       ? "choose another --metrics [ADDRESS:]PORT; --metrics 0 picks a free one"

@@ -202,6 +202,9 @@ export const fileExists = (path: string): CliError =>
 /** Going on would end the same way: what is paid for goes elsewhere, or in another form. */
 const HELD_BY_OUTPUT = new Set(["file_appeared", "too_deep", "template_failed", "too_many_rows"]);
 
+/** Nothing more is bought on what was once answered so: going on ends the same way. */
+const SPOILT = new Set(["price_moved", "impossible_charge", "page_too_long"]);
+
 /** What pages that were under way cost beyond what was agreed to, where a price rose meanwhile; undefined: nothing. */
 export function aboveCap({ state: { session, settled, uncertain } }: Run): string | undefined {
   const [spent, cap] = [settled + uncertain, creditsOf(session?.cap)];
@@ -254,15 +257,17 @@ export function ending(error: unknown, run: Run, interrupted: boolean): unknown 
     });
   }
   const isMoved = code === "dataset_moved";
-  const isLast = isMoved || HELD_BY_OUTPUT.has(code);
-  const anew = isMoved ? "the same command begins anew" : `${on} tries to go on`;
+  const isWhole = wanted !== null && rows >= wanted && pending === 0;
+  const isOver = SPOILT.has(code) || (code === "incomplete" && isWhole && failure.next === undefined);
+  const isLast = isMoved || isOver || HELD_BY_OUTPUT.has(code);
+  const anew = isMoved ? "; the same command begins anew" : isOver ? "" : `; ${on} tries to go on`;
   return failure.with({
     // So it was with this call; of the run the lines below tell.
     message: failure.message.replace(/(?:; nothing was charged)+$/, ""),
     details: [...details, kept, ...open, ...(hint === undefined ? [] : [hint])],
     hint:
       category === "incomplete"
-        ? `${writes} writes what there is at 0 credits; ${anew}`
+        ? `${writes} writes what there is at 0 credits${anew}`
         : `${on} goes on where it stopped`,
     next: isLast ? writes : (failure.next ?? on),
   });

@@ -136,7 +136,7 @@ Type=exec
 # A user of its own that the data folder and the TLS key belong to; for systemctl --user leave this line out.
 User=headcount
 WorkingDirectory=${percentEscaped(cwd)}
-# PGPASSWORD, HEADCOUNT_CLICKHOUSE_PASSWORD and OTEL_... of the service, readable to root alone.
+# PGPASSWORD and HEADCOUNT_CLICKHOUSE_PASSWORD of the service, readable to root alone.
 EnvironmentFile=-/etc/headcount.env
 ExecStart=${execWords([...program(), ...words, ...place])}
 Restart=on-failure
