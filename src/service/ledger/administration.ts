@@ -4,7 +4,7 @@ import { ACCOUNT_LIST, accountSummary, createAccount, setPlan, suspendAccount } 
 import { type Acting, operationNamed, referenceOf } from "./chain/links.ts";
 import { type Row, type Steps, storedFields } from "./database.ts";
 import { StoreConflictError } from "./errors.ts";
-import type { LedgerDatabase, MoneyRequest, Place } from "./facts.ts";
+import { type LedgerDatabase, type MoneyRequest, type Place, placeIn } from "./facts.ts";
 import { createKeyStep, KEY_DETAILS, keyDetail, revokeKey, updateKey } from "./key-steps.ts";
 import type {
   Act,
@@ -173,7 +173,7 @@ export function administration(database: LedgerDatabase, { actor, balance, forge
       const sql = "SELECT account_id, mode, hold_id FROM entries WHERE id = $1 AND kind = 'charge'";
       const [row] = await database.read(sql, entryId);
       if (row === undefined) throw new StoreConflictError(`entry ${entryId} is no charge`);
-      const place = { accountId: row.account_id as string, mode: row.mode as KeyMode };
+      const place = placeIn(row);
       return move(place, { kind: "refund", holdId: String(row.hold_id), amount, ...named(place, adjustment) });
     },
     entries: (query) => listed(entriesQuery(query), ledgerEntry),

@@ -1,5 +1,6 @@
 /** The wall clock at the start, then a monotonic one, so that a clock that is set expires nothing (I12). Both in ms. */
-export function anchoredClock(wall: () => number, monotonic: () => number): () => number {
+export function anchoredClock(wall: () => number, monotonic: (() => number) | undefined): () => number {
+  if (monotonic === undefined) return wall;
   const start = wall() - monotonic();
   return () => Math.floor(start + monotonic());
 }

@@ -1,8 +1,8 @@
 import { audit } from "./chain/links.ts";
-import { change, type Durability, type Row, type Steps, statementRows, storedFields } from "./database.ts";
+import { change, type Durability, type Row, replyOf, type Steps, statementRows, storedFields } from "./database.ts";
 import type { LedgerDatabase } from "./facts.ts";
 import type { ConsoleExport, ConsoleLink, ConsoleRole, ConsoleSession, ConsoleStore } from "./records.ts";
-import { IDEMPOTENCY_TTL_MS, type StoredReply } from "./records.ts";
+import { IDEMPOTENCY_TTL_MS } from "./records.ts";
 
 const LINK_COLUMNS = "hash, account_id, role, name, created_at, expires_at";
 const SESSION_COLUMNS = "id, hash, proof_hash, account_id, role, key_hash, created_at, seen_at, expires_at";
@@ -89,11 +89,7 @@ function exportsOf(database: LedgerDatabase, now: () => number) {
       one(
         `SELECT status, headers, body FROM idempotency WHERE account_id = $1 AND mode = $2 AND call = $3 AND key = $4
          AND state = 'stored' AND created_at > $5`,
-        (row): StoredReply => ({
-          status: Number(row.status),
-          headers: JSON.parse(row.headers as string) as Record<string, string>,
-          body: row.body as string,
-        }),
+        replyOf,
         ...[accountId, mode, call, key, now() - IDEMPOTENCY_TTL_MS],
       ),
   } satisfies Partial<ConsoleStore>;

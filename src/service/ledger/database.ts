@@ -14,6 +14,13 @@ export function storedFields<Value>(row: Row, numbers: readonly string[]): Value
   return fields as Value;
 }
 
+/** A reply from the columns `status`, `headers` and `body`. */
+export const replyOf = (row: Row) => ({
+  status: Number(row.status),
+  headers: JSON.parse(row.headers as string) as Record<string, string>,
+  body: row.body as string,
+});
+
 /**
  * `id` is the number of a hold: a text, and a whole number on SQLite. `utf8` is a text that may be given as its
  * bytes, so that they are not made a text first.

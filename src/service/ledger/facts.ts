@@ -1,4 +1,4 @@
-import type { Credits } from "../../shared/contract/money.ts";
+import { type Credits, credits } from "../../shared/contract/money.ts";
 import type { Durability, Row, Steps } from "./database.ts";
 import { type HoldState, LedgerInvariantError } from "./errors.ts";
 import type { Instances } from "./instances.ts";
@@ -43,6 +43,12 @@ export interface Asked {
   readonly request: MoneyRequest;
   /** What an earlier attempt, whose commit got no answer, would have returned. */
   readonly earlier?: unknown;
+}
+
+export interface GroupOptions {
+  readonly instances: Instances;
+  readonly now: number;
+  readonly lock?: Place;
 }
 
 export interface Money extends Place {
@@ -138,6 +144,20 @@ export interface Writes {
   readonly budgets: readonly Capped[];
 }
 
+/** Whoever asked for one change of a group. */
+export interface Caller {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export function answer(asking: readonly Caller[], outcomes: readonly Outcome[]): void {
+  for (const [index, { reject, resolve }] of asking.entries()) {
+    const outcome = outcomes[index];
+    if (outcome?.ok) resolve(outcome.value);
+    else reject(outcome?.error);
+  }
+}
+
 export type Outcome = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown };
 
 export interface Settled {
@@ -145,9 +165,15 @@ export interface Settled {
   readonly balance: Credits;
 }
 
+export const placeIn = (row: Row): Place => ({ accountId: row.account_id as string, mode: row.mode as KeyMode });
 export const placeKey = ({ accountId, mode }: Place): string => `${mode} ${accountId}`;
 export const recordKey = (place: Place, call: string, key: string): string => `${placeKey(place)} ${call} ${key}`;
 export const refundOf = (holdId: string): string => `refund ${holdId}`;
+
+export function moneyOf(row: Row): Money {
+  const [balance, held] = [credits(row.balance as bigint), credits(row.held as bigint)];
+  return assertCovered({ ...placeIn(row), balance, held });
+}
 
 /** I2, asserted on every figure that enters or leaves the ledger, besides the constraint in the schema. */
 export function assertCovered<Figures extends Money>(money: Figures): Figures {

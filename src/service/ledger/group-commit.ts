@@ -2,7 +2,7 @@ import { setTimeout as setTimer } from "node:timers";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import type { Durability } from "./database.ts";
 import { resultCode, SQLITE_BUSY, SQLITE_CONSTRAINT, StoreUnavailableError, translateError } from "./errors.ts";
-import type { Outcome } from "./facts.ts";
+import { answer, type Caller, type Outcome } from "./facts.ts";
 
 interface GroupCommitOptions<Request> {
   /** Inside a transaction. What concerns one request is its outcome; what it throws takes the whole group back. */
@@ -18,10 +18,8 @@ interface GroupCommitOptions<Request> {
   readonly synchronous: "FULL" | "NORMAL";
 }
 
-interface Job<Request> {
+interface Job<Request> extends Caller {
   readonly request: Request;
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (error: unknown) => void;
 }
 
 /** How long one attempt blocks on a lock of another process; longer waits happen outside, where the event loop runs. */
@@ -153,11 +151,7 @@ export class GroupCommit<Request> {
       for (const job of jobs) job.reject(error);
       return true;
     }
-    for (const [index, job] of jobs.entries()) {
-      const outcome = outcomes[index];
-      if (outcome?.ok) job.resolve(outcome.value);
-      else job.reject(outcome?.error);
-    }
+    answer(jobs, outcomes);
     return true;
   }
 

@@ -1,33 +1,31 @@
 import { credits } from "../../shared/contract/money.ts";
 import { REPLY_COLUMNS, replyDigest, valuesOf } from "./chain/links.ts";
-import { type Row, type SqlType, type Steps, statementRows } from "./database.ts";
+import { type Row, replyOf, type SqlType, type Steps, statementRows } from "./database.ts";
 import type { HoldState } from "./errors.ts";
 import {
   type Asked,
   assertBudget,
-  assertCovered,
   type Capped,
   type Facts,
+  type GroupOptions,
   type Hold,
   type KeyFacts,
   type Links,
   type Money,
   type MoneyOperation,
+  moneyOf,
+  type Outcome,
   type Place,
   type Principal,
+  placeIn,
   placeKey,
   type ReplyRecord,
   recordKey,
   refundOf,
 } from "./facts.ts";
-import type { Instances } from "./instances.ts";
 import type { EntryKind, KeyMode } from "./ledger.ts";
-
-export interface GroupOptions {
-  readonly instances: Instances;
-  readonly now: number;
-  readonly lock?: Place;
-}
+import { decide } from "./rules.ts";
+import { writeGroup } from "./writes.ts";
 
 function wanted(group: readonly Asked[]) {
   const places = new Map<string, Place>();
@@ -66,11 +64,18 @@ function wanted(group: readonly Asked[]) {
   return { places, holds, operations, records, keys, sessions };
 }
 
-export interface Read extends Facts {
-  readonly links: Links;
+/** One transaction of a group: read under its lock, decided, written. */
+export function* moveMoney(group: readonly Asked[], options: GroupOptions): Steps<readonly Outcome[]> {
+  const facts = yield* readGroup(group, options);
+  const { outcomes, writes } = decide(facts, group);
+  yield* writeGroup(writes, facts.links, options);
+  return outcomes;
 }
 
-export function* readGroup(group: readonly Asked[], { instances, lock, now }: GroupOptions): Steps<Read> {
+function* readGroup(
+  group: readonly Asked[],
+  { instances, lock, now }: GroupOptions,
+): Steps<Facts & { readonly links: Links }> {
   const { holds: holdIds, keys: keyIds, operations, places, records: replies, sessions } = wanted(group);
   const links = {
     heads: new Map<string, string>(),
@@ -89,31 +94,13 @@ export function* readGroup(group: readonly Asked[], { instances, lock, now }: Gr
     [...replies.values()],
   )) {
     const record = replyRecord(row, instances.isAlive(row, now));
-    records.set(recordKey(placeOf(row), row.call as string, row.key as string), record);
+    records.set(recordKey(placeIn(row), row.call as string, row.key as string), record);
     if (record.reply === undefined && !record.ownerAlive) holdIds.add(record.holdId);
   }
-  const holds = new Map<string, Hold>();
-  for (const row of yield* look(
-    `SELECT h.id, h.account_id, h.mode, h.key_id, h.call, h.amount, h.state, h.posted, h.idempotency_key, h.digest
-     FROM (VALUES %) AS v JOIN holds h ON h.id = v.column1`,
-    ["id"],
-    [...holdIds].map((id) => [id]),
-  )) {
-    const found = holdOf(row);
-    holds.set(found.id, found);
-    links.holds.set(found.id, row.digest as string);
-    places.set(placeKey(found), found);
-    keyIds.add(found.keyId);
-  }
-  const keyed = [...holds.values()].filter(
-    ({ idempotencyKey, state }) => idempotencyKey !== null && state === "pending",
-  );
-  for (const row of yield* look(
-    "SELECT r.hold_id, r.request_hash FROM (VALUES %) AS v JOIN idempotency r ON r.hold_id = v.column1",
-    ["id"],
-    keyed.map(({ id }) => [id]),
-  )) {
-    links.requests.set(String(row.hold_id), row.request_hash as string);
+  const holds = yield* readHolds([...holdIds], links);
+  for (const hold of holds.values()) {
+    places.set(placeKey(hold), hold);
+    keyIds.add(hold.keyId);
   }
   const { budgets, keys } = yield* readKeys([...keyIds]);
   const done = yield* look(
@@ -149,6 +136,35 @@ export function* readGroup(group: readonly Asked[], { instances, lock, now }: Gr
   };
 }
 
+/** Holds by id; their links, and those of the requests that wait for them, go to `links`. */
+function* readHolds(
+  ids: readonly string[],
+  links: { readonly holds: Map<string, string>; readonly requests: Map<string, string> },
+): Steps<Map<string, Hold>> {
+  const holds = new Map<string, Hold>();
+  for (const row of yield* look(
+    `SELECT h.id, h.account_id, h.mode, h.key_id, h.call, h.amount, h.state, h.posted, h.idempotency_key, h.digest
+     FROM (VALUES %) AS v JOIN holds h ON h.id = v.column1`,
+    ["id"],
+    ids.map((id) => [id]),
+  )) {
+    const found = holdOf(row);
+    holds.set(found.id, found);
+    links.holds.set(found.id, row.digest as string);
+  }
+  const keyed = [...holds.values()].filter(
+    ({ idempotencyKey, state }) => idempotencyKey !== null && state === "pending",
+  );
+  for (const row of yield* look(
+    "SELECT r.hold_id, r.request_hash FROM (VALUES %) AS v JOIN idempotency r ON r.hold_id = v.column1",
+    ["id"],
+    keyed.map(({ id }) => [id]),
+  )) {
+    links.requests.set(String(row.hold_id), row.request_hash as string);
+  }
+  return holds;
+}
+
 function* readMoney(places: readonly Place[], lock: string, heads: Map<string, string>): Steps<Map<string, Money>> {
   const rows = yield* look(
     `SELECT b.account_id, b.mode, b.balance, b.held, b.head
@@ -158,8 +174,7 @@ function* readMoney(places: readonly Place[], lock: string, heads: Map<string, s
   );
   return new Map(
     rows.map((row) => {
-      const [balance, held] = [credits(row.balance as bigint), credits(row.held as bigint)];
-      const money = assertCovered({ ...placeOf(row), balance, held });
+      const money = moneyOf(row);
       heads.set(placeKey(money), row.head as string);
       return [placeKey(money), money];
     }),
@@ -177,9 +192,8 @@ function* readKeys(ids: readonly string[]): Steps<Pick<Facts, "keys" | "budgets"
   const keys = new Map<string, KeyFacts>();
   const budgets = new Map<string, Capped>();
   for (const row of rows) {
-    const [revokedAt, expiresAt, suspendedAt] = [row.revoked_at, row.expires_at, row.suspended_at].map(timeOf);
     const origin = row.origin as string;
-    keys.set(row.id as string, { origin, revokedAt, expiresAt, suspendedAt } as KeyFacts);
+    keys.set(row.id as string, { origin, ...endsOf(row) });
     if (row.cap === null) continue;
     const [cap, spent, held] = [row.cap, row.spent, row.held].map((value) => credits(value as bigint));
     budgets.set(origin, assertBudget({ origin, cap, spent, held } as Capped));
@@ -189,17 +203,12 @@ function* readKeys(ids: readonly string[]): Steps<Pick<Facts, "keys" | "budgets"
 
 function* readSessions(ids: readonly string[]): Steps<Facts["sessions"]> {
   const rows = yield* look(
-    `SELECT s.id, s.ended_at, s.expires_at, a.suspended_at
+    `SELECT s.id, s.ended_at AS revoked_at, s.expires_at, a.suspended_at
      FROM (VALUES %) AS v JOIN console_sessions s ON s.id = v.column1 JOIN accounts a ON a.id = s.account_id`,
     ["text"],
     ids.map((id) => [id]),
   );
-  return new Map(
-    rows.map(({ ended_at, expires_at, id, suspended_at }) => {
-      const [revokedAt, expiresAt, suspendedAt] = [ended_at, expires_at, suspended_at].map(timeOf);
-      return [id as string, { revokedAt, expiresAt, suspendedAt } as Principal];
-    }),
-  );
+  return new Map(rows.map((row) => [row.id as string, endsOf(row)]));
 }
 
 type Tuples = readonly (readonly unknown[])[];
@@ -208,9 +217,12 @@ function* look(sql: string, types: readonly SqlType[], rows: Tuples): Steps<read
   return rows.length === 0 ? [] : (yield { sql, types, rows }).rows;
 }
 
-const placeOf = (row: Row): Place => ({ accountId: row.account_id as string, mode: row.mode as KeyMode });
-
-const timeOf = (value: unknown): number | null => (value === null ? null : Number(value));
+function endsOf(row: Row): Principal {
+  const [revokedAt, expiresAt, suspendedAt] = [row.revoked_at, row.expires_at, row.suspended_at].map((time) =>
+    time === null ? null : Number(time),
+  );
+  return { revokedAt, expiresAt, suspendedAt } as Principal;
+}
 
 const operationOf = (row: Row): MoneyOperation => ({
   kind: row.kind as EntryKind,
@@ -231,14 +243,8 @@ const holdOf = (row: Row): Hold => ({
 });
 
 function replyRecord(row: Row, ownerAlive: boolean): ReplyRecord {
-  const { body, headers, status } = row as Record<string, string>;
   const stored = row.state === "stored";
   const damaged = stored && replyDigest(valuesOf(row, REPLY_COLUMNS)) !== row.digest;
-  const reply = {
-    status: Number(status),
-    headers: damaged || !stored ? {} : JSON.parse(headers ?? ""),
-    body: body ?? "",
-  };
   return {
     requestHash: row.request_hash as string,
     holdId: String(row.hold_id),
@@ -246,7 +252,7 @@ function replyRecord(row: Row, ownerAlive: boolean): ReplyRecord {
     ownerAlive,
     origin: row.origin as string,
     charged: credits((row.posted ?? 0n) as bigint),
-    reply: stored ? reply : undefined,
+    reply: stored ? replyOf(damaged ? { ...row, headers: "{}" } : row) : undefined,
     damaged,
   };
 }

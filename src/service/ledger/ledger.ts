@@ -1,5 +1,6 @@
 import { type Credits, credits } from "../../shared/contract/money.ts";
 import type { CostedCall } from "../../shared/contract/records.ts";
+import type { Acted } from "./chain/links.ts";
 import type { LedgerEnds } from "./database.ts";
 import type { ConsoleStore, KeyMode, PeopleStore, StoredReply } from "./records.ts";
 
@@ -182,14 +183,9 @@ export interface UsageRow {
   readonly refunded: Credits;
 }
 
-export interface AuditRow {
+export interface AuditRow extends Omit<Acted, "changed"> {
   readonly id: bigint;
   readonly at: number;
-  readonly actor: string;
-  readonly action: string;
-  readonly accountId: string | null;
-  readonly target: string;
-  readonly detail: Readonly<Record<string, unknown>>;
 }
 
 export interface AuditQuery {

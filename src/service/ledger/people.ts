@@ -1,5 +1,5 @@
 import { audit, replyDigest } from "./chain/links.ts";
-import { change, type Steps, statementRows } from "./database.ts";
+import { change, replyOf, type Steps, statementRows } from "./database.ts";
 import type { LedgerDatabase } from "./facts.ts";
 import type { KeptFilters, KeptReply, PeopleStore, StoredReply } from "./records.ts";
 
@@ -23,13 +23,15 @@ export function peopleStore(database: LedgerDatabase, now: () => number): People
       const sql = `${REPLIES}${after} ORDER BY hold_id LIMIT ${REPLIES_AT_ONCE}`;
       const rows = await database.read(sql, ...(last === undefined ? [] : [last]));
       for (const row of rows) {
-        const reply = {
-          status: Number(row.status),
-          headers: JSON.parse(row.headers as string) as Record<string, string>,
-          body: row.body as string,
-        };
         const { account_id: accountId, call, key, mode } = row as Record<string, string>;
-        const kept = { accountId, mode, call, key, createdAt: Number(row.created_at), reply } as KeptReply;
+        const kept = {
+          accountId,
+          mode,
+          call,
+          key,
+          createdAt: Number(row.created_at),
+          reply: replyOf(row),
+        } as KeptReply;
         yield { holdId: row.hold_id, requestHash: row.request_hash as string, digest: row.digest as string, kept };
       }
       if (rows.length < REPLIES_AT_ONCE) return;

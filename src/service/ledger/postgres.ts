@@ -11,11 +11,19 @@ import {
   type VerifiedFile,
 } from "./database.ts";
 import { HoldResolvedError, needed, StoreUnavailableError } from "./errors.ts";
-import type { LedgerDatabase } from "./facts.ts";
-import { type MoneyRequest, type Outcome, type Place, placeKey } from "./facts.ts";
-import { readGroup } from "./group.ts";
+import {
+  answer,
+  type Caller,
+  type LedgerDatabase,
+  type MoneyRequest,
+  type Outcome,
+  type Place,
+  placeIn,
+  placeKey,
+} from "./facts.ts";
+import { moveMoney } from "./group.ts";
 import { Instances } from "./instances.ts";
-import { GROUP_SIZE, type KeyMode, type LedgerOptions, PATIENCE_MS, type Store } from "./ledger.ts";
+import { GROUP_SIZE, type LedgerOptions, PATIENCE_MS, type Store } from "./ledger.ts";
 import {
   A_DAY,
   CommitInDoubt,
@@ -24,10 +32,8 @@ import {
   PostgresSession,
   unavailable,
 } from "./postgres-session.ts";
-import { decide } from "./rules.ts";
 import { makePostgresTables, POSTGRES_SCHEMA } from "./schema.ts";
 import { ledgerStore } from "./store.ts";
-import { writeGroup } from "./writes.ts";
 
 export interface PostgresStoreOptions extends LedgerOptions {
   /** `postgres://user:password@host:port/database`. The password is in no message. */
@@ -96,15 +102,13 @@ async function openLedger(options: PostgresStoreOptions) {
     await pool.end();
     throw unavailable(error);
   }
-  const now = options.monotonic === undefined ? options.now : anchoredClock(options.now, options.monotonic);
+  const now = anchoredClock(options.now, options.monotonic);
   return { ledger: new PostgresLedger(pool, { now, patienceMs, groupSize: options.groupSize ?? GROUP_SIZE }), now };
 }
 
-interface Job {
+interface Job extends Caller {
   readonly request: MoneyRequest;
   readonly durability: Durability;
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (error: unknown) => void;
   readonly askedAt: number;
   earlier?: unknown;
 }
@@ -197,7 +201,7 @@ class PostgresLedger implements LedgerDatabase {
     const holdId = request.kind === "settle" ? request.settlement.holdId : request.holdId;
     const [row] = await this.read("SELECT account_id, mode FROM holds WHERE id = $1", holdId);
     if (row === undefined) throw new HoldResolvedError(holdId, "unknown");
-    return { accountId: row.account_id as string, mode: row.mode as KeyMode };
+    return placeIn(row);
   }
 
   async #work(id: string): Promise<void> {
@@ -226,11 +230,8 @@ class PostgresLedger implements LedgerDatabase {
     let decided: readonly Outcome[] = [];
     const attempt = async (execute: Execute): Promise<readonly Outcome[]> => {
       const options = { instances: this.instances, now: this.#now(), lock: place };
-      const facts = await runStatement(readGroup(jobs, options), execute);
-      const { outcomes, writes } = decide(facts, jobs);
-      await runStatement(writeGroup(writes, facts.links, options), execute);
-      decided = outcomes;
-      return outcomes;
+      decided = await runStatement(moveMoney(jobs, options), execute);
+      return decided;
     };
     const outcomes = await this.#session.retried(async (_, left) => {
       try {
@@ -243,11 +244,7 @@ class PostgresLedger implements LedgerDatabase {
         throw error;
       }
     }, jobs[0]?.askedAt);
-    for (const [index, job] of jobs.entries()) {
-      const outcome = outcomes[index];
-      if (outcome?.ok) job.resolve(outcome.value);
-      else job.reject(outcome?.error);
-    }
+    answer(jobs, outcomes);
   }
 }
 

@@ -6,16 +6,14 @@ import { type Durability, type Row, runNow, type Steps } from "./database.ts";
 import { NoLedgerError, needed, resultCode, SQLITE_BUSY, StoreUnavailableError, translateError } from "./errors.ts";
 import type { LedgerDatabase, MoneyRequest, Outcome, Place } from "./facts.ts";
 import { assertFilesBeside, breakSeal, LedgerFiles, seal } from "./files.ts";
-import { readGroup } from "./group.ts";
+import { moveMoney } from "./group.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { Instances } from "./instances.ts";
 import { GROUP_SIZE, type LedgerOptions, PATIENCE_MS, type Store } from "./ledger.ts";
-import { decide } from "./rules.ts";
 import { assertKnown, assertSchema, checkSqliteVersion, makeTables } from "./schema.ts";
 import { isFile, verifySnapshot } from "./sqlite-file.ts";
 import { Statements } from "./statements.ts";
 import { ledgerStore } from "./store.ts";
-import { writeGroup } from "./writes.ts";
 
 export interface SqliteStoreOptions extends LedgerOptions {
   /** The ledger's file; made with mode 0600 where it is missing. Its folder must exist. */
@@ -55,7 +53,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
       breakSeal(options.path);
     });
     await whileBusy(patienceMs, () => makeTables(database, options.path));
-    const now = options.monotonic === undefined ? options.now : anchoredClock(options.now, options.monotonic);
+    const now = anchoredClock(options.now, options.monotonic);
     const open = new Map<string, Place>();
     const ledger = new SqliteLedger(database, { ...options, patienceMs, now, open });
     return ledgerStore(ledger, { now, heartbeatMs: options.heartbeatMs, actor: options.actor }, open);
@@ -269,24 +267,14 @@ class SqliteLedger implements LedgerDatabase {
     commits += 1;
     this.#files.assertInPlace();
     assertSchema(this.#statements.execute({ sql: "PRAGMA user_version", values: [] }).rows[0]?.user_version);
-    const outcomes = new Map<Change, Outcome>();
     const { execute } = this.#statements;
-    const money: { readonly request: MoneyRequest }[] = [];
-    for (const change of group) {
-      if (change.kind === "steps") outcomes.set(change, { ok: true, value: runNow(change.steps(), execute) });
-      else money.push({ request: change });
-    }
-    if (money.length > 0) {
-      const options = { instances: this.instances, now: this.#now() };
-      const facts = runNow(readGroup(money, options), execute);
-      const decided = decide(facts, money);
-      runNow(writeGroup(decided.writes, facts.links, options), execute);
-      for (const [index, outcome] of decided.outcomes.entries()) {
-        const request = money[index]?.request;
-        if (request !== undefined) outcomes.set(request, outcome);
-      }
-    }
-    return group.map((change) => outcomes.get(change) ?? { ok: false, error: new Error("a change was forgotten") });
+    const done = group.map((change): Outcome | undefined =>
+      change.kind === "steps" ? { ok: true, value: runNow(change.steps(), execute) } : undefined,
+    );
+    const money = group.flatMap((change) => (change.kind === "steps" ? [] : [{ request: change }]));
+    const options = { instances: this.instances, now: this.#now() };
+    const moved = money.length === 0 ? [] : [...runNow(moveMoney(money, options), execute)];
+    return done.map((outcome) => outcome ?? moved.shift() ?? { ok: false, error: new Error("a change was forgotten") });
   }
 
   async #settled(): Promise<void> {

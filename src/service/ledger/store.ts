@@ -8,8 +8,7 @@ import { utcDay } from "./clock.ts";
 import { consoleStore } from "./console.ts";
 import { change, type LedgerEnds, type Row, runStatement } from "./database.ts";
 import { HoldResolvedError, StoreUnavailableError, UnknownAccountError } from "./errors.ts";
-import type { LedgerDatabase } from "./facts.ts";
-import { assertCovered, type MoneyRequest, type Place, type Settled } from "./facts.ts";
+import { type LedgerDatabase, type MoneyRequest, moneyOf, type Place, placeIn, type Settled } from "./facts.ts";
 import { FORGETFUL, FreshCache, type Remembered, VersionCache } from "./fresh-cache.ts";
 import { KEY_COLUMNS, storedKey } from "./key-steps.ts";
 import {
@@ -110,12 +109,16 @@ class LedgerStore implements Omit<Store, keyof Administration> {
       const used = `, CAST((SELECT COALESCE(SUM(u.charged), 0) FROM usage u
         WHERE u.account_id = b.account_id AND u.mode = b.mode AND u.day = $3) AS bigint) AS used`;
       const row = await this.#row(used, accountId, mode, day);
-      return { ...moneyOf(row), usedToday: credits(row.used as bigint) };
+      const { balance, held } = moneyOf(row);
+      return { balance, held, usedToday: credits(row.used as bigint) };
     });
   }
 
   money(accountId: string, mode: KeyMode): Promise<Pick<Balance, "balance" | "held">> {
-    return this.#moneys.get(`${mode} ${accountId}`, async () => moneyOf(await this.#row("", accountId, mode)));
+    return this.#moneys.get(`${mode} ${accountId}`, async () => {
+      const { balance, held } = moneyOf(await this.#row("", accountId, mode));
+      return { balance, held };
+    });
   }
 
   async #row(more: string, accountId: string, mode: KeyMode, ...values: readonly string[]): Promise<Row> {
@@ -250,9 +253,8 @@ class LedgerStore implements Omit<Store, keyof Administration> {
   async #giveBack(holds: readonly Row[], state: "voided" | "expired"): Promise<void> {
     await Promise.all(
       holds.map((row) => {
-        const place = { accountId: row.account_id as string, mode: row.mode as KeyMode };
         const request = { kind: "release", holdId: String(row.id), state, refund: false } as const;
-        return this.#database.money("volatile", request, place);
+        return this.#database.money("volatile", request, placeIn(row));
       }),
     );
   }
@@ -321,9 +323,3 @@ class LedgerStore implements Omit<Store, keyof Administration> {
 }
 
 const isOutage = (error: unknown): boolean => error instanceof StoreUnavailableError;
-
-function moneyOf(row: Row): Pick<Balance, "balance" | "held"> {
-  const [balance, held] = [credits(row.balance as bigint), credits(row.held as bigint)];
-  assertCovered({ accountId: row.account_id as string, mode: row.mode as KeyMode, balance, held });
-  return { balance, held };
-}

@@ -13,8 +13,7 @@ import {
 import { utcDay } from "./clock.ts";
 import type { SqlType, Steps } from "./database.ts";
 import { LedgerInvariantError } from "./errors.ts";
-import { type Entry, type Links, placeKey, type Writes } from "./facts.ts";
-import type { GroupOptions } from "./group.ts";
+import { type Entry, type GroupOptions, type Links, placeKey, type Writes } from "./facts.ts";
 
 const ENTRY_TYPES: readonly SqlType[] = [
   ...(["text", "text", "text", "bigint", "bigint", "id", "id"] as const),
