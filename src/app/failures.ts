@@ -1,6 +1,6 @@
 import { LostReplyError, ServiceError, WaitTooLongError } from "../engine/client/errors.ts";
 import { shellWord } from "../shared/contract/command-line.ts";
-import { CliError, type CliErrorInit, systemFailure } from "../shared/errors.ts";
+import { CliError, type CliErrorInit, failed, systemFailure } from "../shared/errors.ts";
 import { missingPackage } from "../shared/packages.ts";
 
 export interface CallSite {
@@ -132,13 +132,12 @@ function lostReply(error: LostReplyError, site: CallSite): CliError {
       : /CERT|SIGNATURE/.test(error.code)
         ? "the key is not sent to a host that cannot prove who it is"
         : `${doctor(site)} checks the way there, free of charge`;
-  return new CliError({
-    code: error.sent ? "lost_reply" : "unreachable",
-    category: "network",
-    message: `${error.sent ? "no whole answer came" : "the request was not sent"}: ${error.message}; ${charged}`,
+  return failed.network(
+    `${error.sent ? "no whole answer came" : "the request was not sent"}: ${error.message}; ${charged}`,
     hint,
-    cause: error,
-  });
+    error.sent ? "lost_reply" : "unreachable",
+    error,
+  );
 }
 
 function waitTooLong(error: WaitTooLongError): CliError {
@@ -191,23 +190,21 @@ export function failureOf(error: unknown): CliError {
   if (ending !== undefined) return new CliError({ ...ending, cause: error });
   // Data of a service that is nested so deep cannot be gone through; our own code never is.
   if (error instanceof RangeError && message.includes("call stack")) {
-    return new CliError({
-      code: "nested_too_deep",
-      category: "service",
-      message: "the service's answer is nested too deep to be read",
-      hint: "what was paid for is kept (headcount runs); tell the service's operator",
-      cause: error,
-    });
+    return failed.service(
+      "the service's answer is nested too deep to be read",
+      "what was paid for is kept (headcount runs); tell the service's operator",
+      "nested_too_deep",
+      error,
+    );
   }
   return (
     systemFailure(error) ??
     missingPackage(error) ??
-    new CliError({
-      code: "internal",
-      category: "internal",
-      message: `this is a bug in headcount: ${message}`,
-      hint: "run it again with HEADCOUNT_DEBUG=1 and report what it prints; nothing paid is lost (headcount runs)",
-      cause: error,
-    })
+    failed.internal(
+      `this is a bug in headcount: ${message}`,
+      "run it again with HEADCOUNT_DEBUG=1 and report what it prints; nothing paid is lost (headcount runs)",
+      "internal",
+      error,
+    )
   );
 }

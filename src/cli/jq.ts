@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { Child, Overrun } from "../shared/child.ts";
 import type { Context, OutputStream } from "../shared/context.ts";
 import { harmless, harmlessJson } from "../shared/contract/text.ts";
-import { CliError, EXIT, usageError } from "../shared/errors.ts";
+import { type CliError, failed, usageError } from "../shared/errors.ts";
 import { optional, packagePath } from "../shared/packages.ts";
 import type { GlobalOptions } from "./options.ts";
 import { pathOf } from "./reading.ts";
@@ -223,8 +223,7 @@ function notUnderstood(expression: string, stderr: string): CliError {
   );
 }
 
-const incomplete = (code: string, message: string, hint: string): CliError =>
-  new CliError({ code, category: "incomplete", exitCode: EXIT.incomplete, message, hint });
+const incomplete = (code: string, message: string, hint: string): CliError => failed.incomplete(message, hint, code);
 
 const failure = (stderr: string): CliError =>
   incomplete(

@@ -5,7 +5,7 @@ import { sampleDir } from "../engine/connections/paths.ts";
 import { Disk } from "../engine/runs/disk.ts";
 import type { DataFolder } from "../service/admin/data-folder.ts";
 import type { Context, Sample } from "../shared/context.ts";
-import { CliError } from "../shared/errors.ts";
+import { failed } from "../shared/errors.ts";
 import { missingPackage } from "../shared/packages.ts";
 
 /** The real service on the sample's data folder, made once. @throws CliError exit 2 without the optional packages */
@@ -95,13 +95,7 @@ function explained(error: unknown, dir: string): unknown {
   }
   if (name === "LedgerFormatError") {
     const hint = `remove ${dir}: it holds the sample alone, which is made again`;
-    return new CliError({
-      code: "ledger_format",
-      category: "filesystem",
-      message,
-      hint,
-      cause: error,
-    });
+    return failed.filesystem(message, hint, "ledger_format", error);
   }
   // Of a ledger that cannot be opened the cause says why.
   if (error instanceof Error && error.cause !== undefined && code === undefined) {
@@ -109,11 +103,10 @@ function explained(error: unknown, dir: string): unknown {
     return why === error.cause ? error : why;
   }
   if (code === undefined || !/^(EACCES|EPERM|EROFS|ENOENT|ENOTDIR|ENOSPC|EDQUOT)$/.test(code)) return error;
-  return new CliError({
-    code: "sample_folder",
-    category: "filesystem",
-    message: `the sample's folder ${dir} cannot be made or written: ${message}`,
-    hint: "set XDG_DATA_HOME to a folder that may be written and has 50 MB of room",
-    cause: error,
-  });
+  return failed.filesystem(
+    `the sample's folder ${dir} cannot be made or written: ${message}`,
+    "set XDG_DATA_HOME to a folder that may be written and has 50 MB of room",
+    "sample_folder",
+    error,
+  );
 }

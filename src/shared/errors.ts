@@ -93,13 +93,21 @@ export class CliError extends Error {
   }
 }
 
+type Failing = (message: string, hint?: string, code?: string, cause?: unknown) => CliError;
+
+/** A failure of each kind: `failed.locked(message, hint, code)`. */
+export const failed = Object.fromEntries(
+  (Object.keys(EXIT_OF) as ErrorCategory[]).map((category): [ErrorCategory, Failing] => [
+    category,
+    (message, hint, code = category, cause) => new CliError({ code, category, message, hint, cause }),
+  ]),
+) as Readonly<Record<ErrorCategory, Failing>>;
+
 /** A mistake in how the command was called: exit 2, no request made. */
-export const usageError = (message: string, hint?: string, code = "usage"): CliError =>
-  new CliError({ code, category: "usage", message, hint });
+export const usageError = failed.usage;
 
 /** Somebody said no, or what was agreed to is no longer so: exit 10, nothing done. */
-export const declined = (message: string, hint?: string, code = "declined"): CliError =>
-  new CliError({ code, category: "declined", message, hint });
+export const { declined } = failed;
 
 /** What was to be written has no room or no device any more. Every other refusal is about the path. */
 const NO_ROOM: Readonly<Record<string, string>> = {

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { execPath } from "node:process";
 import { fileURLToPath } from "node:url";
 import { shellWord } from "./contract/command-line.ts";
-import { CliError } from "./errors.ts";
+import { type CliError, failed } from "./errors.ts";
 import { packageRoot } from "./paths.ts";
 
 /** What cannot be part of one bundle: the package headcount-service brings them (docs/dependencies.md). */
@@ -50,13 +50,12 @@ export function missingPackage(error: unknown): CliError | undefined {
   // A file of our own that is not found is a bug, and stays one.
   const missing = /(?:package|module) '?([^' ,./][^' ,]*)'?/.exec(message)?.[1];
   if (missing === undefined) return undefined;
-  return new CliError({
-    code: "missing_package",
-    category: "usage",
-    message: `this needs the optional package ${missing}, which is not installed; searches and runs work without it`,
-    hint: `install what it needs: ${installCommand(missing)}`,
-    cause: error,
-  });
+  return failed.usage(
+    `this needs the optional package ${missing}, which is not installed; searches and runs work without it`,
+    `install what it needs: ${installCommand(missing)}`,
+    "missing_package",
+    error,
+  );
 }
 
 /** Before anything is bought. @throws CliError (exit 2) that names the missing one */
@@ -69,13 +68,12 @@ export async function optional<Package>(
   try {
     return await loading;
   } catch (cause) {
-    throw new CliError({
-      code: "missing_package",
-      category: "usage",
-      message: `${what} needs the optional package ${name}, which cannot be loaded: ${firstLine(cause)}`,
-      hint: `install it (${installCommand(name)}), or ${instead}`,
+    throw failed.usage(
+      `${what} needs the optional package ${name}, which cannot be loaded: ${firstLine(cause)}`,
+      `install it (${installCommand(name)}), or ${instead}`,
+      "missing_package",
       cause,
-    });
+    );
   }
 }
 

@@ -16,7 +16,7 @@ import { ARGUMENTS, hintsFor, Questions } from "../../shared/contract/hints.ts";
 import { creditsOrNull, creditsToNumber, priceOf } from "../../shared/contract/money.ts";
 import { nearest } from "../../shared/contract/suggest.ts";
 import { echo, harmlessLine } from "../../shared/contract/text.ts";
-import { CliError, usageError } from "../../shared/errors.ts";
+import { CliError, failed, usageError } from "../../shared/errors.ts";
 import { openRuns } from "../keep/store.ts";
 import { DEFAULT_LIMIT, exportRun, inert, readRows, THIRD_PARTY } from "./rows.ts";
 import { type Given, RUNS_MOST } from "./schemas.ts";
@@ -70,12 +70,11 @@ export async function countTool({ filters: input, by, top = 10 }: Given<"count_p
     if (by === undefined) return whole;
     const facet = await client.facets(filters, by as (typeof FACET_KEYS)[number], { limit: top, signal });
     if (facet === undefined || !facet.exact) {
-      throw new CliError({
-        code: "no_values",
-        category: "service",
-        message: `the service did not list the values of ${by}`,
-        hint: "count each value by itself: a filter a call",
-      });
+      throw failed.service(
+        `the service did not list the values of ${by}`,
+        "count each value by itself: a filter a call",
+        "no_values",
+      );
     }
     const parts = facet.values.map(({ value, count: people }) => ({ value: harmlessLine(value), count: people }));
     return { ...whole, parts, others: facet.others ?? null, missing: facet.missing ?? null };

@@ -10,7 +10,7 @@ import { RunStore } from "../../engine/runs/run-store.ts";
 import { spentBy } from "../../engine/runs/spend.ts";
 import { type Credits, credits, creditsText, maxCredits as maxOf, ZERO } from "../../shared/contract/money.ts";
 import { counted, echo } from "../../shared/contract/text.ts";
-import { CliError, usageError } from "../../shared/errors.ts";
+import { CliError, failed, usageError } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { mapError } from "../failures.ts";
 import { MAX_CALLS } from "../own/bounds.ts";
@@ -98,7 +98,7 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
 
 function nobodyElse({ credits: cost }: Quote): CliError {
   const message = `--max-credits pays for the look-ups at most (${creditsText(cost)}), and for nobody; nothing was spent`;
-  return new CliError({ code: "over_cap", category: "credits", message, hint: "--dry-run prices both" });
+  return failed.credits(message, "--dry-run prices both", "over_cap");
 }
 
 function withLookUps(quoted: Quote, lookUps: Quote | undefined): Quote {

@@ -7,7 +7,7 @@ import type { RunStore } from "../../engine/runs/run-store.ts";
 import type { Context } from "../../shared/context.ts";
 import { shellWord } from "../../shared/contract/command-line.ts";
 import { counted } from "../../shared/contract/text.ts";
-import { CliError, usageError } from "../../shared/errors.ts";
+import { failed, usageError } from "../../shared/errors.ts";
 import { addBuyingOptions, type ExportFlags, readBuyingOptions } from "../arguments/export-options.ts";
 import type { Command } from "../options.ts";
 import { buy } from "../purchase/buy.ts";
@@ -81,13 +81,12 @@ async function parse(
 /** @throws CliError exit 5 where a crash came before the table was kept: nothing was bought by then */
 async function keptInput(store: RunStore, id: string): Promise<string> {
   return store.input(id).catch((cause: unknown) => {
-    throw new CliError({
-      code: "no_input",
-      category: "incomplete",
-      message: `run ${id} has no copy of the table that it was to be put to`,
-      hint: `the same command begins with it again; headcount runs export ${id} writes the companies that it holds`,
+    throw failed.incomplete(
+      `run ${id} has no copy of the table that it was to be put to`,
+      `the same command begins with it again; headcount runs export ${id} writes the companies that it holds`,
+      "no_input",
       cause,
-    });
+    );
   });
 }
 

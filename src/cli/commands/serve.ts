@@ -4,7 +4,7 @@ import type { RunningService, ServiceOptions } from "../../service/http/server.t
 import type { Store } from "../../service/ledger/ledger.ts";
 import { type Context, written } from "../../shared/context.ts";
 import { echo, withoutPassword } from "../../shared/contract/text.ts";
-import { CliError, usageError } from "../../shared/errors.ts";
+import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { settingsOf } from "../arguments/settings.ts";
 import { type Command, wholeNumber } from "../options.ts";
 import { Printer } from "../terminal/printer.ts";
@@ -158,13 +158,12 @@ async function witness(dir: string, store: string | undefined, options: ServeOpt
   if (options.force !== true) {
     await assertNotOlder(ledgerFile(dir, store), file).catch((error: Error) => {
       if (error.name !== "OlderLedgerError") throw error;
-      throw new CliError({
-        code: "ledger_older",
-        category: "filesystem",
-        message: error.message,
-        hint: "serving it would sell what was paid for twice: put the newest ledger back; if it was restored on purpose, serve --force once",
-        cause: error,
-      });
+      throw failed.filesystem(
+        error.message,
+        "serving it would sell what was paid for twice: put the newest ledger back; if it was restored on purpose, serve --force once",
+        "ledger_older",
+        error,
+      );
     });
   }
   return (ledger: Store) =>
@@ -210,17 +209,16 @@ async function tlsSetting(options: ServeOptions, context: Context, voice: Voice)
   const tls = { cert: resolve(context.cwd, tlsCert), key: resolve(context.cwd, tlsKey) };
   const { readTls } = await import("../../service/http/tls.ts");
   await readTls(tls, context.now()).catch((error: Error) => {
-    throw new CliError({
-      code: "tls_files",
-      category: "filesystem",
-      message: error.message,
-      hint: "--tls-cert takes the certificate followed by its chain, --tls-key its private key, both PEM",
-      cause: error,
-    });
+    throw failed.filesystem(
+      error.message,
+      "--tls-cert takes the certificate followed by its chain, --tls-key its private key, both PEM",
+      "tls_files",
+      error,
+    );
   });
-  const failed = (error: Error) =>
+  const complain = (error: Error) =>
     voice.warn(`the renewed certificate cannot be used, the old one goes on: ${error.message}`);
-  return { tls: { ...tls, failed } };
+  return { tls: { ...tls, failed: complain } };
 }
 
 function originOf(text: string): string {
@@ -325,16 +323,15 @@ function listenError(error: unknown, options: ServeOptions): CliError | undefine
   if (why === undefined || syscall === "open") return undefined;
   const metrics = options.metrics === undefined ? undefined : metricsAt(options.metrics);
   const isMetrics = port !== undefined && port === metrics?.port && String(port) !== options.port;
-  return new CliError({
-    code: "cannot_listen",
-    // Not bad input: another process may be about to end, or the network about to come; a unit tries again.
-    category: "network",
-    message: `cannot listen on ${address ?? options.host} port ${port ?? options.port}: ${why}`,
-    hint: isMetrics
+  // Not bad input: another process may be about to end, or the network about to come; a unit tries again.
+  return failed.network(
+    `cannot listen on ${address ?? options.host} port ${port ?? options.port}: ${why}`,
+    isMetrics
       ? "choose another --metrics [ADDRESS:]PORT; --metrics 0 picks a free one"
       : "choose another --host or --port; --port 0 picks a free one",
-    cause: error,
-  });
+    "cannot_listen",
+    error,
+  );
 }
 
 /** What `--bounds` takes: the least and the most of each. Without it 16, 8, 1,000, 5 seconds, and no depth. */

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { echo, isObject, spanMs } from "../../shared/contract/text.ts";
-import { CliError, usageError } from "../../shared/errors.ts";
+import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { makeFolder } from "../../shared/folder.ts";
 import { locked } from "../client/lock-file.ts";
 import type { Dialect } from "../client/types.ts";
@@ -121,13 +121,12 @@ export async function updateConfig(dir: string, change: (config: Config) => Conf
 export const LOCK_MS = 5_000;
 
 const notWritable = (dir: string, why: string, cause?: unknown): CliError =>
-  new CliError({
-    code: "config_not_writable",
-    category: "filesystem",
-    message: `the config file ${configFile(dir)} cannot be written: ${why}`,
-    hint: "make the folder writable, or set HEADCOUNT_CONFIG_DIR to one that is",
+  failed.filesystem(
+    `the config file ${configFile(dir)} cannot be written: ${why}`,
+    "make the folder writable, or set HEADCOUNT_CONFIG_DIR to one that is",
+    "config_not_writable",
     cause,
-  });
+  );
 
 export const withConnection = (config: Config, name: string, connection: Connection): Config => ({
   ...config,
@@ -157,11 +156,10 @@ function dialectOf(value: unknown): Dialect | undefined {
 }
 
 function unreadable(file: string, why: string, cause?: unknown): CliError {
-  return new CliError({
-    code: "bad_config",
-    category: "usage",
-    message: `the config file ${file} ${why}`,
-    hint: "repair or remove it, then run headcount login again; keys are not in it",
+  return failed.usage(
+    `the config file ${file} ${why}`,
+    "repair or remove it, then run headcount login again; keys are not in it",
+    "bad_config",
     cause,
-  });
+  );
 }

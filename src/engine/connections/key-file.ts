@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { closeSync, fstatSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { shellWord } from "../../shared/contract/command-line.ts";
-import { CliError } from "../../shared/errors.ts";
+import { CliError, failed } from "../../shared/errors.ts";
 import { makeFolder } from "../../shared/folder.ts";
 import { locked } from "../client/lock-file.ts";
 import { LOCK_MS } from "./config.ts";
@@ -95,4 +95,4 @@ function removeQuietly(file: string): void {
 }
 
 const problem = (message: string, hint: string, cause?: unknown): CliError =>
-  new CliError({ code: "credentials_file", category: "auth", message, hint, cause });
+  failed.auth(message, hint, "credentials_file", cause);

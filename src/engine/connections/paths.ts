@@ -1,5 +1,5 @@
 import { isAbsolute, join, posix, win32 } from "node:path";
-import { CliError } from "../../shared/errors.ts";
+import { failed } from "../../shared/errors.ts";
 
 export interface Surroundings {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -44,12 +44,11 @@ function folder(kind: Kind, surroundings: Surroundings): string {
   const found = findFolder(kind, surroundings);
   if (found !== undefined) return found;
   const variable = OWN_VARIABLE[kind] ?? XDG_VARIABLE[kind];
-  throw new CliError({
-    code: "no_home",
-    category: "filesystem",
-    message: `there is no folder for headcount's ${kind}: neither ${variable} nor a home folder is set`,
-    hint: `set ${variable} to a folder that may be written`,
-  });
+  throw failed.filesystem(
+    `there is no folder for headcount's ${kind}: neither ${variable} nor a home folder is set`,
+    `set ${variable} to a folder that may be written`,
+    "no_home",
+  );
 }
 
 /** HEADCOUNT_CONFIG_DIR, else the XDG config folder. @throws CliError where there is none */

@@ -1,4 +1,4 @@
-import { CliError, usageError } from "../../shared/errors.ts";
+import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { baseUrlText, parseBaseUrl } from "../client/addresses.ts";
 import { DEFAULT_DIALECT, type Dialect, pagingOf } from "../client/types.ts";
 import { type Config, type Connection, checkName, configFile, findConnection, readConfig, SAMPLE } from "./config.ts";
@@ -48,12 +48,11 @@ export function checkKey(text: string, from: string): string {
   if (key === "") why = "is empty";
   else if (/\s/.test(key)) why = "has spaces or line breaks in it";
   else if (key.length < 8) why = "is too short to be a key";
-  throw new CliError({
-    code: "bad_key",
-    category: "auth",
-    message: `the key from ${from} ${why}`,
-    hint: "give the whole key and nothing else, as it was shown once when it was made",
-  });
+  throw failed.auth(
+    `the key from ${from} ${why}`,
+    "give the whole key and nothing else, as it was shown once when it was made",
+    "bad_key",
+  );
 }
 
 export function keyModeOf(key: string): "live" | "test" | undefined {
@@ -135,12 +134,11 @@ function known(config: Config, name: string, dir: string | undefined): Connectio
 }
 
 const storedForAnother = (name: string, stored: string, other: string): CliError =>
-  new CliError({
-    code: "key_for_another_address",
-    category: "auth",
-    message: `the key of "${name}" is stored for ${stored} and is not sent to ${other}, which HEADCOUNT_BASE_URL names`,
-    hint: `set HEADCOUNT_API_KEY for that address, or make a connection of its own: headcount login NAME --base-url ${other}; --base-url on the command line sends the stored key`,
-  });
+  failed.auth(
+    `the key of "${name}" is stored for ${stored} and is not sent to ${other}, which HEADCOUNT_BASE_URL names`,
+    `set HEADCOUNT_API_KEY for that address, or make a connection of its own: headcount login NAME --base-url ${other}; --base-url on the command line sends the stored key`,
+    "key_for_another_address",
+  );
 
 const noAddress = (): CliError =>
   usageError(
@@ -151,10 +149,9 @@ const noAddress = (): CliError =>
 
 function noKey(name: string | undefined, why?: string): CliError {
   const whose = name === undefined ? "there is no key to use" : `the connection "${name}" has no key`;
-  return new CliError({
-    code: "no_key",
-    category: "auth",
-    message: why === undefined ? whose : `${whose}: ${why}`,
-    hint: `run headcount login${name === undefined ? "" : ` ${name}`}, or set HEADCOUNT_API_KEY (with HEADCOUNT_BASE_URL), or try it without an account: add -c sample`,
-  });
+  return failed.auth(
+    why === undefined ? whose : `${whose}: ${why}`,
+    `run headcount login${name === undefined ? "" : ` ${name}`}, or set HEADCOUNT_API_KEY (with HEADCOUNT_BASE_URL), or try it without an account: add -c sample`,
+    "no_key",
+  );
 }

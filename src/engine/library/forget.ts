@@ -1,5 +1,5 @@
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
-import { CliError } from "../../shared/errors.ts";
+import { failed } from "../../shared/errors.ts";
 import type { Library } from "./library.ts";
 import { AMONG, allRows, firstRow, inTransaction, queryRows } from "./sqlite.ts";
 
@@ -67,10 +67,8 @@ function wipe({ database, path }: Pick<Library, "database" | "path">): void {
     database.exec("VACUUM");
     if (!isBusy()) return;
   }
-  throw new CliError({
-    code: "locked",
-    category: "locked",
-    message: `${path} is open in another process: what was deleted is still in its log`,
-    hint: "stop it, then the same command again",
-  });
+  throw failed.locked(
+    `${path} is open in another process: what was deleted is still in its log`,
+    "stop it, then the same command again",
+  );
 }

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { nearest } from "../../shared/contract/suggest.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
-import { CliError, usageError } from "../../shared/errors.ts";
+import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { CsvView } from "../../shared/rows/csv.ts";
 import { JsonView, NdjsonView } from "../../shared/rows/json.ts";
 import type { Page, View } from "../../shared/rows/page.ts";
@@ -268,8 +268,7 @@ function checkForm({ format, packing }: Form, file: string | undefined, terminal
 
 export const TOO_FEW = "too_few_rows";
 
-const tooFew = (message: string, hint: string): CliError =>
-  new CliError({ code: TOO_FEW, category: "incomplete", message, hint });
+const tooFew = (message: string, hint: string): CliError => failed.incomplete(message, hint, TOO_FEW);
 
 /** Asked before anything is bought, and before a file (undefined: a stream) is replaced. @throws CliError exit 5 */
 export async function checkRows(rows: number, path: string | undefined, guard: Guard, said = ""): Promise<void> {

@@ -6,7 +6,7 @@ import host from "node:process";
 import type { Writable } from "node:stream";
 import { shellWord } from "../../shared/contract/command-line.ts";
 import { counted } from "../../shared/contract/text.ts";
-import { CliError, usageError } from "../../shared/errors.ts";
+import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { AskedFields, collectColumns } from "../../shared/rows/columns.ts";
 import type { Page, View } from "../../shared/rows/page.ts";
 import { type Disk, errorCode, FILE_MODE, remove } from "../runs/disk.ts";
@@ -223,12 +223,7 @@ export class FileOutput implements Output {
   }
 }
 
-const pipeClosed = (): CliError =>
-  new CliError({
-    code: "pipe_closed",
-    category: "pipe_closed",
-    message: "the reader closed the pipe",
-  });
+const pipeClosed = (): CliError => failed.pipe_closed("the reader closed the pipe");
 
 const failureOf = (error: unknown): unknown =>
   ["EPIPE", "ERR_STREAM_DESTROYED"].includes(errorCode(error) ?? "") ? pipeClosed() : error;

@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { kill } from "node:process";
-import { CliError } from "../../shared/errors.ts";
+import { failed } from "../../shared/errors.ts";
 import { errorCode, remove } from "../runs/disk.ts";
 
 export interface Guard {
@@ -19,12 +19,11 @@ export async function naming(path: string, work: Promise<void>): Promise<void> {
     await work;
   } catch (error) {
     if (errorCode(error) !== "EEXIST") throw error;
-    throw new CliError({
-      code: "file_appeared",
-      category: "incomplete",
-      message: `${path} appeared while this was at work: it stays as it is`,
-      hint: "choose another name with -o, or add --overwrite",
-    });
+    throw failed.incomplete(
+      `${path} appeared while this was at work: it stays as it is`,
+      "choose another name with -o, or add --overwrite",
+      "file_appeared",
+    );
   }
 }
 

@@ -1,4 +1,4 @@
-import { CliError, usageError } from "../../shared/errors.ts";
+import { failed, usageError } from "../../shared/errors.ts";
 import { optional } from "../../shared/packages.ts";
 import type { View } from "../../shared/rows/page.ts";
 import {
@@ -69,13 +69,12 @@ export async function loadTemplate(text: string): Promise<RowTemplate> {
       try {
         return writer.render(text, view);
       } catch (cause) {
-        throw new CliError({
-          code: "template_failed",
-          category: "incomplete",
-          message: `the template cannot be filled: ${(cause as Error).message}`,
-          hint: "the rows are kept: headcount runs export last writes them in another format",
+        throw failed.incomplete(
+          `the template cannot be filled: ${(cause as Error).message}`,
+          "the rows are kept: headcount runs export last writes them in another format",
+          "template_failed",
           cause,
-        });
+        );
       }
     },
   };

@@ -10,7 +10,7 @@ import {
   ZERO,
 } from "../../shared/contract/money.ts";
 import { counted, echo, grouped } from "../../shared/contract/text.ts";
-import { CliError, type CliErrorInit, EXIT, systemFailure, usageError } from "../../shared/errors.ts";
+import { CliError, type CliErrorInit, EXIT, failed, systemFailure, usageError } from "../../shared/errors.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { receipt } from "../../shared/schema/purchase.ts";
 import type { ServiceError } from "../client/errors.ts";
@@ -86,12 +86,11 @@ export const otherPaging = (detail: string): CliError => {
     named === undefined
       ? "--paging offset (or page0, cursor), or HEADCOUNT_PAGING, says it"
       : `or try --paging ${named}`;
-  return new CliError({
-    code: "other_paging",
-    category: "service",
-    message: `the service pages in another way than by page numbers: ${detail}; nothing was charged`,
-    hint: `headcount doctor finds out how it pages, free of charge; ${say}`,
-  });
+  return failed.service(
+    `the service pages in another way than by page numbers: ${detail}; nothing was charged`,
+    `headcount doctor finds out how it pages, free of charge; ${say}`,
+    "other_paging",
+  );
 };
 
 export const datasetMoved = (from: string | null, to: string): CliError =>
@@ -118,7 +117,7 @@ export const staleRun = (run: string, moved: string, category: "incomplete" | "d
   });
 
 export const unsoundRun = (cause: UnsoundCountsError, so: string, hint: string): CliError =>
-  new CliError({ code: "unsound_counts", category: "service", message: `${cause.message}; ${so}`, hint, cause });
+  failed.service(`${cause.message}; ${so}`, hint, "unsound_counts", cause);
 
 export const NEW_UNREACHED = "new_unreached";
 

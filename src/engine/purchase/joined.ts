@@ -7,7 +7,7 @@ import {
   type Filters,
 } from "../../shared/contract/filters.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
-import { CliError, usageError } from "../../shared/errors.ts";
+import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import type { CountView, ServiceClient } from "../client/types.ts";
 import { InseparableError, joinedFilters, type Segment, Sets, segmentOf } from "../planning/algebra.ts";
 import type { Target } from "../runs/plan.ts";
@@ -181,8 +181,7 @@ const tooMany = (): CliError =>
     "too_many_counts",
   );
 
-const service = (code: string, message: string, hint: string): CliError =>
-  new CliError({ code, category: "service", message, hint });
+const service = (code: string, message: string, hint: string): CliError => failed.service(message, hint, code);
 
 export const movedBetween = (): CliError =>
   service("dataset_moved", "the service changed its dataset between two counts; nothing was spent", "run it again");

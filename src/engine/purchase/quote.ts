@@ -13,7 +13,7 @@ import {
   ZERO,
 } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
-import { CliError, declined, usageError } from "../../shared/errors.ts";
+import { type CliError, declined, failed, usageError } from "../../shared/errors.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { quoteShape, sample } from "../../shared/schema/purchase.ts";
 import { type DrawnPage, rowsBegun, rowsOf } from "../planning/draw.ts";
@@ -193,36 +193,32 @@ export function requireBudget(
 /** @param spent what the run has cost already: a cap counts from its beginning */
 export function overBudget(allowed: Credits, budgetLeft: Credits, spent: Credits): CliError {
   const left = budgetLeft < 0n ? ZERO : budgetLeft;
-  return new CliError({
-    code: "over_budget",
-    category: "credits",
-    message: `its cap allows ${formatCreditsGrouped(allowed)} more credits, and the budget has ${formatCreditsGrouped(left)} left; nothing ${spent > 0n ? "more " : ""}was spent`,
-    hint: left === ZERO ? undefined : `a cap of at most ${formatCredits(credits(left + spent))} fits`,
-  });
+  return failed.credits(
+    `its cap allows ${formatCreditsGrouped(allowed)} more credits, and the budget has ${formatCreditsGrouped(left)} left; nothing ${spent > 0n ? "more " : ""}was spent`,
+    left === ZERO ? undefined : `a cap of at most ${formatCredits(credits(left + spent))} fits`,
+    "over_budget",
+  );
 }
 
 export function requireBalance(quote: Quote, target: Target): void {
   const { balance, kept, rows, unitPrice } = quote;
   if (rows === 0 && quote.bound === "cap") {
     const price = formatCredits(unitPrice);
-    throw new CliError({
-      code: "over_cap",
-      category: "credits",
-      message: `one ${target.kind === "enrich" ? "company" : "profile"} costs ${creditsText(unitPrice)}, more than --max-credits; nothing was spent`,
-      hint: `--max-credits ${price} pays for one; headcount account shows the prices`,
-    });
+    throw failed.credits(
+      `one ${target.kind === "enrich" ? "company" : "profile"} costs ${creditsText(unitPrice)}, more than --max-credits; nothing was spent`,
+      `--max-credits ${price} pays for one; headcount account shows the prices`,
+      "over_cap",
+    );
   }
   if (balance === undefined || quote.credits <= balance) return;
   const fits = kept + Math.min(rows, affordableRows(balance < 0n ? ZERO : balance, unitPrice));
-  throw new CliError({
-    code: "insufficient_credits",
-    category: "credits",
-    message: `${grouped(rows - kept)} ${target.kind === "enrich" ? "companies" : "profiles"} cost up to ${formatCreditsGrouped(quote.credits)} credits, the balance is ${formatCreditsGrouped(balance)}; nothing was spent`,
-    hint:
-      fits > kept
-        ? `--limit ${fits} would fit; headcount account shows the balance`
-        : "top the account up; headcount account shows the balance",
-  });
+  throw failed.credits(
+    `${grouped(rows - kept)} ${target.kind === "enrich" ? "companies" : "profiles"} cost up to ${formatCreditsGrouped(quote.credits)} credits, the balance is ${formatCreditsGrouped(balance)}; nothing was spent`,
+    fits > kept
+      ? `--limit ${fits} would fit; headcount account shows the balance`
+      : "top the account up; headcount account shows the balance",
+    "insufficient_credits",
+  );
 }
 
 export function requireSame(agreed: Quote, now: Quote): void {

@@ -1,6 +1,6 @@
 import type { Filters } from "../../shared/contract/filters.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
-import { CliError, usageError } from "../../shared/errors.ts";
+import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { type Dice, type DrawnPage, dice, draw, drawPages, inTurn, pagesOf, pagesText } from "../planning/draw.ts";
 import type { Part } from "../planning/parts.ts";
 import type { Plan, Sampling, Target } from "../runs/plan.ts";
@@ -145,12 +145,11 @@ async function drawnBehind(
   return pagesAt(places, parts).map((page) => {
     if (page !== undefined) return { ...page, segment: before + page.segment };
     const who = unreached.slice(0, 5).map((group) => `${grouped(group.count)} ${group.where}`);
-    throw new CliError({
-      code: "unreached",
-      category: "service",
-      message: `a row was drawn that the service does not give: it gives at most ${grouped(wall)} rows of one segment, and no filter divides some people further: ${who.join(", ")}; nothing was spent`,
-      hint: "another --seed may draw none of them; a filter that leaves them out makes the sample fair again",
-    });
+    throw failed.service(
+      `a row was drawn that the service does not give: it gives at most ${grouped(wall)} rows of one segment, and no filter divides some people further: ${who.join(", ")}; nothing was spent`,
+      "another --seed may draw none of them; a filter that leaves them out makes the sample fair again",
+      "unreached",
+    );
   });
 }
 

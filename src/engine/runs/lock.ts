@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { link, open, readdir, readFile, stat, unlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { CliError } from "../../shared/errors.ts";
+import { type CliError, failed } from "../../shared/errors.ts";
 import { askSign, type Fate, fateOf, type ProcessIdentity, showLife, thisProcess } from "./alive.ts";
 import { errorCode, FILE_MODE } from "./disk.ts";
 
@@ -123,15 +123,12 @@ async function lockedError(path: string, what: string, holder: LockHolder | unde
       : holder.space === self.space
         ? ""
         : " in another container";
-  return new CliError({
-    code: "locked",
-    category: "locked",
-    message: `another run is at work on ${what}: ${holder === undefined ? "a process that left no name" : `process ${holder.pid}${where} since ${holder.at}`}`,
-    hint:
-      fate === "living"
-        ? "wait for it with --wait, or stop it; nothing was bought"
-        : `if it is certain that it ended, remove ${path}`,
-  });
+  return failed.locked(
+    `another run is at work on ${what}: ${holder === undefined ? "a process that left no name" : `process ${holder.pid}${where} since ${holder.at}`}`,
+    fate === "living"
+      ? "wait for it with --wait, or stop it; nothing was bought"
+      : `if it is certain that it ended, remove ${path}`,
+  );
 }
 
 /** @param path the lock's, @param file its own or a turn's */

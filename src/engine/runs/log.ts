@@ -2,7 +2,7 @@ import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
-import { CliError, EXIT } from "../../shared/errors.ts";
+import { type CliError, failed } from "../../shared/errors.ts";
 import { type Disk, errorCode, FILE_MODE, syncFolder } from "./disk.ts";
 
 const LAST_LINE = 8_192;
@@ -331,10 +331,8 @@ export const decodeLog = <Kind extends LogRecord>(bytes: Buffer, path: string): 
   undamaged(scanLog<Kind>((at, length) => bytes.subarray(at, at + length), bytes.length, path));
 
 const damaged = (path: string, line: number): CliError =>
-  new CliError({
-    code: "damaged_log",
-    category: "filesystem",
-    exitCode: EXIT.incomplete,
-    message: `${path} is damaged at line ${line}: its checksum does not match`,
-    hint: "nothing was bought or changed; restore the file from a backup",
-  });
+  failed.incomplete(
+    `${path} is damaged at line ${line}: its checksum does not match`,
+    "nothing was bought or changed; restore the file from a backup",
+    "damaged_log",
+  );

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { nearest } from "../../shared/contract/suggest.ts";
 import type { Suppression } from "../../shared/contract/suppression.ts";
 import { counted, echo } from "../../shared/contract/text.ts";
-import { CliError, usageError } from "../../shared/errors.ts";
+import { CliError, failed, usageError } from "../../shared/errors.ts";
 import { type Disk, errorCode, remove } from "./disk.ts";
 import {
   creditsOf,
@@ -236,12 +236,10 @@ export class RunStore {
   /** @throws CliError exit 9 where it is at work, exit 2 where it may still be resumed and `force` is not set */
   requireRemovable({ id, status, rows }: RunSummary, force: boolean): void {
     if (status === "running") {
-      throw new CliError({
-        code: "locked",
-        category: "locked",
-        message: `run ${id} is at work`,
-        hint: `stop it first; where it ended for certain, remove ${join(this.#path(id), "lock")}`,
-      });
+      throw failed.locked(
+        `run ${id} is at work`,
+        `stop it first; where it ended for certain, remove ${join(this.#path(id), "lock")}`,
+      );
     }
     if (force || OVER.includes(status)) return;
     throw usageError(

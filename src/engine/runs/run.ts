@@ -3,7 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Credits } from "../../shared/contract/money.ts";
 import { NOBODY_SUPPRESSED, type Suppression } from "../../shared/contract/suppression.ts";
-import { CliError, EXIT } from "../../shared/errors.ts";
+import { type CliError, failed } from "../../shared/errors.ts";
 import { type Disk, errorCode } from "./disk.ts";
 import {
   apply,
@@ -92,13 +92,11 @@ export function planOf(path: string): Plan | undefined {
     throw damagedRun(`${file} is damaged: ${(error as Error).message}`, error);
   }
   if (plan.version === LAYOUT) return plan;
-  throw new CliError({
-    code: "other_layout",
-    category: "filesystem",
-    exitCode: EXIT.incomplete,
-    message: `${file} was written by another version of headcount (layout ${plan.version}, this one knows ${LAYOUT})`,
-    hint: "nothing was bought or changed; use that version for it",
-  });
+  throw failed.incomplete(
+    `${file} was written by another version of headcount (layout ${plan.version}, this one knows ${LAYOUT})`,
+    "nothing was bought or changed; use that version for it",
+    "other_layout",
+  );
 }
 
 /** A run whose plan cannot be read is listed, and what it spent counts. */
@@ -157,14 +155,7 @@ export async function receiptOf(path: string): Promise<unknown> {
 }
 
 const damagedRun = (message: string, cause?: unknown): CliError =>
-  new CliError({
-    code: "damaged_run",
-    category: "filesystem",
-    exitCode: EXIT.incomplete,
-    message,
-    hint: "nothing was bought or changed; restore the file from a backup",
-    ...(cause === undefined ? {} : { cause }),
-  });
+  failed.incomplete(message, "nothing was bought or changed; restore the file from a backup", "damaged_run", cause);
 
 export class RunReader {
   readonly path: string;

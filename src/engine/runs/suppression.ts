@@ -12,7 +12,7 @@ import {
   suppressedText,
   suppressionFiles,
 } from "../../shared/contract/suppression.ts";
-import { CliError, EXIT } from "../../shared/errors.ts";
+import { type CliError, failed } from "../../shared/errors.ts";
 import { type Disk, errorCode } from "./disk.ts";
 import { acquireLock, type LockOptions } from "./lock.ts";
 
@@ -39,13 +39,11 @@ async function readList(folder: string): Promise<{ key: Buffer | undefined; entr
 }
 
 const damaged = (what: string): CliError =>
-  new CliError({
-    code: "damaged_suppression",
-    category: "filesystem",
-    exitCode: EXIT.incomplete,
-    message: `the suppression list cannot be used, and nobody is shown without it: ${what}`,
-    hint: "restore the folder from a backup, or remove it whole and add the people again",
-  });
+  failed.incomplete(
+    `the suppression list cannot be used, and nobody is shown without it: ${what}`,
+    "restore the folder from a backup, or remove it whole and add the people again",
+    "damaged_suppression",
+  );
 
 export class SuppressionList {
   readonly #folder: string;

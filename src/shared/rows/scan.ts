@@ -1,6 +1,6 @@
 // The one scanner of replies. It finds rows without parsing them, so NDJSON and JSON are what was paid for; of rows
 // with the keys of the first one it notes where each value stands, to copy CSV (docs/performance.md, Exports).
-import { CliError } from "../errors.ts";
+import { type CliError, failed } from "../errors.ts";
 
 export const QUOTE = 0x22;
 export const COMMA = 0x2c;
@@ -46,8 +46,7 @@ export interface Member {
 }
 
 /** A paid reply of which nothing can be made: it stays kept, and whoever reads it ends incomplete, now and later. */
-export const unreadable = (message: string): CliError =>
-  new CliError({ code: "unreadable_reply", category: "incomplete", message });
+export const unreadable = (message: string): CliError => failed.incomplete(message, undefined, "unreadable_reply");
 
 export const malformed = (at: number): CliError => unreadable(`the reply is no valid JSON near byte ${at}`);
 

@@ -1,5 +1,5 @@
 import { parse, stringify } from "lossless-json";
-import { CliError } from "../errors.ts";
+import { failed } from "../errors.ts";
 
 export type RecordKind = "person" | "company";
 
@@ -34,13 +34,12 @@ function bounded<T>(read: () => T): T {
     return read();
   } catch (cause) {
     if (!(cause instanceof RangeError)) throw cause;
-    throw new CliError({
-      code: "too_deep",
-      category: "incomplete",
-      message: "a record is nested too deeply for this format",
-      hint: "--format ndjson without --fields writes every record as it came",
+    throw failed.incomplete(
+      "a record is nested too deeply for this format",
+      "--format ndjson without --fields writes every record as it came",
+      "too_deep",
       cause,
-    });
+    );
   }
 }
 

@@ -12,7 +12,7 @@ import type { Context } from "../../../shared/context.ts";
 import { normalForm } from "../../../shared/contract/normalise.ts";
 import { type SuppressedName, suppressedName } from "../../../shared/contract/suppression.ts";
 import { echo } from "../../../shared/contract/text.ts";
-import { CliError, usageError } from "../../../shared/errors.ts";
+import { type CliError, failed, usageError } from "../../../shared/errors.ts";
 import {
   type Identity,
   identityIn,
@@ -146,12 +146,11 @@ const notOne = (word: string): CliError =>
   );
 
 export const nobody = (word: string): CliError =>
-  new CliError({
-    code: "nobody_kept",
-    category: "not_found",
-    message: `nobody who is kept is "${echo(word)}"`,
-    hint: "a person is named by profile address, its last part, id, address of mail or name; headcount suppress add leaves somebody out who is not here yet",
-  });
+  failed.not_found(
+    `nobody who is kept is "${echo(word)}"`,
+    "a person is named by profile address, its last part, id, address of mail or name; headcount suppress add leaves somebody out who is not here yet",
+    "nobody_kept",
+  );
 
 async function rowsOf({ plan, service }: KeptData, store: RunStore): Promise<Sighting[]> {
   if (kindOf({ plan }) !== "person") return [];

@@ -4,7 +4,7 @@ import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import { credits, creditsToNumber, formatCreditsGrouped } from "../../../shared/contract/money.ts";
 import { echo, grouped } from "../../../shared/contract/text.ts";
-import { CliError, usageError } from "../../../shared/errors.ts";
+import { type CliError, failed, usageError } from "../../../shared/errors.ts";
 import { type JsonRecord, type JsonValue, stringifyExact } from "../../../shared/rows/values.ts";
 import type { Command } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
@@ -67,12 +67,11 @@ const textOf = (value: JsonValue): string | undefined =>
   value === null ? undefined : typeof value === "object" ? stringifyExact(value) : String(value);
 
 const notOwned = (person: string): CliError =>
-  new CliError({
-    code: "not_owned",
-    category: "not_found",
-    message: `nobody who is owned is "${echo(person)}"`,
-    hint: "a person is named by id, profile address or its slug, or whole name; headcount owned says how many are owned",
-  });
+  failed.not_found(
+    `nobody who is owned is "${echo(person)}"`,
+    "a person is named by id, profile address or its slug, or whole name; headcount owned says how many are owned",
+    "not_owned",
+  );
 
 export function registerDiff(owned: Command, context: Context, run = diff): void {
   addShelfOption(owned.command("diff <run> <other>"))

@@ -4,7 +4,7 @@ import type { Findings } from "../../../service/admin/verify.ts";
 import type { Context } from "../../../shared/context.ts";
 import { shellWord } from "../../../shared/contract/command-line.ts";
 import { counted } from "../../../shared/contract/text.ts";
-import { CliError } from "../../../shared/errors.ts";
+import { CliError, failed } from "../../../shared/errors.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import {
@@ -73,7 +73,7 @@ const bytesOf = (files: Manifest["files"]): number => files.reduce((sum, { bytes
 function backupError(error: unknown, dir: string): unknown {
   if (!(error instanceof Error)) return error;
   if (error.name === "TakenError") {
-    return new CliError({ code: "folder_taken", category: "usage", message: error.message, cause: error });
+    return failed.usage(error.message, undefined, "folder_taken", error);
   }
   if (error.name === "BackupError") {
     const { breaches } = error as Error & { readonly breaches: readonly string[] };

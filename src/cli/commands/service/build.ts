@@ -1,6 +1,6 @@
 import type { Context } from "../../../shared/context.ts";
 import { grouped } from "../../../shared/contract/text.ts";
-import { CliError, usageError } from "../../../shared/errors.ts";
+import { CliError, failed, usageError } from "../../../shared/errors.ts";
 import { type Command, type GlobalOptions, wholeNumber } from "../../options.ts";
 import { type FolderOptions, folderOf, serviceError } from "./folder.ts";
 
@@ -80,22 +80,15 @@ const interrupted = (hint: string | undefined): CliError =>
 export function inputError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   if (/no space left|disk is full/i.test(error.message)) {
-    return new CliError({
-      code: "disk_full",
-      category: "filesystem",
-      message: "the disk is full; the dataset is as it was before",
-      hint: "a build needs about 2 KB of disk for each person, and 0.3 KB when it is done; choose another --data",
-      cause: error,
-    });
+    return failed.filesystem(
+      "the disk is full; the dataset is as it was before",
+      "a build needs about 2 KB of disk for each person, and 0.3 KB when it is done; choose another --data",
+      "disk_full",
+      error,
+    );
   }
   if (error.name === "TooManyRefusedError") {
-    return new CliError({
-      code: "too_many_refused",
-      category: "incomplete",
-      message: error.message,
-      hint: "mend the rows, or raise --max-refused",
-      cause: error,
-    });
+    return failed.incomplete(error.message, "mend the rows, or raise --max-refused", "too_many_refused", error);
   }
   if (error.name !== "InputError") return error;
   const hint = "hint" in error && typeof error.hint === "string" ? { hint: error.hint } : {};

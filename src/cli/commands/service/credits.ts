@@ -9,7 +9,7 @@ import {
 } from "../../../shared/contract/money.ts";
 import { COSTED_CALLS, type CostedCall } from "../../../shared/contract/records.ts";
 import { echo, grouped, harmless } from "../../../shared/contract/text.ts";
-import { CliError, usageError } from "../../../shared/errors.ts";
+import { failed, usageError } from "../../../shared/errors.ts";
 import { settingsOf } from "../../arguments/settings.ts";
 import { type Command, wholeNumber } from "../../options.ts";
 import type { Printer } from "../../terminal/printer.ts";
@@ -115,12 +115,11 @@ async function refund(
   const adjustment = adjustmentOf(options, "service credits refund");
   const [entry] = await store.entries({ accountId: account, before: entryId + 1n, limit: 1 });
   if (entry?.id !== entryId || entry.kind !== "charge") {
-    throw new CliError({
-      code: "unknown_entry",
-      category: "not_found",
-      message: `entry ${id} is no charge of account "${echo(account)}"`,
-      hint: `headcount service entries --kind charge${placeFlags(options)}`,
-    });
+    throw failed.not_found(
+      `entry ${id} is no charge of account "${echo(account)}"`,
+      `headcount service entries --kind charge${placeFlags(options)}`,
+      "unknown_entry",
+    );
   }
   const adjusted = await store.refund(entryId, amount, adjustment);
   const by = amount === undefined ? "" : ` by ${formatCreditsGrouped(amount)} credits`;

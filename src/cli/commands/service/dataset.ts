@@ -2,7 +2,7 @@ import type { DatasetDiff, TableDiff } from "../../../dataset/build/diff.ts";
 import type { KeptVersion } from "../../../dataset/versions.ts";
 import type { Context } from "../../../shared/context.ts";
 import { counted, grouped, harmlessLine } from "../../../shared/contract/text.ts";
-import { CliError, EXIT } from "../../../shared/errors.ts";
+import { failed } from "../../../shared/errors.ts";
 import type { Command } from "../../options.ts";
 import { countColumn, type Listed, minute, printList } from "../../terminal/list.ts";
 import { Printer } from "../../terminal/printer.ts";
@@ -136,13 +136,11 @@ async function onVersions<Result>(
     return await withBuild(options, context, (setup) => work(setup, versions));
   } catch (error) {
     if (!(error instanceof versions.UnknownVersionError)) throw error;
-    throw new CliError({
-      code: "unknown_version",
-      category: "not_found",
-      exitCode: EXIT.notFound,
-      message: error.message,
-      hint: `headcount service dataset list${placeFlags(options)}`,
-      cause: error,
-    });
+    throw failed.not_found(
+      error.message,
+      `headcount service dataset list${placeFlags(options)}`,
+      "unknown_version",
+      error,
+    );
   }
 }

@@ -6,7 +6,7 @@ import type { Store } from "../../../service/ledger/ledger.ts";
 import type { Context } from "../../../shared/context.ts";
 import { shellWord } from "../../../shared/contract/command-line.ts";
 import { echo, harmless, withoutPassword } from "../../../shared/contract/text.ts";
-import { CliError, type ErrorCategory, usageError } from "../../../shared/errors.ts";
+import { CliError, type ErrorCategory, failed, usageError } from "../../../shared/errors.ts";
 import { missingPackage } from "../../../shared/packages.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
@@ -180,10 +180,9 @@ export function nameOf(text: string, what = "--name"): string {
 export async function requireAccount(store: Store, id: string, options: FolderOptions) {
   const account = await store.account(id);
   if (account !== undefined) return account;
-  throw new CliError({
-    code: "unknown_account",
-    category: "not_found",
-    message: `there is no account "${echo(id)}" in this data folder`,
-    hint: `headcount service accounts list${placeFlags(options)}`,
-  });
+  throw failed.not_found(
+    `there is no account "${echo(id)}" in this data folder`,
+    `headcount service accounts list${placeFlags(options)}`,
+    "unknown_account",
+  );
 }

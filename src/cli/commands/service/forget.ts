@@ -8,7 +8,7 @@ import type { Context } from "../../../shared/context.ts";
 import { shellWord } from "../../../shared/contract/command-line.ts";
 import { type SuppressedName, suppressedName } from "../../../shared/contract/suppression.ts";
 import { counted, echo, grouped, withoutPassword } from "../../../shared/contract/text.ts";
-import { CliError, usageError } from "../../../shared/errors.ts";
+import { CliError, failed, usageError } from "../../../shared/errors.ts";
 import { bytesText } from "../../../shared/numbers.ts";
 import type { Command } from "../../options.ts";
 import { documentsOf, printList } from "../../terminal/list.ts";
@@ -81,12 +81,11 @@ async function forget(word: string, options: ForgetOptions, context: Context): P
 }
 
 const nobody = (word: string, options: ForgetOptions): CliError =>
-  new CliError({
-    code: "nobody_kept",
-    category: "not_found",
-    message: `nobody in this data folder is "${echo(word)}"`,
-    hint: `headcount service suppress add '${echo(word)}'${placeFlags(options)}${serversFlag(options)} leaves somebody out who is not here yet`,
-  });
+  failed.not_found(
+    `nobody in this data folder is "${echo(word)}"`,
+    `headcount service suppress add '${echo(word)}'${placeFlags(options)}${serversFlag(options)} leaves somebody out who is not here yet`,
+    "nobody_kept",
+  );
 
 /** What could not be deleted is never passed over in silence. */
 function complain({ files, inUse }: { readonly files: readonly string[]; readonly inUse: readonly string[] }): void {

@@ -4,7 +4,7 @@ import { type Context, written } from "../../../shared/context.ts";
 import { type Credits, creditsOrNull, parseCredits } from "../../../shared/contract/money.ts";
 import { nearest } from "../../../shared/contract/suggest.ts";
 import { echo, spanMs } from "../../../shared/contract/text.ts";
-import { CliError, systemFailure, usageError } from "../../../shared/errors.ts";
+import { failed, systemFailure, usageError } from "../../../shared/errors.ts";
 import { ago } from "../../../shared/numbers.ts";
 import type { Command } from "../../options.ts";
 import type { Documents } from "../../schemas/all.ts";
@@ -150,12 +150,11 @@ export async function requireUsedKey(store: Store, id: string, options: AccountO
 async function requireKey(store: Store, id: string, options: AccountOptions): Promise<KeyDetail> {
   const key = await store.key(id);
   if (key !== undefined && key.accountId === options.account) return key;
-  throw new CliError({
-    code: "unknown_key",
-    category: "not_found",
-    message: `account "${echo(options.account)}" has no key ${echo(id)}`,
-    hint: `headcount service keys list${forAccount(options)}${placeFlags(options)}`,
-  });
+  throw failed.not_found(
+    `account "${echo(options.account)}" has no key ${echo(id)}`,
+    `headcount service keys list${forAccount(options)}${placeFlags(options)}`,
+    "unknown_key",
+  );
 }
 
 function columns(now: number): readonly Listed<KeyDetail>[] {

@@ -9,7 +9,7 @@ import {
   suppressedName,
 } from "../../../shared/contract/suppression.ts";
 import { counted, echo } from "../../../shared/contract/text.ts";
-import { CliError, usageError } from "../../../shared/errors.ts";
+import { failed, usageError } from "../../../shared/errors.ts";
 import { inputName, readInput } from "../../../shared/input.ts";
 import { isName } from "../../../shared/person.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
@@ -114,12 +114,11 @@ async function check(words: readonly string[], { list, namesOf, place, printer }
   }
   const absent = checked.filter(({ suppressed }) => !suppressed);
   if (absent.length === 0) return;
-  throw new CliError({
-    code: "not_suppressed",
-    category: "not_found",
-    message: `not on the list: ${absent.map(({ who }) => echo(who)).join(", ")}`,
-    hint: `${place} add leaves somebody out; a name on the list by address alone is not found by id, nor the other way round`,
-  });
+  throw failed.not_found(
+    `not on the list: ${absent.map(({ who }) => echo(who)).join(", ")}`,
+    `${place} add leaves somebody out; a name on the list by address alone is not found by id, nor the other way round`,
+    "not_suppressed",
+  );
 }
 
 function nameOf(word: string, kind: SuppressedKind | undefined): SuppressedName {

@@ -2,7 +2,7 @@ import { open, readFile } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { inflateRawSync } from "node:zlib";
 import { grouped, isFormula } from "../../../shared/contract/text.ts";
-import { CliError } from "../../../shared/errors.ts";
+import { CliError, failed } from "../../../shared/errors.ts";
 import { optional } from "../../../shared/packages.ts";
 import { cellOf, type JsonValue } from "../../../shared/rows/values.ts";
 import type { Chosen, StoredFile, WholeFormat, WholeRows } from "../stored.ts";
@@ -69,12 +69,11 @@ const serial = (sinceEpoch: number): number | undefined => (sinceEpoch + 25_569 
 async function* sheetOf(rows: WholeRows): AsyncGenerator<Buffer> {
   checkSheet(rows.rows, "incomplete");
   if (rows.columns.length > MOST_COLUMNS)
-    throw new CliError({
-      code: TOO_MANY,
-      category: "incomplete",
-      message: `a spreadsheet holds ${grouped(MOST_COLUMNS)} columns, and these are ${grouped(rows.columns.length)}`,
-      hint: "--fields chooses some",
-    });
+    throw failed.incomplete(
+      `a spreadsheet holds ${grouped(MOST_COLUMNS)} columns, and these are ${grouped(rows.columns.length)}`,
+      "--fields chooses some",
+      TOO_MANY,
+    );
   yield* await workbook(Readable.from(sheetXml(rows), { objectMode: false }), rows.rows);
 }
 
