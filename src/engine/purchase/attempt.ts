@@ -2,10 +2,9 @@ import { affordableRows, type Credits, credits, maxCredits, minCredits, ZERO } f
 import { grouped, whole } from "../../shared/contract/text.ts";
 import type { CliError } from "../../shared/errors.ts";
 import { ServiceError } from "../client/errors.ts";
-import type { Pacer } from "../client/pacing.ts";
 import { asLost, isOtherPaging, isTooDeep, sizeRefusal } from "../client/refusal.ts";
 import { CallAttempts } from "../client/retry.ts";
-import type { PageReply, ServiceClient } from "../client/types.ts";
+import type { PageReply } from "../client/types.ts";
 import { hasOutlivedKey, OUTLIVED, type Unit } from "../runs/journal.ts";
 import type { Budget } from "./budget.ts";
 import { chargedForError, drawnSize, drawnTooDeep, otherPaging } from "./failures.ts";
@@ -13,17 +12,14 @@ import type { Flight, Flown } from "./flight.ts";
 import type { Remaining } from "./remaining.ts";
 import type { Settlement } from "./settle.ts";
 import type { Source } from "./source.ts";
-import type { Clock, Wait, Wall } from "./world.ts";
+import type { Clock, Seller, Wait, Wall } from "./world.ts";
 
 const ATTEMPTS = 10;
 /** Sizes of pages that are tried, free of charge, before a refusal counts as one of something else. */
 const MOST_SIZES = 10;
 
-export interface AttemptOptions extends Clock {
-  readonly client: ServiceClient;
+export interface AttemptOptions extends Clock, Pick<Seller, "client" | "pacer" | "maxWaitMs"> {
   readonly source: Source;
-  readonly pacer: Pacer;
-  readonly maxWaitMs: number;
   readonly onWait: (wait: Wait | undefined) => void;
   readonly onNotice?: ((text: string) => void) | undefined;
 }

@@ -2,8 +2,6 @@ import { randomUUID } from "node:crypto";
 import { affordableRows, credits, ZERO } from "../../shared/contract/money.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { LostReplyError, ServiceError, WaitTooLongError } from "../client/errors.ts";
-import type { Pacer } from "../client/pacing.ts";
-import type { ServiceClient } from "../client/types.ts";
 import { kindOf } from "../output/distinct.ts";
 import { freeBytes } from "../runs/disk.ts";
 import {
@@ -19,8 +17,7 @@ import {
   type RunState,
   type Unit,
 } from "../runs/journal.ts";
-import type { Run } from "../runs/run.ts";
-import { Attempts } from "./attempt.ts";
+import { type AttemptOptions, type AttemptParts, Attempts } from "./attempt.ts";
 import { Budget, type BudgetOptions } from "./budget.ts";
 import { diskFull } from "./failures.ts";
 import { Flight, type Flown } from "./flight.ts";
@@ -28,31 +25,25 @@ import { ReorderBuffer } from "./in-order.ts";
 import { type Ask, type Next, nextPage } from "./next-page.ts";
 import { type BuyResult, Remaining } from "./remaining.ts";
 import { Repeats } from "./repeats.ts";
-import { Settlement, UNTOLD } from "./settle.ts";
-import type { Source } from "./source.ts";
-import type { Clock, Progress } from "./world.ts";
+import { Settlement, type SettlementOptions, UNTOLD } from "./settle.ts";
+import type { Progress } from "./world.ts";
 
 /** Room on the disk beyond the pages in flight: plan, journal, receipt. */
 const DISK_RESERVE = 512 * 1024;
 /** How long it is believed what room there is, where little was written meanwhile. */
 const DISK_LOOK_MS = 1_000;
 
-export interface BuyerOptions extends Clock, BudgetOptions {
-  readonly run: Run;
-  readonly client: ServiceClient;
-  readonly source: Source;
-  readonly pacer: Pacer;
+export interface BuyerOptions
+  extends BudgetOptions,
+    Omit<AttemptOptions, "onWait">,
+    Pick<SettlementOptions, "run" | "honoursKeys" | "datasetVersion"> {
   readonly perPage: number;
   readonly concurrency: number;
-  readonly maxWaitMs: number;
   readonly interrupted: AbortSignal;
-  readonly honoursKeys: boolean;
-  readonly datasetVersion: string | null;
   readonly commit: (page: Page, unit: Unit) => Promise<void>;
   /** Asked after each page that was handed on: whether what came is reason to buy no more. */
   readonly enough?: (() => boolean) | undefined;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
-  readonly onNotice?: ((text: string) => void) | undefined;
 }
 
 interface Ready {
@@ -335,15 +326,8 @@ export class Buyer {
   }
 }
 
-interface RecoveryParts {
-  readonly flight: Flight;
-  readonly budget: Budget;
-  readonly remaining: Remaining;
-  readonly settlement: Settlement;
-}
-
 /** Rebuilds what is bought, asked for and left from the journal of earlier sessions. @param now epoch milliseconds */
-async function restore(state: RunState, parts: RecoveryParts, now: number): Promise<void> {
+async function restore(state: RunState, parts: AttemptParts, now: number): Promise<void> {
   const { remaining, settlement } = parts;
   for (const unit of [...state.units.values()].sort(byPosition)) {
     if ((unit.voided && unit.settled === undefined) || remaining.isHole(unit)) continue;
@@ -356,7 +340,7 @@ async function restore(state: RunState, parts: RecoveryParts, now: number): Prom
 }
 
 /** An intent without an end: it may have been charged, or it was never sent. */
-async function recover(unit: Unit, { flight, budget, settlement }: RecoveryParts, now: number): Promise<void> {
+async function recover(unit: Unit, { flight, budget, settlement }: AttemptParts, now: number): Promise<void> {
   const { owned, target } = unit.intent;
   if (owned === true) {
     return settlement.giveUp(unit, "the reply of another run was not written", target !== BESIDE);

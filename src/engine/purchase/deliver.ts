@@ -1,6 +1,6 @@
 import type { Credits } from "../../shared/contract/money.ts";
 import type { CompanyQuery } from "../client/types.ts";
-import { type Distinct, distinctPages } from "../output/distinct.ts";
+import { distinctPages } from "../output/distinct.ts";
 import type { Output } from "../output/formats.ts";
 import { naming } from "../output/publish.ts";
 import { Register } from "../output/register.ts";
@@ -9,10 +9,8 @@ import { isForgiving } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { companyNotFound, incomplete, newUnreached, notComplete, nothingLookedUp } from "./failures.ts";
 import type { ExportDeps, ExportOptions } from "./order.ts";
-import type { Narrowed } from "./ownership.ts";
 import type { Quote } from "./quote.ts";
-import { buildReceipt, cameNobody, NOBODY_CAME, type Receipt } from "./receipt.ts";
-import type { Doubled } from "./remaining.ts";
+import { buildReceipt, cameNobody, NOBODY_CAME, type Receipt, type ReceiptInput } from "./receipt.ts";
 
 export interface Finished {
   readonly receipt: Receipt;
@@ -22,18 +20,13 @@ export interface Finished {
   readonly misses: readonly string[];
 }
 
-export interface Bought {
-  readonly run: Run;
-  readonly quote: Quote;
-  readonly distinct: Distinct;
-  readonly bought: Doubled;
+export interface Bought extends Omit<ReceiptInput, "maxCredits" | "finishedAt"> {
   readonly sink: Output;
-  readonly narrowed?: Narrowed | null;
 }
 
 /** Writes receipt, misses and output. @throws CliError exit 5 where it fell short, 6 where its company is unknown */
 export async function deliver(
-  { run, quote, distinct, bought, sink, narrowed = null }: Bought,
+  { sink, ...purchase }: Bought,
   options: Pick<
     ExportOptions,
     "receipt" | "misses" | "format" | "packing" | "requireComplete" | "overwrite" | "maxCredits"
@@ -42,19 +35,12 @@ export async function deliver(
   continued: boolean,
   { disk, now, onNotice, stateDir }: Pick<ExportDeps, "disk" | "now" | "onNotice" | "stateDir">,
 ): Promise<Pick<Finished, "receipt" | "misses">> {
+  const { bought, narrowed, run } = purchase;
   const missed = theOneMissed(run);
   if (missed !== undefined) throw companyNotFound(missed, run.state.uncertain);
   const refused = allRefused(run);
   if (refused !== undefined) throw nothingLookedUp(refused);
-  const receipt = buildReceipt({
-    run,
-    quote,
-    distinct,
-    bought,
-    narrowed,
-    maxCredits: options.maxCredits,
-    finishedAt: now(),
-  });
+  const receipt = buildReceipt({ ...purchase, maxCredits: options.maxCredits, finishedAt: now() });
   const mayReplace = options.overwrite || continued;
   const register = new Register(stateDir, disk, now);
   const beside = async (path: string, what: "receipt" | "misses", text: string): Promise<void> => {

@@ -9,7 +9,7 @@ import { openSink, templateOf } from "../output/sinks/sink.ts";
 import { creditText, KEY_LIFE_MS, pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { Buyer } from "./buyer.ts";
-import { deliver, type Finished } from "./deliver.ts";
+import { type Bought, deliver, type Finished } from "./deliver.ts";
 import { aboveCap, ending, NEW_UNREACHED } from "./failures.ts";
 import { isPriceKnown, perPageOf } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
@@ -91,12 +91,8 @@ async function endSession(run: Run, error: unknown, { store, deps }: Trade): Pro
   return ended;
 }
 
-interface Order {
-  readonly run: Run;
-  readonly quote: Quote;
+interface Order extends Pick<Bought, "run" | "quote" | "sink" | "distinct"> {
   readonly cap: Credits;
-  readonly sink: Output;
-  readonly distinct: Distinct;
 }
 
 async function buyPages(
