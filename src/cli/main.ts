@@ -45,14 +45,9 @@ function heard(stdout: OutputStream): () => boolean {
 }
 
 async function noStdout(): Promise<Error> {
-  const { CliError } = await import("../shared/errors.ts");
+  const { failed } = await import("../shared/errors.ts");
   const message = "stdout is closed: what this printed went nowhere";
-  return new CliError({
-    code: "no_stdout",
-    category: "incomplete",
-    message,
-    hint: "> /dev/null says that it is meant",
-  });
+  return failed.incomplete(message, "> /dev/null says that it is meant", "no_stdout");
 }
 
 /** The same world; with `--jq` among the words its stdout waits for the expression (src/cli/program.ts). */

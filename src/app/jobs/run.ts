@@ -10,7 +10,7 @@ import type { Context } from "../../shared/context.ts";
 import { shellWord } from "../../shared/contract/command-line.ts";
 import type { Credits } from "../../shared/contract/money.ts";
 import { harmlessLine } from "../../shared/contract/text.ts";
-import { CliError, EXIT, usageError } from "../../shared/errors.ts";
+import { type CliError, EXIT, failed, usageError } from "../../shared/errors.ts";
 import { buy, type PurchaseResult, quote } from "../buy/buy.ts";
 import { type Order, worldOf } from "../buy/order.ts";
 import { failureOf } from "../failures.ts";
@@ -165,12 +165,11 @@ async function purchase(work: Work, session: Session): Promise<Done> {
 async function handOn(lines: string, command: string, context: Context): Promise<void> {
   const problem = await notified(command, lines, context, HAND_ON_MS);
   if (problem === undefined) return;
-  throw new CliError({
-    code: "not_handed_on",
-    category: "internal",
-    message: `the list is up to date, but what it is handed to ${problem}: ${harmlessLine(command, 80)}`,
-    hint: "who moved is in the files beside the list, and is not handed on again",
-  });
+  throw failed.internal(
+    `the list is up to date, but what it is handed to ${problem}: ${harmlessLine(command, 80)}`,
+    "who moved is in the files beside the list, and is not handed on again",
+    "not_handed_on",
+  );
 }
 
 const searchOrder = async (work: Work): Promise<Order> => {
