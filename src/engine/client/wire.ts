@@ -54,70 +54,97 @@ export interface ExchangeOptions {
   readonly now: () => number;
 }
 
-export function exchange(wire: Wire, request: RawRequest, options: ExchangeOptions): Promise<RawReply> {
-  const { name, timeouts, now } = options;
-  const { signal } = request;
-  return new Promise((resolve, reject) => {
-    const startedAt = now();
-    const chunks: Buffer[] = [];
-    let head: Omit<RawReply, "body"> = { status: 0, headers: {} };
-    let length = 0;
-    let sent = false;
-    let over = false;
-    let timer: NodeJS.Timeout | undefined;
-    let cutOff: ((reason: Error) => void) | undefined;
+export const exchange = (wire: Wire, request: RawRequest, options: ExchangeOptions): Promise<RawReply> =>
+  new Promise((resolve, reject) => new Exchange(request, options, { resolve, reject }).begin(wire));
 
-    const settle = (): boolean => {
-      if (over) return false;
-      over = true;
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", onAbort);
-      return true;
-    };
-    const giveUp = (code: string, cause?: unknown, message = `${name}: ${EXPLANATIONS[code]}`): void => {
-      if (!settle()) return;
-      const error = new LostReplyError(message, code, sent, cause);
-      reject(error);
-      cutOff?.(error);
-    };
-    const onAbort = (): void => giveUp("ABORTED", signal?.reason, "the request was cancelled");
-    const within = (ms: number, code: string): void => {
-      clearTimeout(timer);
-      if (!over) timer = setTimeout(() => giveUp(code), ms);
-    };
+interface Outcome {
+  readonly resolve: (reply: RawReply) => void;
+  readonly reject: (error: Error) => void;
+}
 
-    if (signal?.aborted) return onAbort();
-    signal?.addEventListener("abort", onAbort, { once: true });
-    within(timeouts.connect, "CONNECT_TIMEOUT");
-    cutOff = wire.send(request, {
-      sending() {
-        sent = true;
-        within(timeouts.headers, "HEADERS_TIMEOUT");
-      },
-      headers(status, headers) {
-        head = { status, headers };
-        within(timeouts.bodyIdle, "BODY_TIMEOUT");
-      },
-      data(chunk) {
-        if (over) return;
-        timer?.refresh();
-        length += chunk.length;
-        chunks.push(chunk);
-        const most = replyLimit(request.paid, head.status);
-        if (length > most) giveUp("REPLY_TOO_LARGE", undefined, tooLarge(most));
-        else if (now() - startedAt > timeouts.total)
-          giveUp("REPLY_TOO_SLOW", undefined, `the reply took longer than ${timeouts.total / 1000} s`);
-      },
-      end() {
-        if (!settle()) return;
-        const [only] = chunks;
-        resolve({ ...head, body: chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, length) });
-      },
-      failed(error, code) {
-        if (settle()) reject(lost(error, code, sent, name));
-      },
-    });
-  });
+/** One request on its way, bound by times and by the size of its reply. */
+class Exchange implements Receiver {
+  readonly #request: RawRequest;
+  readonly #options: ExchangeOptions;
+  readonly #outcome: Outcome;
+  readonly #startedAt: number;
+  readonly #chunks: Buffer[] = [];
+  #head: Omit<RawReply, "body"> = { status: 0, headers: {} };
+  #length = 0;
+  #sent = false;
+  #over = false;
+  #timer: NodeJS.Timeout | undefined;
+  #cutOff: ((reason: Error) => void) | undefined;
+
+  constructor(request: RawRequest, options: ExchangeOptions, outcome: Outcome) {
+    this.#request = request;
+    this.#options = options;
+    this.#outcome = outcome;
+    this.#startedAt = options.now();
+  }
+
+  begin(wire: Wire): void {
+    const { signal } = this.#request;
+    if (signal?.aborted) return this.#onAbort();
+    signal?.addEventListener("abort", this.#onAbort, { once: true });
+    this.#within(this.#options.timeouts.connect, "CONNECT_TIMEOUT");
+    this.#cutOff = wire.send(this.#request, this);
+  }
+
+  sending(): void {
+    this.#sent = true;
+    this.#within(this.#options.timeouts.headers, "HEADERS_TIMEOUT");
+  }
+
+  headers(status: number, headers: ReplyHeaders): void {
+    this.#head = { status, headers };
+    this.#within(this.#options.timeouts.bodyIdle, "BODY_TIMEOUT");
+  }
+
+  data(chunk: Buffer): void {
+    if (this.#over) return;
+    this.#timer?.refresh();
+    this.#length += chunk.length;
+    this.#chunks.push(chunk);
+    const { now, timeouts } = this.#options;
+    const most = replyLimit(this.#request.paid, this.#head.status);
+    if (this.#length > most) this.#giveUp("REPLY_TOO_LARGE", undefined, tooLarge(most));
+    else if (now() - this.#startedAt > timeouts.total)
+      this.#giveUp("REPLY_TOO_SLOW", undefined, `the reply took longer than ${timeouts.total / 1000} s`);
+  }
+
+  end(): void {
+    if (!this.#settle()) return;
+    const [only, ...more] = this.#chunks;
+    const body = only !== undefined && more.length === 0 ? only : Buffer.concat(this.#chunks, this.#length);
+    this.#outcome.resolve({ ...this.#head, body });
+  }
+
+  failed(error: Error, code?: string): void {
+    if (this.#settle()) this.#outcome.reject(lost(error, code, this.#sent, this.#options.name));
+  }
+
+  readonly #onAbort = (): void => this.#giveUp("ABORTED", this.#request.signal?.reason, "the request was cancelled");
+
+  #settle(): boolean {
+    if (this.#over) return false;
+    this.#over = true;
+    clearTimeout(this.#timer);
+    this.#request.signal?.removeEventListener("abort", this.#onAbort);
+    return true;
+  }
+
+  #giveUp(code: string, cause?: unknown, message = `${this.#options.name}: ${EXPLANATIONS[code]}`): void {
+    if (!this.#settle()) return;
+    const error = new LostReplyError(message, code, this.#sent, cause);
+    this.#outcome.reject(error);
+    this.#cutOff?.(error);
+  }
+
+  #within(ms: number, code: string): void {
+    clearTimeout(this.#timer);
+    if (!this.#over) this.#timer = setTimeout(() => this.#giveUp(code), ms);
+  }
 }
 
 export const replyLimit = (paid: boolean | undefined, status: number): number =>
