@@ -71,22 +71,6 @@ describe.each([
   });
 });
 
-test("what any command prints to a stdout that is closed is lost, and no success; to /dev/null it is thrown away on purpose", async () => {
-  const codeOf = (words: readonly string[], redirect: string): Promise<[number, string]> =>
-    new Promise((done) => {
-      const all = ["-c", `exec "$0" "$@" ${redirect}`, process.execPath, BIN, ...words];
-      const child = execFile("sh", all, { cwd: u.dir, env: { ...process.env, ...u.env } }, (_error, _stdout, stderr) =>
-        done([child.exitCode ?? 1, stderr]),
-      );
-    });
-  for (const words of [["count", "--department", "Sales"], ["filters"], ["runs", "--json"]]) {
-    expect(await codeOf(words, ">&-")).toEqual([5, expect.stringContaining("stdout is closed")]);
-    expect(await codeOf(words, "> /dev/null")).toEqual([0, expect.any(String)]);
-  }
-  // Nothing of it goes there.
-  expect((await codeOf(["segment", "save", "closed", "--department", "Sales"], ">&- -q"))[0]).toBe(0);
-});
-
 describe.each(DOORS)("%s goes on with a run that an earlier call agreed to", (_, argv) => {
   test("where nobody can be asked it needs a yes of its own, and its hint is one", async () => {
     await interrupted(argv());

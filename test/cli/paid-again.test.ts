@@ -20,6 +20,8 @@ beforeAll(async () => {
   service = await startTestService({
     people: 2_000,
     credits: CREDITS,
+    // A sketch tells the others apart, and nobody is paid for again: test/cli/sketched.test.ts.
+    sketches: false,
     wrapEngine: (engine) =>
       new Proxy(engine, {
         get: (target, key) => {

@@ -25,20 +25,22 @@ interface Looking {
   readonly beside?: () => readonly OwnedPerson[];
   /** Whether counts are tried first, where they tell. */
   readonly isTried?: boolean;
+  /** Whether who is new must be found by filters: no sketch is asked. */
+  readonly byFilters?: boolean;
 }
 
 /** Nobody can ask after who is forgotten: they are left out where they are known to be all of the others. */
 export async function lookInto(
   { filters, canonical }: CheckedFilters,
   people: readonly OwnedPerson[],
-  { counts, account, library, beside = () => [], isTried = false }: Looking,
+  { counts, account, library, beside = () => [], isTried = false, byFilters = false }: Looking,
 ): Promise<Sight> {
   const version = (): string | undefined => counts.datasetVersion ?? account.datasetVersion;
   const now = version();
   const membersOf = (some: readonly OwnedPerson[]) => some.map((person) => memberOf(person, now));
   // Only our own service names its dataset, and gives sketches.
   const told =
-    now === undefined || library === undefined
+    now === undefined || library === undefined || byFilters
       ? undefined
       : await lookBySketch(filters, membersOf(people), {
           ask: (from, cells) => counts.sketch(filters, from, cells),

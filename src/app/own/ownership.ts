@@ -52,6 +52,7 @@ class OwnedSegment implements Ownership {
   readonly #deps: ExportDeps;
   readonly #account: Account;
   #library: Library | undefined;
+  #how: { readonly byFilters?: boolean } = {};
   /** Runs that could not be read, and why. */
   #unread: readonly { readonly run: string; readonly why: string }[] = [];
 
@@ -117,6 +118,8 @@ class OwnedSegment implements Ownership {
       const maxCalls = this.#bounds.maxCalls - calls;
       const part = new OwnedSegment({ filters }, { ...this.#bounds, maxCalls }, this.#account, this.#deps);
       part.#library = this.#library;
+      // Bought beside each other, as filters of one run.
+      part.#how = { byFilters: true };
       const total = counts[index] ?? 0;
       const known = part.#matching().length === 0 ? undefined : await part.look(total, true);
       calls += known === undefined ? 0 : known.calls + (known.estimate?.calls ?? 0);
@@ -282,7 +285,7 @@ class OwnedSegment implements Ownership {
       const known = new Set(matching.map(({ identity }) => identity));
       return this.#owned({ matching: EVERYBODY }).filter(({ identity }) => !known.has(identity));
     };
-    const looking = { counts, account: this.#account, library: this.#library, beside, isTried };
+    const looking = { counts, account: this.#account, library: this.#library, beside, isTried, ...this.#how };
     return lookInto(this.#segment, matching, looking);
   }
 

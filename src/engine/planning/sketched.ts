@@ -1,10 +1,10 @@
 import type { Filters } from "../../shared/contract/filters.ts";
+import { digestsOf } from "../../shared/contract/person-digest.ts";
 import {
   type Difference,
   type Digests,
   differenceIn,
   differenceSize,
-  digestsOf,
   hexOf,
   SKETCH_CELLS_MAX,
   SketchCells,

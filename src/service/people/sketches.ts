@@ -1,7 +1,8 @@
 import { createHmac } from "node:crypto";
 import type { Engine } from "../../dataset/engine.ts";
 import type { CanonicalFilters } from "../../shared/contract/filters.ts";
-import { type Digests, digestsOf, hexOf, SKETCH_PEOPLE_MAX } from "../../shared/contract/sketch.ts";
+import { digestsOf } from "../../shared/contract/person-digest.ts";
+import { type Digests, hexOf, SKETCH_PEOPLE_MAX } from "../../shared/contract/sketch.ts";
 import { invalid } from "../problem.ts";
 
 export interface Sketched {

@@ -1,5 +1,3 @@
-import { createHash } from "node:crypto";
-
 /*
  * A set sketch (docs/contract-keys.md, Sketches): cells over digests of people. Two sketches of the same cells are
  * subtracted cell by cell; who is in one set alone is read out of what is left. Rateless: any first cells are a sketch.
@@ -15,18 +13,6 @@ const PLACES = { count: 0, high: 2, low: 6, check: 10 } as const;
 export interface Digests {
   readonly high: Uint32Array;
   readonly low: Uint32Array;
-}
-
-/** The first 8 bytes of a SHA-256 over the sketch's key and the person's id. @param key 32 hexadecimal digits */
-export function digestsOf(key: string, ids: readonly string[]): Digests {
-  const secret = Buffer.from(key, "hex");
-  const [high, low] = [new Uint32Array(ids.length), new Uint32Array(ids.length)];
-  for (const [at, id] of ids.entries()) {
-    const hash = createHash("sha256").update(secret).update(id).digest();
-    high[at] = hash.readUInt32BE(0);
-    low[at] = hash.readUInt32BE(4);
-  }
-  return { high, low };
 }
 
 export const hexOf = (high: number, low: number): string =>
