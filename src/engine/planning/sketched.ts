@@ -19,7 +19,7 @@ interface Told {
 }
 
 /** The cells from one on, so many; undefined where no sketch is given. */
-export type AskSketch = (from: number, cells: number) => Promise<Told | undefined>;
+type AskSketch = (from: number, cells: number) => Promise<Told | undefined>;
 
 /** Tell a difference of some 180, and of a larger one its size to a tenth. */
 const FIRST_CELLS = 256;

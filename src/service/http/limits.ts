@@ -202,7 +202,7 @@ export function weightOf({ department = [], exact }: CanonicalFilters, companies
 /** Distinct questions about few people that an account may ask on a UTC day, where its plan bounds them. */
 export const SMALL_COUNTS_A_DAY = 100;
 /** A sketch tells more than a small count: of a whole segment who of one's own people is there. */
-export const SKETCHES_A_DAY = 10;
+const SKETCHES_A_DAY = 10;
 const SKETCH = "sketch";
 const NO_BOUND = Number.POSITIVE_INFINITY;
 const REMEMBERED_QUESTIONS = 10_000;

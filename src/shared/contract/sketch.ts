@@ -4,7 +4,7 @@
  */
 
 /** Bytes of a cell: how many digests it holds (modulo 65,536), their digests and their checks, each added by XOR. */
-export const CELL_BYTES = 14;
+const CELL_BYTES = 14;
 export const SKETCH_CELLS_MAX = 32_768;
 export const SKETCH_PEOPLE_MAX = 250_000;
 const PLACES = { count: 0, high: 2, low: 6, check: 10 } as const;
