@@ -31,26 +31,6 @@ export async function main(argv: readonly string[], outside: Context): Promise<n
   }
 }
 
-<<<<<<< HEAD
-/** @returns whether something was written since */
-function heard(stdout: OutputStream): () => boolean {
-  const { write } = stdout;
-  let isWritten = false;
-  stdout.write = ((...given: Parameters<typeof write>) => {
-    isWritten ||= (given[0] as string | Uint8Array).length > 0;
-    return write.apply(stdout, given);
-  }) as typeof write;
-  return () => isWritten;
-}
-
-async function noStdout(): Promise<Error> {
-  const { failed } = await import("../shared/errors.ts");
-  const message = "stdout is closed: what this printed went nowhere";
-  return failed.incomplete(message, "> /dev/null says that it is meant", "no_stdout");
-}
-
-=======
->>>>>>> 103e3161 (fix: several companies are told apart by filters, not by digests; a stdout that was thrown away is not one that was closed; count loads no cryptography)
 /** The same world; with `--jq` among the words its stdout waits for the expression (src/cli/program.ts). */
 async function behindJq(argv: readonly string[], context: Context): Promise<Context> {
   if (!argv.some((word) => /^--jq(=|$)/.test(word))) return context;
