@@ -85,7 +85,10 @@ class Exchange implements Receiver {
 
   begin(wire: Wire): void {
     const { signal } = this.#request;
-    if (signal?.aborted) return this.#onAbort();
+    if (signal?.aborted) {
+      this.#onAbort();
+      return;
+    }
     signal?.addEventListener("abort", this.#onAbort, { once: true });
     this.#within(this.#options.timeouts.connect, "CONNECT_TIMEOUT");
     this.#cutOff = wire.send(this.#request, this);
