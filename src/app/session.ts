@@ -1,7 +1,7 @@
 import { createClient, type RequestLog } from "../engine/client/http-client.ts";
-import { keyFingerprint, openPacer, type Pacer } from "../engine/client/pacing.ts";
+import { keyFingerprint, openPacer } from "../engine/client/pacing.ts";
 import { type PacedOptions, paced } from "../engine/client/retry.ts";
-import { DEFAULT_DIALECT, type ServiceClient } from "../engine/client/types.ts";
+import { DEFAULT_DIALECT } from "../engine/client/types.ts";
 import { findFolder, sampleId } from "../engine/connections/paths.ts";
 import {
   type Destination,
@@ -11,20 +11,15 @@ import {
   resolveTarget,
   selectionOf,
 } from "../engine/connections/resolve.ts";
+import type { Seller } from "../engine/purchase/world.ts";
 import type { Context } from "../shared/context.ts";
 import type { CallSite } from "./failures.ts";
 
-export interface Session {
-  /** Free calls are retried and take their turn; whoever makes a paid one takes a turn from {@link pacer} first. */
-  readonly client: ServiceClient;
-  readonly connectionName: string;
-  /** Its base URL, or `sample:<folder>` for the built-in service, whose port differs each time. */
-  readonly serviceId: string;
+/** Free calls are retried and take their turn; whoever makes a paid one takes a turn from the pacer first. */
+export interface Session extends Seller {
   readonly keyFingerprint: string;
   readonly keyMode: "live" | "test" | undefined;
   readonly keySource: KeySource | "sample";
-  readonly pacer: Pacer;
-  readonly maxWaitMs: number;
   readonly site: CallSite;
   /** Shows what a free call waits for, where something is at hand that does. */
   readonly pauses: { show?: ((until: number, reason: string) => void) | undefined };

@@ -6,7 +6,7 @@ import type { Session } from "../../app/session.ts";
 import { engineOf } from "../../engine/output/tables/target.ts";
 import type { Context } from "../../shared/context.ts";
 import { isUnfiltered } from "../../shared/contract/filters.ts";
-import { type Credits, creditsText } from "../../shared/contract/money.ts";
+import { creditsText } from "../../shared/contract/money.ts";
 import { PERSON_FIELDS } from "../../shared/contract/records.ts";
 import { usageError } from "../../shared/errors.ts";
 import { checkFields } from "../../shared/rows/columns.ts";
@@ -14,6 +14,7 @@ import {
   addGuardOptions,
   addViewOptions,
   creditAmount,
+  type ExportFlags,
   type GuardFlags,
   readGuard,
   readView,
@@ -25,16 +26,12 @@ import { agreeToRefresh, askFor, printPlan, printRefreshed } from "../purchase/r
 import { withSession } from "../session.ts";
 import { Printer } from "../terminal/printer.ts";
 
-export interface RefreshFlags extends ViewFlags, GuardFlags {
-  readonly maxCredits?: Credits;
+type BuyingFlags = "maxCredits" | "again" | "yes" | "dryRun" | "perPage" | "wait";
+
+export interface RefreshFlags extends ViewFlags, GuardFlags, Pick<ExportFlags, BuyingFlags> {
   readonly maxCalls: number;
-  readonly again?: boolean;
   readonly verifyFields?: string;
   readonly buyChanged?: boolean;
-  readonly yes?: boolean;
-  readonly dryRun?: boolean;
-  readonly perPage?: number;
-  readonly wait?: boolean;
 }
 
 export function register(program: Command, context: Context, run = bringUpToDate): void {

@@ -3,7 +3,6 @@ import type { PagePosition, PageReply, PaidCallOptions, ServiceClient } from "..
 import { type DrawnPage, pagesOf, rowsBegun } from "../planning/draw.ts";
 import { isForgiving, type Plan } from "../runs/plan.ts";
 import { evenly } from "./paging.ts";
-import type { Quote } from "./quote.ts";
 import type { Targets } from "./remaining.ts";
 
 export interface Source extends Targets {
@@ -14,7 +13,12 @@ export interface Source extends Targets {
   readonly segment?: ((target: number) => number) | undefined;
 }
 
-export function sourceOf(plan: Plan, client: ServiceClient, quote: Quote): Source {
+interface Quoted {
+  readonly rows: number;
+  readonly matches: number | null;
+}
+
+export function sourceOf(plan: Plan, client: ServiceClient, quote: Quoted): Source {
   const { target, counts, parts, dataset_version: version } = plan;
   // Only our own service names the version of its dataset, and its totals are known.
   const trusted = version !== null;
@@ -66,7 +70,7 @@ export function sourceOf(plan: Plan, client: ServiceClient, quote: Quote): Sourc
   }
 }
 
-function sampleOf(plan: Plan, client: ServiceClient, quote: Quote): Source {
+function sampleOf(plan: Plan, client: ServiceClient, quote: Quoted): Source {
   const { parts = [], counts = [], dataset_version: version } = plan;
   const pages = pagesOf(plan.draw?.pages ?? "", counts);
   const drawn = (target: number): DrawnPage => at(pages, target);

@@ -2,31 +2,25 @@ import type { Engine } from "../../dataset/engine.ts";
 import { type CanonicalFilters, canonicalJson, checkFilters } from "../../shared/contract/filters.ts";
 import { type Credits, creditsToNumber, parseCredits } from "../../shared/contract/money.ts";
 import { COSTED_CALLS } from "../../shared/contract/records.ts";
-import type { ServedDataset } from "../admin/datasets.ts";
 import type { SmallCounts } from "../http/limits.ts";
 import { type RateLimiter, weightOf } from "../http/limits.ts";
 import type { ServerTimeouts } from "../http/options.ts";
-import type { Turns } from "../http/turns.ts";
 import { StoreConflictError } from "../ledger/errors.ts";
-import type { AccountPlan, KeyMode, Scope, Spender, Store, StoredKey } from "../ledger/ledger.ts";
+import type { AccountPlan, KeyMode, Scope, Spender, StoredKey } from "../ledger/ledger.ts";
 import type { ConsoleRole } from "../ledger/records.ts";
-import type { Exports } from "./exports.ts";
+import type { Exports, ExportsOptions } from "./exports.ts";
 import { ConsoleRefusal } from "./guard.ts";
 import type { RecentRequests } from "./recent.ts";
 import type { Sessions, Visitor } from "./sessions.ts";
 
-export interface ConsoleParts {
-  readonly store: Store;
+export interface ConsoleParts extends Pick<ExportsOptions, "store" | "dataset" | "now" | "turns"> {
   readonly engine: Engine;
-  readonly dataset: (mode: KeyMode) => Promise<ServedDataset>;
   readonly limiter: RateLimiter;
   readonly smallCounts: SmallCounts;
   readonly sessions: Sessions;
   readonly exports: Exports;
   readonly recent: RecentRequests;
-  readonly now: () => number;
   readonly monotonic: () => number;
-  readonly turns: Turns;
   readonly facetTimeouts: Pick<ServerTimeouts, "facet" | "work">;
   readonly maxDepth: number | undefined;
   readonly origin: string;

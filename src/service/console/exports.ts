@@ -29,7 +29,7 @@ interface Turn {
   waits: string;
 }
 
-interface ExportsOptions {
+export interface ExportsOptions {
   readonly store: Store;
   readonly dataset: (mode: KeyMode) => Promise<ServedDataset>;
   readonly turns: Turns;

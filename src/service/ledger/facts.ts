@@ -71,11 +71,7 @@ export interface Capped extends KeyBudget {
   readonly origin: string;
 }
 
-export interface MoneyOperation {
-  readonly kind: EntryKind;
-  readonly amount: Credits;
-  readonly refundOf: string | null;
-}
+export type MoneyOperation = Pick<Entry, "kind" | "amount" | "refundOf">;
 
 export interface Hold extends Place {
   readonly id: string;

@@ -75,10 +75,8 @@ export interface KeyDetail extends StoredKey {
 }
 
 export interface NewKey
-  extends Pick<StoredKey, "id" | "name" | "mode" | "prefix" | "hash" | "accountId" | "createdAt"> {
-  readonly expiresAt?: number | null;
-  readonly scopes?: readonly Scope[] | null;
-  readonly maxCredits?: Credits | null;
+  extends Pick<StoredKey, "id" | "name" | "mode" | "prefix" | "hash" | "accountId" | "createdAt">,
+    Omit<KeyChanges, "name"> {
   readonly rotatedFrom?: string;
 }
 

@@ -12,6 +12,7 @@ import type { CostedCall } from "../../shared/contract/records.ts";
 import type {
   Account,
   Balance,
+  HoldOutcome,
   HoldRequest,
   HoldSettlement,
   KeyBudget,
@@ -65,31 +66,14 @@ export async function purchase(store: Store, order: Purchase): Promise<Sale> {
     ...(order.idempotency === undefined ? {} : { idempotency: order.idempotency }),
   };
   const hold = await store.hold(asked);
-  switch (hold.kind) {
-    case "insufficient":
-      throw new Problem(402, [tooExpensive(rows, unit, hold)]);
-    case "over_cap":
-      throw new Problem(402, [aboveCap(rows, unit, hold)]);
-    case "key_ended":
-      throw hold.why === "suspended" ? suspended() : ended(ENDS[hold.why]);
-    case "replay": {
-      const reply = await order.suppressed.shown(hold.reply);
-      return {
-        answer: { ...reply, headers: { ...reply.headers, "idempotent-replayed": "true" } },
-        charge: hold.charged,
-      };
-    }
-    case "in_flight":
-      throw new Problem(409, ["a call with this Idempotency-Key is still in flight; retry in 1 s"], {
-        "retry-after": "1",
-      });
-    case "mismatch":
-      throw invalid(
-        "this Idempotency-Key was used for another request; repeat that request unchanged or send another key",
-      );
-    case "held":
-      break;
+  if (hold.kind === "replay") {
+    const reply = await order.suppressed.shown(hold.reply);
+    return {
+      answer: { ...reply, headers: { ...reply.headers, "idempotent-replayed": "true" } },
+      charge: hold.charged,
+    };
   }
+  if (hold.kind !== "held") throw refused(hold, rows, unit);
   const { holdId } = hold;
   let bought: ChargedReply;
   try {
@@ -120,6 +104,29 @@ export async function purchase(store: Store, order: Purchase): Promise<Sale> {
       throw new OutcomeUnknownError("the charge could neither be confirmed nor undone", { cause: error });
     });
     throw error;
+  }
+}
+
+function refused(
+  hold: Exclude<HoldOutcome, { readonly kind: "held" | "replay" }>,
+  rows: number,
+  unit: Credits,
+): Problem {
+  switch (hold.kind) {
+    case "insufficient":
+      return new Problem(402, [tooExpensive(rows, unit, hold)]);
+    case "over_cap":
+      return new Problem(402, [aboveCap(rows, unit, hold)]);
+    case "key_ended":
+      return hold.why === "suspended" ? suspended() : ended(ENDS[hold.why]);
+    case "in_flight":
+      return new Problem(409, ["a call with this Idempotency-Key is still in flight; retry in 1 s"], {
+        "retry-after": "1",
+      });
+    case "mismatch":
+      return invalid(
+        "this Idempotency-Key was used for another request; repeat that request unchanged or send another key",
+      );
   }
 }
 
