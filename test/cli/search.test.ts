@@ -231,6 +231,34 @@ describe("caps", () => {
     }
   });
 
+  test("a larger limit pays for the rows that a smaller one did not bring, whether the service divides or not", async () => {
+    for (const options of [{}, { sketches: false }]) {
+      const served = await startTestService({ people: 2_000, credits: 10_000, ...options });
+      try {
+        const u = user(served.url, served.key);
+        let before = 0;
+        for (const limit of [3, 5, 12]) {
+          const ran = await u.run([
+            ...SALES,
+            "--limit",
+            String(limit),
+            "--max-credits",
+            String(limit),
+            "-o",
+            `${limit}.csv`,
+          ]);
+          expect(ran.code, ran.stderr).toBe(0);
+          expect(new Set(readCsv(u.read(`${limit}.csv`)).map(({ id }) => id)).size).toBe(limit);
+          expect(await charged(served, 10_000)).toBe(limit);
+          if (before > 0) expect(ran.stderr).toContain(`holds ${before} of these ${limit} rows: not paid for again`);
+          before = limit;
+        }
+      } finally {
+        await served.close();
+      }
+    }
+  });
+
   test("people whom no filter divides further are named with their number, and the export does not end well", async () => {
     const walled = await startTestService({
       people: 2_000,

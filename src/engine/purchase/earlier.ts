@@ -27,7 +27,7 @@ export interface Reuse {
 export async function earlierRun(
   { store, identity, options, deps }: Pick<Inquiry, "store" | "identity" | "options" | "deps">,
   datasetVersion: string | null,
-  { rows }: Pick<Quote, "rows">,
+  { rows, depth }: Pick<Quote, "rows" | "depth">,
 ): Promise<Reuse | undefined> {
   const { target } = identity;
   const isList = target.kind === "search" && (target.list ?? target.owned) !== undefined;
@@ -37,7 +37,9 @@ export async function earlierRun(
   if (run === undefined || held === 0) return undefined;
   const { id, plan } = run;
   const isWhole = held >= rows;
-  if (!isWhole && !goesOn(run, deps)) return undefined;
+  // More rows may lie behind a wall that those of the earlier run did not reach.
+  const isDivided = depth !== undefined && plan.parts === undefined;
+  if (!isWhole && (isDivided || !goesOn(run, deps))) return undefined;
   const when = `run ${id} of ${plan.created_at.slice(0, 16).replace("T", " ")} UTC`;
   // Where nobody names the dataset, other people may be there by now.
   if (datasetVersion === null) {
@@ -60,7 +62,8 @@ function goesOn({ plan, state }: RunReader, { seller }: Pick<ExportDeps, "seller
   const units = [...state.units.values()];
   const asBefore =
     pagingName({ paging: plan.paging, firstPage: plan.first_page ?? 1 }) === pagingName(seller.client.dialect);
-  return asBefore && units.every(({ intent, settled }) => intent.cursor === undefined && settled?.next == null);
+  const isLed = plan.paging === "cursor" && units.some(({ settled }) => settled?.next != null);
+  return asBefore && !isLed && units.every(({ intent }) => intent.cursor === undefined);
 }
 
 async function* pagesOf(run: RunReader, most: number): AsyncIterable<OwnedPage> {
