@@ -1,4 +1,5 @@
 import { Argument, Command as Commander, Option } from "commander";
+import type { Connecting } from "../app/session.ts";
 import type { Context } from "../shared/context.ts";
 import { echo, spanMs, whole } from "../shared/contract/text.ts";
 import { usageError } from "../shared/errors.ts";
@@ -49,17 +50,12 @@ export interface CommandModule {
   register(program: Command, context: Context): void;
 }
 
-export interface GlobalOptions {
-  readonly connection?: string;
-  readonly baseUrl?: string;
-  readonly paging?: string;
+export interface GlobalOptions extends Pick<Connecting, "connection" | "baseUrl" | "paging" | "maxWait"> {
   readonly json?: boolean;
   readonly jq?: string;
   readonly quiet?: boolean;
   readonly verbose?: boolean;
   readonly color?: boolean;
-  /** Longest single wait for a rate limit, in seconds. */
-  readonly maxWait: number;
 }
 
 /** Where the values of an option or an argument come from, for those who complete a word of it. */

@@ -1,11 +1,8 @@
 import { type Transferable, Worker } from "node:worker_threads";
+import type { ChildOptions } from "../shared/child.ts";
 
-export interface ThreadOptions {
-  readonly what: string;
-  /** Makes a function of a message that returns `[answer, what of it is handed over]`. It may use `workerData`. */
-  readonly text: string;
-  readonly data?: unknown;
-}
+/** `text` makes a function of a message that returns `[answer, what of it is handed over]`. It may use `workerData`. */
+export type ThreadOptions = Pick<ChildOptions, "what" | "text" | "data">;
 
 interface Waiting<Answer> {
   readonly resolve: (answer: Answer) => void;

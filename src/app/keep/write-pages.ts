@@ -1,6 +1,5 @@
-import type { Writable } from "node:stream";
 import type { OutputFacts, Rendering } from "../../engine/output/formats.ts";
-import { exists } from "../../engine/output/output.ts";
+import { exists, type StreamOptions } from "../../engine/output/output.ts";
 import type { Guard } from "../../engine/output/publish.ts";
 import { type AskedView, checkSink, openSink, placeOf, templateOf } from "../../engine/output/sinks/sink.ts";
 import type { DrawTable } from "../../engine/output/table.ts";
@@ -15,12 +14,9 @@ import { registerOf } from "./store.ts";
 /** All pages; asked for again where a file has to be written again. */
 export type Pages = () => AsyncIterable<Page>;
 
-export interface PagesOutput {
+export interface PagesOutput extends Omit<StreamOptions, "interrupted"> {
   /** Absolute path; undefined: `stream`. */
   readonly output: string | undefined;
-  readonly stream: Writable;
-  readonly rendering: Rendering;
-  readonly guard: Guard;
   readonly name: string;
 }
 

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { ClickHouseClient } from "@clickhouse/client";
 import { slugOf } from "../../shared/contract/normalise.ts";
 import { marksOf, type SuppressedName, Suppression } from "../../shared/contract/suppression.ts";
+import type { DatasetInfo } from "../engine.ts";
 import { NoDatasetError } from "../layout.ts";
 import { InputError } from "../text/input-file.ts";
 import { parseClickHouseAddress } from "./address.ts";
@@ -15,11 +16,8 @@ const ROWS_AT_ONCE = 10_000;
 /** A running service looks for a new step once a second. */
 const NOTICED_MS = 1_100;
 
-interface Pointer {
-  readonly version: string;
+interface Pointer extends DatasetInfo {
   readonly activated: number;
-  readonly people: number;
-  readonly companies: number;
 }
 
 /** Leaves some of the people out that servers serve. Done again, or cut off and done again, it is the same. */

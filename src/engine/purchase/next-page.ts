@@ -1,4 +1,4 @@
-import type { Dialect } from "../client/types.ts";
+import type { Dialect, PagePosition } from "../client/types.ts";
 import { pageSize } from "./paging.ts";
 import type { Open, Sizes } from "./remaining.ts";
 
@@ -25,12 +25,9 @@ export interface Limits {
   readonly proving: boolean;
 }
 
-export interface Ask {
+export interface Ask extends PagePosition {
   readonly target: number;
-  readonly offset: number;
-  readonly perPage: number;
   readonly most: number;
-  readonly cursor?: string;
 }
 
 /** `wait` for what is in flight; `end`; `broke`: no balance; `indivisible`: less is left than the smallest page. */

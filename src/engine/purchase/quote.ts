@@ -1,4 +1,3 @@
-import type { Filters } from "../../shared/contract/filters.ts";
 import {
   affordableRows,
   type Credits,
@@ -21,14 +20,9 @@ import { describeTarget, type Plan, type Target } from "../runs/plan.ts";
 import type { Known } from "./ownership.ts";
 import { evenly, requestsFor } from "./paging.ts";
 
-export interface Offer {
-  /** Rows that a target has, or has at most; null where no free count tells. */
-  readonly matches: number | null;
-  readonly counts?: readonly number[];
+/** `matches`: rows that a target has, or has at most; null where no free count tells. */
+export interface Offer extends Pick<Plan, "matches" | "counts" | "parts" | "overlap" | "digests"> {
   readonly datasetVersion: string | null;
-  readonly parts?: readonly Filters[];
-  readonly overlap?: number;
-  readonly digests?: string;
 }
 
 type Bound = "matches" | "limit" | "cap" | "companies" | "sample";

@@ -6,19 +6,15 @@ import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
 import { makeFolder } from "../../shared/folder.ts";
 import type { AskBackup, VerifiedFile } from "../ledger/database.ts";
 import { StoreConflictError } from "../ledger/errors.ts";
-import type { Store } from "../ledger/ledger.ts";
+import type { LedgerOptions, Store } from "../ledger/ledger.ts";
 import { datasetDir, openTestDataset, peopleFolders } from "./datasets.ts";
 import { createKey, DEFAULT_ACCOUNT } from "./keys.ts";
 
 export const FIRST_CREDITS: Credits = credits(10_000n * 1_000_000n);
 
-interface StoreOptions {
+interface StoreOptions extends Partial<Pick<LedgerOptions, "now" | "monotonic" | "actor" | "create">> {
   /** A SQLite file, or `postgres://...`. Default: `ledger.db` in the data folder. */
   readonly store?: string;
-  readonly now?: () => number;
-  readonly monotonic?: () => number;
-  readonly actor?: string;
-  readonly create?: boolean;
 }
 
 interface DataFolderOptions extends StoreOptions {

@@ -27,17 +27,13 @@ export interface ConsoleLink {
 }
 
 /** A session, with the SHA-256 of its cookie and of the second half that the page sends with every call. */
-export interface ConsoleSession {
+export interface ConsoleSession extends Omit<ConsoleLink, "name" | "role"> {
   readonly id: string;
-  readonly hash: string;
   readonly proofHash: string;
-  readonly accountId: string;
   readonly role: ConsoleRole;
   /** The SHA-256 of the API key that signed in, where one did: the session ends with it. */
   readonly keyHash: string | null;
-  readonly createdAt: number;
   readonly seenAt: number;
-  readonly expiresAt: number;
 }
 
 type ExportState = "buying" | "ready" | "stopped";

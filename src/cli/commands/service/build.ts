@@ -1,14 +1,9 @@
+import type { BuildOptions, BuildProgress } from "../../../dataset/build/build.ts";
 import type { Context } from "../../../shared/context.ts";
 import { grouped } from "../../../shared/contract/text.ts";
 import { CliError, failed, usageError } from "../../../shared/errors.ts";
 import { type Command, type GlobalOptions, wholeNumber } from "../../options.ts";
 import { type FolderOptions, folderOf, serviceError } from "./folder.ts";
-
-interface Progress {
-  readonly phase: "read" | "sort" | "records" | "lookups" | "copy";
-  readonly done: number;
-  readonly total: number;
-}
 
 export interface TextFlags {
   readonly encoding?: string;
@@ -33,13 +28,7 @@ export function textOptions({ encoding, skipLines }: TextFlags): { encoding?: st
   };
 }
 
-export interface BuildSetup {
-  readonly datasetDir: string;
-  readonly now: () => number;
-  readonly sleep: (ms: number) => Promise<void>;
-  readonly signal: AbortSignal;
-  readonly onProgress: (progress: Progress) => void;
-}
+export type BuildSetup = Required<Pick<BuildOptions, "datasetDir" | "now" | "sleep" | "signal" | "onProgress">>;
 
 /** Runs a build in the data folder of the options, with progress on stderr. Errors become those of the command line. */
 export async function withBuild<Result>(
@@ -110,7 +99,10 @@ const DOING = {
 } as const;
 
 /** One line on stderr that is written over, on a terminal only. */
-function progressLine(options: GlobalOptions, context: Context): { show(progress: Progress): void; clear(): void } {
+function progressLine(
+  options: GlobalOptions,
+  context: Context,
+): { show(progress: BuildProgress): void; clear(): void } {
   const live = context.stderr.isTTY === true && options.quiet !== true;
   let shown = false;
   let last = 0;
