@@ -3,11 +3,9 @@ import type { Durability, Row, Steps } from "./database.ts";
 import { type HoldState, LedgerInvariantError } from "./errors.ts";
 import type { Instances } from "./instances.ts";
 import type { EntryKind, HoldRequest, HoldSettlement, KeyBudget, KeyMode, StoredReply } from "./ledger.ts";
+import type { Place } from "./records.ts";
 
-export interface Place {
-  readonly accountId: string;
-  readonly mode: KeyMode;
-}
+export type { Place };
 
 export type MoneyRequest =
   | { readonly kind: "hold"; readonly holdId?: string; readonly request: HoldRequest }
@@ -20,23 +18,19 @@ export type MoneyRequest =
       readonly refund: boolean;
     }
   | Adjust
-  | {
-      readonly kind: "refund";
-      readonly holdId: string;
-      readonly operation: string;
-      readonly amount: Credits | undefined;
-      readonly note: string;
-      readonly actor: string;
-    };
+  | (Told & { readonly kind: "refund"; readonly holdId: string; readonly amount: Credits | undefined });
 
-export interface Adjust {
+interface Told {
+  readonly operation: string;
+  readonly note: string;
+  readonly actor: string;
+}
+
+export interface Adjust extends Told {
   readonly kind: "adjust";
   readonly entry: "grant" | "correction";
   readonly place: Place;
-  readonly operation: string;
   readonly amount: Credits;
-  readonly note: string;
-  readonly actor: string;
 }
 
 export interface Asked {

@@ -2,7 +2,7 @@ import { type Credits, credits } from "../../shared/contract/money.ts";
 import type { CostedCall } from "../../shared/contract/records.ts";
 import type { Acted } from "./chain/links.ts";
 import type { LedgerEnds } from "./database.ts";
-import type { ConsoleStore, KeyMode, PeopleStore, StoredReply } from "./records.ts";
+import type { ConsoleStore, KeyMode, PeopleStore, Place, StoredReply } from "./records.ts";
 
 export { IDEMPOTENCY_TTL_MS, type KeyMode, type StoredReply } from "./records.ts";
 
@@ -126,10 +126,8 @@ export interface AccountSummary extends Account {
 
 export type EntryKind = "grant" | "charge" | "refund" | "correction";
 
-export interface LedgerEntry {
+export interface LedgerEntry extends Place {
   readonly id: bigint;
-  readonly accountId: string;
-  readonly mode: KeyMode;
   readonly kind: EntryKind;
   readonly amount: Credits;
   readonly balanceAfter: Credits;
@@ -161,9 +159,7 @@ export interface EntryQuery {
 const USAGE_GROUPS = ["day", "key", "call"] as const;
 export type UsageGroup = (typeof USAGE_GROUPS)[number];
 
-export interface UsageQuery {
-  readonly accountId: string;
-  readonly mode: KeyMode;
+export interface UsageQuery extends Place {
   readonly by: readonly UsageGroup[];
   readonly keyId?: string;
   /** UTC days, `YYYY-MM-DD`: from `since` on, up to and with `until`. */
@@ -194,9 +190,7 @@ export interface AuditQuery {
   readonly limit: number;
 }
 
-export interface HoldRequest {
-  readonly accountId: string;
-  readonly mode: KeyMode;
+export interface HoldRequest extends Place {
   readonly keyId: string;
   /** The session of the console that it is asked in: once that is over nothing more is held. */
   readonly session?: string;

@@ -3,6 +3,12 @@ import type { CostedCall } from "../../shared/contract/records.ts";
 
 export type KeyMode = "live" | "test";
 
+/** Where money lies: each account has a balance for each mode. */
+export interface Place {
+  readonly accountId: string;
+  readonly mode: KeyMode;
+}
+
 /** How long the reply of a paid call is kept, and given again for nothing to who asks with its Idempotency-Key. */
 export const IDEMPOTENCY_TTL_MS = 24 * 60 * 60 * 1000;
 
@@ -39,10 +45,8 @@ export interface ConsoleSession extends Omit<ConsoleLink, "name" | "role"> {
 type ExportState = "buying" | "ready" | "stopped";
 
 /** A purchase of the console. Its rows are the stored replies of its pages, each with an Idempotency-Key of its own. */
-export interface ConsoleExport {
+export interface ConsoleExport extends Place {
   readonly id: string;
-  readonly accountId: string;
-  readonly mode: KeyMode;
   readonly keyId: string;
   readonly filters: string;
   readonly version: string;
@@ -95,9 +99,7 @@ export interface ConsoleStore {
 }
 
 /** The stored reply of a paid call: the only place of the ledger where records of people lie. */
-export interface KeptReply {
-  readonly accountId: string;
-  readonly mode: KeyMode;
+export interface KeptReply extends Place {
   readonly call: string;
   readonly key: string;
   readonly createdAt: number;
