@@ -24,7 +24,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, Entry>>>> = {
     mcp: ["let an agent count, quote and buy within a cap", () => import("./commands/mcp.ts")],
   },
   Keep: {
-    runs: ["list, show, resume, export or remove paid exports", () => import("./commands/runs/runs.ts")],
+    runs: ["list, show, export or remove paid exports", () => import("./commands/runs/runs.ts")],
     resume: ["continue an unfinished export", () => import("./commands/resume.ts")],
     spend: ["show what was spent, from the runs that are kept", () => import("./commands/spend.ts")],
     owned: ["what you own: everybody ever bought, once (offline)", () => import("./commands/owned/owned.ts")],

@@ -19,6 +19,8 @@ const WATCHED = {
     "test/unit/flight.test.ts",
     "test/unit/remaining.test.ts",
     "test/cli/search.test.ts",
+    "test/cli/foreign.test.ts",
+    "test/cli/foreign-forgets.test.ts",
   ],
   "src/engine/purchase/flight.ts": ["test/unit/flight.test.ts", "test/cli/search.test.ts"],
   "src/engine/purchase/next-page.ts": ["test/unit/next-page.test.ts", "test/unit/paging.test.ts"],

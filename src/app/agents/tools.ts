@@ -64,9 +64,11 @@ async function enriched(held: HeldQuote, world: AgentWorld): Promise<Told<"enric
     const left = await leftOf(world, held.isTest);
     const spent = creditsToNumber(credits(before - left));
     const cost = spent === 0 ? "nothing was spent" : `${counted(spent, "credit")} may have been charged for it`;
+    // A tool has arguments and no flags.
+    const hint = error.hint?.replace("--by name looks", "the argument name looks");
     return {
       structured: { found: false, credits: spent, budget_left: creditsToNumber(left) },
-      sentence: `Not found; ${cost}.${error.hint === undefined ? "" : ` ${error.hint}.`}`,
+      sentence: `Not found; ${cost}.${hint === undefined ? "" : ` ${hint}.`}`,
     };
   }
 }

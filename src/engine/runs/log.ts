@@ -333,6 +333,6 @@ export const decodeLog = <Kind extends LogRecord>(bytes: Buffer, path: string): 
 const damaged = (path: string, line: number): CliError =>
   failed.incomplete(
     `${path} is damaged at line ${line}: its checksum does not match`,
-    "nothing was bought or changed; restore the file from a backup",
+    "nothing was bought or changed; restore the file from a backup, or begin anew with --again",
     "damaged_log",
   );

@@ -155,7 +155,12 @@ export async function receiptOf(path: string): Promise<unknown> {
 }
 
 const damagedRun = (message: string, cause?: unknown): CliError =>
-  failed.incomplete(message, "nothing was bought or changed; restore the file from a backup", "damaged_run", cause);
+  failed.incomplete(
+    message,
+    "nothing was bought or changed; restore the file from a backup, or begin anew with --again",
+    "damaged_run",
+    cause,
+  );
 
 export class RunReader {
   readonly path: string;
