@@ -94,6 +94,16 @@ describe("headcount refresh", () => {
     expect(await balanceOf(service)).toBe(balance);
   });
 
+  test("ids that did not outlive the dataset: nobody is bought again, since counts find them by address", async () => {
+    const { people, engine, service, me } = await bought(600, {}, 3, 0);
+    engine.become(people.map((human) => ({ ...human, id: `n-${human.id}` })));
+    const balance = await balanceOf(service);
+    const { code, stdout, stderr } = await me.run(["refresh", "sales.ndjson", "--json"]);
+    expect(code, stderr).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ count: people.filter(inSales).length, removed: 0, credits: 0 });
+    expect(await balanceOf(service)).toBe(balance);
+  });
+
   test("somebody who was taken in without an id is looked for by counts, as where no sketch is given", async () => {
     const { people, me } = await bought(400);
     const [first, ...others] = people.filter(inSales).filter(({ network_url: url }) => url !== null);

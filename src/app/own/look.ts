@@ -46,6 +46,7 @@ export async function lookInto(
           ask: (from, cells) => counts.sketch(filters, from, cells),
           elsewhere: () => identitiesIn(library.database),
           membersOf: (identities) => membersOf(ownedBy(library.database, identities)),
+          counts,
         });
   if (told === undefined && isTried) await requireSound(filters, counts);
   const members = told?.groups.flatMap((group) => group.people) ?? membersOf([...people, ...beside()]);

@@ -10,7 +10,7 @@ import {
   SketchCells,
 } from "../../shared/contract/sketch.ts";
 import type { Presence } from "./presence.ts";
-import type { SegmentMember } from "./question.ts";
+import { addressesOf, type Counts, type SegmentMember } from "./question.ts";
 
 interface Told {
   readonly count: number;
@@ -59,13 +59,17 @@ interface Asked {
   /** Identities of everybody else who is owned: some may have moved into the segment. */
   readonly elsewhere: () => readonly string[];
   readonly membersOf: (identities: readonly string[]) => readonly SegmentMember[];
+  readonly counts: Counts;
 }
+
+/** Up to this share of a list may be at their addresses under other ids: they are bought again. */
+const MOST_RENUMBERED = 0.01;
 
 /** What {@link lookFor} finds, by one to three calls in all; undefined where no sketch tells, or somebody has no id. */
 export async function lookBySketch(
   segment: Filters,
   people: readonly SegmentMember[],
-  { ask, elsewhere, membersOf }: Asked,
+  { ask, elsewhere, membersOf, counts }: Asked,
 ): Promise<Presence | undefined> {
   const ids = people.map(({ identity }) => identity);
   if (ids.length === 0 || ids.some((id) => id.startsWith("@"))) return undefined;
@@ -73,10 +77,14 @@ export async function lookBySketch(
   if (found === undefined) return undefined;
   const { key, total } = found;
   const away = new Set(named(found.fewer, ids, key).values());
+  const gone = people.filter(({ identity }) => away.has(identity));
+  // An id need not outlive a dataset: whoever is still at the address has another one, and only counts tell them.
+  const addresses = addressesOf(gone).slice(0, counts.listSize);
+  const renumbered = addresses.length === 0 ? 0 : await counts.listed(segment, addresses);
+  if (renumbered > people.length * MOST_RENUMBERED) return undefined;
   const moved = found.more.length === 0 ? new Map<string, string>() : named(found.more, elsewhere(), key);
   const there = [...people.filter(({ identity }) => !away.has(identity)), ...membersOf([...moved.values()])];
   const fresh = found.more.filter((digest) => !moved.has(digest));
-  const gone = people.filter(({ identity }) => away.has(identity));
   const groups = [
     { people: there, present: there.length },
     { people: gone, present: 0 },
