@@ -110,14 +110,16 @@ export async function survey(asked: Inquiry, open: string | undefined): Promise<
   };
   const anew = pricedWith(companies.length);
   const isAnew = run === undefined && anew.credits > 0n;
-  const reuse = isAnew ? await earlierRun(asked, datasetVersion, anew) : undefined;
-  const isWhole = (reuse?.rows ?? 0) >= anew.rows;
-  const priced = reuse === undefined ? anew : isWhole ? withoutCost(anew) : pricedWith(reuse.rows);
-  const isOpen = isAnew && reuse === undefined && options.limit === undefined;
+  const earlier = isAnew ? await earlierRun(asked, datasetVersion, anew) : undefined;
+  const isWhole = (earlier?.rows ?? 0) >= anew.rows;
+  const priced = earlier === undefined ? anew : isWhole ? withoutCost(anew) : pricedWith(earlier.rows);
+  const isOpen = isAnew && !(earlier !== undefined && isWhole) && options.limit === undefined;
   const narrowed = isOpen ? withoutOwned(asked, known) : undefined;
   const fewer = narrowed && quoteFor(narrowed.target, mostRows(known), narrowed);
   // Under a cap that does not pay for all new people the first rows are bought, as the segment has them.
   const [inquiry, best] = narrowed && fewer?.bound === "matches" ? [narrowed, fewer] : [asked, priced];
+  // Whoever that run brought is among those who are owned.
+  const reuse = inquiry === narrowed ? undefined : earlier;
   const isNew = isNarrowed(inquiry.target);
   const quote = {
     ...best,
