@@ -1,8 +1,8 @@
-import { lstatSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { lstatSync, symlinkSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
-import { parseExact } from "../../src/shared/rows/values.ts";
-import { seeded, type User, user } from "../support/export.ts";
+import { seeded, user } from "../support/export.ts";
+import { expectFiles, inSales, keysIn, keysOf, rowsIn, without } from "../support/kept-list.ts";
 import { long } from "../support/long.ts";
 import {
   Crowd,
@@ -18,8 +18,6 @@ afterEach(async () => {
   for (const service of running.splice(0)) await service.close();
 });
 
-const inSales = ({ department }: Human): boolean => department === "Sales";
-
 /** A service with a crowd, and somebody who bought its sales people. */
 async function bought(
   count: number,
@@ -34,25 +32,6 @@ async function bought(
   const { code, stderr } = await me.run(["search", "--department", "Sales", "--yes", "-o", "sales.ndjson"]);
   expect(code, stderr).toBe(0);
   return { crowd, people, service, me, before: people.filter(inSales) };
-}
-
-const rowsIn = (me: User, name: string): Human[] =>
-  readFileSync(me.file(name), "utf8")
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => parseExact(line) as unknown as Human);
-const keysIn = (me: User, name: string): string[] => rowsIn(me, name).map(personKey).sort();
-const keysOf = (people: readonly Human[]): string[] => people.map(personKey).sort();
-const without = (people: readonly Human[], others: readonly Human[]): Human[] => {
-  const left = new Set(others.map(personKey));
-  return people.filter((human) => !left.has(personKey(human)));
-};
-
-/** The list, and who was added and removed, are what they are by an oracle; nobody was sold twice but who came along. */
-function expectFiles(me: User, before: readonly Human[], now: readonly Human[]): void {
-  expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(now));
-  expect(keysIn(me, "sales.added.ndjson")).toEqual(keysOf(without(now, before)));
-  expect(keysIn(me, "sales.removed.ndjson")).toEqual(keysOf(without(before, now)));
 }
 
 const WEEK = { gone: 0.01, moved: 0.01, born: 0.01 };

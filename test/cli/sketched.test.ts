@@ -1,8 +1,8 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
-import { parseExact } from "../../src/shared/rows/values.ts";
 import { type CrowdEngine, crowdEngine } from "../support/crowd-engine.ts";
 import { seeded, spawnUser, type User, user } from "../support/export.ts";
+import { expectFiles, inSales, keysIn, keysOf, rowsIn, without } from "../support/kept-list.ts";
 import { long } from "../support/long.ts";
 import { Crowd, type Human, personKey } from "../support/people-service.ts";
 import { startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
@@ -15,7 +15,6 @@ afterEach(async () => {
   for (const service of running.splice(0)) await service.close();
 });
 
-const inSales = ({ department }: Human): boolean => department === "Sales";
 const RICH = { perMinute: 1_000_000, perDay: 100_000_000 };
 
 async function serving(engine: CrowdEngine, options: Partial<TestServiceOptions> = {}): Promise<TestService> {
@@ -34,25 +33,6 @@ async function bought(count: number, options: Partial<TestServiceOptions> = {}, 
   const { code, stderr } = await me.run(["search", "--department", "Sales", "--yes", "-o", "sales.ndjson"]);
   expect(code, stderr).toBe(0);
   return { crowd, people, engine, service, me };
-}
-
-const rowsIn = (me: User, name: string): Human[] =>
-  me
-    .read(name)
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => parseExact(line) as unknown as Human);
-const keysIn = (me: User, name: string): string[] => rowsIn(me, name).map(personKey).sort();
-const keysOf = (people: readonly Human[]): string[] => people.map(personKey).sort();
-const without = (people: readonly Human[], others: readonly Human[]): Human[] => {
-  const left = new Set(others.map(personKey));
-  return people.filter((human) => !left.has(personKey(human)));
-};
-
-function expectFiles(me: User, before: readonly Human[], now: readonly Human[]): void {
-  expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(now));
-  expect(keysIn(me, "sales.added.ndjson")).toEqual(keysOf(without(now, before)));
-  expect(keysIn(me, "sales.removed.ndjson")).toEqual(keysOf(without(before, now)));
 }
 
 const balanceOf = async ({ store }: TestService): Promise<number> =>

@@ -69,7 +69,7 @@ describe("serve with a certificate of its own", () => {
       copyFileSync(file("two.key"), file("served.key"));
       await expect
         .poll(served.stderr, { timeout: 20_000 })
-        .toContain("warning: the renewed certificate cannot be used");
+        .toContain("the renewed certificate cannot be used");
       expect(await subjectOf(served.url)).toBe("one");
       copyFileSync(file("two.pem"), file("served.pem"));
       await expect.poll(() => subjectOf((served as Served).url), { timeout: 20_000 }).toBe("two");

@@ -1,0 +1,28 @@
+import { readFileSync } from "node:fs";
+import { expect } from "vitest";
+import { parseExact } from "../../src/shared/rows/values.ts";
+import type { User } from "./export.ts";
+import { type Human, personKey } from "./people-service.ts";
+
+// What a refresh wrote of the people in sales, beside who is there by an oracle.
+
+export const inSales = ({ department }: Human): boolean => department === "Sales";
+
+export const rowsIn = (me: User, name: string): Human[] =>
+  readFileSync(me.file(name), "utf8")
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => parseExact(line) as unknown as Human);
+export const keysIn = (me: User, name: string): string[] => rowsIn(me, name).map(personKey).sort();
+export const keysOf = (people: readonly Human[]): string[] => people.map(personKey).sort();
+export const without = (people: readonly Human[], others: readonly Human[]): Human[] => {
+  const left = new Set(others.map(personKey));
+  return people.filter((human) => !left.has(personKey(human)));
+};
+
+/** The list, and who was added and removed, are what they are by an oracle; nobody was sold twice but who came along. */
+export function expectFiles(me: User, before: readonly Human[], now: readonly Human[]): void {
+  expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(now));
+  expect(keysIn(me, "sales.added.ndjson")).toEqual(keysOf(without(now, before)));
+  expect(keysIn(me, "sales.removed.ndjson")).toEqual(keysOf(without(before, now)));
+}
