@@ -10,6 +10,8 @@ beforeAll(async () => {
   service = await startTestService({
     people: 6_000,
     credits: 100_000,
+    // Where sketches are given three calls do: test/cli/sketched.test.ts.
+    sketches: false,
     plan: { perMinute: 10_000_000, perDay: 100_000_000 },
     wrapEngine: (engine) =>
       new Proxy(engine, {
