@@ -67,9 +67,7 @@ describe("serve with a certificate of its own", () => {
       served = await startServed(await flags());
       expect(await subjectOf(served.url)).toBe("one");
       copyFileSync(file("two.key"), file("served.key"));
-      await expect
-        .poll(served.stderr, { timeout: 20_000 })
-        .toContain("the renewed certificate cannot be used");
+      await expect.poll(served.stderr, { timeout: 20_000 }).toContain("the renewed certificate cannot be used");
       expect(await subjectOf(served.url)).toBe("one");
       copyFileSync(file("two.pem"), file("served.pem"));
       await expect.poll(() => subjectOf((served as Served).url), { timeout: 20_000 }).toBe("two");
