@@ -2,10 +2,10 @@ import type { FastifyRequest } from "fastify";
 import { envelopeJson, listOf } from "../../shared/contract/envelope.ts";
 import { ZERO } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
-import { SKETCH_CELLS_MAX, SKETCH_PEOPLE_MAX, SketchCells } from "../../shared/contract/sketch.ts";
+import { SKETCH_CELLS_MAX, SKETCH_PEOPLE_MAX } from "../../shared/contract/sketch.ts";
 import { onOneVersion } from "../admin/datasets.ts";
 import type { Store, StoredKey } from "../ledger/ledger.ts";
-import { recordsAt } from "../people/sketches.ts";
+import { cellsOf, recordsAt } from "../people/sketches.ts";
 import { LEFT_OUT } from "../people/suppressed.ts";
 import { invalid } from "../problem.ts";
 import type { Answer } from "./call.ts";
@@ -57,12 +57,13 @@ export async function sketch(request: FastifyRequest, options: RouteOptions): Pr
       const isKnown = sketches.known(version, asked, whose) !== undefined;
       const weight = Math.ceil(cells / CELLS_A_CALL) - 1 + (isKnown ? 0 : Math.floor(count / PEOPLE_A_CALL));
       admission.weigh(request.call, filters, 0, weight);
-      return { version, listed: await sketches.list(engine, asked, whose) };
+      const listed = await sketches.list(engine, asked, whose);
+      return { version, listed, made: await cellsOf(listed, from, from + cells) };
     });
-  const { listed, version } = await turns.run("free", key.id, work, () => isGone(request));
-  const { digests, key: digestsOf, places } = listed;
+  const { listed, made, version } = await turns.run("free", key.id, work, () => isGone(request));
+  const { key: digestsOf, places } = listed;
   const result = JSON.stringify({
-    ...{ count: places.size, key: digestsOf, from, cells: String(SketchCells.of(digests, from, from + cells)) },
+    ...{ count: places.size, key: digestsOf, from, cells: String(made) },
     as_of: new Date(options.now()).toISOString(),
   });
   const body = envelopeJson(result, ZERO, await admission.remaining(request.call));

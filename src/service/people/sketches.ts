@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import type { Engine } from "../../dataset/engine.ts";
 import type { CanonicalFilters } from "../../shared/contract/filters.ts";
 import { digestsOf } from "../../shared/contract/person-digest.ts";
-import { type Digests, hexOf, SKETCH_PEOPLE_MAX } from "../../shared/contract/sketch.ts";
+import { type Digests, hexOf, SKETCH_PEOPLE_MAX, SketchCells } from "../../shared/contract/sketch.ts";
 import { invalid } from "../problem.ts";
 
 export interface Sketched {
@@ -36,12 +36,17 @@ export class Sketches {
     const known = this.known(version, segment, whose);
     if (known !== undefined) return known;
     const key = keyOf(whose, segment.canonical);
-    const { ids, places } = await peopleOf(engine, segment);
-    const digests = digestsOf(key, ids);
-    const listed = {
-      ...{ key, digests },
-      places: new Map(places.map((place, at) => [hexOf(digests.high[at] ?? 0, digests.low[at] ?? 0), place])),
-    };
+    const { ids, places: each } = await peopleOf(engine, segment);
+    const digests = { high: new Uint32Array(ids.length), low: new Uint32Array(ids.length) };
+    const places = new Map<string, number>();
+    for (let from = 0; from < ids.length; from += PAGE) {
+      const { high, low } = digestsOf(key, ids.slice(from, from + PAGE));
+      digests.high.set(high, from);
+      digests.low.set(low, from);
+      for (const [at, first] of high.entries()) places.set(hexOf(first, low[at] ?? 0), each[from + at] ?? 0);
+      await othersTurn();
+    }
+    const listed = { key, digests, places };
     const [oldest] = this.#lists.keys();
     if (oldest !== undefined && this.#lists.size >= KEPT) this.#lists.delete(oldest);
     this.#lists.set(`${version} ${key}`, listed);
@@ -51,6 +56,19 @@ export class Sketches {
 
 const keyOf = (whose: string, canonical: string): string =>
   createHmac("sha256", whose).update(`sketch\n${canonical}`).digest("hex").slice(0, 32);
+
+/** Records that are there at once are read without a break otherwise: calls of others are answered between pages. */
+const othersTurn = (): Promise<void> => new Promise((go) => setImmediate(go));
+
+/** Cells of a roster, so many digests at a time. */
+export async function cellsOf({ digests: { high, low } }: Roster, from: number, to: number): Promise<SketchCells> {
+  const cells = SketchCells.of({ high: high.subarray(0, 0), low: low.subarray(0, 0) }, from, to);
+  for (let at = 0; at < high.length; at++) {
+    if (at % PAGE === 0) await othersTurn();
+    cells.add(high[at] ?? 0, low[at] ?? 0, 1);
+  }
+  return cells;
+}
 
 async function peopleOf(engine: Engine, { filters }: Sketched) {
   const [ids, places]: [string[], number[]] = [[], []];
@@ -71,6 +89,7 @@ async function peopleOf(engine: Engine, { filters }: Sketched) {
         if (record !== undefined) put(record, place);
       }
     if (offset + PAGE >= total) return { ids, places };
+    await othersTurn();
   }
 }
 
