@@ -252,7 +252,10 @@ describe("serve", () => {
       return Promise.all(Array.from({ length: 40 }, (_, nth) => count(nth)));
     };
     const { code } = await serving([...argv, ...bounds], async (line) => {
-      const answers = await counted(line);
+      // On a busy machine they may come one after the other: then they are sent once more.
+      let answers = await counted(line);
+      for (let time = 0; time < 20 && answers.every(({ status }) => status === 200); time++)
+        answers = await counted(line);
       const refused = answers.filter(({ status }) => status === 503);
       expect(refused.length).toBeGreaterThan(0);
       expect(refused[0]?.headers.get("retry-after")).toBe("7");
