@@ -39,17 +39,18 @@ export async function lookInto(
   const now = version();
   const membersOf = (some: readonly OwnedPerson[]) => some.map((person) => memberOf(person, now));
   // Only our own service names its dataset, and gives sketches.
+  const own = membersOf(people);
   const told =
     now === undefined || library === undefined || byFilters
       ? undefined
-      : await lookBySketch(filters, membersOf(people), {
+      : await lookBySketch(filters, own, {
           ask: (from, cells) => counts.sketch(filters, from, cells),
           elsewhere: () => identitiesIn(library.database),
           membersOf: (identities) => membersOf(ownedBy(library.database, identities)),
           counts,
         });
   if (told === undefined && isTried) await requireSound(filters, counts);
-  const members = told?.groups.flatMap((group) => group.people) ?? membersOf([...people, ...beside()]);
+  const members = told?.groups.flatMap((group) => group.people) ?? [...own, ...membersOf(beside())];
   const seen = told ?? (await lookFor(filters, members, counts));
   const forgotten = forgottenIn(canonical, seen.others, version(), library);
   const left = forgotten.leftOut ? { total: seen.total - forgotten.people, others: 0 } : {};

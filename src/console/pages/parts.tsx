@@ -282,10 +282,10 @@ export function Dialog({ children, onClose, title }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   // Before the next key: what is typed into a dialog that was opened by a key must not go to the field below it.
   useLayoutEffect(() => {
-    const opener = document.activeElement as HTMLElement | null;
-    if (dialog.current?.open === false) dialog.current.showModal();
-    // Taken away, and not closed, it would leave the focus nowhere; what follows may take it on.
-    return () => setTimeout(() => document.activeElement === document.body && opener?.focus(), 0);
+    const own = dialog.current;
+    if (own?.open === false) own.showModal();
+    // Taken away, and not closed, it would leave the focus nowhere: closed, it gives it back.
+    return () => own?.close();
   }, []);
   const cancel = (event: Event): void => {
     event.preventDefault();

@@ -65,7 +65,7 @@ interface Asked {
 /** Up to this share of a list may be at their addresses under other ids: they are bought again. */
 const MOST_RENUMBERED = 0.01;
 
-/** What {@link lookFor} finds, by one to three calls in all; undefined where no sketch tells, or somebody has no id. */
+/** What {@link lookFor} finds, by one to five calls in all; undefined where no sketch tells, or somebody has no id. */
 export async function lookBySketch(
   segment: Filters,
   people: readonly SegmentMember[],

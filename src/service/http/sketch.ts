@@ -61,9 +61,8 @@ export async function sketch(request: FastifyRequest, options: RouteOptions): Pr
       return { version, listed, made: await cellsOf(listed, from, from + cells) };
     });
   const { listed, made, version } = await turns.run("free", key.id, work, () => isGone(request));
-  const { key: digestsOf, places } = listed;
   const result = JSON.stringify({
-    ...{ count: places.size, key: digestsOf, from, cells: String(made) },
+    ...{ count: listed.places.size, key: listed.key, from, cells: String(made) },
     as_of: new Date(options.now()).toISOString(),
   });
   const body = envelopeJson(result, ZERO, await admission.remaining(request.call));

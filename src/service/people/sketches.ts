@@ -62,7 +62,7 @@ const othersTurn = (): Promise<void> => new Promise((go) => setImmediate(go));
 
 /** Cells of a roster, so many digests at a time. */
 export async function cellsOf({ digests: { high, low } }: Roster, from: number, to: number): Promise<SketchCells> {
-  const cells = SketchCells.of({ high: high.subarray(0, 0), low: low.subarray(0, 0) }, from, to);
+  const cells = SketchCells.empty(from, to);
   for (let at = 0; at < high.length; at++) {
     if (at % PAGE === 0) await othersTurn();
     cells.add(high[at] ?? 0, low[at] ?? 0, 1);

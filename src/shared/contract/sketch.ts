@@ -26,7 +26,7 @@ function checkOf(high: number, low: number): number {
   return (mixed ^ (mixed >>> 16)) >>> 0;
 }
 
-/** SketchCells of one digest: the first, and cell i with a probability of 1 / (1 + i / 2). */
+/** Cells of one digest: the first, and cell i with a probability of 1 / (1 + i / 2). */
 class Walk {
   #state: number;
   at = 0;
@@ -45,7 +45,7 @@ class Walk {
   }
 }
 
-/** SketchCells `from` up to and without `to` of a set. */
+/** Cells `from` up to and without `to` of a set. */
 export class SketchCells {
   readonly from: number;
   readonly to: number;
@@ -57,8 +57,12 @@ export class SketchCells {
     this.#bytes = bytes;
   }
 
+  static empty(from: number, to: number): SketchCells {
+    return new SketchCells(from, Buffer.alloc((to - from) * CELL_BYTES));
+  }
+
   static of({ high, low }: Digests, from: number, to: number): SketchCells {
-    const cells = new SketchCells(from, Buffer.alloc((to - from) * CELL_BYTES));
+    const cells = SketchCells.empty(from, to);
     for (let at = 0; at < high.length; at++) cells.add(high[at] ?? 0, low[at] ?? 0, 1);
     return cells;
   }
@@ -122,9 +126,7 @@ export interface Difference {
 
 /** Reads a difference of sets out of the first cells; undefined where they are too few. */
 export function differenceIn(cells: SketchCells): Difference | undefined {
-  const left = cells.followedBy(
-    SketchCells.of({ high: new Uint32Array(), low: new Uint32Array() }, cells.to, cells.to),
-  );
+  const left = cells.followedBy(SketchCells.empty(cells.to, cells.to));
   const [more, fewer]: [string[], string[]] = [[], []];
   const open = Array.from({ length: left.to }, (_, cell) => cell);
   for (let cell = open.pop(); cell !== undefined; cell = open.pop()) {

@@ -110,7 +110,7 @@ export async function keep(found: Brought, work: Work): Promise<RefreshReceipt> 
   });
 }
 
-/** A JSON line each, with the newest record that is owned. */
+/** A JSON line each, with the newest record that is owned. @param people who is shown, of each change */
 function movesIn(
   people: Readonly<Record<"added" | "removed" | "changed", readonly string[]>>,
   changed: ReadonlyMap<string, readonly string[]>,
