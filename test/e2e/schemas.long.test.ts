@@ -87,7 +87,6 @@ describe("what the built program prints with --json fits its schema", () => {
     await run("count", ...LEGAL);
     await run("count", "--by", "department", "--top", "3");
     await run("count", "--by", "department", "--by", "seniority_level", "--top", "2");
-    await run("count", "--history", ...LEGAL);
     writeFileSync(u.file("a.json"), '{"department":"Legal"}');
     writeFileSync(u.file("b.json"), '{"department":"Sales"}');
     await run("count", "-f", "a.json", "-f", "b.json");

@@ -1,4 +1,3 @@
-import type { FacetView } from "../../engine/client/types.ts";
 import { stateDir } from "../../engine/connections/paths.ts";
 import { libraryPath } from "../../engine/library/library.ts";
 import { openLibrary } from "../../engine/library/take-in.ts";
@@ -16,7 +15,6 @@ export interface KnownValues {
   readonly whole?: number | undefined;
   readonly others?: number | undefined;
   readonly missing?: number | undefined;
-  readonly meta?: FacetView["meta"];
 }
 
 export interface ValuesRequest {
@@ -42,8 +40,8 @@ async function listedValues(
 ): Promise<KnownValues | undefined> {
   const found = isFacetKey(key) ? await session.client.facets(filters, key, { limit, prefix, signal }) : undefined;
   if (found === undefined) return undefined;
-  const { values, count: whole, others, missing, exact, reason, meta } = found;
-  if (exact) return { from: "service", values, whole, others, missing, meta };
+  const { values, count: whole, others, missing, exact, reason } = found;
+  if (exact) return { from: "service", values, whole, others, missing };
   session.notice(`the service did not list the values of ${key}${reason === undefined ? "" : `: ${reason}`}`);
   return undefined;
 }

@@ -75,14 +75,6 @@ const count = some(
       filters,
     }),
   ),
-  titled(
-    "--history",
-    object({
-      service: text,
-      filters,
-      history: list(object({ at: time, count: wholeNumberShape, dataset_version: maybe(text) })),
-    }),
-  ),
   titled("several segments", list(object({ segment: text, count: wholeNumberShape, filters, ...priced }))),
   titled("--owned", object({ count: wholeNumberShape, owned: always(true), filters })),
   titled("--owned, several segments", list(object({ segment: text, count: wholeNumberShape, filters }))),

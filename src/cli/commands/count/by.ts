@@ -8,15 +8,7 @@ import { type CliError, usageError } from "../../../shared/errors.ts";
 import { keyName, valuesGiven, valuesWithin } from "../../arguments/filter-options.ts";
 import type { Column, Printer } from "../../terminal/printer.ts";
 import { widthOf } from "../../terminal/width.ts";
-import {
-  type ByKey,
-  type CountDesk,
-  type Counted,
-  type CountOptions,
-  type CountRequest,
-  formatOf,
-  remember,
-} from "./one.ts";
+import { type ByKey, type CountDesk, type CountOptions, type CountRequest, formatOf } from "./one.ts";
 import { type CountPart, type Matrix, nested, printParts, words } from "./parts.ts";
 import { countAll } from "./several.ts";
 
@@ -77,31 +69,27 @@ export async function countParts(
 ): Promise<readonly CountedSegment[]> {
   const { options, printer } = counting;
   const { filters } = segment;
-  const kept = (whole: Counted): readonly CountedSegment[] => {
-    remember(whole, segment, counting);
-    return [{ filters, count: whole.count }];
-  };
   const [first, second] = by;
   if (first === undefined) throw new RangeError("nothing to break down by");
   const format = formatOf(options, printer) ?? "csv";
   if (second !== undefined) {
-    const { total, ...matrix } = await matrixOf([first, second], filters, counting);
+    const matrix = await matrixOf([first, second], filters, counting);
     await printMatrix(matrix, format, printer);
-    return kept(total);
+    return [{ filters, count: matrix.whole }];
   }
   const { spec } = first;
   const listed = first.values === undefined ? await listedFor(spec, filters, counting) : undefined;
   if (listed?.from === "service") {
-    const { values: parts, whole = 0, others, missing, meta } = listed;
+    const { values: parts, whole = 0, others, missing } = listed;
     await printParts({ by: spec, whole, parts, filters, rest: { others, missing } }, format, printer);
-    return kept({ count: whole, meta });
+    return [{ filters, count: whole }];
   }
   const values = first.values ?? listed?.values.map(({ value }) => value) ?? [];
   const each = values.map((value) => ({ ...filters, [spec.key]: value }));
   const [total = { count: 0 }, ...counts] = await countAll([filters, ...each], counting);
   const parts = values.map((value, index): CountPart => ({ value, count: counts[index]?.count ?? 0 }));
   await printParts({ by: spec, whole: total.count, parts: largest(parts, options.top), filters }, format, printer);
-  return kept(total);
+  return [{ filters, count: total.count }];
 }
 
 const largest = (parts: readonly CountPart[], top: number | undefined): readonly CountPart[] =>
@@ -128,11 +116,7 @@ async function listedFor(
   );
 }
 
-async function matrixOf(
-  keys: readonly [ByKey, ByKey],
-  filters: Filters,
-  counting: CountDesk,
-): Promise<Matrix & { total: Counted }> {
+async function matrixOf(keys: readonly [ByKey, ByKey], filters: Filters, counting: CountDesk): Promise<Matrix> {
   const valuesOf = async ({ spec, values }: ByKey): Promise<readonly string[]> =>
     values ?? (await listedFor(spec, filters, counting)).values.map(({ value }) => value);
   const [down, across] = [await valuesOf(keys[0]), await valuesOf(keys[1])];
@@ -171,7 +155,6 @@ async function matrixOf(
   return {
     by: [keys[0].spec, keys[1].spec],
     filters,
-    total,
     whole: total.count,
     columns,
     rows: rows.map((row, index) => ({

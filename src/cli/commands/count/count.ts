@@ -1,5 +1,4 @@
 import type { CountedSegment } from "../../../app/count/hints.ts";
-import type { NamedFilters } from "../../../app/segments/segment-set.ts";
 import type { Context } from "../../../shared/context.ts";
 import { FILTER_KEYS } from "../../../shared/contract/filters.ts";
 import { usageError } from "../../../shared/errors.ts";
@@ -26,8 +25,7 @@ export function register(program: Command, context: Context, run = runCount): vo
     )
     .addOption(offering(by, { kind: "list", values: FILTER_KEYS }))
     .oneOf("--format <format>", "of a breakdown or of several segments: table, csv or json", COUNT_FORMATS)
-    .number("--top <n>", "with --by: the n most frequent values (20); with --history: the last n", [1, 1_000])
-    .option("--history", "show how often this segment was counted before, offline, and how it changed")
+    .number("--top <n>", "with --by: the n most frequent values (20)", [1, 1_000])
     .option("--strict", "end with 5 where nobody matches, or nobody matches one of several values of a filter")
     .option("--union", "one count of several segments: whoever is in at least one of them")
     .option("--owned", "count who you own instead: offline")
@@ -40,7 +38,6 @@ export function register(program: Command, context: Context, run = runCount): vo
   $ headcount -c sample count --by department --by seniority-level --top 5
   $ headcount -c sample count --by country=france --by country=germany
   $ headcount -c sample count --owned --by country
-  $ headcount -c sample count --department Sales --history
   $ echo '{"department": "Legal"}' | headcount -c sample count -f -
   $ printf 'france\\ngermany\\n' | headcount -c sample count --department Legal --country @-
 
@@ -57,7 +54,6 @@ async function parse(options: CountOptions & FilterOptions, context: Context): P
     if (wrong === undefined) return { kind: "set", set, options };
     throw usageError(`--${wrong} does not go with --union and --except`, "these make one number");
   }
-  if (options.history === true) return historyOf(segments, options);
   if (options.by !== undefined) {
     if (segment === undefined || others.length > 0)
       throw usageError("--by breaks one segment down; name one with -f or -s");
@@ -72,22 +68,8 @@ async function parse(options: CountOptions & FilterOptions, context: Context): P
   return { kind: "one", segment, options };
 }
 
-function historyOf(segments: readonly NamedFilters[], options: CountOptions): CountRequest {
-  const [segment, another] = segments;
-  if (segment === undefined || another !== undefined) {
-    throw usageError("--history is of one segment", "name one with -f or -s, or by flags");
-  }
-  const wrong = (["by", "owned"] as const).find((name) => options[name] !== undefined);
-  if (wrong !== undefined) throw usageError(`--${wrong} does not go with --history`, "it shows whole counts");
-  return { kind: "history", segment, options };
-}
-
 async function runCount(request: CountRequest, context: Context): Promise<void> {
   const { options } = request;
-  if (request.kind === "history") {
-    const { printTrend } = await import("./trend.ts");
-    return printTrend(request.segment, options, context);
-  }
   if (options.owned === true && request.kind !== "set") return countOwnedAs(request, context);
   const printer = new Printer(context, options);
   await withSession(context, options, async (session) => {
@@ -105,10 +87,7 @@ async function runCount(request: CountRequest, context: Context): Promise<void> 
   });
 }
 
-async function countAs(
-  request: Exclude<CountRequest, { kind: "history" }>,
-  counting: CountDesk,
-): Promise<readonly CountedSegment[]> {
+async function countAs(request: CountRequest, counting: CountDesk): Promise<readonly CountedSegment[]> {
   if (request.kind === "set") return await countSet(request.set, counting);
   if (request.kind === "one") return await countOne(request.segment, counting);
   if (request.kind === "files") {
@@ -119,10 +98,7 @@ async function countAs(
   return await countParts(request, counting);
 }
 
-async function countOwnedAs(
-  request: Exclude<CountRequest, { kind: "set" | "history" }>,
-  context: Context,
-): Promise<void> {
+async function countOwnedAs(request: Exclude<CountRequest, { kind: "set" }>, context: Context): Promise<void> {
   const segments = request.kind === "files" ? request.segments : [request.segment];
   const [by, second] = request.kind === "parts" ? request.by : [];
   if (second !== undefined)

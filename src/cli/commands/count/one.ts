@@ -1,5 +1,4 @@
 import type { CountedSegment } from "../../../app/count/hints.ts";
-import { keepCount } from "../../../app/count/history.ts";
 import type { CheckedFilters, NamedFilters, SegmentSet } from "../../../app/segments/segment-set.ts";
 import type { Session } from "../../../app/session.ts";
 import type { AccountView, CountView } from "../../../engine/client/types.ts";
@@ -24,15 +23,6 @@ export interface CountDesk {
   readonly context: Context;
 }
 
-export type Counted = Pick<CountView, "count"> & {
-  readonly meta?: Pick<CountView["meta"], "datasetVersion"> | undefined;
-};
-
-export function remember({ count, meta }: Counted, segment: CheckedFilters, { context, session }: CountDesk): void {
-  const where = { serviceId: session.serviceId, mode: session.keyMode ?? "live" };
-  keepCount(context, where, segment.canonical, { at: context.now(), count, version: meta?.datasetVersion ?? null });
-}
-
 export async function countOne(segment: CheckedFilters, counting: CountDesk): Promise<readonly CountedSegment[]> {
   const { context, printer, session } = counting;
   const { filters } = segment;
@@ -44,7 +34,6 @@ export async function countOne(segment: CheckedFilters, counting: CountDesk): Pr
   if (account === undefined) printer.text(`${count.count}\n`);
   else if (printer.json) printer.document<"count">(countDocument(count, account, filters));
   else await printCount(count, account, printer);
-  remember(count, segment, counting);
   noticeUnknownCost(account, session);
   return [{ filters, count: count.count }];
 }
@@ -128,7 +117,6 @@ export interface CountOptions extends GlobalOptions {
   readonly format?: CountFormat;
   readonly union?: boolean;
   readonly strict?: boolean;
-  readonly history?: boolean;
   readonly owned?: boolean;
   readonly mode?: "live" | "test";
 }
@@ -143,7 +131,6 @@ export type CountRequest =
   | { readonly kind: "one"; readonly segment: NamedFilters; readonly options: CountOptions }
   | { readonly kind: "files"; readonly segments: readonly NamedFilters[]; readonly options: CountOptions }
   | { readonly kind: "set"; readonly set: SegmentSet; readonly options: CountOptions }
-  | { readonly kind: "history"; readonly segment: NamedFilters; readonly options: CountOptions }
   | {
       readonly kind: "parts";
       readonly segment: NamedFilters;

@@ -4,7 +4,7 @@ import type { CountView } from "../../../engine/client/types.ts";
 import type { Filters } from "../../../shared/contract/filters.ts";
 import { creditsOrNull, creditsToNumber, formatCreditsGrouped, priceOf } from "../../../shared/contract/money.ts";
 import { grouped } from "../../../shared/contract/text.ts";
-import { type CountDesk, formatOf, noticeUnknownCost, remember } from "./one.ts";
+import { type CountDesk, formatOf, noticeUnknownCost } from "./one.ts";
 
 export async function countFiles(
   segments: readonly NamedFilters[],
@@ -17,10 +17,6 @@ export async function countFiles(
   const unit = account?.costs.personSearch;
   const all = segments.map(({ filters }) => filters);
   const counts = await countAll(all, counting);
-  for (const [index, view] of counts.entries()) {
-    const segment = segments[index];
-    if (segment !== undefined) remember(view, segment, counting);
-  }
   const rows = segments.map(({ name, filters }, index) => ({
     segment: name,
     filters,
