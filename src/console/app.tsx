@@ -6,9 +6,8 @@ import { ExportsPage } from "./pages/exports.tsx";
 import { KeysPage, NewKeyOnce } from "./pages/keys.tsx";
 import { Ledger } from "./pages/ledger.tsx";
 import { AccountsPage, DatasetPage } from "./pages/operator.tsx";
-import { Palette } from "./pages/palette.tsx";
 import { Alert, Button, Card, SubmitForm, Text, useWork } from "./pages/parts.tsx";
-import { PlanPage, RequestsPage } from "./pages/requests.tsx";
+import { PlanPage } from "./pages/plan.tsx";
 import { SegmentPage } from "./pages/segment-page.tsx";
 import { Usage } from "./pages/usage.tsx";
 import { amount, figure, fragmentOf } from "./segment.ts";
@@ -24,13 +23,32 @@ const PAGES: readonly {
   { id: "exports", name: "Exports", view: () => <ExportsPage /> },
   { id: "account", name: "Account", view: () => <AccountPage /> },
   { id: "keys", name: "API keys", view: () => <KeysPage /> },
-  { id: "requests", name: "Requests", view: () => <RequestsPage /> },
   { id: "plan", name: "Plan", view: () => <PlanPage /> },
   { id: "accounts", name: "Accounts", operator: true, view: () => <AccountsPage /> },
   { id: "dataset", name: "Dataset", operator: true, view: () => <DatasetPage /> },
 ];
 
+/** `/` goes to the filters from every page. */
+function useFilterKey(): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test((event.target as HTMLElement).tagName);
+      // A dialog that is open keeps the keyboard.
+      if (event.key !== "/" || isTyping || document.querySelector("dialog[open]") !== null) return;
+      event.preventDefault();
+      const focus = () => document.querySelector<HTMLInputElement>("details[open] [data-filter]")?.focus();
+      // At once on the page itself, so that no letter that follows is lost; another page takes the focus when it is there.
+      if (place.value.page === "segment") focus();
+      else setTimeout(focus, 50);
+      go({ page: "segment" });
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+}
+
 export function App() {
+  useFilterKey();
   if (signedOut.value !== undefined) return <Enter why={signedOut.value} />;
   if (me.value === undefined) {
     return (
@@ -43,7 +61,6 @@ export function App() {
   const page = pages.find(({ id }) => id === place.value.page) ?? pages[0];
   return (
     <div class={mode.value === "test" ? "shell test" : "shell"}>
-      <Palette pages={pages} />
       <Button look="skip" act={() => document.getElementById("main")?.focus()} text="Skip to the page" />
       <header>
         <p class="brand">headcount</p>

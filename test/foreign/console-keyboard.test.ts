@@ -36,44 +36,33 @@ describe.skipIf(!HAS_CHROMIUM)("the console under the hands of somebody", () => 
     expect(wrong).toEqual([]);
   }, 60_000);
 
-  test("/ and Ctrl-K lead to filters and pages from everywhere, and a dialog gives the focus back", async () => {
+  test("/ leads to the filters from everywhere, and a dialog gives the focus back", async () => {
     await enter(page);
     await page.goto(`${service.url}/console/#/account`);
     await page.locator("h1", { hasText: "Account" }).waitFor();
     await page.keyboard.press("/");
     await expect.poll(focused).toBe("department");
+    await page.keyboard.type("/x");
+    expect(await page.getByRole("combobox", { name: "Department" }).inputValue()).toBe("/x");
     await page.getByRole("link", { name: "Plan", exact: true }).click();
-    await page.keyboard.press("Control+k");
-    await page.getByRole("dialog").waitFor();
-    expect(await violations(page)).toEqual([]);
-    await page.keyboard.type("coun");
-    const [first] = await page.getByRole("option").allTextContents();
-    expect(first).toBe("Filter: Country");
-    await page.getByRole("combobox", { name: "Page or filter" }).fill("");
-    await page.keyboard.type("followers at most");
-    await page.keyboard.press("Enter");
-    await expect.poll(focused).toBe("followers_max");
-    await page.keyboard.press("Control+k");
-    await page.keyboard.type("requ");
-    await page.keyboard.press("Enter");
-    await page.locator("h1", { hasText: "Requests" }).waitFor();
+    await page.locator("h1", { hasText: "Plan" }).waitFor();
     await expect.poll(focused).toBe("main");
     await page.goto(`${service.url}/console/#/segment`);
     const opener = page.getByRole("button", { name: "Buy…" });
     await opener.focus();
     await page.keyboard.press("Enter");
     await page.getByRole("dialog").getByText("Balance after").waitFor();
+    expect(await violations(page)).toEqual([]);
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "detached" });
     expect(await opener.evaluate("document.activeElement.textContent")).toBe("Buy…");
     expect(wrong).toEqual([]);
   }, 60_000);
 
-  test("what is typed right after Ctrl-K goes into the dialog, however slow the machine", async () => {
+  test("what is typed right after a dialog was asked for goes into it, however slow the machine", async () => {
     await enter(page);
-    await page.locator("h1").first().waitFor();
     const isReady = await page.evaluate(`(async () => {
-      document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true, bubbles: true }));
+      [...document.querySelectorAll("button")].find((button) => button.textContent === "Buy…").click();
       // Promises alone: no frame is painted, and no key can come.
       for (let turn = 0; turn < 20; turn++) await null;
       return document.querySelector("dialog[open]")?.contains(document.activeElement) === true

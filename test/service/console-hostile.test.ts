@@ -130,7 +130,6 @@ describe("another account", () => {
       expect((await client.call(theirs, "GET", path)).text).not.toContain(json.id);
     }
     expect((await client.call(theirs, "GET", `/entries?key=${service.keyId}`)).json.entries).toEqual([]);
-    expect((await client.call(theirs, "GET", "/requests")).json.requests).toEqual([]);
   });
 });
 

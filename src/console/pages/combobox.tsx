@@ -1,5 +1,4 @@
 import { type Signal, useSignal } from "@preact/signals";
-import type { PartialInputHTMLAttributes } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { isFacetKey } from "../../shared/contract/facets.ts";
 import { type FilterKey, type Filters, knownValues } from "../../shared/contract/filters.ts";
@@ -42,32 +41,42 @@ export function Combobox({ filterKey, problem }: FieldProps) {
     [text.value, active.value] = ["", -1];
     set(clean === "" || chosen.includes(clean) ? chosen : [...chosen, clean]);
   };
-  const press = (act: KeyAct): void => {
-    if (act.kind === "move") [isOpen.value, active.value] = [true, act.to];
-    else if (act.kind === "choose") choose(options[active.value]?.value ?? text.value);
-    else if (act.kind === "close") isOpen.value = false;
-    else set(chosen.slice(0, -1));
-  };
-  const type = (typed: string): void => {
-    [text.value, active.value, isOpen.value] = [typed, -1, true];
+  /** Arrows go round the options, Backspace takes the last chip away. */
+  const onKeyDown = (event: KeyboardEvent): void => {
+    // Enter and the arrows are the input method's while it composes.
+    if (event.isComposing) return;
+    const { key } = event;
+    const [at, { length }] = [active.value, options];
+    if (key === "Backspace" && text.value === "") set(chosen.slice(0, -1));
+    if (key === "ArrowDown") [isOpen.value, active.value] = [true, length === 0 ? -1 : (at + 1) % length];
+    else if (key === "ArrowUp") [isOpen.value, active.value] = [true, length === 0 ? -1 : (at <= 0 ? length : at) - 1];
+    else if (key === "Enter") choose(options[at]?.value ?? text.value);
+    else if (key === "Escape") isOpen.value = false;
+    else return;
+    event.preventDefault();
   };
   const isShown = isOpen.value && options.length > 0;
   return (
     <div class="field">
       <label for={id}>{labelOf(filterKey)}</label>
       <div class={problem === undefined ? "combo" : "combo wrong"}>
-        {chosen.map((value) => (
-          <span class="chip" key={value}>
-            <bdi>{value}</bdi>
-            <button type="button" aria-label={`Remove ${value}`} onClick={() => set(chosen.filter((v) => v !== value))}>
-              ×
-            </button>
-          </span>
-        ))}
-        <ListInput
-          {...{ id, text, active, isShown, length: options.length, press, type }}
-          inputRef={input}
+        <Chips values={chosen} remove={(value) => set(chosen.filter((each) => each !== value))} />
+        <input
+          id={id}
+          ref={input}
+          role="combobox"
+          type="text"
+          autocomplete="off"
+          spellcheck={false}
           aria-autocomplete="list"
+          aria-expanded={isShown}
+          aria-controls={`${id}-list`}
+          aria-activedescendant={isShown && active.value >= 0 ? `${id}-${active.value}` : undefined}
+          value={text.value}
+          onInput={(event) => {
+            [text.value, active.value, isOpen.value] = [event.currentTarget.value, -1, true];
+          }}
+          onKeyDown={onKeyDown}
           aria-describedby={problem === undefined ? undefined : `${id}-problem`}
           aria-invalid={problem !== undefined}
           data-filter={filterKey}
@@ -76,16 +85,55 @@ export function Combobox({ filterKey, problem }: FieldProps) {
         />
       </div>
       <FieldProblem id={`${id}-problem`} text={problem} />
-      <Listbox
-        {...{ id, active, choose }}
-        name={`${labelOf(filterKey)}: suggestions`}
-        look="options"
-        hidden={!isShown}
-        options={options}
-      />
+      <Options {...{ id, active, choose, options }} name={labelOf(filterKey)} hidden={!isShown} />
     </div>
   );
 }
+
+interface ChipsProps {
+  readonly values: readonly string[];
+  readonly remove: (value: string) => void;
+}
+
+const Chips = ({ remove, values }: ChipsProps) =>
+  values.map((value) => (
+    <span class="chip" key={value}>
+      <bdi>{value}</bdi>
+      <button type="button" aria-label={`Remove ${value}`} onClick={() => remove(value)}>
+        ×
+      </button>
+    </span>
+  ));
+
+interface OptionsProps {
+  readonly id: string;
+  readonly name: string;
+  readonly options: Facets["values"];
+  /** Which of them is meant; -1: none. */
+  readonly active: Signal<number>;
+  readonly hidden: boolean;
+  readonly choose: (value: string) => void;
+}
+
+const Options = ({ active, choose, hidden, id, name, options }: OptionsProps) => (
+  <div id={`${id}-list`} role="listbox" aria-label={`${name}: suggestions`} hidden={hidden} class="options">
+    {options.map(({ count, value }, index) => (
+      // biome-ignore lint/a11y/useKeyWithClickEvents: the input's keys choose; an option never has the focus
+      <div
+        key={value}
+        id={`${id}-${index}`}
+        role="option"
+        tabIndex={-1}
+        aria-selected={index === active.value}
+        onMouseDown={(event) => event.preventDefault()}
+        onClick={() => choose(value)}
+      >
+        <bdi>{value}</bdi>
+        {count === undefined ? null : <span class="n">{figure(count)}</span>}
+      </div>
+    ))}
+  </div>
+);
 
 export const FieldProblem = ({ id, text }: { readonly id: string; readonly text: string | undefined }) =>
   text === undefined ? null : (
@@ -93,58 +141,6 @@ export const FieldProblem = ({ id, text }: { readonly id: string; readonly text:
       {text}
     </p>
   );
-
-interface ListInputProps extends Omit<PartialInputHTMLAttributes<HTMLInputElement>, "type"> {
-  readonly id: string;
-  readonly inputRef: { current: HTMLInputElement | null };
-  readonly text: Signal<string>;
-  /** Which option of the list is meant; -1: none. */
-  readonly active: Signal<number>;
-  readonly isShown: boolean;
-  readonly length: number;
-  readonly press: (act: KeyAct) => void;
-  readonly type: (text: string) => void;
-  readonly "data-filter"?: string;
-}
-
-/** An input above a {@link Listbox}, which never has the focus itself. */
-export function ListInput({ active, id, inputRef, isShown, length, press, text, type, ...rest }: ListInputProps) {
-  const onKeyDown = (event: KeyboardEvent): void => {
-    // Enter and the arrows are the input method's while it composes.
-    const act = event.isComposing ? undefined : keyAct(event.key, active.value, length, text.value === "");
-    if (act === undefined) return;
-    if (act.kind !== "drop") event.preventDefault();
-    press(act);
-  };
-  return (
-    <input
-      {...rest}
-      id={id}
-      ref={inputRef}
-      role="combobox"
-      type="text"
-      autocomplete="off"
-      spellcheck={false}
-      aria-expanded={isShown}
-      aria-controls={`${id}-list`}
-      aria-activedescendant={isShown && active.value >= 0 ? `${id}-${active.value}` : undefined}
-      value={text.value}
-      onInput={(event) => type(event.currentTarget.value)}
-      onKeyDown={onKeyDown}
-    />
-  );
-}
-
-export type KeyAct = { readonly kind: "move"; readonly to: number } | { readonly kind: "choose" | "close" | "drop" };
-
-/** What a key does in the input: arrows go round the options, Backspace takes the last chip away. */
-function keyAct(key: string, at: number, length: number, isEmpty: boolean): KeyAct | undefined {
-  if (key === "ArrowDown") return { kind: "move", to: length === 0 ? -1 : (at + 1) % length };
-  if (key === "ArrowUp") return { kind: "move", to: length === 0 ? -1 : (at <= 0 ? length : at) - 1 };
-  if (key === "Enter") return { kind: "choose" };
-  if (key === "Escape") return { kind: "close" };
-  return key === "Backspace" && isEmpty ? { kind: "drop" } : undefined;
-}
 
 function useSuggestions(key: FilterKey, text: string, isOpen: boolean): Facets["values"] {
   const options = useSignal<Facets["values"]>([]);
@@ -167,36 +163,6 @@ function useSuggestions(key: FilterKey, text: string, isOpen: boolean): Facets["
   }, [text, isOpen, without, mode.value, chosen.length]);
   return options.value;
 }
-
-interface ListboxProps {
-  readonly id: string;
-  readonly name: string;
-  readonly look: "options" | "plain";
-  readonly options: Facets["values"];
-  readonly active: Signal<number>;
-  readonly hidden?: boolean;
-  readonly choose: (value: string) => void;
-}
-
-export const Listbox = ({ active, choose, hidden, id, look, name, options }: ListboxProps) => (
-  <div id={`${id}-list`} role="listbox" aria-label={name} hidden={hidden} class={look}>
-    {options.map(({ count, value }, index) => (
-      // biome-ignore lint/a11y/useKeyWithClickEvents: the input's keys choose; an option never has the focus
-      <div
-        key={value}
-        id={`${id}-${index}`}
-        role="option"
-        tabIndex={-1}
-        aria-selected={index === active.value}
-        onMouseDown={(event) => event.preventDefault()}
-        onClick={() => choose(value)}
-      >
-        <bdi>{value}</bdi>
-        {count === undefined ? null : <span class="n">{figure(count)}</span>}
-      </div>
-    ))}
-  </div>
-);
 
 async function suggest(
   key: FilterKey,

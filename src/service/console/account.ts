@@ -44,7 +44,6 @@ export const ACCOUNT_ENDPOINTS: readonly ConsoleEndpoint[] = [
   { method: "POST", path: "/keys", roles: OWNERS, run: makeKey },
   { method: "PATCH", path: "/keys/:id", roles: OWNERS, run: changeKey },
   { method: "DELETE", path: "/keys/:id", roles: OWNERS, run: revoke },
-  { method: "GET", path: "/requests", roles: EVERYBODY, run: requests },
 ];
 
 async function me(call: ConsoleCall) {
@@ -235,20 +234,6 @@ async function revoke(call: ConsoleCall) {
     throw new ConsoleRefusal(409, "confirm", "this key was used within a day: confirm with its name");
   }
   return { revoked: await call.parts.store.revokeKey(key.id, { by: byOf(call.visitor) }) };
-}
-
-async function requests({ parts, query, visitor }: ConsoleCall) {
-  const { account, key, session } = visitor;
-  const [status, route, of] = [query.get("status"), query.get("route"), query.get("key")];
-  const found = parts.recent.list(
-    (request) =>
-      (session.role === "operator" || request.account === account.id) &&
-      (key === undefined || request.key === key.id) &&
-      (status === null || String(request.status).startsWith(status)) &&
-      (route === null || request.route === route) &&
-      (of === null || request.key === of),
-  );
-  return { requests: found.slice(0, MAX_PAGE) };
 }
 
 export const OPERATOR_ENDPOINTS: readonly ConsoleEndpoint[] = [

@@ -10,7 +10,6 @@ import type { AccountPlan, KeyMode, Scope, Spender, StoredKey } from "../ledger/
 import type { ConsoleRole } from "../ledger/records.ts";
 import type { Exports, ExportsOptions } from "./exports.ts";
 import { ConsoleRefusal } from "./guard.ts";
-import type { RecentRequests } from "./recent.ts";
 import type { Sessions, Visitor } from "./sessions.ts";
 
 export interface ConsoleParts extends Pick<ExportsOptions, "store" | "dataset" | "now" | "turns"> {
@@ -19,7 +18,6 @@ export interface ConsoleParts extends Pick<ExportsOptions, "store" | "dataset" |
   readonly smallCounts: SmallCounts;
   readonly sessions: Sessions;
   readonly exports: Exports;
-  readonly recent: RecentRequests;
   readonly monotonic: () => number;
   readonly facetTimeouts: Pick<ServerTimeouts, "facet" | "work">;
   readonly maxDepth: number | undefined;

@@ -6,7 +6,6 @@ import { errorEnvelopeJson } from "../../shared/contract/envelope.ts";
 import { type Credits, ZERO } from "../../shared/contract/money.ts";
 import { MAX_BODY_BYTES } from "../../shared/contract/records.ts";
 import { echo } from "../../shared/contract/text.ts";
-import type { RecentRequests } from "../console/recent.ts";
 import { Problem, problemOf, VanishedError } from "../problem.ts";
 import { type Admission, boundGuesses } from "./admission.ts";
 import { Call, CLIENT_GONE } from "./call.ts";
@@ -36,7 +35,6 @@ interface AppParts {
   readonly metrics: Metrics | undefined;
   readonly cors: Cors;
   readonly tls: TlsPair | undefined;
-  readonly recent: RecentRequests | undefined;
   readonly observe: ServiceOptions["observe"];
 }
 
@@ -53,8 +51,8 @@ export class HttpApp {
 
   constructor(parts: AppParts) {
     this.#parts = parts;
-    const { log, metrics, monotonic, observe, recent } = parts;
-    const isReported = log !== SILENT || metrics !== undefined || recent !== undefined;
+    const { log, metrics, monotonic, observe } = parts;
+    const isReported = log !== SILENT || metrics !== undefined;
     this.lifecycle = {
       draining: false,
       report: isReported
@@ -63,7 +61,6 @@ export class HttpApp {
             const ms = monotonic() - request.call.startedAt;
             log.request(request, status, ms);
             metrics?.observe(request, status, ms);
-            recent?.add(request, status, ms);
           }
         : undefined,
       observe:

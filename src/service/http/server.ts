@@ -3,7 +3,6 @@ import type { FastifyInstance } from "fastify";
 import { serveDatasets } from "../admin/datasets.ts";
 import { isConsoleBuilt } from "../console/assets.ts";
 import type { ServedConsole } from "../console/console.ts";
-import { RecentRequests } from "../console/recent.ts";
 import { needed } from "../ledger/errors.ts";
 import { Admission } from "./admission.ts";
 import { Cors, HttpApp } from "./app.ts";
@@ -54,9 +53,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   await smallCounts.load();
   watchers.metrics?.watch(() => ({ ...turns.load, connections: connections.open }));
   const hasConsole = options.console !== undefined && (await isConsoleBuilt());
-  const recent = hasConsole ? new RecentRequests(clocks.now) : undefined;
   const app = new HttpApp({
-    ...{ fastify, admission, limiter, turns, connections, timeouts, sleep, tls, recent, ...watchers },
+    ...{ fastify, admission, limiter, turns, connections, timeouts, sleep, tls, ...watchers },
     faults: new FaultPlan(options.faults ?? [], options.random ?? Math.random),
     latencyMs: options.latencyMs ?? 0,
     monotonic: clocks.monotonic,
@@ -68,17 +66,16 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   addRoutes(app.http, { ...parts, admission, timeouts }, sketches ? { sketch, people } : {});
   addKeyPage(app.http, admission, store);
   addPublicPages(app.http, { engine, store, notFound: (request, reply) => app.answerUnrouted(request, reply) });
-  const browser =
-    recent === undefined
-      ? undefined
-      : await import("../console/console.ts").then(({ serveConsole }) =>
-          serveConsole(app.http, {
-            ...{ ...parts, admission, engine, recent, host, scheme },
-            publicUrl: options.console?.publicUrl,
-            facetTimeouts: timeouts,
-            onFault: (id, error) => watchers.log.fault(id, error),
-          }),
-        );
+  const browser = !hasConsole
+    ? undefined
+    : await import("../console/console.ts").then(({ serveConsole }) =>
+        serveConsole(app.http, {
+          ...{ ...parts, admission, engine, host, scheme },
+          publicUrl: options.console?.publicUrl,
+          facetTimeouts: timeouts,
+          onFault: (id, error) => watchers.log.fault(id, error),
+        }),
+      );
   connections.watch(app.http.server);
   try {
     await app.http.listen({ host, port: options.port ?? 0 });
