@@ -6,8 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { jsonCode, markdown } from "../../src/service/reference/html.ts";
-import { BASE, referencePage } from "../../src/service/reference/page.ts";
+import { markdown } from "../../src/service/reference/markdown.ts";
+import { referencePage } from "../../src/service/reference/page.ts";
+import { BASE } from "../../src/service/reference/text.ts";
 import { openApiDocument } from "../../src/shared/openapi/document.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
@@ -26,11 +27,12 @@ describe("the reference's own text", () => {
       expect(html).toContain(`<code>${path}</code>`);
       for (const operation of Object.values(item)) {
         const section = html.slice(html.indexOf(`id="${operation.operationId}"`));
-        for (const status of Object.keys(operation.responses)) expect(section).toContain(`>${status}</span>`);
+        for (const status of Object.keys(operation.responses)) expect(section).toContain(`<td>${status}</td>`);
       }
     }
     for (const { name } of Object.values(components.parameters)) expect(html).toContain(`<td><code>${name}</code>`);
-    for (const name of Object.keys(components.headers)) expect(html).toContain(`id="header-${name}"`);
+    for (const name of Object.keys(components.headers)) expect(html).toContain(`<td><code>${name}</code></td>`);
+    for (const name of Object.keys(components.responses)) expect(html).toContain(`id="error-${name}"`);
     for (const [name, schema] of Object.entries(components.schemas)) {
       expect(html).toContain(`id="schema-${name}"`);
       for (const field of Object.keys(schema.properties ?? {})) expect(html).toContain(`<code>${field}</code>`);
@@ -53,7 +55,7 @@ describe("the reference's own text", () => {
     const loads = [...attributes(html, "href"), ...attributes(html, "src")].filter((link) => !link.startsWith("#"));
     // Beside `/docs`, whatever stands before it behind a proxy.
     expect(loads.filter((link) => !own.has(`/${link}`))).toEqual([]);
-    for (const { body, path } of files.filter((file) => !file.path.endsWith(".json")).slice(1)) {
+    for (const { body, path } of files.filter((file) => !/\.(json|txt)$/.test(file.path)).slice(1)) {
       expect([path, body.replace(/xmlns="[^"]*"/g, "")]).not.toEqual([
         path,
         expect.stringMatching(/url\(|@import|https?:/i),
@@ -62,8 +64,9 @@ describe("the reference's own text", () => {
   });
 
   test("escapes what it shows", () => {
-    expect(jsonCode({ "<b>": "</code>&'\"" }).markup).not.toMatch(/<b>|<\/code>&/);
-    expect(markdown("a <i> `<b>` **<u>**\n\n| <s> |\n|---|\n| <q> |").markup).not.toMatch(/<[ibusq]>/);
+    const code = ["a <i> `<b>` **<u>** [<a>](#x)", "| <s> |\n|---|\n| <q> |", '## <s> {#"<b>}', "```\n</code><u>\n```"];
+    expect(markdown(code.join("\n\n"))).not.toMatch(/<[abisuq]>|<\/code><u|"<b>/);
+    expect(markdown("| a \\| b |\n|---|\n| c |")).toContain("<th>a | b</th>");
   });
 });
 
