@@ -2,6 +2,13 @@ import { createClient, type RequestLog } from "../engine/client/http-client.ts";
 import { keyFingerprint, openPacer } from "../engine/client/pacing.ts";
 import { type PacedOptions, paced } from "../engine/client/retry.ts";
 import { DEFAULT_DIALECT } from "../engine/client/types.ts";
+import {
+  existingConnection,
+  findConnection,
+  readConfig,
+  updateConfig,
+  withConnection,
+} from "../engine/connections/config.ts";
 import { findFolder, sampleId } from "../engine/connections/paths.ts";
 import {
   type Destination,
@@ -13,6 +20,7 @@ import {
 } from "../engine/connections/resolve.ts";
 import type { Seller } from "../engine/purchase/world.ts";
 import type { Context } from "../shared/context.ts";
+import { grouped } from "../shared/contract/text.ts";
 import type { CallSite } from "./failures.ts";
 
 /** Free calls are retried and take their turn; whoever makes a paid one takes a turn from the pacer first. */
@@ -102,7 +110,12 @@ function sessionFor(target: Opened, context: Context, { maxWait }: Connecting, e
   const keyMode = keyModeOf(apiKey);
   if (keyMode === "test") notice("TEST key: synthetic people and simulated credits");
   const pacer = openPacer({ stateDir: findFolder("state", context), baseUrl: serviceId, apiKey, now });
-  const client = createClient({ baseUrl, apiKey, dialect, now, env, log });
+  let saved = Promise.resolve();
+  const onDepth = (rows: number): void => {
+    notice(`the service goes no deeper than row ${grouped(rows)} of a segment; larger ones are divided from now on`);
+    saved = saveDepth(rows, target, context).catch((error: Error) => notice(`warning: not kept: ${error.message}`));
+  };
+  const client = createClient({ baseUrl, apiKey, dialect, now, env, log, onDepth });
   const pauses: Session["pauses"] = {};
   return {
     client: paced(client, { now, sleep, random, maxWaitMs, pacer, signal, ...wordsOf(events, pauses, now) }),
@@ -118,8 +131,21 @@ function sessionFor(target: Opened, context: Context, { maxWait }: Connecting, e
     site: { connectionName, baseUrl, sampleDir, key: { shown: keyPrefix(apiKey), source: keySource } },
     pauses,
     notice,
-    close: () => client.close(),
+    close: async () => {
+      await saved;
+      await client.close();
+    },
   };
+}
+
+/** With the connection of that address, where there is one. */
+async function saveDepth(maxDepth: number, { name, baseUrl }: Opened, context: Context): Promise<void> {
+  const dir = findFolder("config", context);
+  if (dir === undefined || findConnection(readConfig(dir), name)?.baseUrl !== baseUrl) return;
+  await updateConfig(dir, (config) => {
+    const { dialect = DEFAULT_DIALECT, ...connection } = existingConnection(config, name);
+    return withConnection(config, name, { ...connection, dialect: { ...dialect, maxDepth } });
+  });
 }
 
 /** What is said of waits and of what replies tell beside their data, each thing once. */

@@ -34,6 +34,13 @@ export interface PeopleOptions {
   tellsPrice: boolean;
   perMinute: number | undefined;
   maxDepth: number | undefined;
+  /** Rows up to which a page may go; no account tells it, only a 422 with this text. */
+  wall: number | undefined;
+  wallSays: string;
+  /** Pages have this size, whatever is asked for. */
+  fixedPage: number | undefined;
+  /** How the people of a segment lie. */
+  order: ((people: Human[], filters: Readonly<Record<string, unknown>>) => Human[]) | undefined;
   now: () => number;
 }
 
@@ -45,6 +52,7 @@ export interface PeopleService {
   /** How often each person was sold, by name and address. */
   readonly sold: ReadonlyMap<string, number>;
   rowsSold(): number;
+  refusedPages(): number;
   /** The filters of every count and search, in order. */
   readonly asked: { readonly path: string; readonly filters: Readonly<Record<string, unknown>> }[];
   matching(filters: Readonly<Record<string, unknown>>): Human[];
@@ -87,6 +95,10 @@ export async function startPeopleService(change: Partial<PeopleOptions> = {}): P
     tellsPrice: true,
     perMinute: undefined,
     maxDepth: undefined,
+    wall: undefined,
+    wallSays: "too deep",
+    fixedPage: undefined,
+    order: undefined,
     now: Date.now,
     ...change,
   };
@@ -97,6 +109,7 @@ export async function startPeopleService(change: Partial<PeopleOptions> = {}): P
   const replies = new Map<string, string>();
   let calls = 0;
   let rows = 0;
+  let refused = 0;
   const left = (): number => 1_000_000 - rows * options.price;
   const matching = (filters: Readonly<Record<string, unknown>>): Human[] => {
     const conditions = conditionsOf(filters);
@@ -142,6 +155,7 @@ export async function startPeopleService(change: Partial<PeopleOptions> = {}): P
       filters?: Record<string, unknown>;
       page?: number;
       per_page?: number;
+      offset?: number;
     };
     const filters = sent.filters ?? {};
     asked.push({ path, filters });
@@ -151,15 +165,20 @@ export async function startPeopleService(change: Partial<PeopleOptions> = {}): P
     }
     if (path === "/v1/person/count") return answer(200, body(true, { count: count(filters) }, 0, []));
     if (path !== "/v1/person/search") return answer(404, body(false, null, 0, ["no such call"]));
-    const perPage = sent.per_page ?? 10;
+    const perPage = options.fixedPage ?? sent.per_page ?? 10;
     if (perPage > options.maxPerPage) {
       return answer(422, body(false, null, 0, [`per_page must be at most ${options.maxPerPage}`]));
     }
     const once = request.headers["idempotency-key"] as string | undefined;
     const before = once === undefined ? undefined : replies.get(once);
     if (before !== undefined) return answer(200, before);
-    const from = ((sent.page ?? 1) - 1) * perPage;
-    const page = matching(filters).slice(from, from + perPage);
+    const from = sent.offset ?? ((sent.page ?? 1) - 1) * perPage;
+    if (from + perPage > (options.wall ?? Number.POSITIVE_INFINITY)) {
+      refused++;
+      return answer(422, body(false, null, 0, [options.wallSays]));
+    }
+    const there = options.order?.(matching(filters), filters) ?? matching(filters);
+    const page = there.slice(from, from + perPage);
     rows += page.length;
     for (const human of page) sold.set(personKey(human), (sold.get(personKey(human)) ?? 0) + 1);
     const text = body(true, page, page.length * options.price, []);
@@ -180,6 +199,7 @@ export async function startPeopleService(change: Partial<PeopleOptions> = {}): P
     options,
     sold,
     rowsSold: () => rows,
+    refusedPages: () => refused,
     asked,
     matching,
     close: () =>

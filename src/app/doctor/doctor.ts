@@ -289,6 +289,7 @@ async function saveDialect(name: string, report: ProbeReport, context: Context):
     paging: report.paging ?? before.dialect?.paging ?? "page",
     firstPage: report.firstPage ?? before.dialect?.firstPage ?? 1,
     ...(perPageMax === undefined ? {} : { perPageMax }),
+    ...(before.dialect?.maxDepth === undefined ? {} : { maxDepth: before.dialect.maxDepth }),
   };
   if (JSON.stringify(dialect) === JSON.stringify(before.dialect))
     return machine("Saved", "ok", `"${name}" was up to date`);

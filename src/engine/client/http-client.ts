@@ -39,6 +39,8 @@ export interface RequestLog {
 export interface ClientOptions extends Access {
   readonly dialect: Dialect;
   readonly log?: ((entry: RequestLog) => void) | undefined;
+  /** Keeps what a refusal taught, for the next time. */
+  readonly onDepth?: ((rows: number) => void) | undefined;
 }
 
 type Reader = (reply: RawReply, at: number, elapsedMs: number) => Unwrapped;
@@ -47,7 +49,7 @@ export const createClient = (options: ClientOptions): ServiceClient => new HttpC
 
 class HttpClient implements ServiceClient {
   readonly baseUrl: string;
-  readonly dialect: Dialect;
+  dialect: Dialect;
   readonly #options: ClientOptions;
   readonly #calls: ReturnType<typeof openCalls>;
 
@@ -60,7 +62,8 @@ class HttpClient implements ServiceClient {
 
   async account(signal?: AbortSignal): Promise<AccountView> {
     const { result, meta } = await this.#call({ method: "GET", path: "/v1/account", signal }, unwrap);
-    return accountView(result, meta);
+    const view = accountView(result, meta);
+    return { ...view, maxDepth: view.maxDepth ?? this.dialect.maxDepth };
   }
 
   async key(signal?: AbortSignal): Promise<KeyView> {
@@ -125,6 +128,13 @@ class HttpClient implements ServiceClient {
   enrich(company: CompanyQuery, options: PaidCallOptions): Promise<PageReply> {
     const query = new URLSearchParams({ [company.by]: company.value });
     return this.#page({ method: "GET", path: "/v1/company/enrich", query, ...options }, false);
+  }
+
+  learnDepth(rows: number): void {
+    const maxDepth = Math.min(rows, this.dialect.maxDepth ?? rows);
+    if (maxDepth < 1 || maxDepth === this.dialect.maxDepth) return;
+    this.dialect = { ...this.dialect, maxDepth };
+    this.#options.onDepth?.(maxDepth);
   }
 
   close(): Promise<void> {

@@ -14,7 +14,28 @@ export type SizeRefusal = { readonly atMost: number } | { readonly atLeast: numb
 const SIZE = /per[_ -]?page|page[_ -]?size|\bsize\b|\blimit\b/i;
 const AMOUNT = /less than|greater than|at most|at least|exceed|too (large|big|small|high|low)|max|min|between|one of/i;
 
-export const isTooDeep = (text: string): boolean => /depth|deep|reaches row|goes to row|beyond/i.test(text);
+const DEPTH = /depth|deep|reaches row|goes to row|beyond|page\s*[*x×]\s*(per_?page|size)|result window|only the first/i;
+
+/** Where a page was refused: rows up to `reached` came before, some in pages of this size where that `wasGiven`. */
+interface Refused {
+  readonly offset: number;
+  readonly perPage: number;
+  readonly reached: number;
+  readonly wasGiven: boolean;
+}
+
+/** How deep a segment goes, by the refusal of a page; undefined where it is about something else. */
+export function depthIn(text: string, { offset, perPage, reached, wasGiven }: Refused): number | undefined {
+  const named = [...text.matchAll(/\d+/g)]
+    .map(([digits]) => Number(digits))
+    .filter((number) => number >= Math.max(1, reached) && number < offset + perPage);
+  // Not about the size, which the service gave before.
+  const isDeep = wasGiven && offset > 0 && AMOUNT.test(text) && (named.length > 0 || /page|offset/i.test(text));
+  if (!isDeep && !isTooDeep(text)) return undefined;
+  return named.length > 0 ? Math.max(...named) : offset || undefined;
+}
+
+export const isTooDeep = (text: string): boolean => DEPTH.test(text);
 
 const UNKNOWN = /unknown|unexpected|unrecogni[sz]ed|additional|extra|not (allowed|permitted|supported)|unsupported/i;
 

@@ -162,7 +162,10 @@ export function paced(client: ServiceClient, options: PacedOptions): ServiceClie
   }
   return {
     baseUrl: client.baseUrl,
-    dialect: client.dialect,
+    get dialect() {
+      return client.dialect;
+    },
+    learnDepth: (rows) => client.learnDepth(rows),
     account: (signal) => free((inner) => client.account(inner), signal),
     key: (signal) => free((inner) => client.key(inner), signal),
     count: (filters, signal) => free((inner) => client.count(filters, inner), signal),

@@ -12,6 +12,8 @@ export interface Dialect {
   readonly firstPage: 0 | 1;
   /** The largest `per_page` known: learned from `account` or from a 422. */
   readonly perPageMax?: number;
+  /** The deepest row of a segment that it gives, where its account does not tell: learned from a 422. */
+  readonly maxDepth?: number;
 }
 
 export const DEFAULT_DIALECT: Dialect = { paging: "page", firstPage: 1 };
@@ -87,6 +89,8 @@ export interface ServiceClient {
   peopleByDigest(filters: Filters, digests: readonly string[], options: PaidCallOptions): Promise<PageReply>;
   employeesPage(company: CompanyQuery, position: PagePosition, options: PaidCallOptions): Promise<PageReply>;
   enrich(company: CompanyQuery, options: PaidCallOptions): Promise<PageReply>;
+  /** A refusal told how deep a segment goes: the account says so from now on. */
+  learnDepth(rows: number): void;
   close(): Promise<void>;
 }
 

@@ -146,14 +146,17 @@ function connection(value: Readonly<Record<string, unknown>>): Connection {
 
 function dialectOf(value: unknown): Dialect | undefined {
   if (!isObject(value)) return undefined;
-  const { paging, firstPage, perPageMax } = value;
+  const { paging, firstPage, perPageMax, maxDepth } = value;
   if (paging !== "page" && paging !== "offset" && paging !== "cursor") return undefined;
   return {
     paging,
     firstPage: firstPage === 0 ? 0 : 1,
-    ...(typeof perPageMax === "number" && Number.isInteger(perPageMax) && perPageMax > 0 ? { perPageMax } : {}),
+    ...(isSize(perPageMax) ? { perPageMax } : {}),
+    ...(isSize(maxDepth) ? { maxDepth } : {}),
   };
 }
+
+const isSize = (value: unknown): value is number => Number.isInteger(value) && Number(value) > 0;
 
 function unreadable(file: string, why: string, cause?: unknown): CliError {
   return failed.usage(

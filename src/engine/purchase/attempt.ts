@@ -2,7 +2,7 @@ import { affordableRows, type Credits, credits, maxCredits, minCredits, ZERO } f
 import { grouped, whole } from "../../shared/contract/text.ts";
 import type { CliError } from "../../shared/errors.ts";
 import { ServiceError } from "../client/errors.ts";
-import { asLost, isOtherPaging, isTooDeep, sizeRefusal } from "../client/refusal.ts";
+import { asLost, depthIn, isOtherPaging, isTooDeep, sizeRefusal } from "../client/refusal.ts";
 import { CallAttempts } from "../client/retry.ts";
 import type { PageReply } from "../client/types.ts";
 import { hasOutlivedKey, OUTLIVED, type Unit } from "../runs/journal.ts";
@@ -166,14 +166,22 @@ export class Attempts {
       return true;
     }
     if (this.#options.source.page !== undefined) throw this.#drawnRefused(unit, status === 413, text) ?? error;
-    if (status !== 413 && isTooDeep(text)) {
-      this.wall ??= { offset, detail: text };
+    const depth = status === 413 ? undefined : this.#depthIn(unit, text);
+    if (depth !== undefined) {
+      this.wall = { depth: Math.min(depth, this.wall?.depth ?? depth), detail: text };
       this.#parts.remaining.cut(target, offset);
       await this.#parts.settlement.giveUp(unit, "deeper than the service goes", false);
       return true;
     }
     if (isOtherPaging(text)) throw otherPaging(text);
-    return this.#resized(unit, status === 413 ? `page size: ${text}` : text, perPage);
+    // A first page that is too deep is too large.
+    return this.#resized(unit, status === 413 || isTooDeep(text) ? `page size: ${text}` : text, perPage);
+  }
+
+  #depthIn({ intent: { target, offset, perPage } }: Unit, text: string): number | undefined {
+    const { remaining } = this.#parts;
+    const wasGiven = remaining.sizes.accepted.has(perPage);
+    return depthIn(text, { offset, perPage, reached: remaining.reached(target), wasGiven });
   }
 
   /** A page of a sample that the service does not give: no other takes its place. */

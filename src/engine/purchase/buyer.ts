@@ -26,7 +26,7 @@ import { type Ask, type Next, nextPage } from "./next-page.ts";
 import { type BuyResult, Remaining } from "./remaining.ts";
 import { Repeats } from "./repeats.ts";
 import { Settlement, type SettlementOptions, UNTOLD } from "./settle.ts";
-import type { Progress } from "./world.ts";
+import type { Progress, Wall } from "./world.ts";
 
 /** Room on the disk beyond the pages in flight: plan, journal, receipt. */
 const DISK_RESERVE = 512 * 1024;
@@ -43,6 +43,8 @@ export interface BuyerOptions
   readonly commit: (page: Page, unit: Unit) => Promise<void>;
   /** Asked after each page that was handed on: whether what came is reason to buy no more. */
   readonly enough?: (() => boolean) | undefined;
+  /** Finds out in which parts to ask for what lies behind a wall. @returns whether that goes on */
+  readonly divide: (wall: Wall) => Promise<boolean>;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
 
@@ -169,11 +171,22 @@ export class Buyer {
         this.#ready.shift();
         await this.#launch(first);
       } else if (first !== undefined || why === "wait") await this.#flight.change(seen);
+      else if (why === "end" && (await this.#goesPastWall())) continue;
       else if (why === "end" || why === "indivisible") {
         this.#indivisible = why === "indivisible";
         return;
       } else if (why === "broke") await this.#askBalance();
     }
+  }
+
+  async #goesPastWall(): Promise<boolean> {
+    const { wall } = this.#attempts;
+    if (wall === undefined) return false;
+    this.#options.client.learnDepth(wall.depth);
+    // Every row of what is divided is known by then.
+    if (this.#budget.rowRoom() < 1 || !(await this.#options.divide(wall))) return false;
+    this.#attempts.wall = undefined;
+    return true;
   }
 
   /** Writes intents ahead: one until the first reply, then one for each page in flight. @returns why no more */

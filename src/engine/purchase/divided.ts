@@ -1,16 +1,102 @@
 import type { Filters } from "../../shared/contract/filters.ts";
+import { normalForm } from "../../shared/contract/normalise.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
-import { usageError } from "../../shared/errors.ts";
+import { CliError, usageError } from "../../shared/errors.ts";
+import { Page } from "../../shared/rows/page.ts";
+import type { JsonRecord } from "../../shared/rows/values.ts";
+import { ServiceError } from "../client/errors.ts";
 import { divide, type Parts } from "../planning/parts.ts";
-import { UnsoundCountsError } from "../planning/question.ts";
+import { ownedAddress, UnsoundCountsError } from "../planning/question.ts";
+import { settledUnits } from "../runs/journal.ts";
 import type { Plan, Target } from "../runs/plan.ts";
+import type { Run } from "../runs/run.ts";
 import { unsoundRun } from "./failures.ts";
+import { FreeCounts } from "./free-counts.ts";
 import type { Offer } from "./quote.ts";
-import type { Asking } from "./world.ts";
+import type { Asking, Clock, Wall } from "./world.ts";
 
 const MAX_COUNTS = 5_000;
 
-type Divided = Pick<Plan, "parts" | "counts" | "unreached" | "overlap" | "digests">;
+/**
+ * What lies behind a wall that a refusal told, in parts, each from its first row that did not come yet: a part keeps
+ * the order of the whole, and counts by address prove which of its people came.
+ * @returns false where filters do not tell that
+ */
+export async function divideRest(run: Run, { depth }: Wall, deps: Asking & Clock): Promise<boolean> {
+  const { target, draw, digests, spans } = run.plan;
+  if (target.kind !== "search" || (draw ?? digests ?? spans ?? target.staff) !== undefined) return false;
+  const counts = new FreeCounts({
+    ...deps,
+    client: deps.seller.client,
+    maxCalls: MAX_COUNTS,
+    signal: deps.interrupted,
+  });
+  try {
+    const division = await restOf(run, depth, counts, deps);
+    if (division !== undefined) await run.append({ t: "divided", ...division, at: deps.now() });
+    return division !== undefined;
+  } catch (error) {
+    if (!(error instanceof CliError || error instanceof ServiceError) || deps.interrupted.aborted) throw error;
+    deps.onNotice(`what lies deeper is not divided: ${error.message}`);
+    return false;
+  }
+}
+
+async function restOf(run: Run, depth: number, counts: FreeCounts, deps: Asking): Promise<Divided | undefined> {
+  const { target, parts = target.kind === "search" ? [target.filters] : [], ...plan } = run.plan;
+  const all = parts.map((filters) => ({ filters, count: 0, span: { from: 0, to: 0 } }));
+  const unreached = [...(plan.unreached ?? [])];
+  for (const [index, part] of all.slice().entries()) {
+    part.count = await counts.count(part.filters);
+    part.span.to = part.count;
+    if (part.count <= depth) continue;
+    const came = rowsOf(run, index);
+    part.span.to = came.length;
+    const behind = await dividedParts(part.filters, part.count, depth, deps);
+    unreached.push(...behind.unreached);
+    const each = await Promise.all(behind.parts.map(({ filters }) => among(filters, part.filters, came, counts)));
+    const known = new Set(each.flatMap((rows) => rows ?? []));
+    const others = came.filter((row) => !known.has(row));
+    const isTold = behind.parts.map(({ filters }) => countOf(filters, others, counts));
+    if (each.includes(undefined) || (await Promise.all(isTold)).some((count) => count !== 0)) return undefined;
+    for (const [at, { filters, count }] of behind.parts.entries())
+      all.push({ filters, count, span: { from: each[at]?.length ?? 0, to: count } });
+  }
+  return {
+    parts: all.map(({ filters }) => filters),
+    counts: all.map(({ count }) => count),
+    spans: all.map(({ span }) => span),
+    unreached,
+  };
+}
+
+const rowsOf = (run: Run, target: number): JsonRecord[] =>
+  settledUnits(run.state)
+    .filter((unit) => unit.intent.target === target && unit.settled?.follows !== undefined)
+    .flatMap((unit) => Page.read(run.readReply(unit), "person").rows());
+
+/** Who is in a part, as a count by address proves; undefined where it does not. */
+async function among(part: Filters, whole: Filters, came: readonly JsonRecord[], counts: FreeCounts) {
+  const tests = Object.entries(part).filter(([key]) => whole[key as keyof Filters] !== part[key as keyof Filters]);
+  const there = came.filter((row) =>
+    tests.every(([key, wanted]) => {
+      const value = normalForm(String(row[key.replace("_prefix", "")] ?? ""));
+      if (key.endsWith("_prefix")) return value.startsWith(normalForm(String(wanted)));
+      return [wanted].flat().some((each) => normalForm(String(each)) === value);
+    }),
+  );
+  const listed = there.filter(({ network_url: url }) => typeof url === "string");
+  return (await countOf(part, listed, counts)) === listed.length ? there : undefined;
+}
+
+/** undefined: somebody has no address to be asked for by. */
+async function countOf(filters: Filters, rows: readonly JsonRecord[], counts: FreeCounts): Promise<number | undefined> {
+  const addresses = rows.flatMap(({ network_url: url }) => (typeof url === "string" ? [ownedAddress(url)] : []));
+  if (addresses.length < rows.length) return undefined;
+  return rows.length === 0 ? 0 : counts.listed(filters, addresses);
+}
+
+type Divided = Pick<Plan, "parts" | "counts" | "spans" | "unreached" | "overlap" | "digests">;
 
 /** What a run asks for one after the other: parts of segments, or companies. */
 export async function divisionOf(

@@ -10,6 +10,7 @@ import { creditText, KEY_LIFE_MS, pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { Buyer } from "./buyer.ts";
 import { type Bought, deliver, type Finished } from "./deliver.ts";
+import { divideRest } from "./divided.ts";
 import { aboveCap, ending, NEW_UNREACHED } from "./failures.ts";
 import { isPriceKnown, perPageOf } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
@@ -112,7 +113,7 @@ async function buyPages(
     client: seller.client,
     pacer: seller.pacer,
     maxWaitMs: seller.maxWaitMs,
-    source: sourceOf(run.plan, seller.client, quote),
+    source: sourceOf(run, seller.client, quote),
     price: quote.unitPrice,
     priceKnown,
     maxCredits: options.maxCredits,
@@ -133,8 +134,13 @@ async function buyPages(
       }
       return sink.write(distinct.take(page));
     },
+    divide: (wall) => divideRest(run, wall, deps),
     // Parts that nothing takes apart have pages in common, which is no failure of the service.
-    enough: () => target.kind === "search" && run.plan.overlap === undefined && distinct.repeatedPages > 0,
+    enough: () => {
+      if (target.kind !== "search" || run.plan.overlap !== undefined) return false;
+      // Another order within a part would sell again whoever came before it was divided.
+      return distinct.repeatedPages > 0 || (run.plan.spans !== undefined && distinct.duplicates > 0);
+    },
   });
   const bought = await buyer.buy();
   const above = aboveCap(run);

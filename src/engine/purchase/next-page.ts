@@ -79,12 +79,14 @@ interface Room extends Pick<Open, "from" | "left"> {
 
 /** The size of a page that begins at `from`; undefined where the service gives none that fits. */
 function sizeOf(
-  { paging, sizes: { least, refused, accepted } }: State,
+  { paging, sizes: { least, own = 0, refused, accepted } }: State,
   { from, left, allowed, perPage, whole }: Room,
 ): number | undefined {
   const natural = pageSize(paging, from, allowed, perPage);
   const fits = (size: number): boolean =>
     size >= least && size <= perPage && !refused.has(size) && (paging !== "page" || from % size === 0);
+  // The last page, as large as all others: where its size is not asked for, a smaller one would begin elsewhere.
+  if (natural < own && left <= own && own <= whole && fits(own)) return own;
   if (fits(natural)) return natural;
   const known = [...accepted].filter(fits).sort((a, b) => a - b);
   const smaller = known.findLast((size) => size <= allowed);

@@ -102,7 +102,7 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
   const { wall, least, missing, price } = bought;
   const came = `${grouped(rows)} of ${grouped(quote.rows)} rows came`;
   if (wall !== undefined) {
-    return `the service does not go deeper than row ${grouped(wall.offset)} of this segment ("${wall.detail}"): ${came}; split the segment by another filter`;
+    return `the service does not go deeper than row ${grouped(wall.depth)} of this segment ("${wall.detail}"): ${came}; split the segment by another filter`;
   }
   const twice = cameTwice(run, quote, distinct, bought);
   if (twice !== null) return twice;

@@ -10,6 +10,8 @@ export interface Targets {
   /** The most rows of a target that are wanted; undefined: as many as there are. */
   size(target: number): number | undefined;
   count(target: number): number | undefined;
+  /** Rows that it begins behind: they came as rows of another target. */
+  readonly skip?: ((target: number) => number) | undefined;
   /** The size of the one page that a target is, asked for whole or not at all. undefined: targets have many pages. */
   readonly page?: ((target: number) => number) | undefined;
   readonly first?: number | undefined;
@@ -47,6 +49,8 @@ interface TargetState {
 
 export interface Sizes {
   readonly least: number;
+  /** What came where more was asked for: it may be the size of every page, whatever is asked for. */
+  readonly own?: number | undefined;
   readonly accepted: ReadonlySet<number>;
   readonly refused: ReadonlySet<number>;
 }
@@ -69,6 +73,7 @@ export class Remaining {
   #nextTarget = 0;
   #largest = 0;
   #least = 1;
+  #own: number | undefined;
   readonly #accepted = new Set<number>();
   readonly #refused = new Set<number>();
   perPage: number;
@@ -80,7 +85,7 @@ export class Remaining {
   }
 
   get sizes(): Sizes {
-    return { least: this.#least, accepted: this.#accepted, refused: this.#refused };
+    return { least: this.#least, own: this.#own, accepted: this.#accepted, refused: this.#refused };
   }
 
   /** The service refused a page for its size. @param least the smallest that it gives, where it is known */
@@ -130,6 +135,11 @@ export class Remaining {
     this.#change(target, (state) => ({ ...state, end: Math.min(end, state.end), left: below(state.left, end) }));
   }
 
+  /** How far rows of it came. */
+  reached(target: number): number {
+    return this.#stateOf(target).reached ?? 0;
+  }
+
   isPastEnd({ target, offset }: Pick<Position, "target" | "offset">): boolean {
     return offset >= this.#stateOf(target).end;
   }
@@ -168,7 +178,7 @@ export class Remaining {
       this.#clampedAt(target, offset, perPage);
     } else if (more === undefined && (larger || this.#source.trusted)) this.cut(target, end);
     else {
-      if (offset === 0 && more === true) this.lowerPerPage(rows);
+      if (offset === 0 && more === true) this.#sizeIs(rows);
       else if (offset === 0) this.#change(target, (state) => ({ ...state, short: rows }));
       this.giveBack({ target, offset: end, perPage: perPage - rows });
     }
@@ -238,14 +248,19 @@ export class Remaining {
   /** A page after a short one had rows: so the short one was all that the service gives at once. */
   #clampedAt(target: number, offset: number, perPage: number): void {
     const { short } = this.#stateOf(target);
-    if (short !== undefined && offset > 0 && perPage <= short) this.lowerPerPage(short);
+    if (short !== undefined && offset > 0 && perPage <= short) this.#sizeIs(short);
+  }
+
+  #sizeIs(rows: number): void {
+    this.#own = rows;
+    this.lowerPerPage(rows);
   }
 
   #stateOf(target: number): TargetState {
     const known = this.#states.get(target);
     if (known !== undefined) return known;
-    const to = this.#bound(target);
-    return { left: to > 0 ? [{ from: 0, to }] : [], end: Number.MAX_SAFE_INTEGER, rows: 0 };
+    const [from, to] = [this.#source.skip?.(target) ?? 0, this.#bound(target)];
+    return { left: to > from ? [{ from, to }] : [], end: Number.MAX_SAFE_INTEGER, rows: from };
   }
 
   #change(target: number, change: (state: TargetState) => TargetState): void {

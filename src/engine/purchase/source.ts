@@ -1,7 +1,7 @@
 import type { Filters } from "../../shared/contract/filters.ts";
 import type { PagePosition, PageReply, PaidCallOptions, ServiceClient } from "../client/types.ts";
 import { type DrawnPage, pagesOf, rowsBegun } from "../planning/draw.ts";
-import { isForgiving, type Plan } from "../runs/plan.ts";
+import { isForgiving, type Plan, type Target } from "../runs/plan.ts";
 import { evenly } from "./paging.ts";
 import type { Targets } from "./remaining.ts";
 
@@ -18,35 +18,16 @@ interface Quoted {
   readonly matches: number | null;
 }
 
-export function sourceOf(plan: Plan, client: ServiceClient, quote: Quoted): Source {
-  const { target, counts, parts, dataset_version: version } = plan;
+export function sourceOf(run: { readonly plan: Plan }, client: ServiceClient, quote: Quoted): Source {
+  const { plan } = run;
+  const { target, counts, dataset_version: version } = plan;
   // Only our own service names the version of its dataset, and its totals are known.
   const trusted = version !== null;
   switch (target.kind) {
     case "search":
       if (plan.draw !== undefined) return sampleOf(plan, client, quote);
       if (plan.digests !== undefined) return namedOf(target.filters, plan.digests, client);
-      if (parts !== undefined) {
-        const of = parts.map(({ company_network_url: company }) => company);
-        const most = target.staff?.most ?? null;
-        const sizes = target.staff === undefined ? counts : evenly(counts ?? [], of, { rows: quote.rows, most });
-        return {
-          targets: parts.length,
-          size: (index) => sizes?.[index],
-          call: (index, position, options) => client.searchPage(at(parts, index), position, options),
-          count: (index) => counts?.[index],
-          trusted,
-          missing: false,
-        };
-      }
-      return {
-        targets: 1,
-        size: () => quote.matches ?? Number.MAX_SAFE_INTEGER,
-        call: (_, position, options) => client.searchPage(target.filters, position, options),
-        count: () => quote.matches ?? undefined,
-        trusted,
-        missing: false,
-      };
+      return segmentsOf(run, target, client, quote);
     case "employees":
       return {
         targets: target.companies.length,
@@ -68,6 +49,32 @@ export function sourceOf(plan: Plan, client: ServiceClient, quote: Quoted): Sour
         forgiving: isForgiving(target),
       };
   }
+}
+
+/** The segment, or its parts: there may be more of them where it is divided under way. */
+function segmentsOf(
+  run: { readonly plan: Plan },
+  { filters, staff }: Target & { readonly kind: "search" },
+  client: ServiceClient,
+  quote: Quoted,
+): Source {
+  const { parts, counts = [], dataset_version: version } = run.plan;
+  const of = (parts ?? []).map(({ company_network_url: company }) => company);
+  const even = staff && evenly(counts, of, { rows: quote.rows, most: staff.most });
+  const partsOf = (): readonly Filters[] => run.plan.parts ?? [filters];
+  const count = (index: number): number | undefined =>
+    run.plan.parts === undefined ? (quote.matches ?? undefined) : run.plan.counts?.[index];
+  return {
+    get targets() {
+      return partsOf().length;
+    },
+    size: (index) => run.plan.spans?.[index]?.to ?? even?.[index] ?? count(index),
+    skip: (index) => run.plan.spans?.[index]?.from ?? 0,
+    call: (index, position, options) => client.searchPage(at(partsOf(), index), position, options),
+    count,
+    trusted: version !== null,
+    missing: false,
+  };
 }
 
 function sampleOf(plan: Plan, client: ServiceClient, quote: Quoted): Source {

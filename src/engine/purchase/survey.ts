@@ -170,7 +170,7 @@ const withoutCost = (quote: Quote): Quote => ({
   ...{ kept: quote.rows, credits: ZERO, total: ZERO, balanceAfter: quote.balance, requests: 0, durationMs: 0 },
 });
 
-type Division = Pick<Plan, "matches" | "counts" | "parts" | "overlap" | "unreached" | "draw" | "digests">;
+type Division = Pick<Plan, "matches" | "counts" | "parts" | "spans" | "overlap" | "unreached" | "draw" | "digests">;
 
 /** Divides what was agreed to, and makes the run that is to buy it. @returns with the quote that its parts make */
 export async function begin(survey: Survey): Promise<{ run: Run; quote: Quote }> {
@@ -189,7 +189,7 @@ export async function begin(survey: Survey): Promise<{ run: Run; quote: Quote }>
 /** Of which parts a run is: offsets are within them. */
 function divisionIn(plan: Plan | undefined): Omit<Division, "matches"> | undefined {
   if (plan === undefined) return undefined;
-  const keys = ["parts", "counts", "unreached", "overlap", "draw", "digests"] as const;
+  const keys = ["parts", "counts", "spans", "unreached", "overlap", "draw", "digests"] as const;
   return Object.fromEntries(keys.flatMap((key) => (plan[key] === undefined ? [] : [[key, plan[key]]])));
 }
 

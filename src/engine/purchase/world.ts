@@ -51,6 +51,7 @@ export interface Progress {
 }
 
 export interface Wall {
-  readonly offset: number;
+  /** The deepest row that the service gives of a segment. */
+  readonly depth: number;
   readonly detail: string;
 }

@@ -1,5 +1,6 @@
 import { addCredits, type Credits, credits, formatCredits, parseCredits, ZERO } from "../../shared/contract/money.ts";
 import type { LogEntry, LogRecord } from "./log.ts";
+import type { Plan } from "./plan.ts";
 
 // Times (`at`) are epoch milliseconds. docs/runs.md has an example of what stands on the disk.
 
@@ -82,6 +83,9 @@ interface SessionRecord extends LogRecord {
 
 type LearnedRecord = Entry<"learned", { perPageMax: number }>;
 
+/** The plan's own parts end at a row that nobody told of: what lies behind it is bought in further parts. */
+type DividedRecord = Entry<"divided", Pick<Plan, "parts" | "counts" | "spans" | "unreached"> & { at: number }>;
+
 /** Nobody is to go on with the run by itself. */
 export interface EndedRecord extends LogRecord {
   readonly t: "ended";
@@ -126,6 +130,7 @@ export type JournalRecord =
   | ForeignRecord
   | SessionRecord
   | LearnedRecord
+  | DividedRecord
   | EndedRecord
   | DoneRecord;
 
@@ -164,6 +169,7 @@ export const emptyState = () => ({
   beside: 0,
   misses: 0,
   perPageMax: undefined as number | undefined,
+  division: undefined as Omit<DividedRecord, "t" | "at"> | undefined,
   session: undefined as SessionRecord | undefined,
   job: undefined as string | undefined,
   /** It counts whole in each, so that none forgets what it paid for. */
@@ -234,6 +240,11 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
     case "learned":
       state.perPageMax = record.perPageMax;
       return;
+    case "divided": {
+      const { t: _, at: __, ...division } = record;
+      state.division = division;
+      return;
+    }
     case "ended":
       state.ended = record;
       return;

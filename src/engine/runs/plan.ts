@@ -82,6 +82,8 @@ export interface Plan extends RunIdentity {
   readonly counts?: readonly number[];
   /** Of a segment that is larger than what the service gives of one; bought one after the other. */
   readonly parts?: readonly Filters[];
+  /** Which rows of each part are asked for, where some came with another part; undefined: all. */
+  readonly spans?: readonly { readonly from: number; readonly to: number }[];
   /** Who is bought of its one part, 16 hexadecimal digits each: a sketch told them. */
   readonly digests?: string;
   /** People in more than one of the parts, at most: paid for each time. */

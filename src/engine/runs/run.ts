@@ -164,7 +164,7 @@ const damagedRun = (message: string, cause?: unknown): CliError =>
 
 export class RunReader {
   readonly path: string;
-  readonly plan: Plan;
+  readonly #plan: Plan;
   readonly state: RunState;
   /** What was damaged is left out and told here; undefined: it ends the reading. */
   lost: Set<string> | undefined;
@@ -172,12 +172,17 @@ export class RunReader {
 
   constructor(path: string, plan: Plan, state: RunState) {
     this.path = path;
-    this.plan = plan;
+    this.#plan = plan;
     this.state = state;
   }
 
+  /** As it was made, and as it was divided since. */
+  get plan(): Plan {
+    return this.state.division === undefined ? this.#plan : { ...this.#plan, ...this.state.division };
+  }
+
   get id(): string {
-    return this.plan.id;
+    return this.#plan.id;
   }
 
   /** In the order of the output, one in memory at a time. Throws where one was damaged. */
