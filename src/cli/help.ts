@@ -17,10 +17,9 @@ const BUYING: readonly Group[] = [
     "again require-complete strict all per-page concurrency on-new-dataset receipt",
   ],
   ["Write", "output format fields", "template csv misses prefix"],
-  ["Guard", "overwrite max-shrink", "min-rows"],
+  ["Guard", "overwrite max-shrink", "min-rows wait"],
   ["Sample", "sample", "seed"],
   ["Owned", "new-only owned", "with-owned max-calls mode"],
-  ["Cron", "if-older-than", "log notify wait"],
 ];
 const SERVING: readonly Group[] = [
   ["Place", "host port public-url tls-cert tls-key", "cors-origin"],

@@ -141,7 +141,7 @@ export async function buildProgram(
         is: (word: string) => ["-h", "--help", "--help-all"].includes(word),
       }),
     )
-    .helpCommand("help [command...]", "help for a command, or on all, exit-codes, environment, filters, cron")
+    .helpCommand("help [command...]", "help for a command, or on all, exit-codes, environment, filters")
     .examples(EXAMPLES)
     .showSuggestionAfterError(true);
   const wanted = commandName(argv);
@@ -176,7 +176,7 @@ const EXAMPLES = `
   $ headcount -c sample search --department Sales --max-credits 25 -o people.csv --overwrite
   $ headcount serve                                          the API itself, on a synthetic sample
 
-headcount help COMMAND: a command's options and examples. headcount help all: every command and option (leave people out, forget, spend, sql, an agent, your own service). headcount help filters, cron, exit-codes, environment: how it works.`;
+headcount help COMMAND: a command's options and examples. headcount help all: every command and option (leave people out, forget, spend, sql, an agent, your own service). headcount help jobs: on a schedule. headcount help filters, exit-codes, environment: how it works.`;
 
 /** What its group says of a command: the beginning of what the command says of itself. */
 const summaryOf = (description: string): string =>

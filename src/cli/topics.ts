@@ -7,7 +7,6 @@ export const TOPICS = [
   { name: "exit-codes", summary: "what each exit code means" },
   { name: "environment", summary: "the variables that headcount reads" },
   { name: "filters", summary: "how to describe a segment" },
-  { name: "cron", summary: "unattended exports: keys, caps, resuming" },
 ] as const;
 
 type Topic = (typeof TOPICS)[number]["name"];
@@ -134,63 +133,6 @@ Several of -f and -s are several segments: count gives a row each, or with
 
 headcount filters lists the keys with examples; headcount schema filter-file
 prints a JSON Schema for such files: an editor completes and checks by it.
-`,
-
-  cron: () => `Unattended exports
-
-Without a terminal nothing is asked: --yes or --max-credits is the consent to
-spend.
-
-  headcount -c sample search --department Sales --country france \\
-    --max-credits 20 --output sales.csv --overwrite --quiet
-
-The key: cron has no session bus, so the keychain of a desktop is out of reach.
-Keep the key in a file that only you can read (chmod 600), and hand it over in
-the environment. In ~/.headcount.env, lines that systemd reads too, without
-export:
-
-  HEADCOUNT_API_KEY=hc_live_...
-
-As ~/bin/weekly-people:
-
-  #!/bin/sh
-  set -a; . "$HOME/.headcount.env"
-  headcount search -f "$HOME/segment.json" --max-credits 500 \\
-    -o "$HOME/people.csv" --overwrite --max-shrink 50 --quiet
-
-and in the crontab (a crontab knows little of your PATH, so name it):
-
-  PATH=/usr/local/bin:/usr/bin:/bin
-  0 6 * * 1  $HOME/bin/weekly-people
-
-headcount login --insecure-storage keeps the key in a 0600 file of its own
-instead.
-
-The file of last week is replaced only by a whole one. An empty result never
-replaces it (--min-rows 0 lets it), nor one that is shorter than --min-rows N
-or by more than --max-shrink PERCENT: exit 5, the old file stays as it was, and
-what the free count tells costs nothing. (In a crontab itself % ends the line:
-write 50, not 50%.)
-
-headcount refresh people.csv --max-credits 50 pays each week for who is new, and
-writes people.added.csv, people.removed.csv and people.changed.csv beside it:
-exit 0 means that the list is the whole segment.
-
-A run that stops early exits with 5, 7 or 8 and keeps every page that was paid
-for: the same command again, or headcount resume, buys only what is missing.
-Where the dataset of such a run is gone, going on would mix two of them: the
-same command says so, leaves what it bought to headcount runs export, and begins
-anew within its --max-credits. With --on-new-dataset fail it ends with 10 and
-spends nothing, until a person says --again.
-Several exports, a schedule, a budget a month, units of systemd and lines of a
-crontab: headcount help jobs. --log FILE appends one JSON line a run, --notify
-COMMAND tells of a failure or a change, --if-older-than 6d leaves a young file
-alone.
---max-wait SECONDS bounds how long the rate limit may hold up one call. Exit 9
-means that another run still writes the same file. --receipt FILE says what was
-bought.
-
-See also: headcount help exit-codes, headcount help environment
 `,
 };
 

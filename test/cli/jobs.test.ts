@@ -282,26 +282,29 @@ describe("running", () => {
     expect((await u.run(["jobs", "status", ...file])).stdout).toContain("\nlegal,never,");
   });
 
-  test("--if-older-than leaves a young file alone, and says so", async () => {
+  test("if_older_than leaves a young file alone, and says so", async () => {
     const file = jobs({ jobs: { legal: { ...LEGAL, if_older_than: "6d" } } });
     await u.run(["jobs", "run", "legal", ...file]);
     const before = await charged(service, CREDITS);
     const young = await u.run(["jobs", "run", "legal", ...file, "--json"]);
     expect(JSON.parse(young.stdout)).toMatchObject([{ status: "skipped", exit_code: 0, credits: 0, changed: null }]);
-    expect(young.stderr).toContain("younger than --if-older-than: nothing to do");
+    expect(young.stderr).toContain("younger than if_older_than: nothing to do");
     const old = (Date.now() - 6 * DAY - 1_000) / 1_000;
     utimesSync(u.file("legal.csv"), old, old);
     expect((await u.run(["jobs", "run", "legal", ...file])).stderr).toContain("Exported 12");
     expect((await charged(service, CREDITS)) - before).toBe(0);
   });
 
-  test("what is said for all of them is for those that say nothing themselves", async () => {
-    const file = jobs({ jobs: { legal: LEGAL } });
-    await u.run(["jobs", "run", "legal", ...file]);
-    expect((await u.run(["jobs", "run", "legal", ...file, "--if-older-than", "8w"])).stderr).toContain("nothing to do");
-    expect(await u.run(["jobs", "run", "legal", ...file, "--if-older-than", "soon"])).toMatchObject({
+  test("a span that is none is refused, and a table has no age", async () => {
+    const soon = jobs({ jobs: { legal: { ...LEGAL, if_older_than: "soon" } } });
+    expect(await u.run(["jobs", "run", "legal", ...soon])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("--if-older-than takes a span"),
+      stderr: expect.stringContaining('"if_older_than" is a span such as 12h'),
+    });
+    const table = jobs({ jobs: { legal: { ...LEGAL, output: "duckdb:crm.duckdb#people", if_older_than: "6d" } } });
+    expect(await u.run(["jobs", "run", "legal", ...table])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("a table does not tell its age"),
     });
   });
 });
@@ -311,9 +314,9 @@ describe("the budget", () => {
     ...{ ...LEGAL, max_credits, filters: { department } },
     output: `${department}-${max_credits}.csv`,
   });
-  const file = () =>
+  const file = (budget = "50/month") =>
     jobs({
-      budget: "50/month",
+      budget,
       jobs: {
         ...{ legal: LEGAL, sales: SALES, more: of("Marketing", 20), few: of("Marketing", 12) },
         ...{ last: of("Operations", 12), next: of("Product", 20) },
@@ -322,7 +325,7 @@ describe("the budget", () => {
 
   test("is over all jobs of a month of UTC: a cap that would pass it ends with 4 before anything is spent", async () => {
     const clock = fakeClock(Date.UTC(2026, 0, 31, 23, 0));
-    const run = (name: string, ...more: string[]) => u.run(["jobs", "run", name, ...file(), ...more], { clock });
+    const run = (name: string, budget?: string) => u.run(["jobs", "run", name, ...file(budget)], { clock });
     expect(await run("sales")).toMatchObject({ code: 0 });
     expect(await run("legal")).toMatchObject({ code: 0 });
     const before = await charged(service, CREDITS);
@@ -334,8 +337,8 @@ describe("the budget", () => {
     expect(over.stderr).toContain("32 of 50 credits of 2026-01 (UTC) are spent");
     // A smaller one still fits, to the credit.
     expect(await run("few")).toMatchObject({ code: 0 });
-    expect(await run("last", "--budget", "55/month")).toMatchObject({ code: 4 });
-    expect(await run("last", "--budget", "56/month")).toMatchObject({ code: 0 });
+    expect(await run("last", "55/month")).toMatchObject({ code: 4 });
+    expect(await run("last", "56/month")).toMatchObject({ code: 0 });
     expect((await charged(service, CREDITS)) - before).toBe(24);
     clock.advance(3_600_000);
     expect(await run("next")).toMatchObject({ code: 0 });
@@ -358,8 +361,8 @@ describe("the budget", () => {
       "--overwrite",
     ]);
     expect(half.code).toBe(5);
-    expect(await u.run(["jobs", "run", "legal", ...file(), "--budget", "26/month"])).toMatchObject({ code: 4 });
-    expect(await u.run(["jobs", "run", "legal", ...file(), "--budget", "27/month"])).toMatchObject({ code: 0 });
+    expect(await u.run(["jobs", "run", "legal", ...file("26/month")])).toMatchObject({ code: 4 });
+    expect(await u.run(["jobs", "run", "legal", ...file("27/month")])).toMatchObject({ code: 0 });
     expect((await u.run(["spend", "--by", "job"])).stdout).toBe(
       "job,profiles,settled,uncertain,refunded,foreign\n(by hand),45,45,0,0,0\nlegal,12,12,0,0,0\nsales,20,20,0,0,0\n",
     );
@@ -379,29 +382,29 @@ describe("the budget", () => {
     expect(readCsv(u.read("legal.csv")).length).toBe(12);
   });
 
-  test.each(["2000", "many/month", "0/month", "5/week"])("--budget %s is refused", async (budget) => {
-    expect(await u.run(["jobs", "run", ...file(), "--budget", budget])).toMatchObject({
+  test.each(["2000", "many/month", "0/month", "5/week"])("a budget of %s is refused", async (budget) => {
+    expect(await u.run(["jobs", "run", ...file(budget)])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("credits a month, such as 2000/month"),
     });
   });
 });
 
-describe("log and notice, of jobs and of search itself", () => {
-  const SEARCH = ["search", "--department", "Legal", "--max-credits", "3", "-o", "l.csv", "--overwrite"];
+describe("log and notice", () => {
+  const THREE = { ...LEGAL, max_credits: 3, output: "l.csv", overwrite: true };
+  const run = (job: object, of: object = {}) => u.run(["jobs", "run", "l", ...jobs({ ...of, jobs: { l: job } })]);
 
-  test("search appends one line a run, also for what failed before it began", async () => {
+  test("one line a run is appended, also for what failed before it began", async () => {
     writeFileSync(u.file("log.ndjson"), '{"half":');
-    expect(await u.run([...SEARCH, "--log", "log.ndjson"])).toMatchObject({ code: 0 });
-    expect(await u.run(["search", "--department", "Legl", "-o", "l.csv", "--log", "log.ndjson"])).toMatchObject({
-      code: 2,
-    });
-    expect(await u.run([...SEARCH, "--log", "log.ndjson", "--if-older-than", "1d"])).toMatchObject({ code: 0 });
+    const log = { log: "log.ndjson" };
+    expect(await run(THREE, log)).toMatchObject({ code: 0 });
+    expect(await run({ ...THREE, filters: { department: "Legl" } }, log)).toMatchObject({ code: 2 });
+    expect(await run({ ...THREE, if_older_than: "1d" }, log)).toMatchObject({ code: 0 });
     const [half, ...lines] = u.read("log.ndjson").trim().split("\n");
     expect(half).toBe('{"half":');
     expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
       {
-        job: null,
+        job: "l",
         command: "search",
         status: "done",
         rows: 3,
@@ -410,7 +413,7 @@ describe("log and notice, of jobs and of search itself", () => {
         receipt: { credits: 3 },
         error: null,
       },
-      { status: "failed", exit_code: 2, credits: 0, run: null, error: { code: "invalid_filter" }, receipt: null },
+      { status: "failed", exit_code: 2, credits: 0, run: null, error: { code: "invalid_jobs_file" }, receipt: null },
       { status: "skipped", exit_code: 0, credits: 0 },
     ]);
     expect(Object.keys(JSON.parse(lines[0] ?? "") as object)).toEqual(
@@ -420,7 +423,7 @@ describe("log and notice, of jobs and of search itself", () => {
 
   test("a log that cannot be written is refused before anything is bought", async () => {
     const before = await charged(service, CREDITS);
-    expect(await u.run([...SEARCH, "--log", "nowhere/log.ndjson"])).toMatchObject({
+    expect(await run(THREE, { log: "nowhere/log.ndjson" })).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("the log cannot be written"),
     });
@@ -429,17 +432,17 @@ describe("log and notice, of jobs and of search itself", () => {
   });
 
   test("what a failed run spent is in its line", async () => {
-    const ran = await u.run([...SEARCH, "--require-complete", "--log", "log.ndjson"]);
-    expect(ran.code).toBe(5);
+    const log = { log: "log.ndjson" };
+    expect(await run({ ...THREE, require_complete: true }, log)).toMatchObject({ code: 5 });
     expect(outcomes("log.ndjson")).toMatchObject([
       { status: "failed", exit_code: 5, credits: 3, run: runIds(u)[0], error: { code: "incomplete" } },
     ]);
-    // The same command has nothing left to buy.
-    expect(await u.run([...SEARCH, "--log", "log.ndjson"])).toMatchObject({ code: 0 });
+    // The same job has nothing left to buy.
+    expect(await run(THREE, log)).toMatchObject({ code: 0 });
     expect(outcomes("log.ndjson").at(-1)).toMatchObject({ status: "done", credits: 0, receipt: { credits: 3 } });
   });
 
-  test("what --notify runs is told no secret, but where things are", async () => {
+  test("what notify runs is told no secret, but where things are", async () => {
     const { context, dir } = testContext({
       env: {
         HEADCOUNT_MCP_TOKEN: "s1",
@@ -456,27 +459,27 @@ describe("log and notice, of jobs and of search itself", () => {
     expect(told).not.toMatch(/=s\d$/m);
   });
 
-  test("--notify gets the line of a failure and of a change, without the key, and its own failure is only said", async () => {
-    const notify = ["--notify", 'cat >> told.ndjson; echo "key=$HEADCOUNT_API_KEY" >> told.env'];
+  test("notify gets the line of a failure and of a change, without the key, and its own failure is only said", async () => {
+    const notify = { notify: 'cat >> told.ndjson; echo "key=$HEADCOUNT_API_KEY" >> told.env' };
     const told = () =>
       existsSync(u.file("told.ndjson")) ? outcomes("told.ndjson").map(({ status, changed }) => [status, changed]) : [];
-    expect(await u.run([...SEARCH, ...notify])).toMatchObject({ code: 0 });
+    expect(await run(THREE, notify)).toMatchObject({ code: 0 });
     expect(told()).toEqual([["done", true]]);
     // The same rows again: nothing to tell.
-    expect(await u.run([...SEARCH, ...notify])).toMatchObject({ code: 0 });
-    expect(await u.run([...SEARCH, ...notify, "--if-older-than", "1d"])).toMatchObject({ code: 0 });
+    expect(await run(THREE, notify)).toMatchObject({ code: 0 });
+    expect(await run({ ...THREE, if_older_than: "1d" }, notify)).toMatchObject({ code: 0 });
     expect(told()).toEqual([["done", true]]);
-    expect(await u.run([...SEARCH, "--min-rows", "9", ...notify])).toMatchObject({ code: 5 });
+    expect(await run({ ...THREE, min_rows: 9 }, notify)).toMatchObject({ code: 5 });
     expect(told()).toEqual([
       ["done", true],
       ["failed", null],
     ]);
     expect(outcomes("told.ndjson")[0]).toMatchObject({ receipt: { output: { file: u.file("l.csv") } } });
     expect(u.read("told.env")).toBe("key=\nkey=\n");
-    const broken = await u.run([...SEARCH.slice(0, -2), "l2.csv", "--notify", "echo heard; exit 3"]);
+    const broken = await run({ ...THREE, output: "l2.csv" }, { notify: "echo heard; exit 3" });
     expect(broken).toMatchObject({
       code: 0,
-      stderr: expect.stringContaining("warning: --notify ended with 3: echo heard; exit 3"),
+      stderr: expect.stringContaining("warning: notify ended with 3: echo heard; exit 3"),
     });
     expect(broken.stderr).toContain("heard\n");
     expect(broken.stdout).toBe("");
@@ -517,7 +520,9 @@ test("a list that is kept up to date by a job: who is new is paid for, labelled,
     max_credits: 40,
     schedule: "@weekly",
   };
-  const file = jobs({ budget: "60/month", log: "log.ndjson", jobs: { sales: refresh } });
+  const of = (budget: string, more = {}) =>
+    jobs({ budget, log: "log.ndjson", jobs: { sales: { ...refresh, ...more } } });
+  const file = of("60/month");
   expect((await u.run(["jobs", "show", "sales", ...file])).stdout).toContain("command\trefresh\n");
   crowded.options.people = crowd.week(people, { gone: 0.01, moved: 0.01, born: 0.02 });
   const ran = await u.run(["jobs", "run", ...file, "--json"]);
@@ -537,10 +542,10 @@ test("a list that is kept up to date by a job: who is new is paid for, labelled,
   ]);
   expect((await u.run(["spend", "--by", "job"])).stdout).toContain(`\nsales,${cost},${cost},0,0,0\n`);
   // Nothing is new: nothing is spent, so no budget is in the way, though the cap would not fit any more.
-  expect(await u.run(["jobs", "run", "sales", ...file, "--budget", "40/month"])).toMatchObject({ code: 0 });
+  expect(await u.run(["jobs", "run", "sales", ...of("40/month")])).toMatchObject({ code: 0 });
   const before = u.read("sales.ndjson");
   crowded.options.people = crowd.week(crowded.options.people, { gone: 0.01, moved: 0.01, born: 0.02 });
-  const over = await u.run(["jobs", "run", "sales", ...file, "--budget", "40/month"]);
+  const over = await u.run(["jobs", "run", "sales", ...of("40/month")]);
   expect(over).toMatchObject({
     code: 4,
     stderr: expect.stringContaining(
@@ -548,6 +553,8 @@ test("a list that is kept up to date by a job: who is new is paid for, labelled,
     ),
   });
   expect({ sold: crowded.rowsSold() - paid, list: u.read("sales.ndjson") }).toEqual({ sold: cost, list: before });
-  expect((await u.run(["jobs", "run", "sales", ...file, "--if-older-than", "1d"])).stderr).toContain("nothing to do");
+  expect((await u.run(["jobs", "run", "sales", ...of("60/month", { if_older_than: "1d" })])).stderr).toContain(
+    "nothing to do",
+  );
   await crowded.close();
 });

@@ -114,7 +114,7 @@ const CASES: readonly (readonly [string, readonly string[]])[] = [
   ["count --country 'Uni", ["count", "--country", "united states"]],
   ["search --format nd", ["search", "--format", "ndjson"]],
   ["search --fields id,headl", ["search", "--fields", "id,headline"]],
-  ["help cro", ["help", "cron"]],
+  ["help filt", ["help", "filters"]],
   ["completion fi", ["completion", "fish"]],
   // The jobs of the file that is named.
   ["jobs run --file our.jsonc leg", ["jobs", "run", "--file", "our.jsonc", "legal"]],

@@ -205,9 +205,13 @@ test("a line of the crontab does what it says in a bare shell, with the key from
 });
 
 test("a log that was rotated goes on under its name, and lines of many at once never mix", async () => {
-  const search = (name: string) =>
-    spawnUser(u, ["search", "--department", "Legal", "--max-credits", "2", "-o", name, "--log", "log.ndjson"]);
-  await Promise.all(["a.csv", "b.csv", "c.csv", "d.csv"].map(search));
+  const names = ["a", "b", "c", "d"];
+  const job = (name: string) => ({
+    ...{ command: "search", filters: { department: "Legal" }, max_credits: 2, output: `${name}.csv` },
+  });
+  const all = Object.fromEntries(names.map((name) => [name, job(name)]));
+  writeFileSync(u.file("many.jsonc"), JSON.stringify({ log: "log.ndjson", jobs: all }));
+  await Promise.all(names.map((name) => spawnUser(u, ["jobs", "run", name, "--file", "many.jsonc"])));
   const lines = u.read("log.ndjson").trim().split("\n");
   expect(lines.map((line) => (JSON.parse(line) as { rows: number }).rows)).toEqual([2, 2, 2, 2]);
 });

@@ -131,7 +131,6 @@ describe("what the built program prints with --json fits its schema", () => {
     );
     await run("resume", piped, "--limit", "8", "--yes");
     await run("resume", piped, "--limit", "9", "--yes");
-    await run("search", ...LEGAL, "--limit", "5", "--yes", "-o", "x.csv", "--overwrite", "--if-older-than", "7d");
     await run("search", ...LEGAL, "--sample", "4", "--yes", "-o", "sample.csv");
     await run("search", ...LEGAL, "--new-only", "--max-credits", "2", "-o", "new.csv");
     await run("owned export", ...LEGAL, "-o", "owned.csv");
@@ -147,9 +146,6 @@ describe("what the built program prints with --json fits its schema", () => {
     await run("employees", slug, "--limit", "1", "--yes");
     await run("employees", slug, "--limit", "1", "--yes", "-o", "e.csv");
     await run("employees", slug, "--dry-run");
-    const young = ["--yes", "--overwrite", "--if-older-than", "7d"];
-    await run("employees", slug, ...young, "-o", "e.csv");
-    await run("enrich", slug, ...young, "-o", "c.csv");
     await run("search", "--department", "Trades", "--yes", "-o", "list.csv");
     await run("refresh", "list.csv", "--dry-run");
     await run("refresh", "list.csv", "--yes");
@@ -195,10 +191,10 @@ describe("what the built program prints with --json fits its schema", () => {
 
   test("jobs", async () => {
     const job = { schedule: "@daily", filters: { department: "Legal" }, max_credits: 100, output: "job.csv" };
-    writeFileSync(u.file("jobs.jsonc"), JSON.stringify({ jobs: { legal: job } }));
+    writeFileSync(u.file("jobs.jsonc"), JSON.stringify({ log: "log.ndjson", jobs: { legal: job } }));
     const file = ["--file", "jobs.jsonc"];
     await run("jobs run", ...file, "--dry-run");
-    await run("jobs run", "legal", ...file, "--log", "log.ndjson");
+    await run("jobs run", "legal", ...file);
     const line = ajv.compile(LINES["jobs run"] ?? false);
     expect(line(JSON.parse(u.read("log.ndjson"))), ajv.errorsText(line.errors)).toBe(true);
     for (const what of ["status", "show"]) await run(`jobs ${what}`, ...file);

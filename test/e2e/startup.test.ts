@@ -66,7 +66,7 @@ describe("what cannot be written", () => {
     "--version",
     "version",
     "--help",
-    "help cron",
+    "help filters",
     "help count",
     "count",
     "account",

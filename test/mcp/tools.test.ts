@@ -354,6 +354,14 @@ test("mcp install says that a client does not see the key of this shell, and not
   expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining("without --max-credits") });
 });
 
+test("a line that is no single message is answered, so that nobody waits; the next one is read", async () => {
+  const agent = rawAgent(u, []);
+  agent.child.stdin?.write('[{"jsonrpc":"2.0","id":7,"method":"ping"}]\n');
+  expect(Object.keys((await agent.send("tools/list")).result as object)).toContain("tools");
+  expect(JSON.parse(agent.lines[0] ?? "")).toMatchObject({ id: null, error: { code: -32_600 } });
+  await agent.end();
+});
+
 test("the filters of a quote are told whole: each key, and what it takes", async () => {
   const agent = rawAgent(u, []);
   const { tools } = (await agent.send("tools/list")).result as {

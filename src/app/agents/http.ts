@@ -4,7 +4,6 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import type { McpServerFactory } from "@modelcontextprotocol/server";
 import { usageError } from "../../shared/errors.ts";
-import { httpRefusalOf } from "./batches.ts";
 
 type Sdk = typeof import("@modelcontextprotocol/server");
 
@@ -38,14 +37,13 @@ export async function openHttp(
   const [hosts, origins] = [sdk.localhostAllowedHostnames(), sdk.localhostAllowedOrigins()];
   const secret = digest(`Bearer ${token}`);
   const answer = async (incoming: IncomingMessage, gone: AbortSignal): Promise<Response> => {
-    const { request, body } = await requestOf(incoming, gone);
+    const request = await requestOf(incoming, gone);
     const refused = sdk.hostHeaderValidationResponse(request, hosts) ?? sdk.originValidationResponse(request, origins);
     if (refused !== undefined) return refused;
     if (new URL(request.url).pathname !== PATH) return new Response(null, { status: 404 });
     if (!timingSafeEqual(digest(request.headers.get("authorization") ?? ""), secret))
       return new Response(null, { status: 401, headers: { "www-authenticate": "Bearer" } });
-    const unread = httpRefusalOf(body, request.headers.get("mcp-protocol-version"));
-    return unread ? Response.json(unread, { status: 400 }) : await handler.fetch(request);
+    return await handler.fetch(request);
   };
   const server = createServer((incoming, outgoing) => {
     const gone = new AbortController();
@@ -80,9 +78,8 @@ async function requestOf(incoming: IncomingMessage, signal: AbortSignal) {
     if (size > MOST_BYTES) throw new RangeError("too large");
     chunks.push(chunk);
   }
-  const body = Buffer.concat(chunks);
-  const request = new Request(`http://127.0.0.1${url}`, { method, headers, signal, ...(size === 0 ? {} : { body }) });
-  return { request, body };
+  const body = size === 0 ? {} : { body: Buffer.concat(chunks) };
+  return new Request(`http://127.0.0.1${url}`, { method, headers, signal, ...body });
 }
 
 async function send(response: Response, outgoing: ServerResponse): Promise<void> {

@@ -1,16 +1,12 @@
 import { readFileSync } from "node:fs";
 import { shellWord } from "../../shared/contract/command-line.ts";
-import { type Credits, formatCredits } from "../../shared/contract/money.ts";
 import { packageRoot } from "../../shared/paths.ts";
 
-type Wanted = {
-  readonly [Name in "connection" | "baseUrl" | "paging" | "per" | "budget" | "out"]?: string | undefined;
-} & { readonly [Name in "maxCredits" | "askOver"]?: Credits | undefined };
-
 /** How a client starts the server: by absolute paths, because what a desktop starts has no PATH of a shell. */
-interface Start {
+export interface Start {
   readonly command: string;
   readonly args: readonly string[];
+  /** Variables that say where things are, and no secret. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -21,11 +17,18 @@ interface ClientForm {
   readonly line?: (start: Start) => readonly string[];
 }
 
-const servers = (start: Start): unknown => ({ mcpServers: { headcount: start } });
+const under =
+  (key: string, form: (start: Start) => unknown = (start) => start) =>
+  (start: Start) => ({ [key]: { headcount: form(start) } });
 const stdio = (start: Start) => ({ type: "stdio", ...start });
-const added = ({ command, args }: Start): string[] => ["--", command, ...args];
-const variables = (flag: string, { env = {} }: Start): string[] =>
-  Object.entries(env).flatMap(([name, value]) => [flag, `${name}=${value}`]);
+const variables = ({ env = {} }: Start): string[] => Object.entries(env).map(([name, value]) => `${name}=${value}`);
+const adds =
+  (before: string, flag: string, after: readonly string[] = []) =>
+  (start: Start): string[] => [
+    ...before.split(" "),
+    ...variables(start).flatMap((variable) => [flag, variable]),
+    ...[...after, "--", start.command, ...start.args],
+  ];
 const inConfig = (path: string) => ({
   darwin: `~/Library/Application Support/${path}`,
   win32: `%APPDATA%\\${path.replaceAll("/", "\\")}`,
@@ -40,75 +43,49 @@ const toml = ({ command, args, env = {} }: Start): string => {
   return `[mcp_servers.headcount]\ncommand = ${JSON.stringify(command)}\nargs = [${list}]\n${table}`;
 };
 
+const opencode = ({ command, args, env }: Start) => ({
+  ...{ type: "local", command: [command, ...args], enabled: true },
+  ...(env === undefined ? {} : { environment: env }),
+});
+
 const FORMS = {
   claude: {
     file: ".mcp.json of a project (Claude Code)",
-    config: (start) => servers({ ...stdio(start) }),
-    line: (start) => [
-      "claude",
-      "mcp",
-      "add",
-      ...variables("-e", start),
-      "--scope",
-      "user",
-      "headcount",
-      ...added(start),
-    ],
+    config: under("mcpServers", stdio),
+    // Its -e takes words until the next flag.
+    line: adds("claude mcp add", "-e", ["--scope", "user", "headcount"]),
   },
-  "claude-desktop": { file: inConfig("Claude/claude_desktop_config.json"), config: servers },
-  codex: {
-    file: "~/.codex/config.toml",
-    config: toml,
-    line: (start) => ["codex", "mcp", "add", "headcount", ...variables("--env", start), ...added(start)],
+  "claude-desktop": { file: inConfig("Claude/claude_desktop_config.json"), config: under("mcpServers") },
+  codex: { file: "~/.codex/config.toml", config: toml, line: adds("codex mcp add headcount", "--env") },
+  cursor: { file: "~/.cursor/mcp.json", config: under("mcpServers") },
+  gemini: { file: "~/.gemini/settings.json", config: under("mcpServers") },
+  jetbrains: {
+    file: "~/.junie/mcp/mcp.json (Junie), or Settings | Tools | AI Assistant | MCP",
+    config: under("mcpServers"),
   },
-  cursor: { file: "~/.cursor/mcp.json", config: servers },
-  gemini: { file: "~/.gemini/settings.json", config: servers },
-  jetbrains: { file: "~/.junie/mcp/mcp.json (Junie), or Settings | Tools | AI Assistant | MCP", config: servers },
-  opencode: {
-    file: "~/.config/opencode/opencode.json",
-    config: ({ command, args, env }) => ({
-      mcp: {
-        headcount: {
-          ...{ type: "local", command: [command, ...args], enabled: true },
-          ...(env === undefined ? {} : { environment: env }),
-        },
-      },
-    }),
-  },
+  opencode: { file: "~/.config/opencode/opencode.json", config: under("mcp", opencode) },
   vscode: {
     file: inConfig("Code/User/mcp.json"),
-    config: (start) => ({ servers: { headcount: stdio(start) } }),
+    config: under("servers", stdio),
     line: (start) => ["code", "--add-mcp", JSON.stringify({ name: "headcount", ...stdio(start) })],
   },
-  windsurf: { file: "~/.codeium/windsurf/mcp_config.json", config: servers },
+  windsurf: { file: "~/.codeium/windsurf/mcp_config.json", config: under("mcpServers") },
   zed: {
     file: {
       ...inConfig("Zed/settings.json"),
       darwin: "~/.config/zed/settings.json",
       linux: "~/.config/zed/settings.json",
     },
-    config: (start) => ({ context_servers: { headcount: start } }),
+    config: under("context_servers"),
   },
 } as const satisfies Readonly<Record<string, ClientForm>>;
 
 export type Client = keyof typeof FORMS;
 export const CLIENTS = Object.keys(FORMS) as readonly Client[];
 
-export interface Installing {
-  readonly wanted: Wanted;
-  /** The words that start this program, by absolute paths. */
-  readonly program: readonly string[];
-  /** Variables that say where things are, and no secret. */
-  readonly env: Readonly<Record<string, string>>;
-  readonly platform: NodeJS.Platform;
-}
-
 /** What the config of a client needs in its own form, the file that it belongs into, and the line that adds it. */
-export function entryFor(client: Client, { wanted, program, env, platform }: Installing) {
+export function entryFor(client: Client, start: Start, platform: NodeJS.Platform) {
   const { file, config, line }: ClientForm = FORMS[client];
-  const [command = "headcount", ...before] = program;
-  const args = [...before, ...argumentsFor(wanted)];
-  const start: Start = { command, args, ...(Object.keys(env).length === 0 ? {} : { env }) };
   const document = config(start);
   const os = platform === "darwin" || platform === "win32" ? platform : "linux";
   return {
@@ -116,24 +93,6 @@ export function entryFor(client: Client, { wanted, program, env, platform }: Ins
     file: typeof file === "string" ? file : file[os],
     line: line?.(start).map(shellWord).join(" "),
   };
-}
-
-function argumentsFor({ connection, baseUrl, paging, maxCredits, per, budget, askOver, out }: Wanted): string[] {
-  const words = (flags: Readonly<Record<string, string | undefined>>): string[] =>
-    Object.entries(flags).flatMap(([flag, value]) => (value === undefined ? [] : [flag, value]));
-  const amount = (value: Credits | undefined): string | undefined =>
-    value === undefined ? undefined : formatCredits(value);
-  return [
-    ...words({ "--connection": connection, "--base-url": baseUrl, "--paging": paging }),
-    "mcp",
-    ...words({
-      ...{
-        "--max-credits": per === undefined ? amount(maxCredits) : `${amount(maxCredits)}/${per}`,
-        "--budget": budget,
-      },
-      ...{ "--ask-over": amount(askOver), "--output": out },
-    }),
-  ];
 }
 
 /** How an agent that has a shell uses headcount: the SKILL.md of the package. */

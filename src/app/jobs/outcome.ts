@@ -5,7 +5,6 @@ import { kill } from "node:process";
 import { stateDir } from "../../engine/connections/paths.ts";
 import { sha256Of } from "../../engine/output/output.ts";
 import { engineOf } from "../../engine/output/tables/target.ts";
-import type { Receipt } from "../../engine/purchase/receipt.ts";
 import { FILE_MODE } from "../../engine/runs/disk.ts";
 import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
@@ -18,11 +17,12 @@ import type { outcome } from "../../shared/schema/purchase.ts";
 import { failureOf } from "../failures.ts";
 import { enterOwn } from "../keep/store.ts";
 import { netOf } from "./budget.ts";
+import type { Job } from "./file.ts";
 
-/** How one export went: a line of `--log`, what `--notify` gets, and what `jobs status` reads (docs/jobs.md, "Log"). */
+/** How a job went: a line of its log, what `notify` gets, and what `jobs status` reads (docs/jobs.md, "Log"). */
 export type RunOutcome = Of<typeof outcome>;
 
-/** What an export ended with, where it did not fail. */
+/** What a job ended with, where it did not fail. */
 export interface Ended {
   readonly rows?: number;
   readonly run?: string | undefined;
@@ -33,61 +33,46 @@ export interface Ended {
   readonly skipped?: boolean;
 }
 
-export const endedWith = (receipt: Receipt): Ended => ({
-  rows: receipt.distinct,
-  run: receipt.run,
-  written: receipt.output,
-  receipt,
-});
-
-/** What is to be told of an export, and how its spending is known among others'. */
-export interface Telling {
-  readonly command: string;
-  readonly job?: string | undefined;
-  /** Absolute path, or a table; undefined: stdout. */
-  readonly output: string | undefined;
-  readonly rowsBefore?: number | undefined;
-  /** Absolute path. */
-  readonly log?: string | undefined;
-  /** Told of a failure and of a change. */
-  readonly notify?: string | undefined;
-  /** Told of a failure alone. */
-  readonly notifyFailure?: string | undefined;
-  readonly isMine: (spend: RunSpend) => boolean | Promise<boolean>;
+/** What is to be told of a job, and how its spending is known among others'. */
+interface Telling {
+  readonly job: Job;
+  readonly rowsBefore: number | null;
+  readonly isMine: (spend: RunSpend) => Promise<boolean>;
 }
 
-/** Does an export and tells how it went. @returns the failure too, which is the caller's to report */
+/** Does a job and tells how it went. @returns the failure too, which is the caller's to report */
 export async function tellOutcome(
   telling: Telling,
   context: Context,
   work: () => Promise<Ended>,
 ): Promise<{ readonly outcome: RunOutcome; readonly failure: CliError | undefined }> {
-  const { command, job, output, rowsBefore } = telling;
+  const { job, rowsBefore, isMine } = telling;
+  const { command, name, output, log } = job;
   const started = context.now();
   const before = output === undefined ? undefined : await sha256Of(output).catch(() => undefined);
   let ended: Ended = {};
   let failure: CliError | undefined;
   try {
     // Before anything is bought: a log that cannot be written is a mistake of the command.
-    if (telling.log !== undefined) {
-      await openLog(telling.log).then((file) => file.close());
-      await enterOwn("log", telling.log, context);
+    if (log !== undefined) {
+      await openLog(log).then((file) => file.close());
+      await enterOwn("log", log, context);
     }
     ended = await work();
   } catch (error) {
     failure = failureOf(error);
   }
   const { receipt = null, rows = null, skipped } = ended;
-  const mine = await spentSince(started, telling.isMine, context);
+  const mine = await spentSince(started, isMine, context);
   const outcome: RunOutcome = {
-    job: job ?? null,
+    job: name,
     command,
     status: failure !== undefined ? "failed" : skipped === true ? "skipped" : "done",
     exit_code: failure?.exitCode ?? EXIT.ok,
     started: new Date(started).toISOString(),
     finished: new Date(context.now()).toISOString(),
     rows,
-    rows_before: rowsBefore ?? null,
+    rows_before: rowsBefore,
     changed: changeOf(ended, before),
     credits: creditsToNumber(mine.credits),
     output: output ?? null,
@@ -104,7 +89,7 @@ export async function tellOutcome(
           },
     receipt,
   };
-  await tell(outcome, telling, context);
+  await tell(outcome, job, context);
   return { outcome, failure };
 }
 
@@ -127,7 +112,7 @@ async function spentSince(
 }
 
 /** Log and notice come last: what fails here is said, and changes nothing of what was bought and written. */
-async function tell(outcome: RunOutcome, { log, notify, notifyFailure }: Telling, context: Context): Promise<void> {
+async function tell(outcome: RunOutcome, { log, notify, notifyFailure }: Job, context: Context): Promise<void> {
   const line = `${JSON.stringify(outcome)}\n`;
   const warn = (text: string): void => void context.stderr.write(`warning: ${text}\n`);
   if (log !== undefined) {
@@ -137,8 +122,8 @@ async function tell(outcome: RunOutcome, { log, notify, notifyFailure }: Telling
   const commands = [failed || outcome.changed === true ? notify : undefined, failed ? notifyFailure : undefined];
   for (const [index, command] of commands.entries()) {
     const problem = command === undefined ? undefined : await notified(command, line, context);
-    const flag = index === 0 ? "--notify" : "notify_failure";
-    if (problem !== undefined) warn(`${flag} ${problem}: ${harmlessLine(command ?? "", 80)}`);
+    const key = index === 0 ? "notify" : "notify_failure";
+    if (problem !== undefined) warn(`${key} ${problem}: ${harmlessLine(command ?? "", 80)}`);
   }
 }
 
@@ -148,7 +133,7 @@ async function openLog(path: string) {
     return await open(path, "a+", FILE_MODE);
   } catch (error) {
     const { message } = error as Error;
-    throw usageError(`the log cannot be written: ${message}`, "give --log a file in a folder that exists", "log_file");
+    throw usageError(`the log cannot be written: ${message}`, '"log" takes a file in a folder that exists', "log_file");
   }
 }
 
@@ -212,25 +197,16 @@ export function notified(
   });
 }
 
-/** A file that is younger than a span (milliseconds), which a date in the future may be too. */
-export async function freshness(
-  file: string | undefined,
-  span: number,
-  context: Pick<Context, "now">,
-): Promise<{ readonly file: string; readonly modified: number } | undefined> {
-  if (file === undefined) {
-    throw usageError("--if-older-than is about a file, and this writes to stdout", "add -o FILE");
+/** Whether `if_older_than` leaves a job nothing to do, which is said. A date in the future counts as far as it is away. */
+export async function isYoung({ output = "", values }: Job, { now, stderr }: Context): Promise<boolean> {
+  const span = values.if_older_than;
+  if (span === undefined) return false;
+  if (engineOf(output) !== undefined) {
+    throw usageError('"if_older_than" is about a file, and a table does not tell its age', "leave it out");
   }
-  if (engineOf(file) !== undefined) {
-    throw usageError("--if-older-than is about a file, and a table does not tell its age", "leave it out");
-  }
-  const there = await stat(file).catch(() => undefined);
-  if (there === undefined || !there.isFile() || Math.abs(context.now() - there.mtimeMs) >= span) return undefined;
-  return { file, modified: there.mtimeMs };
+  const there = await stat(output).catch(() => undefined);
+  if (there === undefined || !there.isFile() || Math.abs(now() - there.mtimeMs) >= span) return false;
+  const old = duration(Math.max(0, now() - there.mtimeMs));
+  stderr.write(`${output} is ${old} old, younger than if_older_than: nothing to do\n`);
+  return true;
 }
-
-/** What is said of a file that is left alone. */
-export const leftAlone = (
-  { file, modified }: { readonly file: string; readonly modified: number },
-  now: number,
-): string => `${file} is ${duration(Math.max(0, now - modified))} old, younger than --if-older-than: nothing to do`;

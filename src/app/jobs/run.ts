@@ -22,18 +22,12 @@ import { monthlyBudget, withinBudget } from "./budget.ts";
 import type { Job, JobsFile } from "./file.ts";
 import { appendOutcome, type History, historyOf, jobsFolder, keyOf, lockOf, makeJobFolder } from "./history.ts";
 import { refreshOf, searchOf } from "./order.ts";
-import { type Ended, endedWith, freshness, leftAlone, notified, tellOutcome } from "./outcome.ts";
+import { type Ended, isYoung, notified, tellOutcome } from "./outcome.ts";
 
 const HAND_ON_MS = 600_000;
 
-/** What is said for all jobs, and holds where a job says nothing itself; the budget and `dryRun` hold for all. */
+/** What is said for all jobs, and holds where a job says nothing itself. */
 export interface JobTerms extends Connecting {
-  readonly budget?: Credits | undefined;
-  /** Milliseconds. */
-  readonly ifOlderThan?: number | undefined;
-  /** Absolute path. */
-  readonly log?: string | undefined;
-  readonly notify?: string | undefined;
   /** Hears what a job did, before log and notice do. */
   readonly say?: (done: Done, context: Context) => void;
   /** Who listens to the calls of a job. */
@@ -84,38 +78,30 @@ export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside:
   const context = contextOf(job, file, outside);
   const work: Work = { job, file, terms, context, history };
   let locked = false;
-  const telling = {
-    ...{ command: job.command, job: job.name, output: job.output },
-    rowsBefore: history.done?.rows ?? undefined,
-    log: terms.log ?? job.log,
-    notify: terms.notify ?? job.notify,
-    notifyFailure: job.notifyFailure,
-    isMine: (run: RunSpend) => isOf(job, run, outside),
-  };
-  const { outcome, failure } = await tellOutcome(telling, outside, async () => {
-    if (job.problem !== undefined) throw job.problem;
-    const span = job.values.if_older_than ?? terms.ifOlderThan;
-    const young = span === undefined ? undefined : await freshness(job.output, span, context);
-    if (young !== undefined) {
-      context.stderr.write(`${leftAlone(young, context.now())}\n`);
-      return { skipped: true };
-    }
-    const lock = await lockJob(job.name, key, outside).catch((error: unknown) => {
-      locked = failureOf(error).exitCode === EXIT.locked;
-      throw error;
-    });
-    try {
-      const done = await atService(work, (session) => purchase(work, session));
-      terms.say?.(done, context);
-      return endedOf(done);
-    } catch (error) {
-      const failure = inTheWay(failureOf(error));
-      const next = `headcount jobs run ${shellWord(job.name)} --file ${shellWord(file.path)}`;
-      throw failure.resumable ? failure.with({ next, resumable: true }) : failure;
-    } finally {
-      await lock.release();
-    }
-  });
+  const isMine = (run: RunSpend): Promise<boolean> => isOf(job, run, outside);
+  const { outcome, failure } = await tellOutcome(
+    { job, rowsBefore: history.done?.rows ?? null, isMine },
+    outside,
+    async () => {
+      if (job.problem !== undefined) throw job.problem;
+      if (await isYoung(job, context)) return { skipped: true };
+      const lock = await lockJob(job.name, key, outside).catch((error: unknown) => {
+        locked = failureOf(error).exitCode === EXIT.locked;
+        throw error;
+      });
+      try {
+        const done = await atService(work, (session) => purchase(work, session));
+        terms.say?.(done, context);
+        return endedOf(done);
+      } catch (error) {
+        const failure = inTheWay(failureOf(error));
+        const next = `headcount jobs run ${shellWord(job.name)} --file ${shellWord(file.path)}`;
+        throw failure.resumable ? failure.with({ next, resumable: true }) : failure;
+      } finally {
+        await lock.release();
+      }
+    },
+  );
   // One that found the job at work has no part in its history; a job that breaks a rule may have no name for a folder.
   if (!locked && job.problem === undefined) await appendOutcome(outside, key, outcome);
   return { outcome, failure };
@@ -255,11 +241,11 @@ async function lockJob(name: string, key: string, context: Context): Promise<Loc
 
 /** Under a budget one job at a time counts and buys. */
 async function underBudget<T>(
-  { job, file, terms, context }: Work,
+  { job, file, context }: Work,
   session: Session,
   work: (left: Credits | undefined) => Promise<T>,
 ): Promise<T> {
-  const cap = terms.budget ?? file.budget;
+  const cap = file.budget;
   if (cap === undefined) return await work(undefined);
   const keyMode = session.keyMode ?? (await session.client.account(context.interrupted)).keyMode ?? "live";
   const turn = {
@@ -268,7 +254,7 @@ async function underBudget<T>(
     continues: (run: RunSpend) => isOf(job, run, context),
     refusal: {
       period: `${new Date(context.now()).toISOString().slice(0, 7)} (UTC)`,
-      hint: "headcount spend --by job shows on what; --budget N/month, or the file, allows more",
+      hint: "headcount spend --by job shows on what; the file's budget allows more",
     },
   };
   const budget = monthlyBudget(cap, { serviceId: session.serviceId, keyMode }, context.now());
@@ -276,7 +262,10 @@ async function underBudget<T>(
 }
 
 function endedOf(done: Done): Ended {
-  if (done.kind === "search") return endedWith(done.purchase.receipt);
+  if (done.kind === "search") {
+    const { receipt } = done.purchase;
+    return { rows: receipt.distinct, run: receipt.run, written: receipt.output, receipt };
+  }
   const { rows, sha256 } = done.receipt.files.list;
   return { rows, run: done.receipt.runs[0], written: { sha256, added: null }, receipt: done.receipt };
 }

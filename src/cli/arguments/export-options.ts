@@ -7,7 +7,7 @@ import type { ExportOptions } from "../../engine/purchase/order.ts";
 import type { Context } from "../../shared/context.ts";
 import { shellWord } from "../../shared/contract/command-line.ts";
 import { type Credits, parseCredits } from "../../shared/contract/money.ts";
-import { echo, spanMs, whole } from "../../shared/contract/text.ts";
+import { echo, whole } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { checkFields, parseFields, publishedFields } from "../../shared/rows/columns.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
@@ -39,22 +39,10 @@ export interface ExportFlags extends ViewFlags, GuardFlags {
   readonly requireComplete?: boolean;
   readonly receipt?: string;
   readonly wait?: boolean;
-  /** Milliseconds. */
-  readonly ifOlderThan?: number;
-  readonly log?: string;
-  readonly notify?: string;
 }
 
 /** `--fields` of every one, where a table would show the main ones. */
 export const ALL = "all";
-
-const span =
-  (flag: string) =>
-  (text: string): number => {
-    const ms = spanMs(text);
-    if (ms !== undefined && ms > 0) return ms;
-    throw usageError(`${flag} takes a span such as 12h, 6d or 8w, not "${echo(text)}"`, `for example ${flag} 6d`);
-  };
 
 export function creditAmount(text: string): Credits {
   const amount = parseCredits(text);
@@ -126,11 +114,9 @@ export const addViewOptions = (
     );
 
 export const addExportOptions = (command: Command, kind: RecordKind): Command =>
-  addUnattendedOptions(
-    addBuyingOptions(
-      addViewOptions(command, publishedFields(kind)),
-      kind === "person" ? "buy at most so many profiles" : "look up at most so many companies",
-    ),
+  addBuyingOptions(
+    addViewOptions(command, publishedFields(kind)),
+    kind === "person" ? "buy at most so many profiles" : "look up at most so many companies",
   )
     .option("--dry-run", "show the quote and buy nothing")
     .option("--again", "begin anew, and pay again for what you own already")
@@ -141,12 +127,6 @@ export const addExportOptions = (command: Command, kind: RecordKind): Command =>
       "fresh",
     )
     .option("--receipt <file>", "write the receipt (counts, credits, SHA-256) as JSON");
-
-export const addUnattendedOptions = (command: Command): Command =>
-  command
-    .option("--if-older-than <span>", "do nothing where the file is younger (12h, 6d, 8w)", span("--if-older-than"))
-    .option("--log <file>", "append one JSON line about how it went")
-    .option("--notify <command>", "shell command for a failure or a changed file; gets that line on its stdin");
 
 /** How the flags want rows written. `fields` are split and not yet checked. @throws CliError exit 2 */
 export function readView(

@@ -10,7 +10,6 @@ import { addNewOnlyOptions, type NewOnlyFlags } from "../arguments/sampling-opti
 import type { Command } from "../options.ts";
 import { buy } from "../purchase/buy.ts";
 import type { ParsedPurchase } from "../purchase/purchase.ts";
-import { buyParsed } from "../purchase/unattended.ts";
 
 export interface EmployeesOptions extends TableFlags, NewOnlyFlags {
   readonly perCompany?: number;
@@ -35,8 +34,8 @@ export function register(program: Command, context: Context, run: typeof buy = b
   $ headcount -c sample employees zephyr-pulse-co --title-ladder 'general counsel; lawyer' --per-company 1 --dry-run
   $ headcount -c sample employees zephyr-pulse-co --new-only --dry-run
   $ echo zephyr-pulse-co | headcount -c sample employees --input - --per-company 5 --yes -o people.csv --overwrite`)
-    .does((flags: EmployeesOptions & FilterOptions, companies: readonly string[]) =>
-      buyParsed("employees", flags, context, () => parse(companies, flags, context), run),
+    .does(async (flags: EmployeesOptions & FilterOptions, companies: readonly string[]) =>
+      run(await parse(companies, flags, context), context),
     );
 }
 

@@ -9,7 +9,6 @@ import { addTableOptions, readTable, type TableFlags } from "../arguments/kept-t
 import type { Command } from "../options.ts";
 import { buy } from "../purchase/buy.ts";
 import type { ParsedPurchase } from "../purchase/purchase.ts";
-import { buyParsed } from "../purchase/unattended.ts";
 import type { Printer } from "../terminal/printer.ts";
 
 export type EnrichOptions = TableFlags;
@@ -30,8 +29,8 @@ export function register(program: Command, context: Context, run: typeof buy = b
   $ printf 'Account,Website\\nZephyr,zephyr-pulse.example\\nNobody,\\n' > crm.csv
   $ headcount -c sample enrich crm.csv --keep-input --max-credits 5 --fields name,employee_count
   $ headcount -c sample enrich crm.csv --column Website --keep-input --max-credits 5 -o crm-enriched.csv --overwrite`)
-    .does((flags: EnrichOptions, companies: readonly string[]) =>
-      buyParsed("enrich", flags, context, () => parse(companies, flags, context), run),
+    .does(async (flags: EnrichOptions, companies: readonly string[]) =>
+      run(await parse(companies, flags, context), context),
     );
 }
 

@@ -5,7 +5,7 @@ import { RowPositions } from "../../app/agents/rows.ts";
 import { type AgentWorld, type NamedBudget, PERIODS, type Period, QuoteBook } from "../../app/agents/world.ts";
 import { program } from "../../app/jobs/systemd.ts";
 import type { Context } from "../../shared/context.ts";
-import { type Credits, parseCredits, ZERO } from "../../shared/contract/money.ts";
+import { type Credits, formatCredits, parseCredits, ZERO } from "../../shared/contract/money.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { optional } from "../../shared/packages.ts";
@@ -37,6 +37,7 @@ const askOver = (text: string): Credits => {
 };
 
 interface Cap {
+  readonly given: string;
   readonly credits: Credits;
   readonly per: Period | undefined;
 }
@@ -44,7 +45,7 @@ interface Cap {
 function capOf(text: string): Cap {
   const [amount = "", word] = text.split("/", 2);
   const per = PERIODS.find((period) => period === word);
-  if (word === undefined || per !== undefined) return { credits: creditAmount(amount), per };
+  if (word === undefined || per !== undefined) return { given: text, credits: creditAmount(amount), per };
   throw usageError(
     `--max-credits takes credits of a ${PERIODS.join(", a ")}, not "${echo(text)}"`,
     "for example --max-credits 500/day",
@@ -101,11 +102,28 @@ function install(client: Client | typeof SKILL, options: McpOptions, context: Co
   budgetFrom(options);
   if (client === SKILL) return void context.stdout.write(skillText());
   const { cwd, env, platform } = context;
-  const { connection = env.HEADCOUNT_CONNECTION, output: out } = options;
+  const {
+    connection = env.HEADCOUNT_CONNECTION,
+    baseUrl,
+    paging,
+    maxCredits: cap,
+    budget,
+    askOver: over,
+    output,
+  } = options;
   const { HEADCOUNT_CONNECTION: _, ...places } = Object.fromEntries(handedOn(context));
-  const { credits: maxCredits, per } = options.maxCredits ?? {};
-  const wanted = { ...options, maxCredits, per, connection, out: out === undefined ? undefined : resolve(cwd, out) };
-  const { entry, file, line } = entryFor(client, { wanted, program: program(), env: places, platform });
+  const flags = (values: Readonly<Record<string, string | undefined>>): string[] =>
+    Object.entries(values).flatMap(([flag, value]) => (value === undefined ? [] : [flag, value]));
+  const [command = "headcount", ...words] = program();
+  const args = [
+    ...words,
+    ...flags({ "--connection": connection, "--base-url": baseUrl, "--paging": paging }),
+    ...["mcp", ...flags({ "--max-credits": cap?.given, "--budget": budget })],
+    ...flags({ "--ask-over": over === undefined ? undefined : formatCredits(over) }),
+    ...flags({ "--output": output === undefined ? undefined : resolve(cwd, output) }),
+  ];
+  const start = { command, args, ...(Object.keys(places).length === 0 ? {} : { env: places }) };
+  const { entry, file, line } = entryFor(client, start, platform);
   context.stdout.write(entry);
   const printer = new Printer(context, options);
   printer.note(`goes into ${file}, beside what is there${line === undefined ? "" : `; or: ${line}`}`);
@@ -124,6 +142,11 @@ function budgetFrom({ maxCredits, budget, askOver: over }: McpOptions): NamedBud
   );
 }
 
+const NO_MESSAGE = `${JSON.stringify({
+  ...{ jsonrpc: "2.0", id: null },
+  error: { code: -32_600, message: "a line is one message of JSON-RPC 2.0, and no batch" },
+})}\n`;
+
 async function serve(options: McpOptions, context: Context): Promise<void> {
   const budget = budgetFrom(options);
   const out = options.output === undefined ? undefined : resolve(context.cwd, options.output);
@@ -137,7 +160,6 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
   const without = "use headcount's other commands";
   const [sdk, stdio, validators] = await optional("@modelcontextprotocol/server", "headcount mcp", loading, without);
   const { AtWork, serverFactory } = await import("../../app/agents/server.ts");
-  const { UnpackedBatches } = await import("../../app/agents/batches.ts");
   const closing = new AbortController();
   const stop = (): void => closing.abort(Object.assign(new Error("closed"), { name: "AbortError", code: "SIGTERM" }));
   context.interrupted.addEventListener("abort", stop, { once: true });
@@ -154,9 +176,8 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
   };
   const work = new AtWork();
   const factory = serverFactory(sdk, validators, world, work);
-  const lines = new UnpackedBatches((refusal) => context.stdout.write(`${JSON.stringify(refusal)}\n`));
   const ended = new Promise<void>((done) => {
-    lines.once("end", done);
+    if (options.port === undefined) for (const over of ["end", "close"]) context.stdin.once(over, done);
     closing.signal.addEventListener("abort", () => done(), { once: true });
     if (closing.signal.aborted) done();
   });
@@ -168,11 +189,12 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
     await work.ended();
     return await door.close();
   }
-  context.stdin.once("close", () => lines.end()).pipe(lines);
-  const transport = new stdio.StdioServerTransport(lines, context.stdout);
+  const transport = new stdio.StdioServerTransport(context.stdin, context.stdout);
   const handle = stdio.serveStdio(factory, {
     transport,
     onerror: (error) => {
+      // A line of JSON that is no message, such as a batch: whoever sent it waits for an answer.
+      if (error.name === "ZodError") context.stdout.write(NO_MESSAGE);
       if (options.verbose === true) context.stderr.write(`mcp: ${error.name}\n`);
     },
   });
@@ -180,7 +202,7 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
   stop();
   await work.ended();
   await handle.close();
-  context.stdin.unpipe(lines).pause();
+  context.stdin.pause();
 }
 
 const globalsOf = ({ connection, baseUrl, paging, verbose, maxWait }: GlobalOptions): GlobalOptions => ({

@@ -15,7 +15,6 @@ import {
 import type { Command } from "../options.ts";
 import { buy } from "../purchase/buy.ts";
 import type { ParsedPurchase } from "../purchase/purchase.ts";
-import { buyParsed } from "../purchase/unattended.ts";
 
 export interface SearchOptions extends ExportFlags, NewOnlyFlags, Omit<SamplingFlags, "limit" | "perPage"> {
   readonly all?: boolean;
@@ -47,9 +46,7 @@ export function register(program: Command, context: Context, run: typeof buy = b
   $ headcount -c sample search -f fr.json --except legal.json --dry-run
 
 Of several segments (-s, -f) everybody is bought once.`)
-    .does((flags: SearchOptions & FilterOptions) =>
-      buyParsed("search", flags, context, () => parse(flags, context), run),
-    );
+    .does(async (flags: SearchOptions & FilterOptions) => run(await parse(flags, context), context));
 }
 
 async function parse(flags: SearchOptions & FilterOptions, context: Context): Promise<ParsedPurchase> {

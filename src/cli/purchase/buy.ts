@@ -14,19 +14,18 @@ import { withSession } from "../session.ts";
 import { Printer } from "../terminal/printer.ts";
 import type { ProgressLine } from "../terminal/progress.ts";
 import { askConsent } from "./consent.ts";
-import type { ParsedPurchase, PurchaseOutcome } from "./purchase.ts";
+import type { ParsedPurchase } from "./purchase.ts";
 import { quoteEntries, wordingOf } from "./quote-card.ts";
 import { printSummary } from "./summary.ts";
 
 /** Quote, consent, progress, rows and summary, for every command that spends. @throws CliError */
-export async function buy(purchase: ParsedPurchase, context: Context): Promise<PurchaseOutcome> {
+export async function buy(purchase: ParsedPurchase, context: Context): Promise<void> {
   const { flags, run, show } = purchase;
   const printer = new Printer(context, flags);
-  if (await isFresh(purchase, printer, context)) return { skipped: true };
   if (purchase.order.output === undefined && flags.dryRun !== true && isClosed(context.stdout)) {
     throw usageError("stdout is closed, and the rows go there; nothing was spent", "-o FILE keeps them", "no_stdout");
   }
-  return await withSession(context, flags, async (session) => {
+  await withSession(context, flags, async (session) => {
     const shown = show === undefined ? undefined : captured();
     const order = {
       ...purchase.order,
@@ -41,8 +40,7 @@ export async function buy(purchase: ParsedPurchase, context: Context): Promise<P
         const quoted = await quote(order, world, events);
         const { target } = order.accounts === undefined ? order : quoted.order;
         await printQuote(quoted.quote, target, printer);
-        await written(context.stdout);
-        return {};
+        return await written(context.stdout);
       }
       const bought = run === undefined ? await buyOrder(order, world, events) : await resume(run, order, world, events);
       stop();
@@ -52,25 +50,10 @@ export async function buy(purchase: ParsedPurchase, context: Context): Promise<P
         throw unread(error, bought);
       });
       printSummary(bought, purchase, printer);
-      return { receipt: bought.receipt };
     } finally {
       stop();
     }
   });
-}
-
-/** Whether `--if-older-than` leaves nothing to do, which is said. */
-async function isFresh({ flags, order }: ParsedPurchase, printer: Printer, context: Context): Promise<boolean> {
-  if (flags.ifOlderThan === undefined) return false;
-  const { freshness, leftAlone } = await import("../../app/jobs/outcome.ts");
-  const fresh = await freshness(order.output, flags.ifOlderThan, context);
-  if (fresh === undefined) return false;
-  printer.say(leftAlone(fresh, context.now()));
-  if (printer.json) {
-    const modified_at = new Date(fresh.modified).toISOString();
-    printer.document<"search">({ skipped: true, output: { file: fresh.file, modified_at } });
-  }
-  return true;
 }
 
 /** Stdout took not all of what was bought: it is kept, so the same command again is not the way to have it. */
@@ -116,8 +99,7 @@ async function watch(
     hint: printer.quiet ? undefined : (text) => printer.note(text),
     notice: (text) => (progress === undefined ? session.notice(text) : progress.note(text)),
     warning: (text) => (progress === undefined ? printer.say(text) : progress.note(text)),
-    start: ({ run, kept: startedWith, rows, cap }) => {
-      purchase.onRun?.(run);
+    start: ({ kept: startedWith, rows, cap }) => {
       plan = { rows, cap: formatCreditsGrouped(cap) };
       const { noteStyle: style, unicode } = printer;
       progress = openProgress?.({ stream: stderr, enabled: true, now, style, unit, units, unicode, startedWith });

@@ -1,5 +1,4 @@
 import type { Order } from "../../app/buy/order.ts";
-import type { Receipt } from "../../engine/purchase/receipt.ts";
 import type { ExportFlags } from "../arguments/export-options.ts";
 import type { Printer } from "../terminal/printer.ts";
 
@@ -15,12 +14,4 @@ export interface ParsedPurchase {
   readonly notice?: string | undefined;
   /** Prints what would have gone to stdout, once it is all there, in place of rows as they come. */
   readonly show?: (rows: string, printer: Printer) => Promise<void>;
-  /** Told the id of the run before anything is bought. */
-  readonly onRun?: (run: string) => void;
-}
-
-/** How it ended: with a receipt, a quote alone, or nothing to do because the file is young enough. */
-export interface PurchaseOutcome {
-  readonly receipt?: Receipt;
-  readonly skipped?: boolean;
 }

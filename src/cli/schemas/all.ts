@@ -26,7 +26,7 @@ import {
   titled,
   wholeNumberShape,
 } from "../../shared/schema/build.ts";
-import { outcome, quoteShape, receipt, refreshed, skipped, writtenShape } from "../../shared/schema/purchase.ts";
+import { outcome, quoteShape, receipt, refreshed, writtenShape } from "../../shared/schema/purchase.ts";
 import { company, filters, person, segments } from "../../shared/schema/rows.ts";
 import { KEEPING } from "./keeping.ts";
 import { SERVING } from "./serving.ts";
@@ -183,7 +183,6 @@ const bought = <Row extends Schema, More extends Schema[]>(row: Row, ...more: re
     ...more,
     titled("the receipt, with -o FILE", receipt),
     titled("the quote, with --dry-run", quoteShape),
-    titled("with --if-older-than, where the file is young enough", skipped),
   );
 
 const exportedOwned = titled(

@@ -102,8 +102,6 @@ export const quoteShape = object({
   reuse: said(maybe(object({ run: text, rows: wholeNumberShape })), "a finished run with the same rows"),
 });
 
-export const skipped = object({ skipped: always(true), output: object({ file: text, modified_at: time }) });
-
 const file = object({ file: text, rows: wholeNumberShape, sha256: digest });
 
 export const refreshed = object({
@@ -130,9 +128,9 @@ export const refreshed = object({
   files: object({ list: file, added: file, removed: file, changed: file }),
 });
 
-/** How one export went: a line of `--log`, what `--notify` gets, and what `jobs status` reads (docs/jobs.md, "Log"). */
+/** How a job went: a line of its log, what `notify` gets, and what `jobs status` reads (docs/jobs.md, "Log"). */
 export const outcome = object({
-  job: maybe(text),
+  job: text,
   command: text,
   status: one("done", "skipped", "failed"),
   exit_code: wholeNumberShape,
@@ -145,5 +143,5 @@ export const outcome = object({
   output: maybe(text),
   run: maybe(text),
   error: maybe(object({ code: text, message: text, hint: maybe(text), resumable: flag, next: maybe(text) })),
-  receipt: maybe(some(receipt, refreshed, quoteShape, skipped)),
+  receipt: maybe(some(receipt, refreshed)),
 });

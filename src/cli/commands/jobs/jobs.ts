@@ -1,13 +1,11 @@
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { readBudget } from "../../../app/jobs/budget.ts";
 import { type JobsFile, jobsNamed, readJobs } from "../../../app/jobs/file.ts";
 import type { Context } from "../../../shared/context.ts";
 import { harmlessLine } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
-import { addUnattendedOptions } from "../../arguments/export-options.ts";
-import { type Command, type GlobalOptions, Option } from "../../options.ts";
+import type { Command, GlobalOptions } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import type { RunOptions } from "./run.ts";
 import { cronLines, keyFileOf, systemdUnits, type Timed } from "./units.ts";
@@ -32,7 +30,7 @@ export function register(program: Command, context: Context): void {
 const EXAMPLE = `
   $ headcount schema jobs-file > jobs.schema.json
   $ headcount jobs show --file jobs.jsonc
-  $ headcount -c sample jobs run legal --file jobs.jsonc --if-older-than 6d
+  $ headcount -c sample jobs run legal --file jobs.jsonc
   $ headcount jobs status --file jobs.jsonc
 
 A file of jobs is JSON; comments and trailing commas are allowed:
@@ -51,7 +49,11 @@ A file of jobs is JSON; comments and trailing commas are allowed:
         "max_shrink": "50%"            // else the old file stays, with exit 5
       }
     }
-  }`;
+  }
+
+Nobody is asked: "max_credits" is the consent. A file is replaced by a whole one only. A job that stops early (5, 7, 8) keeps what was paid for, and its next run buys what is missing.
+
+cron and systemd have no session bus, so a desktop's keychain is out of reach: HEADCOUNT_API_KEY=... on a line of ~/.headcount.env (chmod 600, without export), which their lines name; or headcount login --insecure-storage.`;
 
 type Read = (options: JobsOptions) => Promise<JobsFile>;
 
@@ -60,35 +62,21 @@ const withFile = (command: Command): Command =>
 
 const JOBS = { kind: "jobs" } as const;
 
-const budgetOption = (): Option =>
-  new Option(
-    "--budget <credits/month>",
-    "instead of the file's: most credits of a month (UTC), over all jobs",
-  ).argParser((text) => {
-    const budget = readBudget(text);
-    if (typeof budget === "string") throw usageError(`--budget: ${budget}`, "for example --budget 2000/month");
-    return budget;
-  });
-
 function registerRun(jobs: Command, context: Context, read: Read): void {
-  const command = withFile(jobs.command("run").takes("[job...]", "names of jobs (default: all that are due)", JOBS))
+  withFile(jobs.command("run").takes("[job...]", "names of jobs (default: all that are due)", JOBS))
     .description(
       "Run jobs one after another; the failure of one does not stop the others. The exit code is the first failure's. A job that is at work already ends with 9; under a budget jobs wait for each other.",
     )
     .option("--dry-run", "show what each would do and cost, and buy nothing")
-    .addOption(budgetOption());
-  addUnattendedOptions(command)
     .examples(`
   $ headcount -c sample jobs run --file jobs.jsonc --dry-run
-  $ headcount -c sample jobs run legal --file jobs.jsonc --budget 500/month --log runs.ndjson
-  $ headcount -c sample jobs run --file jobs.jsonc --notify 'cat > changed.json' --json
+  $ headcount -c sample jobs run legal --file jobs.jsonc --json
 
 Due is a job whose time has come since it was last done, and one that never was.
 An unfinished run of a job goes on where it stopped and buys nothing twice.`)
     .does(async (options: RunOptions, names: readonly string[]) => {
       const { runJobs } = await import("./run.ts");
-      const log = options.log === undefined ? {} : { log: resolve(context.cwd, options.log) };
-      await runJobs(names, await read(options), { ...options, ...log }, context);
+      await runJobs(names, await read(options), options, context);
     });
 }
 
@@ -97,7 +85,6 @@ function registerLooking(jobs: Command, context: Context, read: Read): void {
     .description(
       "How each job went, what it changed and cost, when it comes next, and what the month has cost. Exit 0 whatever they say: `jobs check` tells by its exit code.",
     )
-    .addOption(budgetOption())
     .examples(`
   $ headcount jobs status --file jobs.jsonc
   $ headcount jobs status --file jobs.jsonc --json | jq '.jobs[] | select(.status == "failed")'`)

@@ -5,7 +5,7 @@ import { historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
 import { lastTime, nextTime } from "../../../app/jobs/schedule.ts";
 import type { Context } from "../../../shared/context.ts";
 import { shellWord } from "../../../shared/contract/command-line.ts";
-import { type Credits, creditsOrNull, creditsToNumber, formatCreditsGrouped } from "../../../shared/contract/money.ts";
+import { creditsOrNull, creditsToNumber, formatCreditsGrouped } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import { CliError, usageError } from "../../../shared/errors.ts";
 import { ago, duration, timeText } from "../../../shared/numbers.ts";
@@ -163,13 +163,13 @@ async function statusOf(job: Job, file: JobsFile, context: Context): Promise<Job
 export async function showStatus(
   file: JobsFile,
   jobs: readonly Job[],
-  options: GlobalOptions & { readonly budget?: Credits },
+  options: GlobalOptions,
   context: Context,
 ): Promise<void> {
   const printer = new Printer(context, options);
   const all: JobStatus[] = [];
   for (const job of jobs) all.push(await statusOf(job, file, context));
-  const budget = options.budget ?? file.budget;
+  const { budget } = file;
   const services = await spentByJobs(context);
   const month = new Date(context.now()).toISOString().slice(0, 7);
   if (printer.json) {

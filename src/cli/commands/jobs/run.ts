@@ -8,7 +8,6 @@ import { enterOwn } from "../../../app/keep/store.ts";
 import { quoteJson } from "../../../engine/purchase/quote.ts";
 import type { Context } from "../../../shared/context.ts";
 import { shellWord } from "../../../shared/contract/command-line.ts";
-import type { Credits } from "../../../shared/contract/money.ts";
 import { counted, harmless } from "../../../shared/contract/text.ts";
 import { type CliError, EXIT } from "../../../shared/errors.ts";
 import { timeText } from "../../../shared/numbers.ts";
@@ -22,12 +21,6 @@ import { applyRetention } from "../runs/remove.ts";
 
 export interface RunOptions extends GlobalOptions {
   readonly file?: string;
-  readonly budget?: Credits;
-  /** Milliseconds. */
-  readonly ifOlderThan?: number;
-  /** Absolute path. */
-  readonly log?: string;
-  readonly notify?: string;
   readonly dryRun?: boolean;
 }
 
