@@ -18,7 +18,7 @@ const run = (file: readonly string[], ...argv: readonly string[]) => u.run(["job
 
 test("a job with a file refreshes it: whoever is owned is bought no second time, and the quote says what the run does", async () => {
   const file = write({ jobs: { legal: LEGAL } });
-  expect((await u.run(["jobs", "show", "legal", ...file])).stdout).toContain("command\trefresh\n");
+  expect((await u.run(["jobs", "status", "legal", ...file])).stdout).toContain("\nlegal,refresh,never,");
   const before = await charged(service, CREDITS);
   const quotes: unknown[] = [];
   const outcomes: unknown[] = [];
@@ -120,8 +120,7 @@ test("jobs check: what breaks a rule, failed last or should have run by now, wit
   expect(JSON.parse(failed.stderr)).toMatchObject({ error: { code: "jobs_check", exit_code: 2 } });
   expect(await check({ legal: daily })).toMatchObject({ code: 5, found: [{ finding: "failed" }] });
   // A look is no failure of its own.
-  for (const look of ["show", "status"])
-    expect(await u.run(["jobs", look, "--file", "jobs.jsonc"], { clock })).toMatchObject({ code: 0 });
+  expect(await u.run(["jobs", "status", "--file", "jobs.jsonc"], { clock })).toMatchObject({ code: 0 });
 });
 
 test("notify_failure is run after a failure alone", async () => {

@@ -44,12 +44,6 @@ describe("what a unit and a crontab hold", () => {
     writeFileSync(me.file("keys.env"), "HEADCOUNT_API_KEY=hc_live_1\n");
     expect(await me.run(["jobs", form, "--file", plain, "--keys", "keys.env"])).toMatchObject({ code: 0 });
   });
-
-  test("jobs show in a pipe has a schedule as cron has it, without a guard before it", async () => {
-    const me = u();
-    const ran = await me.run(["jobs", "show", "--file", place(me.dir, "plain")]);
-    expect(ran.stdout).toContain("\nlegal,0 0 * * 0,1,");
-  });
 });
 
 test("a filter file may have comments and trailing commas, as a file of jobs", async () => {

@@ -86,26 +86,6 @@ describe("headcount owned", () => {
     expect(stderr).toContain('nobody who is owned is "nobody-at-all"');
   });
 
-  test("tells two runs apart", async () => {
-    const me = await buyer();
-    const [many, sales] = JSON.parse((await me.run(["runs", "--json"])).stdout).map(({ id }: { id: string }) => id);
-    const { code, stdout } = await me.run(["owned", "diff", sales, many, "--json"]);
-    expect(code).toBe(0);
-    const [before, after] = [me.read("sales.ndjson"), me.read("many.ndjson")].map(
-      (text) => new Set(lines(text).map(({ id }) => id)),
-    );
-    const changes = JSON.parse(stdout) as { change: string; id: string }[];
-    const of = (change: string) =>
-      changes
-        .filter((one) => one.change === change)
-        .map(({ id }) => id)
-        .sort();
-    expect(of("added")).toEqual([...(after ?? [])].filter((id) => !before?.has(id)).sort());
-    expect(of("removed")).toEqual([...(before ?? [])].filter((id) => !after?.has(id)).sort());
-    expect(of("changed")).toEqual([]);
-    expect((await me.run(["owned", "diff", "last", "nosuch"])).code).toBe(2);
-  });
-
   test("takes in files that were bought elsewhere: as owned, at no price, once", async () => {
     const me = user(service.url, service.key);
     writeFileSync(

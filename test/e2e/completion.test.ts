@@ -118,7 +118,7 @@ const CASES: readonly (readonly [string, readonly string[]])[] = [
   ["completion fi", ["completion", "fish"]],
   // The jobs of the file that is named.
   ["jobs run --file our.jsonc leg", ["jobs", "run", "--file", "our.jsonc", "legal"]],
-  ["jobs show --file=our.jsonc sal", ["jobs", "show", "--file=our.jsonc", "sales"]],
+  ["jobs status --file=our.jsonc sal", ["jobs", "status", "--file=our.jsonc", "sales"]],
   // Nothing is known of a title: no file is offered in its place.
   ["count --title peo", ["count", "--title", "peo"]],
 ];

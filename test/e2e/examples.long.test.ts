@@ -23,7 +23,7 @@ const NOT_RUN: readonly (readonly [RegExp, string])[] = [
   ],
   [/sessions end 1f2e3d4c5b6a/, "names a session of somebody else"],
   [/credits refund 17/, "names a charge of somebody else"],
-  [/resume \d{8}-|resume a1b2c3|owned diff \d{8}-/, "names a run of somebody else"],
+  [/resume \d{8}-|resume a1b2c3/, "names a run of somebody else"],
 ];
 
 const environment = {

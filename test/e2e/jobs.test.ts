@@ -140,8 +140,8 @@ test("SIGTERM settles the pages in flight; jobs that were not begun are named by
 test("a schedule is in the zone of the machine", async () => {
   write({ jobs: { legal: job("Legal", 5, { schedule: "0 6 * * *" }) } });
   const next = async (TZ: string): Promise<string> => {
-    const { stdout } = await spawnUser(u, ["jobs", ...jobs("show", "legal")], { TZ });
-    return /^next\t\S+T(\S+)$/m.exec(stdout)?.[1] ?? stdout;
+    const { stdout } = await spawnUser(u, ["jobs", ...jobs("status", "legal"), "--json"], { TZ });
+    return /"next":"[^"]+T([^"]+)"/.exec(stdout)?.[1] ?? stdout;
   };
   expect([await next("UTC"), await next("Asia/Tokyo"), await next("Asia/Kolkata")]).toEqual([
     "06:00:00.000Z",

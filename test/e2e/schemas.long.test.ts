@@ -86,7 +86,6 @@ describe("what the built program prints with --json fits its schema", () => {
   test("looking", async () => {
     await run("count", ...LEGAL);
     await run("count", "--by", "department", "--top", "3");
-    await run("count", "--by", "department", "--by", "seniority_level", "--top", "2");
     writeFileSync(u.file("a.json"), '{"department":"Legal"}');
     writeFileSync(u.file("b.json"), '{"department":"Sales"}');
     await run("count", "-f", "a.json", "-f", "b.json");
@@ -167,10 +166,6 @@ describe("what the built program prints with --json fits its schema", () => {
     await run("sql", "select id, name, credits, network_url from people");
     const [person] = (await run("sql", "select id, name from people limit 1")) as { id: string; name: string }[];
     await run("owned show", person?.id ?? "");
-    const ids = ((await run("runs list")) as { id: string; command: string }[]).filter(
-      (one) => one.command === "search",
-    );
-    await run("owned diff", ids.at(-2)?.id ?? "", ids[0]?.id ?? "");
     await run("suppress add", "network.example/in/ada", "--note", "asked");
     writeFileSync(u.file("people.txt"), "network.example/in/bob\n");
     await run("suppress import", "people.txt");
@@ -197,9 +192,8 @@ describe("what the built program prints with --json fits its schema", () => {
     await run("jobs run", "legal", ...file);
     const line = ajv.compile(LINES["jobs run"] ?? false);
     expect(line(JSON.parse(u.read("log.ndjson"))), ajv.errorsText(line.errors)).toBe(true);
-    for (const what of ["status", "show"]) await run(`jobs ${what}`, ...file);
+    await run("jobs status", ...file);
     await run("jobs check", "jobs.jsonc");
-    await run("jobs show", "legal", ...file);
     await run("schema", "jobs-file");
   }, 60_000);
 

@@ -3,7 +3,7 @@ import { shellWord } from "../../shared/contract/command-line.ts";
 import { packageRoot } from "../../shared/paths.ts";
 
 /** How a client starts the server: by absolute paths, because what a desktop starts has no PATH of a shell. */
-export interface Start {
+interface Launch {
   readonly command: string;
   readonly args: readonly string[];
   /** Variables that say where things are, and no secret. */
@@ -12,19 +12,19 @@ export interface Start {
 
 interface ClientForm {
   readonly file: string | Readonly<Record<"darwin" | "win32" | "linux", string>>;
-  readonly config: (start: Start) => unknown;
+  readonly config: (start: Launch) => unknown;
   /** The command of the client itself that adds the entry. */
-  readonly line?: (start: Start) => readonly string[];
+  readonly line?: (start: Launch) => readonly string[];
 }
 
 const under =
-  (key: string, form: (start: Start) => unknown = (start) => start) =>
-  (start: Start) => ({ [key]: { headcount: form(start) } });
-const stdio = (start: Start) => ({ type: "stdio", ...start });
-const variables = ({ env = {} }: Start): string[] => Object.entries(env).map(([name, value]) => `${name}=${value}`);
+  (key: string, form: (start: Launch) => unknown = (start) => start) =>
+  (start: Launch) => ({ [key]: { headcount: form(start) } });
+const stdio = (start: Launch) => ({ type: "stdio", ...start });
+const variables = ({ env = {} }: Launch): string[] => Object.entries(env).map(([name, value]) => `${name}=${value}`);
 const adds =
   (before: string, flag: string, after: readonly string[] = []) =>
-  (start: Start): string[] => [
+  (start: Launch): string[] => [
     ...before.split(" "),
     ...variables(start).flatMap((variable) => [flag, variable]),
     ...[...after, "--", start.command, ...start.args],
@@ -36,14 +36,14 @@ const inConfig = (path: string) => ({
 });
 
 // A basic string of TOML is written as one of JSON.
-const toml = ({ command, args, env = {} }: Start): string => {
+const toml = ({ command, args, env = {} }: Launch): string => {
   const list = args.map((word) => JSON.stringify(word)).join(", ");
   const set = Object.entries(env).map(([name, value]) => `${name} = ${JSON.stringify(value)}\n`);
   const table = set.length === 0 ? "" : `\n[mcp_servers.headcount.env]\n${set.join("")}`;
   return `[mcp_servers.headcount]\ncommand = ${JSON.stringify(command)}\nargs = [${list}]\n${table}`;
 };
 
-const opencode = ({ command, args, env }: Start) => ({
+const opencode = ({ command, args, env }: Launch) => ({
   ...{ type: "local", command: [command, ...args], enabled: true },
   ...(env === undefined ? {} : { environment: env }),
 });
@@ -84,7 +84,7 @@ export type Client = keyof typeof FORMS;
 export const CLIENTS = Object.keys(FORMS) as readonly Client[];
 
 /** What the config of a client needs in its own form, the file that it belongs into, and the line that adds it. */
-export function entryFor(client: Client, start: Start, platform: NodeJS.Platform) {
+export function entryFor(client: Client, start: Launch, platform: NodeJS.Platform) {
   const { file, config, line }: ClientForm = FORMS[client];
   const document = config(start);
   const os = platform === "darwin" || platform === "win32" ? platform : "linux";

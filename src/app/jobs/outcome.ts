@@ -197,7 +197,7 @@ export function notified(
   });
 }
 
-/** Whether `if_older_than` leaves a job nothing to do, which is said. A date in the future counts as far as it is away. */
+/** Whether `if_older_than` leaves a job nothing to do, which is said. A time to come counts as far as it is away. */
 export async function isYoung({ output = "", values }: Job, { now, stderr }: Context): Promise<boolean> {
   const span = values.if_older_than;
   if (span === undefined) return false;

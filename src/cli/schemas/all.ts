@@ -59,22 +59,6 @@ const count = some(
       filters,
     }),
   ),
-  titled(
-    "--by KEY,KEY",
-    object({
-      count: wholeNumberShape,
-      by: list(text, { minItems: 2, maxItems: 2 }),
-      columns: list(part),
-      rows: list(
-        object({
-          value: text,
-          count: wholeNumberShape,
-          cells: said(list(wholeNumberShape), "in the order of the columns"),
-        }),
-      ),
-      filters,
-    }),
-  ),
   titled("several segments", list(object({ segment: text, count: wholeNumberShape, filters, ...priced }))),
   titled("--owned", object({ count: wholeNumberShape, owned: always(true), filters })),
   titled("--owned, several segments", list(object({ segment: text, count: wholeNumberShape, filters }))),

@@ -7,7 +7,6 @@ import {
   list,
   map,
   maybe,
-  nothing,
   object,
   one,
   said,
@@ -91,33 +90,6 @@ const jobs = {
       ),
     ),
   ),
-  "jobs show": some(
-    titled(
-      "all of them",
-      list(
-        object({
-          ...each(maybe(text), "schedule", "output", "problem"),
-          job: text,
-          max_credits: maybe(creditsShape),
-        }),
-      ),
-    ),
-    titled(
-      "one job",
-      object({
-        job: text,
-        command: one("refresh", "search"),
-        filters: maybe(some(list(text), filters)),
-        segment: maybe(list(text)),
-        list: maybe(text),
-        folder: text,
-        ...each(maybe(text), "schedule", "cron", "on_calendar"),
-        next: maybe(time),
-        max_credits: maybe(creditsShape),
-        ...each(maybe(text), "output", "log", "notify", "notify_failure"),
-      }),
-    ),
-  ),
   "jobs status": object({
     file: text,
     month: text,
@@ -126,6 +98,7 @@ const jobs = {
     jobs: list(
       object({
         job: text,
+        command: one("refresh", "search"),
         status: one("never", "done", "skipped", "failed", "running", "killed", "invalid"),
         exit_code: maybe(wholeNumberShape),
         last: maybe(time),
@@ -187,15 +160,6 @@ export const KEEPING = {
   "data set": object({ retention }),
   "data show": object({ retention, kept }),
   forget: some(object({ forgot: found }), titled("--dry-run", object({ would_forget: found }))),
-  "owned diff": list(
-    object({
-      change: one("added", "removed", "changed"),
-      id: some(text, integer, nothing),
-      name: maybe(text),
-      was: said(map(anything), "what the fields held that are other now"),
-      record: person,
-    }),
-  ),
   "owned import": object({ files: wholeNumberShape, rows: wholeNumberShape, new: wholeNumberShape }),
   "owned rebuild": object({ people: wholeNumberShape, rows_paid: wholeNumberShape }),
   "owned show": some(owned, titled("several of one name", list(owned))),

@@ -11,7 +11,7 @@ import { fieldsOf, type PastPurchase } from "./history.ts";
 import { Lists } from "./lists.ts";
 import { matching } from "./members.ts";
 import { normalValues, PERSON_COLUMNS } from "./person.ts";
-import { FORMAT, NOT_SUPPRESSED, SCHEMA, SHOWN } from "./schema.ts";
+import { FORMAT, SCHEMA, SHOWN } from "./schema.ts";
 import { AMONG, firstRow, inTransaction, openToWrite, queryRows } from "./sqlite.ts";
 
 const NOBODY = -(2 ** 40);
@@ -103,11 +103,6 @@ export class Library {
   hasRun(id: string, finishedAt: number | undefined): boolean {
     if (finishedAt === undefined) return false;
     return this.#first("SELECT 1 FROM run WHERE id = ? AND finished_at = ?", id, finishedAt) !== undefined;
-  }
-
-  /** Also one that was removed since. */
-  knowsRun(id: string): boolean {
-    return this.#first("SELECT 1 FROM run WHERE id = ?", id) !== undefined;
   }
 
   /** All of them or none; one that is in already changes nothing. */
@@ -242,15 +237,6 @@ export class Library {
       WHERE purchase.person = ? ORDER BY at, run, unit, position`;
     const rows = this.database.prepare(sql, { readBigInts: true }).all(person) as unknown as PastPurchase[];
     return rows.map((row) => ({ ...row, at: Number(row.at), unit: Number(row.unit), position: Number(row.position) }));
-  }
-
-  /** With the record of each run: null where it did not bring them. */
-  broughtBy(older: string, newer: string): Iterable<{ readonly old: string | null; readonly now: string | null }> {
-    const brought = `SELECT purchase.person, max(body) AS body FROM purchase JOIN record ON r = purchase.record
-      WHERE run = ? AND purchase.person ${NOT_SUPPRESSED} GROUP BY 1`;
-    const sql = `SELECT a.body AS old, b.body AS now FROM (${brought}) AS a FULL JOIN (${brought}) AS b ON a.person = b.person
-      ORDER BY coalesce(a.person, b.person)`;
-    return queryRows(this.database, sql, older, newer);
   }
 
   #first<Row>(sql: string, ...values: readonly (string | number)[]): Row | undefined {

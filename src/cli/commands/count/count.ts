@@ -14,10 +14,9 @@ import { Printer } from "../../terminal/printer.ts";
 import { COUNT_FORMATS, type CountDesk, type CountOptions, type CountRequest, countOne, countSet } from "./one.ts";
 
 export function register(program: Command, context: Context, run = runCount): void {
-  const by = new Option(
-    "--by <key>",
-    "break it down by a filter key, or by KEY=VALUE again and again; two keys make a matrix",
-  ).argParser(collect);
+  const by = new Option("--by <key>", "break it down by a filter key, or by KEY=VALUE again and again").argParser(
+    collect,
+  );
   const command = program
     .command("count")
     .description(
@@ -35,7 +34,6 @@ export function register(program: Command, context: Context, run = runCount): vo
   $ headcount -c sample count --department Sales
   $ headcount -c sample count --department Sales --department Marketing --connections-min 500 --json
   $ headcount -c sample count --seniority-level director --by department
-  $ headcount -c sample count --by department --by seniority-level --top 5
   $ headcount -c sample count --by country=france --by country=germany
   $ headcount -c sample count --owned --by country
   $ echo '{"department": "Legal"}' | headcount -c sample count -f -
@@ -57,8 +55,8 @@ async function parse(options: CountOptions & FilterOptions, context: Context): P
   if (options.by !== undefined) {
     if (segment === undefined || others.length > 0)
       throw usageError("--by breaks one segment down; name one with -f or -s");
-    const { readByKeys } = await import("./by.ts");
-    return { kind: "parts", segment, by: await readByKeys(context, options, segment.filters), options };
+    const { readByKey } = await import("./by.ts");
+    return { kind: "parts", segment, by: await readByKey(context, options, segment.filters), options };
   }
   if (options.top !== undefined) throw usageError("--top goes with --by", "for example --by country --top 10");
   if (segment === undefined || others.length > 0) return { kind: "files", segments, options };
@@ -100,9 +98,7 @@ async function countAs(request: CountRequest, counting: CountDesk): Promise<read
 
 async function countOwnedAs(request: Exclude<CountRequest, { kind: "set" }>, context: Context): Promise<void> {
   const segments = request.kind === "files" ? request.segments : [request.segment];
-  const [by, second] = request.kind === "parts" ? request.by : [];
-  if (second !== undefined)
-    throw usageError("--owned breaks down by one key", "headcount sql makes any table of what you own");
+  const by = request.kind === "parts" ? request.by : undefined;
   const { countOwned } = await import("./parts.ts");
   const owned = {
     segments,

@@ -134,7 +134,7 @@ export type CountRequest =
   | {
       readonly kind: "parts";
       readonly segment: NamedFilters;
-      readonly by: readonly ByKey[];
+      readonly by: ByKey;
       readonly options: CountOptions;
     };
 

@@ -24,16 +24,6 @@ export interface Breakdown {
   readonly rest?: { readonly others: number | undefined; readonly missing: number | undefined };
 }
 
-export interface Matrix {
-  readonly by: readonly [FilterKeySpec, FilterKeySpec];
-  readonly filters: Filters;
-  readonly whole: number;
-  /** Values of the second key, the most frequent first, with the people of the segment that have them. */
-  readonly columns: readonly CountPart[];
-  /** The same of the first key, and of each how many have the second's values, in the order of the columns. */
-  readonly rows: readonly (CountPart & { readonly cells: readonly number[] })[];
-}
-
 interface Explained extends Breakdown {
   /** What the parts do not hold of the whole; negative where they overlap. */
   readonly unexplained: number;
@@ -69,7 +59,7 @@ export async function printParts(found: Breakdown, format: "table" | "csv" | "js
 }
 
 /** Parts that another part holds, by their values: "soft" is within "so". */
-export function nested(values: readonly string[]): Map<string, string> {
+function nested(values: readonly string[]): Map<string, string> {
   const normal = values.map(normalForm);
   const found = new Map<string, string>();
   for (const [index, text] of normal.entries()) {

@@ -29,7 +29,7 @@ export function register(program: Command, context: Context): void {
 
 const EXAMPLE = `
   $ headcount schema jobs-file > jobs.schema.json
-  $ headcount jobs show --file jobs.jsonc
+  $ headcount jobs check jobs.jsonc
   $ headcount -c sample jobs run legal --file jobs.jsonc
   $ headcount jobs status --file jobs.jsonc
 
@@ -103,15 +103,6 @@ function registerLooking(jobs: Command, context: Context, read: Read): void {
     .does(async (options: GlobalOptions, file: string | undefined) => {
       const { checkJobs } = await import("./list.ts");
       await checkJobs(await readJobs(context, file), options, context);
-    });
-  withFile(jobs.command("show").takes("[job]", "name of a job (default: a line for each)", JOBS))
-    .description("What a job does, with its filters and its schedule; without a name all of them, and what is wrong.")
-    .examples("\n  $ headcount jobs show --file jobs.jsonc\n  $ headcount jobs show legal --file jobs.jsonc")
-    .does(async (options: JobsOptions, name: string | undefined) => {
-      const file = await read(options);
-      const { listJobs, showJob } = await import("./list.ts");
-      if (name === undefined) return listJobs(file, options, context);
-      for (const job of await jobsNamed(file, [name])) await showJob(job, file, options, context);
     });
 }
 

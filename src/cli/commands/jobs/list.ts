@@ -12,61 +12,8 @@ import { ago, duration, timeText } from "../../../shared/numbers.ts";
 import { csvDocument } from "../../../shared/rows/csv.ts";
 import type { GlobalOptions } from "../../options.ts";
 import type { Documents } from "../../schemas/all.ts";
-import { creditsColumn, iso, type Listed, printList } from "../../terminal/list.ts";
+import { iso, type Listed, printList } from "../../terminal/list.ts";
 import { Printer } from "../../terminal/printer.ts";
-
-/** `jobs show`: what the file says of each. */
-export async function listJobs({ jobs }: JobsFile, options: GlobalOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
-  await printList(LISTED, jobs, printer, "The file has no jobs.");
-  if (!printer.terminal || printer.json) return;
-  for (const { name, problem } of jobs) if (problem !== undefined) printer.note(`${name}: ${problem.message}`);
-}
-
-const LISTED: readonly Listed<Job>[] = [
-  { name: "job", title: "job", long: true, value: ({ name }) => name },
-  {
-    ...{ name: "schedule", title: "schedule", value: ({ schedule }) => schedule?.cron ?? null },
-    json: ({ schedule }) => schedule?.text ?? null,
-    show: ({ schedule }) => schedule?.text ?? "by hand",
-  },
-  creditsColumn("max_credits", "cap", ({ values }) => values.max_credits ?? null),
-  { name: "output", title: "output", long: true, value: ({ output = null }) => output },
-  { name: "problem", value: ({ problem }) => problem?.message ?? null },
-];
-
-/** `jobs show NAME`: what it does, and when it comes. */
-export async function showJob(job: Job, { folder }: JobsFile, options: GlobalOptions, context: Context): Promise<void> {
-  if (job.problem !== undefined) throw job.problem;
-  const printer = new Printer(context, options);
-  const { name, command, schedule, values, output, log, notify, notifyFailure } = job;
-  const next = schedule === undefined ? undefined : await nextTime(schedule, context.now());
-  const entries = {
-    job: name,
-    command,
-    filters: values.filters ?? null,
-    segment: values.segment ?? null,
-    list: values.list ?? null,
-    folder,
-    schedule: schedule?.text ?? null,
-    cron: schedule?.cron ?? null,
-    on_calendar: schedule?.calendar ?? null,
-    next: iso(next ?? null),
-    max_credits: creditsOrNull(values.max_credits),
-    output: output ?? null,
-    log: log ?? null,
-    notify: notify ?? null,
-    notify_failure: notifyFailure ?? null,
-  };
-  if (printer.json) return printer.document<"jobs show">(entries);
-  const shown = Object.entries(entries).map(
-    ([key, value]) => [key, value !== null && typeof value === "object" ? JSON.stringify(value) : value] as const,
-  );
-  if (!printer.terminal) return printer.leaves(Object.fromEntries(shown));
-  await printer.card(
-    shown.map(([key, value]) => [key.replaceAll("_", " "), value === null ? undefined : String(value)]),
-  );
-}
 
 interface Finding {
   readonly job: string;
@@ -128,6 +75,7 @@ type JobStatus = Documents["jobs status"]["jobs"][number];
 
 const STATUS_COLUMNS = [
   "job",
+  "command",
   "status",
   "exit_code",
   "last",
@@ -146,6 +94,7 @@ async function statusOf(job: Job, file: JobsFile, context: Context): Promise<Job
   const at = context.now();
   return {
     job: job.name,
+    command: job.command,
     status: job.problem === undefined ? (now ?? last?.status ?? "never") : "invalid",
     exit_code: last?.exit_code ?? null,
     last: last?.started ?? null,

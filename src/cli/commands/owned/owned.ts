@@ -14,7 +14,7 @@ import type { Command } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { register as registerExport } from "./export.ts";
 import { addShelfOption, type ShelfOptions, shelfOf, withLibrary } from "./shelf.ts";
-import { registerDiff, register as registerShow } from "./show.ts";
+import { register as registerShow } from "./show.ts";
 
 export function register(program: Command, context: Context): void {
   const owned = program
@@ -30,7 +30,6 @@ export function register(program: Command, context: Context): void {
   registerShow(owned, context);
   registerExport(owned, context);
   registerImport(owned, context);
-  registerDiff(owned, context);
   registerRebuild(owned, context);
 }
 
