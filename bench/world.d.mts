@@ -1,5 +1,5 @@
-import type { Filters } from "../src/shared/contract/filters.ts";
 import type { Person } from "../src/shared/contract/records.ts";
+import { type Filters } from "../src/shared/contract/vocabulary.ts";
 
 export type WorldPerson = {
   -readonly [Field in Exclude<keyof Person, `company_${string}` | "updated_at">]: Field extends "name"

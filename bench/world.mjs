@@ -1,5 +1,5 @@
 // People with long tails: names, titles, industries and places that few share, missing values, an atom of 500 connections. Seeded.
-import { DEPARTMENTS, SENIORITY_LEVELS } from "../dist/shared/contract/departments.js";
+import { DEPARTMENTS, SENIORITY_LEVELS } from "../dist/shared/contract/vocabulary.js";
 
 /** Numbers in [0, 1) from a seed (mulberry32). */
 export function seeded(seed) {

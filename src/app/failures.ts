@@ -1,5 +1,5 @@
 import { LostReplyError, ServiceError, WaitTooLongError } from "../engine/client/errors.ts";
-import { shellWord } from "../shared/contract/command-line.ts";
+import { shellWord } from "../shared/contract/text.ts";
 import { CliError, type CliErrorInit, failed, systemFailure } from "../shared/errors.ts";
 import { missingPackage } from "../shared/packages.ts";
 

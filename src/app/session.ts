@@ -1,7 +1,7 @@
+import { DEFAULT_DIALECT } from "../engine/client/dialect.ts";
 import { createClient, type RequestLog } from "../engine/client/http-client.ts";
 import { keyFingerprint, openPacer } from "../engine/client/pacing.ts";
 import { type PacedOptions, paced } from "../engine/client/retry.ts";
-import { DEFAULT_DIALECT } from "../engine/client/types.ts";
 import {
   existingConnection,
   findConnection,

@@ -16,7 +16,7 @@ const BUYING: readonly Group[] = [
     "dry-run max-credits limit yes",
     "again require-complete strict all per-page concurrency on-new-dataset receipt",
   ],
-  ["Write", "output format fields", "template csv misses prefix"],
+  ["Write", "output format fields", "csv misses prefix"],
   ["Guard", "overwrite max-shrink", "min-rows wait"],
   ["Sample", "sample", "seed"],
   ["Owned", "new-only owned", "with-owned max-calls mode"],

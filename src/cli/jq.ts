@@ -45,20 +45,18 @@ return async ({ expression, indented, json }) => {
 interface JqOptions extends GlobalOptions {
   readonly format?: string;
   readonly output?: string;
-  readonly template?: string;
 }
 
 /** @throws CliError exit 2 where `--jq` can have no effect, or cannot be read */
 export async function beginJq(command: Command, options: JqOptions, { stdout }: Context): Promise<void> {
-  const { format, jq = "", json, output, template } = options;
+  const { format, jq = "", json, output } = options;
   const path = pathOf(command);
   if (describedPath(path) === undefined)
     throw usageError(`headcount ${path} prints no JSON document that --jq could read`);
   if (json !== true) throw usageError("--jq goes with --json", `headcount ${path} --json --jq EXPR`);
-  if (output === undefined && (template !== undefined || !/^(nd)?json$/.test(format ?? "json"))) {
-    const given = template === undefined ? `--format ${format}` : "--template";
+  if (output === undefined && !/^(nd)?json$/.test(format ?? "json")) {
     throw usageError(
-      `--jq reads JSON, and ${given} prints none`,
+      `--jq reads JSON, and --format ${format} prints none`,
       "--format json or ndjson, or -o FILE and the receipt",
     );
   }

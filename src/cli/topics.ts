@@ -1,6 +1,5 @@
 import { flagOf } from "../shared/contract/command-line.ts";
-import { DEPARTMENTS, SENIORITY_LEVELS } from "../shared/contract/departments.ts";
-import { EXACT_KEYS, PREFIX_KEYS, RANGE_KEYS } from "../shared/contract/filters.ts";
+import { DEPARTMENTS, EXACT_KEYS, PREFIX_KEYS, RANGE_KEYS, SENIORITY_LEVELS } from "../shared/contract/vocabulary.ts";
 import { EXIT, type ExitCode } from "../shared/errors.ts";
 
 export const TOPICS = [

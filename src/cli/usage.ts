@@ -1,7 +1,6 @@
 import type { Command } from "commander";
-import { shellWord } from "../shared/contract/command-line.ts";
 import { nearest } from "../shared/contract/suggest.ts";
-import { echo } from "../shared/contract/text.ts";
+import { echo, shellWord } from "../shared/contract/text.ts";
 import { type CliError, usageError } from "../shared/errors.ts";
 import { pathOf } from "./reading.ts";
 

@@ -1,11 +1,12 @@
-import { flagsOf, shellWord } from "../shared/contract/command-line.ts";
+import { flagsOf } from "../shared/contract/command-line.ts";
+import { shellWord } from "../shared/contract/text.ts";
 import {
   FILTER_SPECS,
   type FilterKey,
   type FilterKeySpec,
   type Filters,
   filterSpec,
-} from "../shared/contract/filters.ts";
+} from "../shared/contract/vocabulary.ts";
 
 /** The 24 filters in the order and under the headings of the page. */
 export const FOLDS: readonly { readonly name: string; readonly keys: readonly FilterKey[] }[] = [

@@ -1,5 +1,5 @@
 import { computed, effect, signal } from "@preact/signals";
-import type { Filters } from "../shared/contract/filters.ts";
+import type { Filters } from "../shared/contract/vocabulary.ts";
 import { answerTo, type Finding, segmentInquiry } from "./answer.ts";
 import { ApiError, api, dropProof, reasonOf } from "./api.ts";
 import { fragmentOf, type PagePlace, placeInAddress } from "./segment.ts";

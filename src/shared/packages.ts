@@ -2,7 +2,7 @@ import { createRequire } from "node:module";
 import { resolve } from "node:path";
 import { execPath } from "node:process";
 import { fileURLToPath } from "node:url";
-import { shellWord } from "./contract/command-line.ts";
+import { shellWord } from "./contract/text.ts";
 import { type CliError, failed } from "./errors.ts";
 import { packageRoot } from "./paths.ts";
 

@@ -5,9 +5,9 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { countCommand, curlCommand, fragmentOf, placeInAddress, searchCommand } from "../../src/console/segment.ts";
-import { shellWord } from "../../src/shared/contract/command-line.ts";
-import { DEPARTMENTS, SENIORITY_LEVELS } from "../../src/shared/contract/departments.ts";
-import { canonicalJson, checkFilters, FILTER_SPECS, type Filters } from "../../src/shared/contract/filters.ts";
+import { canonicalJson, checkFilters } from "../../src/shared/contract/filters.ts";
+import { shellWord } from "../../src/shared/contract/text.ts";
+import { DEPARTMENTS, FILTER_SPECS, type Filters, SENIORITY_LEVELS } from "../../src/shared/contract/vocabulary.ts";
 import { type RawServer, rawServer, testContext } from "../support/client.ts";
 import { long } from "../support/long.ts";
 

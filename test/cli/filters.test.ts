@@ -1,8 +1,8 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
-import { DEPARTMENTS } from "../../src/shared/contract/departments.ts";
-import { checkFilters, FILTER_KEYS, FILTER_SPECS } from "../../src/shared/contract/filters.ts";
+import { checkFilters } from "../../src/shared/contract/filters.ts";
+import { DEPARTMENTS, FILTER_KEYS, FILTER_SPECS } from "../../src/shared/contract/vocabulary.ts";
 import { filterFileSchema } from "../../src/shared/schema/filters.ts";
 import { testContext } from "../support/client.ts";
 

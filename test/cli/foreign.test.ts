@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import type { Dialect } from "../../src/engine/client/types.ts";
+import type { Dialect } from "../../src/engine/client/dialect.ts";
 import { type Ran, readCsv, type User, user } from "../support/export.ts";
 import { type ForeignOptions, type ForeignService, startForeignService } from "../support/foreign-service.ts";
 

@@ -303,17 +303,8 @@ test("whatever another door wrote is in the register, and is cleaned in place: e
     await ok(me, ["runs", "export", "last", "-o", `run.${form}`]);
     await ok(me, ["owned", "export", "-o", `owned.${form}`]);
   }
-  await ok(me, [
-    "runs",
-    "export",
-    "last",
-    "--template",
-    "{{name}} {{network_url}}",
-    "-o",
-    "run.txt",
-    "--format",
-    "template",
-  ]);
+  const asText = ["--format", "table", "--fields", "network_url,name"];
+  await ok(me, ["runs", "export", "last", ...asText, "-o", "run.txt"]);
   await ok(me, ["runs", "export", "last", "-o", "duckdb:crm.duckdb#people"]);
   const other = all.find(({ id }) => id !== canary.id)?.network_url ?? "";
   await ok(me, ["owned", "export", "--network-url", other, "-o", "other.xlsx"]);

@@ -126,7 +126,7 @@ describe("headcount forget", () => {
     const { me, canary } = await history();
     writeFileSync(me.file("sales.csv"), `${me.read("sales.csv")}mine\n`);
     await ok(me, [...search, "-o", "duckdb:crm.duckdb#people"]);
-    const text = ["--format", "template", "--template", "{{name}} {{network_url}}"];
+    const text = ["--format", "table", "--fields", "network_url,name"];
     await ok(me, ["runs", "export", "last", ...text, "-o", "people.txt"]);
     const lines = me.read("sales.csv").split("\n");
     expect((await me.run(["forget", canary.id])).code).toBe(2);

@@ -61,7 +61,6 @@ test.each([
   [["account", "--jq", ".plan"], "--jq goes with --json"],
   [[...SEARCH, "--format", "csv", "--jq", "."], "--jq reads JSON, and --format csv prints none"],
   [[...SEARCH, "--format", "ndjson.gz", "--jq", "."], "prints none"],
-  [[...SEARCH, "--template", "{{name}}", "--jq", "."], "--template prints none"],
   [["completion", "bash", "--json", "--jq", "."], "prints no JSON"],
   [["mcp", "install", "claude", "--json", "--jq", "."], "prints no JSON"],
 ])("%j is refused", async (argv, why) => {

@@ -321,7 +321,6 @@ test.each<[string, string, string[], string]>([
     ["crm.csv", "--misses", "crm.csv", "--overwrite"],
     "--misses names the table",
   ],
-  ["a template", "Website\na.com\n", ["crm.csv", "--template", "{{name}}"], "--keep-input writes csv"],
   ["broken NDJSON", '{"a":1}\n{"b"\n', ["crm.csv"], "line 2 of crm.csv is not a JSON object"],
 ])("%s is refused before anything is spent", async (_, text, argv, message) => {
   const u = someone();

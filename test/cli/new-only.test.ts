@@ -1,8 +1,8 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { CanonicalFilters } from "../../src/shared/contract/filters.ts";
 import { canonicalAddress, slugOf } from "../../src/shared/contract/normalise.ts";
+import type { CanonicalFilters } from "../../src/shared/contract/vocabulary.ts";
 import { fakeClock } from "../support/client.ts";
 import { charged, readCsv, spawnUser, type User, user } from "../support/export.ts";
 import { long } from "../support/long.ts";

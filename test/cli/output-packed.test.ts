@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { parse } from "csv-parse/sync";
 import { decompress } from "fzstd";
@@ -8,7 +8,7 @@ import { modeOf, readCsv, type User, user } from "../support/export.ts";
 import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
 import { WRITES_ZSTD, ZST } from "../support/packings.ts";
 
-// Formats that are made to be handed on: compressed, tab-separated, spreadsheets, templates.
+// Formats that are made to be handed on: compressed, tab-separated, spreadsheets.
 
 let service: ForeignService;
 let u: User;
@@ -140,66 +140,5 @@ describe("spreadsheets", () => {
     expect(ran.stderr).toContain("nothing was spent");
     expect(service.charged()).toBe(0);
     expect(readdirSync(u.dir).filter((name) => name.includes("a.xlsx"))).toEqual([]);
-  });
-});
-
-describe("templates", () => {
-  const TEMPLATE = "{{name}}\t{{{id}}}{{#headline}} open{{/headline}}";
-
-  test("make a text of every row, and values are written as they are", async () => {
-    service.options.shape = () => [
-      { id: 9_007_199_254_740_993n.toString(), name: "A & <B>", tags: ["x", "y"] },
-      { id: "2", name: null, headline: "yes" },
-    ];
-    service.options.people = 2;
-    const ran = await search("--template", TEMPLATE);
-    expect(ran, ran.stderr).toMatchObject({ code: 0, stdout: "A & <B>\t9007199254740993\n\t2 open\n" });
-    writeFileSync(u.file("t.txt"), "{{#tags}}[{{.}}]{{/tags}}\n\n");
-    const again = await u.run(["runs", "export", "last", "--template", "@t.txt", "-o", "out.txt"]);
-    expect(again.code, again.stderr).toBe(0);
-    expect(u.read("out.txt")).toBe("[x][y]\n\n\n\n");
-    expect((await u.run(["runs", "export", "last", "--template", "{{tags}} {{.}}"])).stdout).toContain("x; y {");
-  });
-
-  test("are continued by resume as they were", async () => {
-    await search("--template", "{{id}}", "-o", "ids.txt", "--limit", "10");
-    expect(u.read("ids.txt").split("\n")).toHaveLength(11);
-    const [run] = JSON.parse((await u.run(["runs", "list", "--json"])).stdout) as { id: string }[];
-    await u.run(["resume", run?.id ?? "", "--limit", "20", "--max-credits", "20", "--yes"]);
-    expect(u.read("ids.txt").split("\n")).toHaveLength(21);
-  });
-
-  test("what cannot be filled is refused before anything is bought", async () => {
-    for (const [more, said] of [
-      [["--template", "{{nmae}}"], "did you mean name?"],
-      [["--template", "{{#a}}"], "cannot be read"],
-      [["--template", "{{> other}}"], "nothing to include"],
-      [["--template", `${"{{#tags}}".repeat(5)}x${"{{/tags}}".repeat(5)}`], "more than 4 deep"],
-      [["--template", "{{name.constructor}}"], "no record has"],
-      [["--template", "@nowhere"], "cannot be read"],
-      [["--template", "{{name}}", "--format", "csv"], "not csv"],
-      [["--template", "{{name}}", "--fields", "id"], "--fields"],
-      [["--format", "template"], "needs a template"],
-      [["--template", "{{name}}", "-o", "x.xlsx"], "says xlsx"],
-      [["--template", "{{name}}", "-o", "x.csv"], "says csv"],
-    ] as const) {
-      const ran = await search(...more);
-      expect(ran, ran.stderr).toMatchObject({ code: 2, stdout: "" });
-      expect(ran.stderr).toContain(said);
-    }
-    expect(service.charged()).toBe(0);
-    expect(existsSync(u.file("state/runs"))).toBe(false);
-  });
-
-  test("cannot act on a terminal", async () => {
-    service.options.shape = () => [{ id: "1", name: "a\u001b[31m\u202eb" }];
-    service.options.people = 1;
-    const ran = await u.run(
-      ["search", "--country", "x", "--max-credits", "1", "--yes", "--template", "{{name}}\t{{id}}"],
-      {
-        tty: { stdout: true },
-      },
-    );
-    expect(ran.stdout).toBe("a\ufffd[31m\ufffdb\t1\n");
   });
 });

@@ -386,9 +386,9 @@ describe("what a list is", () => {
     expect((await me.run(["refresh"])).code).toBe(2);
     const table = await me.run(["refresh", "old.csv", "-o", "duckdb:x.duckdb#people"]);
     expect(table.stderr).toContain("refresh writes four files, and -o names a table");
-    const template = await me.run(["refresh", "old.csv", "-o", "x.txt", "--template", "{{name}}"]);
-    expect(template.stderr).toContain("not as a template");
-    expect([table.code, template.code]).toEqual([2, 2]);
+    const drawn = await me.run(["refresh", "old.csv", "-o", "x.txt", "--format", "table"]);
+    expect(drawn.stderr).toContain("not as a table");
+    expect([table.code, drawn.code]).toEqual([2, 2]);
     expect(service.rowsSold()).toBe(before.length);
   });
 

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { Dialect } from "../../src/engine/client/types.ts";
+import type { Dialect } from "../../src/engine/client/dialect.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
 import { wrapped } from "../support/dataset.ts";
 import { charged, readCsv, runIds, type User, user } from "../support/export.ts";

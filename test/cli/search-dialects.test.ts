@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
-import type { Dialect } from "../../src/engine/client/types.ts";
+import type { Dialect } from "../../src/engine/client/dialect.ts";
 import { fakeClock, testContext } from "../support/client.ts";
 import { charged, type Ran, readCsv, type User, user } from "../support/export.ts";
 import { type FaultProxy, faultProxy } from "../support/fault-proxy.ts";

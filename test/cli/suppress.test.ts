@@ -45,7 +45,7 @@ describe("headcount suppress", () => {
       ["runs", "export", "last", "--format", "ndjson"],
       ["runs", "export", "last", "--format", "csv"],
       ["runs", "export", "last", "--format", "json"],
-      ["runs", "export", "last", "--template", "{{name}} {{network_url}}"],
+      ["runs", "export", "last", "--format", "table", "--fields", "name,network_url"],
       ["owned", "export", "--format", "ndjson"],
       ["owned", "export", "--department", "Sales", "--format", "ndjson"],
       ["sql", "select * from people"],

@@ -19,7 +19,8 @@ import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { RECORD_SEPARATOR } from "../../src/dataset/embedded/records.ts";
 import { ReloadingEngine } from "../../src/dataset/embedded/reloading-engine.ts";
 import { NoDatasetError, readPointer } from "../../src/dataset/layout.ts";
-import { type CanonicalFilters, checkFilters } from "../../src/shared/contract/filters.ts";
+import { checkFilters } from "../../src/shared/contract/filters.ts";
+import type { CanonicalFilters } from "../../src/shared/contract/vocabulary.ts";
 import { SMALL, sleep, smallDataset, smallDatasetFolder, tempFolder } from "../support/dataset.ts";
 
 const DIST = resolve(import.meta.dirname, "../../dist");

@@ -11,8 +11,9 @@ import type { Engine } from "../../src/dataset/engine.ts";
 import { suppressionDir } from "../../src/dataset/suppression.ts";
 import { Disk } from "../../src/engine/runs/disk.ts";
 import { SuppressionList } from "../../src/engine/runs/suppression.ts";
-import { type CanonicalFilters, checkFilters } from "../../src/shared/contract/filters.ts";
+import { checkFilters } from "../../src/shared/contract/filters.ts";
 import { suppressedName } from "../../src/shared/contract/suppression.ts";
+import type { CanonicalFilters } from "../../src/shared/contract/vocabulary.ts";
 import { SMALL, sleep, tempFolder } from "../support/dataset.ts";
 import { startTestService } from "../support/service.ts";
 

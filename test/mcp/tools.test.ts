@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { promisify } from "node:util";
 import { afterEach, expect, test } from "vitest";
-import { FILTER_KEYS } from "../../src/shared/contract/filters.ts";
+import { FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
 import { type Agent, type AgentOptions, quoteOf, rawAgent, startAgent, textOf, YES } from "../support/agent.ts";
 import { user } from "../support/export.ts";
 import { type ForeignService, startForeignService } from "../support/foreign-service.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { Oracle, seeded, World, type WorldPerson } from "../../bench/world.mjs";
-import { costOf, countingMs } from "../../src/engine/planning/cost.ts";
+import { costOf } from "../../src/engine/planning/cost.ts";
 import { descend } from "../../src/engine/planning/descent.ts";
 import { lookFor, namesHold, tellApart } from "../../src/engine/planning/presence.ts";
-import { type Counts, ownedAddress, type SegmentMember } from "../../src/engine/planning/question.ts";
+import { type Counts, countingMs, ownedAddress, type SegmentMember } from "../../src/engine/planning/question.ts";
 
 const SEGMENT = { department: "Sales" };
 const LIST = 1_000;

@@ -8,7 +8,7 @@ import {
   type SegmentMember,
   UnsoundCountsError,
 } from "../../src/engine/planning/question.ts";
-import type { Filters } from "../../src/shared/contract/filters.ts";
+import type { Filters } from "../../src/shared/contract/vocabulary.ts";
 import { long } from "../support/long.ts";
 
 /** A service that counts these people; every address that it is asked after. */

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import { divide } from "../../src/engine/planning/parts.ts";
 import { UnsoundCountsError } from "../../src/engine/planning/question.ts";
-import { checkFilters, type Filters } from "../../src/shared/contract/filters.ts";
+import { checkFilters } from "../../src/shared/contract/filters.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
+import type { Filters } from "../../src/shared/contract/vocabulary.ts";
 import { hostilePeople, matches } from "../support/exactness.ts";
 
 const FIRST = ["Ada", "Anna", "Bo", "Omar", "Omar Ali", "Chris", "Dana", "Eve", "Zoë", "Jean-Luc", "O'Neil", "Łukasz"];

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { InseparableError, joinedFilters, meet, type Segment, Sets } from "../../src/engine/planning/algebra.ts";
-import { DEPARTMENTS, SENIORITY_LEVELS } from "../../src/shared/contract/departments.ts";
+import { DEPARTMENTS, SENIORITY_LEVELS } from "../../src/shared/contract/vocabulary.ts";
 
 interface Somebody {
   readonly country?: string;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createKey } from "../../src/service/admin/keys.ts";
 import { STANDARD_PLAN } from "../../src/service/ledger/ledger.ts";
-import { FILTER_KEYS } from "../../src/shared/contract/filters.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../src/shared/contract/records.ts";
+import { FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { onResponse, startTestService, type TestService } from "../support/service.ts";
 

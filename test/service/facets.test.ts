@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { OutOfTimeError } from "../../src/dataset/engine.ts";
+import { DEFAULT_DIALECT } from "../../src/engine/client/dialect.ts";
 import { createClient } from "../../src/engine/client/http-client.ts";
-import { DEFAULT_DIALECT, type ServiceClient } from "../../src/engine/client/types.ts";
+import type { ServiceClient } from "../../src/engine/client/types.ts";
 import { makeApiKey } from "../../src/service/money/keys.ts";
 import { FACET_KEYS, FACET_LEAST } from "../../src/shared/contract/facets.ts";
-import { checkFilters, type Filters } from "../../src/shared/contract/filters.ts";
+import { checkFilters } from "../../src/shared/contract/filters.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
+import type { Filters } from "../../src/shared/contract/vocabulary.ts";
 import { wrapped } from "../support/dataset.ts";
 import { matches } from "../support/exactness.ts";
 import { naiveFacet } from "../support/facets.ts";

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { DEPARTMENTS } from "../../src/shared/contract/departments.ts";
-import { FILTER_KEYS } from "../../src/shared/contract/filters.ts";
 import { parseStrictJson } from "../../src/shared/contract/strict-json.ts";
+import { DEPARTMENTS, FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
 import { cases, LONG } from "../support/campaign.ts";
 import { expectEnvelope } from "../support/envelope.ts";
 import { long } from "../support/long.ts";

@@ -1,4 +1,4 @@
-import { EXACT_KEYS, FILTER_KEYS, PREFIX_KEYS, RANGE_KEYS } from "../../src/shared/contract/filters.ts";
+import { EXACT_KEYS, FILTER_KEYS, PREFIX_KEYS, RANGE_KEYS } from "../../src/shared/contract/vocabulary.ts";
 
 /** One request that a stranger might send, and the status that it must get. */
 export interface HostileCase {

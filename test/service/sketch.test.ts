@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createKey } from "../../src/service/admin/keys.ts";
-import type { Filters } from "../../src/shared/contract/filters.ts";
 import { digestsOf } from "../../src/shared/contract/person-digest.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
 import { type Difference, differenceIn, hexOf, SketchCells } from "../../src/shared/contract/sketch.ts";
+import type { Filters } from "../../src/shared/contract/vocabulary.ts";
 import { wrapped } from "../support/dataset.ts";
 import { type CallInit, startTestService, type TestService } from "../support/service.ts";
 

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { stateOf } from "../../src/engine/runs/run.ts";
+import { stateOf } from "../../src/engine/runs/reader.ts";
 import { readSpend } from "../../src/engine/runs/spend.ts";
 import { IDEMPOTENCY_TTL_MS } from "../../src/service/ledger/records.ts";
 import { readCsv } from "../support/export.ts";

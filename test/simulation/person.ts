@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Unit } from "../../src/engine/runs/journal.ts";
-import { planOf, stateOf } from "../../src/engine/runs/run.ts";
+import { planOf, stateOf } from "../../src/engine/runs/reader.ts";
 import { type TestContext, tempDir } from "../support/client.ts";
 import { readCsv } from "../support/export.ts";
 import type { Line, Sold } from "./network.ts";

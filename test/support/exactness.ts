@@ -1,7 +1,7 @@
-import { DEPARTMENTS, type Department } from "../../src/shared/contract/departments.ts";
-import { type CanonicalFilters, checkFilters } from "../../src/shared/contract/filters.ts";
+import { checkFilters } from "../../src/shared/contract/filters.ts";
 import { canonicalAddress, normalForm, slugOf } from "../../src/shared/contract/normalise.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
+import { type CanonicalFilters, DEPARTMENTS, type Department } from "../../src/shared/contract/vocabulary.ts";
 
 /** Numbers in [0, 1), the same for the same seed (mulberry32). */
 export function seededRandom(seed: number): () => number {

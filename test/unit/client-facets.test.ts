@@ -1,7 +1,8 @@
 import { afterEach, expect, test } from "vitest";
+import { DEFAULT_DIALECT } from "../../src/engine/client/dialect.ts";
 import { ServiceError } from "../../src/engine/client/errors.ts";
 import { createClient } from "../../src/engine/client/http-client.ts";
-import { DEFAULT_DIALECT, type FacetView } from "../../src/engine/client/types.ts";
+import type { FacetView } from "../../src/engine/client/types.ts";
 import { answerEnvelope, answerError, rawServer } from "../support/client.ts";
 
 const open: { close(): Promise<void> }[] = [];

@@ -2,9 +2,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
 import { parseBaseUrl } from "../../src/engine/client/addresses.ts";
+import { DEFAULT_DIALECT } from "../../src/engine/client/dialect.ts";
 import { createClient } from "../../src/engine/client/http-client.ts";
 import { proxyFor } from "../../src/engine/client/transport.ts";
-import { DEFAULT_DIALECT } from "../../src/engine/client/types.ts";
 import { answerEnvelope, rawServer } from "../support/client.ts";
 
 const API = new URL("https://api.example.com");

@@ -8,8 +8,7 @@ import { allCommands, generatedFiles, programTree } from "../../src/cli/completi
 import { main } from "../../src/cli/main.ts";
 import { buildProgram } from "../../src/cli/program.ts";
 import { EXIT_CODES, TOPICS } from "../../src/cli/topics.ts";
-import { DEPARTMENTS } from "../../src/shared/contract/departments.ts";
-import { FILTER_KEYS } from "../../src/shared/contract/filters.ts";
+import { DEPARTMENTS, FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
 import { testContext } from "../support/client.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { DEPARTMENTS } from "../../src/shared/contract/departments.ts";
-import { canonicalJson, checkFilters, FILTER_KEYS, type FilterCheck } from "../../src/shared/contract/filters.ts";
+import { canonicalJson, checkFilters, type FilterCheck } from "../../src/shared/contract/filters.ts";
 import { canonicalAddress, canonicalDomain, normalForm, slugOf } from "../../src/shared/contract/normalise.ts";
+import { DEPARTMENTS, FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
 
 const canonicalOf = (check: FilterCheck): string => {
   if (!check.ok) throw new Error(check.issues.map((issue) => issue.message).join("; "));

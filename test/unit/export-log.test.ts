@@ -3,15 +3,8 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Disk, type DiskStep } from "../../src/engine/runs/disk.ts";
-import {
-  checksum,
-  decodeLog,
-  encodeLine,
-  Log,
-  type LogRecord,
-  readLastRecord,
-  readLog,
-} from "../../src/engine/runs/log.ts";
+import { checksum, decodeLog, encodeLine, Log, readLastRecord, readLog } from "../../src/engine/runs/log.ts";
+import type { LogRecord } from "../../src/engine/runs/record.ts";
 import { tempDir } from "../support/client.ts";
 
 interface Entry extends LogRecord {

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { checkFilters } from "../../src/shared/contract/filters.ts";
 import {
-  checkFilters,
   EXACT_KEYS,
   FILTER_KEYS,
   MAX_CHARACTERS,
   MAX_VALUE_LENGTH,
   MAX_VALUES,
   MAX_VALUES_PER_KEY,
-} from "../../src/shared/contract/filters.ts";
+} from "../../src/shared/contract/vocabulary.ts";
 
 // What one body may cost, counted in work and not in time.
 

@@ -10,7 +10,7 @@ import {
 } from "../../src/cli/arguments/filter-options.ts";
 import { Command } from "../../src/cli/options.ts";
 import type { Context } from "../../src/shared/context.ts";
-import { FILTER_KEYS } from "../../src/shared/contract/filters.ts";
+import { FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
 import { CliError } from "../../src/shared/errors.ts";
 import { type TestContextOptions, testContext } from "../support/client.ts";
 

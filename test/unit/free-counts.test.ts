@@ -3,8 +3,8 @@ import { ServiceError } from "../../src/engine/client/errors.ts";
 import type { CountView, RateLimit } from "../../src/engine/client/types.ts";
 import { ownedAddress } from "../../src/engine/planning/question.ts";
 import { FreeCounts, type FreeCountsOptions } from "../../src/engine/purchase/free-counts.ts";
-import type { Filters } from "../../src/shared/contract/filters.ts";
 import { type Credits, parseCredits, ZERO } from "../../src/shared/contract/money.ts";
+import type { Filters } from "../../src/shared/contract/vocabulary.ts";
 
 const START = Date.UTC(2026, 0, 15, 12);
 const addresses = (count: number) => Array.from({ length: count }, (_, at) => ownedAddress(`people.example/in/p${at}`));

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { CountView, ReplyMeta } from "../../src/engine/client/types.ts";
 import { countJoined, isSet, searchTarget } from "../../src/engine/purchase/joined.ts";
-import { checkFilters, type Filters } from "../../src/shared/contract/filters.ts";
+import { checkFilters } from "../../src/shared/contract/filters.ts";
+import type { Filters } from "../../src/shared/contract/vocabulary.ts";
 
 const checked = (filters: Filters) => {
   const found = checkFilters(filters);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Dialect } from "../../src/engine/client/types.ts";
+import type { Dialect } from "../../src/engine/client/dialect.ts";
 import { type Limits, nextPage, type State } from "../../src/engine/purchase/next-page.ts";
 import { type Open, Remaining } from "../../src/engine/purchase/remaining.ts";
 import type { SettledRecord } from "../../src/engine/runs/journal.ts";

@@ -606,7 +606,7 @@ describe("choices", () => {
       ["csv", "a.json.gz", "csv.gz"],
       ["csv.gz", "a.csv", "csv.gz"],
       ["csv.zst", "a.csv.gz", "csv.zst"],
-      ["Template", "mail.txt.gz", "template.gz"],
+      ["Json", "mail.txt.gz", "json.gz"],
       ["csv.gz", undefined, "csv.gz"],
     ];
     for (const [named, file, form] of cases) expect(formName(chooseForm(named, file, false))).toBe(form);

@@ -4,8 +4,7 @@ import { main } from "../../src/cli/main.ts";
 import { buildProgram } from "../../src/cli/program.ts";
 import { pathOf } from "../../src/cli/reading.ts";
 import { ENVIRONMENT, EXIT_CODES, TOPICS, topicText } from "../../src/cli/topics.ts";
-import { DEPARTMENTS } from "../../src/shared/contract/departments.ts";
-import { FILTER_KEYS } from "../../src/shared/contract/filters.ts";
+import { DEPARTMENTS, FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
 import { EXIT } from "../../src/shared/errors.ts";
 import { testContext } from "../support/client.ts";
 

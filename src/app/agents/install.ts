@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { shellWord } from "../../shared/contract/command-line.ts";
+import { shellWord } from "../../shared/contract/text.ts";
 import { packageRoot } from "../../shared/paths.ts";
 
 /** How a client starts the server: by absolute paths, because what a desktop starts has no PATH of a shell. */

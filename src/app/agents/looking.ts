@@ -3,19 +3,19 @@ import { stateDir } from "../../engine/connections/paths.ts";
 import { libraryPath } from "../../engine/library/library.ts";
 import { openLibrary, type Shelf } from "../../engine/library/take-in.ts";
 import { spokenTarget } from "../../engine/runs/plan.ts";
-import type { RunSummary } from "../../engine/runs/run-store.ts";
+import type { RunSummary } from "../../engine/runs/reader.ts";
 import { FACET_KEYS, isFacetKey } from "../../shared/contract/facets.ts";
+import { ARGUMENTS, hintsFor, Questions } from "../../shared/contract/hints.ts";
+import { creditsOrNull, creditsToNumber, priceOf } from "../../shared/contract/money.ts";
+import { nearest } from "../../shared/contract/suggest.ts";
+import { echo, harmlessLine } from "../../shared/contract/text.ts";
 import {
   type CanonicalFilters,
   FILTER_KEYS,
   FILTER_SPECS,
   filterSpec,
   knownValues,
-} from "../../shared/contract/filters.ts";
-import { ARGUMENTS, hintsFor, Questions } from "../../shared/contract/hints.ts";
-import { creditsOrNull, creditsToNumber, priceOf } from "../../shared/contract/money.ts";
-import { nearest } from "../../shared/contract/suggest.ts";
-import { echo, harmlessLine } from "../../shared/contract/text.ts";
+} from "../../shared/contract/vocabulary.ts";
 import { CliError, failed, usageError } from "../../shared/errors.ts";
 import { openRuns } from "../keep/store.ts";
 import { DEFAULT_LIMIT, exportRun, inert, readRows, THIRD_PARTY } from "./rows.ts";

@@ -1,10 +1,10 @@
-import type { CompanyQuery } from "../../engine/client/types.ts";
+import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import { searchTarget } from "../../engine/purchase/joined.ts";
 import { companyKey, type Target } from "../../engine/runs/plan.ts";
-import { filterWords, shellWord } from "../../shared/contract/command-line.ts";
+import { filterWords } from "../../shared/contract/command-line.ts";
 import { checkFilters, isUnfiltered } from "../../shared/contract/filters.ts";
 import { type Credits, formatCredits } from "../../shared/contract/money.ts";
-import { echo } from "../../shared/contract/text.ts";
+import { echo, shellWord } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
 import { queryOf } from "../buy/companies.ts";
 import { staffOf } from "../buy/staff.ts";

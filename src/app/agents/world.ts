@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Quote } from "../../engine/purchase/quote.ts";
 import type { Receipt } from "../../engine/purchase/receipt.ts";
 import type { Target } from "../../engine/runs/plan.ts";
-import type { RunReader } from "../../engine/runs/run.ts";
+import type { RunReader } from "../../engine/runs/reader.ts";
 import type { RunSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
 import { type Credits, creditsToNumber, ZERO } from "../../shared/contract/money.ts";

@@ -1,4 +1,4 @@
-import type { CompanyQuery } from "../../engine/client/types.ts";
+import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import { canonicalAddress, canonicalDomain } from "../../shared/contract/normalise.ts";
 import { echo, isObject } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import type { CompanyQuery } from "../../engine/client/types.ts";
-import type { Join, JoinRow } from "../../engine/output/join.ts";
+import type { CompanyQuery } from "../../engine/client/dialect.ts";
+import type { Join, JoinRow } from "../../engine/output/kept-rows.ts";
 import { companyKey, type Keep } from "../../engine/runs/plan.ts";
 import { canonicalDomain } from "../../shared/contract/normalise.ts";
 import { echo } from "../../shared/contract/text.ts";

@@ -92,7 +92,6 @@ function savedOptions({ view, few, ...plan }: Plan, given: ResumeOptions): Expor
     fields: view.fields ?? undefined,
     excel: view.excel,
     raw: view.raw,
-    template: view.template,
     fresh: false,
     onNewDataset: "fail",
     receipt: plan.receipt ?? undefined,

@@ -1,8 +1,9 @@
-import type { CompanyQuery, ServiceClient } from "../../engine/client/types.ts";
-import type { Filters } from "../../shared/contract/filters.ts";
+import type { CompanyQuery } from "../../engine/client/dialect.ts";
+import type { ServiceClient } from "../../engine/client/types.ts";
 import { hintsFor, Questions } from "../../shared/contract/hints.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { counted } from "../../shared/contract/text.ts";
+import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { CliError } from "../../shared/errors.ts";
 
 /** What a look-up that found nothing may have meant, by a free count; undefined where there is none. */

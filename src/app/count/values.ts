@@ -3,8 +3,9 @@ import { libraryPath } from "../../engine/library/library.ts";
 import { openLibrary } from "../../engine/library/take-in.ts";
 import type { Context } from "../../shared/context.ts";
 import { isFacetKey } from "../../shared/contract/facets.ts";
-import { checkFilters, type FilterKeySpec, type Filters } from "../../shared/contract/filters.ts";
+import { checkFilters } from "../../shared/contract/filters.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
+import type { FilterKeySpec, Filters } from "../../shared/contract/vocabulary.ts";
 import { openRuns } from "../keep/store.ts";
 import type { Session } from "../session.ts";
 

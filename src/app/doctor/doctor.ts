@@ -1,8 +1,8 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { versions } from "node:process";
+import { DEFAULT_DIALECT, type Dialect, pagingName } from "../../engine/client/dialect.ts";
 import type { ProbeReport } from "../../engine/client/probe.ts";
-import { DEFAULT_DIALECT, type Dialect, pagingName } from "../../engine/client/types.ts";
 import {
   type Config,
   configFile,

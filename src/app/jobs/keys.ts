@@ -1,4 +1,4 @@
-import { PAGINGS } from "../../engine/client/types.ts";
+import { PAGINGS } from "../../engine/client/dialect.ts";
 import { CSV_STYLES, FORMATS } from "../../engine/output/formats.ts";
 import { type Credits, parseCredits } from "../../shared/contract/money.ts";
 import { spanMs, whole } from "../../shared/contract/text.ts";
@@ -113,7 +113,6 @@ export const KEYS = {
   max_credits: key(credits, "spend at most this each time: the consent to it"),
   format: key(format, "default: by the file's ending"),
   fields: key(word, "only these fields, in this order: a,b,c"),
-  template: key(word, "a text for every row: a Mustache template, or @FILE", "search"),
   csv: key(choice(CSV_STYLES), "excel: byte order mark and CRLF; raw: no guard against formulas"),
   overwrite: key(flag, "replace a file also where this job did not write it"),
   min_rows: key(number(0, 1e12), "exit 5 and leave the file as it is where fewer rows come; 0: none may replace some"),

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { chooseForm, type Form } from "../../engine/output/formats.ts";
 import { engineOf } from "../../engine/output/tables/target.ts";
@@ -15,9 +14,6 @@ import { readVerified } from "../own/refresh/work.ts";
 import { type SegmentSet, segmentSet } from "../segments/segment-set.ts";
 import type { Job } from "./file.ts";
 
-/** Names of files in a job are relative to the folder of the file. */
-type Place = Pick<Context, "cwd">;
-
 /** The segments that a job names: files and saved ones are read when it runs. @throws CliError exit 2 */
 async function segmentsOf({ filters, segment, except }: Job["values"], context: Context): Promise<SegmentSet> {
   const isInline = !Array.isArray(filters);
@@ -26,29 +22,17 @@ async function segmentsOf({ filters, segment, except }: Job["values"], context: 
 }
 
 /** How the rows are written. @throws CliError exit 2 for what does not go together */
-function viewOf({ output, values }: Job, { cwd }: Place) {
-  const { format, template, fields, csv } = values;
+function viewOf({ output, values }: Job) {
+  const { format, fields, csv } = values;
   const engine = output === undefined ? undefined : engineOf(output);
-  const named = format ?? (template === undefined ? undefined : "template");
-  if (engine !== undefined && named !== undefined)
-    throw usageError('"format" and "template" are about files, and "output" names a table', "leave one of them out");
-  const form: Form = engine === undefined ? chooseForm(named, output, false) : { format: engine };
-  if ((form.format === "template") !== (template !== undefined) || (template !== undefined && fields !== undefined))
-    throw usageError('a "template" is a format of its own, which says itself which fields it has');
+  if (engine !== undefined && format !== undefined)
+    throw usageError('"format" is about files, and "output" names a table', "leave one of them out");
+  const form: Form = engine === undefined ? chooseForm(format, output, false) : { format: engine };
   if (csv !== undefined && form.format !== "csv" && form.format !== "tsv")
     throw usageError(`"csv" is about CSV, not ${form.format}`, '"format": "csv"');
   const columns = fields === undefined ? undefined : parseFields(fields);
   if (columns !== undefined) checkFields(columns, "person");
-  const text = template?.startsWith("@") ? readTemplate(resolve(cwd, template.slice(1))) : template;
-  return { output, ...form, fields: columns, excel: csv === "excel", raw: csv === "raw", template: text };
-}
-
-function readTemplate(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    throw usageError(`the template cannot be read: ${(error as Error).message}`, "@FILE names a file");
-  }
+  return { output, ...form, fields: columns, excel: csv === "excel", raw: csv === "raw" };
 }
 
 /** What a job that searches buys. @throws CliError exit 2 */
@@ -63,7 +47,7 @@ export async function searchOf(job: Job, context: Context): Promise<Order> {
   const segment = searchTarget(segments, except);
   const drawn = sample === undefined ? {} : { sample: { rows: sample, seed, together: perPage ?? null, spread: null } };
   return {
-    ...viewOf(job, context),
+    ...viewOf(job),
     target: narrowed({ ...segment, ...drawn }, values),
     ...guardOf(values),
     limit,
@@ -113,10 +97,10 @@ export async function refreshOf(job: Job, context: Context): Promise<RefreshOrde
   const verify = values.verify_fields === undefined ? [] : readVerified(values.verify_fields);
   if (values.buy_changed === true && verify.length === 0)
     throw usageError('"buy_changed" goes with "verify_fields"', 'for example "verify_fields": "title,company"');
-  const view = viewOf(job, context);
-  if (view.format === "table" || view.format === "template") {
+  const view = viewOf(job);
+  if (view.format === "table") {
     throw usageError(
-      `a list is kept as rows (csv, ndjson, json, xlsx, parquet and so on), not as a ${view.format}`,
+      "a list is kept as rows (csv, ndjson, json, xlsx, parquet and so on), not as a table",
       '"command": "search" writes it anew each time',
     );
   }

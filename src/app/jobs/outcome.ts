@@ -3,7 +3,7 @@ import { open, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { kill } from "node:process";
 import { stateDir } from "../../engine/connections/paths.ts";
-import { sha256Of } from "../../engine/output/output.ts";
+import { sha256Of } from "../../engine/output/paths.ts";
 import { engineOf } from "../../engine/output/tables/target.ts";
 import { FILE_MODE } from "../../engine/runs/disk.ts";
 import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";

@@ -6,7 +6,8 @@ import { Library, totalsOf } from "../../engine/library/library.ts";
 import { REGISTER } from "../../engine/output/register.ts";
 import { engineOf } from "../../engine/output/tables/target.ts";
 import { Disk } from "../../engine/runs/disk.ts";
-import type { RunStore, RunSummary } from "../../engine/runs/run-store.ts";
+import type { RunSummary } from "../../engine/runs/reader.ts";
+import type { RunStore } from "../../engine/runs/run-store.ts";
 import type { Context } from "../../shared/context.ts";
 import { openRuns, registerOf, usersFiles } from "./store.ts";
 

@@ -1,6 +1,7 @@
 import { readConfig } from "../../engine/connections/config.ts";
 import { findFolder } from "../../engine/connections/paths.ts";
-import { isOver, type RunStore, type RunSummary } from "../../engine/runs/run-store.ts";
+import type { RunSummary } from "../../engine/runs/reader.ts";
+import { isOver, type RunStore } from "../../engine/runs/run-store.ts";
 import type { Context } from "../../shared/context.ts";
 import { spanMs } from "../../shared/contract/text.ts";
 

@@ -1,7 +1,8 @@
 import type { OutputFacts, Rendering } from "../../engine/output/formats.ts";
-import { exists, type StreamOptions } from "../../engine/output/output.ts";
+import type { StreamOptions } from "../../engine/output/output.ts";
+import { exists, placeOf } from "../../engine/output/paths.ts";
 import type { Guard } from "../../engine/output/publish.ts";
-import { type AskedView, checkSink, openSink, placeOf, templateOf } from "../../engine/output/sinks/sink.ts";
+import { type AskedView, checkSink, openSink } from "../../engine/output/sinks/sink.ts";
 import type { DrawTable } from "../../engine/output/table.ts";
 import { Disk } from "../../engine/runs/disk.ts";
 import type { Context } from "../../shared/context.ts";
@@ -74,12 +75,10 @@ export async function renderingOf(
   const drawn = view.format === "table" ? table : undefined;
   const columns = (): Promise<string[]> => collectColumns(pages(), kind);
   let { fields } = view;
-  const template = await templateOf(view);
-  if (template !== undefined) fields = [...template.fields];
   if (fields === undefined) fields = drawn?.isWhole === true ? await columns() : undefined;
   else {
     const published = new Set(publishedFields(kind));
     checkFields(fields, kind, fields.every((field) => published.has(field)) ? published : new Set(await columns()));
   }
-  return { ...view, kind, fields, template, table: await drawn?.draw() };
+  return { ...view, kind, fields, table: await drawn?.draw() };
 }

@@ -9,7 +9,8 @@ import { lookBySketch } from "../../engine/planning/sketched.ts";
 import { unsoundRun } from "../../engine/purchase/failures.ts";
 import { FreeCounts } from "../../engine/purchase/free-counts.ts";
 import type { ExportDeps } from "../../engine/purchase/order.ts";
-import { type CanonicalFilters, canonicalJson } from "../../shared/contract/filters.ts";
+import { canonicalJson } from "../../shared/contract/filters.ts";
+import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import type { CheckedFilters } from "../segments/segment-set.ts";
 
 export interface Sight extends Presence, Look {

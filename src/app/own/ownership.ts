@@ -2,21 +2,27 @@ import { type Library, libraryPath, pagewise } from "../../engine/library/librar
 import { boughtBefore, newestRecords, type OwnedPerson, ownedBy, type Who } from "../../engine/library/members.ts";
 import { openLibrary } from "../../engine/library/take-in.ts";
 import { identityOf } from "../../engine/output/distinct.ts";
-import { costOf, costWithin, countingMs } from "../../engine/planning/cost.ts";
+import { costOf, costWithin } from "../../engine/planning/cost.ts";
 import { descend } from "../../engine/planning/descent.ts";
 import { namesHold, tellApart } from "../../engine/planning/presence.ts";
-import { type Cost, ownedAddress, requireSound, UnsoundCountsError } from "../../engine/planning/question.ts";
+import {
+  type Cost,
+  countingMs,
+  ownedAddress,
+  requireSound,
+  UnsoundCountsError,
+} from "../../engine/planning/question.ts";
 import type { FreeCounts } from "../../engine/purchase/free-counts.ts";
-import type { ExportDeps } from "../../engine/purchase/order.ts";
+import type { ExportDeps, OpenOwnership } from "../../engine/purchase/order.ts";
 import { isNarrowed } from "../../engine/purchase/owned.ts";
-import type { Known, NewParts, OpenOwnership, OwnedPage, Ownership } from "../../engine/purchase/ownership.ts";
+import type { Known, NewParts, OwnedPage, Ownership } from "../../engine/purchase/ownership.ts";
 import { evenly } from "../../engine/purchase/paging.ts";
 import { BESIDE } from "../../engine/runs/journal.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
-import type { Filters } from "../../shared/contract/filters.ts";
 import { canonicalAddress, slugOf } from "../../shared/contract/normalise.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
+import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import type { Page } from "../../shared/rows/page.ts";
 import { type CheckedFilters, checkedFilters } from "../segments/segment-set.ts";

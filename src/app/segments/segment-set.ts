@@ -1,5 +1,6 @@
 import type { Context } from "../../shared/context.ts";
-import { type CanonicalFilters, checkFilters, type FilterIssue, type Filters } from "../../shared/contract/filters.ts";
+import { checkFilters, type FilterIssue } from "../../shared/contract/filters.ts";
+import type { CanonicalFilters, Filters } from "../../shared/contract/vocabulary.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
 import { inputName } from "../../shared/input.ts";
 

@@ -4,9 +4,9 @@ import { checkWord } from "../../engine/connections/config.ts";
 import { configDir, findFolder } from "../../engine/connections/paths.ts";
 import { Disk, errorCode } from "../../engine/runs/disk.ts";
 import type { Context } from "../../shared/context.ts";
-import type { Filters } from "../../shared/contract/filters.ts";
 import { nearest } from "../../shared/contract/suggest.ts";
 import { echo } from "../../shared/contract/text.ts";
+import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { usageError } from "../../shared/errors.ts";
 
 const NAMED = /^([a-z0-9][a-z0-9_-]{0,63})\.json$/;

@@ -1,11 +1,10 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { entriesOf, queryOf } from "../../app/buy/companies.ts";
-import type { CompanyQuery } from "../../engine/client/types.ts";
+import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import { companyKey } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
-import { shellWord } from "../../shared/contract/command-line.ts";
-import { echo } from "../../shared/contract/text.ts";
+import { echo, shellWord } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { inputName, readInput } from "../../shared/input.ts";
 import type { Command } from "../options.ts";

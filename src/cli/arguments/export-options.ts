@@ -1,13 +1,11 @@
-import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { CSV_STYLES, chooseForm, FORMATS, type Form } from "../../engine/output/formats.ts";
 import type { Guard } from "../../engine/output/publish.ts";
 import { engineOf, resolveOutput } from "../../engine/output/tables/target.ts";
 import type { ExportOptions } from "../../engine/purchase/order.ts";
 import type { Context } from "../../shared/context.ts";
-import { shellWord } from "../../shared/contract/command-line.ts";
 import { type Credits, parseCredits } from "../../shared/contract/money.ts";
-import { echo, whole } from "../../shared/contract/text.ts";
+import { echo, shellWord, whole } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { checkFields, parseFields, publishedFields } from "../../shared/rows/columns.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
@@ -18,7 +16,6 @@ export interface ViewFlags extends GlobalOptions {
   readonly format?: string;
   readonly fields?: string;
   readonly csv?: "excel" | "raw";
-  readonly template?: string;
 }
 
 export interface GuardFlags {
@@ -106,7 +103,6 @@ export const addViewOptions = (
       kind: "commas",
       values: [...fields, ALL],
     })
-    .option("--template <text>", "a text for every row: a Mustache template such as '{{name}}, {{title}}', or @FILE")
     .oneOf(
       "--csv <how>",
       "for spreadsheets, with byte order mark and CRLF; without the guard against formulas",
@@ -132,43 +128,22 @@ export const addExportOptions = (command: Command, kind: RecordKind): Command =>
 export function readView(
   context: Context,
   flags: ViewFlags,
-): Pick<ExportOptions, "output" | "format" | "packing" | "fields" | "excel" | "raw" | "template"> {
+): Pick<ExportOptions, "output" | "format" | "packing" | "fields" | "excel" | "raw"> {
   const output =
     flags.output === undefined || flags.output === "-" ? undefined : resolveOutput(flags.output, context.cwd);
   const implied = flags.json === true && output === undefined ? "json" : undefined;
-  const named = flags.format ?? (flags.template === undefined ? implied : "template");
+  const named = flags.format ?? implied;
   const engine = output === undefined ? undefined : engineOf(output);
   if (engine !== undefined && named !== undefined)
-    throw usageError(
-      `--${flags.format === undefined ? "template" : "format"} is about files, and -o names a table`,
-      "leave one of them out",
-    );
+    throw usageError("--format is about files, and -o names a table", "leave one of them out");
   const { format, packing }: Form =
     engine === undefined ? chooseForm(named, output, context.stdout.isTTY === true) : { format: engine };
-  const template = readTemplate(flags, format, context.cwd);
   const { csv } = flags;
   if (csv !== undefined && format !== "csv" && format !== "tsv") {
     throw usageError(`--csv ${csv} is about CSV, not ${format}`, "add --format csv");
   }
   const fields = flags.fields === undefined || flags.fields === ALL ? undefined : parseFields(flags.fields);
-  return { output, format, packing, fields, excel: csv === "excel", raw: csv === "raw", template };
-}
-
-/** The text of `--template`. @throws CliError exit 2 where one is missing, or of no use */
-function readTemplate({ template, fields }: ViewFlags, format: string, cwd: string): string | undefined {
-  if (template === undefined) {
-    if (format !== "template") return undefined;
-    throw usageError("--format template needs a template", "for example --template '{{name}} <{{network_url}}>'");
-  }
-  if (format !== "template") throw usageError(`--template is its own format, not ${format}`, "leave one of them out");
-  if (fields !== undefined) throw usageError(`--template says itself which fields it has`, "leave --fields out");
-  if (!template.startsWith("@")) return template;
-  const file = resolve(cwd, template.slice(1));
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    throw usageError(`--template ${template} cannot be read: ${(error as Error).message}`, "@FILE names a file");
-  }
+  return { output, format, packing, fields, excel: csv === "excel", raw: csv === "raw" };
 }
 
 /** The flags as an export wants them, checked before any request. @throws CliError exit 2 */

@@ -2,7 +2,7 @@ import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import { checkPrefix, DEFAULT_PREFIX, readKept } from "../../app/buy/input-table.ts";
 import { openRuns } from "../../app/keep/store.ts";
-import type { CompanyQuery } from "../../engine/client/types.ts";
+import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import { JOINED } from "../../engine/output/join.ts";
 import type { ExportOptions } from "../../engine/purchase/order.ts";
 import { isSuppressedCompany } from "../../engine/purchase/unnamed.ts";
@@ -64,8 +64,7 @@ export async function readTable(
   const list = await openRuns(context).suppression();
   const isLeftOut = (company: CompanyQuery): boolean => isSuppressedCompany(company, list);
   const { companies, keep, join, leftOut } = await readKept(text, inputName(input), how, isLeftOut);
-  const toPipe =
-    flags.output === undefined && flags.template === undefined && context.stdout.isTTY !== true && flags.json !== true;
+  const toPipe = flags.output === undefined && context.stdout.isTTY !== true && flags.json !== true;
   const implied = toPipe ? (join.json ? "ndjson" : "csv") : undefined;
   const format = flags.format ?? implied;
   const view = { ...readExportOptions(context, format === undefined ? flags : { ...flags, format }, kind), join };

@@ -1,9 +1,9 @@
 import { MOST_VALUES } from "../../app/buy/spread.ts";
 import { MAX_CALLS } from "../../app/own/bounds.ts";
 import type { Sampling, Target } from "../../engine/runs/plan.ts";
-import { FILTER_SPECS, type FilterKey, type Filters, filterSpec } from "../../shared/contract/filters.ts";
 import { nearest } from "../../shared/contract/suggest.ts";
 import { echo, whole } from "../../shared/contract/text.ts";
+import { FILTER_SPECS, type FilterKey, type Filters, filterSpec } from "../../shared/contract/vocabulary.ts";
 import { usageError } from "../../shared/errors.ts";
 import type { Command } from "../options.ts";
 import { keyName, valuesWithin } from "./filter-options.ts";

@@ -109,7 +109,7 @@ async function peopleValues(key: string, prefix: string, context: Context): Prom
       import("../../engine/connections/paths.ts"),
       import("../session.ts"),
       import("../../app/count/values.ts"),
-      import("../../shared/contract/filters.ts"),
+      import("../../shared/contract/vocabulary.ts"),
     ]);
   const spec = filterSpec(key);
   if (spec === undefined) return [];

@@ -1,4 +1,4 @@
-import { DEFAULT_DIALECT, type Dialect, pagingName, pagingOf } from "../../engine/client/types.ts";
+import { DEFAULT_DIALECT, type Dialect, pagingName, pagingOf } from "../../engine/client/dialect.ts";
 import {
   type Config,
   type Connection,

@@ -1,15 +1,15 @@
 import type { Context } from "../../shared/context.ts";
 import { flagOf } from "../../shared/contract/command-line.ts";
+import { normalForm } from "../../shared/contract/normalise.ts";
+import { nearest } from "../../shared/contract/suggest.ts";
+import { echo, grouped } from "../../shared/contract/text.ts";
 import {
   FILTER_KEYS,
   FILTER_SPECS,
   type FilterKeySpec,
   filterSpec,
   knownValues,
-} from "../../shared/contract/filters.ts";
-import { normalForm } from "../../shared/contract/normalise.ts";
-import { nearest } from "../../shared/contract/suggest.ts";
-import { echo, grouped } from "../../shared/contract/text.ts";
+} from "../../shared/contract/vocabulary.ts";
 import { usageError } from "../../shared/errors.ts";
 import { keyName } from "../arguments/filter-options.ts";
 import type { Command, GlobalOptions } from "../options.ts";

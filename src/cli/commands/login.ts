@@ -1,9 +1,10 @@
 import { platform } from "node:process";
 import { mapError } from "../../app/failures.ts";
 import { baseUrlText, parseBaseUrl } from "../../engine/client/addresses.ts";
+import { DEFAULT_DIALECT } from "../../engine/client/dialect.ts";
 import { createClient } from "../../engine/client/http-client.ts";
 import { retryCall } from "../../engine/client/retry.ts";
-import { type AccountView, DEFAULT_DIALECT } from "../../engine/client/types.ts";
+import type { AccountView } from "../../engine/client/types.ts";
 import {
   type Connection,
   checkName,
@@ -17,9 +18,8 @@ import type { Keychain } from "../../engine/connections/keychain.ts";
 import { configDir } from "../../engine/connections/paths.ts";
 import { checkKey, FROM_ENVIRONMENT } from "../../engine/connections/resolve.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
-import { shellWord } from "../../shared/contract/command-line.ts";
 import { formatCreditsGrouped } from "../../shared/contract/money.ts";
-import { harmless } from "../../shared/contract/text.ts";
+import { harmless, shellWord } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { type Command, type GlobalOptions, Option } from "../options.ts";
 import type { Documents } from "../schemas/all.ts";

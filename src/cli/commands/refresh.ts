@@ -145,8 +145,8 @@ async function parse(
   }
   const quoting = { ...flags, format: flags.format ?? "csv" };
   const view = readView(context, named === undefined ? quoting : { ...flags, output: named });
-  if (view.format === "table" || view.format === "template") {
-    throw usageError(`a list is kept as rows (csv, ndjson, json, xlsx, parquet and so on), not as a ${view.format}`);
+  if (view.format === "table") {
+    throw usageError("a list is kept as rows (csv, ndjson, json, xlsx, parquet and so on), not as a table");
   }
   if (view.fields !== undefined) checkFields(view.fields, "person");
   const { maxCredits, maxCalls, again, buyChanged, perPage, wait, csv } = flags;

@@ -1,12 +1,11 @@
 import { readKept } from "../../app/buy/input-table.ts";
 import { openRuns } from "../../app/keep/store.ts";
-import type { CompanyQuery } from "../../engine/client/types.ts";
+import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import { savedForm } from "../../engine/output/formats.ts";
 import { companyKey, spokenTarget } from "../../engine/runs/plan.ts";
 import type { RunStore } from "../../engine/runs/run-store.ts";
 import type { Context } from "../../shared/context.ts";
-import { shellWord } from "../../shared/contract/command-line.ts";
-import { counted } from "../../shared/contract/text.ts";
+import { counted, shellWord } from "../../shared/contract/text.ts";
 import { failed, usageError } from "../../shared/errors.ts";
 import { addBuyingOptions, type ExportFlags, readBuyingOptions } from "../arguments/export-options.ts";
 import type { Command } from "../options.ts";

@@ -1,7 +1,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { isFacetKey } from "../../shared/contract/facets.ts";
-import { type FilterKey, type Filters, knownValues } from "../../shared/contract/filters.ts";
+import { type FilterKey, type Filters, knownValues } from "../../shared/contract/vocabulary.ts";
 import { api } from "../api.ts";
 import { figure, filterValues, labelOf, withValues } from "../segment.ts";
 import { chosenFilters, mode, setFilters } from "../state.ts";

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { Filters } from "../../shared/contract/filters.ts";
+import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { api } from "../api.ts";
 import { amount, exportCommand, figure, inWords, searchCommand } from "../segment.ts";
 import { fail, may, me, mode, notice, refreshMe } from "../state.ts";

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
-import { FILTER_KEYS, type FilterKey } from "../../shared/contract/filters.ts";
+import { FILTER_KEYS, type FilterKey } from "../../shared/contract/vocabulary.ts";
 import { FOLDS, filterValues, labelOf, specOf, withValues } from "../segment.ts";
 import { chosenFilters, problems, setFilters } from "../state.ts";
 import { Combobox, FieldProblem } from "./combobox.tsx";

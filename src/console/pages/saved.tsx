@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import type { Filters } from "../../shared/contract/filters.ts";
+import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { api } from "../api.ts";
 import { amount, figure, fragmentOf, inWords } from "../segment.ts";
 import { chosenFilters, count, fail, may, mode, place } from "../state.ts";

@@ -1,7 +1,7 @@
-import { DEPARTMENTS } from "../../shared/contract/departments.ts";
 import { departmentOf } from "../../shared/contract/filters.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../shared/contract/records.ts";
 import { nearest } from "../../shared/contract/suggest.ts";
+import { DEPARTMENTS } from "../../shared/contract/vocabulary.ts";
 import { InputError } from "../text/input-file.ts";
 import otherNames from "./column-names.json" with { type: "json" };
 

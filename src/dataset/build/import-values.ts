@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { DEPARTMENTS } from "../../shared/contract/departments.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
+import { DEPARTMENTS } from "../../shared/contract/vocabulary.ts";
 import { literal, scalar, toNumber } from "../duckdb.ts";
 import {
   ADDRESSES,

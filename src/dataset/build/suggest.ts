@@ -1,7 +1,7 @@
-import { DEPARTMENTS } from "../../shared/contract/departments.ts";
 import { departmentOf } from "../../shared/contract/filters.ts";
 import { canonicalDomain } from "../../shared/contract/normalise.ts";
 import { nearest } from "../../shared/contract/suggest.ts";
+import { DEPARTMENTS } from "../../shared/contract/vocabulary.ts";
 import { machineResources, startDuckDb } from "../duckdb.ts";
 import { InputError, type InputFile } from "../text/input-file.ts";
 import { firstRows, openTextFile, type TextOptions } from "../text/rows.ts";

@@ -2,8 +2,9 @@ import type { ClickHouseClient, ClickHouseSettings, QueryParams } from "@clickho
 import { LRUCache } from "lru-cache";
 import { conditionsOf, type SqlDialect, whereSql } from "../../shared/contract/conditions.ts";
 import type { Facet } from "../../shared/contract/facets.ts";
-import { type CanonicalFilters, canonicalJson } from "../../shared/contract/filters.ts";
+import { canonicalJson } from "../../shared/contract/filters.ts";
 import { isSlug, slugOf } from "../../shared/contract/normalise.ts";
+import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import {
   type CompanyLookup,
   type DatasetInfo,

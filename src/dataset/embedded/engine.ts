@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { conditionsOf } from "../../shared/contract/conditions.ts";
 import type { Facet } from "../../shared/contract/facets.ts";
-import { type CanonicalFilters, canonicalJson } from "../../shared/contract/filters.ts";
+import { canonicalJson } from "../../shared/contract/filters.ts";
+import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import { verifyFiles } from "../build/verify.ts";
 import { SORT_KEYS } from "../columns.ts";
 import { machineResources, type Resources } from "../duckdb.ts";

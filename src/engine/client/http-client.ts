@@ -1,18 +1,17 @@
 import type { FacetKey } from "../../shared/contract/facets.ts";
-import type { Filters } from "../../shared/contract/filters.ts";
 import { type Credits, formatCredits } from "../../shared/contract/money.ts";
 import { isObject, whole } from "../../shared/contract/text.ts";
+import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { accountView, countsView, countView, facetView, keyView, sketchView } from "./account-view.ts";
+import type { CompanyQuery, Dialect } from "./dialect.ts";
 import { type Unwrapped, unwrap, unwrapPage, unwrapRows, withoutMark } from "./envelope.ts";
 import { LostReplyError, ServiceError } from "./errors.ts";
 import { header } from "./rate-limit.ts";
 import { type Access, openCalls, type ServiceCall } from "./transport.ts";
 import type {
   AccountView,
-  CompanyQuery,
   CountsView,
   CountView,
-  Dialect,
   FacetOptions,
   FacetView,
   KeyView,

@@ -1,10 +1,11 @@
 import { accountView, countShape, countView } from "./account-view.ts";
+import type { Dialect } from "./dialect.ts";
 import { unwrap } from "./envelope.ts";
 import { LostReplyError, ServiceError } from "./errors.ts";
 import { serverClock } from "./rate-limit.ts";
 import { saysUnknown, sizeRefusal, speaksOf } from "./refusal.ts";
 import { type Access, openCalls, type ServiceCall } from "./transport.ts";
-import type { AccountView, Dialect } from "./types.ts";
+import type { AccountView } from "./types.ts";
 import type { RawReply } from "./wire.ts";
 
 export interface ProbeReport extends PagingReport {

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { echo, isObject, spanMs } from "../../shared/contract/text.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { makeFolder } from "../../shared/folder.ts";
+import type { Dialect } from "../client/dialect.ts";
 import { locked } from "../client/lock-file.ts";
-import type { Dialect } from "../client/types.ts";
 
 /** Never a key. */
 export interface Connection {

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { closeSync, fstatSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { shellWord } from "../../shared/contract/command-line.ts";
+import { shellWord } from "../../shared/contract/text.ts";
 import { CliError, failed } from "../../shared/errors.ts";
 import { makeFolder } from "../../shared/folder.ts";
 import { locked } from "../client/lock-file.ts";

@@ -1,6 +1,6 @@
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { baseUrlText, parseBaseUrl } from "../client/addresses.ts";
-import { DEFAULT_DIALECT, type Dialect, pagingOf } from "../client/types.ts";
+import { DEFAULT_DIALECT, type Dialect, pagingOf } from "../client/dialect.ts";
 import { type Config, type Connection, checkName, configFile, findConnection, readConfig, SAMPLE } from "./config.ts";
 import { findFolder, type Surroundings } from "./paths.ts";
 

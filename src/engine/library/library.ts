@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
-import type { CanonicalFilters, FilterKeySpec } from "../../shared/contract/filters.ts";
 import { canonicalAddress, isSlug, normalForm } from "../../shared/contract/normalise.ts";
 import { NOBODY_SUPPRESSED, type Suppression } from "../../shared/contract/suppression.ts";
+import type { CanonicalFilters, FilterKeySpec } from "../../shared/contract/vocabulary.ts";
 import { usageError } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { suppressedIn } from "../output/distinct.ts";

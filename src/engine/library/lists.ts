@@ -1,5 +1,5 @@
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
-import type { Filters } from "../../shared/contract/filters.ts";
+import type { Filters } from "../../shared/contract/vocabulary.ts";
 import type { SavedView } from "../runs/plan.ts";
 import { allRows, firstRow, inTransaction } from "./sqlite.ts";
 

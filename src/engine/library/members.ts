@@ -1,6 +1,6 @@
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { conditionsOf, type Sql, whereSql } from "../../shared/contract/conditions.ts";
-import type { CanonicalFilters } from "../../shared/contract/filters.ts";
+import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import { changedFields, fieldsOf } from "./history.ts";
 import { PERSON_COLUMNS } from "./person.ts";
 import { AMONG, allRows, queryRows } from "./sqlite.ts";

@@ -6,7 +6,7 @@ import { identityOf, kindOf } from "../output/distinct.ts";
 import { errorCode } from "../runs/disk.ts";
 import { BESIDE, creditsOf } from "../runs/journal.ts";
 import { type Plan, targetText } from "../runs/plan.ts";
-import type { RunReader } from "../runs/run.ts";
+import type { RunReader } from "../runs/reader.ts";
 import type { RunStore } from "../runs/run-store.ts";
 import { Library, libraryPath, type NewRow, type PaidPage, recordPage } from "./library.ts";
 import { normalValues } from "./person.ts";

@@ -6,8 +6,10 @@ import { CsvView } from "../../shared/rows/csv.ts";
 import { JsonView, NdjsonView } from "../../shared/rows/json.ts";
 import type { Page, View } from "../../shared/rows/page.ts";
 import type { JsonValue, RecordKind } from "../../shared/rows/values.ts";
+import type { Of } from "../../shared/schema/build.ts";
+import type { writtenShape } from "../../shared/schema/purchase.ts";
 import { PACKING_NAMES, type Packing, packedName, unpacked } from "./packing.ts";
-import type { Guard } from "./publish.ts";
+import { type Guard, TOO_FEW } from "./publish.ts";
 import {
   type Chosen,
   cellRows,
@@ -18,7 +20,6 @@ import {
   type WholeFormat,
 } from "./stored.ts";
 import { type DrawTable, tableView } from "./table.ts";
-import { type RowTemplate, templateView } from "./template.ts";
 
 /** `duckdb` and `postgres`: rows of a table, which `--output` alone names. */
 export type Format = keyof typeof TABLE | "duckdb" | "postgres";
@@ -35,7 +36,6 @@ export interface Rendering extends Form {
   readonly excel?: boolean;
   readonly raw?: boolean;
   readonly table?: DrawTable | undefined;
-  readonly template?: RowTemplate | undefined;
 }
 
 export interface Output {
@@ -55,6 +55,17 @@ export interface OutputFacts {
   readonly sha256: string | null;
   readonly added: number | null;
 }
+
+/** As receipts and `--json` tell it; `added` counts the new rows of a table. */
+export type Written = Of<typeof writtenShape>;
+
+export const writtenAs = ({ path, bytes, sha256, added }: OutputFacts, form: Form): Written => ({
+  file: path,
+  format: formName(form),
+  bytes,
+  sha256,
+  added,
+});
 
 interface FormatSpec {
   readonly endings: readonly string[];
@@ -92,14 +103,6 @@ const TABLE = {
     endings: ["parquet"],
     unpacked: "Parquet is compressed in itself",
     whole: async () => (await import("./whole/parquet.ts")).parquet,
-  },
-  template: {
-    endings: [],
-    rows: undefined,
-    view({ template }) {
-      if (template === undefined) throw new TypeError("a view of a template needs one");
-      return templateView(template);
-    },
   },
   table: {
     endings: [],
@@ -223,13 +226,6 @@ export function chooseForm(named: string | undefined, file: string | undefined, 
         `unknown format: ${named}${near === undefined ? "" : ` (did you mean ${near}?)`}; formats: ${FORMATS.join(", ")}; csv.gz and the like are compressed`,
       );
     }
-    const ending = formatOfEnding(path?.ending);
-    if (own.format === "template" && ending !== undefined && ending !== own.format) {
-      throw usageError(
-        `--template writes text of its own, and the name ${file} says ${ending}`,
-        "name it .txt, or leave --template out",
-      );
-    }
     form = { format: own.format, packing: own.packing ?? path?.packing };
   } else if (path === undefined) {
     form = { format: terminal ? "table" : "ndjson" };
@@ -265,8 +261,6 @@ function checkForm({ format, packing }: Form, file: string | undefined, terminal
     );
   }
 }
-
-export const TOO_FEW = "too_few_rows";
 
 const tooFew = (message: string, hint: string): CliError => failed.incomplete(message, hint, TOO_FEW);
 

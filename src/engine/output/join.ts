@@ -10,36 +10,16 @@ import type { Prospect, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { distinctPages, kindOf, shown } from "./distinct.ts";
 import type { Format, Output, OutputFacts, Rendering } from "./formats.ts";
+import { type Join, type JoinRow, MATCHES, type Match } from "./kept-rows.ts";
 
 type CompanyQuery = Exclude<Target, { kind: "search" }>["companies"][number];
 
 export const JOINED: readonly Format[] = ["csv", "tsv", "ndjson", "json", "xlsx", "parquet", "table"];
 
-const MATCHES = ["found", "nobody", "not found", "ambiguous", "not asked", "suppressed"] as const;
-export type Match = (typeof MATCHES)[number];
-
-export interface JoinRow {
-  /** As a JSON object without its closing brace. */
-  readonly body: string;
-  /** undefined: none that can be asked for, as `match` and `why` say. */
-  readonly company: number | undefined;
-  readonly match: Match;
-  readonly why: string;
-}
-
 interface Answer {
   readonly match: Match;
   readonly why: string;
   readonly record?: JsonRecord;
-}
-
-export interface Join {
-  /** As it was read: kept with the run. */
-  readonly text: string;
-  readonly columns: readonly string[];
-  readonly rows: readonly JoinRow[];
-  readonly prefix: string;
-  readonly json: boolean;
 }
 
 const GROUP = 500;

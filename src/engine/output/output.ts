@@ -1,15 +1,12 @@
 import { createHash, type Hash } from "node:crypto";
-import { createReadStream } from "node:fs";
-import { access, constants, type FileHandle, lstat, open, realpath, stat } from "node:fs/promises";
+import { type FileHandle, open } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import host from "node:process";
 import type { Writable } from "node:stream";
-import { shellWord } from "../../shared/contract/command-line.ts";
 import { counted } from "../../shared/contract/text.ts";
-import { type CliError, failed, usageError } from "../../shared/errors.ts";
+import { type CliError, failed } from "../../shared/errors.ts";
 import { AskedFields, collectColumns } from "../../shared/rows/columns.ts";
 import type { Page, View } from "../../shared/rows/page.ts";
-import { type Disk, errorCode, FILE_MODE, remove } from "../runs/disk.ts";
+import { errorCode, FILE_MODE, remove } from "../runs/disk.ts";
 import {
   checkRows,
   createView,
@@ -22,76 +19,8 @@ import {
 } from "./formats.ts";
 import { openPacker, type Packer } from "./packing.ts";
 import { clearLeftovers, type Guard, naming } from "./publish.ts";
-import type { Register, Writing } from "./register.ts";
+import { enterOutput, type OutputPlace } from "./register.ts";
 import { surveyColumns } from "./whole/survey.ts";
-
-export interface OutputPlace {
-  /** Keeps two unfinished outputs apart. */
-  readonly name: string;
-  readonly by: string;
-  readonly disk: Disk;
-  readonly register: Register;
-}
-
-export const entered = (path: string, rendering: Rendering, { by }: OutputPlace, sha256?: string): Writing => ({
-  ...{ path, what: "output", by, kind: rendering.kind, format: formName(rendering) },
-  sha256: sha256 === undefined ? [] : [sha256],
-});
-
-/** @returns the path to write: behind a symbolic link the file itself @throws CliError exit 2 where it cannot be */
-export async function checkOutput(path: string): Promise<string> {
-  const folder = dirname(path);
-  const parent = await stat(folder).catch(() => undefined);
-  if (parent === undefined)
-    throw usageError(`the folder ${folder} does not exist`, `mkdir -p ${shellWord(folder)}`, "no_folder");
-  if (!parent.isDirectory()) throw usageError(`${folder} is not a folder`, undefined, "no_folder");
-  try {
-    await access(folder, constants.W_OK | constants.X_OK);
-  } catch {
-    throw usageError(`the folder ${folder} may not be written`, "choose another with -o", "not_writable");
-  }
-  let there: Awaited<ReturnType<typeof lstat>>;
-  try {
-    there = await lstat(path);
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return path;
-    throw error;
-  }
-  if (there.isSymbolicLink()) {
-    if (host.getuid !== undefined && there.uid !== host.getuid()) {
-      throw usageError(
-        `${path} is a symbolic link of somebody else: not written through`,
-        "choose another name",
-        "symlink",
-      );
-    }
-    const target = await realpath(path).catch(() => undefined);
-    // A pipe behind /dev/stdout or /dev/fd/63 has no name of its own.
-    if (target === undefined && (await exists(path))) throw notAFile(path);
-    if (target === undefined) throw usageError(`${path} is a symbolic link to nothing`, "remove it", "symlink");
-    return checkOutput(target);
-  }
-  if (there.isDirectory())
-    throw usageError(`${path} is a folder, not a file`, `-o ${shellWord(join(path, "people.csv"))}`, "is_folder");
-  if (!there.isFile()) throw notAFile(path);
-  return path;
-}
-
-const notAFile = (path: string): CliError =>
-  usageError(`${path} is no regular file`, "leave -o out and redirect stdout instead", "not_a_file");
-
-export const exists = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined;
-
-export async function sha256Of(path: string): Promise<string | undefined> {
-  const hash = createHash("sha256");
-  try {
-    for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return undefined;
-    throw error;
-  }
-  return hash.digest("hex");
-}
 
 const WRITE_BYTES = 1 << 18;
 
@@ -211,8 +140,9 @@ export class FileOutput implements Output {
   async publish(): Promise<void> {
     const { overwrite } = this.#guard;
     const path = this.#path;
-    const { disk, register } = this.#place;
-    await register.enter(entered(path, this.#rendering, this.#place, this.#sha256));
+    const { kind } = this.#rendering;
+    const { disk } = this.#place;
+    await enterOutput(path, { kind, format: formName(this.#rendering) }, this.#place, [this.#sha256]);
     await naming(path, overwrite ? disk.rename(this.#part, path, "output") : disk.place(this.#part, path, "output"));
   }
 

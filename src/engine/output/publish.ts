@@ -13,6 +13,8 @@ export interface Guard {
   readonly maxShrink: number | undefined;
 }
 
+export const TOO_FEW = "too_few_rows";
+
 /** @throws CliError exit 5 where a file appeared that may not be replaced */
 export async function naming(path: string, work: Promise<void>): Promise<void> {
   try {

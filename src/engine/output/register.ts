@@ -58,6 +58,21 @@ export class Register {
   drop = (path: string): Promise<void> => remove(this.#file(path));
 }
 
+export interface OutputPlace {
+  /** Keeps two unfinished outputs apart. */
+  readonly name: string;
+  readonly by: string;
+  readonly disk: Disk;
+  readonly register: Register;
+}
+
+export const enterOutput = (
+  path: string,
+  rows: Pick<Writing, "kind" | "format">,
+  { by, register }: OutputPlace,
+  sha256: readonly string[] = [],
+): Promise<void> => register.enter({ path, what: "output", by, sha256, ...rows });
+
 const isSame = (a: Writing, b: Writing): boolean =>
   a.what === b.what && a.by === b.by && a.kind === b.kind && a.format === b.format && a.sha256[0] === b.sha256[0];
 

@@ -1,14 +1,14 @@
+import { canonicalJson } from "../../shared/contract/filters.ts";
+import { isSlug, normalForm, slugOf } from "../../shared/contract/normalise.ts";
 import {
   type CanonicalFilters,
-  canonicalJson,
   FILTER_SPECS,
   type FilterKey,
   type FilterKeySpec,
   filterSpec,
   knownValues,
   MAX_VALUES_PER_KEY,
-} from "../../shared/contract/filters.ts";
-import { isSlug, normalForm, slugOf } from "../../shared/contract/normalise.ts";
+} from "../../shared/contract/vocabulary.ts";
 
 /** Filters in normal form, lists as arrays: a set of people, each with at most one value of a field. */
 export type Segment = { readonly [key in FilterKey]?: string | number | readonly string[] };

@@ -1,4 +1,4 @@
-import type { Filters } from "../../shared/contract/filters.ts";
+import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { descend } from "./descent.ts";
 import { MOST_NAMED, type Presence } from "./presence.ts";
 import { type Cost, type Counts, type SegmentMember, UnsoundCountsError } from "./question.ts";
@@ -50,16 +50,6 @@ function halvingOf({ chunks, listSize }: Look): number {
   if (gone === 0) return 0;
   const least = Math.min(gone, asked - gone + 1);
   return Math.ceil(0.45 * least * Math.log2(2 + asked / gone) + 15 + asked / listSize);
-}
-
-/** Others use the key too: counts take at most this share of a minute's calls. */
-export const SHARE_OF_MINUTE = 0.8;
-const PER_MINUTE = 60;
-
-/** In milliseconds at the rate limit; 0 where one minute does. */
-export function countingMs(calls: number, perMinute: number = PER_MINUTE): number {
-  const rate = perMinute * SHARE_OF_MINUTE;
-  return calls <= rate ? 0 : Math.round(calls / rate) * 60_000;
 }
 
 const MOST_PEOPLE = 2_000;

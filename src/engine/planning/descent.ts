@@ -1,4 +1,4 @@
-import type { Filters } from "../../shared/contract/filters.ts";
+import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { Alphabet, bySteps, END } from "./names.ts";
 import { loosened, type Node, newIn, ownedIn, piece, rest } from "./node.ts";
 import { type Counts, type SegmentMember, UnsoundCountsError } from "./question.ts";

@@ -1,4 +1,4 @@
-import type { Filters } from "../../shared/contract/filters.ts";
+import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { addressesOf, type Counts, type SegmentMember, UnsoundCountsError } from "./question.ts";
 
 export interface Node {

@@ -1,4 +1,4 @@
-import { type FilterKey, type Filters, knownValues } from "../../shared/contract/filters.ts";
+import { type FilterKey, type Filters, knownValues } from "../../shared/contract/vocabulary.ts";
 import { LETTERS } from "./names.ts";
 import { UnsoundCountsError } from "./question.ts";
 

@@ -1,5 +1,5 @@
-import type { Filters } from "../../shared/contract/filters.ts";
 import { canonicalAddress, isSlug, slugOf } from "../../shared/contract/normalise.ts";
+import type { Filters } from "../../shared/contract/vocabulary.ts";
 import {
   addressesOf,
   type Counts,

@@ -1,4 +1,4 @@
-import type { Filters } from "../../shared/contract/filters.ts";
+import type { Filters } from "../../shared/contract/vocabulary.ts";
 
 declare const owned: unique symbol;
 
@@ -14,6 +14,16 @@ export interface Counts {
   listed(filters: Filters, addresses: readonly OwnedAddress[]): Promise<number>;
   readonly listSize: number;
   readonly calls: number;
+}
+
+/** Others use the key too: counts take at most this share of a minute's calls. */
+export const SHARE_OF_MINUTE = 0.8;
+const PER_MINUTE = 60;
+
+/** In milliseconds at the rate limit; 0 where one minute does. */
+export function countingMs(calls: number, perMinute: number = PER_MINUTE): number {
+  const rate = perMinute * SHARE_OF_MINUTE;
+  return calls <= rate ? 0 : Math.round(calls / rate) * 60_000;
 }
 
 export interface SegmentMember {

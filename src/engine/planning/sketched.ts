@@ -1,4 +1,3 @@
-import type { Filters } from "../../shared/contract/filters.ts";
 import { digestsOf } from "../../shared/contract/person-digest.ts";
 import {
   type Difference,
@@ -9,6 +8,7 @@ import {
   SKETCH_CELLS_MAX,
   SketchCells,
 } from "../../shared/contract/sketch.ts";
+import type { Filters } from "../../shared/contract/vocabulary.ts";
 import type { Presence } from "./presence.ts";
 import { addressesOf, type Counts, type SegmentMember } from "./question.ts";
 

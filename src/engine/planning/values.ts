@@ -1,4 +1,4 @@
-import { type FilterKey, type Filters, knownValues } from "../../shared/contract/filters.ts";
+import { type FilterKey, type Filters, knownValues } from "../../shared/contract/vocabulary.ts";
 import { type Node, newIn, type Piece } from "./node.ts";
 import type { Counts, SegmentMember } from "./question.ts";
 

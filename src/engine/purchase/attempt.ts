@@ -9,10 +9,10 @@ import { hasOutlivedKey, OUTLIVED, type Unit } from "../runs/journal.ts";
 import type { Budget } from "./budget.ts";
 import { chargedForError, drawnSize, drawnTooDeep, otherPaging } from "./failures.ts";
 import type { Flight, Flown } from "./flight.ts";
-import type { Remaining } from "./remaining.ts";
+import type { Remaining, Wall } from "./remaining.ts";
 import type { Settlement } from "./settle.ts";
 import type { Source } from "./source.ts";
-import type { Clock, Seller, Wait, Wall } from "./world.ts";
+import type { Clock, Seller, Wait } from "./world.ts";
 
 const ATTEMPTS = 10;
 /** Sizes of pages that are tried, free of charge, before a refusal counts as one of something else. */

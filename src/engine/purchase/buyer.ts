@@ -23,10 +23,10 @@ import { diskFull } from "./failures.ts";
 import { Flight, type Flown } from "./flight.ts";
 import { ReorderBuffer } from "./in-order.ts";
 import { type Ask, type Next, nextPage } from "./next-page.ts";
-import { type BuyResult, Remaining } from "./remaining.ts";
+import { type BuyResult, Remaining, type Wall } from "./remaining.ts";
 import { Repeats } from "./repeats.ts";
 import { Settlement, type SettlementOptions, UNTOLD } from "./settle.ts";
-import type { Progress, Wall } from "./world.ts";
+import type { Progress } from "./world.ts";
 
 /** Room on the disk beyond the pages in flight: plan, journal, receipt. */
 const DISK_RESERVE = 512 * 1024;

@@ -1,7 +1,7 @@
 import { formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
 import { checkRows } from "../output/formats.ts";
-import { sha256Of } from "../output/output.ts";
+import { sha256Of } from "../output/paths.ts";
 import { creditsOf } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { ownedCompanies } from "./earlier.ts";

@@ -1,10 +1,9 @@
 import type { Credits } from "../../shared/contract/money.ts";
-import type { CompanyQuery } from "../client/types.ts";
+import type { CompanyQuery } from "../client/dialect.ts";
 import { distinctPages } from "../output/distinct.ts";
-import type { Output } from "../output/formats.ts";
+import { type Output, writtenAs } from "../output/formats.ts";
 import { naming } from "../output/publish.ts";
 import { Register } from "../output/register.ts";
-import { writtenAs } from "../output/sinks/sink.ts";
 import { isForgiving } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { companyNotFound, incomplete, newUnreached, notComplete, nothingLookedUp } from "./failures.ts";

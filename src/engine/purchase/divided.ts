@@ -1,6 +1,6 @@
-import type { Filters } from "../../shared/contract/filters.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
+import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
 import type { JsonRecord } from "../../shared/rows/values.ts";
@@ -13,7 +13,8 @@ import type { Run } from "../runs/run.ts";
 import { unsoundRun } from "./failures.ts";
 import { FreeCounts } from "./free-counts.ts";
 import type { Offer } from "./quote.ts";
-import type { Asking, Clock, Wall } from "./world.ts";
+import type { Wall } from "./remaining.ts";
+import type { Asking, Clock } from "./world.ts";
 
 const MAX_COUNTS = 5_000;
 

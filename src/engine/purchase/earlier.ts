@@ -1,11 +1,11 @@
 import { grouped } from "../../shared/contract/text.ts";
 import { Page } from "../../shared/rows/page.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
-import { pagingName } from "../client/types.ts";
+import { pagingName } from "../client/dialect.ts";
 import { kindOf } from "../output/distinct.ts";
 import { pendingUnits, type Unit } from "../runs/journal.ts";
 import { companyKey, isForgiving, type Plan, type RunIdentity, targetText } from "../runs/plan.ts";
-import type { RunReader } from "../runs/run.ts";
+import type { RunReader } from "../runs/reader.ts";
 import type { RunStore } from "../runs/run-store.ts";
 import type { ExportDeps, ExportOptions, Inquiry } from "./order.ts";
 import type { OwnedPage } from "./ownership.ts";

@@ -1,4 +1,3 @@
-import { shellWord } from "../../shared/contract/command-line.ts";
 import {
   type Credits,
   credits,
@@ -9,17 +8,17 @@ import {
   priceOf,
   ZERO,
 } from "../../shared/contract/money.ts";
-import { counted, echo, grouped } from "../../shared/contract/text.ts";
+import { counted, echo, grouped, shellWord } from "../../shared/contract/text.ts";
 import { CliError, type CliErrorInit, EXIT, failed, systemFailure, usageError } from "../../shared/errors.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { receipt } from "../../shared/schema/purchase.ts";
+import type { CompanyQuery } from "../client/dialect.ts";
 import type { ServiceError } from "../client/errors.ts";
 import { type SizeRefusal, speaksOf } from "../client/refusal.ts";
-import type { CompanyQuery } from "../client/types.ts";
-import { TOO_FEW } from "../output/formats.ts";
+import { TOO_FEW } from "../output/publish.ts";
 import type { UnsoundCountsError } from "../planning/question.ts";
 import { creditsOf, pendingUnits } from "../runs/journal.ts";
-import type { Run } from "../runs/run.ts";
+import type { RunReader } from "../runs/reader.ts";
 
 type Receipt = Of<typeof receipt>;
 
@@ -199,13 +198,13 @@ export const fileExists = (path: string): CliError =>
   );
 
 /** Going on would end the same way: what is paid for goes elsewhere, or in another form. */
-const HELD_BY_OUTPUT = new Set(["file_appeared", "too_deep", "template_failed", "too_many_rows"]);
+const HELD_BY_OUTPUT = new Set(["file_appeared", "too_deep", "too_many_rows"]);
 
 /** Nothing more is bought on what was once answered so: going on ends the same way. */
 const SPOILT = new Set(["price_moved", "impossible_charge", "page_too_long"]);
 
 /** What pages that were under way cost beyond what was agreed to, where a price rose meanwhile; undefined: nothing. */
-export function aboveCap({ state: { session, settled, uncertain } }: Run): string | undefined {
+export function aboveCap({ state: { session, settled, uncertain } }: RunReader): string | undefined {
   const [spent, cap] = [settled + uncertain, creditsOf(session?.cap)];
   if (session === undefined || spent <= cap) return undefined;
   const above = formatCreditsGrouped(credits(spent - cap));
@@ -213,7 +212,7 @@ export function aboveCap({ state: { session, settled, uncertain } }: Run): strin
 }
 
 /** What ended a run early, with where things are and how to go on. @param error as the command line reports it */
-export function ending(error: unknown, run: Run, interrupted: boolean): unknown {
+export function ending(error: unknown, run: RunReader, interrupted: boolean): unknown {
   const { rows, session, settled, uncertain } = run.state;
   const pending = pendingUnits(run.state).length;
   const nothing = rows === 0 && pending === 0 && settled === 0n && uncertain === 0n;
@@ -273,5 +272,5 @@ export function ending(error: unknown, run: Run, interrupted: boolean): unknown 
 }
 
 /** A disk that is full or gone: everything that was paid for before is kept, so it is no bug but a stop. */
-const stoppedByDisk = (error: unknown, { path }: Run): CliError | undefined =>
+const stoppedByDisk = (error: unknown, { path }: RunReader): CliError | undefined =>
   systemFailure(error)?.with({ exitCode: EXIT.incomplete, details: [`the run is in ${path}`], hint: undefined });

@@ -1,10 +1,9 @@
-import { type Filters, MAX_CHARACTERS, MAX_VALUES_PER_KEY } from "../../shared/contract/filters.ts";
 import { grouped } from "../../shared/contract/text.ts";
+import { type Filters, MAX_CHARACTERS, MAX_VALUES_PER_KEY } from "../../shared/contract/vocabulary.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { ServiceError } from "../client/errors.ts";
 import type { CountView, RateLimit, ServiceClient, SketchView } from "../client/types.ts";
-import { SHARE_OF_MINUTE } from "../planning/cost.ts";
-import type { Counts, OwnedAddress } from "../planning/question.ts";
+import { type Counts, type OwnedAddress, SHARE_OF_MINUTE } from "../planning/question.ts";
 import { incomplete } from "./failures.ts";
 
 /** Of the calls of a day so much is left to other users of the key. */

@@ -2,10 +2,11 @@ import type { Credits } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { CliError, EXIT } from "../../shared/errors.ts";
 import { Distinct, kindOf } from "../output/distinct.ts";
-import { type Output, type Rendering, TOO_FEW } from "../output/formats.ts";
+import type { Output, Rendering } from "../output/formats.ts";
 import { JoinOutput } from "../output/join.ts";
+import { TOO_FEW } from "../output/publish.ts";
 import { Register } from "../output/register.ts";
-import { openSink, templateOf } from "../output/sinks/sink.ts";
+import { openSink } from "../output/sinks/sink.ts";
 import { creditText, KEY_LIFE_MS, pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { Buyer } from "./buyer.ts";
@@ -153,21 +154,11 @@ async function buyPages(
 }
 
 async function openOutput(run: Run, options: ExportOptions, deps: ExportDeps): Promise<Output> {
-  const { format, packing, excel, raw, output } = options;
+  const { format, packing, fields, excel, raw, output } = options;
   const { disk, interrupted, now, stateDir, stdout: stream } = deps;
   const place = { name: run.id, by: run.id, disk, register: new Register(stateDir, disk, now) };
   const table = format === "table" ? await deps.table?.() : undefined;
-  const template = await templateOf(options);
-  const rendering = {
-    format,
-    packing,
-    kind: kindOf(run),
-    fields: template?.fields ?? options.fields,
-    excel,
-    raw,
-    table,
-    template,
-  };
+  const rendering = { format, packing, kind: kindOf(run), fields, excel, raw, table };
   const open = (view: Rendering): Promise<Output> =>
     openSink({ output, stream, rendering: view, guard: options, place, interrupted });
   return options.join === undefined ? open(rendering) : new JoinOutput(run, { join: options.join, rendering, open });

@@ -1,4 +1,5 @@
-import type { Dialect, PagePosition } from "../client/types.ts";
+import type { Dialect } from "../client/dialect.ts";
+import type { PagePosition } from "../client/types.ts";
 import { pageSize } from "./paging.ts";
 import type { Open, Sizes } from "./remaining.ts";
 

@@ -1,8 +1,9 @@
-import { COMPANIES_MAX, type Filters } from "../../shared/contract/filters.ts";
 import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
-import { type AccountView, pagingName } from "../client/types.ts";
+import { COMPANIES_MAX, type Filters } from "../../shared/contract/vocabulary.ts";
+import { pagingName } from "../client/dialect.ts";
+import type { AccountView } from "../client/types.ts";
 import type { RunState } from "../runs/journal.ts";
 import { companiesIn, type Plan, type RunIdentity, type Target } from "../runs/plan.ts";
 import { runMismatch } from "./failures.ts";

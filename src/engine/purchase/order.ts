@@ -2,12 +2,12 @@ import type { Writable } from "node:stream";
 import type { Credits } from "../../shared/contract/money.ts";
 import type { AccountView } from "../client/types.ts";
 import type { Form } from "../output/formats.ts";
-import type { Join } from "../output/join.ts";
+import type { Join } from "../output/kept-rows.ts";
 import type { Guard } from "../output/publish.ts";
 import type { DrawTable } from "../output/table.ts";
 import type { RunIdentity, Target } from "../runs/plan.ts";
 import type { RunStore } from "../runs/run-store.ts";
-import type { OpenOwnership } from "./ownership.ts";
+import type { Ownership } from "./ownership.ts";
 import type { Offer, Quote } from "./quote.ts";
 import type { Progress, Start, World } from "./world.ts";
 
@@ -17,7 +17,6 @@ export interface ExportOptions extends Guard, Form {
   readonly fields: readonly string[] | undefined;
   readonly excel: boolean;
   readonly raw: boolean;
-  readonly template?: string | undefined;
   readonly maxCredits: Credits | undefined;
   readonly limit: number | undefined;
   readonly perPage: number | undefined;
@@ -37,6 +36,9 @@ export interface ExportOptions extends Guard, Form {
   readonly budgetLeft?: Credits | undefined;
   readonly join?: Join | undefined;
 }
+
+/** @returns undefined for a target that is no single segment */
+export type OpenOwnership = (account: AccountView, target: Target) => Promise<Ownership | undefined>;
 
 export interface ExportDeps extends World {
   readonly stdout: Writable;

@@ -1,10 +1,9 @@
-import type { Filters } from "../../shared/contract/filters.ts";
+import type { Filters } from "../../shared/contract/vocabulary.ts";
 import type { Page } from "../../shared/rows/page.ts";
-import type { AccountView } from "../client/types.ts";
 import type { Cost } from "../planning/question.ts";
 import type { IntentRecord } from "../runs/journal.ts";
-import type { Plan, Target } from "../runs/plan.ts";
-import type { Run } from "../runs/run.ts";
+import type { Plan } from "../runs/plan.ts";
+import type { RunReader } from "../runs/reader.ts";
 
 export interface Known {
   readonly total: number;
@@ -36,14 +35,11 @@ export interface OwnedPage extends Pick<IntentRecord, "target" | "offset" | "per
 export interface Ownership {
   /** Before anything is agreed to. @param total people of the segment @param offer what was counted of each company */
   look(total: number, narrowed: boolean, offer?: Partial<NewParts>): Promise<Known | undefined>;
-  before(run: Run, page: Page): ReadonlySet<number>;
+  before(run: RunReader, page: Page): ReadonlySet<number>;
   /** After everything was bought: why not everybody of the segment is owned; undefined where everybody is. */
-  certify(run: Run): Promise<string | undefined>;
-  beside(run: Run): AsyncIterable<OwnedPage>;
+  certify(run: RunReader): Promise<string | undefined>;
+  beside(run: RunReader): AsyncIterable<OwnedPage>;
 }
-
-/** @returns undefined for a target that is no single segment */
-export type OpenOwnership = (account: AccountView, target: Target) => Promise<Ownership | undefined>;
 
 export interface Narrowed {
   readonly new: number;

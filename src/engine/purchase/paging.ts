@@ -1,4 +1,4 @@
-import type { Dialect } from "../client/types.ts";
+import type { Dialect } from "../client/dialect.ts";
 
 export interface Range {
   readonly from: number;

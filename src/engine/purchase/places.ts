@@ -1,6 +1,5 @@
 import { usageError } from "../../shared/errors.ts";
-import { checkOutput, exists } from "../output/output.ts";
-import { placeOf } from "../output/sinks/sink.ts";
+import { checkOutput, exists, placeOf } from "../output/paths.ts";
 import { fileExists } from "./failures.ts";
 import type { ExportOptions } from "./order.ts";
 

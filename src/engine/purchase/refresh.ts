@@ -1,5 +1,5 @@
-import type { FilterKey, Filters } from "../../shared/contract/filters.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
+import type { FilterKey, Filters } from "../../shared/contract/vocabulary.ts";
 import { findChanged, type Held, type Most, type Question, testCalls } from "../planning/changed.ts";
 import { descend, type Leaf } from "../planning/descent.ts";
 import { namesHold, type Presence } from "../planning/presence.ts";

@@ -1,9 +1,8 @@
 import type { Credits } from "../../shared/contract/money.ts";
-import type { Dialect } from "../client/types.ts";
+import type { Dialect } from "../client/dialect.ts";
 import { creditsOf, type IntentRecord, type SettledRecord, type Unit } from "../runs/journal.ts";
-import type { Run } from "../runs/run.ts";
+import type { RunReader } from "../runs/reader.ts";
 import { below, joined, type Range, without } from "./paging.ts";
-import type { Wall } from "./world.ts";
 
 export interface Targets {
   readonly targets: number;
@@ -279,10 +278,16 @@ export class Remaining {
 }
 
 /** Rows that a run's one segment has: as counted, or as its pages told since, which are newer. */
-export const matchesOf = ({ plan, state }: Pick<Run, "plan" | "state">): number | null =>
+export const matchesOf = ({ plan, state }: Pick<RunReader, "plan" | "state">): number | null =>
   plan.matches === null || plan.target.kind !== "search" || plan.parts !== undefined
     ? plan.matches
     : [...state.units.values()].reduce((most, { settled }) => Math.max(most, settled?.total ?? 0), plan.matches);
+
+export interface Wall {
+  /** The deepest row that the service gives of a segment. */
+  readonly depth: number;
+  readonly detail: string;
+}
 
 export interface BuyResult {
   /** `all`: nothing is left to ask for. `limit`: the rows or credits allowed are used up. */

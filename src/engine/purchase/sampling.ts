@@ -1,5 +1,5 @@
-import type { Filters } from "../../shared/contract/filters.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
+import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { type Dice, type DrawnPage, dice, draw, drawPages, inTurn, pagesOf, pagesText } from "../planning/draw.ts";
 import type { Part } from "../planning/parts.ts";

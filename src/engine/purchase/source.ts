@@ -1,4 +1,4 @@
-import type { Filters } from "../../shared/contract/filters.ts";
+import type { Filters } from "../../shared/contract/vocabulary.ts";
 import type { PagePosition, PageReply, PaidCallOptions, ServiceClient } from "../client/types.ts";
 import { type DrawnPage, pagesOf, rowsBegun } from "../planning/draw.ts";
 import { isForgiving, type Plan, type Target } from "../runs/plan.ts";

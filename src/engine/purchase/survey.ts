@@ -1,6 +1,6 @@
 import { ZERO } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
-import { pagingName } from "../client/types.ts";
+import { pagingName } from "../client/dialect.ts";
 import { kindOf } from "../output/distinct.ts";
 import { checkRows } from "../output/formats.ts";
 import { checkRoom, checkSink, savedView } from "../output/sinks/sink.ts";

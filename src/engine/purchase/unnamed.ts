@@ -1,6 +1,7 @@
-import { checkFilters, type Filters } from "../../shared/contract/filters.ts";
+import { checkFilters } from "../../shared/contract/filters.ts";
 import { type Suppression, suppressedName } from "../../shared/contract/suppression.ts";
 import { counted } from "../../shared/contract/text.ts";
+import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { usageError } from "../../shared/errors.ts";
 import type { Target } from "../runs/plan.ts";
 import { searchTarget } from "./joined.ts";

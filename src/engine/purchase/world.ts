@@ -49,9 +49,3 @@ export interface Progress {
   readonly uncertain: Credits;
   readonly wait: Wait | undefined;
 }
-
-export interface Wall {
-  /** The deepest row that the service gives of a segment. */
-  readonly depth: number;
-  readonly detail: string;
-}

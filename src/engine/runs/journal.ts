@@ -1,10 +1,7 @@
 import { addCredits, type Credits, credits, formatCredits, parseCredits, ZERO } from "../../shared/contract/money.ts";
-import type { LogEntry, LogRecord } from "./log.ts";
-import type { Plan } from "./plan.ts";
+import type { CreditText, Division, LogEntry, LogRecord } from "./record.ts";
 
 // Times (`at`) are epoch milliseconds. docs/runs.md has an example of what stands on the disk.
-
-export type CreditText = string;
 
 const DAY_MS = 86_400_000;
 const NOTHING = { settled: ZERO, uncertain: ZERO, refunded: ZERO, foreign: ZERO };
@@ -84,7 +81,7 @@ interface SessionRecord extends LogRecord {
 type LearnedRecord = Entry<"learned", { perPageMax: number }>;
 
 /** The plan's own parts end at a row that nobody told of: what lies behind it is bought in further parts. */
-type DividedRecord = Entry<"divided", Pick<Plan, "parts" | "counts" | "spans" | "unreached"> & { at: number }>;
+type DividedRecord = Entry<"divided", Division & { at: number }>;
 
 /** Nobody is to go on with the run by itself. */
 export interface EndedRecord extends LogRecord {
@@ -169,7 +166,7 @@ export const emptyState = () => ({
   beside: 0,
   misses: 0,
   perPageMax: undefined as number | undefined,
-  division: undefined as Omit<DividedRecord, "t" | "at"> | undefined,
+  division: undefined as Division | undefined,
   session: undefined as SessionRecord | undefined,
   job: undefined as string | undefined,
   /** It counts whole in each, so that none forgets what it paid for. */

@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
 import { type CliError, failed } from "../../shared/errors.ts";
 import { type Disk, errorCode, FILE_MODE, syncFolder } from "./disk.ts";
+import type { LogEntry, LogRecord } from "./record.ts";
 
 const LAST_LINE = 8_192;
 
@@ -167,21 +168,6 @@ function encodeGroup(
   }
   if (text !== "") put(Buffer.from(text, "utf8"));
   return { parts, payloads, length };
-}
-
-/** `sum` is the line's checksum, `from` where the group begins that it heads. */
-export interface LogRecord {
-  readonly t: string;
-  /** Bytes that follow this line as they came, and a line break after them. */
-  readonly follows?: number;
-  readonly crc?: string;
-  readonly sum?: never;
-  readonly from?: never;
-}
-
-export interface LogEntry<Kind extends LogRecord> {
-  readonly record: Kind;
-  readonly end: number;
 }
 
 interface DecodedLog<Kind extends LogRecord> {

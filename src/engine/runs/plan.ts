@@ -1,8 +1,8 @@
-import type { FilterKey, Filters } from "../../shared/contract/filters.ts";
 import { canonicalAddress, normalForm } from "../../shared/contract/normalise.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
-import type { CompanyQuery, Dialect } from "../client/types.ts";
-import type { CreditText } from "./journal.ts";
+import type { FilterKey, Filters } from "../../shared/contract/vocabulary.ts";
+import type { CompanyQuery, Dialect } from "../client/dialect.ts";
+import type { CreditText, Division } from "./record.ts";
 
 export type RunCommand = "search" | "employees" | "enrich";
 
@@ -67,11 +67,10 @@ export interface SavedView {
   readonly fields: readonly string[] | null;
   readonly excel: boolean;
   readonly raw: boolean;
-  readonly template?: string;
 }
 
 /** `plan.json` of a run: everything that must be the same when it is continued. */
-export interface Plan extends RunIdentity {
+export interface Plan extends RunIdentity, Division {
   readonly version: number;
   readonly id: string;
   readonly created_at: string;
@@ -79,23 +78,12 @@ export interface Plan extends RunIdentity {
   readonly dataset_version: string | null;
   readonly unit_price: CreditText;
   readonly matches: number | null;
-  readonly counts?: readonly number[];
-  /** Of a segment that is larger than what the service gives of one; bought one after the other. */
-  readonly parts?: readonly Filters[];
-  /** Which rows of each part are asked for, where some came with another part; undefined: all. */
-  readonly spans?: readonly { readonly from: number; readonly to: number }[];
   /** Who is bought of its one part, 16 hexadecimal digits each: a sketch told them. */
   readonly digests?: string;
   /** People in more than one of the parts, at most: paid for each time. */
   readonly overlap?: number;
   /** In the order of the output: see `pagesText` of `planning/draw.ts`. */
   readonly draw?: { readonly seed: number; readonly pages: string };
-  /** People whom no part holds: how many, in words, and the smallest parts that hold them and the owned. */
-  readonly unreached?: readonly {
-    readonly where: string;
-    readonly count: number;
-    readonly within?: readonly { readonly filters: Filters; readonly rows: number }[];
-  }[];
   readonly paging: Dialect["paging"];
   readonly first_page?: 0;
   readonly view: SavedView;

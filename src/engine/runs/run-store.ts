@@ -24,7 +24,6 @@ import {
   knownPlan,
   LAYOUT,
   planOf,
-  Run,
   RunReader,
   type RunStatus,
   type RunSummary,
@@ -32,11 +31,10 @@ import {
   receiptOf,
   runIds,
   stateOf,
-} from "./run.ts";
+} from "./reader.ts";
+import { Run } from "./run.ts";
 import { keepSpend } from "./spend.ts";
 import { readSuppression, suppressionFolder } from "./suppression.ts";
-
-export type { RunSummary } from "./run.ts";
 
 export type NewPlan = Omit<Plan, "version" | "id" | "created_at">;
 

@@ -2,9 +2,10 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { addCredits, type Credits, credits, ZERO } from "../../shared/contract/money.ts";
 import { type Disk, errorCode } from "./disk.ts";
-import { type CreditText, creditsOf, creditText, type DaySpend, daysOf, isBooked, pendingUnits } from "./journal.ts";
+import { creditsOf, creditText, type DaySpend, daysOf, isBooked, pendingUnits } from "./journal.ts";
 import type { Plan, RunIdentity } from "./plan.ts";
-import { finishedSums, journalOf, knownPlan, type Run, readableState, runIds } from "./run.ts";
+import { finishedSums, journalOf, knownPlan, type RunReader, readableState, runIds } from "./reader.ts";
+import type { CreditText } from "./record.ts";
 
 /** Folded from its journal, and kept in its place when the run is removed. */
 export interface RunSpend extends Omit<RunIdentity, "target" | "output"> {
@@ -57,7 +58,7 @@ export async function readSpend(folder: string, since = 0): Promise<Spend> {
 }
 
 /** Of the other runs of the same account. @param since epoch milliseconds */
-export const spentBeside = ({ path: own, plan }: Pick<Run, "path" | "plan">, since: number): Promise<Credits> =>
+export const spentBeside = ({ path: own, plan }: Pick<RunReader, "path" | "plan">, since: number): Promise<Credits> =>
   spentBy(
     dirname(own),
     (other, path) => path !== own && other.base_url === plan.base_url && other.account_id === plan.account_id,

@@ -1,7 +1,8 @@
 import type { Engine } from "../../dataset/engine.ts";
-import { type CanonicalFilters, canonicalJson, checkFilters } from "../../shared/contract/filters.ts";
+import { canonicalJson, checkFilters } from "../../shared/contract/filters.ts";
 import { type Credits, creditsToNumber, parseCredits } from "../../shared/contract/money.ts";
 import { COSTED_CALLS } from "../../shared/contract/records.ts";
+import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import type { SmallCounts } from "../http/limits.ts";
 import { type RateLimiter, weightOf } from "../http/limits.ts";
 import type { ServerTimeouts } from "../http/options.ts";

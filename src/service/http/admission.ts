@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
-import type { CanonicalFilters } from "../../shared/contract/filters.ts";
 import { type Credits, ZERO } from "../../shared/contract/money.ts";
+import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import type { Scope, Store } from "../ledger/ledger.ts";
 import { parseApiKey } from "../money/keys.ts";
 import { assertScope, ended, Problem, suspended } from "../problem.ts";

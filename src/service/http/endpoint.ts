@@ -1,5 +1,5 @@
 import type { FastifyRequest } from "fastify";
-import type { CanonicalFilters } from "../../shared/contract/filters.ts";
+import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import type { ServedDataset } from "../admin/datasets.ts";
 import type { KeyMode, Store } from "../ledger/ledger.ts";
 import { type Purchase, purchase } from "../money/billing.ts";

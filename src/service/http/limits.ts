@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { FacetQuestion } from "../../dataset/engine.ts";
-import type { CanonicalFilters } from "../../shared/contract/filters.ts";
+import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import type { FacetResult } from "../../shared/schema/api.ts";
 import type { AccountPlan, DayCount, Store, StoredKey } from "../ledger/ledger.ts";
 import { invalid, Problem } from "../problem.ts";

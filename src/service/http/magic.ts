@@ -1,5 +1,5 @@
 import type { CompanyLookup } from "../../dataset/engine.ts";
-import type { CanonicalFilters } from "../../shared/contract/filters.ts";
+import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import type { StoredKey } from "../ledger/ledger.ts";
 import { Problem } from "../problem.ts";
 

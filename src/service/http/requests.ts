@@ -9,19 +9,17 @@ import {
   FACET_VALUES_MAX,
   isFacetKey,
 } from "../../shared/contract/facets.ts";
-import {
-  type CanonicalFilters,
-  COMPANIES_MAX,
-  canonicalJson,
-  checkFilters,
-  filterSpec,
-  MAX_VALUE_LENGTH,
-  VALID_FILTERS_LINE,
-} from "../../shared/contract/filters.ts";
+import { canonicalJson, checkFilters, VALID_FILTERS_LINE } from "../../shared/contract/filters.ts";
 import { canonicalAddress, canonicalDomain, hasLoneSurrogate, normalForm } from "../../shared/contract/normalise.ts";
 import { MAX_BODY_BYTES, PER_PAGE_DEFAULT, PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { parseStrictJson } from "../../shared/contract/strict-json.ts";
 import { echo } from "../../shared/contract/text.ts";
+import {
+  type CanonicalFilters,
+  COMPANIES_MAX,
+  filterSpec,
+  MAX_VALUE_LENGTH,
+} from "../../shared/contract/vocabulary.ts";
 import type { HoldRequest } from "../ledger/ledger.ts";
 import { invalid, Problem, unsupportedMediaType } from "../problem.ts";
 

@@ -1,8 +1,8 @@
 import { createHmac } from "node:crypto";
 import type { Engine } from "../../dataset/engine.ts";
-import type { CanonicalFilters } from "../../shared/contract/filters.ts";
 import { digestsOf } from "../../shared/contract/person-digest.ts";
 import { type Digests, hexOf, SKETCH_PEOPLE_MAX, SketchCells } from "../../shared/contract/sketch.ts";
+import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import { invalid } from "../problem.ts";
 
 export interface Sketched {

@@ -1,7 +1,5 @@
-import { FILTER_SPECS, type Filters } from "./filters.ts";
-
-export const shellWord = (text: string): string =>
-  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+import { shellWord } from "./text.ts";
+import { FILTER_SPECS, type Filters } from "./vocabulary.ts";
 
 const typed = (value: string): string => (/^@./s.test(value) ? `@${value}` : value);
 

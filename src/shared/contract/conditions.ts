@@ -1,5 +1,5 @@
-import { type CanonicalFilters, FILTER_SPECS, type MatchType } from "./filters.ts";
 import { isSlug, slugOf } from "./normalise.ts";
+import { type CanonicalFilters, FILTER_SPECS, type MatchType } from "./vocabulary.ts";
 
 const fieldsBy = (isWanted: (match: MatchType) => boolean): readonly string[] => [
   ...new Set(FILTER_SPECS.filter(({ match }) => isWanted(match)).map(({ field }) => field)),

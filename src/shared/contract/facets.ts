@@ -1,4 +1,4 @@
-import { EXACT_KEYS, type ExactKey } from "./filters.ts";
+import { EXACT_KEYS, type ExactKey } from "./vocabulary.ts";
 
 /** What a facet can be asked of: the keys that take a list, but those that name one person each. */
 export type FacetKey = Exclude<ExactKey, "name" | "network_url"> | "department";

@@ -1,9 +1,10 @@
 import { flagOf } from "./command-line.ts";
 import { FACET_VALUES_MAX, type FacetKey, isFacetKey } from "./facets.ts";
-import { checkFilters, type FilterKey, type Filters, filterSpec, knownValues } from "./filters.ts";
+import { checkFilters } from "./filters.ts";
 import { canonicalAddress, canonicalDomain, normalForm } from "./normalise.ts";
 import { nearest } from "./suggest.ts";
 import { counted, echo } from "./text.ts";
+import { type FilterKey, type Filters, filterSpec, knownValues } from "./vocabulary.ts";
 
 const MOST_CALLS = 10;
 const MOST_LISTS = 3;

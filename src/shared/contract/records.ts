@@ -1,4 +1,4 @@
-import { SENIORITY_LEVELS } from "./departments.ts";
+import { SENIORITY_LEVELS } from "./vocabulary.ts";
 
 type Fields = Readonly<Record<string, readonly [example: string | number | readonly string[], says: string]>>;
 

@@ -1,6 +1,6 @@
-import { DEPARTMENTS } from "../contract/departments.ts";
 import { VALID_FILTERS_LINE } from "../contract/filters.ts";
 import { COMPANY, MAX_BODY_BYTES, PER_PAGE_MAX } from "../contract/records.ts";
+import { DEPARTMENTS } from "../contract/vocabulary.ts";
 import { PAGING } from "../schema/api.ts";
 import { type JsonSchema, more, one, type Schema, said, text, wholeNumberShape } from "../schema/build.ts";
 import { openApi } from "./convert.ts";

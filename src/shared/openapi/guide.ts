@@ -1,5 +1,4 @@
-import { DEPARTMENTS } from "../contract/departments.ts";
-import { EXACT_KEYS, PREFIX_KEYS, RANGE_KEYS } from "../contract/filters.ts";
+import { DEPARTMENTS, EXACT_KEYS, PREFIX_KEYS, RANGE_KEYS } from "../contract/vocabulary.ts";
 
 const code = (words: readonly string[]): string => words.map((word) => `\`${word}\``).join(", ");
 

@@ -1,14 +1,14 @@
-import { DEPARTMENTS } from "../contract/departments.ts";
 import { FACET_KEYS, FACET_LEAST, FACET_VALUES_DEFAULT, FACET_VALUES_MAX } from "../contract/facets.ts";
+import { COMPANY, IDEMPOTENCY_SECONDS, PER_PAGE_DEFAULT, PER_PAGE_MAX, PERSON } from "../contract/records.ts";
+import { SKETCH_CELLS_MAX } from "../contract/sketch.ts";
 import {
   COMPANIES_MAX,
+  DEPARTMENTS,
   FILTER_SPECS,
   type FilterKeySpec,
   MAX_VALUE_LENGTH,
   MAX_VALUES_PER_KEY,
-} from "../contract/filters.ts";
-import { COMPANY, IDEMPOTENCY_SECONDS, PER_PAGE_DEFAULT, PER_PAGE_MAX, PERSON } from "../contract/records.ts";
-import { SKETCH_CELLS_MAX } from "../contract/sketch.ts";
+} from "../contract/vocabulary.ts";
 import {
   flag,
   list,

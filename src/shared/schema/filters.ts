@@ -1,12 +1,12 @@
-import { DEPARTMENTS } from "../contract/departments.ts";
 import {
+  DEPARTMENTS,
   FILTER_SPECS,
   type FilterKey,
   type FilterKeySpec,
   knownValues,
   MAX_VALUE_LENGTH,
   MAX_VALUES_PER_KEY,
-} from "../contract/filters.ts";
+} from "../contract/vocabulary.ts";
 import { DIALECT, type JsonSchema } from "./build.ts";
 
 const text: JsonSchema = { type: "string", minLength: 1, maxLength: MAX_VALUE_LENGTH, pattern: "\\S" };

@@ -1,5 +1,5 @@
-import type { Filters } from "../contract/filters.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
+import type { Filters } from "../contract/vocabulary.ts";
 import { type JsonSchema, list, object, raw, some, text, titled } from "./build.ts";
 
 /** A row is the service's, which may have more fields; `--fields` leaves others out. */

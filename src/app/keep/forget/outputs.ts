@@ -1,12 +1,18 @@
 import { lstat, open, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
-import { type Form, plainTextOf, rowsWithout, savedForm } from "../../../engine/output/formats.ts";
-import { exists, sha256Of } from "../../../engine/output/output.ts";
+import {
+  type Form,
+  plainTextOf,
+  rowsWithout,
+  savedForm,
+  type Written,
+  writtenAs,
+} from "../../../engine/output/formats.ts";
 import { openPacker } from "../../../engine/output/packing.ts";
+import { exists, sha256Of } from "../../../engine/output/paths.ts";
 import { clearLeftovers } from "../../../engine/output/publish.ts";
 import type { RegisterEntry } from "../../../engine/output/register.ts";
-import { templateOf, type Written, writtenAs } from "../../../engine/output/sinks/sink.ts";
 import { rowsOfPerson } from "../../../engine/output/tables/people.ts";
 import { engineOf, parseTable } from "../../../engine/output/tables/target.ts";
 import { type Disk, FILE_MODE, remove } from "../../../engine/runs/disk.ts";
@@ -159,10 +165,8 @@ export async function writeAgain(plan: Plan, store: RunStore, context: Context):
   const run = await store.open(plan.id);
   const pages = (): AsyncIterable<Page> => distinctPages(run);
   const form = savedForm(plan.view.format);
-  const template = await templateOf(plan.view);
-  const fields = template?.fields ?? plan.view.fields ?? undefined;
-  const { excel, raw } = plan.view;
-  const rendering = { ...form, kind: kindOf(run), fields, excel, raw, template, table: undefined };
+  const { fields, excel, raw } = plan.view;
+  const rendering = { ...form, kind: kindOf(run), fields: fields ?? undefined, excel, raw, table: undefined };
   const writing = {
     output: draftOf(plan),
     stream: context.stdout,

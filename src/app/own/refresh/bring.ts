@@ -1,7 +1,7 @@
 import { libraryPath } from "../../../engine/library/library.ts";
 import type { OwnedPerson } from "../../../engine/library/members.ts";
 import { checkRows } from "../../../engine/output/formats.ts";
-import { checkOutput } from "../../../engine/output/output.ts";
+import { checkOutput } from "../../../engine/output/paths.ts";
 import { checkRoom, checkSink } from "../../../engine/output/sinks/sink.ts";
 import { lockNewPeople, lockOutput } from "../../../engine/purchase/locks.ts";
 import { RunStore } from "../../../engine/runs/run-store.ts";

@@ -2,10 +2,10 @@ import { basename, dirname, join } from "node:path";
 import { type Library, recordPages } from "../../../engine/library/library.ts";
 import { changedSince, newestRecords } from "../../../engine/library/members.ts";
 import { formName, type Output, type OutputFacts, type Rendering } from "../../../engine/output/formats.ts";
-import { checkOutput, exists } from "../../../engine/output/output.ts";
 import { packedName } from "../../../engine/output/packing.ts";
+import { checkOutput, exists } from "../../../engine/output/paths.ts";
 import type { Guard } from "../../../engine/output/publish.ts";
-import { openSink, savedView, templateOf } from "../../../engine/output/sinks/sink.ts";
+import { openSink, savedView } from "../../../engine/output/sinks/sink.ts";
 import { canonicalJson } from "../../../shared/contract/filters.ts";
 import { creditsToNumber, formatCredits, priceOf } from "../../../shared/contract/money.ts";
 import { counted } from "../../../shared/contract/text.ts";
@@ -83,7 +83,7 @@ export async function keep(found: Brought, work: Work): Promise<RefreshReceipt> 
       pages: pages(people[what]),
       guard: { ...(what === "list" ? order.terms : NO_GUARD), overwrite: true },
     })),
-    { ...view, kind: "person", fields: view.fields ?? columns, template: await templateOf(view) },
+    { ...view, kind: "person", fields: view.fields ?? columns },
     work,
   );
   const at = context.now();
@@ -170,8 +170,8 @@ const without = (people: readonly string[], others: readonly string[]): string[]
   return people.filter((person) => !left.has(person));
 };
 
-/** Formats that have the fields that a record has, or their own. */
-const AS_THEY_CAME: readonly string[] = ["ndjson", "json", "template"];
+/** Formats that have the fields that a record has. */
+const AS_THEY_CAME: readonly string[] = ["ndjson", "json"];
 
 /** As asked, else as the list was written, where it has the same format. */
 function viewOf({ view: saved }: Followed, { order: { view, terms } }: Work): RefreshOrder["view"] {

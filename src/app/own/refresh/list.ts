@@ -6,9 +6,10 @@ import { identitiesIn, type OwnedPerson, ownedBy } from "../../../engine/library
 import { identitiesOf } from "../../../engine/library/take-in.ts";
 import type { Plan, SavedView } from "../../../engine/runs/plan.ts";
 import type { Context } from "../../../shared/context.ts";
-import { canonicalJson, checkFilters, type Filters, isUnfiltered } from "../../../shared/contract/filters.ts";
+import { canonicalJson, checkFilters, isUnfiltered } from "../../../shared/contract/filters.ts";
 import { canonicalAddress } from "../../../shared/contract/normalise.ts";
 import { counted, echo, grouped } from "../../../shared/contract/text.ts";
+import type { Filters } from "../../../shared/contract/vocabulary.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { readInput } from "../../../shared/input.ts";
 import type { CheckedFilters } from "../../segments/segment-set.ts";

@@ -6,9 +6,9 @@ import { addressesOf, type SegmentMember, UnsoundCountsError } from "../../../en
 import { chunksOf } from "../../../engine/planning/removed.ts";
 import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
 import { type BoughtParts, leavesOf, verifyFields } from "../../../engine/purchase/refresh.ts";
-import type { Filters } from "../../../shared/contract/filters.ts";
 import { credits, ZERO } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
+import type { Filters } from "../../../shared/contract/vocabulary.ts";
 import { CliError } from "../../../shared/errors.ts";
 import { CALLS_PER_CREDIT } from "../bounds.ts";
 import { lookInto, type Sight } from "../look.ts";

@@ -1,5 +1,5 @@
-import { costOf, countingMs } from "../../../engine/planning/cost.ts";
-import type { Counts } from "../../../engine/planning/question.ts";
+import { costOf } from "../../../engine/planning/cost.ts";
+import { type Counts, countingMs } from "../../../engine/planning/question.ts";
 import { overBudget } from "../../../engine/purchase/quote.ts";
 import { type BoughtParts, verifyCalls } from "../../../engine/purchase/refresh.ts";
 import {

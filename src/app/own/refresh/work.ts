@@ -8,10 +8,10 @@ import type { VerifiedField } from "../../../engine/purchase/refresh.ts";
 import type { Start } from "../../../engine/purchase/world.ts";
 import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
-import { EXACT_KEYS, type FilterKey } from "../../../shared/contract/filters.ts";
 import type { Credits } from "../../../shared/contract/money.ts";
 import { nearest } from "../../../shared/contract/suggest.ts";
 import { echo } from "../../../shared/contract/text.ts";
+import { EXACT_KEYS, type FilterKey } from "../../../shared/contract/vocabulary.ts";
 import { usageError } from "../../../shared/errors.ts";
 import type { CheckedFilters } from "../../segments/segment-set.ts";
 

@@ -1,8 +1,8 @@
 import type { CountedSegment } from "../../../app/count/hints.ts";
 import type { KnownValues } from "../../../app/count/values.ts";
 import type { Context } from "../../../shared/context.ts";
-import { FILTER_SPECS, type FilterKeySpec, type Filters, filterSpec } from "../../../shared/contract/filters.ts";
 import { nearest } from "../../../shared/contract/suggest.ts";
+import { FILTER_SPECS, type FilterKeySpec, type Filters, filterSpec } from "../../../shared/contract/vocabulary.ts";
 import { type CliError, usageError } from "../../../shared/errors.ts";
 import { keyName, valuesGiven, valuesWithin } from "../../arguments/filter-options.ts";
 import { type ByKey, type CountDesk, type CountOptions, type CountRequest, formatOf } from "./one.ts";

@@ -1,6 +1,6 @@
 import type { CountedSegment } from "../../../app/count/hints.ts";
 import type { Context } from "../../../shared/context.ts";
-import { FILTER_KEYS } from "../../../shared/contract/filters.ts";
+import { FILTER_KEYS } from "../../../shared/contract/vocabulary.ts";
 import { usageError } from "../../../shared/errors.ts";
 import {
   addExceptOption,

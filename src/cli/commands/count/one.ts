@@ -3,7 +3,7 @@ import type { CheckedFilters, NamedFilters, SegmentSet } from "../../../app/segm
 import type { Session } from "../../../app/session.ts";
 import type { AccountView, CountView } from "../../../engine/client/types.ts";
 import type { Context } from "../../../shared/context.ts";
-import { checkFilters, type FilterKeySpec, type Filters } from "../../../shared/contract/filters.ts";
+import { checkFilters } from "../../../shared/contract/filters.ts";
 import {
   affordableRows,
   creditsOrNull,
@@ -12,6 +12,7 @@ import {
   priceOf,
 } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
+import type { FilterKeySpec, Filters } from "../../../shared/contract/vocabulary.ts";
 import type { GlobalOptions } from "../../options.ts";
 import type { Printer } from "../../terminal/printer.ts";
 

@@ -1,9 +1,9 @@
 import { checkedFilters } from "../../../app/segments/segment-set.ts";
 import type { Library } from "../../../engine/library/library.ts";
 import type { Context } from "../../../shared/context.ts";
-import type { FilterKeySpec, Filters } from "../../../shared/contract/filters.ts";
 import { normalForm } from "../../../shared/contract/normalise.ts";
 import { grouped } from "../../../shared/contract/text.ts";
+import type { FilterKeySpec, Filters } from "../../../shared/contract/vocabulary.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { bar, percent } from "../../../shared/numbers.ts";
 import { csvDocument } from "../../../shared/rows/csv.ts";

@@ -1,9 +1,9 @@
 import type { CountedSegment } from "../../../app/count/hints.ts";
 import type { NamedFilters } from "../../../app/segments/segment-set.ts";
 import type { CountView } from "../../../engine/client/types.ts";
-import type { Filters } from "../../../shared/contract/filters.ts";
 import { creditsOrNull, creditsToNumber, formatCreditsGrouped, priceOf } from "../../../shared/contract/money.ts";
 import { grouped } from "../../../shared/contract/text.ts";
+import type { Filters } from "../../../shared/contract/vocabulary.ts";
 import { type CountDesk, formatOf, noticeUnknownCost } from "./one.ts";
 
 export async function countFiles(

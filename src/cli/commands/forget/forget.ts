@@ -20,7 +20,7 @@ import { registerOf } from "../../../app/keep/store.ts";
 import { stateDir } from "../../../engine/connections/paths.ts";
 import { bodiesOf, forgetPeople } from "../../../engine/library/forget.ts";
 import { Library } from "../../../engine/library/library.ts";
-import { sha256Of } from "../../../engine/output/output.ts";
+import { sha256Of } from "../../../engine/output/paths.ts";
 import { rowsOfPerson } from "../../../engine/output/tables/people.ts";
 import { Disk, failpoint } from "../../../engine/runs/disk.ts";
 import { RunStore } from "../../../engine/runs/run-store.ts";
@@ -48,7 +48,7 @@ export function register(program: Command, context: Context): void {
   $ headcount forget "$(headcount -c sample sql 'select network_url from people limit 1' | tail -1)" --dry-run
   $ headcount forget "$(headcount -c sample sql 'select id from people limit 1' | tail -1)" --yes
 
-Files that name the person outside of rows (templates, receipts) and tables that do not answer are named and left: exit 5.
+Files that name the person outside of rows (receipts, text by another program) and tables that do not answer are named and left: exit 5.
 See also: headcount suppress`)
     .does(async (options: ForgetOptions, word: string) => {
       await forget(word, options, context);

@@ -4,7 +4,7 @@ import type { Job, JobsFile } from "../../../app/jobs/file.ts";
 import type { Schedule } from "../../../app/jobs/schedule.ts";
 import { execWords, oneLine, percentEscaped, program, unitQuoted } from "../../../app/jobs/systemd.ts";
 import type { Context } from "../../../shared/context.ts";
-import { shellWord } from "../../../shared/contract/command-line.ts";
+import { shellWord } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 
 export interface Timed {

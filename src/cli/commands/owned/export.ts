@@ -1,10 +1,10 @@
 import { writePages } from "../../../app/keep/write-pages.ts";
 import { recordPages } from "../../../engine/library/library.ts";
-import { writtenAs } from "../../../engine/output/sinks/sink.ts";
+import { writtenAs } from "../../../engine/output/formats.ts";
 import type { Context } from "../../../shared/context.ts";
-import type { CanonicalFilters } from "../../../shared/contract/filters.ts";
 import { PERSON_FIELDS } from "../../../shared/contract/records.ts";
 import { counted } from "../../../shared/contract/text.ts";
+import type { CanonicalFilters } from "../../../shared/contract/vocabulary.ts";
 import type { Page } from "../../../shared/rows/page.ts";
 import {
   addGuardOptions,

@@ -1,8 +1,8 @@
 import { openRuns } from "../../../app/keep/store.ts";
 import { writePages } from "../../../app/keep/write-pages.ts";
 import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
-import { writtenAs } from "../../../engine/output/sinks/sink.ts";
-import type { RunReader } from "../../../engine/runs/run.ts";
+import { writtenAs } from "../../../engine/output/formats.ts";
+import type { RunReader } from "../../../engine/runs/reader.ts";
 import type { Context } from "../../../shared/context.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../../shared/contract/records.ts";
 import { counted } from "../../../shared/contract/text.ts";
@@ -36,7 +36,6 @@ export function register(runs: Command, context: Context): void {
   $ headcount runs export last -o again.xlsx --overwrite
   $ headcount runs export last --format csv.gz > again.csv.gz
   $ headcount runs export last -o duckdb:crm.duckdb#people
-  $ headcount runs export last --template '{{name}}, {{title}}' | head -3
   $ headcount runs export last --json | jq length
 
 A run that is not finished gives what it has so far, and says so.`)

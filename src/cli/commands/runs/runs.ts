@@ -2,7 +2,7 @@ import { isAbsolute, relative } from "node:path";
 import { openRuns } from "../../../app/keep/store.ts";
 import { engineOf } from "../../../engine/output/tables/target.ts";
 import { describeTarget, spokenTarget } from "../../../engine/runs/plan.ts";
-import type { RunSummary } from "../../../engine/runs/run-store.ts";
+import type { RunSummary } from "../../../engine/runs/reader.ts";
 import type { Context } from "../../../shared/context.ts";
 import {
   creditsOrNull,

@@ -1,9 +1,10 @@
 import { CliError, usageError } from "../../../shared/errors.ts";
 import { AskedFields } from "../../../shared/rows/columns.ts";
 import { errorCode } from "../../runs/disk.ts";
-import { checkRows, type Output, type Rendering } from "../formats.ts";
-import { checkOutput, entered, exists, type OutputPlace } from "../output.ts";
+import { checkRows, formName, type Output, type Rendering } from "../formats.ts";
+import { checkOutput, exists } from "../paths.ts";
 import { clearLeftovers, type Guard, naming } from "../publish.ts";
+import { enterOutput, type OutputPlace } from "../register.ts";
 import { surveyColumns } from "../whole/survey.ts";
 import { parseTable, type TableTarget, tableText } from "./target.ts";
 import { IDENTITY, identified, TableRefusal, type TableWriter } from "./writer.ts";
@@ -83,7 +84,7 @@ export async function openTable(output: string, rendering: Rendering, guard: Gua
     async publish() {
       const path = target.engine === "duckdb" ? target.file : "";
       try {
-        await place.register.enter(entered(tableText(target), rendering, place));
+        await enterOutput(tableText(target), { kind, format: formName(rendering) }, place);
         if (writer !== undefined) await naming(path, writer.commit());
         writer = undefined;
       } catch (error) {

@@ -1,0 +1,33 @@
+import { echo } from "../../shared/contract/text.ts";
+import { usageError } from "../../shared/errors.ts";
+
+/** How a service speaks where the contract is silent; saved per connection (docs/contract.md, Search). */
+export interface Dialect {
+  readonly paging: "page" | "offset" | "cursor";
+  readonly firstPage: 0 | 1;
+  /** The largest `per_page` known: learned from `account` or from a 422. */
+  readonly perPageMax?: number;
+  /** The deepest row of a segment that it gives, where its account does not tell: learned from a 422. */
+  readonly maxDepth?: number;
+}
+
+export const DEFAULT_DIALECT: Dialect = { paging: "page", firstPage: 1 };
+
+export const PAGINGS = ["page", "page0", "offset", "cursor"] as const;
+export type Paging = (typeof PAGINGS)[number];
+
+/** @throws CliError (exit 2) for a word that is none */
+export function pagingOf(text: string): Pick<Dialect, "paging" | "firstPage"> {
+  const paging = PAGINGS.find((name) => name === text.toLowerCase());
+  if (paging !== undefined)
+    return { paging: paging === "page0" ? "page" : paging, firstPage: paging === "page0" ? 0 : 1 };
+  throw usageError(`paging is one of ${PAGINGS.join(", ")}, not "${echo(text)}"`, "headcount doctor finds it out");
+}
+
+export const pagingName = ({ paging, firstPage }: Pick<Dialect, "paging" | "firstPage">): Paging =>
+  paging === "page" && firstPage === 0 ? "page0" : paging;
+
+export interface CompanyQuery {
+  readonly by: "domain" | "company_network_url" | "name" | "id";
+  readonly value: string;
+}

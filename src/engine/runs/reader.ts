@@ -1,0 +1,223 @@
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Credits } from "../../shared/contract/money.ts";
+import { NOBODY_SUPPRESSED, type Suppression } from "../../shared/contract/suppression.ts";
+import { type CliError, failed } from "../../shared/errors.ts";
+import { errorCode } from "./disk.ts";
+import {
+  apply,
+  emptyState,
+  type JournalRecord,
+  type RunState,
+  replay,
+  type SettledRecord,
+  type Sums,
+  settledUnits,
+  type Unit,
+} from "./journal.ts";
+import { checksum, type LogSource, logSourceOf, readLastRecord, readLog, undamaged } from "./log.ts";
+import type { Plan } from "./plan.ts";
+
+/**
+ * `finished`: its output was written whole. `running`: a living process holds it. `unfinished`: it is to be resumed.
+ * `closed`: the reader had enough, `stale`: its dataset is gone; only `resume` by name goes on.
+ */
+export type RunStatus = "finished" | "running" | "unfinished" | "closed" | "stale" | "damaged";
+
+export interface RunSummary {
+  readonly id: string;
+  readonly status: RunStatus;
+  readonly plan: Plan;
+  readonly rows: number;
+  readonly misses: number;
+  readonly settled: Credits;
+  readonly uncertain: Credits;
+  readonly foreign: Credits;
+  readonly pending: number;
+  readonly expected: number | null;
+  readonly lastAt: number;
+  readonly problem?: string;
+}
+
+export interface SpooledPage {
+  readonly unit: Unit;
+  readonly settled: SettledRecord;
+  readonly body: Buffer;
+}
+
+export const LAYOUT = 2;
+
+export const journalOf = (path: string): string => join(path, "journal.ndjson");
+
+export const stateOf = (path: string): RunState => replay(undamaged(readLog<JournalRecord>(journalOf(path))).entries);
+
+export function readableState(path: string): { readonly state: RunState; readonly problem: string | undefined } {
+  const { entries, damage } = readLog<JournalRecord>(journalOf(path));
+  const state = emptyState();
+  for (const { record, end } of entries) {
+    // Its intent was in what was damaged: the page goes to the end.
+    if (record.t === "settled" && !state.units.has(record.n)) {
+      const { n, rows, used, at } = record;
+      const offset = Number.MAX_SAFE_INTEGER;
+      apply(state, { t: "intent", n, target: 0, offset, perPage: rows, key: "", hold: used, at });
+    }
+    apply(state, record, end);
+  }
+  return { state, problem: damage?.message };
+}
+
+export function finishedSums(path: string, id: string): { readonly sums: Sums; readonly at: number } | undefined {
+  const last = readLastRecord(journalOf(path)) as JournalRecord | undefined;
+  if (last?.t !== "done" || last.run !== id || last.sums === undefined) return undefined;
+  return { sums: last.sums, at: last.at };
+}
+
+/** @throws CliError where it cannot be read, or is of a later version */
+export function planOf(path: string): Plan | undefined {
+  const file = join(path, "plan.json");
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    if (errorCode(error) === "ENOENT" || errorCode(error) === "ENOTDIR") return undefined;
+    throw error;
+  }
+  let plan: Plan;
+  try {
+    plan = JSON.parse(text) as Plan;
+  } catch (error) {
+    throw damagedRun(`${file} is damaged: ${(error as Error).message}`, error);
+  }
+  if (plan.version === LAYOUT) return plan;
+  throw failed.incomplete(
+    `${file} was written by another version of headcount (layout ${plan.version}, this one knows ${LAYOUT})`,
+    "nothing was bought or changed; use that version for it",
+    "other_layout",
+  );
+}
+
+/** A run whose plan cannot be read is listed, and what it spent counts. */
+export function knownPlan(path: string, id: string): { readonly plan: Plan | undefined; readonly problem?: string } {
+  try {
+    const plan = planOf(path);
+    if (plan !== undefined || !existsSync(journalOf(path))) return { plan };
+    return { plan: unknownPlan(id), problem: `${join(path, "plan.json")} is gone` };
+  } catch (error) {
+    return { plan: unknownPlan(id), problem: (error as Error).message };
+  }
+}
+
+const unknownPlan = (id: string): Plan => ({
+  version: LAYOUT,
+  id,
+  created_at: id.replace(/^(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d).*$/, "$1-$2-$3T$4:$5:$6.000Z"),
+  command: "search",
+  connection: "unknown",
+  base_url: "unknown",
+  account_id: null,
+  key_mode: null,
+  target: { kind: "search", filters: {}, canonical: "unknown" },
+  dataset_version: null,
+  unit_price: "0",
+  matches: null,
+  paging: "page",
+  output: null,
+  view: { format: "ndjson", fields: null, excel: false, raw: false },
+  per_page: null,
+  misses: null,
+  receipt: null,
+});
+
+export async function runIds(folder: string): Promise<string[]> {
+  try {
+    const entries = await readdir(folder, { withFileTypes: true });
+    return entries
+      .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
+      .map((entry) => entry.name)
+      .sort()
+      .reverse();
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return [];
+    throw error;
+  }
+}
+
+export async function receiptOf(path: string): Promise<unknown> {
+  try {
+    return JSON.parse(await readFile(join(path, "receipt.json"), "utf8")) as unknown;
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+const damagedRun = (message: string, cause?: unknown): CliError =>
+  failed.incomplete(
+    message,
+    "nothing was bought or changed; restore the file from a backup, or begin anew with --again",
+    "damaged_run",
+    cause,
+  );
+
+export class RunReader {
+  readonly path: string;
+  readonly #plan: Plan;
+  readonly state: RunState;
+  /** What was damaged is left out and told here; undefined: it ends the reading. */
+  lost: Set<string> | undefined;
+  suppression: Suppression = NOBODY_SUPPRESSED;
+
+  constructor(path: string, plan: Plan, state: RunState) {
+    this.path = path;
+    this.#plan = plan;
+    this.state = state;
+  }
+
+  /** As it was made, and as it was divided since. */
+  get plan(): Plan {
+    return this.state.division === undefined ? this.#plan : { ...this.#plan, ...this.state.division };
+  }
+
+  get id(): string {
+    return this.#plan.id;
+  }
+
+  /** In the order of the output, one in memory at a time. Throws where one was damaged. */
+  async *pages(wanted: (unit: Unit) => boolean = () => true): AsyncGenerator<SpooledPage> {
+    const file = openSync(journalOf(this.path), "r");
+    try {
+      const source = logSourceOf(file);
+      for (const unit of settledUnits(this.state)) {
+        if (unit.settled?.follows === undefined || !wanted(unit)) continue;
+        let body: Buffer;
+        try {
+          body = this.replyOf(unit, source);
+        } catch (error) {
+          if (this.lost === undefined) throw error;
+          this.lost.add((error as Error).message);
+          continue;
+        }
+        yield { unit, settled: unit.settled, body };
+      }
+    } finally {
+      closeSync(file);
+    }
+  }
+
+  receipt(): Promise<unknown> {
+    return receiptOf(this.path);
+  }
+
+  placeOf({ intent }: Unit): string {
+    return `page ${intent.n} in ${journalOf(this.path)}`;
+  }
+
+  protected replyOf(unit: Unit, source: LogSource): Buffer {
+    const body = source(unit.replyAt, unit.settled?.follows ?? 0);
+    if (checksum(body) === unit.settled?.crc) return body;
+    throw damagedRun(
+      `${this.placeOf(unit)} is damaged: its paid rows cannot be read; nothing else of the run is touched`,
+    );
+  }
+}

@@ -1,0 +1,33 @@
+import type { Filters } from "../../shared/contract/vocabulary.ts";
+
+export type CreditText = string;
+
+/** `sum` is the line's checksum, `from` where the group begins that it heads. */
+export interface LogRecord {
+  readonly t: string;
+  /** Bytes that follow this line as they came, and a line break after them. */
+  readonly follows?: number;
+  readonly crc?: string;
+  readonly sum?: never;
+  readonly from?: never;
+}
+
+export interface LogEntry<Kind extends LogRecord> {
+  readonly record: Kind;
+  readonly end: number;
+}
+
+/** What a segment is bought in. */
+export interface Division {
+  readonly counts?: readonly number[];
+  /** Of a segment that is larger than what the service gives of one; bought one after the other. */
+  readonly parts?: readonly Filters[];
+  /** Which rows of each part are asked for, where some came with another part; undefined: all. */
+  readonly spans?: readonly { readonly from: number; readonly to: number }[];
+  /** People whom no part holds: how many, in words, and the smallest parts that hold them and the owned. */
+  readonly unreached?: readonly {
+    readonly where: string;
+    readonly count: number;
+    readonly within?: readonly { readonly filters: Filters; readonly rows: number }[];
+  }[];
+}
