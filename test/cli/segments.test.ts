@@ -60,7 +60,7 @@ describe("saved segments", () => {
     );
     const own = await u.run(["count", "-s", "eu-fr", "--country", "germany"]);
     expect(own.stdout).toBe((await u.run(["count", "-s", "eu-de"])).stdout);
-    const rows = (await u.run(["count", "-s", "eu-*", "--format", "csv"])).stdout.trim().split("\n");
+    const rows = (await u.run(["count", "-s", "eu-*"])).stdout.trim().split("\n");
     expect(rows.map((line) => line.split(",")[0])).toEqual(["segment", "eu-de", "eu-fr"]);
   });
 
@@ -144,8 +144,7 @@ describe("values and files", () => {
     const u = someone();
     mkdirSync(u.file("seg"));
     for (const name of ["b", "a", "[x]"]) writeFileSync(u.file(`seg/${name}.json`), '{"country":"france"}');
-    const rows = async (...argv: string[]) =>
-      (await u.run(["count", ...argv, "--format", "csv"])).stdout.trim().split("\n").slice(1);
+    const rows = async (...argv: string[]) => (await u.run(["count", ...argv])).stdout.trim().split("\n").slice(1);
     expect((await rows("-f", "seg/?.json")).map((row) => row.split(",")[0])).toEqual(["seg/a.json", "seg/b.json"]);
     expect((await u.run(["count", "-f", "seg/[x].json", "--json"])).stdout).toContain('"filters":{"country":"france"}');
   });

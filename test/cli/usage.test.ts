@@ -57,7 +57,7 @@ describe("a word with no place", () => {
 describe("hints name the command", () => {
   test.each([
     [["runs", "show"], /missing required argument 'run'\nhint: headcount help runs show shows how it is called/],
-    [["count", "--format", "xml"], /Allowed choices are table, csv, json\.\nhint: headcount help count/],
+    [["spend", "--by", "xml"], /Allowed choices are day, run, connection, job\.\nhint: headcount help spend/],
     [["search", "--limit"], /argument missing\nhint: headcount help search/],
     [["count", "--departmnt", "x"], /hint: Did you mean --department\?/],
   ])("%j", async (argv, expected) => {

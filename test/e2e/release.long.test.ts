@@ -345,7 +345,7 @@ describe("npm run release", () => {
       for (const file of ["a.csv", "a.xlsx", "a.parquet", "a.ndjson.gz", "'duckdb:a.duckdb#people'"]) {
         expect(await headcount(`${search} -o ${file}`), file).toMatchObject({ code: 0 });
       }
-      expect(await headcount('-c sample sql "select count(*) as n from people" --format csv')).toMatchObject({
+      expect(await headcount('-c sample sql "select count(*) as n from people"')).toMatchObject({
         code: 0,
         stdout: "n\n3\n",
       });

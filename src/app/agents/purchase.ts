@@ -67,8 +67,9 @@ export async function quoteTool(given: Given<"quote">, world: AgentWorld) {
   return {
     quote_id: held.id,
     profiles: Math.min(rowsToBuy(offered), fresh),
-    yours: target.kind === "enrich" ? offered.kept : (offered.known?.owned ?? 0),
-    paid_again: paidAgain(offered),
+    // Whoever buys anew looks for nobody.
+    yours: again === true ? null : target.kind === "enrich" ? offered.kept : (offered.known?.owned ?? 0),
+    paid_again: again === true ? null : paidAgain(offered),
     credits: creditsToNumber(offered.credits),
     balance_after: creditsOrNull(offered.balanceAfter),
     budget_left: creditsOrNull(left),

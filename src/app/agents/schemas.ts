@@ -108,7 +108,8 @@ const outputs = {
   export_run: object({ path: text, rows: wholeNumberShape, sha256: text }),
   quote: object({
     ...each(text, "quote_id", "command", "expires"),
-    ...each(wholeNumberShape, "profiles", "yours", "paid_again"),
+    profiles: wholeNumberShape,
+    ...each(maybe(wholeNumberShape), "yours", "paid_again"),
     credits: number,
     ...each(maybe(number), "balance_after", "budget_left"),
     allowed: flag,

@@ -22,7 +22,6 @@ interface SpendOptions extends GlobalOptions {
   readonly since: string;
   readonly by: Grouping;
   readonly mode: "live" | "test";
-  readonly format?: "table" | "csv" | "json";
 }
 
 export function register(program: Command, context: Context): void {
@@ -32,11 +31,10 @@ export function register(program: Command, context: Context): void {
     .option("--since <when>", "how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all", "30d")
     .oneOf("--by <what>", "one line for each", GROUPINGS, "day")
     .oneOf("--mode <mode>", "live credits, or the simulated ones of test keys", ["live", "test"], "live")
-    .oneOf("--format <format>", "table, csv or json", ["table", "csv", "json"])
     .examples(`
   $ headcount spend                                  30 days, a line a day (UTC)
   $ headcount -c sample spend --by run --since all   of one connection
-  $ headcount spend --by connection --format csv
+  $ headcount spend --by connection > spend.csv
   $ headcount spend --since 7d --json | jq .total.settled
 
 settled:   charged, and the rows are kept.
@@ -78,9 +76,8 @@ async function spend(options: SpendOptions, context: Context): Promise<void> {
   for (const id of damaged) {
     printer.say(`warning: run ${id} is damaged: what it spent counts only as far as it can be read`);
   }
-  const format = printer.json ? "json" : (options.format ?? (printer.terminal ? "table" : "csv"));
-  if (format === "table") return await printTable(options, groups, total, printer);
-  if (format === "csv") {
+  if (printer.form === "table") return await printTable(options, groups, total, printer);
+  if (!printer.json) {
     // Amounts are decimals without an exponent, so that they stay exact and stay numbers.
     const rows = groups.map(({ of, sums }) => [...of, sums.rows, ...AMOUNTS.map((name) => formatCredits(sums[name]))]);
     return printer.text(csvDocument([...KEYS[options.by], "profiles", ...AMOUNTS], rows));

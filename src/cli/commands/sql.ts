@@ -9,7 +9,6 @@ import { addShelfOption, type ShelfOptions, withLibrary } from "./owned/shelf.ts
 
 export interface SqlOptions extends ShelfOptions {
   readonly file?: string;
-  readonly format?: "table" | "csv" | "json";
 }
 
 const MAX_QUERY_BYTES = 1 << 20;
@@ -19,8 +18,7 @@ export function register(program: Command, context: Context, run = query): void 
     program
       .command("sql [query]")
       .description("Ask everybody you own with one SQL query (SQLite's), read-only: offline, at 0 credits.")
-      .option("-f, --file <file>", "read the query from a file, or from stdin (-)")
-      .option("--format <format>", "table, csv or json"),
+      .option("-f, --file <file>", "read the query from a file, or from stdin (-)"),
   )
     .examples(`
   $ headcount -c sample sql "select country, count(*) from people group by 1"
@@ -47,13 +45,12 @@ async function query(text: string, options: SqlOptions, context: Context): Promi
   await withLibrary(options, context, printer, async (library) => {
     if (library === undefined) throw usageError("there is nobody to ask about", "headcount search buys people");
     const { columns, rows } = await askViews(library, text, context.interrupted);
-    const format = printer.json ? "json" : (options.format ?? (printer.terminal ? "table" : "csv"));
-    if (format === "json") {
+    if (printer.json) {
       const documents = rows.map((row) =>
         Object.fromEntries(columns.map((name, index) => [name, row[index] as JsonValue])),
       );
       printer.text(`${stringifyExact(documents)}\n`);
-    } else if (format === "csv") {
+    } else if (!printer.terminal) {
       const { csvDocument } = await import("../../shared/rows/csv.ts");
       printer.text(csvDocument(columns, rows));
     } else {

@@ -5,7 +5,7 @@ import { nearest } from "../../../shared/contract/suggest.ts";
 import { FILTER_SPECS, type FilterKeySpec, type Filters, filterSpec } from "../../../shared/contract/vocabulary.ts";
 import { type CliError, usageError } from "../../../shared/errors.ts";
 import { keyName, valuesGiven, valuesWithin } from "../../arguments/filter-options.ts";
-import { type ByKey, type CountDesk, type CountOptions, type CountRequest, formatOf } from "./one.ts";
+import type { ByKey, CountDesk, CountOptions, CountRequest } from "./one.ts";
 import { type CountPart, printParts, words } from "./parts.ts";
 import { countAll } from "./several.ts";
 
@@ -59,19 +59,18 @@ export async function countParts(
 ): Promise<readonly CountedSegment[]> {
   const { options, printer } = counting;
   const { filters } = segment;
-  const format = formatOf(options, printer) ?? "csv";
   const { spec } = by;
   const listed = by.values === undefined ? await listedFor(spec, filters, counting) : undefined;
   if (listed?.from === "service") {
     const { values: parts, whole = 0, others, missing } = listed;
-    await printParts({ by: spec, whole, parts, filters, rest: { others, missing } }, format, printer);
+    await printParts({ by: spec, whole, parts, filters, rest: { others, missing } }, printer);
     return [{ filters, count: whole }];
   }
   const values = by.values ?? listed?.values.map(({ value }) => value) ?? [];
   const each = values.map((value) => ({ ...filters, [spec.key]: value }));
   const [total = { count: 0 }, ...counts] = await countAll([filters, ...each], counting);
   const parts = values.map((value, index): CountPart => ({ value, count: counts[index]?.count ?? 0 }));
-  await printParts({ by: spec, whole: total.count, parts: largest(parts, options.top), filters }, format, printer);
+  await printParts({ by: spec, whole: total.count, parts: largest(parts, options.top), filters }, printer);
   return [{ filters, count: total.count }];
 }
 

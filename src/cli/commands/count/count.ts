@@ -11,7 +11,7 @@ import {
 import { type Command, collect, modeOption, Option, offering } from "../../options.ts";
 import { withSession } from "../../session.ts";
 import { Printer } from "../../terminal/printer.ts";
-import { COUNT_FORMATS, type CountDesk, type CountOptions, type CountRequest, countOne, countSet } from "./one.ts";
+import { type CountDesk, type CountOptions, type CountRequest, countOne, countSet } from "./one.ts";
 
 export function register(program: Command, context: Context, run = runCount): void {
   const by = new Option("--by <key>", "break it down by a filter key, or by KEY=VALUE again and again").argParser(
@@ -23,7 +23,6 @@ export function register(program: Command, context: Context, run = runCount): vo
       "Count the people that match the filters, exactly and for free, with what buying them would cost at most.",
     )
     .addOption(offering(by, { kind: "list", values: FILTER_KEYS }))
-    .oneOf("--format <format>", "of a breakdown or of several segments: table, csv or json", COUNT_FORMATS)
     .number("--top <n>", "with --by: the n most frequent values (20)", [1, 1_000])
     .option("--strict", "end with 5 where nobody matches, or nobody matches one of several values of a filter")
     .option("--union", "one count of several segments: whoever is in at least one of them")
@@ -48,7 +47,7 @@ async function parse(options: CountOptions & FilterOptions, context: Context): P
   const { segments, except } = set;
   const [segment, ...others] = segments;
   if (options.union === true || except.length > 0) {
-    const wrong = (["by", "format", "owned"] as const).find((name) => options[name] !== undefined);
+    const wrong = (["by", "owned"] as const).find((name) => options[name] !== undefined);
     if (wrong === undefined) return { kind: "set", set, options };
     throw usageError(`--${wrong} does not go with --union and --except`, "these make one number");
   }
@@ -60,9 +59,6 @@ async function parse(options: CountOptions & FilterOptions, context: Context): P
   }
   if (options.top !== undefined) throw usageError("--top goes with --by", "for example --by country --top 10");
   if (segment === undefined || others.length > 0) return { kind: "files", segments, options };
-  if (options.format !== undefined) {
-    throw usageError("--format goes with --by or several segments", "--json prints the count as a JSON document");
-  }
   return { kind: "one", segment, options };
 }
 
@@ -104,7 +100,6 @@ async function countOwnedAs(request: Exclude<CountRequest, { kind: "set" }>, con
     segments,
     by: by?.spec,
     values: by?.values ?? [],
-    format: request.options.format,
     top: request.options.top,
   };
   await countOwned(owned, request.options, context);

@@ -109,13 +109,9 @@ async function printCount({ count, cached, asOf }: CountView, account: AccountVi
   );
 }
 
-export const COUNT_FORMATS = ["table", "csv", "json"] as const;
-export type CountFormat = (typeof COUNT_FORMATS)[number];
-
 export interface CountOptions extends GlobalOptions {
   readonly by?: readonly string[];
   readonly top?: number;
-  readonly format?: CountFormat;
   readonly union?: boolean;
   readonly strict?: boolean;
   readonly owned?: boolean;
@@ -138,7 +134,3 @@ export type CountRequest =
       readonly by: ByKey;
       readonly options: CountOptions;
     };
-
-/** As asked, else a table on a terminal; undefined is what the pipe gets. */
-export const formatOf = (options: CountOptions, printer: Printer): CountFormat | undefined =>
-  printer.json ? "json" : (options.format ?? (printer.terminal ? "table" : undefined));

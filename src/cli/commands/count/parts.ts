@@ -35,7 +35,7 @@ const OTHERS =
 
 export const words = ({ key }: FilterKeySpec): string => key.replaceAll("_", " ");
 
-export async function printParts(found: Breakdown, format: "table" | "csv" | "json", printer: Printer): Promise<void> {
+export async function printParts(found: Breakdown, printer: Printer): Promise<void> {
   const { by, whole, filters } = found;
   const parts = [...found.parts].sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1));
   const within = by.match === "prefix" ? nested(parts.map(({ value }) => value)) : new Map<string, string>();
@@ -44,8 +44,8 @@ export async function printParts(found: Breakdown, format: "table" | "csv" | "js
   const unexplained = whole - apart.reduce((sum, part) => sum + part.count, 0);
   for (const [inner, outer] of within) printer.note(`notice: parts overlap: "${inner}" is counted in "${outer}" too`);
   const explained = { ...found, parts, unexplained };
-  if (format === "table") return printTable(explained, printer);
-  if (format === "json") {
+  if (printer.form === "table") return printTable(explained, printer);
+  if (printer.json) {
     const { others = null, missing = null } = found.rest ?? {};
     printer.document<"count">({ count: whole, by: by.key, parts, unexplained, others, missing, filters });
   } else {
@@ -118,12 +118,11 @@ export interface OwnedCount {
   readonly by?: FilterKeySpec | undefined;
   readonly values: readonly string[];
   readonly top?: number | undefined;
-  readonly format?: "table" | "csv" | "json" | undefined;
 }
 
 /** `count --owned`: the same counts over who is owned, offline and free. */
 export async function countOwned(
-  { segments, by, values, top, format }: OwnedCount,
+  { segments, by, values, top }: OwnedCount,
   options: ShelfOptions,
   context: Context,
 ): Promise<void> {
@@ -131,7 +130,6 @@ export async function countOwned(
   await withLibrary(options, context, printer, async (library) => {
     const count = (filters: Filters): number => library?.count(checkedFilters(filters).canonical) ?? 0;
     const [first] = segments;
-    const chosen = printer.json ? "json" : (format ?? (printer.terminal ? "table" : "csv"));
     if (first !== undefined && by !== undefined) {
       const { filters } = first;
       const parts =
@@ -139,14 +137,14 @@ export async function countOwned(
           ? values.map((value) => ({ value, count: count({ ...filters, [by.key]: value }) }))
           : known(library, by, filters);
       const largest = [...parts].sort((a, b) => b.count - a.count).slice(0, top ?? parts.length);
-      return printParts({ by, whole: count(filters), parts: largest, filters }, chosen, printer);
+      return printParts({ by, whole: count(filters), parts: largest, filters }, printer);
     }
     const rows = segments.map(({ name, filters }) => ({ segment: name, count: count(filters), filters }));
     if (first !== undefined && rows.length === 1) {
       const { count: people, filters } = rows[0] ?? { count: 0, filters: {} };
       if (printer.json) printer.document<"count">({ count: people, owned: true, filters });
       else printer.text(printer.terminal ? `${printer.style.strong(grouped(people))} owned\n` : `${people}\n`);
-    } else if (chosen === "json") printer.document<"count">(rows);
+    } else if (printer.json) printer.document<"count">(rows);
     else
       printer.text(
         csvDocument(

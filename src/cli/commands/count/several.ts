@@ -4,16 +4,15 @@ import type { CountView } from "../../../engine/client/types.ts";
 import { creditsOrNull, creditsToNumber, formatCreditsGrouped, priceOf } from "../../../shared/contract/money.ts";
 import { grouped } from "../../../shared/contract/text.ts";
 import type { Filters } from "../../../shared/contract/vocabulary.ts";
-import { type CountDesk, formatOf, noticeUnknownCost } from "./one.ts";
+import { type CountDesk, noticeUnknownCost } from "./one.ts";
 
 export async function countFiles(
   segments: readonly NamedFilters[],
   counting: CountDesk,
 ): Promise<readonly CountedSegment[]> {
-  const { context, options, printer, session } = counting;
-  const format = formatOf(options, printer);
-  const account =
-    format === "json" || format === "table" ? await session.client.account(context.interrupted) : undefined;
+  const { context, printer, session } = counting;
+  const { form } = printer;
+  const account = form === "csv" ? undefined : await session.client.account(context.interrupted);
   const unit = account?.costs.personSearch;
   const all = segments.map(({ filters }) => filters);
   const counts = await countAll(all, counting);
@@ -23,13 +22,13 @@ export async function countFiles(
     count: counts[index]?.count ?? 0,
   }));
   const cost = (count: number): number | null => (unit === undefined ? null : creditsToNumber(priceOf(count, unit)));
-  if (format === "json") {
+  if (form === "json") {
     const unitCost = creditsOrNull(unit);
     const documents = rows.map(({ segment, count, filters }) => {
       return { segment, count, filters, unit_cost: unitCost, max_cost: cost(count) };
     });
     printer.document<"count">(documents);
-  } else if (format === "csv") {
+  } else if (form === "csv") {
     const { csvDocument } = await import("../../../shared/rows/csv.ts");
     printer.text(
       csvDocument(
@@ -39,13 +38,13 @@ export async function countFiles(
     );
   } else {
     const price = (count: number): string => (unit === undefined ? "" : formatCreditsGrouped(priceOf(count, unit)));
-    await printer.rows(
+    await printer.table(
       [
         { title: "segment" },
-        { title: "people", align: "right", fixed: true, show: (count) => grouped(Number(count)) },
-        { title: "credits at most", align: "right", fixed: true, only: "terminal" },
+        { title: "people", align: "right", fixed: true },
+        { title: "credits at most", align: "right", fixed: true },
       ],
-      rows.map(({ segment, count }) => [segment, count, price(count)]),
+      rows.map(({ segment, count }) => [segment, grouped(count), price(count)]),
     );
   }
   noticeUnknownCost(account, session);

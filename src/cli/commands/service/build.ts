@@ -1,8 +1,9 @@
 import type { BuildOptions, BuildProgress } from "../../../dataset/build/build.ts";
 import type { Context } from "../../../shared/context.ts";
-import { grouped } from "../../../shared/contract/text.ts";
 import { CliError, failed, usageError } from "../../../shared/errors.ts";
 import { type Command, type GlobalOptions, wholeNumber } from "../../options.ts";
+import { Printer } from "../../terminal/printer.ts";
+import type { ProgressLine } from "../../terminal/progress.ts";
 import { type FolderOptions, folderOf, serviceError } from "./folder.ts";
 
 export interface TextFlags {
@@ -38,7 +39,7 @@ export async function withBuild<Result>(
   whenInterrupted?: string,
 ): Promise<Result> {
   const dir = await folderOf(options, context);
-  const progress = progressLine(options, context);
+  const progress = await buildProgress(options, context);
   try {
     const { datasetDir } = await import("../../../service/admin/datasets.ts");
     const setup = {
@@ -98,38 +99,25 @@ const DOING = {
   copy: "Copying",
 } as const;
 
-/** One line on stderr that is written over, on a terminal only. */
-function progressLine(
-  options: GlobalOptions,
-  context: Context,
-): { show(progress: BuildProgress): void; clear(): void } {
-  const live = context.stderr.isTTY === true && options.quiet !== true;
-  let shown = false;
-  let last = 0;
-  let phase = "";
-  let began = 0;
+/** A line on stderr for each phase, on a terminal only. */
+async function buildProgress(options: GlobalOptions, context: Context) {
+  const { openProgress } = await import("../../terminal/progress.ts");
+  const { stderr, now } = context;
+  const { noteStyle: style, quiet, unicode } = new Printer(context, options);
+  const enabled = stderr.isTTY === true && !quiet;
+  let doing: BuildProgress["phase"] | undefined;
+  let line: ProgressLine | undefined;
   return {
-    show({ phase: now, done, total }) {
-      const time = context.now();
-      if (now !== phase) began = time;
-      if (!live || (now === phase && time - last < 200)) return;
-      phase = now;
-      last = time;
-      const seconds = (time - began) / 1_000;
-      let text: string = DOING[now];
-      if (total > 0 && done > 0) text += ` ${Math.floor((100 * done) / total)}%`;
-      if (done > 0 && seconds >= 2) {
-        const rate = done / seconds;
-        if (now === "read") text += `  ${(rate / 1e6).toFixed(1)} MB/s,`;
-        else text += `  ${grouped(Math.round(rate))} rows/s,`;
-        text += ` ${grouped(Math.ceil((total - done) / rate))} s left`;
+    show({ phase, done, total }: BuildProgress): void {
+      const [unit, units, size] = phase === "read" ? ["MB", "MB", 1e6] : ["row", "rows", 1];
+      if (phase !== doing) {
+        line?.stop();
+        line = openProgress({ stream: stderr, enabled, now, style, unicode, unit, units });
       }
-      context.stderr.write(`\r\x1b[K${text}`);
-      shown = true;
+      doing = phase;
+      const whole = total > 0 ? Math.ceil(total / size) : undefined;
+      line?.update({ done: Math.floor(done / size), total: whole, detail: DOING[phase] });
     },
-    clear() {
-      if (shown) context.stderr.write("\r\x1b[K");
-      shown = false;
-    },
+    clear: () => line?.stop(),
   };
 }
