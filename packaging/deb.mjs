@@ -45,7 +45,7 @@ put("usr/share/bash-completion/completions/headcount", held("completions/headcou
 put("usr/share/zsh/vendor-completions/_headcount", held("completions/_headcount"));
 put("usr/share/fish/vendor_completions.d/headcount.fish", held("completions/headcount.fish"));
 put("usr/share/doc/headcount/copyright", Buffer.concat([held("LICENSE"), Buffer.from("\n"), held("LICENSES.txt")]));
-put("usr/share/doc/headcount/changelog.gz", packed(held("CHANGELOG.md")));
+put("usr/share/doc/headcount/changelog.gz", packed(readFileSync(new URL("../CHANGELOG.md", import.meta.url))));
 const keychain = Object.entries(optionalDependencies)
   .map(([name, one]) => `${name}@${one}`)
   .join(" ");

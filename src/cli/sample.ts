@@ -3,17 +3,23 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sampleDir } from "../engine/connections/paths.ts";
 import { Disk } from "../engine/runs/disk.ts";
+import { acquireLock, isLocked, type Lock } from "../engine/runs/lock.ts";
 import type { DataFolder } from "../service/admin/data-folder.ts";
 import type { Context, Sample } from "../shared/context.ts";
 import { failed } from "../shared/errors.ts";
-import { missingPackage } from "../shared/packages.ts";
+import { makeFolder } from "../shared/folder.ts";
+import { missingPackage, nativePath, setSampleFolder } from "../shared/packages.ts";
 
-/** The real service on the sample's data folder, made once. @throws CliError exit 2 without the optional packages */
+/** The real service on the sample's data folder, made once. */
 export async function startSample(context: Context, notice: (text: string) => void): Promise<Sample> {
   const dir = sampleDir(context);
   const { now, random } = context;
   let folder: DataFolder | undefined;
+  let release = async (): Promise<void> => undefined;
   try {
+    makeFolder(dir);
+    setSampleFolder(dir);
+    release = await holdSample(dir, context, notice);
     const [{ createKey }, { openDataFolder }, { startService }] = await Promise.all([
       import("../service/admin/keys.ts"),
       import("../service/admin/data-folder.ts"),
@@ -34,12 +40,42 @@ export async function startSample(context: Context, notice: (text: string) => vo
     const close = async (): Promise<void> => {
       await service.close();
       await opened.close();
+      await release();
     };
     return { url: service.url, key, dir, close };
   } catch (error) {
     await folder?.close();
+    await release();
     throw explained(error, dir);
   }
+}
+
+let held: Promise<Lock> | undefined;
+let holders = 0;
+
+/** SQLite that is part of the program has no locks: it is one process's at a time, and the native one waits for it. */
+async function holdSample(dir: string, context: Context, notice: (text: string) => void): Promise<() => Promise<void>> {
+  const { now, sleep } = context;
+  const path = join(dir, "sample.lock");
+  const onWait = (): void => notice(`waiting for another process that is at work on the sample (${path})`);
+  if (nativePath("@photostructure/sqlite") !== undefined) {
+    if (await isLocked(path)) onWait();
+    while (await isLocked(path)) await sleep(250);
+    return async () => undefined;
+  }
+  holders++;
+  held ??= acquireLock(path, { now, sleep, wait: true, onWait, what: "the sample" });
+  const release = async (): Promise<void> => {
+    if (--holders > 0) return;
+    const lock = held;
+    held = undefined;
+    await (await lock)?.release();
+  };
+  await held.catch(async (error: unknown) => {
+    await release().catch(() => undefined);
+    throw error;
+  });
+  return release;
 }
 
 /** Kept in its folder, readable for its owner alone, and made again where the ledger no longer knows it. */

@@ -1,5 +1,5 @@
 import { createRequire } from "node:module";
-import { resolve } from "node:path";
+import { resolve, sep } from "node:path";
 import { execPath } from "node:process";
 import { fileURLToPath } from "node:url";
 import { shellWord } from "./contract/text.ts";
@@ -22,6 +22,25 @@ export function packagePath(name: string): string {
     }
   }
 }
+
+/** @returns undefined where it is missing */
+export function nativePath(name: string): string | undefined {
+  try {
+    return packagePath(name);
+  } catch {
+    return undefined;
+  }
+}
+
+let sampleFolder: string | undefined;
+
+/** From here on, and below this folder alone, SQLite may be the one that is part of the program (sqlite-wasm.ts). */
+export function setSampleFolder(dir: string): void {
+  sampleFolder = dir;
+}
+
+export const isInSample = (path?: string): boolean =>
+  sampleFolder !== undefined && (path === undefined || path.startsWith(`${sampleFolder}${sep}`));
 
 /** The command that brings a package: npx, a project and a global install look for it in other places. */
 export function installCommand(name: string): string {

@@ -75,7 +75,7 @@ describe("every format gives the same records", () => {
     const instance = await startDuckDb(SMALL);
     const connection = await instance.connect();
     await addNormalForms(connection);
-    await generateInto(connection, { people: 300, seed: 9 });
+    await generateInto({ connection, scratch: await tempFolder() }, { people: 300, seed: 9 });
     const copies: Record<string, string> = {
       "p.parquet": "FORMAT parquet",
       "p.csv": "FORMAT csv, HEADER",

@@ -25,7 +25,7 @@ interface Lock {
 }
 
 const ROOT = resolve(import.meta.dirname, "../..");
-const RELEASE = join(ROOT, "dist/publish/release.js");
+const RELEASE = join(ROOT, "packaging/release.mjs");
 const lockText = readFileSync(join(ROOT, "package-lock.json"), "utf8");
 
 /** A built checkout in a folder of its own; its lock file lists the given optional packages more. */
@@ -97,7 +97,6 @@ describe("npm run release", () => {
     );
     expect(beside.sort()).toMatchInlineSnapshot(`
       [
-        "CHANGELOG.md",
         "LICENSE",
         "LICENSES.txt",
         "README.md",
@@ -122,7 +121,7 @@ describe("npm run release", () => {
     const { man } = JSON.parse(readFileSync(join(unpacked, "package.json"), "utf8")) as { man: readonly string[] };
     expect(files.filter((path) => /^docs\/man\/./.test(path)).sort()).toEqual(man);
     expect(files.filter((path) => /\.ts$|^test|^bench|\.map$|node_modules/.test(path))).toEqual([]);
-    expect(statSync(tarballs[0] ?? "").size).toBeLessThan(1.5 * 1024 * 1024);
+    expect(statSync(tarballs[0] ?? "").size).toBeLessThan(1_500_000);
     const manifest: object = JSON.parse(readFileSync(join(unpacked, "package.json"), "utf8"));
     expect(manifest).toMatchObject({
       dependencies: {},
@@ -139,7 +138,17 @@ describe("npm run release", () => {
     };
     expect(bill.serialNumber).toMatch(/^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/);
     const names = bill.components.map(({ name }) => name);
-    for (const name of ["commander", "undici", "fastify", "ajv", "pg", "typebox", "preact", "@preact/signals"]) {
+    for (const name of [
+      "commander",
+      "undici",
+      "fastify",
+      "ajv",
+      "pg",
+      "typebox",
+      "preact",
+      "@preact/signals",
+      "wa-sqlite",
+    ]) {
       expect(names).toContain(name);
     }
     const { packages } = JSON.parse(lockText) as Lock;
@@ -221,11 +230,14 @@ describe("npm run release", () => {
     const folder = tempDir("headcount-release-");
     execFileSync("dpkg-deb", ["-x", deb, folder]);
     expect(execFileSync(join(folder, "usr/bin/headcount"), ["--version"], { encoding: "utf8" })).toBe("0.1.0\n");
-    const { stderr } = spawnSync(join(folder, "usr/bin/headcount"), ["-c", "sample", "count"], {
-      encoding: "utf8",
-      env: { PATH: process.env.PATH, HOME: folder },
-    });
-    expect(stderr).toContain(`npm install -g --prefix ${folder}/usr headcount-service`);
+    const run = (...args: string[]) =>
+      spawnSync(join(folder, "usr/bin/headcount"), args, {
+        encoding: "utf8",
+        cwd: folder,
+        env: { PATH: process.env.PATH, HOME: folder },
+      });
+    expect(run("-c", "sample", "count", "--department", "Sales")).toMatchObject({ status: 0, stdout: "5292\n" });
+    expect(run("serve", "--data", "data").stderr).toContain(`npm install -g --prefix ${folder}/usr headcount-service`);
   });
 
   describe("from a registry", () => {
@@ -285,6 +297,56 @@ describe("npm run release", () => {
         child.once("close", (code) => ended({ code, stdout, stderr }));
       });
 
+    /** All that the sample does from the one package. The ledger it leaves is the native SQLite's to go on with. */
+    async function sampleFlow(program: string, home: string): Promise<void> {
+      const run = (args: string) => shell(`${program} -c sample ${args}`, home);
+      expect(await run("count --department Sales")).toMatchObject({ code: 0, stdout: "5292\n" });
+      for (const file of ["a.csv", "a.xlsx", "a.ndjson.gz"]) {
+        expect(await run(`search --department Sales --limit 3 --yes -q -o ${file}`), file).toMatchObject({ code: 0 });
+      }
+      expect(await run("employees acme.example --limit 2 --yes -q -o e.csv")).toMatchObject({ code: 0 });
+      expect(await run("enrich acme.example --yes -q -o c.csv")).toMatchObject({ code: 0 });
+      expect(await run("refresh a.csv --department Sales --limit 3 --yes -q -o r.csv")).toMatchObject({ code: 0 });
+      // Two at once: one waits for the other.
+      const both = await Promise.all([run("count"), run("count --country Norway")]);
+      expect(both.map(({ code }) => code)).toEqual([0, 0]);
+      expect(await run("doctor")).toMatchObject({ code: 0 });
+    }
+
+    test.each(["node22/bin/node", "node24/bin/node"])(
+      "the sample's whole flow on %s",
+      async (name) => {
+        const node = join(ROOT, "node_modules", name);
+        const home = tempDir("headcount-release-");
+        await sampleFlow(`'${node}' '${join(unpacked, "bin/headcount.js")}'`, home);
+        const away = await shell(`'${node}' '${join(unpacked, "bin/headcount.js")}' serve --data data`, home);
+        expect(away).toMatchObject({ code: 2, stderr: expect.stringContaining("@photostructure/sqlite") });
+      },
+      300_000,
+    );
+
+    test("what a kill left of the sample's ledger is taken up: nothing is paid twice", async () => {
+      const home = tempDir("headcount-release-");
+      const bin = join(unpacked, "bin/headcount.js");
+      const search = ["-c", "sample", "search", "--department", "Sales", "--limit", "5000", "--yes", "-o", "n.csv"];
+      const env = { PATH: process.env.PATH, HOME: home };
+      const child = spawn(process.execPath, [bin, ...search], { cwd: home, env, stdio: "ignore" });
+      const ended = new Promise((resolve) => child.once("close", resolve));
+      // At its first page, or wherever it is by then.
+      const isPaying = (): boolean =>
+        readdirSync(home, { recursive: true, encoding: "utf8" }).some(
+          (path) => path.endsWith("journal.ndjson") && statSync(join(home, path)).size > 100_000,
+        );
+      while (child.exitCode === null && !isPaying()) await new Promise((resolve) => setTimeout(resolve, 5));
+      child.kill("SIGKILL");
+      await ended;
+      const program = `'${process.execPath}' '${bin}'`;
+      const whole = await shell(`${program} ${search.join(" ")}`, home);
+      expect(whole.code, whole.stderr).toBe(0);
+      const { stdout } = await shell(`${program} -c sample account --json`, home);
+      expect(JSON.parse(stdout)).toMatchObject({ credits: { balance: 5_000, held: 0, used_today: 5_000 } });
+    }, 300_000);
+
     test("a global install is one package and the keychain's; what a native is missing for says the command that brings it, which works", async () => {
       const home = tempDir("headcount-release-");
       const prefix = join(home, "prefix");
@@ -320,21 +382,24 @@ describe("npm run release", () => {
       expect(await headcount("filters department")).toMatchObject({ code: 0 });
       const people = join(modules, "headcount/package.json");
       const needing = [
-        "-c sample count",
         "serve --data data",
         `service import --people '${people}' --data data`,
-        "service dataset list --data data",
-        "service accounts list --data data",
-        "service verify --data data",
-        "service forget canary --data data",
+        // Where there is something to open, which the sample's own SQLite does not for anybody else.
+        "service accounts list --data .local/share/headcount/sample",
+        "service verify --data .local/share/headcount/sample",
+        "service forget canary --data .local/share/headcount/sample",
         "--jq . filters --json",
+        "-c sample sql 'select 1'",
+        "-c sample search --department Sales --limit 3 --yes -q -o b.parquet",
+        "-c sample search --department Sales --limit 3 --yes -q -o 'duckdb:b.duckdb#people'",
       ];
+      await sampleFlow(program, home);
       for (const args of needing) {
         const { code, stdout, stderr } = await headcount(args);
         expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: "" });
         expect(stderr, args).toContain(`npm install -g --prefix ${prefix} headcount-service`);
       }
-      const hint = /npm install -g .*$/m.exec((await headcount("-c sample count")).stderr)?.[0] ?? "no hint";
+      const hint = /npm install -g .*$/m.exec((await headcount("serve --data data")).stderr)?.[0] ?? "no hint";
       const remedy = await shell(hint, home);
       expect(remedy.code, remedy.stderr).toBe(0);
       expect(await headcount("-c sample count --department Sales")).toMatchObject({
@@ -365,7 +430,7 @@ describe("npm run release", () => {
       const folder = tempDir("headcount-release-");
       writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "installs", private: true }));
       expect((await shell("npm install --no-audit headcount", folder)).code).toBe(0);
-      const { code, stderr } = await shell("node_modules/.bin/headcount -c sample count", folder);
+      const { code, stderr } = await shell("node_modules/.bin/headcount serve --data data", folder);
       expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("npm install headcount-service") });
       expect(existsSync(join(folder, "node_modules/headcount-service"))).toBe(false);
     });

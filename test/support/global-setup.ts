@@ -19,7 +19,7 @@ function build(): void {
   const tsc = join(ROOT, "node_modules/typescript/bin/tsc");
   // tsc writes what it can; type errors are what `npm run typecheck` is for, and must not hide every other test's result.
   spawnSync(process.execPath, [tsc, "-p", "tsconfig.build.json"], { cwd: ROOT, stdio: "inherit" });
-  const bundled = spawnSync(process.execPath, ["dist/publish/bundle.js"], { cwd: ROOT, stdio: "inherit" });
+  const bundled = spawnSync(process.execPath, ["packaging/bundle.mjs"], { cwd: ROOT, stdio: "inherit" });
   if (bundled.status !== 0) throw new Error("the bundle could not be made");
 }
 

@@ -55,8 +55,8 @@ function failed(check: typeof machine, name: string, error: unknown, status: Che
 
 const OPTIONAL = {
   "@napi-rs/keyring": "keys in the system's keychain",
-  "@photostructure/sqlite": "serve, the sample connection, what is owned",
-  "@duckdb/node-api": "service import, the sample connection, Parquet, DuckDB tables, sql",
+  "@photostructure/sqlite": "serve, what is owned",
+  "@duckdb/node-api": "service import, Parquet, DuckDB tables, sql",
   "jq-wasm": "--jq",
 };
 

@@ -45,33 +45,45 @@ export interface BuildOptions {
 
 const KEPT = 1;
 
+/** What is built, where {@link isDone} does not say so already. */
+export interface VersionSource {
+  readonly version: string;
+  /** Asked once the lock is held: true where another process has done the work meanwhile. */
+  readonly isDone?: () => Promise<boolean>;
+}
+
 /** What a build starts from: fills `staged_people` (and `place`, a row's own number) and `staged_companies`. */
-export interface BuildSource {
+export interface BuildSource extends VersionSource {
   readonly name: string;
   readonly nameOf?: () => string;
-  readonly version: string;
   readonly stage: (connection: DuckDBConnection, scratch: string) => Promise<void>;
   /** The table behind `staged_people` where that is a view. */
   readonly rows?: string;
-  /** Asked once the lock is held: true where another process has done the work meanwhile. */
-  readonly isDone?: () => Promise<boolean>;
 }
 
 const INTERRUPT_EVERY_MS = 50;
 
 /** Builds a version beside the current one and publishes it. @returns undefined where `isDone` said so */
-export async function buildDataset(source: BuildSource, options: BuildOptions): Promise<DatasetMeta | undefined> {
+export const buildDataset = (source: BuildSource, options: BuildOptions): Promise<DatasetMeta | undefined> =>
+  buildVersion(source, options, (draft) => writeVersion(source, draft, options));
+
+/** @param write fills the folder of a draft */
+export async function buildVersion(
+  { isDone }: VersionSource,
+  options: BuildOptions,
+  write: (draft: string) => Promise<DatasetMeta>,
+): Promise<DatasetMeta | undefined> {
   await mkdir(options.datasetDir, { recursive: true, mode: 0o700 });
   return withBuildLock(
     options.datasetDir,
     options.sleep,
     async () => {
-      if (await source.isDone?.()) return undefined;
+      if (await isDone?.()) return undefined;
       await removeUnused(options.datasetDir);
       const draft = join(options.datasetDir, newDraftName());
       await mkdir(draft, { mode: 0o700 });
       try {
-        const meta = await writeVersion(source, draft, options);
+        const meta = await write(draft);
         options.signal?.throwIfAborted();
         await publish(options.datasetDir, draft, meta, options.keep ?? KEPT);
         await removeUnused(options.datasetDir);

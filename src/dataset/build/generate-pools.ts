@@ -1,10 +1,9 @@
-import type { DuckDBConnection } from "@duckdb/node-api";
 import words from "./words.json" with { type: "json" };
 
 // Earlier entries are more frequent. A change in words.json changes every generated dataset: raise `SAMPLE_VERSION`.
 
 type NameWords = (typeof words.cultures)["english"];
-export const { companyEnds: COMPANY_ENDS, companyHeads: COMPANY_HEADS, companyTails: COMPANY_TAILS } = words;
+export const { companyEnds: COMPANY_ENDS } = words;
 const NAMES: ReadonlyMap<string, NameWords> = new Map(Object.entries(words.cultures));
 const CULTURES = [...NAMES.keys()];
 const COUNTRIES = Object.entries(words.countries);
@@ -74,10 +73,19 @@ function slotsFor(weights: readonly number[], slots: number): Uint32Array {
   return owner;
 }
 
-function makePlaces() {
+export interface MadePlace {
+  readonly country: string;
+  readonly state: string;
+  readonly city: string;
+  readonly location: string;
+  readonly culture: number;
+  readonly weight: number;
+}
+
+function makePlaces(): readonly MadePlace[] {
   const countryWeights = zipfWeights(COUNTRIES.length);
   const sum = countryWeights.reduce((total, weight) => total + weight, 0);
-  const places: { country: string; state: string; city: string; culture: number; weight: number }[] = [];
+  const places: MadePlace[] = [];
   COUNTRIES.forEach(([country, culture], rank) => {
     const names = namesOf(culture);
     const heads = wordsOf(names.places);
@@ -115,91 +123,45 @@ function makePlaces() {
     const citySum = cityWeights.reduce((total, weight) => total + weight, 0);
     list.forEach(({ state, city }, index) => {
       const weight = ((countryWeights[rank] ?? 0) * (cityWeights[index] ?? 0)) / citySum;
-      places.push({ country, state, city, culture: CULTURES.indexOf(culture), weight });
+      const location = city === state ? `${city}, ${country}` : `${city}, ${state}, ${country}`;
+      places.push({ country, state, city, location, culture: CULTURES.indexOf(culture), weight });
     });
   });
   return places;
 }
 
-type Cell = string | number | null;
-
-interface Pool {
-  readonly columns: Readonly<Record<string, "INTEGER" | "VARCHAR">>;
-  readonly rows: Iterable<readonly Cell[]>;
-}
-
-function poolTables(): Readonly<Record<string, Pool>> {
+/** By slot: what a few bits of a random number stand for. */
+export function makePools() {
   const places = makePlaces();
-  const placeOwners = slotsFor(
-    places.map((place) => place.weight),
-    PLACE_SLOTS,
-  );
   const industryOwners = slotsFor(zipfWeights(words.industries.length), INDUSTRY_SLOTS);
-  const bases = COMPANY_HEADS.flatMap((head) => COMPANY_TAILS.map((tail) => ({ head: spelled(head), tail })));
-  const nameColumns = (kind: string) => ({ slot: "INTEGER", [kind]: "VARCHAR", ascii: "VARCHAR" }) as const;
-  const text = "VARCHAR";
+  const heads = words.companyHeads.map(spelled);
+  const at = (choice: readonly string[], slot: number): string => choice[slot % choice.length] ?? "";
   return {
-    pool_place: {
-      columns: { place: "INTEGER", country: text, state: text, city: text, location: text, culture: "INTEGER" },
-      rows: places.map(({ country, state, city, culture }, index) => {
-        const location = city === state ? `${city}, ${country}` : `${city}, ${state}, ${country}`;
-        return [index, country, state, city, location, culture];
-      }),
-    },
-    pool_place_slot: { columns: { slot: "INTEGER", place: "INTEGER" }, rows: placeOwners.entries() },
-    pool_first: { columns: nameColumns("first"), rows: nameRows("first") },
-    pool_last: { columns: nameColumns("last"), rows: nameRows("last") },
-    pool_title: {
-      columns: { slot: "INTEGER", department: text, area: text, seniority: text, level: text, title: text },
-      rows: titleRows(),
-    },
-    pool_tail: { columns: { slot: "INTEGER", connections: "INTEGER", followers: "INTEGER" }, rows: tailRows() },
-    pool_industry: {
-      columns: { slot: "INTEGER", industry: text },
-      rows: [...industryOwners].map((owner, slot) => [slot, words.industries[owner] ?? null]),
-    },
-    pool_word: {
-      columns: { slot: "INTEGER", interest: text, slogan: text, specialty: text, type: text },
-      rows: Array.from({ length: SMALL_SLOTS }, (_, slot) => [
-        slot,
-        ...[words.interests, words.slogans, words.specialties, words.companyTypes].map(
-          (choice) => choice[slot % choice.length] ?? null,
-        ),
-      ]),
-    },
-    pool_company_name: {
-      columns: { slot: "INTEGER", name: text, slug: text },
-      rows: bases.map(({ head, tail }, slot) => [
-        slot,
-        `${head.display} ${tail}`,
-        `${head.ascii}-${tail.toLowerCase()}`,
-      ]),
-    },
+    places,
+    placeOwners: slotsFor(
+      places.map((place) => place.weight),
+      PLACE_SLOTS,
+    ),
+    firstNames: namePool("first"),
+    lastNames: namePool("last"),
+    titles: titlePool(),
+    tails: tailPool(),
+    industries: Array.from(industryOwners, (owner) => words.industries[owner] ?? ""),
+    words: Array.from({ length: SMALL_SLOTS }, (_, slot) => ({
+      interest: at(words.interests, slot),
+      slogan: at(words.slogans, slot),
+      specialty: at(words.specialties, slot),
+      type: at(words.companyTypes, slot),
+    })),
+    companyNames: heads.flatMap(({ ascii, display }) =>
+      words.companyTails.map((tail) => ({ name: `${display} ${tail}`, slug: `${ascii}-${tail.toLowerCase()}` })),
+    ),
   };
 }
 
-export async function createPools(connection: DuckDBConnection): Promise<readonly string[]> {
-  const pools = poolTables();
-  for (const [name, { columns, rows }] of Object.entries(pools)) {
-    const list = Object.entries(columns).map(([column, type]) => `${column} ${type}`);
-    await connection.run(`CREATE OR REPLACE TEMP TABLE ${name} (${list.join(", ")})`);
-    const appender = await connection.createAppender(name, null, "temp");
-    for (const row of rows) {
-      for (const cell of row) {
-        if (cell === null) appender.appendNull();
-        else if (typeof cell === "number") appender.appendInteger(cell);
-        else appender.appendVarchar(cell);
-      }
-      appender.endRow();
-    }
-    appender.closeSync();
-  }
-  return Object.keys(pools);
-}
-
-function* nameRows(kind: "first" | "last"): Generator<readonly Cell[]> {
+function namePool(kind: "first" | "last") {
   const slots = kind === "first" ? FIRST_SLOTS : LAST_SLOTS;
-  for (const [culture, name] of CULTURES.entries()) {
+  return CULTURES.flatMap((name) => {
     const pool = namesOf(name);
     const given = wordsOf(pool[kind].replaceAll("Van der Merwe", "Van_der_Merwe").replaceAll("De Luca", "De_Luca"));
     const known = given.map((word) => spelled(word.replaceAll("_", " ").replaceAll("Lo ", "Lo")));
@@ -210,41 +172,35 @@ function* nameRows(kind: "first" | "last"): Generator<readonly Cell[]> {
       known.map((_, rank) => 1 / (rank + 6)),
       real,
     );
-    for (let slot = 0; slot < slots; slot++) {
+    return Array.from({ length: slots }, (_, slot) => {
       const made = `${heads[slot % heads.length] ?? ""}${tails[Math.floor(slot / heads.length) % tails.length] ?? ""}`;
-      const entry = slot < real ? known[owners[slot] ?? 0] : { display: made, ascii: slugText(made) };
-      yield [culture * slots + slot, entry?.display ?? null, entry?.ascii ?? null];
-    }
-  }
+      return slot < real ? known[owners[slot] ?? 0] : { display: made, ascii: slugText(made) };
+    });
+  });
 }
 
-function* titleRows(): Generator<readonly Cell[]> {
-  const rows: Cell[][] = [];
+function titlePool() {
   const weights: number[] = [];
-  for (const [index, [department, areas]] of Object.entries(words.roles).entries()) {
-    const byArea = Object.entries(areas);
-    for (const [area, names] of byArea) {
-      const roles = names.split("|");
-      for (const [rank, role] of roles.entries()) {
-        for (const { level, label, weight, pattern } of words.levels) {
+  const roles = Object.entries(words.roles).flatMap(([department, areas], index) =>
+    Object.entries(areas).flatMap(([area, names], _, { length: areaCount }) =>
+      names.split("|").flatMap((role, rank, { length }) =>
+        words.levels.flatMap(({ label, level, pattern, weight }) => {
           const chief = department === "C-Suite";
-          if (chief && pattern !== "%" && level !== "owner") continue;
-          const title = pattern.replace("%", role).replace("#", area).replace("@", department);
-          rows.push([department, area, chief ? "C-Suite" : label, chief ? "c-suite" : level, title]);
-          const spread = (words.departmentWeights[index] ?? 1) / byArea.length / roles.length;
+          if (chief && pattern !== "%" && level !== "owner") return [];
+          const spread = (words.departmentWeights[index] ?? 1) / areaCount / length;
           weights.push(((chief ? 500 : weight) * spread * 2) / (rank + 1.5));
-        }
-      }
-    }
-  }
-  const owners = slotsFor(weights, TITLE_SLOTS);
-  for (let slot = 0; slot < TITLE_SLOTS; slot++) yield [slot, ...(rows[owners[slot] ?? 0] ?? [])];
+          const title = pattern.replace("%", role).replace("#", area).replace("@", department);
+          return { department, area, seniority: chief ? "C-Suite" : label, level: chief ? "c-suite" : level, title };
+        }),
+      ),
+    ),
+  );
+  return Array.from(slotsFor(weights, TITLE_SLOTS), (owner) => roles[owner]);
 }
 
 /** Heavy-tailed numbers by quantile. Only +, *, / and sqrt: exact in IEEE arithmetic, so the same everywhere. */
-function* tailRows(): Generator<readonly Cell[]> {
-  for (let slot = 0; slot < TAIL_SLOTS; slot++) {
+const tailPool = () =>
+  Array.from({ length: TAIL_SLOTS }, (_, slot) => {
     const odds = (slot + 0.5) / (TAIL_SLOTS - slot - 0.5);
-    yield [slot, Math.floor(230 * Math.sqrt(odds)), Math.floor(300 * odds)];
-  }
-}
+    return { connections: Math.floor(230 * Math.sqrt(odds)), followers: Math.floor(300 * odds) };
+  });

@@ -1,17 +1,17 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
+import { COMPANY_FIELDS, type Company, type Person } from "../../shared/contract/records.ts";
 import {
   COMPANY_ENDS,
-  COMPANY_HEADS,
-  COMPANY_TAILS,
-  createPools,
   FIRST_SLOTS,
   INDUSTRY_SLOTS,
   LAST_SLOTS,
+  type MadePlace,
+  makePools,
   mix32,
   SMALL_SLOTS,
   TAIL_SLOTS,
 } from "./generate-pools.ts";
-import { PERSON_FORMS } from "./normal-sql.ts";
+import { loadRecords, stagePeople } from "./records-table.ts";
 
 export interface GenerateOptions {
   readonly people: number;
@@ -21,144 +21,188 @@ export interface GenerateOptions {
 
 export const companiesFor = (people: number): number => Math.max(1, Math.round(people / 7));
 
-/** A row is a pure function of its number and the seed in 32-bit integers: no floats, and no `hash()` of DuckDB's. */
-export async function generateInto(connection: DuckDBConnection, options: GenerateOptions): Promise<void> {
-  await createMacros(connection, options.seed);
-  const pools = await createPools(connection);
-  const companies = companiesFor(options.people);
-  await connection.run(companiesSql(companies));
-  await connection.run(peopleSql(options.people, companies));
-  for (const table of [...pools, "made_companies"]) await connection.run(`DROP TABLE ${table}`);
+export async function generateInto(
+  room: { readonly connection: DuckDBConnection; readonly scratch: string },
+  options: GenerateOptions,
+): Promise<void> {
+  const population = new Population(options);
+  await stagePeople(room, linesOf(population.people()));
+  await loadRecords(room, "staged_companies", COMPANY_FIELDS, linesOf(population.companies()));
 }
 
-async function createMacros(connection: DuckDBConnection, seed: number): Promise<void> {
-  const mask = "4294967295::UBIGINT";
-  const start = mix32(seed >>> 0);
-  // A bijection of 32-bit numbers with good avalanche ("lowbias32"), in 64-bit arithmetic that cannot overflow.
-  await connection.run(`CREATE OR REPLACE TEMP MACRO mix_a(x) AS ((xor(x, x >> 16)) * 2146121005) & ${mask}`);
-  await connection.run(`CREATE OR REPLACE TEMP MACRO mix_b(x) AS ((xor(x, x >> 15)) * 2221713035) & ${mask}`);
-  await connection.run("CREATE OR REPLACE TEMP MACRO mix_c(x) AS xor(x, x >> 16)");
-  await connection.run(
-    `CREATE OR REPLACE TEMP MACRO pick(i, salt) AS
-      mix_c(mix_b(mix_a((i::UBIGINT * 2654435769 + salt::UBIGINT * 2246822507 + ${start}) & ${mask})))`,
-  );
-  await connection.run(
-    `CREATE OR REPLACE TEMP MACRO scramble(i, salt) AS mix_c(mix_b(mix_a(xor(i::UBIGINT, ((salt::UBIGINT * 2246822507 + ${start}) & ${mask})))))`,
-  );
+async function* linesOf(records: Iterable<Person | Company>): AsyncGenerator<string> {
+  for (const record of records) yield JSON.stringify(record);
 }
 
-const hex = (value: string): string => `lpad(lower(to_hex(${value})), 8, '0')`;
-const day = (number: string): string => `strftime(DATE '2025-01-01' + (${number})::INTEGER, '%Y-%m-%dT00:00:00Z')`;
+const DAYS = Array.from({ length: 540 }, (_, day) =>
+  new Date(Date.UTC(2025, 0, 1 + day)).toISOString().replace(".000", ""),
+);
+const dayOf = (bits: number): string => DAYS[bits % DAYS.length] ?? "";
+const hex = (value: number): string => value.toString(16).padStart(8, "0");
 
-function companiesSql(count: number): string {
-  const bases = COMPANY_HEADS.length * COMPANY_TAILS.length;
-  const ends = COMPANY_ENDS.length;
-  // 2029 is prime and no divisor of the number of bases, so that neighbours do not share the first word.
-  return `
-CREATE OR REPLACE TEMP TABLE made_companies AS
-WITH numbered AS (
-  SELECT range AS j, range // ${bases} AS round, pick(range, 101) AS a, pick(range, 102) AS b, pick(range, 103) AS c
-  FROM range(${count})
-), named AS (
-  SELECT n.*,
-    list_extract([${COMPANY_ENDS.map((end) => `'${end}'`).join(", ")}], ((round - 1 + w.slot) % ${ends} + 1)::INTEGER) AS ending,
-    (round - 1) // ${ends} + 1 AS again, w.name AS base_name, w.slug AS base_slug
-  FROM numbered n JOIN pool_company_name w ON w.slot = ((n.j * 2029 + 1) % ${bases})::INTEGER
-), slugged AS (
-  SELECT *,
-    CASE WHEN j = 0 THEN 'Acme' WHEN round = 0 THEN base_name ELSE base_name || ' ' || ending END AS name,
-    CASE WHEN j = 0 THEN 'acme' WHEN round = 0 THEN base_slug
-      ELSE base_slug || '-' || replace(replace(lower(ending), '.', ''), '& ', '') ||
-        CASE WHEN again > 1 THEN '-' || again ELSE '' END END AS slug
-  FROM named
-)
-SELECT j, 'c' || ${hex("scramble(j, 100)")} AS id, name,
-  CASE WHEN j > 0 AND a % 25 = 3 THEN NULL ELSE slug || '.example' END AS domain,
-  CASE WHEN j > 0 AND a % 50 = 7 THEN NULL ELSE 'network.example/company/' || slug END AS company_network_url,
-  CASE WHEN b % 31 = 0 THEN NULL ELSE i.industry END AS industry, t.type,
-  least(250000, 1 + (l.followers // 12) + ${count} // (7 * (j + 1)))::BIGINT AS employee_count,
-  CASE WHEN b % 11 = 0 THEN NULL ELSE 1900 + greatest((b >> 8) % 124, (b >> 16) % 124) END::BIGINT AS founded_year,
-  CASE WHEN c % 9 = 0 THEN NULL ELSE name || ' works on ' || t.specialty || ' and ' || u.specialty || ' in ' || p.city || '.' END
-    AS description,
-  p.place, p.country, p.state, p.city, p.location,
-  CASE WHEN c % 13 = 0 THEN NULL ELSE l.followers * 2 END::BIGINT AS followers,
-  CASE WHEN c % 7 = 0 THEN []::VARCHAR[] WHEN t.specialty = u.specialty THEN [t.specialty] ELSE [t.specialty, u.specialty] END
-    AS specialties,
-  ${day("(c >> 12) % 540")} AS updated_at
-FROM slugged s
-JOIN pool_place_slot q ON q.slot = (s.a >> 14)::INTEGER
-JOIN pool_place p ON p.place = q.place
-JOIN pool_industry i ON i.slot = ((s.b >> 4) & ${INDUSTRY_SLOTS - 1})::INTEGER
-JOIN pool_word t ON t.slot = (s.c >> 22)::INTEGER
-JOIN pool_word u ON u.slot = ((s.b >> 20) & ${SMALL_SLOTS - 1})::INTEGER
-JOIN pool_tail l ON l.slot = (s.c & ${TAIL_SLOTS - 1})::INTEGER;
-
-CREATE OR REPLACE TABLE staged_companies AS
-SELECT id, name, domain, company_network_url, industry, type,
-  CASE WHEN employee_count <= 10 THEN '1-10' WHEN employee_count <= 50 THEN '11-50' WHEN employee_count <= 200 THEN '51-200'
-    WHEN employee_count <= 500 THEN '201-500' WHEN employee_count <= 1000 THEN '501-1,000'
-    WHEN employee_count <= 5000 THEN '1,001-5,000' WHEN employee_count <= 10000 THEN '5,001-10,000' ELSE '10,001+' END AS size_range,
-  employee_count, founded_year, description, country, state, city, location, followers, specialties, updated_at
-FROM made_companies`;
+/** The upper half of the product of two 32-bit numbers. */
+function highProduct(x: number, y: number): number {
+  const [xLow, xHigh, yLow, yHigh] = [x & 0xffff, x >>> 16, y & 0xffff, y >>> 16];
+  const first = xHigh * yLow + Math.floor((xLow * yLow) / 0x10000);
+  const second = xLow * yHigh + (first % 0x10000);
+  return xHigh * yHigh + Math.floor(first / 0x10000) + Math.floor(second / 0x10000);
 }
 
-function peopleSql(people: number, companies: number): string {
-  return `
-CREATE OR REPLACE TABLE staged_people AS
-WITH numbered AS (
-  SELECT range AS i, pick(range, 1) AS a, pick(range, 2) AS b, pick(range, 3) AS c, pick(range, 4) AS d,
-    pick(range, 5) AS e, pick(range, 6) AS f, pick(range, 7) AS g
-  FROM range(${people})
-), employed AS (
-  SELECT *, CASE WHEN a % 100 < 8 THEN NULL ELSE (((b * b) >> 32) * ${companies}) >> 32 END AS j FROM numbered
-), placed AS (
-  SELECT n.*, k.name AS company_name, k.domain AS company_domain, k.company_network_url, k.industry AS company_industry,
-    CASE WHEN n.c % 100 = 0 THEN NULL WHEN k.place IS NOT NULL AND (n.a >> 7) % 100 < 55 THEN k.place ELSE q.place END AS place,
-    o.place AS origin
-  FROM employed n
-  LEFT JOIN made_companies k ON k.j = n.j::BIGINT
-  JOIN pool_place_slot q ON q.slot = (n.c >> 14)::INTEGER
-  JOIN pool_place_slot o ON o.slot = (n.d >> 14)::INTEGER
-), named AS (
-  SELECT n.* EXCLUDE (origin), p.country, p.state, p.city, p.location,
-    CASE WHEN p.culture IS NULL OR n.d % 100 < 15 OR (p.country = 'United States' AND n.d % 100 < 35)
-      THEN o.culture ELSE p.culture END AS culture
-  FROM placed n LEFT JOIN pool_place p ON p.place = n.place JOIN pool_place o ON o.place = n.origin
-), worded AS (
-  SELECT n.*, x.first AS first_name, x.ascii AS first_ascii, y.last AS last_name, y.ascii AS last_ascii,
-    CASE WHEN n.f % 33 = 0 THEN NULL ELSE t.title END AS title,
-    CASE WHEN n.f % 33 = 0 THEN NULL ELSE t.seniority END AS seniority,
-    CASE WHEN n.f % 33 = 0 THEN NULL ELSE t.level END AS seniority_level,
-    CASE WHEN n.f % 33 = 0 THEN NULL ELSE t.area END AS functional_area,
-    CASE WHEN n.f % 33 = 0 THEN 'Other' ELSE t.department END AS department,
-    coalesce(n.company_industry, CASE WHEN n.g % 3 = 0 THEN NULL ELSE z.industry END) AS industry,
-    w.interest AS interest, v.interest AS interest2, w.slogan AS slogan, l.connections AS c1, r.followers AS f1
-  FROM named n
-  JOIN pool_first x ON x.slot = n.culture * ${FIRST_SLOTS} + (n.e >> 24)::INTEGER
-  JOIN pool_last y ON y.slot = n.culture * ${LAST_SLOTS} + (n.e & ${LAST_SLOTS - 1})::INTEGER
-  JOIN pool_title t ON t.slot = (n.f >> 16)::INTEGER
-  JOIN pool_industry z ON z.slot = ((n.g >> 10) & ${INDUSTRY_SLOTS - 1})::INTEGER
-  JOIN pool_word w ON w.slot = (n.g >> 22)::INTEGER
-  JOIN pool_word v ON v.slot = ((n.g >> 8) & ${SMALL_SLOTS - 1})::INTEGER
-  JOIN pool_tail l ON l.slot = (n.d & ${TAIL_SLOTS - 1})::INTEGER
-  JOIN pool_tail r ON r.slot = ((n.a >> 18) & ${TAIL_SLOTS - 1})::INTEGER
-)
-SELECT 'p' || ${hex("scramble(i, 1)")} AS id,
-  'network.example/in/' || first_ascii || '-' || last_ascii || '-' || ${hex("scramble(i, 2)")} AS network_url,
-  first_name || CASE WHEN (e >> 12) % 8 = 0 THEN ' ' || chr((65 + (e >> 15) % 26)::INTEGER) || '. ' ELSE ' ' END || last_name AS name,
-  first_name, last_name,
-  CASE WHEN f % 17 = 0 THEN NULL
-    WHEN title IS NULL THEN interest || ' · ' || slogan
-    WHEN company_name IS NULL THEN title || ' | ' || interest || ' | ' || slogan
-    WHEN f % 3 = 0 THEN title || ' @ ' || company_name || ' – ' || slogan
-    ELSE title || ' at ' || company_name || ' | ' || interest || ', ' || interest2 || ' | ' || slogan END AS headline,
-  title, seniority, seniority_level, functional_area, department, industry, country,
-  CASE WHEN c % 29 = 1 THEN NULL ELSE state END AS state,
-  CASE WHEN c % 29 IN (1, 2) THEN NULL ELSE city END AS city,
-  CASE WHEN c % 29 IN (1, 2) THEN country ELSE location END AS location,
-  CASE WHEN b % 25 < 3 THEN NULL WHEN b % 25 < 6 THEN 500 ELSE c1 END::BIGINT AS connections,
-  CASE WHEN (b >> 6) % 7 = 0 THEN NULL ELSE f1 END::BIGINT AS followers,
-  company_name, company_domain, company_network_url,
-  ${day("(d >> 5) % 540")} AS updated_at, ${PERSON_FORMS}, i AS place
-FROM worded`;
+const SIZES = [
+  [10, "1-10"],
+  [50, "11-50"],
+  [200, "51-200"],
+  [500, "201-500"],
+  [1_000, "501-1,000"],
+  [5_000, "1,001-5,000"],
+  [10_000, "5,001-10,000"],
+] as const;
+
+/** Made-up people and companies. A record is a pure function of its number and the seed, in 32-bit integers. */
+export class Population {
+  readonly #people: number;
+  readonly #companies: number;
+  readonly #start: number;
+  readonly #pools = makePools();
+
+  constructor({ people, seed }: GenerateOptions) {
+    this.#people = people;
+    this.#companies = companiesFor(people);
+    this.#start = mix32(seed >>> 0);
+  }
+
+  *people(): Generator<Person> {
+    for (let number = 0; number < this.#people; number++) yield this.#person(number);
+  }
+
+  *companies(): Generator<Company> {
+    for (let number = 0; number < this.#companies; number++) yield this.#company(number).record;
+  }
+
+  #pick(number: number, salt: number): number {
+    return mix32(Math.imul(number, 2654435769 | 0) + Math.imul(salt, 2246822507 | 0) + this.#start);
+  }
+
+  /** A bijection: no two records have the same id. */
+  #scramble(number: number, salt: number): string {
+    return hex(mix32(number ^ (Math.imul(salt, 2246822507 | 0) + this.#start)));
+  }
+
+  #placeOf(slot: number): MadePlace {
+    const { places, placeOwners } = this.#pools;
+    return places[placeOwners[slot] ?? 0] as MadePlace;
+  }
+
+  #company(number: number): { readonly record: Company; readonly place: MadePlace } {
+    const { companyNames, industries, tails, words } = this.#pools;
+    const [a, b, c] = [101, 102, 103].map((salt) => this.#pick(number, salt)) as [number, number, number];
+    // 2029 is prime and no divisor of the number of names, so that neighbours do not share the first word.
+    const slot = (number * 2029 + 1) % companyNames.length;
+    const { name, slug } = this.#companyName(number, slot);
+    const place = this.#placeOf(a >>> 14);
+    const [one, other] = [words[c >>> 22], words[(b >>> 20) & (SMALL_SLOTS - 1)]];
+    const followers = tails[c & (TAIL_SLOTS - 1)]?.followers ?? 0;
+    const [specialty = "", second = ""] = [one?.specialty, other?.specialty];
+    const staff = 1 + Math.floor(followers / 12) + Math.floor(this.#companies / (7 * (number + 1)));
+    const employees = Math.min(250_000, staff);
+    const works = `${name} works on ${specialty} and ${second} in ${place.city}.`;
+    const record = {
+      id: `c${this.#scramble(number, 100)}`,
+      name,
+      domain: number > 0 && a % 25 === 3 ? null : `${slug}.example`,
+      company_network_url: number > 0 && a % 50 === 7 ? null : `network.example/company/${slug}`,
+      industry: b % 31 === 0 ? null : (industries[(b >>> 4) & (INDUSTRY_SLOTS - 1)] ?? null),
+      type: one?.type ?? null,
+      size_range: SIZES.find(([most]) => employees <= most)?.[1] ?? "10,001+",
+      employee_count: employees,
+      founded_year: b % 11 === 0 ? null : 1900 + Math.max((b >>> 8) % 124, (b >>> 16) % 124),
+      description: c % 9 === 0 ? null : works,
+      country: place.country,
+      state: place.state,
+      city: place.city,
+      location: place.location,
+      followers: c % 13 === 0 ? null : followers * 2,
+      specialties: c % 7 === 0 ? [] : specialty === second ? [specialty] : [specialty, second],
+      updated_at: dayOf(c >>> 12),
+    };
+    return { record, place };
+  }
+
+  #companyName(number: number, slot: number): { readonly name: string; readonly slug: string } {
+    const names = this.#pools.companyNames;
+    const { name = "", slug = "" } = names[slot] ?? {};
+    const round = Math.floor(number / names.length);
+    if (number === 0) return { name: "Acme", slug: "acme" };
+    if (round === 0) return { name, slug };
+    const ending = COMPANY_ENDS[(round - 1 + slot) % COMPANY_ENDS.length] ?? "";
+    const again = Math.floor((round - 1) / COMPANY_ENDS.length) + 1;
+    const word = ending.toLowerCase().replaceAll(".", "").replaceAll("& ", "");
+    return { name: `${name} ${ending}`, slug: `${slug}-${word}${again > 1 ? `-${again}` : ""}` };
+  }
+
+  #person(number: number): Person {
+    const { firstNames, lastNames, tails, titles, words } = this.#pools;
+    const [a, b, c, d, e, f, g] = [1, 2, 3, 4, 5, 6, 7].map((salt) => this.#pick(number, salt)) as [
+      ...[number, number, number, number],
+      ...[number, number, number],
+    ];
+    const employer = a % 100 < 8 ? undefined : this.#company(highProduct(highProduct(b, b), this.#companies));
+    const origin = this.#placeOf(d >>> 14);
+    const near = employer !== undefined && (a >>> 7) % 100 < 55 ? employer.place : this.#placeOf(c >>> 14);
+    const place = c % 100 === 0 ? undefined : near;
+    const isOrigin = place === undefined || d % 100 < 15 || (place.country === "United States" && d % 100 < 35);
+    const culture = isOrigin ? origin.culture : place.culture;
+    const first = firstNames[culture * FIRST_SLOTS + (e >>> 24)];
+    const last = lastNames[culture * LAST_SLOTS + (e & (LAST_SLOTS - 1))];
+    const [given = "", family = ""] = [first?.display, last?.display];
+    const role = f % 33 === 0 ? undefined : titles[f >>> 16];
+    const initial = (e >>> 12) % 8 === 0 ? ` ${String.fromCharCode(65 + ((e >>> 15) % 26))}. ` : " ";
+    const company = employer?.record;
+    const missing = c % 29;
+    return {
+      id: `p${this.#scramble(number, 1)}`,
+      network_url: `network.example/in/${first?.ascii}-${last?.ascii}-${this.#scramble(number, 2)}`,
+      name: `${given}${initial}${family}`,
+      first_name: given,
+      last_name: family,
+      headline: this.#headline(f, role?.title, company?.name ?? undefined, [
+        words[g >>> 22],
+        words[(g >>> 8) & (SMALL_SLOTS - 1)],
+      ]),
+      title: role?.title ?? null,
+      seniority: role?.seniority ?? null,
+      seniority_level: role?.level ?? null,
+      functional_area: role?.area ?? null,
+      department: role?.department ?? "Other",
+      industry: company?.industry ?? this.#ownIndustry(g),
+      country: place?.country ?? null,
+      state: missing === 1 ? null : (place?.state ?? null),
+      city: missing === 1 || missing === 2 ? null : (place?.city ?? null),
+      location: (missing === 1 || missing === 2 ? place?.country : place?.location) ?? null,
+      connections: b % 25 < 3 ? null : b % 25 < 6 ? 500 : (tails[d & (TAIL_SLOTS - 1)]?.connections ?? null),
+      followers: (b >>> 6) % 7 === 0 ? null : (tails[(a >>> 18) & (TAIL_SLOTS - 1)]?.followers ?? null),
+      company_name: company?.name ?? null,
+      company_domain: company?.domain ?? null,
+      company_network_url: company?.company_network_url ?? null,
+      updated_at: dayOf(d >>> 5),
+    };
+  }
+
+  #ownIndustry(g: number): string | null {
+    return g % 3 === 0 ? null : (this.#pools.industries[(g >>> 10) & (INDUSTRY_SLOTS - 1)] ?? null);
+  }
+
+  #headline(
+    f: number,
+    title: string | undefined,
+    company: string | undefined,
+    [word, other]: readonly ({ readonly interest: string; readonly slogan: string } | undefined)[],
+  ): string | null {
+    const [interest = "", slogan = ""] = [word?.interest, word?.slogan];
+    if (f % 17 === 0) return null;
+    if (title === undefined) return `${interest} · ${slogan}`;
+    if (company === undefined) return `${title} | ${interest} | ${slogan}`;
+    if (f % 3 === 0) return `${title} @ ${company} – ${slogan}`;
+    return `${title} at ${company} | ${interest}, ${other?.interest} | ${slogan}`;
+  }
 }

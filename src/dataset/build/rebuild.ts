@@ -1,13 +1,12 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { COMPANY_FIELDS, PERSON_FIELDS, type Person } from "../../shared/contract/records.ts";
+import { COMPANY_FIELDS, type Person } from "../../shared/contract/records.ts";
 import type { Suppression } from "../../shared/contract/suppression.ts";
 import { RecordStore } from "../embedded/record-store.ts";
 import { currentVersion, type DatasetMeta, markInUse, newVersion, readPointer } from "../layout.ts";
 import { noteLeftOut, readHiddenPeople, suppressionDir } from "../suppression.ts";
 import { dropPrevious } from "../versions.ts";
 import { type BuildOptions, buildDataset } from "./build.ts";
-import { PERSON_FORMS } from "./normal-sql.ts";
-import { loadRecords, peopleOf } from "./records-table.ts";
+import { loadRecords, peopleOf, stagePeople } from "./records-table.ts";
 
 class NothingToDo extends Error {}
 
@@ -26,15 +25,12 @@ export async function rebuildDataset(
     const store = new RecordStore(folder);
     try {
       const people = peopleLeft(store, meta, suppression, options);
-      const left = await loadRecords({ connection, scratch }, "people_left", PERSON_FIELDS, people);
+      const left = await stagePeople({ connection, scratch }, people);
       removed = meta.people - left;
       if (removed === 0) {
         await noteLeftOut(datasetDir, meta.version, suppression);
         throw new NothingToDo();
       }
-      await connection.run(
-        `CREATE TABLE staged_people AS SELECT *, ${PERSON_FORMS}, rowid AS place FROM people_left; DROP TABLE people_left`,
-      );
       await loadRecords({ connection, scratch }, "staged_companies", COMPANY_FIELDS, store.companies());
     } finally {
       await store.close();

@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { DuckDBConnection } from "@duckdb/node-api";
-import type { Company, Person } from "../../shared/contract/records.ts";
+import { type Company, PERSON_FIELDS, type Person } from "../../shared/contract/records.ts";
 import { literal } from "../duckdb.ts";
 import type { RecordStore } from "../embedded/record-store.ts";
+import { PERSON_FORMS } from "./normal-sql.ts";
 
 export type Field = keyof Person | keyof Company;
 
@@ -30,8 +31,23 @@ export async function* peopleOf(
   }
 }
 
+/** Where records become tables. */
+interface Room {
+  readonly connection: DuckDBConnection;
+  readonly scratch: string;
+}
+
+/** `staged_people`, in the order of the records. @returns how many */
+export async function stagePeople(room: Room, records: AsyncGenerator<string>): Promise<number> {
+  const count = await loadRecords(room, "loaded_people", PERSON_FIELDS, records);
+  await room.connection.run(
+    `CREATE TABLE staged_people AS SELECT *, ${PERSON_FORMS}, rowid AS place FROM loaded_people; DROP TABLE loaded_people`,
+  );
+  return count;
+}
+
 export async function loadRecords(
-  { connection, scratch }: { readonly connection: DuckDBConnection; readonly scratch: string },
+  { connection, scratch }: Room,
   table: string,
   fields: readonly Field[],
   records: AsyncGenerator<string>,

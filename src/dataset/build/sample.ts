@@ -1,6 +1,8 @@
-import { type DatasetMeta, hasDataset, newVersion } from "../layout.ts";
-import { type BuildOptions, buildDataset } from "./build.ts";
-import { companiesFor, type GenerateOptions, generateInto } from "./generate.ts";
+import { DATASET_FORMAT, type DatasetMeta, hasDataset, newVersion } from "../layout.ts";
+import { noteLeftOut, readHiddenPeople, suppressionDir } from "../suppression.ts";
+import { type BuildOptions, buildDataset, buildVersion } from "./build.ts";
+import { companiesFor, type GenerateOptions, generateInto, Population } from "./generate.ts";
+import { writeSmall } from "./write-small.ts";
 
 export const SAMPLE_PEOPLE = 50_000;
 export const SAMPLE_COMPANIES = companiesFor(SAMPLE_PEOPLE);
@@ -9,17 +11,35 @@ const SAMPLE_SEED = 20_260_101;
 export const SAMPLE_VERSION = "sample-1";
 
 /** Where there is none; of several processes one builds, the others wait. @returns whether this call made it */
-export async function ensureSample(datasetDir: string, options: Partial<BuildOptions> = {}): Promise<boolean> {
-  if (await hasDataset(datasetDir)) return false;
-  const made = await buildDataset(
-    {
-      name: `sample of ${SAMPLE_PEOPLE} people`,
-      version: SAMPLE_VERSION,
-      stage: (connection) => generateInto(connection, { people: SAMPLE_PEOPLE, seed: SAMPLE_SEED }),
-      isDone: () => hasDataset(datasetDir),
-    },
-    { now: Date.now, sleep: wait, ...options, datasetDir },
+export const ensureSample = (datasetDir: string, options: Partial<BuildOptions> = {}): Promise<boolean> =>
+  ensureGenerated(
+    { name: `sample of ${SAMPLE_PEOPLE} people`, version: SAMPLE_VERSION, people: SAMPLE_PEOPLE, seed: SAMPLE_SEED },
+    { ...options, datasetDir },
   );
+
+/** Few enough for memory, and made without DuckDB. @returns as {@link ensureSample} */
+export async function ensureGenerated(
+  { name, version, ...generate }: GenerateOptions & { readonly name: string; readonly version: string },
+  given: Partial<BuildOptions> & Pick<BuildOptions, "datasetDir">,
+): Promise<boolean> {
+  const options = { now: Date.now, sleep: wait, ...given };
+  const { datasetDir } = options;
+  const isDone = (): Promise<boolean> => hasDataset(datasetDir);
+  if (await isDone()) return false;
+  const made = await buildVersion({ version, isDone }, options, async (draft) => {
+    const population = new Population(generate);
+    const hidden = await readHiddenPeople(options.suppression ?? suppressionDir(datasetDir));
+    const people = [...population.people()].filter(
+      ({ company_domain, id, network_url }) =>
+        !hidden.hides({ id, address: network_url ?? undefined, domain: company_domain ?? undefined }),
+    );
+    if (!hidden.isEmpty) await noteLeftOut(datasetDir, version, hidden);
+    const companies = [...population.companies()];
+    await writeSmall(draft, people, companies);
+    const created_at = new Date(options.now()).toISOString();
+    const counts = { people: people.length, companies: companies.length };
+    return { format: DATASET_FORMAT, version, ...counts, created_at, source: name };
+  });
   return made !== undefined;
 }
 
@@ -36,7 +56,7 @@ export async function generateDataset(generate: GenerateOptions, options: BuildO
     {
       name: `generated: ${people} people, seed ${seed}`,
       version: newVersion(options.now()),
-      stage: (connection) => generateInto(connection, generate),
+      stage: (connection, scratch) => generateInto({ connection, scratch }, generate),
     },
     options,
   );

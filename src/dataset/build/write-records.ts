@@ -13,7 +13,7 @@ import { packedSql } from "../embedded/records.ts";
 import { employerSql } from "./link-companies.ts";
 
 /** Records or keys that say what the others are like: together more than what can be packed against. */
-const SAMPLES = 400;
+export const SAMPLES = 400;
 
 const RECORD = packedSql(PERSON_FIELDS);
 
@@ -110,7 +110,7 @@ export async function writePeopleKeys(
 async function samplesOf(connection: DuckDBConnection, text: string, table: string, number: string): Promise<string[]> {
   const reader = await connection.runAndReadAll(`SELECT ${text} FROM ${table}
     WHERE ${number} % (SELECT greatest(1, count(*) // ${SAMPLES}) FROM ${table}) = 0 ORDER BY ${number}`);
-  return reader.getRowsJS().map(([sample]) => String(sample));
+  return reader.getRowsJS().map(([sample]) => String(sample ?? ""));
 }
 
 async function writeKeys(

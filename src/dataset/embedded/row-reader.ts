@@ -1,6 +1,6 @@
 import { platform, resourceUsage } from "node:process";
 import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from "@photostructure/sqlite";
-import { packagePath } from "../../shared/packages.ts";
+import { nativePath } from "../../shared/packages.ts";
 import { Thread } from "../thread.ts";
 
 type Row = Readonly<Record<string, unknown>>;
@@ -54,12 +54,13 @@ export class RowReader {
   #quickHere = 0;
 
   constructor(path: string, options: RowReaderOptions = {}) {
-    this.#slowMs = options.slowMs ?? SLOW_MS;
+    const sqlite = nativePath("@photostructure/sqlite");
+    // A thread has no other than the native one.
+    this.#slowMs = sqlite === undefined ? Number.POSITIVE_INFINITY : (options.slowMs ?? SLOW_MS);
     this.#now = options.monotonic ?? (() => performance.now());
     this.#diskReads = options.diskReads ?? (platform === "linux" ? linuxDiskReads : undefined);
     this.#db = new DatabaseSync(path, { readOnly: true });
     this.#db.exec(PRAGMAS);
-    const sqlite = packagePath("@photostructure/sqlite");
     this.#thread = new Thread({
       what: "the thread that reads records",
       text: TEXT,

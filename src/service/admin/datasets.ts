@@ -197,28 +197,12 @@ const TEST_VERSION = "test-1";
  * @param suppression the folder of the list of people who are left out of it
  */
 export async function openTestDataset(datasetDir: string, suppression?: string): Promise<Engine> {
-  const [{ buildDataset }, { generateInto }, { hasDataset }, { ReloadingEngine }] = await Promise.all([
-    import("../../dataset/build/build.ts"),
-    import("../../dataset/build/generate.ts"),
-    import("../../dataset/layout.ts"),
+  const [{ ensureGenerated }, { ReloadingEngine }] = await Promise.all([
+    import("../../dataset/build/sample.ts"),
     import("../../dataset/embedded/reloading-engine.ts"),
   ]);
-  const isDone = () => hasDataset(datasetDir);
-  if (!(await isDone())) {
-    await buildDataset(
-      {
-        name: `test data of ${TEST_PEOPLE} people`,
-        version: TEST_VERSION,
-        stage: (connection) => generateInto(connection, { people: TEST_PEOPLE, seed: TEST_SEED }),
-        isDone,
-      },
-      {
-        datasetDir,
-        now: Date.now,
-        sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
-        ...(suppression === undefined ? {} : { suppression }),
-      },
-    );
-  }
+  const name = `test data of ${TEST_PEOPLE} people`;
+  const generate = { name, version: TEST_VERSION, people: TEST_PEOPLE, seed: TEST_SEED };
+  await ensureGenerated(generate, { datasetDir, ...(suppression === undefined ? {} : { suppression }) });
   return ReloadingEngine.open(datasetDir, { now: () => performance.now() });
 }

@@ -122,9 +122,9 @@ export class LedgerFiles {
   readonly path: string;
   readonly #opened: ReadonlyMap<string, number>;
 
-  constructor(path: string) {
+  constructor(path: string, hasLog: boolean) {
     this.path = path;
-    this.#opened = new Map(["", "-wal", "-shm"].map((end) => [path + end, statSync(path + end).ino]));
+    this.#opened = new Map((hasLog ? ["", "-wal", "-shm"] : [""]).map((end) => [path + end, statSync(path + end).ino]));
   }
 
   get ledger(): number {

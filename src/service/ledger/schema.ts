@@ -263,7 +263,11 @@ export function assertLedger(database: DatabaseSyncInstance, path: string): void
   isThere(pragma(database, "user_version"), path);
 }
 
+/** Whether SQLite is the native one, which writes a log beside the file (sqlite-wasm.ts writes none). */
+export const keepsLog = (database: object): boolean => !("hasLog" in database);
+
 export function checkSqliteVersion(database: DatabaseSyncInstance): void {
+  if (!keepsLog(database)) return;
   const { version } = database.prepare("SELECT sqlite_version() AS version").get() as { version: string };
   const found = version.split(".").map(Number);
   const oldest = OLDEST_SQLITE.split(".").map(Number);

@@ -10,7 +10,7 @@ import { moveMoney } from "./group.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { Instances } from "./instances.ts";
 import { GROUP_SIZE, type LedgerOptions, PATIENCE_MS, type Store } from "./ledger.ts";
-import { assertKnown, assertSchema, checkSqliteVersion, makeTables } from "./schema.ts";
+import { assertKnown, assertSchema, checkSqliteVersion, keepsLog, makeTables } from "./schema.ts";
 import { isFile, verifySnapshot } from "./sqlite-file.ts";
 import { Statements } from "./statements.ts";
 import { ledgerStore } from "./store.ts";
@@ -122,7 +122,7 @@ class SqliteLedger implements LedgerDatabase {
     this.#path = options.path;
     this.#now = options.now;
     this.#patienceMs = options.patienceMs;
-    this.#files = new LedgerFiles(options.path);
+    this.#files = new LedgerFiles(options.path, keepsLog(database));
     this.#writer = new GroupCommit(database, {
       apply: (group) => this.#apply(group),
       confirm: () => this.#files.assertInPlace(true),

@@ -4,27 +4,12 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, write
 import { basename, join, resolve } from "node:path";
 import { argv, exit, stderr, stdout } from "node:process";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { NATIVES } from "../shared/packages.ts";
-import { packageRoot } from "../shared/paths.ts";
-import { bundleProgram } from "./program.ts";
+import { NATIVES } from "../dist/shared/packages.js";
+import { packageRoot } from "../dist/shared/paths.js";
+import { bundleProgram } from "./program.mjs";
 
 // `npm run release`: the two tarballs to publish (docs/dependencies.md). `headcount` holds all JavaScript, a bill of
 // materials and the licences; `headcount-service` brings the natives. Equal sources give equal bytes.
-interface Locked {
-  readonly version?: string;
-  readonly license?: string;
-  readonly integrity?: string;
-  readonly dev?: boolean;
-  readonly optionalDependencies?: Readonly<Record<string, string>>;
-}
-interface Lock {
-  readonly packages: Readonly<Record<string, Locked>>;
-}
-interface Manifest {
-  readonly name: string;
-  readonly version: string;
-  readonly [field: string]: unknown;
-}
 
 /** The console's page is bundled with these, beside what the program's bundle says of itself. */
 const OF_THE_PAGE = ["preact", "@preact/signals", "@preact/signals-core"];
@@ -42,16 +27,18 @@ const PUBLISHED = [
   "keywords",
   "repository",
 ];
+/** Its package.json names none; its file LICENSE is this one. */
+const LOOKED_AT = { "wa-sqlite": "MIT" };
 /** Nothing that asks more of a user than to keep a notice. Another one is looked at by a person first. */
 const KNOWN = /^(?:0BSD|Apache-2\.0|BlueOak-1\.0\.0|BSD-[23]-Clause|ISC|MIT|\(MIT OR CC0-1\.0\))$/;
 const LICENCE_FILE = /^(?:licen[cs]e|copying)(?:[-.].*)?$/i;
 
-const nameOf = (path: string): string => path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
-const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
-const digest = (algorithm: string, data: string | Buffer): string => createHash(algorithm).update(data).digest("hex");
+const nameOf = (path) => path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
+const json = (value) => `${JSON.stringify(value, null, 2)}\n`;
+const digest = (algorithm, data) => createHash(algorithm).update(data).digest("hex");
 
 /** A lock file that misses platforms would leave others without their binaries, silently. */
-function checkComplete({ packages }: Lock): void {
+function checkComplete({ packages }) {
   const locked = new Set(Object.keys(packages).map(nameOf));
   const missing = Object.values(packages)
     .filter(({ dev }) => dev !== true)
@@ -63,26 +50,25 @@ function checkComplete({ packages }: Lock): void {
   );
 }
 
-interface Part extends Locked {
-  readonly name: string;
-  readonly version: string;
-  readonly license: string;
-}
-
 /** The packages whose code is in our files. @throws Error for one whose licence nobody looked at */
-function partsOf({ packages }: Lock, names: Iterable<string>): readonly Part[] {
+function partsOf({ packages }, names) {
   const parts = [...names].sort().map((name) => {
     // A second version further down has the same licence and its notice.
     const locked =
       packages[`node_modules/${name}`] ?? Object.entries(packages).find(([path]) => nameOf(path) === name)?.[1];
-    return { ...locked, name, version: locked?.version ?? "", license: locked?.license ?? "unknown" };
+    return {
+      ...locked,
+      name,
+      version: locked?.version ?? "",
+      license: locked?.license ?? LOOKED_AT[name] ?? "unknown",
+    };
   });
   const strange = parts.filter(({ license }) => !KNOWN.test(license));
   if (strange.length === 0) return parts;
   throw new Error(`licences to look at: ${strange.map(({ name, license }) => `${name} (${license})`).join(", ")}`);
 }
 
-function licences(parts: readonly Part[], root: string): string {
+function licences(parts, root) {
   const notices = parts.map(({ name, license }) => {
     const folder = join(root, "node_modules", name);
     const file = existsSync(folder) ? readdirSync(folder).find((one) => LICENCE_FILE.test(one)) : undefined;
@@ -97,7 +83,7 @@ function licences(parts: readonly Part[], root: string): string {
 }
 
 /** CycloneDX 1.5. Its serial number comes from its content: the same sources give the same bill. */
-function billOf({ name, version }: Manifest, parts: readonly Part[]): string {
+function billOf({ name, version }, parts) {
   const components = parts.map((part) => ({
     type: "library",
     "bom-ref": `${part.name}@${part.version}`,
@@ -123,17 +109,17 @@ function billOf({ name, version }: Manifest, parts: readonly Part[]): string {
 }
 
 /** Packs a folder. @returns the tarball's path */
-function pack(folder: string, out: string): string {
+function pack(folder, out) {
   const options = ["pack", "--silent", "--ignore-scripts", "--pack-destination", out];
   return join(out, execFileSync("npm", options, { cwd: folder, encoding: "utf8" }).trim());
 }
 
 /** Makes both tarballs of a checkout that is built, and their sums. @returns the tarballs' paths */
-async function release(root: string, out: string): Promise<readonly string[]> {
-  const lock = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) as Lock;
+async function release(root, out) {
+  const lock = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
   checkComplete(lock);
-  const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest;
-  const pinned = (names: readonly string[]): Record<string, string | undefined> =>
+  const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const pinned = (names) =>
     Object.fromEntries(names.map((name) => [name, lock.packages[`node_modules/${name}`]?.version]));
   rmSync(out, { recursive: true, force: true });
   const staging = join(out, "package");
@@ -171,6 +157,6 @@ const [, , from = fileURLToPath(packageRoot()), to = join(from, "dist/release")]
 try {
   stdout.write(`${(await release(resolve(from), resolve(to))).join("\n")}\n`);
 } catch (error) {
-  stderr.write(`${(error as Error).message}\n`);
+  stderr.write(`${error.message}\n`);
   exit(1);
 }

@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { env, execPath } from "node:process";
 import { fileURLToPath } from "node:url";
-import { packageRoot } from "../shared/paths.ts";
-import { bundleProgram } from "./program.ts";
+import { packageRoot } from "../dist/shared/paths.js";
+import { bundleProgram } from "./program.mjs";
 
 // The second step of the build: the compiled files become the program in `dist/program`.
 const root = packageRoot();

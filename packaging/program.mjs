@@ -1,15 +1,9 @@
-import { readFileSync, renameSync, rmSync } from "node:fs";
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { pid } from "node:process";
 import { fileURLToPath } from "node:url";
-import { type Plugin, rolldown } from "rolldown";
-import { NATIVES } from "../shared/packages.ts";
-
-/** The part of package.json that a bundle asks: what it may find installed. */
-interface Manifest {
-  readonly dependencies: Readonly<Record<string, string>>;
-  readonly optionalDependencies: Readonly<Record<string, string>>;
-  readonly peerDependencies: Readonly<Record<string, string>>;
-}
+import { brotliCompressSync } from "node:zlib";
+import { rolldown } from "rolldown";
+import { NATIVES } from "../dist/shared/packages.js";
 
 /** Small and needed by everything: commander is one file instead of seven. In a clone all else stays a package. */
 // conf and ora are ES modules alone: `require` of a bundle finds their default export one level too deep.
@@ -17,23 +11,61 @@ const INLINED = ["commander", "fastest-levenshtein", "conf", "ora"];
 /** The keychain's binary is of the user's machine; nobody needs pg's. */
 const NEVER_INLINED = ["@napi-rs/keyring", "pg-native"];
 
-const external = (names: readonly string[]): RegExp[] => names.map((name) => new RegExp(`^${name}(/|$)`));
+const external = (names) => names.map((name) => new RegExp(`^${name}(/|$)`));
 
 /** A native is looked for in the program's own tree, then in that of headcount-service beside it. */
-const nativesBeside = (root: URL): Plugin => ({
+const nativesBeside = (root) => ({
   name: "natives-beside",
   resolveId: (id) => (NATIVES.includes(id) ? `${NATIVE}${id}` : undefined),
   load: (id) => {
     if (!id.startsWith(NATIVE)) return undefined;
-    const [finder, name] = [fileURLToPath(new URL("dist/shared/packages.js", root)), id.slice(NATIVE.length)];
-    return `const { packagePath } = require(${JSON.stringify(finder)});
-module.exports = require("node:module").createRequire(__filename)(packagePath(${JSON.stringify(name)}));`;
+    const own = (path) => JSON.stringify(fileURLToPath(new URL(path, root)));
+    const name = id.slice(NATIVE.length);
+    const native = `require("node:module").createRequire(__filename)(packagePath(${JSON.stringify(name)}))`;
+    const head = `const { isInSample, packagePath } = require(${own("dist/shared/packages.js")});`;
+    if (name !== "@photostructure/sqlite") return `${head} module.exports = ${native};`;
+    return `${head}
+let driver;
+Object.defineProperty(exports, "DatabaseSync", { enumerable: true, get: () => (driver ??= load()) });
+function load() {
+  try {
+    return ${native}.DatabaseSync;
+  } catch (missing) {
+    if (!isInSample()) throw missing;
+    const code = require("node:zlib").brotliDecompressSync(require("node:fs").readFileSync(__dirname + "/sqlite.wasm.br"));
+    const instantiateWasm = (imports, receive) => {
+      const instance = new WebAssembly.Instance(new WebAssembly.Module(code), imports);
+      receive(instance);
+      return instance.exports;
+    };
+    // With its code at hand the module is ready when this returns, and is the object that was given.
+    const sqlite = { instantiateWasm };
+    require(${own(`${SQLITE_WASM}.mjs`)}).default(sqlite);
+    return require(${own("dist/shared/sqlite-wasm.js")}).databasesOf(sqlite, (path) => {
+      if (!isInSample(path)) throw missing;
+    });
+  }
+}`;
   },
 });
 const NATIVE = "\0native:";
+/** For the sample where the native one is missing. */
+const SQLITE_WASM = "node_modules/wa-sqlite/dist/wa-sqlite";
+
+/** A proxy needs one class of undici, which as a whole is a tenth of the download, and one of its two parsers. */
+const onlyProxies = (root) => ({
+  name: "undici-without-fetch",
+  resolveId: (id) => {
+    if (id.endsWith("/llhttp_simd-wasm.js")) return fileURLToPath(new URL(PARSER, root));
+    return id === "undici" ? PROXIES : undefined;
+  },
+  load: (id) => (id === PROXIES ? 'exports.ProxyAgent = require("undici/lib/dispatcher/proxy-agent.js");' : undefined),
+});
+const PARSER = "node_modules/undici/lib/llhttp/llhttp-wasm.js";
+const PROXIES = "\0undici";
 
 /** Commander loads `node:child_process` for commands that are programs: a tenth of a whole `count`. */
-const noPrograms: Plugin = {
+const noPrograms = {
   name: "commander-without-programs",
   transform(code, id) {
     if (!/[\\/]commander[\\/]lib[\\/]command\.js$/.test(id)) return undefined;
@@ -62,24 +94,16 @@ const groups = [
   },
 ];
 
-interface BundleOptions {
-  /** The checkout, which is compiled. */
-  readonly root: URL;
-  readonly folder: string;
-  /** Whether packages become part of it, as in what is published. */
-  readonly whole: boolean;
-}
-
 /** Writes the program's CommonJS chunks, one for each part that a command loads. @returns the packages in it */
-export async function bundleProgram({ root, folder, whole }: BundleOptions): Promise<ReadonlySet<string>> {
-  const manifest = JSON.parse(readFileSync(new URL("package.json", root), "utf8")) as Manifest;
+export async function bundleProgram({ root, folder, whole }) {
+  const manifest = JSON.parse(readFileSync(new URL("package.json", root), "utf8"));
   const { dependencies, optionalDependencies, peerDependencies } = manifest;
   const packages = Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies });
   const bundle = await rolldown({
     input: fileURLToPath(new URL("dist/cli/main.js", root)),
     platform: "node",
     external: external(whole ? NEVER_INLINED : packages.filter((name) => !INLINED.includes(name))),
-    plugins: [noPrograms, ...(whole ? [nativesBeside(root)] : [])],
+    plugins: [noPrograms, ...(whole ? [nativesBeside(root), onlyProxies(root)] : [])],
     // How long a plugin took says how busy the machine is.
     checks: { bundlerTimings: false },
     // A warning is a difference between what is tested and what is shipped, but in code that is not ours.
@@ -106,6 +130,10 @@ export async function bundleProgram({ root, folder, whole }: BundleOptions): Pro
     codeSplitting: { groups },
   });
   await bundle.close();
+  if (whole) {
+    const code = brotliCompressSync(readFileSync(new URL(`${SQLITE_WASM}.wasm`, root)));
+    writeFileSync(`${draft}/sqlite.wasm.br`, code);
+  }
   rmSync(folder, { recursive: true, force: true });
   renameSync(draft, folder);
   const modules = output.flatMap((part) => (part.type === "chunk" ? Object.keys(part.modules) : []));

@@ -4,11 +4,11 @@ import { pid } from "node:process";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync } from "node:zlib";
 import { rolldown } from "rolldown";
-import { packageRoot } from "../shared/paths.ts";
+import { packageRoot } from "../dist/shared/paths.js";
 
 // The third step of the build: the page of the console, as files that are named by their content and never change.
 const root = packageRoot();
-const from = (name: string): string => fileURLToPath(new URL(`src/console/${name}`, root));
+const from = (name) => fileURLToPath(new URL(`src/console/${name}`, root));
 const folder = fileURLToPath(new URL("dist/console", root));
 const draft = `${folder}-${pid}`;
 
@@ -27,7 +27,7 @@ await bundle.close();
 
 mkdirSync(draft, { recursive: true });
 /** Writes a file beside its brotli form. @returns the name that it is served under */
-function write(stem: string, extension: string, content: string): string {
+function write(stem, extension, content) {
   const hash = createHash("sha256").update(content).digest("base64url").replace(/[-_]/g, "").slice(0, 10);
   const name = stem === "index" || stem === "icon" ? `${stem}.${extension}` : `${stem}-${hash}.${extension}`;
   writeFileSync(`${draft}/${name}`, content);
@@ -41,7 +41,7 @@ write("icon", "svg", readFileSync(from("icon.svg"), "utf8"));
 write(
   "index",
   "html",
-  readFileSync(from("index.html"), "utf8").replace(/SCRIPT|STYLE/g, (name) => names[name as "SCRIPT" | "STYLE"]),
+  readFileSync(from("index.html"), "utf8").replace(/SCRIPT|STYLE/g, (name) => names[name]),
 );
 rmSync(folder, { recursive: true, force: true });
 renameSync(draft, folder);
