@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ensureSample } from "../../src/dataset/build/sample.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
-import { openTestDataset } from "../../src/service/admin/datasets.ts";
+import { openTestDataset } from "../../src/service/admin/data-folder.ts";
 import { API_ROUTES, KEY_PATH } from "../../src/service/http/routes.ts";
 import { COMPANY, COMPANY_FIELDS, MAX_BODY_BYTES, PERSON, PERSON_FIELDS } from "../../src/shared/contract/records.ts";
 import { FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";

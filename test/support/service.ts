@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { generateDataset } from "../../src/dataset/build/sample.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
-import { openTestDataset } from "../../src/service/admin/datasets.ts";
+import { openTestDataset } from "../../src/service/admin/data-folder.ts";
 import { createKey } from "../../src/service/admin/keys.ts";
 import {
   type ObservedAnswer,

@@ -16,7 +16,7 @@ import { failureOf } from "../failures.ts";
 import { type QuestionCodec, questionCodec } from "./consent.ts";
 import { readRows } from "./rows.ts";
 import { ROWS_MOST, type ToolName, toolSchema } from "./schemas.ts";
-import { budgetText, resultOf, type Told, type Tool, toolsOf } from "./tools.ts";
+import { budgetText, resultOf, type Told, type Tool } from "./tool.ts";
 import { type AgentWorld, budgetDocument, runNamed, withService, worldOfCall } from "./world.ts";
 
 export type Sdk = typeof import("@modelcontextprotocol/server");
@@ -45,7 +45,7 @@ export function serverFactory(
   sdk: Sdk,
   { AjvJsonSchemaValidator }: Validators,
   world: AgentWorld,
-  work: AtWork,
+  { work, tools }: { readonly work: AtWork; readonly tools: readonly (readonly [ToolName, Tool])[] },
 ): McpServerFactory {
   const codec = questionCodec(sdk);
   const validator = new AjvJsonSchemaValidator();
@@ -63,7 +63,7 @@ export function serverFactory(
         requestState: { verify: codec.verify },
       },
     );
-    for (const [name, tool] of toolsOf(world)) addTool(name, tool, { sdk, server, codec, world, work, validator });
+    for (const [name, tool] of tools) addTool(name, tool, { sdk, server, codec, world, work, validator });
     addResources(sdk, server, world);
     return server;
   };

@@ -1,38 +1,16 @@
-import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/server";
 import { companyKey, type Target } from "../../engine/runs/plan.ts";
-import { credits, creditsToNumber, formatCreditsGrouped } from "../../shared/contract/money.ts";
-import { counted, grouped, harmlessJson } from "../../shared/contract/text.ts";
+import { credits, creditsToNumber } from "../../shared/contract/money.ts";
+import { counted, grouped } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { publishedFields } from "../../shared/rows/columns.ts";
 import { type ConsentAsking, consentTo, questionOf } from "./consent.ts";
 import { accountTool, countTool, describeTool, exportTool, readRowsTool, runsTool } from "./looking.ts";
 import { buyQuoted, heldQuoteFor, quoteTool } from "./purchase.ts";
 import { THIRD_PARTY } from "./rows.ts";
-import type { Given, Result, ToolName } from "./schemas.ts";
+import type { ToolName } from "./schemas.ts";
 import { companyOf } from "./targets.ts";
+import type { Told, Tool } from "./tool.ts";
 import { type AgentWorld, type HeldQuote, leftOf } from "./world.ts";
-
-/** A result, and one sentence that says it: clients that read `content` only get both as text. */
-export interface Told<Name extends ToolName = ToolName> {
-  readonly structured: Result<Name>;
-  readonly sentence: string;
-  /** The run that it made. */
-  readonly run?: string;
-}
-
-export interface Tool<Name extends ToolName = ToolName> {
-  readonly title: string;
-  readonly description: string;
-  /** It exists where a person gave a cap. */
-  readonly spends?: true;
-  /** It exists where a person gave a folder. */
-  readonly writes?: true;
-  readonly call: (
-    given: Given<Name>,
-    world: AgentWorld,
-    asking: ConsentAsking,
-  ) => Promise<Told<Name> | InputRequiredResult>;
-}
 
 const hintLines = ({ hints = [] }: { readonly hints?: readonly string[] }): string =>
   hints.map((hint) => `\nhint: ${hint}`).join("");
@@ -190,22 +168,3 @@ export const toolsOf = ({ budget, out }: AgentWorld) =>
   (Object.entries(TOOLS) as [ToolName, Tool][]).filter(
     ([, { spends, writes }]) => !((spends && budget === undefined) || (writes && out === undefined)),
   );
-
-const linkTo = (run: string) => ({
-  ...{ type: "resource_link" as const, uri: `headcount://runs/${run}`, name: `run ${run}` },
-  mimeType: "application/x-ndjson",
-});
-
-export const resultOf = ({ structured, sentence, run }: Told): CallToolResult => ({
-  content: [
-    { type: "text", text: harmlessJson(JSON.stringify(structured)) },
-    { type: "text", text: sentence },
-    ...(run === undefined ? [] : [linkTo(run)]),
-  ],
-  structuredContent: structured,
-});
-
-export const budgetText = ({ budget }: AgentWorld): string =>
-  budget === undefined
-    ? "nothing can be bought"
-    : `at most ${formatCreditsGrouped(budget.cap)} credits ${budget.per === "total" ? "in all" : `a ${budget.per}`}, budget "${budget.name}"`;

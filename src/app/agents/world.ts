@@ -10,7 +10,7 @@ import { usageError } from "../../shared/errors.ts";
 import { type BudgetUse, budgetUse, type PurchaseBudget } from "../jobs/budget.ts";
 import { openRuns } from "../keep/store.ts";
 import { type Connecting, inSession, type Session, type SessionEvents } from "../session.ts";
-import type { RowPositions } from "./rows.ts";
+import type { RowPositions } from "./positions.ts";
 
 export const PERIODS = ["day", "session", "total"] as const;
 export type Period = (typeof PERIODS)[number];

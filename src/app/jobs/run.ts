@@ -14,8 +14,7 @@ import { buy, type PurchaseResult, quote } from "../buy/buy.ts";
 import { type Order, worldOf } from "../buy/order.ts";
 import { failureOf } from "../failures.ts";
 import { openRuns } from "../keep/store.ts";
-import { planRefresh, refresh } from "../own/refresh/bring.ts";
-import type { RefreshOrder, RefreshPlan } from "../own/refresh/work.ts";
+import type { Refreshing, RefreshOrder, RefreshPlan, RefreshReceipt } from "../own/refresh/work.ts";
 import { type Connecting, inSession, type Session, type SessionEvents } from "../session.ts";
 import { monthlyBudget, withinBudget } from "./budget.ts";
 import type { Job, JobsFile } from "./file.ts";
@@ -27,6 +26,8 @@ const HAND_ON_MS = 600_000;
 
 /** What is said for all jobs, and holds where a job says nothing itself. */
 export interface JobTerms extends Connecting {
+  /** What brings lists up to date. */
+  readonly lists: Refreshing;
   /** Hears what a job did, before log and notice do. */
   readonly say?: (done: Done, context: Context) => void;
   /** Who listens to the calls of a job. */
@@ -36,7 +37,7 @@ export interface JobTerms extends Connecting {
 /** What a job did. */
 export type Done =
   | { readonly kind: "search"; readonly order: Order; readonly purchase: PurchaseResult }
-  | { readonly kind: "refresh"; readonly receipt: Awaited<ReturnType<typeof refresh>> };
+  | { readonly kind: "refresh"; readonly receipt: RefreshReceipt };
 
 /** What a job would do, by the same functions and checks. */
 export type Quoted =
@@ -114,7 +115,11 @@ export async function quoteJob(job: Job, file: JobsFile, terms: JobTerms, outsid
   return await atService(work, async (session): Promise<Quoted> => {
     if (job.command === "refresh") {
       const order = await refreshOrder(work);
-      return { kind: "refresh", order, plan: await planRefresh(order, session, context, eventsOf(context)) };
+      return {
+        kind: "refresh",
+        order,
+        plan: await terms.lists.planRefresh(order, session, context, eventsOf(context)),
+      };
     }
     const order = await searchOrder(work);
     return { kind: "search", order, quote: (await quote(order, worldOf(session, context), eventsOf(context))).quote };
@@ -129,10 +134,11 @@ async function purchase(work: Work, session: Session): Promise<Done> {
   // Read before the budget is: what cannot be read costs nobody a turn.
   if (job.command === "refresh") {
     const { terms, ...order } = await refreshOrder(work);
+    const { lists } = work.terms;
     const command = job.values.hand_to;
     const moved = command === undefined ? undefined : (lines: string) => handOn(lines, command, context);
     const receipt = await underBudget(work, session, (budgetLeft) =>
-      refresh({ ...order, output: order.output ?? "", terms: { ...terms, budgetLeft } }, session, context, {
+      lists.refresh({ ...order, output: order.output ?? "", terms: { ...terms, budgetLeft } }, session, context, {
         ...events,
         moved,
       }),

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { CLIENTS, type Client, entryFor, skillText } from "../../app/agents/install.ts";
-import { RowPositions } from "../../app/agents/rows.ts";
+import { RowPositions } from "../../app/agents/positions.ts";
 import { type AgentWorld, type NamedBudget, PERIODS, type Period, QuoteBook } from "../../app/agents/world.ts";
 import { program } from "../../app/jobs/systemd.ts";
 import type { Context } from "../../shared/context.ts";
@@ -159,7 +159,10 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
   ]);
   const without = "use headcount's other commands";
   const [sdk, stdio, validators] = await optional("@modelcontextprotocol/server", "headcount mcp", loading, without);
-  const { AtWork, serverFactory } = await import("../../app/agents/server.ts");
+  const [{ AtWork, serverFactory }, { toolsOf }] = await Promise.all([
+    import("../../app/agents/server.ts"),
+    import("../../app/agents/tools.ts"),
+  ]);
   const closing = new AbortController();
   const stop = (): void => closing.abort(Object.assign(new Error("closed"), { name: "AbortError", code: "SIGTERM" }));
   context.interrupted.addEventListener("abort", stop, { once: true });
@@ -175,7 +178,7 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
     positions: new RowPositions(),
   };
   const work = new AtWork();
-  const factory = serverFactory(sdk, validators, world, work);
+  const factory = serverFactory(sdk, validators, world, { work, tools: toolsOf(world) });
   const ended = new Promise<void>((done) => {
     if (options.port === undefined) for (const over of ["end", "close"]) context.stdin.once(over, done);
     closing.signal.addEventListener("abort", () => done(), { once: true });

@@ -1,6 +1,5 @@
-import type { RefreshReceipt } from "../../app/own/refresh/keep.ts";
 import { spoken } from "../../app/own/refresh/plan.ts";
-import type { RefreshOrder, RefreshPlan } from "../../app/own/refresh/work.ts";
+import type { RefreshOrder, RefreshPlan, RefreshReceipt } from "../../app/own/refresh/work.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
 import {
   type Credits,

@@ -2,11 +2,10 @@ import { FILTER_COLUMNS } from "../../shared/contract/conditions.ts";
 import { canonicalAddress, normalForm, slugOf } from "../../shared/contract/normalise.ts";
 import { isPlaced, PLACED_COLUMNS, type PlacedColumn, ROW_INDEXES, type RowIndex, SORT_KEYS } from "../columns.ts";
 import type { StoredColumn, StoredColumns } from "../embedded/column-file.ts";
-import { edgesOf } from "../embedded/column-writer.ts";
 import type { Dictionary } from "../embedded/dictionary.ts";
 import { addressKeys, type KeyList } from "../embedded/keys.ts";
 import type { RecordStore } from "../embedded/record-store.ts";
-import { PEOPLE_A_BLOCK } from "../embedded/scan.ts";
+import { edgesOf, PEOPLE_A_BLOCK } from "../embedded/scan.ts";
 import type { DatasetMeta } from "../layout.ts";
 
 const SAMPLE = 1_000;

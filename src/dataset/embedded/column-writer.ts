@@ -2,22 +2,10 @@ import { type FileHandle, open } from "node:fs/promises";
 import { crc32 } from "node:zlib";
 import type { PlacedColumn } from "../columns.ts";
 import { type ByteSpan, COLUMNS_TAIL, type ColumnFileHeader, type ColumnHeader, KINDS, MAGIC } from "./column-file.ts";
-import { type Codes, PEOPLE_A_BLOCK } from "./scan.ts";
+import { type Codes, edgesOf, PEOPLE_A_BLOCK } from "./scan.ts";
 
 export const codesFor = (size: number, people: number): Codes =>
   new KINDS[size < 2 ** 8 ? 1 : size < 2 ** 16 ? 2 : 4](people);
-
-export function edgesOf(codes: Codes, block: number): [least: number, most: number] {
-  const end = Math.min(codes.length, (block + 1) * PEOPLE_A_BLOCK);
-  let least = Number.POSITIVE_INFINITY;
-  let most = 0;
-  for (let person = block * PEOPLE_A_BLOCK; person < end; person++) {
-    const code = codes[person] ?? 0;
-    if (code < least) least = code;
-    if (code > most) most = code;
-  }
-  return [least, most];
-}
 
 export class ColumnWriter {
   readonly #file: FileHandle;

@@ -180,3 +180,15 @@ export function passes(test: CodeTest | BitTest, person: number): boolean {
 export const SCAN_TEXT = [scanned, onesIn, narrowTests, setBits, wantedOf, marked, sifted, passes]
   .map(String)
   .join("\n");
+
+export function edgesOf(codes: Codes, block: number): [least: number, most: number] {
+  const end = Math.min(codes.length, (block + 1) * PEOPLE_A_BLOCK);
+  let least = Number.POSITIVE_INFINITY;
+  let most = 0;
+  for (let person = block * PEOPLE_A_BLOCK; person < end; person++) {
+    const code = codes[person] ?? 0;
+    if (code < least) least = code;
+    if (code > most) most = code;
+  }
+  return [least, most];
+}

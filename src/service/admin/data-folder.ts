@@ -7,7 +7,7 @@ import { makeFolder } from "../../shared/folder.ts";
 import type { AskBackup, VerifiedFile } from "../ledger/database.ts";
 import { StoreConflictError } from "../ledger/errors.ts";
 import type { LedgerOptions, Store } from "../ledger/ledger.ts";
-import { datasetDir, openTestDataset, peopleFolders } from "./datasets.ts";
+import { datasetDir, peopleFolders } from "./datasets.ts";
 import { createKey, DEFAULT_ACCOUNT } from "./keys.ts";
 
 export const FIRST_CREDITS: Credits = credits(10_000n * 1_000_000n);
@@ -168,4 +168,23 @@ async function endow(store: Store): Promise<void> {
     const { balance } = await store.balance(DEFAULT_ACCOUNT, mode);
     if (balance === ZERO) await store.grant(DEFAULT_ACCOUNT, mode, FIRST_CREDITS, note);
   }
+}
+
+export const TEST_PEOPLE = 1_000;
+const TEST_SEED = 20_260_404;
+const TEST_VERSION = "test-1";
+
+/**
+ * Opens the dataset of test keys in a folder, making it there first where it is missing (once, in about a second).
+ * @param suppression the folder of the list of people who are left out of it
+ */
+export async function openTestDataset(datasetDir: string, suppression?: string): Promise<Engine> {
+  const [{ ensureGenerated }, { ReloadingEngine }] = await Promise.all([
+    import("../../dataset/build/sample.ts"),
+    import("../../dataset/embedded/reloading-engine.ts"),
+  ]);
+  const name = `test data of ${TEST_PEOPLE} people`;
+  const generate = { name, version: TEST_VERSION, people: TEST_PEOPLE, seed: TEST_SEED };
+  await ensureGenerated(generate, { datasetDir, ...(suppression === undefined ? {} : { suppression }) });
+  return ReloadingEngine.open(datasetDir, { now: () => performance.now() });
 }

@@ -187,22 +187,3 @@ export const peopleFolders = (dir: string): PeopleFolders => ({
   dataset: datasetDir(dir),
   testDataset: testDatasetDir(dir),
 });
-
-export const TEST_PEOPLE = 1_000;
-const TEST_SEED = 20_260_404;
-const TEST_VERSION = "test-1";
-
-/**
- * Opens the dataset of test keys in a folder, making it there first where it is missing (once, in about a second).
- * @param suppression the folder of the list of people who are left out of it
- */
-export async function openTestDataset(datasetDir: string, suppression?: string): Promise<Engine> {
-  const [{ ensureGenerated }, { ReloadingEngine }] = await Promise.all([
-    import("../../dataset/build/sample.ts"),
-    import("../../dataset/embedded/reloading-engine.ts"),
-  ]);
-  const name = `test data of ${TEST_PEOPLE} people`;
-  const generate = { name, version: TEST_VERSION, people: TEST_PEOPLE, seed: TEST_SEED };
-  await ensureGenerated(generate, { datasetDir, ...(suppression === undefined ? {} : { suppression }) });
-  return ReloadingEngine.open(datasetDir, { now: () => performance.now() });
-}

@@ -13,12 +13,12 @@ import { nowhere, worldOf } from "../../buy/order.ts";
 import { mapError } from "../../failures.ts";
 import type { Session } from "../../session.ts";
 import { freeCounts, lookInto, soundly } from "../look.ts";
-import { finishRest, libraryOf } from "./buy.ts";
-import { checkFiles, keep, type RefreshReceipt } from "./keep.ts";
+import { buyLeaves, finishRest, libraryOf } from "./buy.ts";
+import { checkFiles, keep } from "./keep.ts";
 import { candidates, followed } from "./list.ts";
 import { type Begun, bring, textsIn } from "./people.ts";
 import { refreshPlanOf, requireBudgetFor } from "./plan.ts";
-import type { RefreshEvents, RefreshOrder, RefreshPlan, RefreshResult, Work } from "./work.ts";
+import type { RefreshEvents, RefreshOrder, RefreshPlan, RefreshReceipt, RefreshResult, Work } from "./work.ts";
 
 /** What was bought is owned from then on, whatever happens: the same order pays for nobody twice. @throws CliError */
 export async function refresh(
@@ -37,7 +37,7 @@ export async function refresh(
       requireBudgetFor(begun.plan, work.order.terms);
       if (begun.plan.others > 0) await events.agree(begun.plan);
       events.progress?.(begun.counts.calls);
-      return await keep(await bring(begun, work), work);
+      return await keep(await bring(begun, work, buyLeaves), work);
     });
   } finally {
     await newPeople?.release();

@@ -12,12 +12,9 @@ import { counted } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { collectColumns } from "../../../shared/rows/columns.ts";
 import type { Page } from "../../../shared/rows/page.ts";
-import type { Of } from "../../../shared/schema/build.ts";
-import type { refreshed } from "../../../shared/schema/purchase.ts";
 import { registerOf } from "../../keep/store.ts";
-import { type Followed, listPath } from "./list.ts";
-import type { Brought } from "./people.ts";
-import type { RefreshOrder, Work } from "./work.ts";
+import { type Brought, type Followed, listPath } from "./list.ts";
+import type { RefreshOrder, RefreshReceipt, Work } from "./work.ts";
 
 const BESIDE = ["added", "removed", "changed"] as const;
 const FILES = ["list", ...BESIDE] as const;
@@ -44,9 +41,6 @@ export async function checkFiles(list: Followed, { order, held, context }: Work)
     throw usageError(`${path} exists`, "add --overwrite, or choose another name with -o", "file_exists");
   }
 }
-
-/** What `--json` prints: what changed, what it cost, and the proof. */
-export type RefreshReceipt = Of<typeof refreshed>;
 
 /** A process that is killed before the history finds the same again, at 0 credits. */
 export async function keep(found: Brought, work: Work): Promise<RefreshReceipt> {

@@ -4,17 +4,21 @@ import { resolve } from "node:path";
 import type { Library } from "../../../engine/library/library.ts";
 import { identitiesIn, type OwnedPerson, ownedBy } from "../../../engine/library/members.ts";
 import { identitiesOf } from "../../../engine/library/take-in.ts";
+import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
+import type { Verified } from "../../../engine/purchase/refresh.ts";
 import type { Plan, SavedView } from "../../../engine/runs/plan.ts";
 import type { Context } from "../../../shared/context.ts";
 import { canonicalJson, checkFilters, isUnfiltered } from "../../../shared/contract/filters.ts";
+import type { Credits } from "../../../shared/contract/money.ts";
 import { canonicalAddress } from "../../../shared/contract/normalise.ts";
 import { counted, echo, grouped } from "../../../shared/contract/text.ts";
 import type { Filters } from "../../../shared/contract/vocabulary.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { readInput } from "../../../shared/input.ts";
 import type { CheckedFilters } from "../../segments/segment-set.ts";
+import type { Sight } from "../look.ts";
 import { MAX_BYTES, recordsIn } from "../people-file.ts";
-import type { Work } from "./work.ts";
+import type { RefreshPlan, Work } from "./work.ts";
 
 export interface Followed extends CheckedFilters {
   readonly before: readonly OwnedPerson[];
@@ -201,4 +205,22 @@ export function merged(all: readonly OwnedPerson[]): Merged {
     if (id !== undefined) renamed.set(person.identity, id);
   }
   return { people: people.filter(({ identity }) => !renamed.has(identity)), renamed };
+}
+
+/** What was found and bought, before it is written. */
+export interface Brought extends Verified {
+  readonly list: Followed;
+  readonly plan: RefreshPlan;
+  readonly counts: FreeCounts;
+  readonly now: readonly OwnedPerson[];
+  /** Who went by the address, and by an id now. */
+  readonly renamed: ReadonlyMap<string, string>;
+  readonly runs: readonly string[];
+  readonly spent: Credits;
+  readonly rows: number;
+  /** Of those bought, who were owned before. */
+  readonly again: number;
+  /** On the suppression list: paid for, and in nothing that is written. */
+  readonly hidden: number;
+  readonly certificate: Sight;
 }

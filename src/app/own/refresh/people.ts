@@ -6,14 +6,13 @@ import { addressesOf, type SegmentMember, UnsoundCountsError } from "../../../en
 import { chunksOf } from "../../../engine/planning/removed.ts";
 import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
 import { type BoughtParts, leavesOf, verifyFields } from "../../../engine/purchase/refresh.ts";
-import { credits, ZERO } from "../../../shared/contract/money.ts";
+import { type Credits, credits, ZERO } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import type { Filters } from "../../../shared/contract/vocabulary.ts";
 import { CliError } from "../../../shared/errors.ts";
 import { CALLS_PER_CREDIT } from "../bounds.ts";
 import { lookInto, type Sight } from "../look.ts";
-import { buyLeaves } from "./buy.ts";
-import { type Followed, type Merged, merged } from "./list.ts";
+import { type Brought, type Followed, type Merged, merged } from "./list.ts";
 import type { RefreshPlan, RefreshResult, Work } from "./work.ts";
 
 export interface Begun extends Merged {
@@ -24,10 +23,18 @@ export interface Begun extends Merged {
   readonly finished: RefreshResult | undefined;
 }
 
-export type Brought = Awaited<ReturnType<typeof bring>>;
+export type BuyLeaves = (
+  leaves: readonly Leaf[],
+  of: { readonly list: Followed; readonly datasetVersion: string | null; readonly most: Credits },
+  work: Work,
+) => Promise<RefreshResult>;
 
 /** Finds who is gone and who changed, buys who is new, and proves that nobody is missing. */
-export async function bring({ list, sight, plan, people, renamed, counts, finished }: Begun, work: Work) {
+export async function bring(
+  { list, sight, plan, people, renamed, counts, finished }: Begun,
+  work: Work,
+  buyLeaves: BuyLeaves,
+): Promise<Brought> {
   const { held, order } = work;
   const { terms, verify } = order;
   const { kept } = await tellApart(sight, counts);
@@ -63,14 +70,11 @@ export async function bring({ list, sight, plan, people, renamed, counts, finish
   return {
     ...{ list, plan, counts, ...verified },
     now: now.people,
-    /** Who went by the address, and by an id now. */
     renamed: new Map([...renamed, ...now.renamed]),
     runs: all.map(({ run }) => run),
     spent: credits(spentBy(all)),
     rows: all.reduce((sum, { rows }) => sum + rows, 0),
-    /** Of those bought, who were owned before. */
     again: [...bought.keys()].filter((identity) => listed.has(identity)).length,
-    /** On the suppression list: paid for, and in nothing that is written. */
     hidden: bought.size - held.library.shown([...bought.keys()]).length,
     certificate: isProved ? sight : await proved(list, now.people, work, counts),
   };

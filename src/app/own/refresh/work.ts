@@ -13,7 +13,10 @@ import { nearest } from "../../../shared/contract/suggest.ts";
 import { echo } from "../../../shared/contract/text.ts";
 import { EXACT_KEYS, type FilterKey } from "../../../shared/contract/vocabulary.ts";
 import { usageError } from "../../../shared/errors.ts";
+import type { Of } from "../../../shared/schema/build.ts";
+import type { refreshed } from "../../../shared/schema/purchase.ts";
 import type { CheckedFilters } from "../../segments/segment-set.ts";
+import type { Session } from "../../session.ts";
 
 export interface RefreshTerms extends Guard {
   readonly maxCalls: number;
@@ -56,6 +59,9 @@ export interface RefreshPlan {
   /** What buying the whole segment again costs. */
   readonly again: Credits;
 }
+
+/** What `--json` prints: what changed, what it cost, and the proof. */
+export type RefreshReceipt = Of<typeof refreshed>;
 
 export interface RefreshEvents {
   /** Agrees to what is bought, or throws. Not asked where nobody is new. */
@@ -112,4 +118,16 @@ export function readVerified(text: string): VerifiedField[] {
       near === undefined ? undefined : `did you mean ${near}?`,
     );
   });
+}
+
+/** Quotes a refresh by free calls, and does it. */
+export interface Refreshing {
+  planRefresh(order: RefreshOrder, session: Session, context: Context, events: RefreshEvents): Promise<RefreshPlan>;
+  /** What was bought is owned from then on, whatever happens: the same order pays for nobody twice. @throws CliError */
+  refresh(
+    order: RefreshOrder & { readonly output: string },
+    session: Session,
+    context: Context,
+    events: RefreshEvents,
+  ): Promise<RefreshReceipt>;
 }

@@ -5,6 +5,7 @@ import { historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
 import { type Done, type JobTerms, type Quoted, quoteJob, runJob } from "../../../app/jobs/run.ts";
 import { nextTime } from "../../../app/jobs/schedule.ts";
 import { enterOwn } from "../../../app/keep/store.ts";
+import { planRefresh, refresh } from "../../../app/own/refresh/bring.ts";
 import { quoteJson } from "../../../engine/purchase/quote.ts";
 import type { Context } from "../../../shared/context.ts";
 import { counted, harmless, shellWord } from "../../../shared/contract/text.ts";
@@ -123,6 +124,7 @@ interface Ran {
 
 const termsOf = (options: RunOptions): JobTerms => ({
   ...options,
+  lists: { planRefresh, refresh },
   listen: (inner) => ({ log: requestLog(options, inner) }),
 });
 

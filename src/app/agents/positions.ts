@@ -1,0 +1,47 @@
+import { meets, normalValues } from "../../engine/library/person.ts";
+import { Distinct, kindOf } from "../../engine/output/distinct.ts";
+import type { RunReader } from "../../engine/runs/reader.ts";
+import { conditionsOf } from "../../shared/contract/conditions.ts";
+import { canonicalJson } from "../../shared/contract/filters.ts";
+import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
+import { Page } from "../../shared/rows/page.ts";
+
+const CACHED = 8;
+
+export interface Place {
+  readonly page: number;
+  readonly rows: readonly number[];
+}
+
+/** Which rows of a run are distinct and meet a filter: found once, for whoever reads on. */
+export class RowPositions {
+  readonly #found = new Map<string, readonly Place[]>();
+
+  async of(run: RunReader, where: CanonicalFilters | undefined): Promise<readonly Place[]> {
+    const key = `${run.id} ${run.state.rows} ${run.suppression.digest} ${where === undefined ? "" : canonicalJson(where)}`;
+    const known = this.#found.get(key);
+    if (known !== undefined) return known;
+    const places = await placesOf(run, where);
+    this.#found.set(key, places);
+    for (const old of this.#found.keys()) {
+      if (this.#found.size <= CACHED) break;
+      this.#found.delete(old);
+    }
+    return places;
+  }
+}
+
+async function placesOf(run: RunReader, where: CanonicalFilters | undefined): Promise<readonly Place[]> {
+  const kind = kindOf(run);
+  const conditions = where === undefined ? [] : conditionsOf(where);
+  const distinct = new Distinct(kind, run.state.rows, run.suppression);
+  const places: Place[] = [];
+  for await (const { unit, body } of run.pages()) {
+    const page = distinct.take(Page.read(body, kind));
+    const rows = Array.from({ length: page.length }, (_, index) => index).filter(
+      (index) => conditions.length === 0 || meets(normalValues(page.row(index)), conditions),
+    );
+    places.push({ page: unit.intent.n, rows: rows.map((index) => page.position(index)) });
+  }
+  return places;
+}

@@ -1,0 +1,47 @@
+import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/server";
+import { formatCreditsGrouped } from "../../shared/contract/money.ts";
+import { harmlessJson } from "../../shared/contract/text.ts";
+import type { ConsentAsking } from "./consent.ts";
+import type { Given, Result, ToolName } from "./schemas.ts";
+import type { AgentWorld } from "./world.ts";
+
+/** A result, and one sentence that says it: clients that read `content` only get both as text. */
+export interface Told<Name extends ToolName = ToolName> {
+  readonly structured: Result<Name>;
+  readonly sentence: string;
+  /** The run that it made. */
+  readonly run?: string;
+}
+
+export interface Tool<Name extends ToolName = ToolName> {
+  readonly title: string;
+  readonly description: string;
+  /** It exists where a person gave a cap. */
+  readonly spends?: true;
+  /** It exists where a person gave a folder. */
+  readonly writes?: true;
+  readonly call: (
+    given: Given<Name>,
+    world: AgentWorld,
+    asking: ConsentAsking,
+  ) => Promise<Told<Name> | InputRequiredResult>;
+}
+
+const linkTo = (run: string) => ({
+  ...{ type: "resource_link" as const, uri: `headcount://runs/${run}`, name: `run ${run}` },
+  mimeType: "application/x-ndjson",
+});
+
+export const resultOf = ({ structured, sentence, run }: Told): CallToolResult => ({
+  content: [
+    { type: "text", text: harmlessJson(JSON.stringify(structured)) },
+    { type: "text", text: sentence },
+    ...(run === undefined ? [] : [linkTo(run)]),
+  ],
+  structuredContent: structured,
+});
+
+export const budgetText = ({ budget }: AgentWorld): string =>
+  budget === undefined
+    ? "nothing can be bought"
+    : `at most ${formatCreditsGrouped(budget.cap)} credits ${budget.per === "total" ? "in all" : `a ${budget.per}`}, budget "${budget.name}"`;
