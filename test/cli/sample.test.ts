@@ -186,85 +186,13 @@ describe("of several segments", () => {
     expect(readCsv(u.read("p.csv")).some(({ department }) => department !== "Sales")).toBe(true);
     expect(await u.run([...argv, "-o", "all.csv", "--sample", "5000", "--seed", "1"])).toMatchObject({ code: 0 });
     expect(idsOf(u, "all.csv").sort()).toEqual([...ids].sort());
-    expect(await u.run([...argv, "--sample", "department:2"])).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining("--sample KEY:N draws from one segment"),
-    });
-  });
-});
-
-describe("so many of each value", () => {
-  test("are bought of each department, in turn, and who has too few gives all", async () => {
-    const u = someone();
-    const ran = await u.run([
-      "search",
-      "--sample",
-      "department:4",
-      "--seed",
-      "1",
-      "--yes",
-      "-o",
-      "p.csv",
-      "--receipt",
-      "r.json",
-    ]);
-    expect(ran.code, ran.stderr).toBe(0);
-    const rows = readCsv(u.read("p.csv"));
-    const departments = [...new Set(rows.map(({ department }) => department))];
-    for (const department of departments) {
-      const found = rows.filter((row) => row.department === department);
-      const there = people.filter((person) => person.department === department).length;
-      expect([department, found.length]).toEqual([department, Math.min(4, there)]);
-    }
-    expect(new Set(rows.map(({ id }) => id)).size).toBe(rows.length);
-    expect(new Set(rows.slice(0, departments.length).map(({ department }) => department)).size).toBe(
-      departments.length,
-    );
-    expect(receiptOf(u)).toMatchObject({ credits: rows.length, complete: true });
-  });
-
-  test("takes the values that the service lists", async () => {
-    const many = new Map<string, number>();
-    for (const { country } of people)
-      if (country !== null && country !== undefined) many.set(country, (many.get(country) ?? 0) + 1);
-    const listed = [...many].filter(([, count]) => count >= 3).map(([country]) => country);
-    const u = someone();
-    const argv = ["search", "--all", "--sample", "country:1", "--seed", "1", "-o", "c.csv"];
-    const quote = await u.run([...argv, "--dry-run", "--json"]);
-    expect(JSON.parse(quote.stdout)).toMatchObject({ rows: listed.length, bound: "sample" });
-    expect(quote.stderr).toContain(`drawn of each country that the service lists: ${listed.length} values`);
-    const more = await u.run([...argv, "--max-credits", "300"]);
-    const [run] = JSON.parse((await u.run(["runs", "--json"])).stdout) as {
-      sample: { spread: { values: string[] } };
-    }[];
-    expect(run?.sample).toMatchObject({ rows: 1, seed: 1, spread: { key: "country" } });
-    expect(run?.sample.spread.values.length).toBe(listed.length);
-    expect(more).toMatchObject({ code: 0, stderr: expect.stringContaining(`Exported ${listed.length} `) });
-    expect(new Set(readCsv(u.read("c.csv")).map(({ country }) => country))).toEqual(new Set(listed));
-  });
-
-  test("takes the values given, says who has no chance, and quotes exactly", async () => {
-    const quote = await someone().run([
-      ...["search", "--sample", "country:3", "--country", "france", "--country", "Germany", "--country", "nowhere"],
-      ...["--dry-run", "--json", "--seed", "1"],
-    ]);
-    expect(JSON.parse(quote.stdout)).toMatchObject({ rows: 6, credits: 6, requests: 6, bound: "sample" });
-    const u = someone();
-    writeFileSync(u.file("countries.txt"), "france\nGermany\n");
-    const listed = ["search", "--sample", "country:3", "--country", "@countries.txt", "--dry-run", "--json"];
-    expect(JSON.parse((await u.run(listed)).stdout)).toMatchObject({ rows: 6 });
-    expect(quote.stderr).toContain("notice: fewer than 3 people, all of whom are taken: nowhere 0");
   });
 });
 
 test.each([
-  [["--sample", "0"], "--sample takes a number from 1"],
+  [["--sample", "0"], "--sample takes a whole number from 1"],
   [["--sample", "5", "--limit", "5"], "--limit is the first so many, --sample so many by chance"],
   [["--seed", "5"], "--seed goes with --sample"],
-  [["--sample", "department"], 'or a key and a number, not "department"'],
-  [["--sample", "title_prefix:3"], "a person may be in several values of title_prefix"],
-  [["--sample", "contry:3"], 'there is no key "contry" (did you mean country?)'],
-  [["--sample", "name:3"], "--sample name:N needs values"],
   [["--sample", "5", "--per-page", "20"], "a sample of 5 rows is smaller than the pages of 20"],
 ])("search --department Sales %j is refused before anything is spent", async (argv, message) => {
   const before = await charged(service, CREDITS);

@@ -1,15 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import {
-  dice,
-  draw,
-  drawPages,
-  inTurn,
-  pagesOf,
-  pagesText,
-  rowsBegun,
-  rowsOf,
-} from "../../src/engine/planning/draw.ts";
+import { dice, draw, drawPages, pagesOf, pagesText, rowsBegun, rowsOf } from "../../src/engine/planning/draw.ts";
 import { divide } from "../../src/engine/planning/parts.ts";
 import { long } from "../support/long.ts";
 
@@ -111,11 +102,6 @@ test("pages never have more rows than were asked for, and their text is read as 
       expect(begun.rows).toBeLessThanOrEqual(rows / 2);
     }),
   );
-});
-
-test("lists take turns", () => {
-  expect(inTurn([[1, 2, 3], [4], [], [5, 6]])).toEqual([1, 4, 5, 2, 6, 3]);
-  expect(inTurn([])).toEqual([]);
 });
 
 describe("of a segment that is divided", () => {

@@ -16,7 +16,6 @@ import { mapError } from "../failures.ts";
 import { MAX_CALLS } from "../own/bounds.ts";
 import { type Events, nowhere, type Order, optionsOf, type World } from "./order.ts";
 import { buyExport, type Finished, type Priced, quoteExport, resumeExport } from "./purchase.ts";
-import { withListedValues } from "./spread.ts";
 import { staffOf } from "./staff.ts";
 
 /** What was paid and written: the receipt, the quote it was bought by, the run that keeps it. */
@@ -147,7 +146,7 @@ async function purchase<T>(
   const { maxCalls, fresh = false, rows = nowhere(), table } = order;
   let close = silent;
   try {
-    const target = await withListedValues(order.target, world, notice);
+    const { target } = order;
     let deps: ExportDeps = {
       ...world,
       stdout: rows,

@@ -45,7 +45,7 @@ export async function searchOf(job: Job, context: Context): Promise<Order> {
   if (sample !== undefined && limit !== undefined)
     throw usageError('"limit" is the first so many, "sample" so many by chance', "leave one of them out");
   const segment = searchTarget(segments, except);
-  const drawn = sample === undefined ? {} : { sample: { rows: sample, seed, together: perPage ?? null, spread: null } };
+  const drawn = sample === undefined ? {} : { sample: { rows: sample, seed, together: perPage ?? null } };
   return {
     ...viewOf(job),
     target: narrowed({ ...segment, ...drawn }, values),

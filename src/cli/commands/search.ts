@@ -38,7 +38,6 @@ export function register(program: Command, context: Context, run: typeof buy = b
   $ headcount -c sample search --department Sales --country france --new-only --dry-run
   $ headcount -c sample search --department Legal --limit 20 --yes -o duckdb:crm.duckdb#people
   $ headcount -c sample search --department Sales --sample 25 --seed 7 --max-credits 25 --fields name,title
-  $ headcount -c sample search --country france --sample seniority_level:2 --dry-run
   $ headcount -c sample search --title-prefix "chief" --max-credits 10 --fields name,title,company_name | head -3
   $ headcount -c sample search --department Sales --country france --max-credits 25 --json --receipt receipt.json
   $ echo '{"country": "france"}' > fr.json
@@ -51,7 +50,7 @@ Of several segments (-s, -f) everybody is bought once.`)
 
 async function parse(flags: SearchOptions & FilterOptions, context: Context): Promise<ParsedPurchase> {
   const { segments, except } = await readSegmentSet(context, flags);
-  const sample = readSampling(flags, segments, except);
+  const sample = readSampling(flags);
   const everybody = segments.some(({ canonical }) => isUnfiltered(canonical));
   if (everybody && flags.all !== true && sample === undefined) {
     throw usageError(

@@ -32,7 +32,6 @@ const run = {
     object({
       rows: wholeNumberShape,
       seed: maybe(wholeNumberShape),
-      spread: maybe(object({ key: text, values: list(text) })),
     }),
   ),
   matches: maybe(wholeNumberShape),

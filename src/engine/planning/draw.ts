@@ -55,11 +55,6 @@ export function drawPages(total: number, most: number, size: number, random: Dic
   });
 }
 
-export function inTurn<Kind>(lists: readonly (readonly Kind[])[]): Kind[] {
-  const longest = Math.max(0, ...lists.map((list) => list.length));
-  return Array.from({ length: longest }, (_, turn) => lists.flatMap((list) => list.slice(turn, turn + 1))).flat();
-}
-
 export const rowsOf = (pages: readonly DrawnPage[]): number => pages.reduce((sum, { rows }) => sum + rows, 0);
 
 export function rowsBegun(pages: readonly DrawnPage[], most: number) {

@@ -140,7 +140,7 @@ export const drawnTooDeep = (detail: string): CliError =>
   incomplete(
     "too_deep",
     `the service does not go as deep as the rows that were drawn ("${detail}"): a sample without them would not be fair`,
-    { hint: "a filter that makes the segment smaller, or --sample KEY:N" },
+    { hint: "a filter that makes the segment smaller" },
   );
 
 export const drawnSize = (size: number, refusal: SizeRefusal, detail: string): CliError => {

@@ -1,7 +1,7 @@
 import { counted, grouped } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
-import { type Dice, type DrawnPage, dice, draw, drawPages, inTurn, pagesOf, pagesText } from "../planning/draw.ts";
+import { type DrawnPage, dice, draw, drawPages, pagesOf, pagesText } from "../planning/draw.ts";
 import type { Part } from "../planning/parts.ts";
 import type { Plan, Sampling, Target } from "../runs/plan.ts";
 import { dividedParts } from "./divided.ts";
@@ -28,12 +28,6 @@ export interface Terms {
   readonly perDay: number | undefined;
 }
 
-interface Stratum {
-  readonly filters: Filters;
-  readonly count: number;
-  readonly rows: number;
-}
-
 /** By free counts. @throws CliError exit 2 where it would not be fair, 8 where the counts do not add up */
 export async function drawn(target: Sampled, offer: Offer, terms: Terms, deps: ExportDeps): Promise<Drawn> {
   const { sample } = target;
@@ -46,54 +40,24 @@ export async function drawn(target: Sampled, offer: Offer, terms: Terms, deps: E
   }
   const seed = sample.seed ?? Math.floor(deps.random() * SEEDS);
   if (offer.parts !== undefined) return drawnOfSeveral(offer, seed, sample, terms.maxDepth);
-  const strata = await strataOf(target, offer.matches ?? 0, deps);
-  const rows = strata.reduce((sum, stratum) => sum + Math.min(stratum.rows, stratum.count), 0);
+  const { filters } = target;
+  const { rows } = sample;
   const { maxDepth } = terms;
-  const isDeep = maxDepth !== undefined && strata.some(({ count }) => count > maxDepth);
-  const size = togetherOf(sample, isDeep ? 1 : rows, terms);
-  const segments: { filters: Filters; count: number }[] = [];
-  const pages: DrawnPage[][] = [];
-  for (const stratum of strata) {
-    const random = dice(sample.spread === null ? `${seed}` : `${seed}/${JSON.stringify(stratum.filters)}`);
-    if (maxDepth !== undefined && stratum.count > maxDepth) {
-      pages.push(await drawnBehind(stratum, { wall: maxDepth, size, random }, segments, deps));
-      continue;
-    }
-    const segment = segments.push({ filters: stratum.filters, count: stratum.count }) - 1;
-    const whole = stratum.rows >= stratum.count;
-    if (!whole && size > stratum.rows) throw smallerThanPage(stratum.rows, size);
-    const each = whole && terms.priceKnown ? terms.perPageMax : size;
-    pages.push(drawPages(stratum.count, stratum.rows, each, random).map((page) => ({ segment, ...page })));
+  const count = offer.matches ?? 0;
+  const random = dice(`${seed}`);
+  const wall = maxDepth !== undefined && count > maxDepth ? maxDepth : undefined;
+  const size = togetherOf(sample, wall === undefined ? Math.min(rows, count) : 1, terms);
+  if (wall !== undefined) {
+    if (size > 1) throw notTogether(wall);
+    const { pages, parts } = await drawnBehind({ filters, count, places: draw(count, rows, random) }, wall, deps);
+    const counts = parts.map((part) => part.count);
+    return { parts: parts.map((part) => part.filters), counts, draw: { seed, pages: pagesText(pages) } };
   }
-  return {
-    parts: segments.map(({ filters }) => filters),
-    counts: segments.map(({ count }) => count),
-    draw: { seed, pages: pagesText(inTurn(pages)) },
-  };
-}
-
-async function strataOf({ filters, sample }: Sampled, matches: number, deps: ExportDeps): Promise<Stratum[]> {
-  const { rows, spread } = sample;
-  if (spread === null) return [{ filters, count: matches, rows }];
-  const { client } = deps.seller;
-  const strata: Stratum[] = [];
-  for (const value of spread.values) {
-    const own = { ...filters, [spread.key]: value };
-    strata.push({ filters: own, count: (await client.count(own, deps.interrupted)).count, rows });
-  }
-  const few = strata.flatMap(({ count }, index) => (count < rows ? [`${spread.values[index]} ${grouped(count)}`] : []));
-  if (few.length > 0) {
-    deps.onNotice(
-      `notice: fewer than ${grouped(rows)} people, all of whom are taken: ${few.slice(0, 10).join(", ")}${few.length > 10 ? ` and ${few.length - 10} more` : ""}`,
-    );
-  }
-  const others = matches - strata.reduce((sum, { count }) => sum + count, 0);
-  if (others > 0) {
-    deps.onNotice(
-      `notice: ${grouped(others)} of ${grouped(matches)} have another ${spread.key.replaceAll("_", " ")} or none, and no chance`,
-    );
-  }
-  return strata;
+  const whole = rows >= count;
+  if (!whole && size > rows) throw smallerThanPage(rows, size);
+  const pages = drawPages(count, rows, whole && terms.priceKnown ? terms.perPageMax : size, random);
+  const text = pagesText(pages.map((page) => ({ segment: 0, ...page })));
+  return { parts: [filters], counts: [count], draw: { seed, pages: text } };
 }
 
 /** How many rows are drawn together: as few as the rate limit affords. @param rows that are to be drawn in pages */
@@ -121,29 +85,25 @@ const smallerThanPage = (rows: number, size: number): CliError =>
     "no_sample",
   );
 
+const notTogether = (wall: number): CliError =>
+  usageError(
+    `the service gives at most ${grouped(wall)} rows of one segment; of a larger one rows are drawn one by one`,
+    "leave --per-page out, or --per-page 1",
+    "no_sample",
+  );
+
 /** Single rows of a segment beyond the service's depth: only parts that somebody was drawn from are found. */
 async function drawnBehind(
-  { filters, count, rows }: Stratum,
-  { wall, size, random }: { readonly wall: number; readonly size: number; readonly random: Dice },
-  segments: { filters: Filters; count: number }[],
+  { filters, count, places }: { readonly filters: Filters; readonly count: number; readonly places: readonly number[] },
+  wall: number,
   deps: ExportDeps,
-): Promise<DrawnPage[]> {
-  if (size > 1) {
-    throw usageError(
-      `the service gives at most ${grouped(wall)} rows of one segment; of a larger one rows are drawn one by one`,
-      "leave --per-page out, or --per-page 1",
-      "no_sample",
-    );
-  }
-  const places = draw(count, rows, random);
+): Promise<{ readonly pages: readonly DrawnPage[]; readonly parts: readonly Part[] }> {
   const sorted = [...places].sort((a, b) => a - b);
   const wanted = (from: number, to: number): boolean =>
     (sorted[firstFrom(sorted, from)] ?? Number.POSITIVE_INFINITY) < to;
   const { parts, unreached } = await dividedParts(filters, count, wall, deps, wanted);
-  const before = segments.length;
-  segments.push(...parts);
-  return pagesAt(places, parts).map((page) => {
-    if (page !== undefined) return { ...page, segment: before + page.segment };
+  const pages = pagesAt(places, parts).map((page) => {
+    if (page !== undefined) return page;
     const who = unreached.slice(0, 5).map((group) => `${grouped(group.count)} ${group.where}`);
     throw failed.service(
       `a row was drawn that the service does not give: it gives at most ${grouped(wall)} rows of one segment, and no filter divides some people further: ${who.join(", ")}; nothing was spent`,
@@ -151,6 +111,7 @@ async function drawnBehind(
       "unreached",
     );
   });
+  return { pages, parts };
 }
 
 function drawnOfSeveral(offer: Offer, seed: number, { rows, together }: Sampling, maxDepth: number | undefined): Drawn {

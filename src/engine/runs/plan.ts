@@ -1,18 +1,16 @@
 import { canonicalAddress, normalForm } from "../../shared/contract/normalise.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
-import type { FilterKey, Filters } from "../../shared/contract/vocabulary.ts";
+import type { Filters } from "../../shared/contract/vocabulary.ts";
 import type { CompanyQuery, Dialect } from "../client/dialect.ts";
 import type { CreditText, Division } from "./record.ts";
 
 export type RunCommand = "search" | "employees" | "enrich";
 
 export interface Sampling {
-  /** Rows in all; of each value where there is a `spread`. */
   readonly rows: number;
   readonly seed: number | null;
   /** Rows that are drawn together; null: as few as the rate limit affords. */
   readonly together: number | null;
-  readonly spread: { readonly key: FilterKey; readonly values: readonly string[] } | null;
 }
 
 export interface Keep {
@@ -152,12 +150,7 @@ export function spokenFilters(filters: Filters): string {
 
 function selectionText({ sample, owned }: Target & { readonly kind: "search" }): string {
   const whose = { without: "new people of ", with: "new people, and those owned, of " };
-  return `${owned === undefined ? "" : whose[owned]}${sample === undefined ? "" : sampleText(sample)}`;
-}
-
-function sampleText({ rows, spread }: Sampling): string {
-  if (spread === null) return `sample of ${grouped(rows)} of `;
-  return `${grouped(rows)} of each ${spread.key.replaceAll("_", " ")} of `;
+  return `${owned === undefined ? "" : whose[owned]}${sample === undefined ? "" : `sample of ${grouped(sample.rows)} of `}`;
 }
 
 export const companiesIn = (segments: readonly Filters[]): number =>

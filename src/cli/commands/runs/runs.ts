@@ -110,8 +110,8 @@ export function runDocument(run: RunSummary) {
 
 function sampleOf({ target, draw }: RunSummary["plan"]) {
   if (target.kind !== "search" || target.sample === undefined) return null;
-  const { rows, seed, spread } = target.sample;
-  return { rows, seed: draw?.seed ?? seed, spread };
+  const { rows, seed } = target.sample;
+  return { rows, seed: draw?.seed ?? seed };
 }
 
 const COLUMNS = [
