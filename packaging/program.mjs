@@ -22,7 +22,7 @@ const nativesBeside = (root) => ({
     const own = (path) => JSON.stringify(fileURLToPath(new URL(path, root)));
     const name = id.slice(NATIVE.length);
     const native = `require("node:module").createRequire(__filename)(packagePath(${JSON.stringify(name)}))`;
-    const head = `const { isInSample, packagePath } = require(${own("dist/shared/packages.js")});`;
+    const head = `const { mayBeOwnSqlite, packagePath } = require(${own("dist/shared/packages.js")});`;
     if (name !== "@photostructure/sqlite") return `${head} module.exports = ${native};`;
     return `${head}
 let driver;
@@ -31,7 +31,7 @@ function load() {
   try {
     return ${native}.DatabaseSync;
   } catch (missing) {
-    if (!isInSample()) throw missing;
+    if (!mayBeOwnSqlite()) throw missing;
     const code = require("node:zlib").brotliDecompressSync(require("node:fs").readFileSync(__dirname + "/sqlite.wasm.br"));
     const instantiateWasm = (imports, receive) => {
       const instance = new WebAssembly.Instance(new WebAssembly.Module(code), imports);
@@ -42,7 +42,7 @@ function load() {
     const sqlite = { instantiateWasm };
     require(${own(`${SQLITE_WASM}.mjs`)}).default(sqlite);
     return require(${own("dist/shared/sqlite-wasm.js")}).databasesOf(sqlite, (path) => {
-      if (!isInSample(path)) throw missing;
+      if (!mayBeOwnSqlite(path)) throw missing;
     });
   }
 }`;

@@ -1,14 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { sampleDir } from "../engine/connections/paths.ts";
+import { sampleDir, sampleId, stateDir } from "../engine/connections/paths.ts";
 import { Disk } from "../engine/runs/disk.ts";
 import { acquireLock, isLocked, type Lock } from "../engine/runs/lock.ts";
 import type { DataFolder } from "../service/admin/data-folder.ts";
 import type { Context, Sample } from "../shared/context.ts";
 import { failed } from "../shared/errors.ts";
 import { makeFolder } from "../shared/folder.ts";
-import { missingPackage, nativePath, setSampleFolder } from "../shared/packages.ts";
+import { allowOwnSqlite, missingPackage, nativePath } from "../shared/packages.ts";
 
 /** The real service on the sample's data folder, made once. */
 export async function startSample(context: Context, notice: (text: string) => void): Promise<Sample> {
@@ -18,7 +18,9 @@ export async function startSample(context: Context, notice: (text: string) => vo
   let release = async (): Promise<void> => undefined;
   try {
     makeFolder(dir);
-    setSampleFolder(dir);
+    const { libraryPath } = await import("../engine/library/library.ts");
+    const libraries = (["live", "test"] as const).map((mode) => libraryPath(stateDir(context), sampleId(dir), mode));
+    allowOwnSqlite(join(dir, "/"), ...libraries);
     release = await holdSample(dir, context, notice);
     const [{ createKey }, { openDataFolder }, { startService }] = await Promise.all([
       import("../service/admin/keys.ts"),

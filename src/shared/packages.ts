@@ -1,5 +1,5 @@
 import { createRequire } from "node:module";
-import { resolve, sep } from "node:path";
+import { resolve } from "node:path";
 import { execPath } from "node:process";
 import { fileURLToPath } from "node:url";
 import { shellWord } from "./contract/text.ts";
@@ -32,15 +32,16 @@ export function nativePath(name: string): string | undefined {
   }
 }
 
-let sampleFolder: string | undefined;
+let own: readonly string[] = [];
 
-/** From here on, and below this folder alone, SQLite may be the one that is part of the program (sqlite-wasm.ts). */
-export function setSampleFolder(dir: string): void {
-  sampleFolder = dir;
+/** From here on SQLite may be the one that is part of the program (sqlite-wasm.ts) for files that begin so, and no others. */
+export function allowOwnSqlite(...beginnings: readonly string[]): void {
+  own = beginnings;
 }
 
-export const isInSample = (path?: string): boolean =>
-  sampleFolder !== undefined && (path === undefined || path.startsWith(`${sampleFolder}${sep}`));
+/** @param path default: any */
+export const mayBeOwnSqlite = (path?: string): boolean =>
+  own.some((beginning) => path === undefined || path.startsWith(beginning));
 
 /** The command that brings a package: npx, a project and a global install look for it in other places. */
 export function installCommand(name: string): string {

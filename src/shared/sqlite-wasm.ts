@@ -67,6 +67,7 @@ class Database {
   readonly #statements = new Set<Statement>();
   readonly hasLog = false;
   #db = 0;
+  #asksLast: Statement | undefined;
 
   constructor(sqlite: Sqlite, name: string, { readOnly = false, enableForeignKeyConstraints = true }: DatabaseOptions) {
     this.#sqlite = sqlite;
@@ -94,9 +95,14 @@ class Database {
     sqlite._free(place);
     this.#check(result);
     const check = (code: number): void => this.#check(code);
-    const statement = new Statement(sqlite, { at, db: this.#db, readBigInts, check });
+    const statement = new Statement(sqlite, { at, db: this.#db, readBigInts, check, lastRow: () => this.#lastRow() });
     this.#statements.add(statement);
     return statement;
+  }
+
+  #lastRow(): unknown {
+    this.#asksLast ??= this.prepare("SELECT last_insert_rowid() AS row");
+    return this.#asksLast.get()?.row;
   }
 
   close(): void {
@@ -119,6 +125,7 @@ interface StatementOptions {
   readonly db: number;
   readonly readBigInts: boolean;
   readonly check: (result: number) => void;
+  readonly lastRow: () => unknown;
 }
 
 class Statement {
@@ -148,9 +155,24 @@ class Statement {
     return this.all(...values)[0];
   }
 
-  run(...values: readonly unknown[]): { readonly changes: number } {
+  *iterate(...values: readonly unknown[]): Generator<Record<string, Cell>> {
+    yield* this.all(...values);
+  }
+
+  /** The native driver has it; here an option of `prepare` says it once. */
+  readonly setReadBigInts = (): void => undefined;
+
+  run(...values: readonly unknown[]): { readonly changes: number; readonly lastInsertRowid: unknown } {
     this.#run(values, () => undefined);
-    return { changes: this.#sqlite._sqlite3_changes(this.#options.db) };
+    const { db, lastRow } = this.#options;
+    const changes = this.#sqlite._sqlite3_changes(db);
+    // Asked by few: it is a statement of its own.
+    return {
+      changes,
+      get lastInsertRowid() {
+        return lastRow();
+      },
+    };
   }
 
   end(): void {

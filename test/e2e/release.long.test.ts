@@ -306,7 +306,10 @@ describe("npm run release", () => {
       }
       expect(await run("employees acme.example --limit 2 --yes -q -o e.csv")).toMatchObject({ code: 0 });
       expect(await run("enrich acme.example --yes -q -o c.csv")).toMatchObject({ code: 0 });
-      expect(await run("refresh a.csv --department Sales --limit 3 --yes -q -o r.csv")).toMatchObject({ code: 0 });
+      const legal = "search --department Legal --country germany --yes -q -o legal.csv";
+      expect(await run(legal)).toMatchObject({ code: 0 });
+      expect(await run("refresh legal.csv --max-credits 0")).toMatchObject({ code: 0 });
+      expect(await run(`${legal} --overwrite --new-only`)).toMatchObject({ code: 0 });
       // Two at once: one waits for the other.
       const both = await Promise.all([run("count"), run("count --country Norway")]);
       expect(both.map(({ code }) => code)).toEqual([0, 0]);
