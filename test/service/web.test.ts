@@ -3,6 +3,7 @@ import { request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { parseFault } from "../../src/service/http/faults.ts";
 import { StoreUnavailableError } from "../../src/service/ledger/errors.ts";
 import { HEADERS } from "../../src/shared/openapi/components.ts";
 import { wrapped } from "../support/dataset.ts";
@@ -460,7 +461,8 @@ describe("a call whose client is gone", () => {
 
   test("before its body was read is a line too, and is not charged", async () => {
     const log = lines();
-    const late = await start({ log, latencyMs: 150 });
+    const slow = parseFault("all:slow=150");
+    const late = await start({ log, faults: slow === undefined ? [] : [slow] });
     const socket = connect(late.port, "127.0.0.1");
     socket.write(
       `POST /v1/person/search HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${late.key}\r\nContent-Type: application/json\r\nContent-Length: 14\r\n\r\n{"filters":{}}`,

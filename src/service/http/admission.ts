@@ -1,19 +1,13 @@
 import type { FastifyRequest } from "fastify";
 import { type Credits, ZERO } from "../../shared/contract/money.ts";
 import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
-import type { Scope, Store } from "../ledger/ledger.ts";
+import type { Store } from "../ledger/ledger.ts";
 import { parseApiKey } from "../money/keys.ts";
 import { assertScope, ended, Problem, suspended } from "../problem.ts";
 import type { Call } from "./call.ts";
-import type { CallName } from "./faults.ts";
+import { API_CALLS } from "./calls.ts";
 import { type RateLimiter, type RateState, weightOf } from "./limits.ts";
 import { countOf } from "./requests.ts";
-
-/** Facets and sketches are counts of many at once, and who is named by a digest is bought as a page of a search is. */
-const SCOPE_OF: Readonly<Record<CallName, Scope>> = {
-  ...{ account: "account", count: "count", search: "search", enrich: "enrich", employees: "employees" },
-  ...{ facets: "count", counts: "count", sketch: "count", people: "search" },
-};
 
 const CHALLENGE = { "www-authenticate": "Bearer" };
 
@@ -50,7 +44,7 @@ export class Admission {
     call.rate = this.#limiter.take(key.id, account.plan);
     if (!call.rate.allowed) throw tooMany(call.rate);
     if (account.suspendedAt !== null) throw suspended();
-    if (call.name !== undefined) assertScope(key, SCOPE_OF[call.name]);
+    if (call.name !== undefined) assertScope(key, API_CALLS[call.name].scope);
   }
 
   /** @param beside calls of the minute that it takes beside its own, and those of its filters */

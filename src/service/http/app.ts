@@ -9,13 +9,13 @@ import { echo } from "../../shared/contract/text.ts";
 import { Problem, problemOf, VanishedError } from "../problem.ts";
 import { type Admission, boundGuesses } from "./admission.ts";
 import { Call, CLIENT_GONE } from "./call.ts";
+import { API_ROUTES } from "./calls.ts";
 import { type Connections, networkOf, refuseBytes } from "./connections.ts";
 import type { FaultPlan } from "./faults.ts";
 import type { RateLimiter } from "./limits.ts";
 import type { ServerTimeouts, ServiceOptions } from "./options.ts";
 import { type Lifecycle, send } from "./reply.ts";
 import { checkBodyHeaders, isLarge, readBody } from "./requests.ts";
-import { API_ROUTES, KEY_PATH } from "./routes.ts";
 import { type Metrics, type ServiceLog, SILENT } from "./telemetry.ts";
 import type { TlsPair } from "./tls.ts";
 import type { Turns } from "./turns.ts";
@@ -27,7 +27,6 @@ interface AppParts {
   readonly turns: Turns;
   readonly connections: Connections;
   readonly faults: FaultPlan;
-  readonly latencyMs: number;
   readonly timeouts: ServerTimeouts;
   readonly monotonic: () => number;
   readonly sleep: (ms: number) => Promise<unknown>;
@@ -77,7 +76,7 @@ export class HttpApp {
         }),
     };
     this.#keepAlive = `timeout=${Math.max(0, Math.floor(parts.timeouts.idle / 1_000) - 1)}, max=${REQUESTS_A_CONNECTION}`;
-    this.#isDisturbed = parts.latencyMs > 0 || !parts.faults.isEmpty;
+    this.#isDisturbed = !parts.faults.isEmpty;
     this.http = this.#listener();
     this.#addHooks();
   }
@@ -197,8 +196,7 @@ export class HttpApp {
   }
 
   async #disturb(call: Call): Promise<void> {
-    const { faults, latencyMs, sleep } = this.#parts;
-    if (latencyMs > 0) await sleep(latencyMs);
+    const { faults, sleep } = this.#parts;
     call.fault = call.name === undefined ? undefined : faults.strike(call.name);
     if (call.fault?.kind === "slow") await sleep(call.fault.ms);
     if (call.fault?.kind === "status") {
@@ -210,22 +208,15 @@ export class HttpApp {
 
   async answerUnrouted(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const path = (request.raw.url ?? "").split(/[?#]/, 1)[0] ?? "";
-    const known = path === KEY_PATH ? { method: "GET" } : API_ROUTES[path];
+    const known = API_ROUTES[path];
     const isOfApi = known !== undefined || /^\/v1(?:\/|$)/.test(path);
     if (isOfApi && request.call.key === undefined) await this.#enter(request);
     if (known !== undefined) {
       const advice = `${echo(request.method)} is not allowed on ${path}; use ${known.method}`;
       return this.#sendProblem(request, reply, new Problem(405, [advice], { allow: known.method }));
     }
-    const routes = [
-      ...Object.keys(API_ROUTES),
-      KEY_PATH,
-      "/docs",
-      "/openapi.json",
-      "/healthz",
-      "/readyz",
-      "/livez",
-    ].join(", ");
+    const pages = ["/docs", "/openapi.json", "/healthz", "/readyz", "/livez"];
+    const routes = [...Object.keys(API_ROUTES), ...pages].join(", ");
     return this.#sendProblem(request, reply, new Problem(404, [`no such route: ${echo(path)}; routes: ${routes}`]));
   }
 

@@ -1,6 +1,7 @@
 import { type Credits, ZERO } from "../../shared/contract/money.ts";
 import type { Account, StoredKey, StoredReply } from "../ledger/ledger.ts";
-import type { CallName, FaultAction } from "./faults.ts";
+import type { CallName } from "./calls.ts";
+import type { FaultAction } from "./faults.ts";
 import type { RateState } from "./limits.ts";
 
 export class Call {

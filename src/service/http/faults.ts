@@ -1,15 +1,4 @@
-const CALL_NAMES = [
-  "account",
-  "count",
-  "search",
-  "enrich",
-  "employees",
-  "facets",
-  "counts",
-  "sketch",
-  "people",
-] as const;
-export type CallName = (typeof CALL_NAMES)[number];
+import { CALL_NAMES, type CallName } from "./calls.ts";
 
 /** What an injected fault does. `drop` and `cut` happen after the charge: the reply is lost, wholly or in part. */
 export type FaultAction =
@@ -25,13 +14,12 @@ export interface Fault {
   readonly action: FaultAction;
 }
 
-export const FAULT_SYNTAX =
-  "CALL[:p=0..1][:n=TIMES]:ACTION, where CALL is account, count, search, enrich, employees, facets, counts, sketch, people or all, and ACTION is 500, 429, drop (charge, then lose the reply), cut=BYTES (lose it after so many bytes) or slow=MS";
+export const FAULT_SYNTAX = `CALL[:p=0..1][:n=TIMES]:ACTION, where CALL is ${CALL_NAMES.join(", ")} or all, and ACTION is 500, 429, drop (charge, then lose the reply), cut=BYTES (lose it after so many bytes) or slow=MS`;
 
 /** Reads one `--fault`: `search:p=0.1:500`, `search:drop`, `all:n=3:slow=2000`; undefined where the text is none. */
 export function parseFault(text: string): Fault | undefined {
   const [call, ...parts] = text.split(":");
-  if (call !== "all" && !(CALL_NAMES as readonly string[]).includes(call ?? "")) return undefined;
+  if (call !== "all" && !CALL_NAMES.some((name) => name === call)) return undefined;
   let probability = 1;
   let times = Number.POSITIVE_INFINITY;
   let action: FaultAction | undefined;

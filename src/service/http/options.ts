@@ -36,7 +36,6 @@ export interface ServiceOptions {
   /** The console at `/console` (docs/console.md), with the address that browsers reach it by. Default: none. */
   readonly console?: { readonly publicUrl?: string | undefined };
   readonly faults?: readonly Fault[];
-  readonly latencyMs?: number;
   readonly timeouts?: Partial<ServerTimeouts>;
   readonly turns?: Partial<TurnBounds>;
   readonly maxConnections?: number;

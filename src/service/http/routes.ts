@@ -1,23 +1,21 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { RecordPage } from "../../dataset/engine.ts";
 import { envelopeJson, listOf } from "../../shared/contract/envelope.ts";
-import { type Credits, credits, creditsToNumber, ZERO } from "../../shared/contract/money.ts";
+import { credits, creditsToNumber, ZERO } from "../../shared/contract/money.ts";
 import type { KeyResult } from "../../shared/schema/api.ts";
 import { facetsOf, onOneVersion } from "../admin/datasets.ts";
-import type { KeyBudget, KeyDetail, Store } from "../ledger/ledger.ts";
+import type { KeyBudget, KeyDetail } from "../ledger/ledger.ts";
 import { accountBody } from "../money/account.ts";
 import type { ChargedReply } from "../money/billing.ts";
 import { LEFT_OUT } from "../people/suppressed.ts";
-import { invalid, Problem } from "../problem.ts";
-import type { Admission } from "./admission.ts";
+import { Problem } from "../problem.ts";
 import type { Answer } from "./call.ts";
-import { admitted, answerFree, type Endpoint, isGone, type RouteOptions, sell } from "./endpoint.ts";
-import type { CallName } from "./faults.ts";
-import { MAGIC_SLOW_MS, magicOf, magicOfCompany, magicOfFilters } from "./magic.ts";
+import { API_ROUTES, type CallName } from "./calls.ts";
+import { admitted, type Endpoint, freeAnswer, freeMagic, inFreeTurn, type RouteOptions, sell } from "./endpoint.ts";
+import { magicOfCompany, magicOfFilters } from "./magic.ts";
 import { send } from "./reply.ts";
 import {
   companyParameter,
-  idempotencyOf,
   jsonBody,
   type PageRequest,
   queryText,
@@ -32,21 +30,8 @@ import {
   writeCursor,
 } from "./requests.ts";
 
-export const API_ROUTES: Readonly<Record<string, { readonly name: CallName; readonly method: "GET" | "POST" }>> = {
-  "/v1/account": { name: "account", method: "GET" },
-  "/v1/person/count": { name: "count", method: "POST" },
-  "/v1/person/search": { name: "search", method: "POST" },
-  "/v1/company/enrich": { name: "enrich", method: "GET" },
-  "/v1/company/employees": { name: "employees", method: "GET" },
-  // Ours: outside /v1, which holds what the contract has.
-  "/facets": { name: "facets", method: "POST" },
-  "/counts": { name: "counts", method: "POST" },
-  "/sketch": { name: "sketch", method: "POST" },
-  "/people": { name: "people", method: "POST" },
-};
-
 type Endpoints = Readonly<Partial<Record<CallName, Endpoint>>>;
-const ENDPOINTS: Endpoints = { account, count, counts, search, enrich, employees, facets };
+const ENDPOINTS: Endpoints = { account, count, counts, search, enrich, employees, facets, key };
 
 /** @param more calls that not every service has: where one is missing, it is a 404 */
 export function addRoutes(app: FastifyInstance, options: RouteOptions, more: Endpoints): void {
@@ -77,36 +62,32 @@ async function count(request: FastifyRequest, options: RouteOptions): Promise<An
   refuseQuery(queryText(request));
   const { canonical, filters } = readCount(jsonBody(request));
   const { account, key } = admitted(request);
-  const magic = magicOf(key, () => magicOfFilters(filters, false));
-  if (magic === "slow") await options.sleep(MAGIC_SLOW_MS);
+  await freeMagic(request, options, filters);
   const { counts } = await options.dataset(key.mode);
-  const counted =
-    (await counts.known(canonical, account.id)) ??
-    (await answerFree(request, options, filters, () => counts.count(filters, canonical, account.id)));
+  const work = () => counts.count(filters, canonical, account.id);
+  let counted = await counts.known(canonical, account.id);
+  if (counted === undefined) {
+    options.admission.weigh(request.call, filters);
+    counted = await inFreeTurn(request, options, work);
+  }
   options.smallCounts.tell(key, account.plan, { segment: canonical, count: counted.count });
   const result = `{"count":${counted.count},"cached":${counted.cached},"as_of":"${counted.asOf}"}`;
-  const body = envelopeJson(result, ZERO, await options.admission.remaining(request.call));
-  return { status: 200, headers: { "x-dataset-version": counted.version }, body };
+  return freeAnswer(request, options, { result, version: counted.version });
 }
 
 async function facets(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
   refuseQuery(queryText(request));
   const asked = readFacets(jsonBody(request));
-  const { filters, question } = asked;
   const { account, key } = admitted(request);
-  const magic = magicOf(key, () => magicOfFilters(filters, false));
-  if (magic === "slow") await options.sleep(MAGIC_SLOW_MS);
+  await freeMagic(request, options, asked.filters);
   const { engine } = await options.dataset(key.mode);
   const limits = { ...options.timeouts, now: options.now };
-  const { result, version } = await answerFree(request, options, filters, () =>
-    onOneVersion(engine, async (version) => ({
-      version,
-      result: await facetsOf(engine, { filters, question }, limits),
-    })),
-  );
-  options.smallCounts.tellFacet(key, account.plan, asked, result);
-  const body = envelopeJson(JSON.stringify(result), ZERO, await options.admission.remaining(request.call));
-  return { status: 200, headers: { "x-dataset-version": version }, body };
+  options.admission.weigh(request.call, asked.filters);
+  const work = () =>
+    onOneVersion(engine, async (version) => ({ version, told: await facetsOf(engine, asked, limits) }));
+  const { told, version } = await inFreeTurn(request, options, work);
+  options.smallCounts.tellFacet(key, account.plan, asked, told);
+  return freeAnswer(request, options, { result: JSON.stringify(told), version });
 }
 
 /** Counts of one company each: the account learns as much of few people as by one call for each. */
@@ -124,26 +105,22 @@ async function counts(request: FastifyRequest, options: RouteOptions): Promise<A
       }
       return { numbers, version };
     });
-  const { numbers, version } = await options.turns.run("free", key.id, work, () => isGone(request));
+  const { numbers, version } = await inFreeTurn(request, options, work);
   for (const [at, { canonical: segment }] of each.entries()) {
     options.smallCounts.tell(key, account.plan, { segment, count: numbers[at] ?? 0 });
   }
   const result = JSON.stringify({ counts: numbers, as_of: new Date(options.now()).toISOString() });
-  const body = envelopeJson(result, ZERO, await options.admission.remaining(request.call));
-  return { status: 200, headers: { "x-dataset-version": version }, body };
+  return freeAnswer(request, options, { result, version });
 }
 
 async function search(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
   refuseQuery(queryText(request));
   const { account, key } = admitted(request);
   const { canonical, filters, paging } = readSearch(jsonBody(request), options.maxDepth);
-  const idempotency = idempotencyOf(request, `${canonical}\n${pagingIdentity(paging)}`);
-  const { engine, suppressed } = await options.dataset(key.mode);
-  if (idempotency === undefined) checkCursorVersion(paging, engine.info().version);
-  const magic = magicOf(key, () => magicOfFilters(filters, true));
-  const work = () =>
-    onOneVersion(engine, async (version) => {
-      checkCursorVersion(paging, version);
+  return sell(request, options, {
+    ...{ costed: "person_search", rows: paging.perPage, identity: canonical, paging },
+    magic: () => magicOfFilters(filters, true),
+    async work({ engine }, version) {
       const page = await engine.people(filters, { offset: paging.offset, limit: paging.perPage });
       // Nothing is charged for it, and it says and costs as much as a count does: also behind the last page.
       if (page.records.length === 0) {
@@ -151,45 +128,35 @@ async function search(request: FastifyRequest, options: RouteOptions): Promise<A
         options.admission.weigh(request.call, filters);
       }
       return boughtPage(page, paging, { version, segment: canonical, target: "/v1/person/search" });
-    });
-  return sell(request, options, {
-    costed: "person_search",
-    rows: paging.perPage,
-    idempotency,
-    suppressed,
-    work,
-    magic,
+    },
   });
 }
 
 async function enrich(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
-  const { key } = admitted(request);
   const lookup = readEnrich(queryText(request));
-  const idempotency = idempotencyOf(request, companyParameter(lookup));
-  const { engine, suppressed } = await options.dataset(key.mode);
-  const magic = magicOf(key, () => magicOfCompany(lookup), companyMiss(lookup));
-  const work = () =>
-    onOneVersion(engine, async (version) => {
+  const miss = companyMiss(lookup);
+  return sell(request, options, {
+    ...{ costed: "company_enrich", rows: 1, identity: companyParameter(lookup), miss },
+    magic: () => magicOfCompany(lookup),
+    async work({ engine }, version) {
       const company = await engine.company(lookup);
-      if (company === undefined) throw companyMiss(lookup);
+      if (company === undefined) throw miss;
       return { rows: 1, result: [company.record], headers: { "x-dataset-version": version } };
-    });
-  return sell(request, options, { costed: "company_enrich", rows: 1, idempotency, suppressed, work, magic });
+    },
+  });
 }
 
 async function employees(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
   const { account, key } = admitted(request);
   const { lookup, paging } = readEmployees(queryText(request), options.maxDepth);
   const segment = companyParameter(lookup);
-  const idempotency = idempotencyOf(request, `${segment}\n${pagingIdentity(paging)}`);
-  const { engine, suppressed } = await options.dataset(key.mode);
-  if (idempotency === undefined) checkCursorVersion(paging, engine.info().version);
-  const magic = magicOf(key, () => magicOfCompany(lookup), companyMiss(lookup));
-  const work = () =>
-    onOneVersion(engine, async (version) => {
-      checkCursorVersion(paging, version);
+  const miss = companyMiss(lookup);
+  return sell(request, options, {
+    ...{ costed: "company_employees", rows: paging.perPage, identity: segment, paging, miss },
+    magic: () => magicOfCompany(lookup),
+    async work({ engine }, version) {
       const company = await engine.company(lookup);
-      if (company === undefined) throw companyMiss(lookup);
+      if (company === undefined) throw miss;
       const slice = { offset: paging.offset, limit: paging.perPage };
       // What a count of the address finds, also where several companies share a slug.
       const page = await (lookup.by === "company_network_url"
@@ -200,24 +167,8 @@ async function employees(request: FastifyRequest, options: RouteOptions): Promis
       }
       const target = `/v1/company/employees?${lookup.by}=${encodeURIComponent(lookup.value)}`;
       return boughtPage(page, paging, { version, segment, target });
-    });
-  return sell(request, options, {
-    costed: "company_employees",
-    rows: paging.perPage,
-    idempotency,
-    suppressed,
-    work,
-    magic,
+    },
   });
-}
-
-const pagingIdentity = (paging: PageRequest): string =>
-  `${paging.offset} ${paging.perPage} ${paging.cursorVersion === undefined ? "page" : `cursor ${paging.cursorVersion}`}`;
-
-// With an Idempotency-Key only after the stored reply: a lost one can still be fetched from an older dataset.
-function checkCursorVersion({ cursorVersion }: PageRequest, version: string): void {
-  if (cursorVersion === undefined || cursorVersion === version) return;
-  throw invalid("cursor belongs to an earlier version of the dataset; begin again at page 1");
 }
 
 function boughtPage(
@@ -251,27 +202,12 @@ function boughtPage(
 const companyMiss = (lookup: { readonly by: string; readonly value: string }): Problem =>
   new Problem(404, [`no company matches ${lookup.by} ${lookup.value.slice(0, 64)}`]);
 
-export const KEY_PATH = "/key";
-
-/** `GET /key` (docs/contract-keys.md, Keys): outside `/v1`, in its envelope, free, and counted as a call. */
-export function addKeyPage(app: FastifyInstance, admission: Admission, store: Store): void {
-  app.route({
-    url: KEY_PATH,
-    method: "GET",
-    handler: async (request, reply) => {
-      await admission.admit(request);
-      const { rate } = request.call;
-      if (rate === undefined) throw new Error("a key was let in without its limits");
-      await send(request, reply, rate, await answer(request, store));
-    },
-  });
-}
-
-async function answer(request: FastifyRequest, store: Store): Promise<Answer> {
+/** What the key that asks may do (docs/contract-keys.md, Keys). */
+async function key(request: FastifyRequest, { store }: RouteOptions): Promise<Answer> {
   refuseQuery(queryText(request));
-  const { account, key } = request.call;
-  const detail = key && (await store.key(key.id));
-  if (account === undefined || detail === undefined) throw new Error("a key was let in that is not there");
+  const { account, key } = admitted(request);
+  const detail = await store.key(key.id);
+  if (detail === undefined) throw new Error("a key was let in that is not there");
   const { balance, held } = await store.money(detail.accountId, detail.mode);
   const result: KeyResult = {
     account: { id: account.id, name: account.name },
@@ -291,13 +227,9 @@ const shown = ({ createdAt, expiresAt, id, lastUsedAt, mode, name, prefix, scope
 
 const timeOf = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
 
-function capOf({ cap, held, spent }: KeyBudget): NonNullable<KeyResult["cap"]> {
-  const left: Credits = credits(cap - spent - held);
-  const [max_credits, used, kept, free] = [cap, spent, held, left].map(creditsToNumber) as [
-    number,
-    number,
-    number,
-    number,
-  ];
-  return { max_credits, spent: used, held: kept, left: free };
-}
+const capOf = ({ cap, held, spent }: KeyBudget): NonNullable<KeyResult["cap"]> => ({
+  max_credits: creditsToNumber(cap),
+  spent: creditsToNumber(spent),
+  held: creditsToNumber(held),
+  left: creditsToNumber(credits(cap - spent - held)),
+});

@@ -11,7 +11,7 @@ import { FaultPlan } from "./faults.ts";
 import { RateLimiter, SmallCounts } from "./limits.ts";
 import { SERVER_TIMEOUTS, type ServiceOptions } from "./options.ts";
 import { addPublicPages } from "./public-pages.ts";
-import { addKeyPage, addRoutes } from "./routes.ts";
+import { addRoutes } from "./routes.ts";
 import { people, sketch } from "./sketch.ts";
 import { type Metrics, openLog, openMetrics, type ServiceLog, SILENT } from "./telemetry.ts";
 import { followTls, readTls } from "./tls.ts";
@@ -56,7 +56,6 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const app = new HttpApp({
     ...{ fastify, admission, limiter, turns, connections, timeouts, sleep, tls, ...watchers },
     faults: new FaultPlan(options.faults ?? [], options.random ?? Math.random),
-    latencyMs: options.latencyMs ?? 0,
     monotonic: clocks.monotonic,
     cors: new Cors(options.corsOrigins ?? []),
     observe: options.observe,
@@ -64,7 +63,6 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const { engine, maxDepth, sketches = true } = options;
   const parts = { ...clocks, store, dataset, limiter, smallCounts, maxDepth, sleep, turns };
   addRoutes(app.http, { ...parts, admission, timeouts }, sketches ? { sketch, people } : {});
-  addKeyPage(app.http, admission, store);
   addPublicPages(app.http, { engine, store, notFound: (request, reply) => app.answerUnrouted(request, reply) });
   const browser = !hasConsole
     ? undefined

@@ -1,6 +1,5 @@
 import type { FastifyRequest } from "fastify";
-import { envelopeJson, listOf } from "../../shared/contract/envelope.ts";
-import { ZERO } from "../../shared/contract/money.ts";
+import { listOf } from "../../shared/contract/envelope.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { SKETCH_CELLS_MAX, SKETCH_PEOPLE_MAX } from "../../shared/contract/sketch.ts";
 import { onOneVersion } from "../admin/datasets.ts";
@@ -9,9 +8,9 @@ import { cellsOf, recordsAt } from "../people/sketches.ts";
 import { LEFT_OUT } from "../people/suppressed.ts";
 import { invalid } from "../problem.ts";
 import type { Answer } from "./call.ts";
-import { admitted, isGone, type RouteOptions, sell } from "./endpoint.ts";
-import { magicOf, magicOfFilters } from "./magic.ts";
-import { bodyFields, idempotencyOf, jsonBody, queryText, readInteger, readSegment, refuseQuery } from "./requests.ts";
+import { admitted, freeAnswer, inFreeTurn, type RouteOptions, sell } from "./endpoint.ts";
+import { magicOfFilters } from "./magic.ts";
+import { bodyFields, jsonBody, queryText, readInteger, readSegment, refuseQuery } from "./requests.ts";
 
 /** More cells than any difference of so many people takes. */
 const FIRST_CELL_MAX = 4 * SKETCH_PEOPLE_MAX;
@@ -46,7 +45,7 @@ export async function sketch(request: FastifyRequest, options: RouteOptions): Pr
   refuseQuery(queryText(request));
   const { cells, filters, from, canonical } = readSketch(jsonBody(request));
   const { account, key } = admitted(request);
-  const { admission, smallCounts, store, turns } = options;
+  const { admission, smallCounts, store } = options;
   const { counts, engine, sketches } = await options.dataset(key.mode);
   const whose = await digestKey(store, key);
   const asked = { canonical, filters };
@@ -60,13 +59,12 @@ export async function sketch(request: FastifyRequest, options: RouteOptions): Pr
       const listed = await sketches.list(engine, asked, whose);
       return { version, listed, made: await cellsOf(listed, from, from + cells) };
     });
-  const { listed, made, version } = await turns.run("free", key.id, work, () => isGone(request));
+  const { listed, made, version } = await inFreeTurn(request, options, work);
   const result = JSON.stringify({
     ...{ count: listed.places.size, key: listed.key, from, cells: String(made) },
     as_of: new Date(options.now()).toISOString(),
   });
-  const body = envelopeJson(result, ZERO, await admission.remaining(request.call));
-  return { status: 200, headers: { "x-dataset-version": version }, body };
+  return freeAnswer(request, options, { result, version });
 }
 
 /** A key that was rotated has the digests of the one that it came from: what was read out can still be bought. */
@@ -78,18 +76,13 @@ export async function people(request: FastifyRequest, options: RouteOptions): Pr
   refuseQuery(queryText(request));
   const { account, key } = admitted(request);
   const { canonical, digests, filters } = readPeople(jsonBody(request));
-  const idempotency = idempotencyOf(request, `${canonical}\n${digests.join()}`);
-  const { engine, sketches, suppressed } = await options.dataset(key.mode);
-  const magic = magicOf(key, () => magicOfFilters(filters, true));
-  const whose = await digestKey(options.store, key);
-  const work = () =>
-    onOneVersion(engine, async (version) => {
-      const { places } = await sketches.list(engine, { filters, canonical }, whose);
-      const result = await recordsAt(
-        engine,
-        filters,
-        digests.flatMap((digest) => places.get(digest) ?? []),
-      );
+  return sell(request, options, {
+    ...{ costed: "person_search", rows: digests.length, identity: `${canonical}\n${digests.join()}` },
+    magic: () => magicOfFilters(filters, true),
+    async work({ engine, sketches }, version) {
+      const { places } = await sketches.list(engine, { filters, canonical }, await digestKey(options.store, key));
+      const asked = digests.flatMap((digest) => places.get(digest) ?? []);
+      const result = await recordsAt(engine, filters, asked);
       const missing = digests.length - result.length;
       if (result.length === 0) {
         options.smallCounts.tell(key, account.plan, { segment: `${canonical}\n${digests.join()}`, count: 0 });
@@ -98,13 +91,6 @@ export async function people(request: FastifyRequest, options: RouteOptions): Pr
       const headers: Record<string, string> = { "x-dataset-version": version };
       if (missing > 0) headers[LEFT_OUT] = String(missing);
       return { rows: result.length, result: listOf(result), headers };
-    });
-  return sell(request, options, {
-    costed: "person_search",
-    rows: digests.length,
-    idempotency,
-    suppressed,
-    work,
-    magic,
+    },
   });
 }
