@@ -23,6 +23,7 @@ const EVERY_ERROR = {
   "500": "ServerError",
 } as const;
 const BUSY = { "503": "Busy" } as const;
+const NO_PARAMETERS = { "422": "UnknownParameter" } as const;
 const PAID_ERRORS = { "402": "PaymentRequired", "409": "Conflict" } as const;
 const BODY_ERRORS = {
   "413": "PayloadTooLarge",
@@ -41,6 +42,9 @@ const PEOPLE_HEADERS = [
   "Link",
   "X-Dataset-Version",
 ] as const;
+
+const OURS =
+  " Not a call of the contract but this service's own, so it stands outside `/v1`; another service answers 404.";
 
 const envelope = (summary: string, result: unknown, used = 0): Example => ({
   summary,
@@ -110,30 +114,34 @@ interface Call {
   readonly schema: keyof typeof API_SCHEMAS;
   readonly examples: Readonly<Record<string, Example>>;
   readonly headers?: readonly (keyof typeof HEADERS)[];
-  readonly errors: Readonly<Record<string, keyof typeof RESPONSES>>;
 }
 
-function operation({
-  answer,
-  cost = "free",
-  errors,
-  examples,
-  headers: more = [],
+/** A call that is sold can be refused for money, one with a body for its body; all but those of the key read the dataset. */
+function errorsOf({
+  cost,
   parameters = [],
-  schema,
-  ...rest
-}: Call) {
+  requestBody,
+  tags,
+}: Call): Readonly<Record<string, keyof typeof RESPONSES>> {
+  if (tags.includes("Account")) return NO_PARAMETERS;
+  const lookup = parameters.includes("Domain") ? LOOKUP_ERRORS : {};
+  return { ...(cost && PAID_ERRORS), ...lookup, ...(requestBody && BODY_ERRORS), ...BUSY };
+}
+
+function operation(call: Call) {
+  const { answer, cost = "free", examples, parameters = [], schema, ...rest } = call;
+  const { headers: more = call.tags.includes("Account") ? [] : (["X-Dataset-Version"] as const), ...said } = rest;
   const success: ApiResponse = {
     description: answer,
     headers: headers(...RATE_HEADERS, ...more),
     content: json(schema, examples),
   };
-  const failures = Object.entries({ ...EVERY_ERROR, ...errors }).map(([status, name]): [string, Ref] => [
+  const failures = Object.entries({ ...EVERY_ERROR, ...errorsOf(call) }).map(([status, name]): [string, Ref] => [
     status,
     { $ref: `#/components/responses/${name}` },
   ]);
   return {
-    ...rest,
+    ...said,
     "x-cost": cost,
     parameters: [...parameters, "RequestId"].map((name): Ref => ({ $ref: `#/components/parameters/${name}` })),
     responses: { "200": success, ...Object.fromEntries(failures) } as Readonly<Record<string, ApiResponse | Ref>>,
@@ -154,7 +162,6 @@ export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMetho
       answer: "The account of the key.",
       schema: "AccountEnvelope",
       examples: { account: made("An account", "Account") },
-      errors: { "422": "UnknownParameter" },
     }),
   },
   "/v1/person/count": {
@@ -168,8 +175,6 @@ export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMetho
       answer: "The number.",
       schema: "CountEnvelope",
       examples: { count: made("A count", "Count") },
-      headers: ["X-Dataset-Version"],
-      errors: { ...BODY_ERRORS, ...BUSY },
     }),
   },
   "/v1/person/search": {
@@ -186,7 +191,6 @@ export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMetho
       schema: "PeopleEnvelope",
       examples: { page: onePerson, empty: envelope("Nobody matches", []) },
       headers: PEOPLE_HEADERS,
-      errors: { ...PAID_ERRORS, ...BODY_ERRORS, ...BUSY },
     }),
   },
   "/v1/company/enrich": {
@@ -201,8 +205,6 @@ export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMetho
       answer: "The company.",
       schema: "CompanyEnvelope",
       examples: { company: made("A match", "Company", 1) },
-      headers: ["X-Dataset-Version"],
-      errors: { ...PAID_ERRORS, ...LOOKUP_ERRORS, ...BUSY },
     }),
   },
   "/v1/company/employees": {
@@ -218,30 +220,25 @@ export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMetho
       schema: "PeopleEnvelope",
       examples: { page: onePerson, empty: envelope("Nobody", []) },
       headers: PEOPLE_HEADERS,
-      errors: { ...PAID_ERRORS, ...LOOKUP_ERRORS, ...BUSY },
     }),
   },
   "/facets": {
     post: operation({
       operationId: "facetsOfPeople",
       summary: "Which values of a key a segment has (ours, not of the contract)",
-      description:
-        "The values that a key has among the people who match, with the exact number of people of each, how many have another value and how many have none. Free, and counted by the rate limits as a count is. Not a call of the contract but this service's own, so it stands outside `/v1`; another service answers 404. Values that fewer than `least` people share are not told: looking for one person's values is what a search is for. Where it would take longer than 300 ms nothing is told, `exact` is false and `reason` says so.",
+      description: `The values that a key has among the people who match, with the exact number of people of each, how many have another value and how many have none. Free, and counted by the rate limits as a count is.${OURS} Values that fewer than \`least\` people share are not told: looking for one person's values is what a search is for. Where it would take longer than 300 ms nothing is told, \`exact\` is false and \`reason\` says so.`,
       tags: ["People"],
       requestBody: FACETS_BODY,
       answer: "The values.",
       schema: "FacetsEnvelope",
       examples: { facets: made("Values of industry", "Facets"), cut: CUT_FACETS },
-      headers: ["X-Dataset-Version"],
-      errors: { ...BODY_ERRORS, ...BUSY },
     }),
   },
   "/counts": {
     post: operation({
       operationId: "countPeopleAtCompanies",
       summary: "How many people match at each of several companies (ours, not of the contract)",
-      description:
-        "The same numbers as a count for each company, from one dataset version and by one call. Free; it takes one call of the minute for each hundred companies begun, and counts of few people weigh on the account as they do one by one. Not a call of the contract but this service's own, so it stands outside `/v1`; another service answers 404.",
+      description: `The same numbers as a count for each company, from one dataset version and by one call. Free; it takes one call of the minute for each hundred companies begun, and counts of few people weigh on the account as they do one by one.${OURS}`,
       tags: ["People"],
       requestBody: body("CountsRequest", {
         companies: { summary: "Vice presidents at two companies", value: exampleOf(API_SCHEMAS.CountsRequest) },
@@ -249,16 +246,13 @@ export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMetho
       answer: "The numbers, in the order of the companies.",
       schema: "CountsEnvelope",
       examples: { counts: made("Of two companies", "Counts") },
-      headers: ["X-Dataset-Version"],
-      errors: { ...BODY_ERRORS, ...BUSY },
     }),
   },
   "/sketch": {
     post: operation({
       operationId: "sketchPeople",
       summary: "Who of one's own people is in a segment, by one call (ours, not of the contract)",
-      description:
-        "Cells of an invertible Bloom lookup table over digests of everybody in the segment: whoever subtracts the digests of their own people reads out exactly who left and how many are new. Free; it takes a call of the minute for each thousand cells and each ten thousand people begun. Of at most 250,000 people. Not a call of the contract but this service's own, so it stands outside `/v1`; another service answers 404.",
+      description: `Cells of an invertible Bloom lookup table over digests of everybody in the segment: whoever subtracts the digests of their own people reads out exactly who left and how many are new. Free; it takes a call of the minute for each thousand cells and each ten thousand people begun. Of at most 250,000 people.${OURS}`,
       tags: ["People"],
       requestBody: body("SketchRequest", {
         first: { summary: "The first cell", value: exampleOf(API_SCHEMAS.SketchRequest) },
@@ -266,16 +260,13 @@ export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMetho
       answer: "The cells.",
       schema: "SketchEnvelope",
       examples: { sketch: made("Of two people", "Sketch") },
-      headers: ["X-Dataset-Version"],
-      errors: { ...BODY_ERRORS, ...BUSY },
     }),
   },
   "/people": {
     post: operation({
       operationId: "peopleByDigest",
       summary: "People by the digests of a sketch (ours, not of the contract)",
-      description:
-        "The people of the segment with these digests, in their order; who is not there any more is left out and free. Sold as a page of a search is. Not a call of the contract but this service's own, so it stands outside `/v1`; another service answers 404.",
+      description: `The people of the segment with these digests, in their order; who is not there any more is left out and free. Sold as a page of a search is.${OURS}`,
       tags: ["People"],
       cost: "per profile returned",
       parameters: ["IdempotencyKey"],
@@ -286,20 +277,17 @@ export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMetho
       schema: "PeopleEnvelope",
       examples: { people: onePerson, gone: envelope("Not there any more", []) },
       headers: ["X-Suppressed-Count", "X-Dataset-Version"],
-      errors: { ...PAID_ERRORS, ...BODY_ERRORS, ...BUSY },
     }),
   },
   "/key": {
     get: operation({
       operationId: "getKey",
       summary: "What the key that asks may do (ours, not of the contract)",
-      description:
-        "Whose key it is, the calls that it may make, until when, what is left of its cap, and the balance of its account. Free, and counted by the rate limits. Not a call of the contract but this service's own, so it stands outside `/v1`; another service answers 404.",
+      description: `Whose key it is, the calls that it may make, until when, what is left of its cap, and the balance of its account. Free, and counted by the rate limits.${OURS}`,
       tags: ["Account"],
       answer: "The key.",
       schema: "KeyEnvelope",
       examples: { key: made("A key with a cap and scopes", "Key") },
-      errors: { "422": "UnknownParameter" },
     }),
   },
 };
