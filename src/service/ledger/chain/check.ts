@@ -110,7 +110,7 @@ function* checkEntries(breaches: Breaches): Steps<void> {
   }
 }
 
-const placeOf = (row: Row): string => `${String(row.account_id)} (${String(row.mode)})`;
+export const placeOf = (row: Row): string => `${String(row.account_id)} (${String(row.mode)})`;
 
 function* checkAudit(breaches: Breaches): Steps<void> {
   let head = "";
