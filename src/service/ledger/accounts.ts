@@ -1,7 +1,7 @@
 import { type Credits, credits, formatCredits, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { COSTED_CALLS, type CostedCall } from "../../shared/contract/records.ts";
 import { type Acting, audit } from "./chain/links.ts";
-import { change, type Row, type Steps, statementRows, storedFields } from "./database.ts";
+import { change, insert, type Row, type Steps, statementRows, storedFields, upsert } from "./database.ts";
 import { StoreConflictError, UnknownAccountError } from "./errors.ts";
 import {
   type Account,
@@ -32,10 +32,7 @@ export function storedAccount(row: Row): Account {
 export const storedCount = (row: Row): DayCount => storedFields(row, ["count"]);
 
 export function* createAccount(id: string, name: string, { at, by, repeated }: Acting): Steps<Account> {
-  const added = yield* change(
-    "INSERT INTO accounts (id, name, created_at) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING",
-    ...[id, name, at],
-  );
+  const added = yield* insert("accounts", { id, name, createdAt: at }, "ON CONFLICT (id) DO NOTHING");
   const account = { id, name, plan: STANDARD_PLAN, suspendedAt: null };
   if (added === 0) {
     const [row] = yield* statementRows("SELECT name, created_at FROM accounts WHERE id = $1", id);
@@ -44,11 +41,9 @@ export function* createAccount(id: string, name: string, { at, by, repeated }: A
   }
   yield* writePlan(id, STANDARD_PLAN);
   yield* change("INSERT INTO balances (account_id, mode) VALUES ($1, 'live'), ($2, 'test')", id, id);
-  const changed = [
-    ["account", id],
-    ["plan", id],
-  ] as const;
-  yield* audit({ actor: by, action: "accounts.create", accountId: id, target: id, detail: { name }, changed }, at);
+  const act = { actor: by, action: "accounts.create", accountId: id, target: id, detail: { name } };
+  const changed = (["account", "plan"] as const).map((kind) => [kind, id] as const);
+  yield* audit({ ...act, changed }, at);
   return account;
 }
 
@@ -125,14 +120,10 @@ function checkPlan(plan: AccountPlan): void {
 }
 
 /** Costs are kept as JSON with millionths as texts: no float on the way. */
-function* writePlan(accountId: string, { costs, name, perDay, perMinute, smallCounts }: AccountPlan): Steps<void> {
-  const texts = JSON.stringify(Object.fromEntries(COSTED_CALLS.map((call) => [call, costs[call].toString()])));
-  yield* change(
-    `INSERT INTO plans (account_id, name, per_minute, per_day, costs, small_counts) VALUES ($1, $2, $3, $4, $5, $6)
-     ON CONFLICT (account_id) DO UPDATE SET name = excluded.name, per_minute = excluded.per_minute,
-       per_day = excluded.per_day, costs = excluded.costs, small_counts = excluded.small_counts`,
-    ...[accountId, name, perMinute, perDay, texts, smallCounts],
-  );
+function* writePlan(accountId: string, { costs: prices, ...rest }: AccountPlan): Steps<void> {
+  const costs = JSON.stringify(Object.fromEntries(COSTED_CALLS.map((call) => [call, prices[call].toString()])));
+  const { name, perDay, perMinute, smallCounts } = rest;
+  yield* upsert("plans", { accountId, name, perMinute, perDay, costs, smallCounts }, "account_id");
 }
 
 type CountTable = "call_counts" | "small_counts";

@@ -1,13 +1,24 @@
 import { audit } from "./chain/links.ts";
-import { change, type Durability, type Row, replyOf, type Steps, statementRows, storedFields } from "./database.ts";
+import {
+  change,
+  type Durability,
+  insert,
+  type Row,
+  replyOf,
+  type Steps,
+  statementRows,
+  storedFields,
+  upsert,
+} from "./database.ts";
 import type { LedgerDatabase } from "./facts.ts";
 import type { ConsoleExport, ConsoleLink, ConsoleRole, ConsoleSession, ConsoleStore } from "./records.ts";
 import { IDEMPOTENCY_TTL_MS } from "./records.ts";
 
-const LINK_COLUMNS = "hash, account_id, role, name, created_at, expires_at";
 const SESSION_COLUMNS = "id, hash, proof_hash, account_id, role, key_hash, created_at, seen_at, expires_at";
 const EXPORT_COLUMNS =
-  "id, account_id, mode, key_id, filters, version, profiles, per_page, price, created_at, state, why, pages, row_count, credits, seen_at";
+  "id, account_id, mode, key_id, filters, version, profiles, per_page, price, created_at, state, why, pages, row_count AS rows, credits, seen_at";
+
+const OR_NOTHING = "ON CONFLICT (id) DO NOTHING";
 
 export const consoleStore = (database: LedgerDatabase, now: () => number): ConsoleStore => ({
   ...sessionsOf(database, now),
@@ -103,17 +114,13 @@ function segmentsOf(database: LedgerDatabase, now: () => number) {
       return (await database.read(sql, accountId)).map((row) => storedFields(row, ["count", "countedAt"]));
     },
     async putSegment(accountId, { count, countedAt, filters, name }) {
-      const sql = `INSERT INTO console_segments (account_id, name, filters, count, counted_at) VALUES ($1, $2, $3, $4, $5)
-        ON CONFLICT (account_id, name) DO UPDATE SET filters = excluded.filters, count = excluded.count,
-          counted_at = excluded.counted_at`;
-      await write("durable", sql, accountId, name, filters, count, countedAt);
+      const row = { accountId, name, filters, count, countedAt };
+      await database.change("durable", () => upsert("console_segments", row, "account_id", "name"));
     },
     removeSegment: async (accountId, name) =>
       (await write("durable", "DELETE FROM console_segments WHERE account_id = $1 AND name = $2", accountId, name)) > 0,
     async served(origin) {
-      const sql = `INSERT INTO console_places (origin, started_at) VALUES ($1, $2)
-        ON CONFLICT (origin) DO UPDATE SET started_at = excluded.started_at`;
-      await write("volatile", sql, origin, now());
+      await database.change("volatile", () => upsert("console_places", { origin, startedAt: now() }, "origin"));
     },
     lastServed: () =>
       one("SELECT origin FROM console_places ORDER BY started_at DESC LIMIT 1", (row) => row.origin as string),
@@ -137,7 +144,7 @@ function* redeem(hash: string, session: Omit<ConsoleSession, "accountId" | "role
     const [again] = yield* statementRows("SELECT 1 FROM console_sessions WHERE id = $1", id);
     return again === undefined ? undefined : found;
   }
-  yield* insertSession({ ...session, ...found, id });
+  yield* insert("console_sessions", { ...session, ...found, id }, OR_NOTHING);
   const acted = {
     actor: `link ${hash.slice(0, 8)}`,
     action: "link.used",
@@ -150,16 +157,15 @@ function* redeem(hash: string, session: Omit<ConsoleSession, "accountId" | "role
 }
 
 function* addLink({ accountId, createdAt, expiresAt, hash, name, role }: ConsoleLink, by: string): Steps<void> {
-  const sql = `INSERT INTO console_links (${LINK_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (hash) DO NOTHING`;
-  if ((yield* change(sql, hash, accountId, role, name, createdAt, expiresAt)) === 0) return;
+  const row = { hash, accountId, role, name, createdAt, expiresAt };
+  if ((yield* insert("console_links", row, "ON CONFLICT (hash) DO NOTHING")) === 0) return;
   const acted = { actor: by, action: "link.made", accountId, target: `link ${hash.slice(0, 8)}` };
   yield* audit({ ...acted, detail: { role, name } }, createdAt);
 }
 
 function* addExport(item: ConsoleExport): Steps<boolean> {
-  const places = EXPORT_COLUMNS.split(", ").map((_, index) => `$${index + 1}`);
-  const sql = `INSERT INTO console_exports (${EXPORT_COLUMNS}) VALUES (${places.join(", ")}) ON CONFLICT (id) DO NOTHING`;
-  if ((yield* change(sql, ...exportValues(item))) === 0) return false;
+  const { rows: rowCount, ...row } = item;
+  if ((yield* insert("console_exports", { ...row, rowCount }, OR_NOTHING)) === 0) return false;
   const { accountId, createdAt, id, keyId, mode, profiles } = item;
   yield* audit({ actor: keyId, action: "export.bought", accountId, target: id, detail: { mode, profiles } }, createdAt);
   return true;
@@ -167,7 +173,7 @@ function* addExport(item: ConsoleExport): Steps<boolean> {
 
 function* addSession(session: ConsoleSession): Steps<void> {
   const { accountId, createdAt, id, role } = session;
-  if ((yield* insertSession(session)) === 0) return;
+  if ((yield* insert("console_sessions", session, OR_NOTHING)) === 0) return;
   const acted = { actor: `console:${id} (${role})`, action: "session.begun", accountId, target: id };
   yield* audit({ ...acted, changed: [["session", id]], detail: { role } }, createdAt);
 }
@@ -181,23 +187,7 @@ function* endSession(id: string, actor: string, at: number): Steps<boolean> {
   return true;
 }
 
-function* insertSession(session: ConsoleSession): Steps<number> {
-  const { accountId, createdAt, expiresAt, hash, id, keyHash, proofHash, role, seenAt } = session;
-  return yield* change(
-    `INSERT INTO console_sessions (${SESSION_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO NOTHING`,
-    ...[id, hash, proofHash, accountId, role, keyHash, createdAt, seenAt, expiresAt],
-  );
-}
-
 const storedSession = (row: Row): ConsoleSession => storedFields(row, ["createdAt", "seenAt", "expiresAt"]);
 
-const exportValues = (item: ConsoleExport): readonly unknown[] => [
-  ...[item.id, item.accountId, item.mode, item.keyId, item.filters, item.version, item.profiles, item.perPage],
-  ...[item.price, item.createdAt, item.state, item.why, item.pages, item.rows, item.credits, item.seenAt],
-];
-
-function storedExport(row: Row): ConsoleExport {
-  const numbers = ["profiles", "perPage", "createdAt", "pages", "rowCount", "seenAt"];
-  const { rowCount, ...item } = storedFields<ConsoleExport & { readonly rowCount: number }>(row, numbers);
-  return { ...item, rows: rowCount };
-}
+const storedExport = (row: Row): ConsoleExport =>
+  storedFields(row, ["profiles", "perPage", "createdAt", "pages", "rows", "seenAt"]);

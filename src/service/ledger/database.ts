@@ -48,6 +48,24 @@ export function* change(sql: string, ...values: readonly unknown[]): Steps<numbe
   return (yield { sql, values }).changed;
 }
 
+const columnsOf = (row: object): readonly string[] =>
+  Object.keys(row).map((name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
+
+/** Puts a row by the program's names (`createdAt` is `created_at`), in the place of the one with the same key. */
+export function upsert(table: string, row: object, ...key: readonly string[]): Steps<number> {
+  const others = columnsOf(row).filter((column) => !key.includes(column));
+  const set = others.map((column) => `${column} = excluded.${column}`).join(", ");
+  return insert(table, row, `ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${set}`);
+}
+
+/** @param or what is done where it is there already */
+export function* insert(table: string, row: object, or = ""): Steps<number> {
+  const columns = columnsOf(row);
+  const places = columns.map((_, index) => `$${index + 1}`);
+  const sql = `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${places.join(", ")}) ${or}`;
+  return yield* change(sql, ...Object.values(row));
+}
+
 const PAGE_ROWS = 500;
 
 /** Visits all rows of a query that has a column `id`, in its order, a page at a time. */

@@ -1,6 +1,6 @@
 import { type Credits, credits, formatCredits } from "../../shared/contract/money.ts";
 import { type Acting, audit } from "./chain/links.ts";
-import { change, type Row, type Steps, statementRows, storedFields } from "./database.ts";
+import { change, insert, type Row, type Steps, statementRows, storedFields } from "./database.ts";
 import { StoreConflictError, UnknownAccountError } from "./errors.ts";
 import type { KeyBudget, KeyChanges, KeyDetail, NewKey, Scope, StoredKey } from "./ledger.ts";
 
@@ -55,16 +55,14 @@ export function* createKeyStep(key: NewKey, lock: string, { at, by, repeated }: 
   }
   yield* assertRoom(key, at);
   const origin = rotatedFrom === undefined ? null : yield* originOf(rotatedFrom, key);
-  yield* change(
-    `INSERT INTO keys (id, account_id, name, mode, prefix, hash, created_at, expires_at, scopes, origin)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-    ...[id, accountId, name, mode, prefix, hash, createdAt, key.expiresAt ?? null, scopesText(key.scopes), origin],
-  );
+  const { expiresAt = null, scopes } = key;
+  const made = { id, accountId, name, mode, prefix, hash, createdAt, expiresAt, scopes: scopesText(scopes), origin };
+  yield* insert("keys", made);
   const cap = key.maxCredits ?? null;
   if (cap !== null) {
     if (origin !== null) throw new RangeError("a key that is rotated keeps its cap: change it afterwards");
     if (cap < 0n) throw new RangeError("a cap cannot be negative");
-    yield* change("INSERT INTO budgets (key_id, cap, spent, held) VALUES ($1, $2, 0, 0)", id, cap);
+    yield* insert("budgets", { keyId: id, cap, spent: 0, held: 0 });
   }
   const detail = { mode, ...toldOf(key), ...(rotatedFrom === undefined ? {} : { rotated_from: rotatedFrom }) };
   const action = rotatedFrom === undefined ? "keys.create" : "keys.rotate";
@@ -149,7 +147,7 @@ function* setCap({ accountId, mode, origin }: StoredKey, cap: Credits | null, lo
       `the key has spent ${formatCredits(spent)} credits${inFlight}: its cap cannot be below ${least}; revoke it to end it now`,
     );
   }
-  yield* change("INSERT INTO budgets (key_id, cap, spent, held) VALUES ($1, $2, $3, $4)", origin, cap, spent, held);
+  yield* insert("budgets", { keyId: origin, cap, spent, held });
 }
 
 const BUDGET_OF = `SELECT CAST(COALESCE(SUM(c.spent), 0) AS bigint) AS spent, CAST(COALESCE(SUM(c.held), 0) AS bigint) AS held FROM (
