@@ -5,7 +5,7 @@ import { api, dropProof, hasProof, keepProof, reasonOf } from "./api.ts";
 import { ExportsPage } from "./pages/exports.tsx";
 import { KeysPage, NewKeyOnce } from "./pages/keys.tsx";
 import { Ledger } from "./pages/ledger.tsx";
-import { AccountsPage, DatasetPage } from "./pages/operator.tsx";
+import { AccountsPage } from "./pages/operator.tsx";
 import { Alert, Button, Card, SubmitForm, Text, useWork } from "./pages/parts.tsx";
 import { PlanPage } from "./pages/plan.tsx";
 import { SegmentPage } from "./pages/segment-page.tsx";
@@ -25,7 +25,6 @@ const PAGES: readonly {
   { id: "keys", name: "API keys", view: () => <KeysPage /> },
   { id: "plan", name: "Plan", view: () => <PlanPage /> },
   { id: "accounts", name: "Accounts", operator: true, view: () => <AccountsPage /> },
-  { id: "dataset", name: "Dataset", operator: true, view: () => <DatasetPage /> },
 ];
 
 /** `/` goes to the filters from every page. */

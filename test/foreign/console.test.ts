@@ -7,7 +7,7 @@ import { tempDir } from "../support/client.ts";
 import { BIN, spawnUser, user } from "../support/export.ts";
 import { HAS_CHROMIUM, type Looking, linkTo, lookAtConsole, violations } from "./browser.ts";
 
-const PAGES = ["segment", "exports", "account", "keys", "plan", "accounts", "dataset"];
+const PAGES = ["segment", "exports", "account", "keys", "plan", "accounts"];
 
 describe.skipIf(!HAS_CHROMIUM)("the console in a browser", () => {
   let { service, browser, page, wrong } = {} as Looking;

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { countCommand, curlCommand, fragmentOf, searchCommand } from "../segment.ts";
 import { chosenFilters, count, me, place } from "../state.ts";
-import { Button, Card, Tabs } from "./parts.tsx";
+import { Button, Card, Choice } from "./parts.tsx";
 
 /** The texts that there are; undefined while the price of the segment is not known. */
 const TEXTS = {
@@ -12,7 +12,7 @@ const TEXTS = {
   "Filter file": () => JSON.stringify(chosenFilters.value, null, 2),
   Link: () => new URL(fragmentOf(place.value), location.href).href,
 };
-const TABS = Object.keys(TEXTS) as readonly (keyof typeof TEXTS)[];
+const FORMS = (Object.keys(TEXTS) as readonly (keyof typeof TEXTS)[]).map((each) => [each, each] as const);
 
 /** The very segment on the screen, as a command, a request, a file or an address. */
 export function Copy() {
@@ -33,6 +33,7 @@ export function Copy() {
   };
   const controls = (
     <>
+      <Choice name="as" chosen={tab} options={FORMS} />
       <span role="status" class="soft">
         {said.value}
       </span>
@@ -41,7 +42,6 @@ export function Copy() {
   );
   return (
     <Card id="copy" title="Copy" beside={controls}>
-      <Tabs name="Copy as" all={TABS} chosen={tab} />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by keyboard too */}
       <pre ref={shown} tabIndex={0} data-testid="copy">
         {text ?? "The segment has no price yet: it is not counted."}

@@ -1,10 +1,9 @@
-import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { api } from "../api.ts";
 import { amount, exportCommand, figure, inWords, searchCommand } from "../segment.ts";
-import { fail, may, me, mode, notice, refreshMe } from "../state.ts";
-import { Button, download, Shown } from "./parts.tsx";
+import { fail, may, me, mode, refreshMe } from "../state.ts";
+import { Button, download, Shown, useLoaded } from "./parts.tsx";
 
 interface Export {
   readonly id: string;
@@ -20,49 +19,15 @@ interface Export {
   readonly kept: boolean;
 }
 
-const POLL_MS = 1_000;
-const AWAY_MS = 3_000;
+const POLL_MS = 2_000;
 
 /** What was bought here. It goes on without this tab, and can be fetched again at no cost while it is kept. */
 export function ExportsPage() {
-  const items = useSignal<readonly Export[] | undefined>(undefined);
-  const turn = useSignal(0);
-  useEffect(() => {
-    const controller = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let [wasBuying, wasAway] = [false, false];
-    const load = (): void => {
-      api<{ exports: readonly Export[] }>("GET", `/exports?mode=${mode.value}`, undefined, controller.signal)
-        .then(({ exports }) => {
-          items.value = exports;
-          if (wasAway) {
-            notice.value = "";
-            refreshMe();
-          }
-          wasAway = false;
-          const isBuying = exports.some(({ state }) => state === "buying");
-          if (isBuying) timer = setTimeout(load, POLL_MS);
-          if (wasBuying && !isBuying) refreshMe();
-          wasBuying = isBuying;
-        })
-        .catch((error: unknown) => {
-          fail(error);
-          wasAway = true;
-          // A service that is started again goes on with them: the page does too.
-          if (!controller.signal.aborted && me.value !== undefined) timer = setTimeout(load, AWAY_MS);
-        });
-    };
-    load();
-    return () => {
-      controller.abort();
-      clearTimeout(timer);
-    };
-  }, [mode.value, turn.value]);
-  const act = (id: string, what: string): void => {
-    api("POST", `/exports/${id}/${what}`)
-      .then(() => (turn.value += 1))
-      .catch(fail);
-  };
+  const { found, load } = useLoaded<{ exports: readonly Export[] }>(`/exports?mode=${mode.value}`, POLL_MS);
+  const items = found?.exports ?? [];
+  const buying = items.filter(({ state }) => state === "buying").length;
+  useEffect(refreshMe, [buying]);
+  const act = (id: string, what: string): void => void api("POST", `/exports/${id}/${what}`).then(load).catch(fail);
   return (
     <>
       <h1>Exports</h1>
@@ -71,11 +36,11 @@ export function ExportsPage() {
         begun again for nothing.
       </p>
       <p class="hidden" role="status">
-        {stateInWords(items.value ?? [])}
+        {stateInWords(items)}
       </p>
-      {items.value === undefined ? <p class="soft">…</p> : null}
-      {items.value?.length === 0 ? <p>Nothing was bought here yet. Choose a segment and press Buy.</p> : null}
-      {(items.value ?? []).map((item) => (
+      {found === undefined ? <p class="soft">…</p> : null}
+      {found?.exports.length === 0 ? <p>Nothing was bought here yet. Choose a segment and press Buy.</p> : null}
+      {items.map((item) => (
         <ExportCard key={item.id} item={item} act={act} />
       ))}
     </>

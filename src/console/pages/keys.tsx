@@ -12,7 +12,6 @@ import {
   Shown,
   SubmitForm,
   Text,
-  Tick,
   useLoaded,
   useWork,
 } from "./parts.tsx";
@@ -112,12 +111,14 @@ function NewKey({ onMade }: { readonly onMade: () => void }) {
       <fieldset>
         <legend>Allowed calls: all, unless some are ticked</legend>
         {SCOPES.map((scope) => (
-          <Tick
-            key={scope}
-            text={scope}
-            checked={scopes.value.includes(scope)}
-            onChange={(isTicked) => tick(scope, isTicked)}
-          />
+          <label key={scope} class="tick">
+            <input
+              type="checkbox"
+              checked={scopes.value.includes(scope)}
+              onChange={(event) => tick(scope, event.currentTarget.checked)}
+            />{" "}
+            {scope}
+          </label>
         ))}
       </fieldset>
       <Alert text={problem.value} />

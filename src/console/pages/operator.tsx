@@ -2,20 +2,7 @@ import { useSignal } from "@preact/signals";
 import { api } from "../api.ts";
 import { amount } from "../segment.ts";
 import { fail } from "../state.ts";
-import {
-  Alert,
-  Button,
-  Card,
-  Confirm,
-  datasetFacts,
-  FactTable,
-  isWholeNumber,
-  Shown,
-  SubmitForm,
-  Text,
-  useLoaded,
-  useWork,
-} from "./parts.tsx";
+import { Alert, Button, Card, Confirm, isWholeNumber, Shown, SubmitForm, Text, useLoaded, useWork } from "./parts.tsx";
 
 interface Account {
   readonly id: string;
@@ -185,33 +172,5 @@ function Sessions() {
         ))}
       </ul>
     </Card>
-  );
-}
-
-export function DatasetPage() {
-  const breaches = useSignal<readonly string[] | undefined>(undefined);
-  const isBusy = useSignal(false);
-  const verify = (): void => {
-    isBusy.value = true;
-    api<{ breaches: readonly string[] }>("POST", "/verify")
-      .then((found) => (breaches.value = found.breaches))
-      .catch(fail)
-      .finally(() => (isBusy.value = false));
-  };
-  const said = breaches.value?.length === 0 ? "Sound: every credit is accounted for." : breaches.value?.join(" ");
-  return (
-    <>
-      <h1>Dataset</h1>
-      <section class="card" aria-label="Dataset">
-        <FactTable rows={datasetFacts()} />
-        <p class="soft">
-          <code>headcount service import</code> replaces it; the service goes over to the new one by itself.
-        </p>
-      </section>
-      <Card id="books" title="The books">
-        <Button disabled={isBusy.value} act={verify} text="Verify the ledger" />
-        <p role="status">{said}</p>
-      </Card>
-    </>
   );
 }

@@ -4,15 +4,22 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { answerTo, type Finding } from "../answer.ts";
 import { api, reasonOf } from "../api.ts";
 import { figure } from "../segment.ts";
-import { fail, inquiryAt, me } from "../state.ts";
+import { fail, inquiryAt, me, notice } from "../state.ts";
 
 /** What a GET answers: asked for when the page is shown, again by `load`, and every so many milliseconds. */
 export function useLoaded<Answer>(path: string, everyMs?: number) {
   const found = useSignal<{ readonly of: string; readonly answer: Answer } | undefined>(undefined);
+  const isAway = useRef(false);
   const load = (signal?: AbortSignal): void => {
     api<Answer>("GET", path, undefined, signal)
-      .then((answer) => (found.value = { of: path, answer }))
+      .then((answer) => {
+        found.value = { of: path, answer };
+        // Asked for by itself it also says by itself that the service is there again.
+        if (isAway.current) notice.value = "";
+        isAway.current = false;
+      })
       .catch((error: unknown) => {
+        isAway.current = signal?.aborted !== true;
         // What another path answered does not stay for this one.
         if (signal?.aborted !== true && found.value?.of !== path) found.value = undefined;
         fail(error);
@@ -200,18 +207,6 @@ export function Text({ label, text, type = "text", ...rest }: TextProps) {
   );
 }
 
-interface TickProps {
-  readonly text: string;
-  readonly checked: boolean;
-  readonly onChange: (checked: boolean) => void;
-}
-
-export const Tick = ({ checked, onChange, text }: TickProps) => (
-  <label class="tick">
-    <input type="checkbox" checked={checked} onChange={(event) => onChange(event.currentTarget.checked)} /> {text}
-  </label>
-);
-
 interface ChoiceProps<Word extends string> {
   readonly name: string;
   readonly chosen: Signal<Word>;
@@ -231,22 +226,6 @@ export const Choice = <Word extends string>({ chosen, name, options }: ChoicePro
       ))}
     </select>
   </label>
-);
-
-interface TabsProps<Word> {
-  readonly name: string;
-  readonly all: readonly Word[];
-  readonly chosen: Signal<Word>;
-  readonly text?: (word: Word) => string;
-}
-
-/** One of a few, all of them to be seen. */
-export const Tabs = <Word extends string | number>({ all, chosen, name, text = String }: TabsProps<Word>) => (
-  <fieldset class="tabs" aria-label={name}>
-    {all.map((each) => (
-      <Button key={each} aria-pressed={chosen.value === each} act={() => (chosen.value = each)} text={text(each)} />
-    ))}
-  </fieldset>
 );
 
 type FactRow = readonly [name: string, value: ComponentChildren];

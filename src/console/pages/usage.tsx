@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { amount, figure } from "../segment.ts";
 import { mode } from "../state.ts";
-import { Absent, Card, Table, Tabs, useLoaded } from "./parts.tsx";
+import { Absent, Card, Choice, Table, useLoaded } from "./parts.tsx";
 
 interface UsageRow {
   readonly day: string | null;
@@ -11,7 +11,7 @@ interface UsageRow {
   readonly refunded: number;
 }
 
-const BY = ["key", "call"] as const;
+const BY = (["key", "call"] as const).map((each) => [each, each] as const);
 const DAYS = 30;
 
 const sumOf = (rows: readonly UsageRow[], what: "credits" | "refunded"): number =>
@@ -19,7 +19,7 @@ const sumOf = (rows: readonly UsageRow[], what: "credits" | "refunded"): number 
 
 /** What was charged of each day, the last one first, and by which keys or calls. */
 export function Usage() {
-  const by = useSignal<(typeof BY)[number]>("key");
+  const by = useSignal<"key" | "call">("key");
   const path = `/usage?by=${by.value}&days=${DAYS}&mode=${mode.value}`;
   const { found } = useLoaded<{ rows: readonly UsageRow[] }>(path);
   const charged = (found?.rows ?? []).filter(({ credits }) => credits > 0);
@@ -34,7 +34,7 @@ export function Usage() {
     <Card
       id="usage"
       title={`Credits by day, the last ${DAYS} days`}
-      beside={<Tabs name="Credits by" all={BY} chosen={by} text={(each) => `by ${each}`} />}
+      beside={<Choice name="by" chosen={by} options={BY} />}
     >
       <Absent isAsked={found !== undefined} isThere={days.length > 0} />
       <Table

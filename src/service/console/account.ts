@@ -245,8 +245,6 @@ export const OPERATOR_ENDPOINTS: readonly ConsoleEndpoint[] = [
   { method: "POST", path: "/accounts/:id/suspend", roles: OPERATORS, run: suspend },
   { method: "GET", path: "/sessions", roles: OPERATORS, run: sessions },
   { method: "DELETE", path: "/sessions/:id", roles: OPERATORS, run: endSession },
-  { method: "GET", path: "/dataset", roles: OPERATORS, run: dataset },
-  { method: "POST", path: "/verify", roles: OPERATORS, run: verify },
 ];
 
 async function accounts({ parts }: ConsoleCall) {
@@ -343,12 +341,4 @@ async function sessions({ parts, visitor }: ConsoleCall) {
 
 async function endSession({ params, parts, visitor }: ConsoleCall) {
   return { ended: await parts.sessions.end(params.id ?? "", byOf(visitor)) };
-}
-
-async function dataset({ parts }: ConsoleCall) {
-  return parts.engine.info();
-}
-
-async function verify({ parts }: ConsoleCall) {
-  return { breaches: await parts.store.verify() };
 }
