@@ -2,12 +2,13 @@ import { type Credits, creditsOrNull, creditsToNumber } from "../../shared/contr
 import { COUNT_CACHE_SECONDS, PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { harmless, isLinkName, LINK_NAME } from "../../shared/contract/text.ts";
 import { ACCOUNT_ID, ACCOUNT_ID_RULE, createKey, newAccount } from "../admin/keys.ts";
+import { timeOf } from "../ledger/clock.ts";
 import {
   type EntryKind,
-  type EntryQuery,
   type KeyDetail,
   type KeyMode,
   type LedgerEntry,
+  leftOf,
   SCOPES,
   type Scope,
   type UsageGroup,
@@ -34,6 +35,9 @@ import { ConsoleRefusal } from "./guard.ts";
 import { makeLink } from "./sessions.ts";
 
 const DAY_MS = 86_400_000;
+
+const inNumbers = (amounts: Readonly<Record<string, Credits>>) =>
+  Object.fromEntries(Object.entries(amounts).map(([name, value]) => [name, creditsToNumber(value)]));
 const MAX_PAGE = 200;
 
 export const ACCOUNT_ENDPOINTS: readonly ConsoleEndpoint[] = [
@@ -50,19 +54,19 @@ async function me(call: ConsoleCall) {
   const { parts, visitor } = call;
   const { account, key, session } = visitor;
   const modes: readonly KeyMode[] = key === undefined ? ["live", "test"] : [key.mode];
-  const balances = await Promise.all(modes.map((mode) => parts.store.balance(account.id, mode)));
+  const balances = await Promise.all(
+    modes.map(async (mode) => {
+      const { balance, held, usedToday } = await parts.store.balance(account.id, mode);
+      return { mode, ...inNumbers({ balance, held, used_today: usedToday }) };
+    }),
+  );
   const detail = key === undefined ? undefined : await parts.store.key(key.id);
   return {
     role: session.role,
     session: session.id,
     account: { id: account.id, name: account.name },
     key: detail === undefined ? null : shownKey(detail),
-    modes: modes.map((mode, index) => ({
-      mode,
-      balance: creditsToNumber(balances[index]?.balance ?? (0n as never)),
-      held: creditsToNumber(balances[index]?.held ?? (0n as never)),
-      used_today: creditsToNumber(balances[index]?.usedToday ?? (0n as never)),
-    })),
+    modes: balances,
     plan: accountPlan(account.plan),
     limits: { per_page_max: PER_PAGE_MAX, max_depth: parts.maxDepth ?? null, count_cache_seconds: COUNT_CACHE_SECONDS },
     dataset: parts.engine.info(),
@@ -95,11 +99,7 @@ async function usage(call: ConsoleCall) {
     since,
     days,
     rows: rows.map(({ call: name, calls, charged, day, keyId, refunded, rows: people }) => ({
-      day,
-      key: keyId,
-      call: name,
-      calls,
-      rows: people,
+      ...{ day, key: keyId, call: name, calls, rows: people },
       credits: creditsToNumber(charged),
       refunded: creditsToNumber(refunded),
     })),
@@ -108,19 +108,12 @@ async function usage(call: ConsoleCall) {
 
 const KINDS: readonly EntryKind[] = ["grant", "charge", "refund", "correction"];
 
-const shownEntry = (entry: LedgerEntry) => ({
-  id: String(entry.id),
-  at: new Date(entry.at).toISOString(),
-  kind: entry.kind,
-  call: entry.call,
-  key: entry.keyId,
-  actor: entry.actor,
-  rows: entry.rows,
+const shownEntry = ({ actor, amount, at, balanceAfter, call, id, keyId, kind, note, ...entry }: LedgerEntry) => ({
+  ...{ id: String(id), at: timeOf(at), kind, call, key: keyId, actor, rows: entry.rows },
   price: creditsOrNull(entry.price),
-  amount: creditsToNumber(entry.amount),
-  balance_after: creditsToNumber(entry.balanceAfter),
-  request_id: entry.requestId,
-  note: entry.note,
+  amount: creditsToNumber(amount),
+  balance_after: creditsToNumber(balanceAfter),
+  ...{ request_id: entry.requestId, note },
 });
 
 async function entries(call: ConsoleCall) {
@@ -129,37 +122,29 @@ async function entries(call: ConsoleCall) {
   const after = query.get("after");
   if (after !== null && !/^\d{1,18}$/.test(after)) throw bad("after is the id of an entry");
   const kind = query.get("kind");
-  const asked: EntryQuery = {
+  const [keyId, named] = [query.get("key"), query.get("call")];
+  const found = await parts.store.entries({
     accountId: visitor.account.id,
     mode: modeOf(call),
     ...(kind === null ? {} : { kind: chosen(kind, "kind", KINDS) }),
-    ...(query.get("key") === null ? {} : { keyId: query.get("key") ?? "" }),
-    ...(query.get("call") === null ? {} : { call: query.get("call") ?? "" }),
+    ...(keyId === null ? {} : { keyId }),
+    ...(named === null ? {} : { call: named }),
     ...ownKey(call),
     ...(after === null ? {} : { before: BigInt(after) }),
     limit: limit + 1,
-  };
-  const found = await parts.store.entries(asked);
+  });
   const page = found.slice(0, limit);
   return { entries: page.map(shownEntry), next: found.length > limit ? String(page.at(-1)?.id) : null };
 }
 
 function shownKey(key: KeyDetail) {
   const { budget, createdAt, expiresAt, id, lastUsedAt, mode, prefix, revokedAt, scopes, spent } = key;
-  const day = (at: number | null) => (at === null ? null : new Date(at).toISOString());
   return {
-    id,
-    name: harmless(key.name),
-    mode,
-    prefix,
-    scopes,
-    made: day(createdAt),
-    used: day(lastUsedAt),
-    expires: day(expiresAt),
-    revoked: day(revokedAt),
+    ...{ id, name: harmless(key.name), mode, prefix, scopes },
+    ...{ made: timeOf(createdAt), used: timeOf(lastUsedAt), expires: timeOf(expiresAt), revoked: timeOf(revokedAt) },
     credits: creditsToNumber(spent),
-    cap: budget === null ? null : creditsToNumber(budget.cap),
-    cap_left: budget === null ? null : creditsToNumber((budget.cap - budget.spent - budget.held) as typeof budget.cap),
+    cap: budget && creditsToNumber(budget.cap),
+    cap_left: budget && creditsToNumber(leftOf(budget)),
   };
 }
 
@@ -254,11 +239,11 @@ async function accounts({ parts }: ConsoleCall) {
       id,
       name,
       plan: accountPlan(plan),
-      made: new Date(createdAt).toISOString(),
-      suspended: suspendedAt === null ? null : new Date(suspendedAt).toISOString(),
+      made: timeOf(createdAt),
+      suspended: timeOf(suspendedAt),
       keys,
-      live: { balance: creditsToNumber(live.balance), held: creditsToNumber(live.held) },
-      test: { balance: creditsToNumber(test.balance), held: creditsToNumber(test.held) },
+      live: inNumbers(live),
+      test: inNumbers(test),
     })),
   };
 }
@@ -332,9 +317,7 @@ async function sessions({ parts, visitor }: ConsoleCall) {
       account,
       role,
       own: id === visitor.session.id,
-      made: new Date(createdAt).toISOString(),
-      seen: new Date(seenAt).toISOString(),
-      expires: new Date(expiresAt).toISOString(),
+      ...{ made: timeOf(createdAt), seen: timeOf(seenAt), expires: timeOf(expiresAt) },
     })),
   };
 }

@@ -1,8 +1,9 @@
-import { creditsToNumber, priceOf, subtractCredits } from "../../shared/contract/money.ts";
+import { creditsToNumber, priceOf, subtractCredits, ZERO } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { facetsOf, onOneVersion } from "../admin/datasets.ts";
 import { readFacets } from "../http/requests.ts";
-import type { KeyMode, Spender, StoredKey } from "../ledger/ledger.ts";
+import { timeOf } from "../ledger/clock.ts";
+import { type KeyMode, leftOf, type Spender, type StoredKey } from "../ledger/ledger.ts";
 import type { ConsoleExport } from "../ledger/records.ts";
 import {
   BUYERS,
@@ -67,19 +68,12 @@ async function countNow(call: ConsoleCall, mode: KeyMode, key: StoredKey) {
   return { ...found, filters, ms: Math.round((monotonic() - start) * 10) / 10 };
 }
 
-async function leftOf({ parts }: ConsoleCall, key: StoredKey): Promise<bigint | undefined> {
-  const budget = (await parts.store.key(key.id))?.budget ?? undefined;
-  return budget === undefined ? undefined : budget.cap - budget.spent - budget.held;
-}
-
-async function moneyOf(call: ConsoleCall, mode: KeyMode, key: StoredKey) {
-  const { balance, held } = await call.parts.store.balance(call.visitor.account.id, mode);
+async function moneyOf({ parts, visitor }: ConsoleCall, mode: KeyMode, key: StoredKey) {
+  const { balance, held } = await parts.store.balance(visitor.account.id, mode);
   const free = subtractCredits(balance, held);
-  const left = await leftOf(call, key);
-  return {
-    free: left !== undefined && left < free ? (left as typeof free) : free,
-    capped: left !== undefined && left < free,
-  };
+  const budget = (await parts.store.key(key.id))?.budget ?? undefined;
+  const left = budget === undefined ? free : leftOf(budget);
+  return { free: left < free ? left : free, capped: left < free };
 }
 
 async function count(call: ConsoleCall) {
@@ -121,10 +115,7 @@ async function quote(call: ConsoleCall) {
   const key = countedPeople(call, mode, "search");
   const { count: people, filters, version } = await countNow(call, mode, key);
   const { body, parts, visitor } = call;
-  const profiles = Math.min(
-    people,
-    body.profiles === undefined || body.profiles === null ? people : wholeOf(body.profiles, "profiles", 1, 1e9),
-  );
+  const profiles = Math.min(people, wholeOf(body.profiles ?? Math.max(1, people), "profiles", 1, 1e9));
   if (profiles === 0) throw bad("nobody is in this segment: there is nothing to buy");
   const depth = parts.maxDepth;
   if (depth !== undefined && profiles > depth) {
@@ -135,15 +126,8 @@ async function quote(call: ConsoleCall) {
   const { credits, creditsNumber, requests } = quoteOf(visitor.account, profiles);
   const { capped, free } = await moneyOf(call, mode, key);
   const made = parts.now();
-  const sealed: Quote = {
-    kind: "quote",
-    mode,
-    filters: JSON.stringify(filters),
-    version,
-    profiles,
-    credits: String(credits),
-    made,
-  };
+  const bound = { mode, filters: JSON.stringify(filters), version, profiles };
+  const sealed: Quote = { kind: "quote", ...bound, credits: String(credits), made };
   return {
     quote_id: sealToken(sealed, visitor.secret),
     count: people,
@@ -154,7 +138,7 @@ async function quote(call: ConsoleCall) {
     balance_after: creditsToNumber(subtractCredits(free, credits)),
     allowed: credits <= free,
     bound_by: credits <= free ? null : capped ? "key" : "balance",
-    expires: new Date(made + QUOTE_MS).toISOString(),
+    expires: timeOf(made + QUOTE_MS),
     bought: await boughtOf(call, mode, sealed),
   };
 }
@@ -231,23 +215,13 @@ async function buy(call: ConsoleCall) {
   if (credits > free)
     throw new ConsoleRefusal(402, "too_expensive", "the balance does not cover this any more; nothing was bought");
   const now = parts.now();
+  const { filters, mode, profiles, version } = quote;
   const item: ConsoleExport = {
-    id,
-    accountId: visitor.account.id,
-    mode: quote.mode,
-    keyId: key.id,
-    filters: quote.filters,
-    version: quote.version,
-    profiles: quote.profiles,
-    perPage: Math.min(PER_PAGE_MAX, quote.profiles),
+    ...{ id, accountId: visitor.account.id, mode, keyId: key.id, filters, version, profiles },
+    perPage: Math.min(PER_PAGE_MAX, profiles),
     price: visitor.account.plan.costs.person_search,
-    createdAt: now,
-    state: "buying",
-    why: "",
-    pages: 0,
-    rows: 0,
-    credits: 0n as ConsoleExport["credits"],
-    seenAt: now,
+    ...{ createdAt: now, seenAt: now, state: "buying", why: "" },
+    ...{ pages: 0, rows: 0, credits: ZERO },
   };
   // A quote that is sent twice makes one export: its name is the quote's.
   if (await parts.store.console.addExport(item)) parts.exports.work(item, key);
@@ -269,20 +243,12 @@ function shown({ parts }: ConsoleCall, item: ConsoleExport) {
   const { createdAt, credits, filters, id, mode, pages, perPage, price, profiles, rows, state, version, why } =
     parts.exports.seen(item);
   return {
-    id,
-    mode,
+    ...{ id, mode, profiles, per_page: perPage, rows, pages, state, why, version },
     filters: JSON.parse(filters) as unknown,
-    profiles,
-    per_page: perPage,
-    rows,
-    pages,
     credits: creditsToNumber(credits),
     credits_left: creditsToNumber(priceOf(profiles - rows, price)),
-    state,
-    why,
-    version,
-    made: new Date(createdAt).toISOString(),
-    kept_until: new Date(keptUntil(item)).toISOString(),
+    made: timeOf(createdAt),
+    kept_until: timeOf(keptUntil(item)),
     kept: parts.exports.isKept(item),
   };
 }
@@ -329,7 +295,7 @@ async function listSegments({ parts, visitor }: ConsoleCall) {
       name,
       filters: JSON.parse(filters) as unknown,
       count: people,
-      counted: new Date(countedAt).toISOString(),
+      counted: timeOf(countedAt),
     })),
   };
 }

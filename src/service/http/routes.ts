@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { RecordPage } from "../../dataset/engine.ts";
 import { envelopeJson, listOf } from "../../shared/contract/envelope.ts";
-import { credits, creditsToNumber, ZERO } from "../../shared/contract/money.ts";
+import { creditsToNumber, ZERO } from "../../shared/contract/money.ts";
 import type { KeyResult } from "../../shared/schema/api.ts";
 import { facetsOf, onOneVersion } from "../admin/datasets.ts";
-import type { KeyBudget, KeyDetail } from "../ledger/ledger.ts";
+import { timeOf } from "../ledger/clock.ts";
+import { type KeyBudget, type KeyDetail, leftOf } from "../ledger/ledger.ts";
 import { accountBody } from "../money/account.ts";
 import type { ChargedReply } from "../money/billing.ts";
 import { LEFT_OUT } from "../people/suppressed.ts";
@@ -109,7 +110,7 @@ async function counts(request: FastifyRequest, options: RouteOptions): Promise<A
   for (const [at, { canonical: segment }] of each.entries()) {
     options.smallCounts.tell(key, account.plan, { segment, count: numbers[at] ?? 0 });
   }
-  const result = JSON.stringify({ counts: numbers, as_of: new Date(options.now()).toISOString() });
+  const result = JSON.stringify({ counts: numbers, as_of: timeOf(options.now()) });
   return freeAnswer(request, options, { result, version });
 }
 
@@ -220,16 +221,14 @@ async function key(request: FastifyRequest, { store }: RouteOptions): Promise<An
 
 const shown = ({ createdAt, expiresAt, id, lastUsedAt, mode, name, prefix, scopes }: KeyDetail): KeyResult["key"] => ({
   ...{ id, name, mode, prefix, scopes },
-  created_at: new Date(createdAt).toISOString(),
+  created_at: timeOf(createdAt),
   expires_at: timeOf(expiresAt),
   last_used_at: timeOf(lastUsedAt),
 });
 
-const timeOf = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
-
-const capOf = ({ cap, held, spent }: KeyBudget): NonNullable<KeyResult["cap"]> => ({
-  max_credits: creditsToNumber(cap),
-  spent: creditsToNumber(spent),
-  held: creditsToNumber(held),
-  left: creditsToNumber(credits(cap - spent - held)),
+const capOf = (budget: KeyBudget): NonNullable<KeyResult["cap"]> => ({
+  max_credits: creditsToNumber(budget.cap),
+  spent: creditsToNumber(budget.spent),
+  held: creditsToNumber(budget.held),
+  left: creditsToNumber(leftOf(budget)),
 });

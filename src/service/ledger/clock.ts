@@ -5,6 +5,13 @@ export function anchoredClock(wall: () => number, monotonic: (() => number) | un
   return () => Math.floor(start + monotonic());
 }
 
+/** Epoch milliseconds as they are told. */
+export function timeOf(at: number): string;
+export function timeOf(at: number | null): string | null;
+export function timeOf(at: number | null): string | null {
+  return at === null ? null : new Date(at).toISOString();
+}
+
 const DAY_MS = 86_400_000;
 let lastDay = { number: Number.NaN, text: "" };
 

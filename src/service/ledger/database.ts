@@ -48,6 +48,15 @@ export function* change(sql: string, ...values: readonly unknown[]): Steps<numbe
   return (yield { sql, values }).changed;
 }
 
+/** A statement for a list of tuples; for none of them nothing is asked. */
+export function* tupled(
+  sql: string,
+  types: readonly SqlType[],
+  rows: readonly (readonly unknown[])[],
+): Steps<StatementResult> {
+  return rows.length === 0 ? { rows: [], changed: 0 } : yield { sql, types, rows };
+}
+
 const columnsOf = (row: object): readonly string[] =>
   Object.keys(row).map((name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
 

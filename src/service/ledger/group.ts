@@ -1,6 +1,6 @@
 import { credits } from "../../shared/contract/money.ts";
 import { REPLY_COLUMNS, replyDigest, valuesOf } from "./chain/links.ts";
-import { type Row, replyOf, type SqlType, type Steps, statementRows } from "./database.ts";
+import { type Row, replyOf, type Steps, statementRows, tupled } from "./database.ts";
 import type { HoldState } from "./errors.ts";
 import {
   type Asked,
@@ -84,7 +84,7 @@ function* readGroup(
   };
   const money = lock === undefined ? undefined : yield* readMoney([lock], " FOR UPDATE OF b", links.heads);
   const records = new Map<string, ReplyRecord>();
-  for (const row of yield* look(
+  for (const row of yield* rowsOf(
     `SELECT r.account_id, r.mode, r.call, r.key, r.request_hash, r.state, r.hold_id, r.created_at, r.status, r.headers, r.body, r.digest,
        h.posted, COALESCE(k.origin, h.key_id) AS origin, ${instances.columns}
      FROM (VALUES %) AS v JOIN idempotency r
@@ -103,7 +103,7 @@ function* readGroup(
     keyIds.add(hold.keyId);
   }
   const { budgets, keys } = yield* readKeys([...keyIds]);
-  const done = yield* look(
+  const done = yield* rowsOf(
     `SELECT e.operation, e.kind, e.amount, e.refund_of
      FROM (VALUES %) AS v JOIN entries e ON e.operation = v.column1`,
     ["text"],
@@ -113,7 +113,7 @@ function* readGroup(
   const back = group.some(({ request }) => request.kind === "refund" || (request.kind === "release" && request.refund));
   const refunded = !back
     ? []
-    : yield* look(
+    : yield* rowsOf(
         `SELECT e.refund_of, CAST(SUM(e.amount) AS bigint) AS amount
          FROM (VALUES %) AS v JOIN entries e ON e.refund_of = v.column1 GROUP BY e.refund_of`,
         ["id"],
@@ -142,7 +142,7 @@ function* readHolds(
   links: { readonly holds: Map<string, string>; readonly requests: Map<string, string> },
 ): Steps<Map<string, Hold>> {
   const holds = new Map<string, Hold>();
-  for (const row of yield* look(
+  for (const row of yield* rowsOf(
     `SELECT h.id, h.account_id, h.mode, h.key_id, h.call, h.amount, h.state, h.posted, h.idempotency_key, h.digest
      FROM (VALUES %) AS v JOIN holds h ON h.id = v.column1`,
     ["id"],
@@ -155,7 +155,7 @@ function* readHolds(
   const keyed = [...holds.values()].filter(
     ({ idempotencyKey, state }) => idempotencyKey !== null && state === "pending",
   );
-  for (const row of yield* look(
+  for (const row of yield* rowsOf(
     "SELECT r.hold_id, r.request_hash FROM (VALUES %) AS v JOIN idempotency r ON r.hold_id = v.column1",
     ["id"],
     keyed.map(({ id }) => [id]),
@@ -166,7 +166,7 @@ function* readHolds(
 }
 
 function* readMoney(places: readonly Place[], lock: string, heads: Map<string, string>): Steps<Map<string, Money>> {
-  const rows = yield* look(
+  const rows = yield* rowsOf(
     `SELECT b.account_id, b.mode, b.balance, b.held, b.head
      FROM (VALUES %) AS v JOIN balances b ON b.account_id = v.column1 AND b.mode = v.column2${lock}`,
     ["text", "text"],
@@ -182,7 +182,7 @@ function* readMoney(places: readonly Place[], lock: string, heads: Map<string, s
 }
 
 function* readKeys(ids: readonly string[]): Steps<Pick<Facts, "keys" | "budgets">> {
-  const rows = yield* look(
+  const rows = yield* rowsOf(
     `SELECT k.id, COALESCE(k.origin, k.id) AS origin, k.revoked_at, k.expires_at, a.suspended_at, g.cap, g.spent, g.held
      FROM (VALUES %) AS v JOIN keys k ON k.id = v.column1 JOIN accounts a ON a.id = k.account_id
      LEFT JOIN budgets g ON g.key_id = COALESCE(k.origin, k.id)`,
@@ -202,7 +202,7 @@ function* readKeys(ids: readonly string[]): Steps<Pick<Facts, "keys" | "budgets"
 }
 
 function* readSessions(ids: readonly string[]): Steps<Facts["sessions"]> {
-  const rows = yield* look(
+  const rows = yield* rowsOf(
     `SELECT s.id, s.ended_at AS revoked_at, s.expires_at, a.suspended_at
      FROM (VALUES %) AS v JOIN console_sessions s ON s.id = v.column1 JOIN accounts a ON a.id = s.account_id`,
     ["text"],
@@ -211,10 +211,8 @@ function* readSessions(ids: readonly string[]): Steps<Facts["sessions"]> {
   return new Map(rows.map((row) => [row.id as string, endsOf(row)]));
 }
 
-type Tuples = readonly (readonly unknown[])[];
-
-function* look(sql: string, types: readonly SqlType[], rows: Tuples): Steps<readonly Row[]> {
-  return rows.length === 0 ? [] : (yield { sql, types, rows }).rows;
+function* rowsOf(...asked: Parameters<typeof tupled>): Steps<readonly Row[]> {
+  return (yield* tupled(...asked)).rows;
 }
 
 function endsOf(row: Row): Principal {

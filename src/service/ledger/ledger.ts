@@ -68,6 +68,8 @@ export interface KeyBudget {
   readonly held: Credits;
 }
 
+export const leftOf = ({ cap, held, spent }: KeyBudget): Credits => credits(cap - spent - held);
+
 export interface KeyDetail extends StoredKey {
   readonly lastUsedAt: number | null;
   readonly budget: KeyBudget | null;

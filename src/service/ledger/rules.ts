@@ -30,7 +30,7 @@ import {
   type Settled,
   type Writes,
 } from "./facts.ts";
-import { type HoldOutcome, type HoldRequest, type HoldSettlement, IDEMPOTENCY_TTL_MS } from "./ledger.ts";
+import { type HoldOutcome, type HoldRequest, type HoldSettlement, IDEMPOTENCY_TTL_MS, leftOf } from "./ledger.ts";
 
 /** Nine billion credits: exact as a JSON number (contract/money.ts), far below what 64 bits of millionths hold. */
 const MAX_BALANCE: Credits = credits(9_000_000_000n * 1_000_000n);
@@ -150,8 +150,6 @@ function hold(draft: Draft, request: HoldRequest, madeId: string | undefined): H
   }
   return { kind: "held", holdId: id, balance, held };
 }
-
-const leftOf = ({ cap, held, spent }: Capped): Credits => credits(cap - spent - held);
 
 const overCap = ({ cap, held, spent }: Capped): HoldOutcome => ({ kind: "over_cap", cap, spent, held });
 

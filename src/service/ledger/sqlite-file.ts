@@ -25,7 +25,7 @@ export async function verifySqliteFile(path: string): Promise<VerifiedFile> {
 
 export async function readSqliteFile<Value>(path: string, read: (ask: AskBackup) => Promise<Value>): Promise<Value> {
   const { value } = await lookAt(path, (place) =>
-    withReader(place, async (database, { execute }) => {
+    withFile(place, READING, async (database, { execute }) => {
       database.exec("BEGIN");
       try {
         return await read(execute);
@@ -81,7 +81,7 @@ async function verifyOpened(path: string, place: string, sealed?: BrokenPages, c
   const hurt = cut === undefined ? [] : [cut];
   let opened = false;
   try {
-    return await withReader(place, async (database, statements) => {
+    return await withFile(place, READING, (database, statements) => {
       opened = true;
       assertLedger(database, path);
       const breaches = [...hurt, ...pageBreaches(sealed, database), ...verifySnapshot(database, statements)];
@@ -98,14 +98,20 @@ async function verifyOpened(path: string, place: string, sealed?: BrokenPages, c
   }
 }
 
-async function withReader<Value>(
+type Opening = NonNullable<ConstructorParameters<typeof import("@photostructure/sqlite").DatabaseSync>[1]>;
+
+const READING: Opening = { readOnly: true };
+const WRITING: Opening = { timeout: PATIENCE_MS, enableForeignKeyConstraints: true };
+
+async function withFile<Value>(
   place: string,
-  work: (database: DatabaseSyncInstance, statements: Statements) => Promise<Value>,
+  opening: Opening,
+  work: (database: DatabaseSyncInstance, statements: Statements) => Promise<Value> | Value,
 ): Promise<Value> {
   const { DatabaseSync } = await needed("@photostructure/sqlite", import("@photostructure/sqlite"));
   let database: DatabaseSyncInstance | undefined;
   try {
-    database = new DatabaseSync(place, { readOnly: true });
+    database = new DatabaseSync(place, opening);
     checkSqliteVersion(database);
     return await work(database, new Statements(database));
   } catch (error) {
@@ -264,14 +270,14 @@ export async function snapshotLedger(path: string, to: string): Promise<string> 
   if (!isFile(path)) throw new NoLedgerError(path);
   // Made here, so that no moment passes in which others may read it.
   closeSync(openSync(to, "wx", 0o600));
-  await withFile(path, (database) => {
+  await withFile(path, WRITING, (database) => {
     assertLedger(database, path);
     database.prepare("VACUUM INTO ?").run(to);
   });
-  return withFile(to, (copy) => {
+  return withFile(to, WRITING, (copy, { execute }) => {
     // None of the processes at work will ever answer from the copy: what they hold goes back when it is opened.
     copy.exec("DELETE FROM instances");
-    return runNow(headOf(), new Statements(copy).execute);
+    return runNow(headOf(), execute);
   });
 }
 
@@ -283,26 +289,12 @@ interface Restored {
 
 /** Writes into the audit of a restored ledger that it is one, and seals it. */
 export async function noteRestored(path: string, { at, by, madeAt }: Restored): Promise<void> {
-  await withFile(path, (database) => {
+  await withFile(path, WRITING, (database, { execute }) => {
     assertLedger(database, path);
     const act = { actor: by, action: "ledger.restore", accountId: null, target: "ledger", detail: { made_at: madeAt } };
     database.exec("BEGIN IMMEDIATE");
-    runNow(audit(act, at), new Statements(database).execute);
+    runNow(audit(act, at), execute);
     database.exec("COMMIT");
   });
   seal(path, statSync(path).ino);
-}
-
-async function withFile<Value>(path: string, work: (database: DatabaseSyncInstance) => Value): Promise<Value> {
-  const { DatabaseSync } = await needed("@photostructure/sqlite", import("@photostructure/sqlite"));
-  let database: DatabaseSyncInstance | undefined;
-  try {
-    database = new DatabaseSync(path, { timeout: PATIENCE_MS, enableForeignKeyConstraints: true });
-    checkSqliteVersion(database);
-    return work(database);
-  } catch (error) {
-    throw translateError(error);
-  } finally {
-    database?.close();
-  }
 }

@@ -11,7 +11,7 @@ import {
   resolvedDigest,
 } from "./chain/links.ts";
 import { utcDay } from "./clock.ts";
-import type { SqlType, Steps } from "./database.ts";
+import { type SqlType, type Steps, tupled } from "./database.ts";
 import { LedgerInvariantError } from "./errors.ts";
 import { type Entry, type GroupOptions, type Links, placeKey, type Writes } from "./facts.ts";
 
@@ -22,12 +22,12 @@ const ENTRY_TYPES: readonly SqlType[] = [
 
 /** Writes what was decided, chained to what is there: a statement for each table. */
 export function* writeGroup(writes: Writes, links: Links, { instances, now }: GroupOptions): Steps<void> {
-  yield* put(
+  yield* tupled(
     "DELETE FROM idempotency WHERE hold_id IN (VALUES %)",
     ["id"],
     writes.forgotten.map((id) => [id]),
   );
-  yield* put(
+  yield* tupled(
     `INSERT INTO holds (${HOLD_COLUMNS.join(", ")}, digest, state) SELECT v.*, 'pending' FROM (VALUES %) AS v`,
     ["id", "text", "text", "text", "text", "bigint", "text", "text", "text", "bigint", "text"],
     writes.holds.map(({ id, request }) => {
@@ -37,7 +37,7 @@ export function* writeGroup(writes: Writes, links: Links, { instances, now }: Gr
       return [...values, heldDigest(values)];
     }),
   );
-  yield* put(
+  yield* tupled(
     `INSERT INTO idempotency (account_id, mode, call, key, request_hash, hold_id, created_at, digest, state)
      SELECT v.*, 'in_flight' FROM (VALUES %) AS v`,
     ["text", "text", "text", "text", "text", "id", "bigint", "text"],
@@ -51,7 +51,7 @@ export function* writeGroup(writes: Writes, links: Links, { instances, now }: Gr
     return [holdId, ...values, now, replyDigest([links.requests.get(holdId) ?? "", ...values])] as const;
   });
   const replied = new Map(replies.map((row) => [row[0], row[row.length - 1] as string]));
-  const resolved = yield* put(
+  const { changed: resolved } = yield* tupled(
     `WITH v (id, state, posted, resolved_at, reply, digest) AS (VALUES %)
      UPDATE holds SET state = v.state, posted = v.posted, resolved_at = v.resolved_at, reply = v.reply, digest = v.digest
      FROM v WHERE holds.id = v.id AND holds.state = 'pending'`,
@@ -65,7 +65,7 @@ export function* writeGroup(writes: Writes, links: Links, { instances, now }: Gr
     throw new LedgerInvariantError(`${writes.resolved.length} holds were to be resolved, ${resolved} were pending`);
   }
   const heads = yield* writeEntries(writes.entries, links, replied, now);
-  const stored = yield* put(
+  const { changed: stored } = yield* tupled(
     `WITH v (hold_id, status, headers, body, created_at, digest) AS (VALUES %)
      UPDATE idempotency SET state = 'stored', status = v.status, headers = v.headers, body = v.body, created_at = v.created_at,
        digest = v.digest
@@ -98,7 +98,7 @@ function* writeEntries(
 ): Steps<ReadonlyMap<string, string>> {
   const day = utcDay(now);
   const heads = new Map(links.heads);
-  yield* put(
+  yield* tupled(
     `INSERT INTO entries (${ENTRY_COLUMNS.join(", ")}, chain) VALUES %`,
     ENTRY_TYPES,
     entries.map((entry) => {
@@ -124,7 +124,7 @@ function* writeEntries(
         : [calls, rows, charged, refunded + amount];
     used.set(id, [...sums.slice(0, 5), ...counted]);
   }
-  yield* put(
+  yield* tupled(
     `INSERT INTO usage (account_id, mode, day, key_id, call, calls, sold, charged, refunded) VALUES %
      ON CONFLICT (account_id, mode, day, key_id, call) DO UPDATE SET calls = usage.calls + excluded.calls,
        sold = usage.sold + excluded.sold, charged = usage.charged + excluded.charged, refunded = usage.refunded + excluded.refunded`,
@@ -154,9 +154,3 @@ const ACTIONS: Readonly<Record<string, string>> = {
   correction: "credits.remove",
   refund: "credits.refund",
 };
-
-type Tuples = readonly (readonly unknown[])[];
-
-function* put(sql: string, types: readonly SqlType[], rows: Tuples): Steps<number> {
-  return rows.length === 0 ? 0 : (yield { sql, types, rows }).changed;
-}

@@ -1,6 +1,5 @@
 import { envelopeBytes } from "../../shared/contract/envelope.ts";
 import {
-  addCredits,
   affordableRows,
   type Credits,
   formatCredits,
@@ -9,16 +8,17 @@ import {
   ZERO,
 } from "../../shared/contract/money.ts";
 import type { CostedCall } from "../../shared/contract/records.ts";
-import type {
-  Account,
-  Balance,
-  HoldOutcome,
-  HoldRequest,
-  HoldSettlement,
-  KeyBudget,
-  Spender,
-  Store,
-  StoredReply,
+import {
+  type Account,
+  type Balance,
+  type HoldOutcome,
+  type HoldRequest,
+  type HoldSettlement,
+  type KeyBudget,
+  leftOf,
+  type Spender,
+  type Store,
+  type StoredReply,
 } from "../ledger/ledger.ts";
 import type { SuppressedPeople } from "../people/suppressed.ts";
 import { ended, invalid, OutcomeUnknownError, Problem, suspended, VanishedError, within } from "../problem.ts";
@@ -142,8 +142,9 @@ function tooExpensive(rows: number, unit: Credits, { balance, held }: Pick<Balan
   return `this call may cost ${formatCredits(priceOf(rows, unit))} credits and ${formatCredits(free)} are available${inFlight(held)}: ${advice}`;
 }
 
-function aboveCap(rows: number, unit: Credits, { cap, held, spent }: KeyBudget): string {
-  const left = subtractCredits(cap, addCredits(spent, held));
+function aboveCap(rows: number, unit: Credits, budget: KeyBudget): string {
+  const { cap, held } = budget;
+  const left = leftOf(budget);
   const advice = lowered(rows, affordableRows(left, unit), "take a key with a higher cap");
   const all = `this key has ${formatCredits(left)} left of its cap of ${formatCredits(cap)} credits`;
   return `this call may cost ${formatCredits(priceOf(rows, unit))} credits and ${all}${inFlight(held)}: ${advice}`;
