@@ -70,33 +70,38 @@ export async function openMetrics(host: string, port: number): Promise<Metrics> 
     import("prom-client"),
   );
   const registry = new Registry();
+  const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  const requests = new Counter({
-    name: "headcount_requests_total",
-    help: "Answers by call and status",
-    labelNames: ["call", "status"],
-    registers: [registry],
-  });
+  const counter = <Label extends string>(name: string, help: string, ...labelNames: readonly Label[]) =>
+    new Counter({ name: `headcount_${name}`, help, labelNames, registers });
+  /** As it is when somebody looks. */
+  const gauge = (name: string, help: string, read: () => Readonly<Record<string, number>> | number, label?: string) =>
+    new Gauge({
+      ...{ name: `headcount_${name}`, help, labelNames: label === undefined ? [] : [label], registers },
+      collect() {
+        const now = read();
+        if (typeof now === "number") this.set(now);
+        else for (const [each, value] of Object.entries(now)) this.set({ [label ?? ""]: each }, value);
+      },
+    });
+  const requests = counter("requests_total", "Answers by call and status", "call", "status");
   const seconds = new Histogram({
     name: "headcount_request_seconds",
     help: "Time from the request's head to the end of the answer",
     labelNames: ["call"],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
-    registers: [registry],
+    registers,
   });
-  const charged = new Counter({
-    name: "headcount_credits_charged_total",
-    help: "Credits charged by call and mode of the key",
-    labelNames: ["call", "mode"],
-    registers: [registry],
-  });
-  const unanswered = new Counter({
-    name: "headcount_credits_charged_unanswered_total",
-    help: "Credits charged by calls whose client did not take the answer",
-    labelNames: ["call"],
-    registers: [registry],
-  });
-  const smallCount = smallCountsIn(registry, { Counter, Gauge });
+  const charged = counter("credits_charged_total", "Credits charged by call and mode of the key", "call", "mode");
+  const unanswered = counter(
+    "credits_charged_unanswered_total",
+    "Credits charged by calls whose client did not take the answer",
+    "call",
+  );
+  const small = counter("small_counts_total", "Counts of few people by accounts whose plan bounds them", "outcome");
+  const refused = new Set<string>();
+  const refusedHelp = "Accounts that were refused a count of few people since the start";
+  gauge("small_count_accounts", refusedHelp, () => refused.size);
   const server = pageOf(registry, host);
   await listen(server, host, port);
   const address = server.address();
@@ -113,8 +118,14 @@ export async function openMetrics(host: string, port: number): Promise<Metrics> 
       charged.inc({ call: name, mode: call.key?.mode ?? "live" }, credits);
       if (status === CLIENT_GONE) unanswered.inc({ call: name }, credits);
     },
-    smallCount,
-    watch: (load) => loadIn(registry, Gauge, load),
+    smallCount(account, isAnswered) {
+      small.inc({ outcome: isAnswered ? "answered" : "refused" });
+      if (!isAnswered) refused.add(account);
+    },
+    watch(load) {
+      const help = "Calls that the dataset works for, calls that wait for their turn, open connections";
+      gauge("load", help, load, "what");
+    },
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -139,47 +150,6 @@ const pageOf = (registry: Registry, host: string): Server =>
       () => response.writeHead(500).end(),
     );
   });
-
-function smallCountsIn(
-  registry: Registry,
-  { Counter, Gauge }: Pick<typeof import("prom-client"), "Counter" | "Gauge">,
-): Metrics["smallCount"] {
-  const small = new Counter({
-    name: "headcount_small_counts_total",
-    help: "Counts of few people by accounts whose plan bounds them",
-    labelNames: ["outcome"],
-    registers: [registry],
-  });
-  const refused = new Set<string>();
-  new Gauge({
-    name: "headcount_small_count_accounts",
-    help: "Accounts that were refused a count of few people since the start",
-    registers: [registry],
-    collect() {
-      this.set(refused.size);
-    },
-  });
-  return (account, isAnswered) => {
-    small.inc({ outcome: isAnswered ? "answered" : "refused" });
-    if (!isAnswered) refused.add(account);
-  };
-}
-
-function loadIn(
-  registry: Registry,
-  Gauge: typeof import("prom-client").Gauge,
-  load: () => Readonly<Record<string, number>>,
-): void {
-  new Gauge({
-    name: "headcount_load",
-    help: "Calls that the dataset works for, calls that wait for their turn, open connections",
-    labelNames: ["what"],
-    registers: [registry],
-    collect() {
-      for (const [what, now] of Object.entries(load())) this.set({ what }, now);
-    },
-  });
-}
 
 const isLoopback = (host: string): boolean => /^(?:localhost|\[?::1\]?|127(?:\.\d{1,3}){3})$/i.test(host);
 
