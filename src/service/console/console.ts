@@ -46,9 +46,9 @@ export function serveConsole(app: FastifyInstance, setting: ConsoleSetting): Ser
 }
 
 function openConsole(setting: ConsoleSetting, port: number): OpenConsole {
-  const { host, now, publicUrl, scheme, store } = setting;
+  const { host, limiter, now, publicUrl, scheme, store } = setting;
   const origin = publicUrl === undefined ? addressOf(host, port, scheme) : new URL(publicUrl).origin;
-  const sessions = new Sessions({ store, now, port, secure: origin.startsWith("https:") });
+  const sessions = new Sessions({ store, limiter, now, port, secure: origin.startsWith("https:") });
   return {
     guard: new ConsoleGuard({ host, port, publicUrl, scheme }),
     parts: { ...setting, sessions, exports: new Exports(setting), origin },

@@ -1,5 +1,6 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
+import type { RateLimiter } from "../http/limits.ts";
 import type { Account, KeyMode, Scope, Spender, Store, StoredKey } from "../ledger/ledger.ts";
 import type { ConsoleLink, ConsoleSession } from "../ledger/records.ts";
 import { parseApiKey, sameHash } from "../money/keys.ts";
@@ -32,10 +33,10 @@ const SESSION_MS = 12 * 60 * 60_000;
 const IDLE_MS = 2 * 60 * 60_000;
 const SEEN_MS = 60_000;
 const TRIES_A_MINUTE = 10;
-const MAX_ADDRESSES = 10_000;
 
 interface SessionOptions {
   readonly store: Store;
+  readonly limiter: Pick<RateLimiter, "takeAnonymous">;
   readonly now: () => number;
   readonly port: number;
   readonly secure: boolean;
@@ -70,10 +71,11 @@ export class Sessions {
   readonly #now: () => number;
   readonly #cookie: string;
   readonly #attributes: string;
-  readonly #tries = new Map<string, { readonly minute: number; count: number }>();
+  readonly #limiter: SessionOptions["limiter"];
   readonly #seen = new Map<string, number>();
 
-  constructor({ now, port, secure, store }: SessionOptions) {
+  constructor({ limiter, now, port, secure, store }: SessionOptions) {
+    this.#limiter = limiter;
     this.#store = store;
     this.#now = now;
     this.#cookie = secure ? "__Host-hc_console" : `hc_console_${port}`;
@@ -185,20 +187,13 @@ export class Sessions {
 
   /** What signs in is never refused for the failures of others behind the same address. @throws ConsoleRefusal 429 */
   #countFailure(address: string): void {
-    const minute = Math.floor(this.#now() / 60_000);
-    if (this.#tries.size >= MAX_ADDRESSES) this.#tries.clear();
-    const window = this.#tries.get(address);
-    const counted = window?.minute === minute ? window : { minute, count: 0 };
-    counted.count += 1;
-    this.#tries.set(address, counted);
-    if (counted.count <= TRIES_A_MINUTE) return;
+    const { allowed, retryAfter } = this.#limiter.takeAnonymous(`sign in ${address}`, TRIES_A_MINUTE);
+    if (allowed) return;
     throw new ConsoleRefusal(
       429,
       "too_many_tries",
       "too many tries to sign in from this address; try again in a minute",
-      {
-        headers: { "retry-after": "60" },
-      },
+      { headers: { "retry-after": String(retryAfter) } },
     );
   }
 }

@@ -93,21 +93,21 @@ export class RateLimiter {
         );
   }
 
-  takeAnonymous(network: string): RateState {
+  /** @param whose the network of callers without a key, or what else is bounded by the minute */
+  takeAnonymous(whose: string, limit = ANONYMOUS_PER_MINUTE): RateState {
     const time = this.now();
     const minute = Math.floor(time / MINUTE_MS);
-    let window = this.#anonymous.get(network);
+    let window = this.#anonymous.get(whose);
     if (window === undefined || window.minute < minute) {
       window = { minute, count: 0 };
-      this.#anonymous.delete(network);
+      this.#anonymous.delete(whose);
       const [oldest] = this.#anonymous.keys();
       if (oldest !== undefined && this.#anonymous.size >= MAX_ANONYMOUS_ADDRESSES) this.#anonymous.delete(oldest);
-      this.#anonymous.set(network, window);
+      this.#anonymous.set(whose, window);
     }
-    const allowed = window.count < ANONYMOUS_PER_MINUTE;
+    const allowed = window.count < limit;
     if (allowed) window.count++;
-    const left = ANONYMOUS_PER_MINUTE - window.count;
-    const state = { allowed, window: "minute", limit: ANONYMOUS_PER_MINUTE, remaining: left } as const;
+    const state = { allowed, window: "minute", limit, remaining: limit - window.count } as const;
     return this.#state(state, (minute + 1) * MINUTE_MS, time);
   }
 
