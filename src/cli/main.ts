@@ -121,6 +121,8 @@ function processContext(argv: readonly string[], interrupted: AbortSignal, onStd
 }
 
 /** Runs this process's own command line and ends it: flushes stderr, then stdout, then exits with the code. */
+const LAST_WORDS_MS = 2_000;
+
 export async function run(): Promise<void> {
   const argv = process.argv.slice(2);
   const interruption = new AbortController();
@@ -151,6 +153,8 @@ export async function run(): Promise<void> {
   });
   const code = await main(argv, context);
   settled = true;
-  if (stderrOpened) await written(process.stderr).catch(() => undefined);
+  // Who was told to end does not wait for the reader of a log.
+  const patience = new Promise((resolve) => signals > 0 && setTimeout(resolve, LAST_WORDS_MS));
+  if (stderrOpened) await Promise.race([written(process.stderr), patience]).catch(() => undefined);
   process.exit(code);
 }

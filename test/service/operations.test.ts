@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
@@ -457,4 +458,24 @@ describe("the process", () => {
       expect(err).not.toContain(key.slice(8));
     },
   );
+
+  long("that is told to end does not wait for somebody to read its log", async () => {
+    const data = temporaryFolder();
+    const bin = join(import.meta.dirname, "../../bin/headcount.js");
+    const sleep = (ms: number) => new Promise<void>((wake) => setTimeout(wake, ms));
+    await generateDataset({ people: 100, seed: 3 }, { datasetDir: join(data, "dataset"), now: Date.now, sleep });
+    const child = spawn(process.execPath, [bin, "serve", "--port", "0", "--json", "--log", "--data", data], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const exit = new Promise<number | null>((resolve) => child.on("exit", resolve));
+    const [first] = (await once(child.stdout, "data")) as [Buffer];
+    const { url } = JSON.parse(first.toString()) as { url: string };
+    // Nobody listens to stderr: lines for more than any buffer of the system are written to it.
+    const headers = { "x-request-id": "x".repeat(128) };
+    for (let sent = 0; sent < 4_000; sent += 50) {
+      await Promise.all(Array.from({ length: 50 }, async () => (await fetch(`${url}/livez`, { headers })).text()));
+    }
+    child.kill("SIGTERM");
+    expect(await Promise.race([exit, sleep(20_000)])).toBe(0);
+  });
 });
