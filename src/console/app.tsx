@@ -36,7 +36,7 @@ function useFilterKey(): void {
       if (event.key !== "/" || isTyping || document.querySelector("dialog[open]") !== null) return;
       event.preventDefault();
       const focus = () => document.querySelector<HTMLInputElement>("details[open] [data-filter]")?.focus();
-      // At once on the page itself, so that no letter that follows is lost; another page takes the focus when it is there.
+      // At once on the page itself, so that no letter is lost; another page takes the focus when it is there.
       if (place.value.page === "segment") focus();
       else setTimeout(focus, 50);
       go({ page: "segment" });

@@ -8,7 +8,7 @@ import {
   type KeyDetail,
   type KeyMode,
   type LedgerEntry,
-  leftOf,
+  leftOfCap,
   SCOPES,
   type Scope,
   type UsageGroup,
@@ -144,7 +144,7 @@ function shownKey(key: KeyDetail) {
     ...{ made: timeOf(createdAt), used: timeOf(lastUsedAt), expires: timeOf(expiresAt), revoked: timeOf(revokedAt) },
     credits: creditsToNumber(spent),
     cap: budget && creditsToNumber(budget.cap),
-    cap_left: budget && creditsToNumber(leftOf(budget)),
+    cap_left: budget && creditsToNumber(leftOfCap(budget)),
   };
 }
 

@@ -3,7 +3,7 @@ import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { facetsOf, onOneVersion } from "../admin/datasets.ts";
 import { readFacets } from "../http/requests.ts";
 import { timeOf } from "../ledger/clock.ts";
-import { type KeyMode, leftOf, type Spender, type StoredKey } from "../ledger/ledger.ts";
+import { type KeyMode, leftOfCap, type Spender, type StoredKey } from "../ledger/ledger.ts";
 import type { ConsoleExport } from "../ledger/records.ts";
 import {
   BUYERS,
@@ -72,7 +72,7 @@ async function moneyOf({ parts, visitor }: ConsoleCall, mode: KeyMode, key: Stor
   const { balance, held } = await parts.store.balance(visitor.account.id, mode);
   const free = subtractCredits(balance, held);
   const budget = (await parts.store.key(key.id))?.budget ?? undefined;
-  const left = budget === undefined ? free : leftOf(budget);
+  const left = budget === undefined ? free : leftOfCap(budget);
   return { free: left < free ? left : free, capped: left < free };
 }
 

@@ -5,7 +5,7 @@ import { creditsToNumber, ZERO } from "../../shared/contract/money.ts";
 import type { KeyResult } from "../../shared/schema/api.ts";
 import { facetsOf, onOneVersion } from "../admin/datasets.ts";
 import { timeOf } from "../ledger/clock.ts";
-import { type KeyBudget, type KeyDetail, leftOf } from "../ledger/ledger.ts";
+import { type KeyBudget, type KeyDetail, leftOfCap } from "../ledger/ledger.ts";
 import { accountBody } from "../money/account.ts";
 import type { ChargedReply } from "../money/billing.ts";
 import { LEFT_OUT } from "../people/suppressed.ts";
@@ -230,5 +230,5 @@ const capOf = (budget: KeyBudget): NonNullable<KeyResult["cap"]> => ({
   max_credits: creditsToNumber(budget.cap),
   spent: creditsToNumber(budget.spent),
   held: creditsToNumber(budget.held),
-  left: creditsToNumber(leftOf(budget)),
+  left: creditsToNumber(leftOfCap(budget)),
 });

@@ -68,7 +68,7 @@ export interface KeyBudget {
   readonly held: Credits;
 }
 
-export const leftOf = ({ cap, held, spent }: KeyBudget): Credits => credits(cap - spent - held);
+export const leftOfCap = ({ cap, held, spent }: KeyBudget): Credits => credits(cap - spent - held);
 
 export interface KeyDetail extends StoredKey {
   readonly lastUsedAt: number | null;

@@ -30,7 +30,7 @@ import {
   type Settled,
   type Writes,
 } from "./facts.ts";
-import { type HoldOutcome, type HoldRequest, type HoldSettlement, IDEMPOTENCY_TTL_MS, leftOf } from "./ledger.ts";
+import { type HoldOutcome, type HoldRequest, type HoldSettlement, IDEMPOTENCY_TTL_MS, leftOfCap } from "./ledger.ts";
 
 /** Nine billion credits: exact as a JSON number (contract/money.ts), far below what 64 bits of millionths hold. */
 const MAX_BALANCE: Credits = credits(9_000_000_000n * 1_000_000n);
@@ -118,13 +118,13 @@ function hold(draft: Draft, request: HoldRequest, madeId: string | undefined): H
     const answered = replay(draft, key, record, idempotency.requestHash);
     // A reply that another key paid for is worth what this one would pay for it.
     const isForeign = answered?.kind === "replay" && record.origin !== origin;
-    if (isForeign && budget !== undefined && leftOf(budget) < amount) return overCap(budget);
+    if (isForeign && budget !== undefined && leftOfCap(budget) < amount) return overCap(budget);
     if (answered !== undefined) return answered;
   }
   const money = moneyOf(draft, request);
   const { balance } = money;
   const free = balance - money.held;
-  const left = budget === undefined ? free : leftOf(budget);
+  const left = budget === undefined ? free : leftOfCap(budget);
   if (budget !== undefined && left < amount && left <= free) return overCap(budget);
   if (free < amount) return { kind: "insufficient", balance, held: money.held };
   const held = credits(money.held + amount);

@@ -15,7 +15,7 @@ import {
   type HoldRequest,
   type HoldSettlement,
   type KeyBudget,
-  leftOf,
+  leftOfCap,
   type Spender,
   type Store,
   type StoredReply,
@@ -144,7 +144,7 @@ function tooExpensive(rows: number, unit: Credits, { balance, held }: Pick<Balan
 
 function aboveCap(rows: number, unit: Credits, budget: KeyBudget): string {
   const { cap, held } = budget;
-  const left = leftOf(budget);
+  const left = leftOfCap(budget);
   const advice = lowered(rows, affordableRows(left, unit), "take a key with a higher cap");
   const all = `this key has ${formatCredits(left)} left of its cap of ${formatCredits(cap)} credits`;
   return `this call may cost ${formatCredits(priceOf(rows, unit))} credits and ${all}${inFlight(held)}: ${advice}`;

@@ -116,7 +116,7 @@ interface Call {
   readonly headers?: readonly (keyof typeof HEADERS)[];
 }
 
-/** A call that is sold can be refused for money, one with a body for its body; all but those of the key read the dataset. */
+/** What is sold can be refused for money, what has a body for its body; all but the key's own calls read the dataset. */
 function errorsOf({
   cost,
   parameters = [],

@@ -1,7 +1,7 @@
 import { type Credits, formatCredits } from "../../../shared/contract/money.ts";
 import type { AskBackup, Row } from "../database.ts";
 import { IDEMPOTENCY_TTL_MS } from "../ledger.ts";
-import { isRewritten, placeOf, statesOf } from "./check.ts";
+import { isRewritten, placeName, statesOf } from "./check.ts";
 import { auditStateOf, HOLD_COLUMNS, RESOLVED_COLUMNS, THINGS, valuesOf } from "./links.ts";
 
 /*
@@ -31,7 +31,7 @@ export async function historyBreaches(earlier: AskBackup, today: AskBackup, at: 
   };
   const both = { earlier, today };
   for await (const pair of pairsOf(both, ENTRIES, "bigint")) {
-    const place = placeOf(pair.was);
+    const place = placeName(pair.was);
     tellFirst(place, `entry ${entryName(pair.was)} of ${place}`, pair);
   }
   let last: unknown = 0;

@@ -91,7 +91,7 @@ function* checkEntries(breaches: Breaches): Steps<void> {
   const heads = new Map<string, string>();
   yield* inPages(ENTRY_ROWS, (rows) => {
     for (const row of rows) {
-      const place = placeOf(row);
+      const place = placeName(row);
       if (linkOf(heads.get(place) ?? "", row) !== row.chain) {
         breaches.push(
           `I17: entry ${String(row.id)} (${String(row.kind)}) of ${place} does not follow from what is before it`,
@@ -102,7 +102,7 @@ function* checkEntries(breaches: Breaches): Steps<void> {
     }
   });
   for (const row of yield* statementRows("SELECT account_id, mode, head FROM balances")) {
-    const place = placeOf(row);
+    const place = placeName(row);
     if ((heads.get(place) ?? "") === row.head) continue;
     breaches.push(
       `I17: the entries of ${place} do not end where its balance says: the last ones are missing, or not its own`,
@@ -110,7 +110,7 @@ function* checkEntries(breaches: Breaches): Steps<void> {
   }
 }
 
-export const placeOf = (row: Row): string => `${String(row.account_id)} (${String(row.mode)})`;
+export const placeName = (row: Row): string => `${String(row.account_id)} (${String(row.mode)})`;
 
 function* checkAudit(breaches: Breaches): Steps<void> {
   let head = "";
