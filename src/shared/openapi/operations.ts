@@ -116,7 +116,7 @@ interface Call {
   readonly headers?: readonly (keyof typeof HEADERS)[];
 }
 
-/** What is sold can be refused for money, what has a body for its body; all but the key's own calls read the dataset. */
+/** What is sold can be refused for money, a body for what is in it; all but the key's own calls read the dataset. */
 function errorsOf({
   cost,
   parameters = [],
