@@ -3,7 +3,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { readColumns, type StoredColumns } from "../../src/dataset/embedded/column-file.ts";
-import { ColumnWriter, codesFor } from "../../src/dataset/embedded/column-writer.ts";
+import { ColumnWriter, codesFor, textLines } from "../../src/dataset/embedded/column-writer.ts";
 import type { KeyRange } from "../../src/dataset/embedded/keys.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { RecordStore } from "../../src/dataset/embedded/record-store.ts";
@@ -80,7 +80,8 @@ async function written(rows: readonly Row[]): Promise<{ columns: StoredColumns; 
     const places = new Map<string | number | null, number>(values.map((value, code) => [value, code]));
     const codes = codesFor(values.length, rows.length);
     for (const [rid, row] of rows.entries()) codes[rid] = places.get(row[column]) ?? values.length;
-    await writer.add(column, values as readonly string[], codes);
+    const isNumber = typeof values[0] === "number";
+    await writer.add(column, isNumber ? Float64Array.from(values, Number) : textLines(values.map(String)), codes);
   }
   const records = new RecordWriter(folder, 1);
   const keys = (own: (row: Row) => string | null) =>
@@ -214,7 +215,9 @@ test("a file that is not whole, of other people or changed anywhere is not read"
 
 test("codes that no value has are not written", async () => {
   const writer = await ColumnWriter.create(join(await tempFolder(), FILES.columns), 2);
-  await expect(writer.add("kind", ["a"], Uint8Array.of(0, 2))).rejects.toThrow("a person has value 2 of kind, of 1");
+  await expect(writer.add("kind", textLines(["a"]), Uint8Array.of(0, 2))).rejects.toThrow(
+    "a person has value 2 of kind, of 1",
+  );
   await writer.abandon();
 });
 

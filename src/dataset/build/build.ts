@@ -15,10 +15,11 @@ import {
   withBuildLock,
 } from "../layout.ts";
 import { noteLeftOut, readHiddenPeople, removeSuppressed, suppressionDir } from "../suppression.ts";
+import type { Writing } from "./lines.ts";
 import { keyCompanies, linkCompanies } from "./link-companies.ts";
 import { addNormalForms } from "./normal-sql.ts";
-import { type Ordering, orderPeople, writeCodes } from "./order-people.ts";
-import { PEOPLE_A_ROUND, type RecordsOutput, writeCompanies, writePeopleKeys, writeRecords } from "./write-records.ts";
+import { orderPeople, writeCodes } from "./order-people.ts";
+import { PEOPLE_A_ROUND, writeCompanies, writePeopleKeys, writeRecords } from "./write-records.ts";
 
 /** How far a build is: in bytes of the files while reading, else in people. `total` is 0 where it is not known yet. */
 export interface BuildProgress {
@@ -111,7 +112,6 @@ async function writeVersion(source: BuildSource, draft: string, options: BuildOp
   options.signal?.addEventListener("abort", onAbort, { once: true });
   const writer = new RecordWriter(draft, resources.threads);
   stop.signal.addEventListener("abort", () => void writer.stop(), { once: true });
-  const writing: RecordsOutput = { connection: beside, writer, scratch, signal: stop.signal };
   try {
     await addNormalForms(connection, beside);
     options.onProgress?.({ phase: "read", done: 0, total: 0 });
@@ -135,7 +135,9 @@ async function writeVersion(source: BuildSource, draft: string, options: BuildOp
     const tell = (phase: BuildProgress["phase"]) => (done: number) =>
       options.onProgress?.({ phase, done, total: people });
     const linked = list.isEmpty ? () => link(beside) : () => Promise.resolve();
-    await writePeople(connection, writing, people, { draft, stop, tell, linked, peopleARound: options.peopleARound });
+    const columns = await ColumnWriter.create(join(draft, FILES.columns), people);
+    const writing: Writing = { connection, writer, columns, people, scratch, signal: stop.signal };
+    await writePeople(writing, { beside, stop, tell, linked, peopleARound: options.peopleARound });
     tell("lookups")(people);
     await writer.finish();
     return {
@@ -162,7 +164,7 @@ async function writeVersion(source: BuildSource, draft: string, options: BuildOp
 const KEYS_BESIDE: readonly RowIndex[] = ["name", "address"];
 
 interface PeopleWriting {
-  readonly draft: string;
+  readonly beside: DuckDBConnection;
   readonly stop: AbortController;
   readonly tell: (phase: BuildProgress["phase"]) => (done: number) => void;
   readonly linked: () => Promise<void>;
@@ -171,30 +173,27 @@ interface PeopleWriting {
 
 /** Two statements of DuckDB at a time: one alone leaves threads idle. */
 async function writePeople(
-  connection: DuckDBConnection,
-  writing: RecordsOutput,
-  people: number,
-  { draft, stop, tell, linked, peopleARound = PEOPLE_A_ROUND }: PeopleWriting,
+  writing: Writing,
+  { beside, stop, tell, linked, peopleARound = PEOPLE_A_ROUND }: PeopleWriting,
 ): Promise<void> {
-  const { signal } = writing;
+  const { columns, people } = writing;
   const onSorted = tell("sort");
   onSorted(0);
-  const columns = await ColumnWriter.create(join(draft, FILES.columns), people);
-  const ordering: Ordering = { connection, columns, people, signal };
-  const ordered = orderPeople(ordering);
+  const ordered = orderPeople(writing);
   const counted = async (): Promise<void> => {
     await ordered;
-    await writeCodes(ordering);
-    await writePeopleKeys({ ...writing, connection }, columns, people, KEYS_BESIDE);
+    await writeCodes(writing);
+    await writePeopleKeys(writing, KEYS_BESIDE);
   };
   const shown = async (): Promise<void> => {
+    const other = { ...writing, connection: beside };
     await linked();
-    await writeCompanies(writing);
+    await writeCompanies(other);
     await ordered;
     onSorted(people);
-    await writeRecords(writing, people, peopleARound, tell("records"));
+    await writeRecords(other, peopleARound, tell("records"));
     const others = ROW_INDEXES.filter((index) => !KEYS_BESIDE.includes(index));
-    await writePeopleKeys(writing, columns, people, others);
+    await writePeopleKeys(other, others);
   };
   try {
     await together(stop, counted(), shown());

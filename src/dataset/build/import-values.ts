@@ -24,15 +24,17 @@ const known = `list_position(${listSql(DEPARTMENTS.map(normalForm))}, normal_for
 const departmentSql = `coalesce(list_extract(${listSql(DEPARTMENTS)}, ${known}), 'Other')`;
 
 export async function departmentReport(connection: DuckDBConnection, most = 10): Promise<DepartmentReport> {
-  const found = await connection.runAndReadAll(`SELECT department, people FROM
-      (SELECT department, count(*) AS people FROM raw_people WHERE reason IS NULL GROUP BY 1)
-    WHERE ${known} IS NULL ORDER BY 2 DESC, 1`);
-  const rows = found.getRowsJS().map(([value, people]) => ({ value, people: toNumber(people) }));
-  const unknown = rows.filter(({ value }) => value !== null);
+  const found = await connection.runAndReadAll(`SELECT department, people,
+      sum(people) FILTER (WHERE department IS NOT NULL) OVER (), sum(people) FILTER (WHERE department IS NULL) OVER ()
+    FROM (SELECT department, count(*) AS people FROM raw_people WHERE reason IS NULL GROUP BY 1)
+    WHERE ${known} IS NULL ORDER BY department IS NULL, 2 DESC, 1 LIMIT ${most}`);
+  const rows = found.getRowsJS();
+  const [, , unknown, missing] = rows[0] ?? [];
+  const examples = rows.filter(([value]) => value !== null);
   return {
-    unknown: unknown.reduce((sum, { people }) => sum + people, 0),
-    missing: rows.find(({ value }) => value === null)?.people ?? 0,
-    examples: unknown.slice(0, most).map(({ value, people }) => ({ value: String(value), people })),
+    unknown: toNumber(unknown),
+    missing: toNumber(missing),
+    examples: examples.map(([value, people]) => ({ value: String(value), people: toNumber(people) })),
   };
 }
 

@@ -1,15 +1,10 @@
-import { randomBytes } from "node:crypto";
-import { open, rm } from "node:fs/promises";
-import { join } from "node:path";
-import type { DuckDBConnection } from "@duckdb/node-api";
 import { PERSON_FIELDS } from "../../shared/contract/records.ts";
 import { isPlaced, type KeyIndex, type RowIndex } from "../columns.ts";
-import { literal } from "../duckdb.ts";
+import { scalar, toNumber } from "../duckdb.ts";
 import { RECORDS_A_BLOCK } from "../embedded/blocks.ts";
-import type { ColumnWriter } from "../embedded/column-writer.ts";
 import { keyLineSql } from "../embedded/key-blocks.ts";
-import type { RecordWriter } from "../embedded/record-writer.ts";
 import { packedSql } from "../embedded/records.ts";
+import { eachPiece, type Writing } from "./lines.ts";
 import { employerSql } from "./link-companies.ts";
 
 /** Records or keys that say what the others are like: together more than what can be packed against. */
@@ -39,16 +34,9 @@ const PERSON_KEYS: Readonly<Record<RowIndex, readonly [key: string, table: strin
   ],
 };
 
-export interface RecordsOutput {
-  readonly connection: DuckDBConnection;
-  readonly writer: RecordWriter;
-  readonly scratch: string;
-  readonly signal: AbortSignal;
-}
-
-export async function writeCompanies(writing: RecordsOutput): Promise<void> {
-  const { connection, writer } = writing;
-  writer.packAgainst("companies", await samplesOf(connection, "doc", "keyed_companies", "seq"));
+export async function writeCompanies(writing: Writing): Promise<void> {
+  const { writer } = writing;
+  writer.packAgainst("companies", await samplesOf(writing, "doc", "keyed_companies", "seq"));
   await eachPiece(writing, "SELECT doc FROM keyed_companies ORDER BY seq", async (lines, isLast) => {
     return (await writer.addRecords("companies", lines, isLast)).taken;
   });
@@ -63,13 +51,12 @@ const MOST_ROUNDS = 4;
 
 /** In public order. The sort of so many texts is DuckDB's, which spills what does not fit into its memory. */
 export async function writeRecords(
-  writing: RecordsOutput,
-  people: number,
+  writing: Writing,
   peopleARound: number,
   onDone: (done: number) => void,
 ): Promise<void> {
-  const { connection, writer } = writing;
-  writer.packAgainst("people", await samplesOf(connection, RECORD, "linked_people", "place"));
+  const { people, writer } = writing;
+  writer.packAgainst("people", await samplesOf(writing, RECORD, "staged_people", "place"));
   const rounds = Math.min(MOST_ROUNDS, Math.ceil(people / peopleARound));
   const most = Math.ceil(people / rounds / RECORDS_A_BLOCK) * RECORDS_A_BLOCK;
   let done = 0;
@@ -86,16 +73,11 @@ export async function writeRecords(
   if (done !== people) throw new Error(`${done} of ${people} records are written`);
 }
 
-export async function writePeopleKeys(
-  writing: RecordsOutput,
-  columns: ColumnWriter,
-  people: number,
-  indexes: readonly RowIndex[],
-): Promise<void> {
-  const { connection, writer } = writing;
+export async function writePeopleKeys(writing: Writing, indexes: readonly RowIndex[]): Promise<void> {
+  const { columns, people, writer } = writing;
   for (const index of indexes) {
     const [key, table] = PERSON_KEYS[index];
-    if (index === "headline") writer.packAgainst(index, await samplesOf(connection, key, table, "place"));
+    if (index === "headline") writer.packAgainst(index, await samplesOf(writing, key, table, "place"));
     const order = new Uint32Array(isPlaced(index) ? people : 0);
     let next = 0;
     const keys = `SELECT key, rid FROM (SELECT ${key} AS key, place FROM ${table}) JOIN positions USING (place)`;
@@ -107,14 +89,16 @@ export async function writePeopleKeys(
   }
 }
 
-async function samplesOf(connection: DuckDBConnection, text: string, table: string, number: string): Promise<string[]> {
-  const reader = await connection.runAndReadAll(`SELECT ${text} FROM ${table}
-    WHERE ${number} % (SELECT greatest(1, count(*) // ${SAMPLES}) FROM ${table}) = 0 ORDER BY ${number}`);
+async function samplesOf({ connection }: Writing, text: string, table: string, number: string): Promise<string[]> {
+  const step = Math.max(1, Math.floor(toNumber(await scalar(connection, `SELECT count(*) FROM ${table}`)) / SAMPLES));
+  const reader = await connection.runAndReadAll(
+    `SELECT ${text} FROM ${table} WHERE ${number} % ${step} = 0 ORDER BY ${number}`,
+  );
   return reader.getRowsJS().map(([sample]) => String(sample ?? ""));
 }
 
 async function writeKeys(
-  writing: RecordsOutput,
+  writing: Writing,
   index: KeyIndex,
   keys: string,
   onRids: (rids: readonly number[]) => void = () => undefined,
@@ -125,36 +109,4 @@ async function writeKeys(
     onRids(rids);
     return taken;
   });
-}
-
-const PIECE_BYTES = 2 ** 24;
-
-/**
- * The texts of a query as lines. Through a file: value by value costs three times as much.
- * @param take returns how many bytes it is done with
- */
-async function eachPiece(
-  { connection, scratch, signal }: RecordsOutput,
-  query: string,
-  take: (lines: Buffer<ArrayBuffer>, isLast: boolean) => Promise<number>,
-): Promise<void> {
-  const path = join(scratch, `lines-${randomBytes(6).toString("hex")}`);
-  await connection.run(`COPY (${query}) TO ${literal(path)} (FORMAT csv, HEADER false, QUOTE '', ESCAPE '')`);
-  const file = await open(path);
-  try {
-    const { size } = await file.stat();
-    let room = Buffer.allocUnsafeSlow(PIECE_BYTES);
-    for (let at = 0; at < size; ) {
-      signal.throwIfAborted();
-      const { bytesRead } = await file.read(room, { position: at });
-      const isLast = at + bytesRead === size;
-      const taken = await take(room.subarray(0, bytesRead), isLast);
-      if (taken === 0 && isLast) throw new Error(`${path} was cut short`);
-      if (taken === 0) room = Buffer.allocUnsafeSlow(2 * room.length);
-      at += taken;
-    }
-  } finally {
-    await file.close();
-    await rm(path);
-  }
 }

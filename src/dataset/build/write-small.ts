@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import { FILTER_COLUMNS } from "../../shared/contract/conditions.ts";
+import { FILTER_COLUMNS, NUMBER_COLUMNS } from "../../shared/contract/conditions.ts";
 import { canonicalAddress, canonicalDomain, normalForm, slugOf } from "../../shared/contract/normalise.ts";
 import { COMPANY_FIELDS, type Company, PERSON_FIELDS, type Person } from "../../shared/contract/records.ts";
 import { isPlaced, KEY_INDEXES, type KeyIndex, SORT_KEYS } from "../columns.ts";
-import { ColumnWriter, codesFor } from "../embedded/column-writer.ts";
+import { ColumnWriter, codesFor, sizeOf, textLines, type Values } from "../embedded/column-writer.ts";
 import { RecordWriter } from "../embedded/record-writer.ts";
 import { packer } from "../embedded/records.ts";
 import { FILES } from "../layout.ts";
@@ -15,7 +15,7 @@ import { SAMPLES } from "./write-records.ts";
  */
 
 interface Coding {
-  readonly values: readonly string[] | readonly number[];
+  readonly values: Values;
   readonly codes: readonly number[];
 }
 
@@ -26,9 +26,11 @@ function codingOf(people: readonly Person[], column: string): Coding {
     typeof value === "number" || column === "department" ? value : normalForm(value);
   const forms = new Map([...new Set(stored)].map((value) => [value, value === null ? "" : formOf(value)]));
   const values = [...new Set(forms.values())].filter((form) => form !== "");
-  const rising = values.sort((a, b) => (a < b ? -1 : 1)) as readonly string[] | readonly number[];
+  const rising = values.sort((a, b) => (a < b ? -1 : 1));
   const places = new Map<string | number | undefined, number>(rising.map((form, place) => [form, place]));
-  return { values: rising, codes: stored.map((value) => places.get(forms.get(value)) ?? rising.length) };
+  const isNumber = NUMBER_COLUMNS.includes(column);
+  const own = isNumber ? Float64Array.from(rising, Number) : textLines(rising.map(String));
+  return { values: own, codes: stored.map((value) => places.get(forms.get(value)) ?? rising.length) };
 }
 
 /** Slug first, as {@link KeyIndex} `address` has it. */
@@ -74,7 +76,7 @@ export async function writeSmall(
     const ranks = new Float64Array(everybody.length);
     for (const column of SORT_KEYS) {
       const { codes, values } = codingOf(everybody, column);
-      for (const [place, code] of codes.entries()) ranks[place] = (ranks[place] ?? 0) * (values.length + 1) + code;
+      for (const [place, code] of codes.entries()) ranks[place] = (ranks[place] ?? 0) * (sizeOf(values) + 1) + code;
     }
     const order = [...everybody.keys()].sort(
       (a, b) => (ranks[a] ?? 0) - (ranks[b] ?? 0) || ((everybody[a]?.id ?? "") < (everybody[b]?.id ?? "") ? -1 : 1),
@@ -83,7 +85,7 @@ export async function writeSmall(
     const others = FILTER_COLUMNS.filter((column) => !isPlaced(column) && !SORT_KEYS.some((key) => key === column));
     for (const column of [...SORT_KEYS, ...others]) {
       const { codes, values } = codingOf(people, column);
-      const own = codesFor(values.length, people.length);
+      const own = codesFor(sizeOf(values), people.length);
       own.set(codes);
       await columns.add(column, values, own);
     }

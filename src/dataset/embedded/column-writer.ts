@@ -7,6 +7,27 @@ import { type Codes, edgesOf, PEOPLE_A_BLOCK } from "./scan.ts";
 export const codesFor = (size: number, people: number): Codes =>
   new KINDS[size < 2 ** 8 ? 1 : size < 2 ** 16 ? 2 : 4](people);
 
+/** Texts in rising order by code point, a line feed behind each, and how many and how many bytes without these. */
+export interface TextLines {
+  readonly size: number;
+  readonly bytes: number;
+  /** Gives all lines, in pieces that are spoiled. @param take returns how many bytes of whole lines it took */
+  readonly each: (take: (lines: Buffer) => Promise<number>) => Promise<void>;
+}
+
+export function textLines(texts: readonly string[]): TextLines {
+  const lines = Buffer.from(texts.map((text) => `${text}\n`).join(""));
+  const each: TextLines["each"] = async (take) => void (await take(lines));
+  return { size: texts.length, bytes: lines.length - texts.length, each };
+}
+
+/** The different values of a column: numbers are in rising order too. */
+export type Values = TextLines | Float64Array;
+
+export const sizeOf = (values: Values): number => (values instanceof Float64Array ? values.length : values.size);
+
+const LINE_FEED = 10;
+
 export class ColumnWriter {
   readonly #file: FileHandle;
   readonly #people: number;
@@ -23,9 +44,9 @@ export class ColumnWriter {
     return new ColumnWriter(await open(path, "wx"), people);
   }
 
-  /** @param values in rising order, texts by code point. @param codes a value's place among them by person */
-  async add(column: string, values: readonly string[] | readonly number[], codes: Codes): Promise<void> {
-    const size = values.length;
+  /** @param codes a value's place among them by person */
+  async add(column: string, values: Values, codes: Codes): Promise<void> {
+    const size = sizeOf(values);
     const before = new Uint32Array(size + 2);
     for (const code of codes) {
       if (code > size) throw new Error(`a person has value ${code} of ${column}, of ${size}`);
@@ -41,7 +62,7 @@ export class ColumnWriter {
     this.#columns[column] = {
       size,
       width: codes.BYTES_PER_ELEMENT as 1 | 2 | 4,
-      ...(await this.#dictionary(values)),
+      ...(values instanceof Float64Array ? { numbers: await this.#put(values) } : await this.#texts(values)),
       before: await this.#put(before),
       codes: await this.#put(codes),
       least: await this.#put(least),
@@ -70,27 +91,45 @@ export class ColumnWriter {
     return this.#file.close();
   }
 
-  async #dictionary(
-    values: readonly string[] | readonly number[],
-  ): Promise<Pick<ColumnHeader, "numbers" | "starts" | "texts">> {
-    if (typeof values[0] === "number") return { numbers: await this.#put(Float64Array.from(values, Number)) };
-    const texts = values.map((value) => Buffer.from(String(value)));
-    const length = texts.reduce((sum, text) => sum + text.length, 0);
-    if (length >= 2 ** 32) throw new Error("the different texts of a column are more than 4 GB");
-    const starts = new Uint32Array(texts.length + 1);
-    texts.forEach((text, index) => {
-      starts[index + 1] = (starts[index] ?? 0) + text.length;
+  /** As they come: so they are never in memory as a whole. */
+  async #texts({ bytes, each, size }: TextLines): Promise<Pick<ColumnHeader, "starts" | "texts">> {
+    if (bytes >= 2 ** 32) throw new Error("the different texts of a column are more than 4 GB");
+    const starts = new Uint32Array(size + 1);
+    const at = this.#reserve(bytes);
+    let crc = 0;
+    let done = 0;
+    let texts = 0;
+    await each(async (lines) => {
+      let taken = 0;
+      let to = 0;
+      for (let end = lines.indexOf(LINE_FEED); end >= 0; end = lines.indexOf(LINE_FEED, taken)) {
+        lines.copyWithin(to, taken, end);
+        to += end - taken;
+        taken = end + 1;
+        starts[++texts] = done + to;
+      }
+      const own = lines.subarray(0, to);
+      await this.#write(own, at + done);
+      crc = crc32(own, crc);
+      done += to;
+      return taken;
     });
-    return { starts: await this.#put(starts), texts: await this.#put(Buffer.concat(texts)) };
+    if (texts !== size || done !== bytes) throw new Error(`${texts} texts of ${done} bytes, not ${size} of ${bytes}`);
+    return { starts: await this.#put(starts), texts: { at, bytes, crc } };
   }
 
   async #put(array: NodeJS.TypedArray): Promise<ByteSpan> {
     const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
-    const at = this.#at;
-    // Zeros between two of them: each begins at a multiple of 8.
-    this.#at += bytes.length + (-bytes.length & 7);
+    const at = this.#reserve(bytes.length);
     await this.#write(bytes, at);
     return { at, bytes: bytes.length, crc: crc32(bytes) };
+  }
+
+  /** Zeros between two of them: each begins at a multiple of 8. */
+  #reserve(bytes: number): number {
+    const at = this.#at;
+    this.#at += bytes + ((8 - (bytes % 8)) % 8);
+    return at;
   }
 
   async #write(bytes: Uint8Array, at: number): Promise<void> {
