@@ -1,6 +1,7 @@
 // node strangers.mjs PEOPLE FILE KIND: writes a Parquet file of people who are not as our own sample writes them.
 // KIND: `sample` (the sample's people as other systems write them), `dirty` (long-tailed free text in every text column, in mixed case
 // and spacing, numbers, dates and addresses of which some cannot be used) or `distinct` (ten text columns of which no two values are alike).
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { ROOT } from "./harness.mjs";
@@ -66,12 +67,15 @@ const DISTINCT = `SELECT * EXCLUDE (h, address, company_address, place) REPLACE 
   (field, index) => `concat_ws(' ', ${field}, left(md5(id || '${index}'), 24)) AS ${field}`,
 ).join(", ")}) FROM staged`;
 
-const instance = await DuckDBInstance.create(":memory:", { temp_directory: `${file}.spill` });
+const scratch = `${file}.scratch`;
+mkdirSync(scratch, { recursive: true });
+const instance = await DuckDBInstance.create(":memory:", { temp_directory: scratch });
 const connection = await instance.connect();
 await addNormalForms(connection);
-await generateInto(connection, { people: Number(people), seed: 7 });
+await generateInto({ connection, scratch }, { people: Number(people), seed: 7 });
 await connection.run(`CREATE TEMP MACRO word(n) AS ${WORD}`);
 await connection.run("CREATE VIEW staged AS SELECT *, hash(id) % 1000000 AS h FROM staged_people");
 const { [kind]: query } = { sample: SAMPLE, dirty: DIRTY, distinct: DISTINCT };
 await connection.run(`COPY (${query}) TO '${file.replaceAll("'", "''")}' (FORMAT parquet, COMPRESSION zstd)`);
 instance.closeSync();
+rmSync(scratch, { recursive: true });

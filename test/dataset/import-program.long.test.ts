@@ -44,9 +44,11 @@ const write = (name: string, text: string | Buffer): Promise<void> => writeFile(
 const rows = (count: number, row: (index: number) => string): string =>
   Array.from({ length: count }, (_, index) => `${row(index)}\n`).join("");
 
+const EVERYBODY = { exact: {}, prefix: {}, range: {} };
+
 async function updatedAt(): Promise<(string | null)[]> {
   const engine = await openDataset(join(folder, "demo/dataset"), { resources: SMALL });
-  const page = await engine.people({ exact: {}, prefix: {}, range: {} }, { offset: 0, limit: 100 });
+  const page = await engine.people(EVERYBODY, { offset: 0, limit: 100 });
   await engine.close();
   return page.records.map((record) => (JSON.parse(record.toString()) as { updated_at: string | null }).updated_at);
 }
@@ -70,6 +72,32 @@ test.each(["UTC", "America/New_York", "Asia/Tokyo"])(
     expect(await updatedAt()).toEqual([eight, eight, "2025-03-01T00:00:00Z", eight, eight]);
   },
 );
+
+test("texts of which no two are alike never lie in the heap of the program as a whole", async () => {
+  const { DuckDBInstance } = await import("@duckdb/node-api");
+  const instance = await DuckDBInstance.create(":memory:");
+  const connection = await instance.connect();
+  const ten = "title seniority seniority_level functional_area industry country state city headline department".split(
+    " ",
+  );
+  const texts = ten
+    .map((field, index) => `concat('Text ', md5(concat(i, ${index})), ' of ', i) AS ${field}`)
+    .join(", ");
+  const people = 300_000;
+  await connection.run(
+    `COPY (SELECT i AS id, ${texts} FROM range(${people}) AS t (i)) TO '${join(folder, "p.parquet")}' (FORMAT parquet)`,
+  );
+  instance.closeSync();
+  const ended = await run([...IMPORT, "p.parquet", "--json"], { NODE_OPTIONS: "--max-old-space-size=120" });
+  expect(ended).toMatchObject({ code: 0 });
+  expect(JSON.parse(ended.stdout)).toMatchObject({ people: { taken: people }, departments: { unknown: people } });
+  const engine = await openDataset(join(folder, "demo/dataset"), { resources: SMALL });
+  const [first] = (await engine.people(EVERYBODY, { offset: 0, limit: 1 })).records;
+  const { city, id } = JSON.parse(String(first)) as { readonly city: string; readonly id: string };
+  const found = await engine.people({ ...EVERYBODY, exact: { city: [city.toLowerCase()] } }, { offset: 0, limit: 9 });
+  expect(found.records.map((record) => (JSON.parse(String(record)) as { id: string }).id)).toEqual([id]);
+  await engine.close();
+});
 
 describe("an import that is ended", () => {
   test.each(["SIGINT", "SIGTERM"] as const)("by %s stops at once, and the next one runs", async (signal) => {
