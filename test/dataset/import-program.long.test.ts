@@ -97,7 +97,7 @@ test("texts of which no two are alike never lie in the heap of the program as a 
   const found = await engine.people({ ...EVERYBODY, exact: { city: [city.toLowerCase()] } }, { offset: 0, limit: 9 });
   expect(found.records.map((record) => (JSON.parse(String(record)) as { id: string }).id)).toEqual([id]);
   await engine.close();
-});
+}, 600_000);
 
 describe("an import that is ended", () => {
   test.each(["SIGINT", "SIGTERM"] as const)("by %s stops at once, and the next one runs", async (signal) => {
