@@ -12,14 +12,10 @@ import { type Credits, credits, creditsText, maxCredits as maxOf, ZERO } from ".
 import { counted, echo } from "../../shared/contract/text.ts";
 import { CliError, failed, usageError } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
-import { mapError } from "../failures.ts";
 import { MAX_CALLS } from "../own/bounds.ts";
 import { type Events, nowhere, type Order, optionsOf, type World } from "./order.ts";
 import { buyExport, type Finished, type Priced, quoteExport, resumeExport } from "./purchase.ts";
 import { staffOf } from "./staff.ts";
-
-/** What was paid and written: the receipt, the quote it was bought by, the run that keeps it. */
-export type PurchaseResult = Finished;
 
 /** A priced order: what it would cost when it was asked for, and what free calls told then. */
 export interface Quotation extends Priced {
@@ -33,11 +29,11 @@ const YOUNG_MS = 60_000;
 /** Prices an order by free calls alone. @throws CliError */
 export async function quote(given: Order, world: World, events: Events = {}): Promise<Quotation> {
   const { order, lookUps } = await addressed(given, world, events, false);
-  return await purchase(order, world, events, async (whole, deps) => {
-    const priced = await quoteExport(whole.target, optionsOf(whole), deps);
-    await tellWhy(whole, peopleIn(priced.quote), world, events);
+  return await purchase(order, world, events, async (deps) => {
+    const priced = await quoteExport(order.target, optionsOf(order), deps);
+    await tellWhy(order, peopleIn(priced.quote), world, events);
     const quote = withLookUps(priced.quote, lookUps);
-    return { ...priced, quote, order: { ...whole, target: priced.target }, madeAt: world.now() };
+    return { ...priced, quote, order: { ...order, target: priced.target }, madeAt: world.now() };
   });
 }
 
@@ -46,12 +42,12 @@ export async function quote(given: Order, world: World, events: Events = {}): Pr
  * Goes on with the run that the same order left unfinished. What was paid is kept by then, whatever is thrown.
  * @throws CliError exit 10 (`quote_changed`) where a quotation no longer holds
  */
-export async function buy(what: Order | Quotation, world: World, events: Events = {}): Promise<PurchaseResult> {
+export async function buy(what: Order | Quotation, world: World, events: Events = {}): Promise<Finished> {
   const { order } = "quote" in what ? what : await addressed(what, world, events, true);
   const agreed = "quote" in what ? agreedTo(what, world) : {};
-  return await purchase(order, world, events, async (whole, deps) => {
-    const bought = await buyExport(whole.target, { ...optionsOf(whole), ...agreed }, deps);
-    if (peopleIn(bought.quote) === 0) await tellWhy(whole, 0, world, events);
+  return await purchase(order, world, events, async (deps) => {
+    const bought = await buyExport(order.target, { ...optionsOf(order), ...agreed }, deps);
+    if (peopleIn(bought.quote) === 0) await tellWhy(order, 0, world, events);
     return bought;
   });
 }
@@ -129,9 +125,10 @@ export async function resume(
   terms: Omit<Order, "target">,
   world: World,
   events: Events = {},
-): Promise<PurchaseResult> {
+): Promise<Finished> {
   const { target } = await new RunStore(world.stateDir, world.disk).readPlan(id);
-  return await purchase({ ...terms, target }, world, events, (whole, deps) => resumeExport(id, optionsOf(whole), deps));
+  const order = { ...terms, target };
+  return await purchase(order, world, events, (deps) => resumeExport(id, optionsOf(order), deps));
 }
 
 /** Hands an order to the engine with all that it needs. */
@@ -139,14 +136,13 @@ async function purchase<T>(
   order: Order,
   world: World,
   events: Events,
-  work: (order: Order, deps: ExportDeps) => Promise<T>,
+  work: (deps: ExportDeps) => Promise<T>,
 ): Promise<T> {
   const silent = (): void => undefined;
   const { agree = refuse, notice = silent, warning = silent, start, progress } = events;
-  const { maxCalls, fresh = false, rows = nowhere(), table } = order;
+  const { target, maxCalls, fresh = false, rows = nowhere(), table } = order;
   let close = silent;
   try {
-    const { target } = order;
     let deps: ExportDeps = {
       ...world,
       stdout: rows,
@@ -155,7 +151,6 @@ async function purchase<T>(
         if (!resuming) await tellWhy(order, peopleIn(quoted), world, events);
         await agree(quoted, resuming, target);
       },
-      mapError: (error) => mapError(error, world.seller.site),
       onNotice: notice,
       onWarning: warning,
       onStart: start,
@@ -167,7 +162,7 @@ async function purchase<T>(
       deps = { ...deps, ownership: ownership.open };
       close = ownership.close;
     }
-    return await work({ ...order, target }, deps);
+    return await work(deps);
   } catch (error) {
     throw await explained(error, order, world, events);
   } finally {
@@ -201,7 +196,7 @@ async function tellWhy(
 
 /** A failure with what helps: why nobody matches where an empty file was refused, a company whose name is near. */
 async function explained(thrown: unknown, order: Order, world: World, events: Events): Promise<unknown> {
-  const error = mapError(thrown, world.seller.site);
+  const error = world.mapError(thrown);
   if (!(error instanceof CliError)) return error;
   if (error.code === "too_few_rows") await tellWhy(order, undefined, world, events);
   const { target } = order;

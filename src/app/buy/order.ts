@@ -7,6 +7,7 @@ import type { Progress, Start, World as Surroundings } from "../../engine/purcha
 import { Disk, failpoint } from "../../engine/runs/disk.ts";
 import type { Prospect, Target } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
+import { mapError } from "../failures.ts";
 import type { Session } from "../session.ts";
 import type { Staffing } from "./staff.ts";
 
@@ -28,6 +29,8 @@ export interface Order extends Partial<Omit<ExportOptions, "agreed">> {
 /** A service, a clock, a disk: everything outside that a purchase touches. */
 export interface World extends Surroundings {
   readonly seller: Session;
+  /** An error as a person is told it. */
+  readonly mapError: (error: unknown) => unknown;
 }
 
 /** What a purchase asks and tells. Nobody needs to listen. */
@@ -78,5 +81,6 @@ export const nowhere = (): Writable => new Writable({ write: (_chunk, _encoding,
 export function worldOf(seller: Session, context: Context): World {
   const { now, sleep, random, pid, interrupted } = context;
   const disk = new Disk(failpoint(context.env));
-  return { now, sleep, random, pid, interrupted, seller, disk, stateDir: stateDir(context) };
+  const explain = (error: unknown): unknown => mapError(error, seller.site);
+  return { now, sleep, random, pid, interrupted, seller, disk, stateDir: stateDir(context), mapError: explain };
 }

@@ -10,7 +10,7 @@ import type { Context } from "../../shared/context.ts";
 import type { Credits } from "../../shared/contract/money.ts";
 import { harmlessLine, shellWord } from "../../shared/contract/text.ts";
 import { type CliError, EXIT, failed, usageError } from "../../shared/errors.ts";
-import { buy, type PurchaseResult, quote } from "../buy/buy.ts";
+import { buy, quote } from "../buy/buy.ts";
 import { type Order, worldOf } from "../buy/order.ts";
 import { failureOf } from "../failures.ts";
 import { openRuns } from "../keep/store.ts";
@@ -36,12 +36,12 @@ export interface JobTerms extends Connecting {
 
 /** What a job did. */
 export type Done =
-  | { readonly kind: "search"; readonly order: Order; readonly purchase: PurchaseResult }
+  | { readonly kind: "search"; readonly order: Order; readonly purchase: Awaited<ReturnType<typeof buy>> }
   | { readonly kind: "refresh"; readonly receipt: RefreshReceipt };
 
 /** What a job would do, by the same functions and checks. */
 export type Quoted =
-  | { readonly kind: "search"; readonly order: Order; readonly quote: PurchaseResult["quote"] }
+  | { readonly kind: "search"; readonly order: Order; readonly quote: Awaited<ReturnType<typeof quote>>["quote"] }
   | { readonly kind: "refresh"; readonly order: RefreshOrder; readonly plan: RefreshPlan };
 
 /** One job, where it is and what it is told. */

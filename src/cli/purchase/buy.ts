@@ -1,8 +1,9 @@
 import { Writable } from "node:stream";
-import { type PurchaseResult as Bought, buy as buyOrder, quote, resume } from "../../app/buy/buy.ts";
+import { buy as buyOrder, quote, resume } from "../../app/buy/buy.ts";
 import { type Events, worldOf } from "../../app/buy/order.ts";
 import type { Session } from "../../app/session.ts";
 import { formName } from "../../engine/output/formats.ts";
+import type { Finished as Bought } from "../../engine/purchase/deliver.ts";
 import { type Quote, quoteJson } from "../../engine/purchase/quote.ts";
 import { errorCode } from "../../engine/runs/disk.ts";
 import type { Target } from "../../engine/runs/plan.ts";

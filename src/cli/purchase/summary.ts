@@ -1,4 +1,4 @@
-import type { PurchaseResult as Bought } from "../../app/buy/buy.ts";
+import type { Finished as Bought } from "../../engine/purchase/deliver.ts";
 import { resumeFor } from "../../engine/purchase/failures.ts";
 import type { Quote } from "../../engine/purchase/quote.ts";
 import type { Receipt } from "../../engine/purchase/receipt.ts";

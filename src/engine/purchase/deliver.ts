@@ -11,6 +11,7 @@ import type { ExportDeps, ExportOptions } from "./order.ts";
 import type { Quote } from "./quote.ts";
 import { buildReceipt, cameNobody, NOBODY_CAME, type Receipt, type ReceiptInput } from "./receipt.ts";
 
+/** What was paid and written: the receipt, the quote it was bought by, the run that keeps it. */
 export interface Finished {
   readonly receipt: Receipt;
   readonly quote: Quote;

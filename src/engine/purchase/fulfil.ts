@@ -1,10 +1,8 @@
 import type { Credits } from "../../shared/contract/money.ts";
-import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { CliError, EXIT } from "../../shared/errors.ts";
 import { Distinct, kindOf } from "../output/distinct.ts";
 import type { Output, Rendering } from "../output/formats.ts";
 import { JoinOutput } from "../output/join.ts";
-import { TOO_FEW } from "../output/publish.ts";
 import { Register } from "../output/register.ts";
 import { openSink } from "../output/sinks/sink.ts";
 import { creditText, KEY_LIFE_MS, pendingUnits } from "../runs/journal.ts";
@@ -12,8 +10,8 @@ import type { Run } from "../runs/run.ts";
 import { Buyer } from "./buyer.ts";
 import { type Bought, deliver, type Finished } from "./deliver.ts";
 import { divideRest } from "./divided.ts";
-import { aboveCap, ending, NEW_UNREACHED } from "./failures.ts";
-import { isPriceKnown, perPageOf } from "./offer.ts";
+import { ALL_BOUGHT, aboveCap, ending } from "./failures.ts";
+import { isPriceKnown, perPageOf, WHOLE_PAGE } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
 import { isNarrowed, narrowing, OwnedOutput } from "./owned.ts";
 import { consentedCap, type Quote } from "./quote.ts";
@@ -73,7 +71,7 @@ async function beginSession(run: Run, quote: Quote, { options, deps }: Trade): P
 async function endSession(run: Run, error: unknown, { store, deps }: Trade): Promise<unknown> {
   const code = error instanceof CliError ? error.code : "";
   // Nothing is left to buy: the next such command begins anew, and is not held up by this one for ever.
-  if ((code === TOO_FEW || code === NEW_UNREACHED) && run.state.rows > 0) {
+  if (ALL_BOUGHT.has(code) && run.state.rows > 0) {
     await store.finish(run, deps.now()).catch(() => undefined);
   }
   const interrupted = deps.interrupted.aborted;
@@ -120,7 +118,7 @@ async function buyPages(
     maxCredits: options.maxCredits,
     // A row may turn out to be cheaper than it was thought to be: then the cap buys more of them.
     maxRows: priceKnown ? quote.rows : quote.rowsUncapped,
-    perPage: run.plan.draw === undefined ? perPageOf(options, account, deps) : PER_PAGE_MAX,
+    perPage: run.plan.draw === undefined ? perPageOf(options, account, deps) : WHOLE_PAGE,
     concurrency: options.concurrency,
     // A gateway that drops headers it does not know drops the keys, too, whatever the account promises.
     honoursKeys: (account.idempotencyMs ?? 0) > KEY_LIFE_MS && datasetVersion !== null,

@@ -117,6 +117,9 @@ async function countCompanies(
 
 const priceFor = (target: Target, { costs }: AccountView): Credits => costs[PAID_CALLS[target.kind].cost];
 
+/** Pages that were drawn are asked for whole. */
+export const WHOLE_PAGE = PER_PAGE_MAX;
+
 export const perPageOf = (
   { perPage }: Pick<ExportOptions, "perPage">,
   account: AccountView,

@@ -10,7 +10,6 @@ import { type Credits, credits, ZERO } from "../../../shared/contract/money.ts";
 import { counted } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { nowhere, worldOf } from "../../buy/order.ts";
-import { mapError } from "../../failures.ts";
 import type { Session } from "../../session.ts";
 import { freeCounts, lookInto, soundly } from "../look.ts";
 import { buyLeaves, finishRest, libraryOf } from "./buy.ts";
@@ -64,7 +63,6 @@ async function prepare(
     ...world,
     stdout: nowhere(),
     consent: async () => undefined,
-    mapError: (error: unknown) => mapError(error, session.site),
     onNotice: (text: string) => session.notice(text),
     onWarning: events.warning,
     onStart: events.start,
