@@ -1,12 +1,10 @@
 import { resolve } from "node:path";
-import { chooseForm, type Form } from "../../engine/output/formats.ts";
-import { engineOf } from "../../engine/output/tables/target.ts";
 import { searchTarget } from "../../engine/purchase/joined.ts";
-import type { Target } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
 import { isUnfiltered } from "../../shared/contract/filters.ts";
 import { usageError } from "../../shared/errors.ts";
-import { checkFields, parseFields } from "../../shared/rows/columns.ts";
+import { checkFields } from "../../shared/rows/columns.ts";
+import { guardOf, narrowed, viewOf } from "../buy/asked.ts";
 import type { Order } from "../buy/order.ts";
 import { MAX_CALLS } from "../own/bounds.ts";
 import type { RefreshOrder } from "../own/refresh/work.ts";
@@ -21,18 +19,13 @@ async function segmentsOf({ filters, segment, except }: Job["values"], context: 
   return segmentSet(context, { filters: files, segment, except }, isInline ? { ...filters } : {});
 }
 
+const called = (name: string): string => `"${name}"`;
+
 /** How the rows are written. @throws CliError exit 2 for what does not go together */
-function viewOf({ output, values }: Job) {
-  const { format, fields, csv } = values;
-  const engine = output === undefined ? undefined : engineOf(output);
-  if (engine !== undefined && format !== undefined)
-    throw usageError('"format" is about files, and "output" names a table', "leave one of them out");
-  const form: Form = engine === undefined ? chooseForm(format, output, false) : { format: engine };
-  if (csv !== undefined && form.format !== "csv" && form.format !== "tsv")
-    throw usageError(`"csv" is about CSV, not ${form.format}`, '"format": "csv"');
-  const columns = fields === undefined ? undefined : parseFields(fields);
-  if (columns !== undefined) checkFields(columns, "person");
-  return { output, ...form, fields: columns, excel: csv === "excel", raw: csv === "raw" };
+function rowsOf({ output, values }: Job) {
+  const view = viewOf(values, output, false, called);
+  if (view.fields !== undefined) checkFields(view.fields, "person");
+  return view;
 }
 
 /** What a job that searches buys. @throws CliError exit 2 */
@@ -47,9 +40,9 @@ export async function searchOf(job: Job, context: Context): Promise<Order> {
   const segment = searchTarget(segments, except);
   const drawn = sample === undefined ? {} : { sample: { rows: sample, seed, together: perPage ?? null } };
   return {
-    ...viewOf(job),
-    target: narrowed({ ...segment, ...drawn }, values),
-    ...guardOf(values),
+    ...rowsOf(job),
+    target: narrowed({ ...segment, ...drawn }, { newOnly: values.new_only, withOwned: values.with_owned }, called),
+    ...guardOf({ ...values, minRows: values.min_rows, maxShrink: values.max_shrink }),
     limit,
     perPage,
     concurrency: values.concurrency ?? 4,
@@ -62,25 +55,6 @@ export async function searchOf(job: Job, context: Context): Promise<Order> {
     maxCalls: values.max_calls,
     job: job.name,
   };
-}
-
-const guardOf = ({ overwrite, min_rows, max_shrink }: Job["values"]) => ({
-  overwrite: overwrite === true,
-  allowEmpty: min_rows === 0,
-  minRows: min_rows,
-  maxShrink: max_shrink,
-});
-
-function narrowed(target: Target & { readonly kind: "search" }, values: Job["values"]): Target {
-  const { new_only: without = false, with_owned: beside = false } = values;
-  if (!without && !beside) return target;
-  if ((without && beside) || (target.union ?? target.except ?? target.sample) !== undefined) {
-    throw usageError(
-      `"${without ? "new_only" : "with_owned"}" takes one segment, whole`,
-      `leave "except", "sample"${without && beside ? ', "with_owned"' : ""} and other segments out`,
-    );
-  }
-  return { ...target, owned: without ? "without" : "with" };
 }
 
 /** What a job that refreshes keeps up to date. @throws CliError exit 2 */
@@ -97,7 +71,7 @@ export async function refreshOf(job: Job, context: Context): Promise<RefreshOrde
   const verify = values.verify_fields === undefined ? [] : readVerified(values.verify_fields);
   if (values.buy_changed === true && verify.length === 0)
     throw usageError('"buy_changed" goes with "verify_fields"', 'for example "verify_fields": "title,company"');
-  const view = viewOf(job);
+  const view = rowsOf(job);
   if (view.format === "table") {
     throw usageError(
       "a list is kept as rows (csv, ndjson, json, xlsx, parquet and so on), not as a table",
@@ -111,7 +85,7 @@ export async function refreshOf(job: Job, context: Context): Promise<RefreshOrde
     view,
     verify,
     terms: {
-      ...guardOf(values),
+      ...guardOf({ ...values, minRows: values.min_rows, maxShrink: values.max_shrink }),
       csv: values.csv,
       maxCredits: values.max_credits,
       maxCalls: values.max_calls ?? MAX_CALLS,

@@ -1,13 +1,13 @@
 import { resolve } from "node:path";
-import { CSV_STYLES, chooseForm, FORMATS, type Form } from "../../engine/output/formats.ts";
-import type { Guard } from "../../engine/output/publish.ts";
-import { engineOf, resolveOutput } from "../../engine/output/tables/target.ts";
+import { type Called, guardOf, viewOf } from "../../app/buy/asked.ts";
+import { CSV_STYLES, FORMATS } from "../../engine/output/formats.ts";
+import { resolveOutput } from "../../engine/output/tables/target.ts";
 import type { ExportOptions } from "../../engine/purchase/order.ts";
 import type { Context } from "../../shared/context.ts";
 import { type Credits, parseCredits } from "../../shared/contract/money.ts";
 import { echo, shellWord, whole } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
-import { checkFields, parseFields, publishedFields } from "../../shared/rows/columns.ts";
+import { checkFields, publishedFields } from "../../shared/rows/columns.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
 import type { Command, GlobalOptions } from "../options.ts";
 
@@ -65,13 +65,6 @@ export const addGuardOptions = (command: Command): Command =>
     .number("--min-rows <n>", "exit 5 and keep the file where fewer rows come; 0: none may replace some", [0, 1e12])
     .option("--max-shrink <n%>", "exit 5 and keep the file where it would lose more", share);
 
-export const readGuard = (flags: GuardFlags): Guard => ({
-  overwrite: flags.overwrite === true,
-  allowEmpty: flags.minRows === 0,
-  minRows: flags.minRows,
-  maxShrink: flags.maxShrink,
-});
-
 /** @param rows what `--limit` bounds: `buy at most so many rows` */
 export function addBuyingOptions(command: Command, rows: string): Command {
   return addGuardOptions(command)
@@ -124,26 +117,15 @@ export const addExportOptions = (command: Command, kind: RecordKind): Command =>
     )
     .option("--receipt <file>", "write the receipt (counts, credits, SHA-256) as JSON");
 
+/** An option, as an error calls it. */
+export const called: Called = (name) => (name === "output" ? "-o" : `--${name.replaceAll("_", "-")}`);
+
 /** How the flags want rows written. `fields` are split and not yet checked. @throws CliError exit 2 */
-export function readView(
-  context: Context,
-  flags: ViewFlags,
-): Pick<ExportOptions, "output" | "format" | "packing" | "fields" | "excel" | "raw"> {
-  const output =
-    flags.output === undefined || flags.output === "-" ? undefined : resolveOutput(flags.output, context.cwd);
-  const implied = flags.json === true && output === undefined ? "json" : undefined;
-  const named = flags.format ?? implied;
-  const engine = output === undefined ? undefined : engineOf(output);
-  if (engine !== undefined && named !== undefined)
-    throw usageError("--format is about files, and -o names a table", "leave one of them out");
-  const { format, packing }: Form =
-    engine === undefined ? chooseForm(named, output, context.stdout.isTTY === true) : { format: engine };
-  const { csv } = flags;
-  if (csv !== undefined && format !== "csv" && format !== "tsv") {
-    throw usageError(`--csv ${csv} is about CSV, not ${format}`, "add --format csv");
-  }
-  const fields = flags.fields === undefined || flags.fields === ALL ? undefined : parseFields(flags.fields);
-  return { output, format, packing, fields, excel: csv === "excel", raw: csv === "raw" };
+export function readView(context: Context, { csv, fields, format, json, output: to }: ViewFlags) {
+  const output = to === undefined || to === "-" ? undefined : resolveOutput(to, context.cwd);
+  const implied = json === true && output === undefined ? "json" : undefined;
+  const asked = { csv, format: format ?? implied, fields: fields === ALL ? undefined : fields };
+  return viewOf(asked, output, context.stdout.isTTY === true, called);
 }
 
 /** The flags as an export wants them, checked before any request. @throws CliError exit 2 */
@@ -173,7 +155,7 @@ export const readBuyingOptions = (flags: ExportFlags) => ({
   limit: flags.limit,
   perPage: flags.perPage,
   concurrency: flags.concurrency,
-  ...readGuard(flags),
+  ...guardOf(flags),
   requireComplete: flags.requireComplete === true,
   wait: flags.wait === true,
 });

@@ -1,5 +1,5 @@
 import { MAX_CALLS } from "../../app/own/bounds.ts";
-import type { Sampling, Target } from "../../engine/runs/plan.ts";
+import type { Sampling } from "../../engine/runs/plan.ts";
 import { usageError } from "../../shared/errors.ts";
 import type { Command } from "../options.ts";
 
@@ -39,22 +39,3 @@ export const addNewOnlyOptions = (command: Command): Command =>
   command
     .option("--new-only", "buy only whom you do not own: finds them by free counts, after you agreed")
     .number("--max-calls <n>", `free counts that --new-only may make (default: ${MAX_CALLS})`, [1, 10_000_000]);
-
-/** The target without whom is owned, where that is asked for. @throws CliError exit 2 for what cannot be narrowed */
-export function narrowed(target: Target & { readonly kind: "search" }, flags: NewOnlyFlags): Target {
-  if (flags.newOnly !== true && flags.withOwned !== true) return target;
-  const flag = flags.newOnly === true ? "--new-only" : "--with-owned";
-  if (flags.newOnly === true && flags.withOwned === true) {
-    throw usageError("--new-only and --with-owned exclude each other", "--with-owned buys only new people too");
-  }
-  if (target.union !== undefined || target.except !== undefined) {
-    throw usageError(
-      `${flag} takes one segment`,
-      "give one after the other: whom the first one bought, the next one leaves out",
-    );
-  }
-  if (target.sample !== undefined) {
-    throw usageError(`${flag} and a sample exclude each other`, "a sample is drawn from all of a segment");
-  }
-  return { ...target, owned: flags.newOnly === true ? "without" : "with" };
-}

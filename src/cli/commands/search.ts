@@ -1,14 +1,20 @@
+import { narrowed } from "../../app/buy/asked.ts";
 import { searchTarget } from "../../engine/purchase/joined.ts";
 import type { Context } from "../../shared/context.ts";
 import { isUnfiltered } from "../../shared/contract/filters.ts";
 import { usageError } from "../../shared/errors.ts";
-import { addExportOptions, type ExportFlags, readExportOptions, sameCommand } from "../arguments/export-options.ts";
+import {
+  addExportOptions,
+  called,
+  type ExportFlags,
+  readExportOptions,
+  sameCommand,
+} from "../arguments/export-options.ts";
 import { addExceptOption, addFilterOptions, type FilterOptions, readSegmentSet } from "../arguments/filter-options.ts";
 import {
   addNewOnlyOptions,
   addSamplingOptions,
   type NewOnlyFlags,
-  narrowed,
   readSampling,
   type SamplingFlags,
 } from "../arguments/sampling-options.ts";
@@ -61,6 +67,6 @@ async function parse(flags: SearchOptions & FilterOptions, context: Context): Pr
   }
   const options = readExportOptions(context, flags, "person");
   const segment = searchTarget(segments, except);
-  const target = narrowed(sample === undefined ? segment : { ...segment, sample }, flags);
+  const target = narrowed(sample === undefined ? segment : { ...segment, sample }, flags, called);
   return { order: { ...options, target, maxCalls: flags.maxCalls, strict: flags.strict === true }, flags };
 }

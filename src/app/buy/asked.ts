@@ -1,0 +1,66 @@
+import { chooseForm, type Form } from "../../engine/output/formats.ts";
+import type { Guard } from "../../engine/output/publish.ts";
+import { engineOf } from "../../engine/output/tables/target.ts";
+import type { Target } from "../../engine/runs/plan.ts";
+import { usageError } from "../../shared/errors.ts";
+import { parseFields } from "../../shared/rows/columns.ts";
+
+/** How a door calls what it is given: `--new-only` of a command line, `"new_only"` of a file of jobs. */
+export type Called = (name: "csv" | "format" | "new_only" | "output" | "with_owned") => string;
+
+interface Asked {
+  readonly csv?: "excel" | "raw" | undefined;
+  readonly fields?: string | undefined;
+  readonly format?: string | undefined;
+  readonly maxShrink?: number | undefined;
+  readonly minRows?: number | undefined;
+  readonly newOnly?: boolean | undefined;
+  readonly overwrite?: boolean | undefined;
+  readonly withOwned?: boolean | undefined;
+}
+
+export const guardOf = ({ overwrite, minRows, maxShrink }: Asked): Guard => ({
+  ...{ overwrite: overwrite === true, allowEmpty: minRows === 0, minRows, maxShrink },
+});
+
+/** How rows are written. `fields` are split and not yet checked. @throws CliError exit 2 for what does not go together */
+export function viewOf(
+  { format, fields, csv }: Asked,
+  output: string | undefined,
+  isTerminal: boolean,
+  called: Called,
+) {
+  const engine = output === undefined ? undefined : engineOf(output);
+  if (engine !== undefined && format !== undefined)
+    throw usageError(
+      `${called("format")} is about files, and ${called("output")} names a table`,
+      "leave one of them out",
+    );
+  const form: Form = engine === undefined ? chooseForm(format, output, isTerminal) : { format: engine };
+  if (csv !== undefined && form.format !== "csv" && form.format !== "tsv")
+    throw usageError(`${called("csv")} ${csv} is about CSV, not ${form.format}`, `add ${called("format")} csv`);
+  const columns = fields === undefined ? undefined : parseFields(fields);
+  return { output, ...form, fields: columns, excel: csv === "excel", raw: csv === "raw" };
+}
+
+/** The target without whom is owned, where that is asked for. @throws CliError exit 2 for what cannot be narrowed */
+export function narrowed(
+  target: Target & { readonly kind: "search" },
+  { newOnly = false, withOwned = false }: Asked,
+  called: Called,
+): Target {
+  if (!newOnly && !withOwned) return target;
+  const [fresh, beside] = [called("new_only"), called("with_owned")];
+  const one = newOnly ? fresh : beside;
+  if (newOnly && withOwned)
+    throw usageError(`${fresh} and ${beside} exclude each other`, `${beside} buys only new people too`);
+  if (target.union !== undefined || target.except !== undefined) {
+    throw usageError(
+      `${one} takes one segment`,
+      "give one after the other: whom the first one bought, the next one leaves out",
+    );
+  }
+  if (target.sample !== undefined)
+    throw usageError(`${one} and a sample exclude each other`, "a sample is drawn from all of a segment");
+  return { ...target, owned: newOnly ? "without" : "with" };
+}
