@@ -1,12 +1,12 @@
-// One load into chDB, a ClickHouse in this process: `node bench/chdb.mjs load|bare FILE FOLDER`. Prints what it took as JSON. Apart, because
-// chDB has one folder for each process.
+// One load into chDB, a ClickHouse in this process: `node bench/chdb.mjs load|bare|steps FILE FOLDER [ROWS A RANGE]`. Prints what it took as JSON; `steps` sends
+// one statement at a time and tells the CPU of each kind. Apart, because chDB has one folder for each process.
 import { createWriteStream, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { pipeline } from "node:stream/promises";
 import { ROOT } from "./harness.mjs";
 
-const [mode, file, folder] = process.argv.slice(2);
+const [mode, file, folder, rangeRows] = process.argv.slice(2);
 const modules = ["dataset/clickhouse/dialect", "dataset/clickhouse/schema", "dataset/clickhouse/load/import"];
 const { MODERN, createTables, loadIntoClickHouse } = Object.assign(
   {},
@@ -21,16 +21,31 @@ mkdirSync(folder, { recursive: true });
 const connections = [1, 2].map(() =>
   createClient({ connection: createChdbConnection({ path: join(folder, "chdb") }) }),
 );
+/** CPU seconds by kind of statement, right where one is sent at a time. Reading, forms and packing are what is left. */
+const steps = {};
+/** Where a statement writes, or else the first table that it reads. */
+const stepOf = (sql) => /(?:INSERT INTO|FROM|TABLE) (?:default\.)?((?:stage_)?[a-z]+)/.exec(sql)?.[1] ?? "other";
 const running = connections.map(() => 0);
+let last = Promise.resolve();
 const onOne = (method) => async (params) => {
+  if (mode !== "steps") return send(method, params);
+  const answer = last.then(() => send(method, params));
+  last = answer.catch(() => undefined);
+  return answer;
+};
+async function send(method, params) {
   const index = running.indexOf(Math.min(...running));
   running[index]++;
+  const before = process.cpuUsage();
   try {
     return await connections[index][method](params);
   } finally {
     running[index]--;
+    const { user, system } = process.cpuUsage(before);
+    const step = stepOf(params.query ?? params.table);
+    steps[step] = (steps[step] ?? 0) + (user + system) / 1e6;
   }
-};
+}
 const client = { command: onOne("command"), query: onOne("query"), insert: onOne("insert") };
 const seconds = async (work) => {
   const from = performance.now();
@@ -49,7 +64,8 @@ function bytesOf(path) {
 }
 const answer = mode === "bare" ? await bare() : await load();
 const cpu = process.cpuUsage();
-process.stdout.write(JSON.stringify({ ...answer, cpu: (cpu.user + cpu.system) / 1e6 }));
+if (mode !== "bare") answer.merged = await mergedRows();
+process.stdout.write(JSON.stringify({ ...answer, cpu: (cpu.user + cpu.system) / 1e6, ...(mode === "steps" && { steps }) }));
 for (const connection of connections) await connection.close();
 process.exit(0);
 
@@ -66,6 +82,12 @@ async function bare() {
   return { seconds: await seconds(() => client.command({ query })) };
 }
 
+/** Rows that were written again because parts were merged. */
+async function mergedRows() {
+  const result = await client.query({ query: "SELECT value FROM system.events WHERE event = 'MergedRows'", format: "JSONCompact" });
+  return Number((await result.json()).data[0]?.[0] ?? 0);
+}
+
 async function load() {
   takesFiles();
   let highest = 0;
@@ -74,7 +96,7 @@ async function load() {
   }, 500);
   const input = { people: [file], companies: [], cwd: "/", rejects: join(folder, "rejects"), overwrite: true };
   const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-  const options = { datasetDir: join(folder, "load"), now: Date.now, sleep };
+  const options = { datasetDir: join(folder, "load"), now: Date.now, sleep, ...(rangeRows && { rangeRows: Number(rangeRows) }) };
   const servers = { clients: [client], topology, dialect: MODERN };
   let report;
   const took = await seconds(async () => {

@@ -116,9 +116,7 @@ describe.skipIf(!hasClickHouseServer)("people left out of two shards", { timeout
       expect(await engine.verify()).toEqual([]);
     });
     // Pages of a segment that is too large to keep.
-    const [client] = servers.clients;
-    const { topology, dialect } = servers;
-    const tight = await ClickHouseEngine.open({ client, topology, dialect, segmentCacheBytes: 1 });
+    const tight = await ClickHouseEngine.open(servers, { segmentCacheBytes: 1 });
     const rows: Buffer[] = [];
     for (let offset = 0; offset < left.length; offset += 200) {
       rows.push(...(await tight.people(canonical({}), { offset, limit: 200 })).records);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseClickHouseAddress } from "../../src/dataset/clickhouse/address.ts";
-import { type ClickHouseServers, connectClickHouse } from "../../src/dataset/clickhouse/connect.ts";
+import { type ClickHouseServers, closeAll, connectClickHouse } from "../../src/dataset/clickhouse/connect.ts";
 import { LITERAL_TEST, MODERN, rendered } from "../../src/dataset/clickhouse/dialect.ts";
 import { ClickHouseEngine } from "../../src/dataset/clickhouse/engine.ts";
 import { ServedPeople } from "../../src/dataset/clickhouse/left-out.ts";
@@ -206,12 +206,10 @@ describe.skipIf(!hasChdb)("chDB, a modern ClickHouse", () => {
   beforeAll(async () => {
     servers = await startChdb();
     expect(plain(await loadFilesInto(servers, given))).toEqual(plain(given.report));
-    const [client] = servers.clients;
-    const { topology, dialect } = servers;
-    engine = await ClickHouseEngine.open({ client, topology, dialect });
-    tight = await ClickHouseEngine.open({ client, topology, dialect, segmentCacheBytes: 1 });
+    engine = await ClickHouseEngine.open(servers);
+    tight = await ClickHouseEngine.open(servers, { segmentCacheBytes: 1 });
   });
-  afterAll(() => engine?.close());
+  afterAll(() => servers && closeAll(servers));
   equalsEmbedded(
     "chDB",
     () => engine,
@@ -221,18 +219,13 @@ describe.skipIf(!hasChdb)("chDB, a modern ClickHouse", () => {
   test("chDB: companies that nobody gives are derived as the embedded engine does", async () => {
     const derived = await loadFiles(1_000, SEED + 1, false);
     expect(plain(await loadFilesInto(servers, derived))).toEqual(plain(derived.report));
-    const other = await ClickHouseEngine.open({
-      client: servers.clients[0],
-      topology: servers.topology,
-      dialect: MODERN,
-    });
+    const other = await ClickHouseEngine.open(servers);
     await sameWhole(other, derived);
     await derived.embedded.close();
   });
 
   test("chDB: people are left out of what is served, and their rows deleted, by id, slug and domain", async () => {
-    const { clients, dialect, topology } = servers;
-    const open = () => ClickHouseEngine.open({ client: clients[0], topology, dialect });
+    const open = () => ClickHouseEngine.open(servers);
     const everybody = { offset: 0, limit: 10_000 };
     const before = (await (await open()).people(canonical({}), everybody)).records.map(
       (record) => JSON.parse(record.toString()) as Person,
@@ -275,13 +268,11 @@ describe.skipIf(!hasClickHouseServer)("a cluster of two shards (clickhouse-serve
     expect(servers.dialect).toBe(LITERAL_TEST);
     expect(plain(await loadFilesInto(servers, given))).toEqual(plain(given.report));
     engine = await openClickHouse(cluster.url);
-    const [client] = servers.clients;
-    const { topology, dialect } = servers;
-    tight = await ClickHouseEngine.open({ client, topology, dialect, segmentCacheBytes: 1 });
+    tight = await ClickHouseEngine.open(servers, { segmentCacheBytes: 1 });
   });
   afterAll(async () => {
     await engine?.close();
-    for (const client of servers?.clients ?? []) await client.close();
+    if (servers) await closeAll(servers);
     await cluster?.close();
   });
   equalsEmbedded(

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -18,45 +18,115 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-interface Shard {
+export interface ClusterServer {
+  /** Of the way that a service takes, which can be cut. */
   readonly httpPort: number;
   readonly tcpPort: number;
+  readonly shard: number;
   start(): Promise<void>;
-  /** SIGKILL: the shard is gone between two packets. */
+  /** SIGKILL: the server is gone between two packets. */
   kill(): Promise<void>;
   /** SIGSTOP and SIGCONT: it takes connections and says nothing. */
   hang(): void;
   goOn(): void;
+  /** Nothing more comes through from the service, or to it; the servers reach each other. */
+  cut(): void;
+  mend(): void;
 }
 
 export interface Cluster {
-  /** Every shard with the cluster's name, in the form that `--dataset` takes. */
+  /** Every server with the cluster's name, in the form that `--dataset` takes. */
   readonly url: string;
-  readonly shards: readonly Shard[];
+  /** Shard by shard, each with its replicas. */
+  readonly shards: readonly ClusterServer[];
   close(): Promise<void>;
 }
 
-/** Real clickhouse-servers on loopback ports, one a shard, in one cluster named `people`. */
-export async function startCluster(shardCount: number): Promise<Cluster> {
+/** Real clickhouse-servers on loopback ports in one cluster named `people`; a shard's replicas are written by each insert. */
+export async function startCluster(shardCount: number, replicas = 1): Promise<Cluster> {
   const folder = mkdtempSync(join(tmpdir(), "headcount-clickhouse-"));
-  const ports: { http: number; tcp: number; interserver: number }[] = [];
-  for (let index = 0; index < shardCount; index++) {
+  const ports: Ports[] = [];
+  for (let index = 0; index < shardCount * replicas; index++) {
     ports.push({ http: await freePort(), tcp: await freePort(), interserver: await freePort() });
   }
-  const remote = ports.map(({ tcp }) => `<shard><replica><host>127.0.0.1</host><port>${tcp}</port></replica></shard>`);
-  const shards = ports.map((port, index) => shard(join(folder, `shard-${index}`), port, remote.join("")));
-  for (const one of shards) await one.start();
+  const remote = ports.map(({ tcp }) => `<replica><host>127.0.0.1</host><port>${tcp}</port></replica>`);
+  const all = Array.from({ length: shardCount }, (_, index) => remote.slice(index * replicas, (index + 1) * replicas));
+  const config = all.map((own) => `<shard>${own.join("")}</shard>`).join("");
+  const shards: ClusterServer[] = [];
+  for (const [index, port] of ports.entries()) {
+    const way = await startWay(port.http);
+    const own = server(join(folder, `server-${index}`), port, config);
+    const close = async (): Promise<void> => {
+      way.close();
+      await own.kill();
+    };
+    shards.push({
+      ...own,
+      ...way,
+      kill: own.kill,
+      close,
+      tcpPort: port.tcp,
+      shard: Math.floor(index / replicas),
+    } as ClusterServer);
+  }
+  await Promise.all(shards.map((one) => one.start()));
   return {
     url: `clickhouse://${shards.map(({ httpPort }) => `127.0.0.1:${httpPort}`).join(",")}/default?cluster=people`,
     shards,
     close: async () => {
-      for (const one of shards) await one.kill();
+      for (const one of shards) await (one as ClusterServer & { close(): Promise<void> }).close();
       rmSync(folder, { recursive: true, force: true });
     },
   };
 }
 
-function shard(folder: string, port: { http: number; tcp: number; interserver: number }, remote: string): Shard {
+interface Ports {
+  readonly http: number;
+  readonly tcp: number;
+  readonly interserver: number;
+}
+
+/** A way to a port that can be cut as a network is: connections stay, and nothing comes. */
+async function startWay(to: number) {
+  let isCut = false;
+  const sockets = new Set<Socket>();
+  const way = createServer((near) => {
+    const far = connect(to, "127.0.0.1");
+    for (const [from, into] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(from);
+      if (isCut) from.pause();
+      else from.pipe(into);
+      from.on("error", () => into.destroy());
+      from.on("close", () => {
+        sockets.delete(from);
+        if (!isCut) into.destroy();
+      });
+    }
+  });
+  await new Promise<void>((resolve) => way.listen(0, "127.0.0.1", resolve));
+  const address = way.address();
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return {
+    httpPort: address.port,
+    cut: () => {
+      isCut = true;
+      for (const socket of sockets) socket.unpipe().pause();
+    },
+    mend: () => {
+      isCut = false;
+      for (const socket of sockets) socket.destroy();
+    },
+    close: () => {
+      for (const socket of sockets) socket.destroy();
+      way.close();
+    },
+  };
+}
+
+function server(folder: string, port: Ports, remote: string) {
   mkdirSync(folder, { recursive: true });
   const config = join(folder, "config.xml");
   writeFileSync(
@@ -80,8 +150,6 @@ function shard(folder: string, port: { http: number; tcp: number; interserver: n
   );
   let child: ChildProcess | undefined;
   return {
-    httpPort: port.http,
-    tcpPort: port.tcp,
     start: async () => {
       if (SERVER === undefined) throw new Error("clickhouse-server is not installed (Debian: clickhouse-server)");
       child = spawn(SERVER, [`--config-file=${config}`], { cwd: folder, stdio: "ignore" });
@@ -91,7 +159,7 @@ function shard(folder: string, port: { http: number; tcp: number; interserver: n
           throw new Error(`clickhouse-server ended with ${started.exitCode}; see ${folder}`);
         const answer = await fetch(`http://127.0.0.1:${port.http}/ping`).catch(() => undefined);
         if (answer?.ok) return;
-        if (attempt > 300) throw new Error(`clickhouse-server does not answer; see ${folder}`);
+        if (attempt > 6_000) throw new Error(`clickhouse-server does not answer; see ${folder}`);
         await new Promise((resolve) => setTimeout(resolve, 100));
       }
     },

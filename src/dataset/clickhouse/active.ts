@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { DatasetInfo } from "../engine.ts";
-import { pointerTable, type Topology } from "./schema.ts";
+import { codeOf } from "./errors.ts";
+import type { Topology } from "./schema.ts";
 
 /** Exact answers: with `skip_unavailable_shards` a shard that is down would make a count smaller. */
 export const EXACT = {
@@ -10,6 +11,8 @@ export const EXACT = {
   max_execution_time: 30,
   connect_timeout: 5,
 } as const;
+
+const UNKNOWN_TABLE = "60";
 
 export interface Active {
   /** Its version is another with everybody who is left out, so that no count from before is taken for it. */
@@ -22,25 +25,43 @@ export interface Active {
   readonly shown: string;
 }
 
-export async function activeDataset(client: ClickHouseClient, topology: Topology): Promise<Active | undefined> {
-  await client.command({ query: pointerTable(topology) });
-  const rows = async (query: string): Promise<readonly (readonly unknown[])[]> => {
-    const answer = await client.query({ query, format: "JSONCompact", clickhouse_settings: { ...EXACT } });
-    return (await answer.json<readonly unknown[]>()).data;
+/** What this server was told to serve last, undefined where it holds nothing. */
+export async function activeDataset(
+  client: ClickHouseClient,
+  { database }: Topology,
+  abort_signal?: AbortSignal,
+): Promise<Active | undefined> {
+  const first = async (query: string): Promise<readonly unknown[] | undefined> => {
+    const settings = { clickhouse_settings: { ...EXACT }, ...(abort_signal && { abort_signal }) };
+    try {
+      const answer = await client.query({ query, format: "JSONCompact", ...settings });
+      return (await answer.json<readonly unknown[]>()).data[0];
+    } catch (error) {
+      if (codeOf(error) === UNKNOWN_TABLE) return undefined;
+      throw error;
+    }
   };
-  const { database } = topology;
-  const [active] = await rows(
+  const active = await first(
     `SELECT version, people, companies, activated FROM ${database}.headcount_datasets ORDER BY activated DESC LIMIT 1`,
   );
   if (active === undefined) return undefined;
   const version = String(active[0]);
   const [stored = 0, companies = 0, step = 0] = active.slice(1).map(Number);
-  const whole = { info: { version, people: stored, companies }, version, stored, step, shown: "" };
-  const table = `${database}.headcount_left_out`;
-  if (Number((await rows(`EXISTS TABLE ${table}`))[0]?.[0]) !== 1) return whole;
-  const those = `FROM ${table} WHERE version = '${version}' AND step = ${step}`;
-  const leftOut = Number((await rows(`SELECT uniqExact(rid) ${those}`))[0]?.[0]);
-  if (leftOut === 0) return whole;
-  const info = { version: `${version}_${leftOut}`, people: stored - leftOut, companies };
-  return { info, version, stored, step, shown: `rid NOT IN (SELECT rid ${those})` };
+  const those = `FROM ${database}.headcount_left_out WHERE version = '${version}' AND step = ${step}`;
+  const leftOut = Number((await first(`SELECT uniqExact(rid) ${those}`))?.[0] ?? 0);
+  const info = { version: leftOut === 0 ? version : `${version}_${leftOut}`, people: stored - leftOut, companies };
+  return { info, version, stored, step, shown: leftOut === 0 ? "" : `rid GLOBAL NOT IN (SELECT rid ${those})` };
+}
+
+/** Of the cluster, undefined where that names the server by an address which is not its own. */
+export async function shardOf(
+  client: ClickHouseClient,
+  { cluster }: Topology,
+  abort_signal?: AbortSignal,
+): Promise<number | undefined> {
+  if (cluster === undefined) return 0;
+  const query = `SELECT shard_num FROM system.clusters WHERE cluster = '${cluster}' AND is_local`;
+  const answer = await client.query({ query, format: "JSONCompact", ...(abort_signal && { abort_signal }) });
+  const [row] = (await answer.json<readonly unknown[]>()).data;
+  return row && Number(row[0]);
 }

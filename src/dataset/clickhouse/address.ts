@@ -1,3 +1,5 @@
+import { InputError } from "../text/input-file.ts";
+
 export interface ClickHouseAddress {
   /** HTTP addresses, one for each server; queries go to the first that answers, tables are made on all. */
   readonly urls: readonly string[];
@@ -11,20 +13,20 @@ export interface ClickHouseAddress {
 const FORM =
   "clickhouse://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]...]/DATABASE[?cluster=NAME][&replicated=true][&tls=true]";
 
-/** The password may come from the environment, where no process list shows it. @throws Error with the form */
+/** The password may come from the environment, where no process list shows it. @throws InputError with the form */
 export function parseClickHouseAddress(text: string, password = ""): ClickHouseAddress {
   const match = /^clickhouse:\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^/?]+)(?:\/([^?]*))?(?:\?(.*))?$/.exec(text);
-  if (match === null) throw new Error(`not a ClickHouse address; the form is ${FORM}`);
+  if (match === null) throw new InputError(`not a ClickHouse address; the form is ${FORM}`);
   const [, user, inline, hosts = "", database, query = ""] = match;
   const options = new URLSearchParams(query);
   for (const key of options.keys()) {
     if (!["cluster", "replicated", "tls"].includes(key))
-      throw new Error(`unknown option "${key}" in the ClickHouse address; the form is ${FORM}`);
+      throw new InputError(`unknown option "${key}" in the ClickHouse address; the form is ${FORM}`);
   }
   const scheme = options.get("tls") === "true" ? "https" : "http";
   const urls = hosts.split(",").map((host) => {
     if (!/^(\[[0-9a-f:.]+\]|[\w.-]+)(:\d{1,5})?$/i.test(host))
-      throw new Error(`not a host: "${host}"; the form is ${FORM}`);
+      throw new InputError(`not a host: "${host}"; the form is ${FORM}`);
     return `${scheme}://${/:\d+$/.test(host) ? host : `${host}:${scheme === "https" ? 8443 : 8123}`}`;
   });
   const cluster = options.get("cluster") ?? undefined;
@@ -33,7 +35,7 @@ export function parseClickHouseAddress(text: string, password = ""): ClickHouseA
     ...(cluster === undefined ? {} : { cluster }),
   };
   for (const [what, name] of Object.entries(names)) {
-    if (!/^[A-Za-z_]\w{0,63}$/.test(name)) throw new Error(`the ${what} must be a plain name, not "${name}"`);
+    if (!/^[A-Za-z_]\w{0,63}$/.test(name)) throw new InputError(`the ${what} must be a plain name, not "${name}"`);
   }
   return {
     urls,

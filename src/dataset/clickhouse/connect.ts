@@ -1,17 +1,21 @@
 import type { ClickHouseClient } from "@clickhouse/client";
 import { parseClickHouseAddress } from "./address.ts";
 import { LITERAL_TEST, MODERN, type ServerDialect } from "./dialect.ts";
-import { DatasetUnavailableError, pings } from "./pool.ts";
+import { DatasetUnavailableError } from "./errors.ts";
 import type { Topology } from "./schema.ts";
 
 export interface ClickHouseServers {
   readonly clients: readonly [ClickHouseClient, ...ClickHouseClient[]];
+  /** A second way to each, by which it is seen to be alive however many answers of the first are awaited. */
+  readonly watchers?: readonly ClickHouseClient[];
   readonly urls?: readonly string[];
   readonly topology: Topology;
   readonly dialect: ServerDialect;
 }
 
-/** @param timeoutMs for one answer. @throws Error for a bad address, DatasetUnavailableError where none answers */
+const PING_MS = 15_000;
+
+/** @param timeoutMs for one answer. @throws InputError for a bad address, DatasetUnavailableError where none answers */
 export async function connectClickHouse(
   address: string,
   password = "",
@@ -19,7 +23,7 @@ export async function connectClickHouse(
 ): Promise<ClickHouseServers> {
   const parsed = parseClickHouseAddress(address, password);
   const { ClickHouseLogLevel, createClient } = await import("@clickhouse/client");
-  const clients = parsed.urls.map((url) =>
+  const clientOf = (url: string): ClickHouseClient =>
     createClient({
       url,
       username: parsed.user,
@@ -30,35 +34,38 @@ export async function connectClickHouse(
       compression: { response: false },
       // Its log goes to the console and knows nothing of our allow-list; every error reaches the caller anyway.
       log: { level: ClickHouseLogLevel.OFF },
-    }),
-  );
-  const failures: string[] = [];
-  for (const [index, client] of clients.entries()) {
-    const url = parsed.urls[index] ?? "";
-    const ping = (await pings(url)) ? await client.ping() : undefined;
-    if (!ping?.success) {
-      failures.push(ping?.error.message ?? `${url} does not answer`);
-      continue;
-    }
-    const version = await client.query({ query: "SELECT version()", format: "JSONCompact" });
+    });
+  const all = parsed.urls.map((url) => ({ url, client: clientOf(url), watcher: clientOf(url) }));
+  const pings = all.map(async (one) => {
+    const ping = await one.watcher.ping({ abort_signal: AbortSignal.timeout(PING_MS), select: false });
+    if (!ping.success) throw new DatasetUnavailableError(`${one.url}: ${ping.error.message}`);
+    return one;
+  });
+  try {
+    const first = await Promise.any(pings);
+    const version = await first.client.query({ query: "SELECT version()", format: "JSONCompact" });
     const [major = "0"] = String((await version.json<readonly unknown[]>()).data[0]?.[0]).split(".");
-    const others = clients.filter((other) => other !== client);
+    const { database, cluster, replicated } = parsed;
+    const others = all.filter((one) => one !== first);
     return {
-      clients: [client, ...others],
-      urls: [url, ...parsed.urls.toSpliced(index, 1)],
-      topology: {
-        database: parsed.database,
-        ...(parsed.cluster === undefined ? {} : { cluster: parsed.cluster }),
-        replicated: parsed.replicated,
-      },
+      clients: [first.client, ...others.map(({ client }) => client)],
+      watchers: [first, ...others].map(({ watcher }) => watcher),
+      urls: [first, ...others].map(({ url }) => url),
+      topology: { database, replicated, ...(cluster !== undefined && { cluster }) },
       // 18.16 is Debian's and old: it binds no parameters. Everything since 2021 does.
       dialect: Number(major) < 21 ? LITERAL_TEST : MODERN,
     };
+  } catch (error) {
+    for (const { client, watcher } of all) await closeAll({ clients: [client], watchers: [watcher] });
+    if (!(error instanceof AggregateError)) throw error;
+    const reasons = error.errors.map((one: Error) => one.message).join("; ");
+    throw new DatasetUnavailableError(`no ClickHouse server answers: ${reasons}`);
   }
-  await closeAll(clients);
-  throw new DatasetUnavailableError(`no ClickHouse server answers: ${failures.join("; ")}`);
 }
 
-export async function closeAll(clients: readonly ClickHouseClient[]): Promise<void> {
-  for (const client of clients) await client.close();
+export async function closeAll({
+  clients,
+  watchers = [],
+}: Pick<ClickHouseServers, "clients" | "watchers">): Promise<void> {
+  for (const client of [...clients, ...watchers]) await client.close();
 }

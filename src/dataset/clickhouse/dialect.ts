@@ -5,38 +5,23 @@ export interface Statement {
   readonly params: Readonly<Record<string, Param>>;
 }
 
-/** `modern` is what production uses: parameters that the server binds, dictionary-encoded columns, projections. */
 export interface ServerDialect {
-  readonly name: "modern" | "literal-test";
-  readonly parameters: boolean;
-  readonly dictionaryColumns: boolean;
-  readonly projections: boolean;
+  /** What production uses: parameters that the server binds, dictionary-encoded columns, projections. */
+  readonly isModern: boolean;
   /** How rows are sent: as columns, packed, or as lines of text. */
   readonly rows: "Parquet" | "TabSeparated";
 }
 
-export const MODERN: ServerDialect = {
-  name: "modern",
-  parameters: true,
-  dictionaryColumns: true,
-  projections: true,
-  rows: "Parquet",
-};
+export const MODERN: ServerDialect = { isModern: true, rows: "Parquet" };
 
 /** For tests: 18.16 is the newest real cluster they can start; it binds no parameters, so values become literals. */
-export const LITERAL_TEST: ServerDialect = {
-  name: "literal-test",
-  parameters: false,
-  dictionaryColumns: false,
-  projections: false,
-  rows: "TabSeparated",
-};
+export const LITERAL_TEST: ServerDialect = { isModern: false, rows: "TabSeparated" };
 
 export function rendered(
   query: Statement,
   dialect: ServerDialect,
 ): { readonly query: string; readonly query_params?: Record<string, unknown> } {
-  if (dialect.parameters) return { query: query.sql, query_params: { ...query.params } };
+  if (dialect.isModern) return { query: query.sql, query_params: { ...query.params } };
   const sql = query.sql.replace(/\{(\w+):[^}]+\}/g, (_, name: string) => {
     const value = query.params[name];
     if (value === undefined) throw new Error(`no value for the parameter ${name}`);

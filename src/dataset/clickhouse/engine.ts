@@ -1,4 +1,4 @@
-import type { ClickHouseClient, ClickHouseSettings, QueryParams } from "@clickhouse/client";
+import type { ClickHouseSettings, QueryParams } from "@clickhouse/client";
 import { LRUCache } from "lru-cache";
 import { conditionsOf, type SqlDialect, whereSql } from "../../shared/contract/conditions.ts";
 import type { Facet } from "../../shared/contract/facets.ts";
@@ -19,10 +19,12 @@ import {
 import { withOthers } from "../facet.ts";
 import { NoDatasetError } from "../layout.ts";
 import { ListSegment, type SegmentCache, segmentCache } from "../segment.ts";
-import { type Active, activeDataset, EXACT } from "./active.ts";
+import { type Active, EXACT } from "./active.ts";
+import type { ClickHouseServers } from "./connect.ts";
 import { type Param, rendered, type ServerDialect, type Statement } from "./dialect.ts";
-import { LostServerError, ServerPool } from "./pool.ts";
-import { type Topology, tablesOf } from "./schema.ts";
+import { codeOf } from "./errors.ts";
+import { ServerPool } from "./pool.ts";
+import { tablesOf } from "./schema.ts";
 
 const VERIFY_MS = 3_600_000;
 const SPILL_BYTES = "2000000000";
@@ -31,10 +33,7 @@ const SEGMENT_BYTES = 64 * 2 ** 20;
 const TIMEOUT_EXCEEDED = "159";
 
 export interface ClickHouseEngineOptions {
-  readonly client: ClickHouseClient;
-  readonly topology: Topology;
-  readonly dialect: ServerDialect;
-  /** Servers that may answer in place of it; who opened them closes them. */
+  /** Of engines of one dataset after another: what is known of the servers. */
   readonly pool?: ServerPool;
   /** Bytes for the row numbers of segments that are being paged through. Default 64 MiB. */
   readonly segmentCacheBytes?: number;
@@ -53,10 +52,9 @@ const ENDS = 1_000;
 
 /** The same answers as the embedded engine, row for row. Stays on the version that was active when it was opened. */
 export class ClickHouseEngine implements Engine {
-  readonly #options: ClickHouseEngineOptions;
+  readonly #dialect: ServerDialect;
   readonly #active: Active;
   readonly #pool: ServerPool;
-  readonly #agreed = new Map<ClickHouseClient, number>();
   readonly #people: string;
   readonly #companies: string;
   readonly #segmentBytes: number;
@@ -64,24 +62,28 @@ export class ClickHouseEngine implements Engine {
   /** Where pages of large segments ended, so that the next one begins there and nothing is skipped row by row. */
   readonly #cursors = new LRUCache<string, PageCursor>({ max: SEGMENTS });
 
-  private constructor(options: ClickHouseEngineOptions, active: Active) {
-    const { topology, segmentCacheBytes } = options;
+  private constructor(
+    { dialect, topology }: ClickHouseServers,
+    active: Active,
+    pool: ServerPool,
+    segmentBytes: number,
+  ) {
     const tables = tablesOf(active.version);
-    this.#options = options;
+    this.#dialect = dialect;
     this.#active = active;
-    this.#pool = options.pool ?? new ServerPool([options.client]);
+    this.#pool = pool;
     this.#people = `${topology.database}.${tables.people}`;
     this.#companies = `${topology.database}.${tables.companies}`;
-    this.#segmentBytes = segmentCacheBytes ?? SEGMENT_BYTES;
-    this.#segments = segmentCache(this.#segmentBytes);
+    this.#segmentBytes = segmentBytes;
+    this.#segments = segmentCache(segmentBytes);
   }
 
-  /** @throws Error where the server cannot be reached, NoDatasetError where it holds no dataset */
-  static async open(options: ClickHouseEngineOptions): Promise<ClickHouseEngine> {
-    const ask = (client: ClickHouseClient) => activeDataset(client, options.topology);
-    const active = await (options.pool?.ask(ask) ?? ask(options.client));
+  /** Who opened the servers closes them. @throws DatasetUnavailableError, NoDatasetError where they hold no dataset */
+  static async open(servers: ClickHouseServers, options: ClickHouseEngineOptions = {}): Promise<ClickHouseEngine> {
+    const { pool = new ServerPool(servers), segmentCacheBytes = SEGMENT_BYTES } = options;
+    const active = await pool.look();
     if (active === undefined) throw new NoDatasetError("this ClickHouse holds no dataset yet");
-    return new ClickHouseEngine(options, active);
+    return new ClickHouseEngine(servers, active, pool, segmentCacheBytes);
   }
 
   info(): DatasetInfo {
@@ -146,7 +148,7 @@ export class ClickHouseEngine implements Engine {
   async verify(): Promise<readonly string[]> {
     const breaches: string[] = [];
     // A bitmap of hundreds of millions of row numbers is small, a set of them is not.
-    const distinct = this.#options.dialect.parameters ? "groupBitmap(rid)" : "uniqExact(rid)";
+    const distinct = this.#dialect.isModern ? "groupBitmap(rid)" : "uniqExact(rid)";
     const people = `SELECT count(), ${distinct}, max(rid) FROM ${this.#people}${and({ sql: "", params: {} }, this.#active.shown).sql}`;
     const [row = []] = await this.#rows({ sql: people, params: {} }, VERIFY_MS);
     const [count = 0, rids = 0, last = 0] = row.map(Number);
@@ -174,7 +176,7 @@ export class ClickHouseEngine implements Engine {
   }
 
   close(): Promise<void> {
-    return this.#options.pool === undefined ? this.#options.client.close() : Promise.resolve();
+    return Promise.resolve();
   }
 
   #where(filters: CanonicalFilters): Statement {
@@ -184,41 +186,28 @@ export class ClickHouseEngine implements Engine {
   /** @throws OutOfTimeError where it takes longer than `limitMs`; the server stops at it too */
   async #rows(query: Statement, limitMs?: number, more: ClickHouseSettings = {}): Promise<Rows> {
     if (limitMs === undefined) return this.#ask(query);
-    const seconds = this.#options.dialect.parameters ? limitMs / 1_000 : Math.ceil(limitMs / 1_000);
+    const seconds = this.#dialect.isModern ? limitMs / 1_000 : Math.ceil(limitMs / 1_000);
     const abort_signal = AbortSignal.timeout(limitMs);
     return this.#ask(query, {
       abort_signal,
       clickhouse_settings: { ...EXACT, max_execution_time: seconds, ...more },
     }).catch((error: unknown) => {
-      const code = error instanceof Error && "code" in error ? error.code : undefined;
-      if (!abort_signal.aborted && code !== TIMEOUT_EXCEEDED) throw error;
+      if (!abort_signal.aborted && codeOf(error) !== TIMEOUT_EXCEEDED) throw error;
       throw new OutOfTimeError(`no answer from the dataset within ${limitMs} ms`, { cause: error });
     });
   }
 
   #ask(query: Statement, settings: Partial<QueryParams> = { clickhouse_settings: { ...EXACT } }): Promise<Rows> {
     const { abort_signal } = settings;
-    return this.#pool.ask(async (client, gone) => {
-      await this.#agrees(client);
+    return this.#pool.ask(this.#active.info.version, async (client, gone) => {
       const answer = await client.query({
-        ...rendered(query, this.#options.dialect),
+        ...rendered(query, this.#dialect),
         ...settings,
         abort_signal: abort_signal === undefined ? gone : AbortSignal.any([abort_signal, gone]),
         format: "JSONCompact",
       });
       return (await answer.json<readonly unknown[]>()).data;
     });
-  }
-
-  /** Looked at anew after every loss: a server that was away may have another dataset, or lack who is left out. */
-  async #agrees(client: ClickHouseClient): Promise<void> {
-    const { losses } = this.#pool;
-    if (losses === (this.#agreed.get(client) ?? 0)) return;
-    const active = await activeDataset(client, this.#options.topology);
-    if (active?.info.version !== this.#active.info.version) {
-      throw new LostServerError("a ClickHouse server has another dataset than the one that is served");
-    }
-    this.#agreed.set(client, losses);
   }
 
   async #count(where: Statement): Promise<number> {

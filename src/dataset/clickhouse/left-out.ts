@@ -2,31 +2,26 @@ import { randomBytes } from "node:crypto";
 import type { ClickHouseClient } from "@clickhouse/client";
 import { slugOf } from "../../shared/contract/normalise.ts";
 import { marksOf, type SuppressedName, Suppression } from "../../shared/contract/suppression.ts";
-import type { DatasetInfo } from "../engine.ts";
 import { NoDatasetError } from "../layout.ts";
-import { InputError } from "../text/input-file.ts";
-import { parseClickHouseAddress } from "./address.ts";
-import { type ClickHouseServers, connectClickHouse } from "./connect.ts";
-import { LoadServers } from "./load/servers.ts";
+import { type Active, activeDataset } from "./active.ts";
+import { type ClickHouseServers, closeAll, connectClickHouse } from "./connect.ts";
+import { LoadServers, STATEMENT_MS } from "./load/servers.ts";
 import { dropTables, leftOutTable, tablesOf } from "./schema.ts";
 
-const STATEMENT_MS = 3_600_000;
 const NAMES_AT_ONCE = 200;
 const ROWS_AT_ONCE = 10_000;
 /** A running service looks for a new step once a second. */
 const NOTICED_MS = 1_100;
 
-interface Pointer extends DatasetInfo {
-  readonly activated: number;
-}
-
 /** Leaves some of the people out that servers serve. Done again, or cut off and done again, it is the same. */
 export class ServedPeople {
   readonly #servers: LoadServers;
+  readonly #connected: ClickHouseServers;
   readonly #sleep: (ms: number) => Promise<void>;
 
   constructor(servers: ClickHouseServers, sleep: (ms: number) => Promise<void>, signal?: AbortSignal) {
     this.#servers = new LoadServers(servers, "left_out", signal);
+    this.#connected = servers;
     this.#sleep = sleep;
   }
 
@@ -36,11 +31,6 @@ export class ServedPeople {
     password: string,
     { sleep, signal }: { readonly sleep: (ms: number) => Promise<void>; readonly signal?: AbortSignal },
   ): Promise<ServedPeople> {
-    try {
-      parseClickHouseAddress(address, password);
-    } catch (error) {
-      throw new InputError(error instanceof Error ? error.message : String(error));
-    }
     return new ServedPeople(await connectClickHouse(address, password, STATEMENT_MS), sleep, signal);
   }
 
@@ -56,8 +46,7 @@ export class ServedPeople {
     const servers = this.#servers;
     await servers.onAll([leftOutTable(servers.topology)]);
     for (;;) {
-      const pointer = await this.#latest();
-      const { version, activated } = pointer;
+      const { version, step: activated, stored: people, info } = await this.#latest();
       const before = await this.#step(version, activated);
       // What another that was cut off has written for the step that comes now.
       const next = await this.#step(version, activated + 1);
@@ -66,7 +55,7 @@ export class ServedPeople {
       const step = all.size === before.size ? activated : activated + 1;
       await this.#fill(version, step, all);
       // An import that became active in between has a later pointer, which this must not go behind.
-      for (const client of servers.clients) await this.#point({ ...pointer, activated: step }, client);
+      await servers.point({ version, activated: step, people, companies: info.companies });
       if ((await this.#latest()).version !== version) continue;
       await this.#sleep(NOTICED_MS);
       return { removed: all.size - before.size, version: all.size === 0 ? version : `${version}_${all.size}` };
@@ -85,25 +74,14 @@ export class ServedPeople {
     }
   }
 
-  async close(): Promise<void> {
-    for (const client of this.#servers.clients) await client.close();
+  close(): Promise<void> {
+    return closeAll(this.#connected);
   }
 
   /** The pointer that was written last on any server: one that was cut off has told only some. */
-  async #latest(): Promise<Pointer> {
-    const servers = this.#servers;
-    let latest: Pointer | undefined;
-    for (const client of servers.clients) {
-      const table = servers.named("headcount_datasets");
-      if ((await servers.number(`EXISTS TABLE ${table}`, client)) !== 1) continue;
-      const [row] = await servers.rows(
-        `SELECT version, activated, people, companies FROM ${table} ORDER BY activated DESC LIMIT 1`,
-        client,
-      );
-      if (row === undefined || Number(row[1]) <= (latest?.activated ?? -1)) continue;
-      const [activated = 0, people = 0, companies = 0] = row.slice(1).map(Number);
-      latest = { version: String(row[0]), activated, people, companies };
-    }
+  async #latest(): Promise<Active> {
+    const all = await this.#servers.onEach((client) => activeDataset(client, this.#servers.topology));
+    const [latest] = all.flatMap((active) => active ?? []).sort((a, b) => b.step - a.step);
     if (latest === undefined) throw new NoDatasetError("this ClickHouse holds no dataset yet");
     return latest;
   }
@@ -148,9 +126,7 @@ export class ServedPeople {
   }
 
   async #step(version: string, step: number): Promise<Set<number>> {
-    const all = new Set<number>();
-    for (const client of this.#servers.clients) for (const rid of await this.#held(version, step, client)) all.add(rid);
-    return all;
+    return new Set((await this.#servers.onEach((client) => this.#held(version, step, client))).flat());
   }
 
   async #held(version: string, step: number, client: ClickHouseClient): Promise<readonly number[]> {
@@ -159,22 +135,13 @@ export class ServedPeople {
   }
 
   async #fill(version: string, step: number, all: ReadonlySet<number>): Promise<void> {
-    for (const client of this.#servers.clients) {
+    await this.#servers.onEach(async (client) => {
       const held = new Set(await this.#held(version, step, client));
       const missing = [...all].filter((rid) => !held.has(rid));
       for (let at = 0; at < missing.length; at += ROWS_AT_ONCE) {
         const rows = missing.slice(at, at + ROWS_AT_ONCE).map((rid) => ({ version, step, rid }));
         await this.#servers.insert("headcount_left_out", rows, client);
       }
-    }
-  }
-
-  async #point(pointer: Pointer, client: ClickHouseClient): Promise<void> {
-    const { activated, version } = pointer;
-    const table = this.#servers.named("headcount_datasets");
-    const isTold = `SELECT count() FROM ${table} WHERE version = '${version}' AND activated = ${activated}`;
-    if ((await this.#servers.number(isTold, client)) === 0) {
-      await this.#servers.insert("headcount_datasets", [{ ...pointer }], client);
-    }
+    });
   }
 }

@@ -1,57 +1,42 @@
 import { ReloadingEngine, type ReloadOptions } from "../embedded/reloading-engine.ts";
 import type { Engine } from "../engine.ts";
 import { NoDatasetError } from "../layout.ts";
-import { activeDataset } from "./active.ts";
 import { type ClickHouseServers, closeAll, connectClickHouse } from "./connect.ts";
 import { ClickHouseEngine } from "./engine.ts";
-import { LostServerError, ServerPool } from "./pool.ts";
+import { ServerPool } from "./pool.ts";
 
-export async function openClickHouse(address: string, password = ""): Promise<Engine> {
-  const servers = await connectClickHouse(address, password);
-  try {
-    const engine = await engineOf(servers, new ServerPool(servers.clients, servers.urls));
-    return closingAlso(engine, () => closeAll(servers.clients));
-  } catch (error) {
-    await closeAll(servers.clients);
-    throw error;
-  }
-}
-
-function engineOf({ clients, topology, dialect }: ClickHouseServers, pool: ServerPool): Promise<Engine> {
-  return ClickHouseEngine.open({ client: clients[0], topology, dialect, pool });
-}
-
-function closingAlso<Kind extends Engine>(engine: Kind, also: () => Promise<void>): Kind {
-  const close = engine.close.bind(engine);
-  engine.close = () => close().then(also);
-  return engine;
-}
+export const openClickHouse = (address: string, password = ""): Promise<Engine> =>
+  opened(address, password, (servers) => ClickHouseEngine.open(servers));
 
 /** An engine that goes over to the next dataset version, or one without somebody, at the first call a second later. */
-export async function followClickHouse(address: string, password: string, options: ReloadOptions): Promise<Engine> {
-  const watch = await connectClickHouse(address, password);
-  const pool = new ServerPool(watch.clients, watch.urls);
-  let latest = 0;
-  const stamp = async (): Promise<string> => {
-    const active = await pool.ask(async (client) => {
-      const told = await activeDataset(client, watch.topology);
-      if (told !== undefined && told.step < latest) throw new LostServerError("a ClickHouse server is behind");
-      return told;
-    });
-    latest = Math.max(latest, active?.step ?? 0);
-    return active?.info.version ?? "";
-  };
-  const version = async (): Promise<string> => {
-    const active = await stamp();
-    if (active === "") throw new NoDatasetError("this ClickHouse has lost its dataset; the one that is open goes on");
-    return active;
-  };
-  const stop = (): Promise<void> => closeAll(watch.clients);
+export function followClickHouse(address: string, password: string, options: ReloadOptions): Promise<Engine> {
+  return opened(address, password, (servers) => {
+    const pool = new ServerPool(servers);
+    const version = async (): Promise<string> => {
+      const active = await pool.look();
+      if (active === undefined) throw new NoDatasetError("this ClickHouse holds no dataset");
+      return active.info.version;
+    };
+    return ReloadingEngine.follow(
+      { stamp: version, version, open: () => ClickHouseEngine.open(servers, { pool }) },
+      options,
+    );
+  });
+}
+
+async function opened(
+  address: string,
+  password: string,
+  open: (servers: ClickHouseServers) => Promise<Engine>,
+): Promise<Engine> {
+  const servers = await connectClickHouse(address, password);
   try {
-    const place = { stamp, version, open: () => engineOf(watch, pool) };
-    return closingAlso(await ReloadingEngine.follow(place, options), stop);
+    const engine = await open(servers);
+    const close = engine.close.bind(engine);
+    engine.close = () => close().then(() => closeAll(servers));
+    return engine;
   } catch (error) {
-    await stop();
+    await closeAll(servers);
     throw error;
   }
 }

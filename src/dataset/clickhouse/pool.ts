@@ -1,87 +1,170 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ClickHouseClient } from "@clickhouse/client";
+import { type Active, activeDataset, shardOf } from "./active.ts";
+import type { ClickHouseServers } from "./connect.ts";
+import { codeOf, DatasetUnavailableError, isLoss, LostServerError } from "./errors.ts";
+import type { Topology } from "./schema.ts";
 
-const PATIENCE_MS = 200;
-const PING_MS = 1_000;
+const PATIENCE_MS = 250;
+const LOOK_MS = 700;
+/** Where no server is known to answer, so that none can be asked meanwhile. */
+const FIRST_LOOK_MS = 5_000;
 
-export class DatasetUnavailableError extends Error {
-  override readonly name = "DatasetUnavailableError";
+/** The answer, or a LostServerError once `loss` tells one: it is asked again and again while the answer is awaited. */
+export async function unlessLost<Answer>(
+  answer: Promise<Answer>,
+  everyMs: number,
+  loss: () => Promise<string | undefined>,
+): Promise<Answer> {
+  const done = new AbortController();
+  const watch = async (): Promise<never> => {
+    for (;;) {
+      await sleep(everyMs, undefined, { signal: done.signal });
+      const told = await loss();
+      if (told !== undefined) throw new LostServerError(told);
+    }
+  };
+  const watching = watch();
+  // Whichever comes second may reject when nobody waits for it.
+  for (const each of [answer, watching]) each.catch(() => undefined);
+  return Promise.race([answer, watching]).finally(() => done.abort());
 }
 
-/** This server cannot answer the question; another may. */
-export class LostServerError extends Error {
-  override readonly name = "LostServerError";
-}
-
-/** Whether a server answers at all. Not by its client, whose connections may all be waiting for long answers. */
-export async function pings(url: string): Promise<boolean> {
-  const answer = await fetch(`${url}/ping`, { signal: AbortSignal.timeout(PING_MS) }).catch(() => undefined);
-  await answer?.body?.cancel();
-  return answer !== undefined;
+interface Server {
+  readonly client: ClickHouseClient;
+  readonly watcher: ClickHouseClient;
+  readonly name: string;
+  shard: number | undefined;
+  lost: boolean;
+  /** Versions that it was told to serve since it was lost last. */
+  readonly told: Set<string>;
+  looking: Promise<Active | undefined> | undefined;
 }
 
 type Question<Answer> = (client: ClickHouseClient, gone: AbortSignal) => Promise<Answer>;
 
-/** Servers that hold the same: a question goes to the one that answered last, and on to the next where that is lost. */
+/**
+ * Servers of one dataset, which take turns. Where one is lost that is asked, or that it may wait for, the question goes to
+ * the next that was told to serve the same version. One that returns is noticed at the next look.
+ */
 export class ServerPool {
-  readonly #clients: readonly ClickHouseClient[];
-  readonly #urls: readonly string[];
-  #at = 0;
-  /** How often a server was lost: what is known of servers is asked again then. */
-  losses = 0;
+  readonly #servers: readonly Server[];
+  readonly #topology: Topology;
+  #turn = 0;
+  #latest = 0;
 
-  constructor(clients: readonly ClickHouseClient[], urls: readonly string[] = []) {
-    this.#clients = clients;
-    this.#urls = urls;
+  constructor({ clients, watchers = clients, urls = [], topology }: ClickHouseServers) {
+    this.#topology = topology;
+    this.#servers = clients.map((client, index) => ({
+      ...{ client, watcher: watchers[index] ?? client, name: urls[index] ?? "the server", shard: undefined },
+      ...{ lost: true, told: new Set<string>(), looking: undefined },
+    }));
   }
 
-  /** Reads only: a question may be asked twice. @throws DatasetUnavailableError where every server is lost */
-  async ask<Answer>(question: Question<Answer>): Promise<Answer> {
-    const failures: string[] = [];
-    for (const _ of this.#clients) {
-      const at = this.#at;
+  /**
+   * What any server was told last. Those that are lost are looked at beside the others, and waited for with
+   * `isPatient` or where there are no others.
+   * @throws DatasetUnavailableError where none answers, or only those that are behind what was told before
+   */
+  async look(isPatient = false): Promise<Active | undefined> {
+    const alive = this.#servers.filter(({ lost }) => !lost);
+    const limit = isPatient || alive.length === 0 ? FIRST_LOOK_MS : LOOK_MS;
+    const looks = this.#servers.map((server) => {
+      const look = this.#lookAt(server, limit);
+      look.catch(() => undefined);
+      return isPatient || alive.length === 0 || alive.includes(server) ? [look] : [];
+    });
+    const seen = await Promise.allSettled(looks.flat());
+    const told = seen.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+    if (told.length === 0) {
+      // It may be this machine that is slow: nothing is learnt of servers.
+      for (const server of alive) server.lost = false;
+      throw unavailable(seen.map((one) => (one.status === "rejected" ? one.reason.message : "")));
+    }
+    const [last] = told.sort((a, b) => (b?.step ?? 0) - (a?.step ?? 0));
+    const step = last?.step ?? 0;
+    if (step < this.#latest) throw unavailable(["those that do are behind what is served"]);
+    this.#latest = step;
+    return last;
+  }
+
+  #lookAt(server: Server, limitMs: number): Promise<Active | undefined> {
+    const look = async (): Promise<Active | undefined> => {
+      const { name, told, watcher } = server;
+      const limit = AbortSignal.timeout(limitMs);
       try {
-        return await this.#askOne(at, question);
+        server.shard ??= await shardOf(watcher, this.#topology, limit);
+        const active = await activeDataset(watcher, this.#topology, limit);
+        if (server.lost) told.clear();
+        if (active !== undefined) told.add(active.info.version);
+        server.lost = false;
+        return active;
+      } catch (error) {
+        server.lost = true;
+        throw new LostServerError(`${name}: ${limit.aborted ? "no answer" : (error as Error).message}`);
+      }
+    };
+    server.looking ??= look().finally(() => {
+      server.looking = undefined;
+    });
+    return server.looking;
+  }
+
+  /** Reads only: a question may be asked twice. @throws DatasetUnavailableError where no server is left */
+  async ask<Answer>(version: string, question: Question<Answer>): Promise<Answer> {
+    const failures: string[] = [];
+    const asked: Server[] = [];
+    for (;;) {
+      let server = this.#next(version, asked);
+      if (server === undefined && asked.length === 0) {
+        await this.look(true);
+        server = this.#next(version, asked);
+      }
+      if (server === undefined) throw unavailable(failures);
+      asked.push(server);
+      try {
+        return await this.#askOne(server, question);
       } catch (error) {
         if (!isLoss(error)) throw error;
-        failures.push(error.message);
-        this.losses++;
-        if (this.#at === at) this.#at = (at + 1) % this.#clients.length;
+        failures.push(`${server.name}: ${error.message}`);
+        if (/^[A-Z]/.test(codeOf(error))) server.lost = true;
+        if (asked.length < this.#servers.length) await this.look().catch(() => undefined);
       }
     }
-    throw new DatasetUnavailableError(`no ClickHouse server answers: ${failures.join("; ")}`);
   }
 
-  async #askOne<Answer>(at: number, question: Question<Answer>): Promise<Answer> {
-    const client = this.#clients[at];
-    if (client === undefined) throw new Error(`no server ${at}`);
+  /** Of all that answer: a server reads its own shard itself, so beside a lost one of it none waits for that one. */
+  #next(version: string, asked: readonly Server[]): Server | undefined {
+    const alive = this.#servers.filter(({ lost }) => !lost);
+    const lost = this.#servers.filter((server) => server.lost && server.shard !== undefined);
+    if (lost.some(({ shard }) => !alive.some((server) => server.shard === shard))) return undefined;
+    const able = alive.filter((server) => server.told.has(version) && !asked.includes(server));
+    const best = able.filter((server) => lost.some(({ shard }) => shard === server.shard));
+    const those = best.length > 0 ? best : able;
+    return those[this.#turn++ % those.length];
+  }
+
+  async #askOne<Answer>(server: Server, question: Question<Answer>): Promise<Answer> {
     const gone = new AbortController();
-    const done = new AbortController();
-    const answer = question(client, gone.signal).finally(() => done.abort());
-    // A server that is lost rejects it later, when nobody waits for it.
-    answer.catch(() => undefined);
+    const known = this.#servers.filter(({ lost }) => lost);
+    const loss = async (): Promise<string | undefined> => {
+      await this.look().catch(() => undefined);
+      const lost = this.#servers.find(
+        (one) => one.lost && !known.includes(one) && (one === server || one.shard !== server.shard),
+      );
+      return lost && `${lost.name} does not answer`;
+    };
     try {
-      return await Promise.race([answer, this.#silence(at, done.signal)]);
+      const answer = question(server.client, gone.signal);
+      return await (this.#servers.length === 1 ? answer : unlessLost(answer, PATIENCE_MS, loss));
     } catch (error) {
       gone.abort();
       throw error;
     }
   }
-
-  /** Rejects once the server is silent; never resolves while the answer is awaited. */
-  async #silence(at: number, done: AbortSignal): Promise<never> {
-    const url = this.#urls[at];
-    const forever = new Promise<never>(() => undefined);
-    while (url !== undefined && this.#urls.length > 1) {
-      await sleep(PATIENCE_MS, undefined, { signal: done }).catch(() => undefined);
-      if (done.aborted) return forever;
-      if (!(await pings(url))) throw new LostServerError(`${url} does not answer`);
-    }
-    return forever;
-  }
 }
 
-/** Answers of a server have a number for a code, failures of a connection a word such as ECONNREFUSED. */
-const isLoss = (error: unknown): error is Error =>
-  error instanceof LostServerError ||
-  (error instanceof Error && "code" in error && /^(E[A-Z_]+|UND_ERR_\w+)$/.test(String(error.code)));
+const unavailable = (reasons: readonly string[]): DatasetUnavailableError =>
+  new DatasetUnavailableError(
+    `no ClickHouse server answers: ${reasons.join("; ") || "none has what is served, or a shard has none"}`,
+  );

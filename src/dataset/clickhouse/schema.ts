@@ -33,8 +33,8 @@ const HIGH = [
 /** The embedded engine's sort key, so that leading keys prune. Missing text is ''. */
 export function createTables(version: string, topology: Topology, dialect: ServerDialect): readonly string[] {
   const tables = tablesOf(version);
-  const low = dialect.dictionaryColumns ? "LowCardinality(String)" : "String";
-  const record = dialect.dictionaryColumns ? "record String CODEC(ZSTD(3))" : "record String";
+  const low = dialect.isModern ? "LowCardinality(String)" : "String";
+  const record = dialect.isModern ? "record String CODEC(ZSTD(3))" : "record String";
   const people = [
     "rid UInt64",
     "id String",
@@ -54,7 +54,7 @@ export function createTables(version: string, topology: Topology, dialect: Serve
     "slug String",
     record,
   ];
-  if (dialect.projections) {
+  if (dialect.isModern) {
     people.push("INDEX rid_range rid TYPE minmax GRANULARITY 1");
     people.push("PROJECTION by_name (SELECT name, rid ORDER BY name, rid)");
     people.push("PROJECTION by_headline (SELECT headline, rid ORDER BY headline, rid)");

@@ -8,13 +8,12 @@ import { newVersion, withBuildLock } from "../../layout.ts";
 import { readHiddenPeople, suppressionDir } from "../../suppression.ts";
 import { InputError } from "../../text/input-file.ts";
 import { parseClickHouseAddress } from "../address.ts";
-import { type ClickHouseServers, connectClickHouse } from "../connect.ts";
+import { type ClickHouseServers, closeAll, connectClickHouse } from "../connect.ts";
 import { Load } from "./load.ts";
 import { type LoadPart, PartReader } from "./parts.ts";
-import { LoadServers } from "./servers.ts";
+import { LoadServers, STATEMENT_MS } from "./servers.ts";
 import { clearedReports, departmentsReport, fingerprintOf, LoadState, type PartReport, tableReport } from "./state.ts";
 
-const STATEMENT_MS = 3_600_000;
 /** Another way to load has another number: what it has begun is not gone on with. */
 const LOAD_FORMAT = 4;
 
@@ -28,17 +27,14 @@ export async function importIntoClickHouse(
   input: ImportInput,
   options: LoadBuildOptions,
 ): Promise<ImportReport> {
-  try {
-    parseClickHouseAddress(address, password);
-  } catch (error) {
-    throw new InputError(error instanceof Error ? error.message : String(error));
-  }
+  const { urls, database, cluster, replicated } = parseClickHouseAddress(address);
+  if (urls.length > 1 && cluster === undefined && !replicated)
+    throw new InputError("several servers hold a dataset as a cluster: name it, ?cluster=NAME, in the address");
   const servers = await connectClickHouse(address, password, STATEMENT_MS);
   try {
-    const { urls, database } = parseClickHouseAddress(address);
     return await loadIntoClickHouse(servers, [...urls, database].join(" "), input, options);
   } finally {
-    for (const client of servers.clients) await client.close();
+    await closeAll(servers);
   }
 }
 
@@ -86,9 +82,9 @@ async function loadWhole(
     const again = begun && (await goOn(begun, isSame, loadOf(begun)));
     const version = newVersion(now()).replace(/\W/g, "_");
     const state = again ?? (await LoadState.begin(folder, fingerprint, version, parts.length));
-    if (again === undefined) await loadOf(state).create();
     const load = loadOf(state);
     try {
+      if (again === undefined) await load.create();
       return await run({ load, state, parts, input, rejects });
     } catch (error) {
       if (signal?.aborted) await load.endRunning().catch(() => undefined);

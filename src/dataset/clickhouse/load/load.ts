@@ -4,12 +4,13 @@ import { join } from "node:path";
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { BuildProgress } from "../../build/build.ts";
 import type { ImportKind } from "../../build/import-map.ts";
+import type { Statement } from "../dialect.ts";
 import { createTables, dropTables, pointerTable, tablesOf } from "../schema.ts";
-import { bareSql, deriveSql, linksSql, type TableName } from "./companies.ts";
+import { bareSql, deriveSql, linksSql, notRefused, type TableName } from "./companies.ts";
 import type { LoadPart, PartReader } from "./parts.ts";
-import { companyGroupsSql, groupsSql, hideSql, keyedSql, peopleSql, RANGE_COLUMNS } from "./people.ts";
-import { type Group, RangeConditions, rangesOf } from "./ranges.ts";
-import { type LoadServers, loadFailure } from "./servers.ts";
+import { firstCompaniesSql, firstPeopleSql, groupsSql, hideSql, keyedSql, peopleSql, RANGE_COLUMNS } from "./people.ts";
+import { type Group, RangeConditions, rangesOf, type TitleAndId } from "./ranges.ts";
+import { allOf, type LoadServers, loadFailure } from "./servers.ts";
 import { createStage, dropStage, STAGED, type StageTables, stageOf } from "./stage.ts";
 import type { LoadState, PartReport } from "./state.ts";
 
@@ -48,13 +49,12 @@ export class Load {
   }
 
   async isThere(): Promise<boolean> {
+    const servers = this.#servers;
     const names = Object.values(stageOf(this.#state.version));
-    for (const client of this.#servers.clients) {
-      for (const name of names) {
-        if ((await this.#servers.number(`EXISTS TABLE ${this.#servers.local(name)}`, client)) !== 1) return false;
-      }
-    }
-    return true;
+    const found = await servers.onEach((client) =>
+      allOf(names.map((name) => servers.number(`EXISTS TABLE ${servers.local(name)}`, client))),
+    );
+    return found.flat().every((isThere) => isThere === 1);
   }
 
   async create(): Promise<void> {
@@ -106,8 +106,7 @@ export class Load {
     const name = stageOf(this.#state.version)[part.kind];
     const own = `part = ${part.number}`;
     // What a load that was cut off, or a server, left of it.
-    if ((await servers.number(`SELECT count() FROM ${servers.named(name)} WHERE ${own}`)) > 0)
-      await servers.remove(name, own);
+    if ((await servers.count(name, own)) !== 0) await servers.remove(name, own);
     const files = (await readdir(rows)).values();
     await allOf(
       servers.streams.map(async (client) => {
@@ -122,8 +121,7 @@ export class Load {
   /** Parts of which the servers do not hold every row are brought again. */
   async #forgetLost(): Promise<void> {
     for (const kind of ["people", "companies"] as const) {
-      const found = await this.#servers.rows(`SELECT part, count() FROM ${this.#table(kind)} GROUP BY part`);
-      const held = new Map(found.map(([part, count]) => [Number(part), Number(count)]));
+      const held = await this.#servers.counts(stageOf(this.#state.version)[kind], "part");
       for (const part of this.#options.parts) {
         const report = this.#state.part(part.number);
         if (part.kind !== kind || report === undefined || report.sent === (held.get(part.number) ?? 0)) continue;
@@ -159,12 +157,8 @@ export class Load {
     const names = stageOf(this.#state.version);
     await this.#again("twins");
     // All rows of an id are on one shard, so each server finds those of its own.
-    for (const client of servers.clients) {
-      await servers.run(
-        `INSERT INTO ${servers.local(names.twins)} SELECT id FROM ${servers.local(names[kind])} GROUP BY id HAVING count() > 1`,
-        client,
-      );
-    }
+    const twins = `SELECT id FROM ${servers.local(names[kind])} GROUP BY id HAVING count() > 1`;
+    await servers.onEach((client) => servers.run(`INSERT INTO ${servers.local(names.twins)} ${twins}`, client));
     const first = this.#options.parts.findIndex((part) => part.kind === kind);
     const found = new Map<number, string[]>();
     const flush = async (part: number, lines: string[]): Promise<void> => {
@@ -212,21 +206,19 @@ export class Load {
       }
       await this.#again("keyed");
       await servers.empty(tablesOf(this.#state.version).companies);
-      const groups = (await servers.rows(companyGroupsSql(this.#table, any))).map(groupOf);
-      for (const { groups: own, from } of rangesOf(groups, this.#options.rangeRows ?? RANGE_ROWS)) {
-        const ids = { from: own[0]?.values[0] ?? "", to: own.at(-1)?.values[0] ?? "" };
-        await servers.run(keyedSql(this.#table, { ...ids, offset: from }, any));
+      const most = this.#options.rangeRows ?? RANGE_ROWS;
+      const firsts = (await servers.rows(firstCompaniesSql(this.#table, any, most))).map(([id]) => String(id));
+      for (const [index, from] of firsts.entries()) {
+        await servers.run(keyedSql(this.#table, { from, before: firsts[index + 1], offset: index * most }, any));
       }
       const columns = ["seq", "id", "name", "domain", "address", "slug", "record"].join(", ");
       const copied = `INSERT INTO ${this.#target.companies} (${columns}) SELECT ${columns} FROM ${this.#table("keyed")}`;
       await allOf([servers.run(copied), ...(andLinks ? [this.#links()] : [])]);
-      await this.#holds(
-        this.#target.companies,
-        groups.reduce((sum, { count }) => sum + count, 0),
-      );
+      const all = `SELECT count() FROM ${this.#table("companies")} WHERE ${notRefused(this.#table, any)}`;
+      await this.#holds(tablesOf(this.#state.version).companies, await servers.number(all));
       await this.#state.setDone("companies");
     }
-    return isDerived ? servers.number(`SELECT count() FROM ${this.#target.companies}`) : 0;
+    return isDerived ? servers.count(tablesOf(this.#state.version).companies) : 0;
   }
 
   async #links(): Promise<void> {
@@ -249,9 +241,10 @@ export class Load {
     const { rangeRows = RANGE_ROWS, onProgress } = this.#options;
     const servers = this.#servers;
     await this.#holdsParts("people");
-    const any = (await servers.number(`SELECT count() FROM ${this.#table("refused")}`)) > 0;
+    const any = (await servers.count(stageOf(this.#state.version).refused)) !== 0;
     const groups = await this.#groups(any, rangeRows);
-    const total = groups.reduce((sum, { count }) => sum + count, 0);
+    const { people } = tablesOf(this.#state.version);
+    const total = sumOf(groups);
     const conditions = new RangeConditions(RANGE_COLUMNS, groups);
     const ranges = rangesOf(groups, rangeRows);
     let done = 0;
@@ -259,45 +252,63 @@ export class Load {
     const work = async (client: ClickHouseClient): Promise<void> => {
       for (const { groups: own, from, before } of next) {
         const place = `rid >= ${from} AND rid < ${before}`;
-        const held = await servers.number(`SELECT count() FROM ${this.#target.people} WHERE ${place}`);
+        const held = await servers.count(people, place);
         if (held !== before - from) {
-          if (held > 0) await servers.remove(tablesOf(this.#state.version).people, place);
+          if (held !== 0) await servers.remove(people, place);
           await servers.run(
             peopleSql(this.#table, this.#target.people, { where: conditions.of(own), offset: from }, any),
             client,
           );
-          await this.#holds(this.#target.people, before - from, place);
+          await this.#holds(people, before - from, place);
         }
         done += before - from;
         onProgress?.({ phase: "copy", done, total });
       }
     };
     await allOf(servers.streams.map(work));
-    await this.#holds(this.#target.people, total);
+    await this.#holds(people, total);
   }
 
   async #groups(anyRefused: boolean, rangeRows: number): Promise<Group[]> {
-    for (let keys = 1; ; keys++) {
-      const sql = groupsSql(this.#table, RANGE_COLUMNS.slice(0, keys), anyRefused);
-      const groups = (await this.#servers.rows(sql)).map(groupOf);
-      if (keys === RANGE_COLUMNS.length || groups.every(({ count }) => count <= rangeRows)) return groups;
+    for (let depth = 1; ; depth++) {
+      const keys = RANGE_COLUMNS.slice(0, depth);
+      const groups = (await this.#servers.rows(groupsSql(this.#table, keys, anyRefused))).map(groupOf);
+      if (groups.every(({ count }) => count <= rangeRows)) return groups;
+      if (depth < RANGE_COLUMNS.length) continue;
+      const cut: Group[] = [];
+      const conditions = new RangeConditions(RANGE_COLUMNS, groups);
+      for (const group of groups) {
+        const where = conditions.of([group]);
+        cut.push(...(group.count > rangeRows ? await this.#pieces(group, where, anyRefused) : [group]));
+      }
+      return cut;
     }
+  }
+
+  /** Those of a group that is too large to be put in order at once. */
+  async #pieces({ count, values }: Group, where: Statement, anyRefused: boolean): Promise<Group[]> {
+    const { rangeRows: most = RANGE_ROWS } = this.#options;
+    const rows = await this.#servers.rows(firstPeopleSql(this.#table, where, anyRefused, most));
+    const firsts = rows.map(([title, id]): TitleAndId => [String(title), String(id)]);
+    return firsts.map((from, index) => ({
+      ...{ values, count: Math.min(most, count - index * most) },
+      piece: { from, before: firsts[index + 1] },
+    }));
   }
 
   /** Makes the version the one that is served, and clears up. Done again, it does what is left. */
   async publish(): Promise<void> {
     const servers = this.#servers;
     const { version } = this.#state;
-    const [people, companies] = [
-      await servers.number(`SELECT count() FROM ${this.#target.people}`),
-      await servers.number(`SELECT count() FROM ${this.#target.companies}`),
-    ];
+    const tables = tablesOf(version);
+    const [people = 0, companies = 0] = await allOf(
+      [tables.people, tables.companies].map((table) => servers.count(table)),
+    );
     const pointers = servers.named("headcount_datasets");
-    const row = { version, activated: this.#options.now(), people, companies };
-    for (const client of servers.clients) {
-      const isTold = await servers.number(`SELECT count() FROM ${pointers} WHERE version = '${version}'`, client);
-      if (isTold === 0) await servers.insert("headcount_datasets", [row], client);
-    }
+    // The same number on all, told by one that was cut off too.
+    const told = `SELECT max(activated) FROM ${pointers} WHERE version = '${version}'`;
+    const activated = Math.max(...(await servers.onEach((client) => servers.number(told, client))));
+    await servers.point({ version, activated: activated || this.#options.now(), people, companies });
     await servers.onAll(dropStage(version, servers.topology));
     // The version before the new one stays for services that have not noticed yet.
     const versions = await servers.rows(
@@ -322,14 +333,15 @@ export class Load {
     // Without files of companies the table has those that are derived.
     if (own.length > 0)
       await this.#holds(
-        this.#table(kind),
+        stageOf(this.#state.version)[kind],
         sent.reduce((sum, rows) => sum + rows, 0),
       );
   }
 
-  async #holds(table: string, rows: number, condition = "1"): Promise<void> {
-    const stored = await this.#servers.number(`SELECT count() FROM ${table} WHERE ${condition}`);
-    if (stored !== rows) throw loadFailure(`${table} holds ${stored} of ${rows} rows`);
+  async #holds(table: string, rows: number, condition?: string): Promise<void> {
+    const stored = await this.#servers.count(table, condition);
+    const told = Number.isNaN(stored) ? "other rows on one server than on another" : `${stored} of ${rows} rows`;
+    if (stored !== rows) throw loadFailure(`${table} holds ${told}`);
   }
 
   #again(table: keyof StageTables): Promise<void> {
@@ -337,12 +349,9 @@ export class Load {
   }
 }
 
-async function allOf(work: readonly Promise<void>[]): Promise<void> {
-  const ends = await Promise.allSettled(work);
-  for (const end of ends) if (end.status === "rejected") throw end.reason;
-}
-
 const groupOf = (row: readonly unknown[]): Group => ({
   values: row.slice(0, -1).map(String),
   count: Number(row.at(-1)),
 });
+
+const sumOf = (groups: readonly Group[]): number => groups.reduce((sum, { count }) => sum + count, 0);

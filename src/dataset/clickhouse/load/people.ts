@@ -65,20 +65,33 @@ FROM (SELECT ${filled}, ${address} AS address, if(found, toInt64(k_seq), -1) AS 
 
 export function keyedSql(
   table: TableName,
-  { from, to, offset }: { readonly from: string; readonly to: string; readonly offset: number },
+  { from, before, offset }: { readonly from: string; readonly before: string | undefined; readonly offset: number },
   anyRefused: boolean,
 ): Statement {
   const columns = STAGED.companies.slice(STAGED.companies.indexOf("id")).join(", ");
+  const end = before === undefined ? "" : " AND id < {before:String}";
   return {
     sql: `INSERT INTO ${table("keyed")} (seq, ${columns}) SELECT ${offset} + rowNumberInAllBlocks(), ${columns}
-    FROM (SELECT ${columns} FROM ${table("companies")} WHERE id >= {from:String} AND ${BEGINNING} <= {to:String} AND ${notRefused(table, anyRefused)}
+    FROM (SELECT ${columns} FROM ${table("companies")} WHERE id >= {from:String}${end} AND ${notRefused(table, anyRefused)}
       ORDER BY id) AS ordered`,
-    params: { from, to },
+    params: before === undefined ? { from } : { from, before },
   };
 }
 
-const BEGINNING = "substringUTF8(id, 1, 6)";
+/** The first of every so many rows, in their order. */
+const firstsSql = (columns: string, rows: string, order: string, most: number): string =>
+  `SELECT ${columns} FROM (SELECT ${columns}, rowNumberInAllBlocks() AS place
+    FROM (SELECT ${columns} ${rows} ORDER BY ${order}) AS ordered) AS placed WHERE place % ${most} = 0 ORDER BY place`;
 
-export const companyGroupsSql = (table: TableName, anyRefused: boolean): string =>
-  `SELECT ${BEGINNING} AS beginning, count() FROM ${table("companies")} WHERE ${notRefused(table, anyRefused)}
-  GROUP BY beginning ORDER BY beginning`;
+export const firstCompaniesSql = (table: TableName, anyRefused: boolean, most: number): string =>
+  firstsSql("id", `FROM ${table("companies")} WHERE ${notRefused(table, anyRefused)}`, "id", most);
+
+export const firstPeopleSql = (table: TableName, where: Statement, anyRefused: boolean, most: number): Statement => ({
+  sql: firstsSql(
+    "title, id",
+    `FROM ${table("people")} WHERE ${where.sql} AND ${kept(table, anyRefused)}`,
+    `${inOrder(["title"])}, id`,
+    most,
+  ),
+  params: where.params,
+});

@@ -1,10 +1,13 @@
 import type { Param, Statement } from "../dialect.ts";
 
-/** Rows that are alike in the keys they are ordered by, in that order. */
+/** Rows that are alike in the keys they are ordered by, in that order; a piece of them where they are many. */
 export interface Group {
   readonly values: readonly string[];
   readonly count: number;
+  readonly piece?: { readonly from: TitleAndId; readonly before: TitleAndId | undefined };
 }
+
+export type TitleAndId = readonly [title: string, id: string];
 
 /** Neighbouring groups that are put in order together: `[from, before)` are their positions among all rows. */
 export interface RowRange {
@@ -48,11 +51,17 @@ export class RangeConditions {
 
   of(groups: readonly Group[]): Statement {
     const params: Record<string, Param> = {};
-    return { sql: this.#level(groups, 0, params), params };
+    const bound: Bound = (value, type) => {
+      const name = `r${Object.keys(params).length}`;
+      params[name] = value;
+      return `{${name}:${type}}`;
+    };
+    return { sql: this.#level(groups, 0, bound), params };
   }
 
-  #level(groups: readonly Group[], depth: number, params: Record<string, Param>): string {
+  #level(groups: readonly Group[], depth: number, bound: Bound): string {
     const key = this.#keys[depth];
+    if (key === undefined) return anyOf(groups.flatMap(({ piece }) => (piece ? [pieceSql(piece, bound)] : [])));
     const byValue = new Map<string, Group[]>();
     for (const group of groups) {
       const value = group.values[depth] ?? "";
@@ -62,17 +71,26 @@ export class RangeConditions {
     }
     const whole: string[] = [];
     const conditions: string[] = [];
-    const bound = (value: Param, type: string): string => {
-      const name = `r${Object.keys(params).length}`;
-      params[name] = value;
-      return `{${name}:${type}}`;
-    };
     for (const [value, same] of byValue) {
       const path = JSON.stringify(same[0]?.values.slice(0, depth + 1));
       if (same.length === this.#sizes.get(path)) whole.push(value);
-      else conditions.push(`${key} = ${bound(value, "String")} AND ${this.#level(same, depth + 1, params)}`);
+      else conditions.push(`${key} = ${bound(value, "String")} AND ${this.#level(same, depth + 1, bound)}`);
     }
     if (whole.length > 0) conditions.unshift(`${key} IN ${bound(whole, "Array(String)")}`);
-    return conditions.length === 1 ? `(${conditions[0]})` : `((${conditions.join(") OR (")}))`;
+    return anyOf(conditions);
   }
+}
+
+type Bound = (value: Param, type: string) => string;
+
+const anyOf = (conditions: readonly string[]): string => `((${conditions.join(") OR (")}))`;
+
+function pieceSql({ from, before }: NonNullable<Group["piece"]>, bound: Bound): string {
+  const text = (value: string): string => bound(value, "String");
+  if (from[0] === before?.[0]) {
+    return `title = ${text(from[0])} AND id >= ${text(from[1])} AND id < ${text(before[1])}`;
+  }
+  const place = ([title, id]: TitleAndId): string => `(${title === "" ? 1 : 0}, ${text(title)}, ${text(id)})`;
+  const end = before === undefined ? "" : ` AND (title = '', title, id) < ${place(before)}`;
+  return `(title = '', title, id) >= ${place(from)}${end}`;
 }

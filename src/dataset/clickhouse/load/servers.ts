@@ -1,9 +1,12 @@
 import { randomBytes } from "node:crypto";
 import type { Readable } from "node:stream";
 import type { ClickHouseClient } from "@clickhouse/client";
+import { InputError } from "../../text/input-file.ts";
+import { shardOf } from "../active.ts";
 import type { ClickHouseServers } from "../connect.ts";
 import { rendered, type Statement } from "../dialect.ts";
-import { DatasetUnavailableError } from "../pool.ts";
+import { codeOf, DatasetUnavailableError } from "../errors.ts";
+import { unlessLost } from "../pool.ts";
 import { localName } from "../schema.ts";
 
 const SPILL_BYTES = 2_000_000_000;
@@ -29,6 +32,12 @@ const MODERN_SETTINGS = {
 } as const;
 const LOOK_EVERY_MS = 100;
 const STREAMS = 2;
+/** For one statement. */
+export const STATEMENT_MS = 3_600_000;
+const WATCH_EVERY_MS = 1_000;
+/** A server that works hard answers late; one that hangs never does. */
+const HANGS_MS = 30_000;
+const ALREADY_EXISTS = "57";
 
 export type ServerRow = readonly unknown[];
 
@@ -37,13 +46,16 @@ export class LoadServers {
   readonly clients: ClickHouseServers["clients"];
   readonly dialect: ClickHouseServers["dialect"];
   readonly topology: ClickHouseServers["topology"];
+  readonly #connected: ClickHouseServers;
   readonly #prefix: string;
   readonly #signal: AbortSignal | undefined;
+  #shards: readonly (number | undefined)[] | undefined;
 
-  constructor({ clients, dialect, topology }: ClickHouseServers, version: string, signal?: AbortSignal) {
-    this.clients = clients;
-    this.dialect = dialect;
-    this.topology = topology;
+  constructor(connected: ClickHouseServers, version: string, signal?: AbortSignal) {
+    this.clients = connected.clients;
+    this.dialect = connected.dialect;
+    this.topology = connected.topology;
+    this.#connected = connected;
     this.#prefix = `headcount-load-${version}-`;
     this.#signal = signal;
   }
@@ -51,6 +63,11 @@ export class LoadServers {
   /** Connections that work beside each other: a statement keeps about one core of its server at work. */
   get streams(): readonly ClickHouseClient[] {
     return this.clients.flatMap((client) => Array<ClickHouseClient>(STREAMS).fill(client));
+  }
+
+  /** On all servers beside each other. @throws what the first threw, when each has ended */
+  onEach<Result>(work: (client: ClickHouseClient) => Promise<Result>): Promise<Result[]> {
+    return allOf(this.clients.map(work));
   }
 
   named(table: string): string {
@@ -62,10 +79,10 @@ export class LoadServers {
   }
 
   async onAll(statements: readonly string[]): Promise<void> {
-    const settings = this.dialect.parameters ? { clickhouse_settings: { ...DROP_SETTINGS } } : {};
-    for (const client of this.clients) {
+    const settings = this.dialect.isModern ? { clickhouse_settings: { ...DROP_SETTINGS } } : {};
+    await this.onEach(async (client) => {
       for (const query of statements) await this.#reaching(client.command({ query, ...settings }));
-    }
+    });
   }
 
   empty(table: string): Promise<void> {
@@ -124,7 +141,7 @@ export class LoadServers {
     for (const client of this.clients) {
       await this.run(`ALTER TABLE ${this.local(table)} DELETE WHERE ${condition}`, client);
     }
-    if (this.dialect.parameters) return;
+    if (this.dialect.isModern) return;
     const name = this.local(table).split(".").at(-1);
     for (const client of this.clients) {
       const left = `SELECT count() FROM system.mutations WHERE table = '${name}' AND is_done = 0`;
@@ -135,14 +152,51 @@ export class LoadServers {
     }
   }
 
+  /**
+   * Rows of a table by a number that they have, counted on every server: NaN where replicas of a shard do not hold the
+   * same of it.
+   */
+  async counts(table: string, by: string, condition = "1"): Promise<ReadonlyMap<number, number>> {
+    const replicated = this.topology.replicated ? [`SYSTEM SYNC REPLICA ${this.local(table)}`] : [];
+    if (replicated.length > 0) await this.onAll(replicated);
+    const sql = `SELECT ${by} AS number, count() FROM ${this.local(table)} WHERE ${condition} GROUP BY number`;
+    this.#shards ??= await this.onEach((client) => this.#reaching(shardOf(client, this.topology)));
+    const shards = this.#shards;
+    const held = await this.onEach(async (client) => new Map((await this.rows(sql, client)).map(pairOf)));
+    const sums = new Map<number, number>();
+    for (const number of new Set(held.flatMap((counts) => [...counts.keys()]))) {
+      const ofShards = new Map<unknown, number>();
+      for (const [index, counts] of held.entries()) {
+        const count = counts.get(number) ?? 0;
+        const shard = shards[index] ?? `of ${index}`;
+        ofShards.set(shard, (ofShards.get(shard) ?? count) === count ? count : Number.NaN);
+      }
+      sums.set(
+        number,
+        [...ofShards.values()].reduce((sum, count) => sum + count, 0),
+      );
+    }
+    return sums;
+  }
+
+  async count(table: string, condition?: string): Promise<number> {
+    return (await this.counts(table, "0", condition)).get(0) ?? 0;
+  }
+
+  /** Tells the servers that were not told yet which version they serve. */
+  async point(row: Readonly<Record<"version" | "activated" | "people" | "companies", string | number>>): Promise<void> {
+    const table = "headcount_datasets";
+    const { activated, version } = row;
+    const sql = `SELECT count() FROM ${this.named(table)} WHERE version = '${version}' AND activated = ${activated}`;
+    await this.onEach(async (client) => {
+      if ((await this.number(sql, client)) === 0) await this.insert(table, [row], client);
+    });
+  }
+
   /** Ends what this load has left running: it would go on writing. */
   async endRunning(): Promise<void> {
     const query = `KILL QUERY WHERE initial_query_id LIKE '${this.#prefix}%' SYNC`;
-    for (const client of this.clients) {
-      await client.command({ query }).catch((error: unknown) => {
-        throw loadFailure(error instanceof Error ? error.message : String(error), error);
-      });
-    }
+    await this.onEach((client) => this.#reaching(client.command({ query })));
   }
 
   #rendered(query: Statement | string): ReturnType<typeof rendered> {
@@ -152,20 +206,40 @@ export class LoadServers {
   #call() {
     return {
       query_id: this.#prefix + randomBytes(6).toString("hex"),
-      clickhouse_settings: { ...(this.dialect.parameters ? MODERN_SETTINGS : SETTINGS) },
+      clickhouse_settings: { ...(this.dialect.isModern ? MODERN_SETTINGS : SETTINGS) },
       ...(this.#signal && { abort_signal: this.#signal }),
     };
   }
 
   async #reaching<Result>(answer: Promise<Result>): Promise<Result> {
     try {
-      return await answer;
+      return await unlessLost(answer, WATCH_EVERY_MS, () => this.#hanging());
     } catch (error) {
       this.#signal?.throwIfAborted();
+      if (codeOf(error) === ALREADY_EXISTS) throw new InputError(TWICE);
       throw loadFailure(error instanceof Error ? error.message : String(error), error);
     }
   }
+
+  /** Every server has its share of every statement. */
+  async #hanging(): Promise<string | undefined> {
+    const { watchers = [], urls = [] } = this.#connected;
+    const pings = watchers.map(async (watcher, index) => {
+      const { success } = await watcher.ping({ select: false, abort_signal: AbortSignal.timeout(HANGS_MS) });
+      return success ? [] : [`${urls[index]} does not answer`];
+    });
+    return (await Promise.all(pings)).flat()[0];
+  }
 }
+
+const TWICE = "two hosts of the ClickHouse address are one server, or reach one: name each server once";
+
+export async function allOf<Result>(work: readonly Promise<Result>[]): Promise<Result[]> {
+  await Promise.allSettled(work);
+  return Promise.all(work);
+}
+
+const pairOf = (row: ServerRow): [number, number] => [Number(row[0]), Number(row[1])];
 
 export const loadFailure = (message: string, cause?: unknown): DatasetUnavailableError =>
   new DatasetUnavailableError(

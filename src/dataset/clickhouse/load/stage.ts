@@ -107,13 +107,13 @@ export const inOrder = (keys: readonly string[]): string => keys.flatMap((key) =
 
 export function createStage(version: string, topology: Topology, dialect: ServerDialect): readonly string[] {
   const names = stageOf(version);
-  const low = dialect.dictionaryColumns ? "LowCardinality(String)" : "String";
+  const low = dialect.isModern ? "LowCardinality(String)" : "String";
   const typed = (columns: readonly string[]): string[] =>
     columns.map((column) => `${column} ${TYPES[column] ?? (LOW_STORED.includes(column) ? low : "String")}`);
   // Missing values last, as in the end. Parts are no partitions: each would be read for every range.
   const order = `(${inOrder(SORT_KEYS)}, id)`;
   // What is read a few times only is not worth being merged again and again.
-  const settings = dialect.parameters ? "min_parts_to_merge_at_once = 10" : undefined;
+  const settings = dialect.isModern ? "min_parts_to_merge_at_once = 10" : undefined;
   const columns: Record<keyof StageTables, StorageOptions> = {
     people: { columns: typed(STAGED.people), order, settings },
     companies: { columns: typed(STAGED.companies), order: "id", settings },
