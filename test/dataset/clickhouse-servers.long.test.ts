@@ -6,7 +6,7 @@ import { LoadServers } from "../../src/dataset/clickhouse/load/servers.ts";
 import { followClickHouse } from "../../src/dataset/clickhouse/open.ts";
 import { tablesOf } from "../../src/dataset/clickhouse/schema.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
-import type { CanonicalFilters } from "../../src/shared/contract/filters.ts";
+import type { CanonicalFilters } from "../../src/shared/contract/vocabulary.ts";
 import { type Cluster, type ClusterServer, hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
 import { tempFolder } from "../support/dataset.ts";
 import { type LoadFiles, loadFiles, loadFilesInto, plain, sameWhole } from "../support/load-files.ts";
