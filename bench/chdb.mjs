@@ -65,7 +65,9 @@ function bytesOf(path) {
 const answer = mode === "bare" ? await bare() : await load();
 const cpu = process.cpuUsage();
 if (mode !== "bare") answer.merged = await mergedRows();
-process.stdout.write(JSON.stringify({ ...answer, cpu: (cpu.user + cpu.system) / 1e6, ...(mode === "steps" && { steps }) }));
+process.stdout.write(
+  JSON.stringify({ ...answer, cpu: (cpu.user + cpu.system) / 1e6, ...(mode === "steps" && { steps }) }),
+);
 for (const connection of connections) await connection.close();
 process.exit(0);
 
@@ -84,7 +86,10 @@ async function bare() {
 
 /** Rows that were written again because parts were merged. */
 async function mergedRows() {
-  const result = await client.query({ query: "SELECT value FROM system.events WHERE event = 'MergedRows'", format: "JSONCompact" });
+  const result = await client.query({
+    query: "SELECT value FROM system.events WHERE event = 'MergedRows'",
+    format: "JSONCompact",
+  });
   return Number((await result.json()).data[0]?.[0] ?? 0);
 }
 
@@ -96,7 +101,12 @@ async function load() {
   }, 500);
   const input = { people: [file], companies: [], cwd: "/", rejects: join(folder, "rejects"), overwrite: true };
   const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-  const options = { datasetDir: join(folder, "load"), now: Date.now, sleep, ...(rangeRows && { rangeRows: Number(rangeRows) }) };
+  const options = {
+    datasetDir: join(folder, "load"),
+    now: Date.now,
+    sleep,
+    ...(rangeRows && { rangeRows: Number(rangeRows) }),
+  };
   const servers = { clients: [client], topology, dialect: MODERN };
   let report;
   const took = await seconds(async () => {
