@@ -17,7 +17,7 @@ export async function measure({ quick, people }) {
   const random = seeded(1);
   const pool = await samplePeople(engine, canonical, random);
   const rows = [];
-  const limit = size > 1_000_000 ? 200 : 30;
+  const limit = size > 1_000_000 ? 25 : 5;
   for (const [part, ask] of Object.entries({
     counts: (filters) => engine.count(filters),
     "first pages": (filters) => engine.people(filters, FIRST_PAGE),

@@ -17,7 +17,7 @@ export const FILES = {
 } as const;
 
 /** Raised when the stored form changes: a folder of another format is refused, and imported again. */
-export const DATASET_FORMAT = 6;
+export const DATASET_FORMAT = 7;
 
 export interface DatasetMeta {
   readonly format: number;

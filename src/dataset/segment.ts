@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import { onesIn } from "./embedded/scan.ts";
+import { PEOPLE_A_CHUNK } from "./embedded/scan.ts";
 
 /** Positions: 32-bit ones in the embedded engine, those of a cluster as whole numbers in floats. */
 export type Rids = Uint32Array | Float64Array;
@@ -43,65 +43,61 @@ export class ListSegment<Positions extends Rids = Uint32Array> implements Segmen
   }
 }
 
-const PIECE = 16_384;
-const BLOCK = 128;
+const WORDS_A_CHUNK = PEOPLE_A_CHUNK / 32;
 
-/** A segment with many people: one bit for each person of the dataset, however many match. */
-export class BitmapSegment implements SegmentPositions {
-  readonly count: number;
-  readonly bytes: number;
-  readonly #bits: Uint32Array;
-  readonly #before: Uint32Array;
-
-  /** @param bits person `i` is bit `i & 31`, the lowest first, of word `i >>> 5` */
-  constructor(bits: Uint32Array) {
-    this.#bits = bits;
-    this.#before = new Uint32Array(Math.ceil(bits.length / BLOCK));
-    let count = 0;
-    for (let index = 0; index < bits.length; index++) {
-      if (index % BLOCK === 0) this.#before[index / BLOCK] = count;
-      count += onesIn(bits[index] ?? 0);
+/** The places whose bits are set, in their order: place `i` is bit `i & 31`, the lowest first, of word `i >>> 5`. */
+function placesIn(bits: Uint32Array, count: number): Uint16Array {
+  const places = new Uint16Array(count);
+  let length = 0;
+  for (let index = 0; index < bits.length; index++) {
+    for (let word = bits[index] ?? 0; word !== 0; word &= word - 1) {
+      places[length++] = index * 32 + 31 - Math.clz32(word & -word);
     }
-    this.count = count;
-    this.bytes = bits.byteLength + this.#before.byteLength;
+  }
+  return places;
+}
+
+interface SegmentPiece {
+  readonly chunk: number;
+  readonly before: number;
+  readonly count: number;
+  /** Places in their order, or where that is smaller a bit for each of the chunk. */
+  readonly found: Uint16Array | Uint32Array;
+}
+
+/** Positions in pieces, one for each chunk of people where any lie. */
+export class ChunkedSegment implements SegmentPositions {
+  readonly #pieces: SegmentPiece[] = [];
+  count = 0;
+  bytes = 0;
+
+  /** @param places of who lies in the chunk, each once, in any order. Chunks come in theirs */
+  add(chunk: number, places: Uint16Array): void {
+    const count = places.length;
+    if (count === 0) return;
+    let found: SegmentPiece["found"] = new Uint32Array(WORDS_A_CHUNK);
+    for (let index = 0; index < count; index++) {
+      const place = places[index] ?? 0;
+      found[place >>> 5] = (found[place >>> 5] ?? 0) | (1 << (place & 31));
+    }
+    if (count < 2 * WORDS_A_CHUNK) found = placesIn(found, count);
+    this.#pieces.push({ chunk, before: this.count, count, found });
+    this.count += count;
+    this.bytes += found.byteLength;
   }
 
   slice(offset: number, limit: number): Uint32Array {
     const rids = new Uint32Array(Math.max(0, Math.min(limit, this.count - offset)));
-    if (rids.length === 0) return rids;
-    let low = 0;
-    let high = this.#before.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >>> 1;
-      if ((this.#before[middle] ?? 0) <= offset) low = middle;
-      else high = middle - 1;
-    }
-    let skip = offset - (this.#before[low] ?? 0);
-    let found = 0;
-    for (let index = low * BLOCK; found < rids.length; index++) {
-      let word = this.#bits[index] ?? 0;
-      const ones = onesIn(word);
-      if (skip >= ones) {
-        skip -= ones;
-        continue;
-      }
-      for (; skip > 0; skip--) word &= word - 1;
-      for (; word !== 0 && found < rids.length; word &= word - 1) {
-        rids[found++] = index * 32 + 31 - Math.clz32(word & -word);
+    let length = 0;
+    const first = this.#pieces.findLastIndex(({ before }) => before <= offset);
+    for (const { before, chunk, count, found } of this.#pieces.slice(Math.max(0, first))) {
+      if (length === rids.length) break;
+      const places = found instanceof Uint16Array ? found : placesIn(found, count);
+      for (let at = offset + length - before; at < count && length < rids.length; at++) {
+        rids[length++] = chunk * PEOPLE_A_CHUNK + (places[at] ?? 0);
       }
     }
     return rids;
-  }
-
-  /** The smaller of the two forms. @param turn awaited before each piece of work, of a millisecond or less */
-  async compact(turn: () => Promise<void>): Promise<SegmentPositions> {
-    if (this.count * 4 >= this.bytes) return this;
-    const rids = new Uint32Array(this.count);
-    for (let done = 0; done < rids.length; done += PIECE) {
-      await turn();
-      rids.set(this.slice(done, PIECE), done);
-    }
-    return new ListSegment(rids);
   }
 }
 

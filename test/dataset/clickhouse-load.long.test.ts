@@ -203,7 +203,7 @@ describe.skipIf(!hasClickHouseServer)("loading into two shards", { timeout: 300_
     const input = { ...given.input, rejects: join(embeddedDir, "rejects") };
     const options = { datasetDir: embeddedDir, now: () => 1, sleep, resources: SMALL, suppression };
     expect({ ...plain(report), rejects: "" }).toEqual({ ...plain(await importDataset(input, options)), rejects: "" });
-    const embedded = await openDataset(embeddedDir, { resources: SMALL });
+    const embedded = await openDataset(embeddedDir);
     expect(embedded.info().people).toBeLessThan(given.everyone.length - 3);
     await isServed({ ...given, embedded });
     await embedded.close();

@@ -7,7 +7,7 @@ import { openClickHouse } from "../../src/dataset/clickhouse/open.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
 import { testContext } from "../support/client.ts";
-import { SMALL, tempFolder } from "../support/dataset.ts";
+import { tempFolder } from "../support/dataset.ts";
 import { long, QUICK } from "../support/long.ts";
 
 async function headcount(cwd: string, argv: readonly string[], tty = false) {
@@ -25,7 +25,7 @@ async function closedPort(): Promise<number> {
 }
 
 const people = async (data: string): Promise<number> => {
-  const engine = await openDataset(join(data, "dataset"), { resources: SMALL });
+  const engine = await openDataset(join(data, "dataset"));
   const count = await engine.count({ exact: {}, prefix: {}, range: {} });
   await engine.close();
   return count;

@@ -6,7 +6,7 @@ import { env, execPath, getuid } from "node:process";
 import { gzipSync } from "node:zlib";
 import { beforeEach, describe, expect, test } from "vitest";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
-import { SMALL, tempFolder } from "../support/dataset.ts";
+import { tempFolder } from "../support/dataset.ts";
 
 // What only the built program shows: zones, signals, umasks, warnings.
 
@@ -47,7 +47,7 @@ const rows = (count: number, row: (index: number) => string): string =>
 const EVERYBODY = { exact: {}, prefix: {}, range: {} };
 
 async function updatedAt(): Promise<(string | null)[]> {
-  const engine = await openDataset(join(folder, "demo/dataset"), { resources: SMALL });
+  const engine = await openDataset(join(folder, "demo/dataset"));
   const page = await engine.people(EVERYBODY, { offset: 0, limit: 100 });
   await engine.close();
   return page.records.map((record) => (JSON.parse(record.toString()) as { updated_at: string | null }).updated_at);
@@ -91,7 +91,7 @@ test("texts of which no two are alike never lie in the heap of the program as a 
   const ended = await run([...IMPORT, "p.parquet", "--json"], { NODE_OPTIONS: "--max-old-space-size=120" });
   expect(ended).toMatchObject({ code: 0 });
   expect(JSON.parse(ended.stdout)).toMatchObject({ people: { taken: people }, departments: { unknown: people } });
-  const engine = await openDataset(join(folder, "demo/dataset"), { resources: SMALL });
+  const engine = await openDataset(join(folder, "demo/dataset"));
   const [first] = (await engine.people(EVERYBODY, { offset: 0, limit: 1 })).records;
   const { city, id } = JSON.parse(String(first)) as { readonly city: string; readonly id: string };
   const found = await engine.people({ ...EVERYBODY, exact: { city: [city.toLowerCase()] } }, { offset: 0, limit: 9 });

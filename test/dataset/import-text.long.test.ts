@@ -38,7 +38,7 @@ async function load(input: Partial<ImportInput> = {}): Promise<ImportReport> {
 }
 
 async function everybody(): Promise<Person[]> {
-  const engine = await openDataset(join(folder, "dataset"), { resources: SMALL });
+  const engine = await openDataset(join(folder, "dataset"));
   try {
     const page = await engine.people({ exact: {}, prefix: {}, range: {} }, { offset: 0, limit: 50_000 });
     return page.records.map((record) => JSON.parse(record.toString()) as Person);
@@ -278,7 +278,7 @@ describe("nothing vanishes and nothing is joined", () => {
     const late = rows(10_000, (index) => `{"id":"late ${index}","functionalArea":"Nothing in particular"}`);
     await write("people.ndjson", `${early}${late}{"id":"last","title":"Chef"}\n`);
     await load({ people: ["people.ndjson"] });
-    const engine = await openDataset(join(folder, "dataset"), { resources: SMALL });
+    const engine = await openDataset(join(folder, "dataset"));
     const count = (field: string, value: string) =>
       engine.count({ exact: { [field]: [value] }, prefix: {}, range: {} }).then((found) => Number(found));
     expect([await count("title", "chef"), await count("functional_area", "nothing in particular")]).toEqual([

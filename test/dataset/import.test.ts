@@ -41,7 +41,7 @@ async function load(input: Partial<ImportInput>, resources = SMALL): Promise<Imp
 
 /** Opens what was imported for the time of `work`. */
 async function reading<Result>(work: (engine: Engine) => Promise<Result>): Promise<Result> {
-  const engine = await openDataset(join(folder, "dataset"), { resources: SMALL });
+  const engine = await openDataset(join(folder, "dataset"));
   try {
     expect(await engine.verify()).toEqual([]);
     return await work(engine);
@@ -321,7 +321,7 @@ z,Nobody,,,,,,
     ];
     await write("people.csv", `id,company_network_url\n${addresses.map((url, index) => `${index},${url}\n`).join("")}`);
     await load({ companies: ["companies.csv"] });
-    const engine = await openDataset(join(folder, "dataset"), { resources: SMALL });
+    const engine = await openDataset(join(folder, "dataset"));
     const service = await startTestService({ engine });
     try {
       const ask = async (path: string, init: RequestInit = {}): Promise<{ status: number; result: unknown }> => {

@@ -3,46 +3,40 @@ import { expect, test } from "vitest";
 import { addNormalForms } from "../../src/dataset/build/normal-sql.ts";
 import { literal, startDuckDb } from "../../src/dataset/duckdb.ts";
 import { addressKeys } from "../../src/dataset/embedded/keys.ts";
-import { BitmapSegment, ListSegment, segmentCache, WholeDataset } from "../../src/dataset/segment.ts";
+import { ChunkedSegment, ListSegment, segmentCache, WholeDataset } from "../../src/dataset/segment.ts";
 import { afterPrefix, conditionsOf, whereSql } from "../../src/shared/contract/conditions.ts";
 import { checkFilters } from "../../src/shared/contract/filters.ts";
 import { canonicalAddress, canonicalDomain, normalForm, slugOf } from "../../src/shared/contract/normalise.ts";
 import { SMALL } from "../support/dataset.ts";
 import { long } from "../support/long.ts";
 
-function bitsOf(rids: Uint32Array, words: number): Uint32Array {
-  const bits = new Uint32Array(words);
-  for (const rid of rids) bits[rid >> 5] = (bits[rid >> 5] ?? 0) | (1 << (rid & 31));
-  return bits;
+/** In pieces, as a pass over the people finds them: those of a chunk in another order than theirs. */
+function chunked(rids: readonly number[]): ChunkedSegment {
+  const segment = new ChunkedSegment();
+  for (const chunk of [0, 1, 2, 3]) {
+    const places = rids.filter((rid) => rid >>> 16 === chunk).map((rid) => rid % 65_536);
+    segment.add(chunk, Uint16Array.from(places.toReversed()));
+  }
+  return segment;
 }
 
-test("a bitmap gives the same slices as the list of its people", async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.uniqueArray(fc.nat(20_000), { maxLength: 500 }),
-      fc.nat(600),
-      fc.integer({ min: 1, max: 600 }),
-      async (people, offset, limit) => {
-        const rids = Uint32Array.from(people).sort();
-        const bits = bitsOf(rids, 626);
-        const bitmap = new BitmapSegment(bits);
-        expect(bitmap.count).toBe(rids.length);
-        expect([...bitmap.slice(offset, limit)]).toEqual([...new ListSegment(rids).slice(offset, limit)]);
-        const compact = await bitmap.compact(async () => undefined);
-        expect([...compact.slice(offset, limit)]).toEqual([...bitmap.slice(offset, limit)]);
-      },
-    ),
+test("a segment in pieces gives the same slices as the list of its people", () => {
+  const list = fc.uniqueArray(fc.nat(200_000), { maxLength: 500 });
+  const dense = fc.integer({ min: 1, max: 20 }).map((step) => {
+    return Array.from({ length: Math.floor(200_000 / step) }, (_, index) => index * step);
+  });
+  fc.assert(
+    fc.property(fc.oneof(list, dense), fc.nat(200_000), fc.integer({ min: 1, max: 70_000 }), (people, from, limit) => {
+      const rids = Uint32Array.from(people).sort();
+      const segment = chunked([...rids]);
+      expect(segment.count).toBe(rids.length);
+      // A bit for each person of a chunk at most.
+      expect(segment.bytes).toBeLessThanOrEqual(4 * 8_192);
+      const offset = from % (rids.length + 10);
+      expect([...segment.slice(offset, limit)]).toEqual([...new ListSegment(rids).slice(offset, limit)]);
+    }),
+    { numRuns: 50 },
   );
-});
-
-test("a bitmap of many people becomes a list in pieces, each in a turn of its own", async () => {
-  const rids = Uint32Array.from({ length: 40_000 }, (_, index) => index * 50 + (index % 7));
-  const bits = bitsOf(rids, 62_501);
-  let turns = 0;
-  const list = await new BitmapSegment(bits).compact(async () => void turns++);
-  expect(list).toBeInstanceOf(ListSegment);
-  expect(turns).toBe(3);
-  expect(list.slice(0, 50_000)).toEqual(rids);
 });
 
 test("the whole dataset is its own order", () => {

@@ -45,7 +45,7 @@ async function made(): Promise<string> {
 const opened: Engine[] = [];
 afterAll(() => Promise.all(opened.map((engine) => engine.close())));
 async function open(datasetDir: string): Promise<Engine> {
-  const engine = await openDataset(datasetDir, { resources: SMALL });
+  const engine = await openDataset(datasetDir);
   opened.push(engine);
   return engine;
 }
@@ -155,7 +155,7 @@ test("nobody to take out leaves the version, and a list that cannot be read buil
 test("a running service has nobody of them in its next answer, also where a count was kept", async () => {
   const datasetDir = await made();
   let now = 0;
-  const engine = await ReloadingEngine.open(datasetDir, { resources: SMALL, now: () => now });
+  const engine = await ReloadingEngine.open(datasetDir, { now: () => now });
   const service = await startTestService({ engine });
   try {
     const [record = ""] = (await engine.people(EVERYBODY, { offset: 3, limit: 1 })).records.map(String);

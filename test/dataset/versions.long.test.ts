@@ -5,7 +5,7 @@ import { main } from "../../src/cli/main.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { ReloadingEngine } from "../../src/dataset/embedded/reloading-engine.ts";
 import { testContext } from "../support/client.ts";
-import { SMALL, tempFolder } from "../support/dataset.ts";
+import { tempFolder } from "../support/dataset.ts";
 
 const ALL = { exact: {}, prefix: {}, range: {} };
 
@@ -53,7 +53,7 @@ test("versions are listed, taken back and taken forth again, and a service that 
     new RegExp(`^version,serves,created_at,people,companies,bytes,source\n${second},true,`),
   );
   let now = 0;
-  const engine = await ReloadingEngine.open(join(folder, "demo/dataset"), { resources: SMALL, now: () => now });
+  const engine = await ReloadingEngine.open(join(folder, "demo/dataset"), { now: () => now });
   for (const [version, people] of [
     [first, 2],
     [second, 1],
@@ -114,7 +114,7 @@ test("a diff counts who came, went and changed, by column", async () => {
   expect(words.stderr).toContain(`${second} -> ${first}\npeople: 3 -> 3, 1 added, 1 removed, 2 changed\n`);
   expect(words.stdout).toContain("people\ttitle\t1\n");
   expect(await service("dataset", "diff", first, "nonsense")).toMatchObject({ code: 6 });
-  const engine = await openDataset(join(folder, "demo/dataset"), { resources: SMALL });
+  const engine = await openDataset(join(folder, "demo/dataset"));
   expect(await engine.verify()).toEqual([]);
   await engine.close();
   expect((await readdir(join(folder, "demo/dataset"))).filter((name) => name.startsWith("build-"))).toEqual([]);

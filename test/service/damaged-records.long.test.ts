@@ -4,7 +4,6 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, test } from "vitest";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { readPointer } from "../../src/dataset/layout.ts";
-import { SMALL } from "../support/dataset.ts";
 import { generatedDataset, startTestService, temporaryFolder } from "../support/service.ts";
 
 test("a record that is not what was written is never sold: a 500, nothing charged or held, and the log names the block", async () => {
@@ -18,7 +17,7 @@ test("a record that is not what was written is never sold: a 500, nothing charge
   db.prepare("UPDATE people SET data = ? WHERE block = 2").run(data);
   db.close();
   let log = "";
-  const engine = await openDataset(datasetDir, { resources: SMALL });
+  const engine = await openDataset(datasetDir);
   const service = await startTestService({ engine, log: { write: (text) => (log += text) } });
   const page = (number: number) =>
     service.call("/v1/person/search", { method: "POST", body: { filters: {}, page: number, per_page: 32 } });

@@ -67,7 +67,7 @@ export class Datasets {
       first ||= version;
     }
     const clock = { time: 0 };
-    const engine = await ReloadingEngine.open(datasetDir, { now: () => clock.time, resources: SMALL });
+    const engine = await ReloadingEngine.open(datasetDir, { now: () => clock.time });
     return new Datasets({ engine, folder: datasetDir, members, first, clock });
   }
 

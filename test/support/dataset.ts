@@ -30,7 +30,7 @@ export function smallDatasetFolder(people = 2_000, seed = 1): Promise<string> {
 
 /** An open engine over a generated dataset; the caller closes it. */
 export async function smallDataset(people = 2_000, seed = 1): Promise<Engine> {
-  return openDataset(await smallDatasetFolder(people, seed), { resources: SMALL });
+  return openDataset(await smallDatasetFolder(people, seed));
 }
 
 /** An engine that does some things otherwise. */

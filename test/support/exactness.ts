@@ -119,9 +119,22 @@ export function hostilePeople(count: number, seed: number): Person[] {
   });
 }
 
+/** The texts of people come again with every filter. */
+function remembered<Form>(formOf: (text: string) => Form): (text: string) => Form {
+  const known = new Map<string, Form>();
+  return (text) => {
+    const form = known.has(text) ? (known.get(text) as Form) : formOf(text);
+    known.set(text, form);
+    return form;
+  };
+}
+
+const normalOf = remembered(normalForm);
+const addressOf = remembered(canonicalAddress);
+
 /** Whether a person matches, by the words of the contract (2.2) and nothing clever. */
 export function matches(person: Person, filters: CanonicalFilters): boolean {
-  const normal = (value: string | null): string | null => (value === null ? null : normalForm(value) || null);
+  const normal = (value: string | null): string | null => (value === null ? null : normalOf(value) || null);
   for (const [key, values] of Object.entries(filters.exact)) {
     const value = person[key as keyof Person] as string | null;
     if (key === "network_url") {
@@ -148,7 +161,7 @@ export function matches(person: Person, filters: CanonicalFilters): boolean {
 }
 
 function sameAddress(value: string | null, wanted: string): boolean {
-  const own = value === null ? undefined : canonicalAddress(value);
+  const own = value === null ? undefined : addressOf(value);
   if (own === undefined) return false;
   return own === wanted || (!wanted.includes("/") && slugOf(own) === wanted);
 }

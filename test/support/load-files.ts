@@ -107,7 +107,7 @@ export async function loadFiles(people: number, seed: number, withCompanies: boo
   const datasetDir = join(folder, "embedded");
   await mkdir(datasetDir);
   const report = await importDataset(input, { datasetDir, now: () => 1, sleep, resources: SMALL });
-  const embedded = await openDataset(datasetDir, { resources: SMALL });
+  const embedded = await openDataset(datasetDir);
   const all = { offset: 0, limit: embedded.info().people };
   const { records } = await embedded.people({ exact: {}, prefix: {}, range: {} }, all);
   const rejects = readFileSync(input.rejects, "utf8");

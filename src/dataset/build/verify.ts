@@ -1,11 +1,11 @@
 import { FILTER_COLUMNS } from "../../shared/contract/conditions.ts";
 import { canonicalAddress, normalForm, slugOf } from "../../shared/contract/normalise.ts";
-import { isPlaced, PLACED_COLUMNS, type PlacedColumn, ROW_INDEXES, type RowIndex, SORT_KEYS } from "../columns.ts";
+import { ADDRESS_INDEXES, isPlaced, PLACED_COLUMNS, SORT_KEYS } from "../columns.ts";
 import type { StoredColumn, StoredColumns } from "../embedded/column-file.ts";
 import type { Dictionary } from "../embedded/dictionary.ts";
-import { addressKeys, type KeyList } from "../embedded/keys.ts";
+import { addressKeys } from "../embedded/keys.ts";
 import type { RecordStore } from "../embedded/record-store.ts";
-import { edgesOf, PEOPLE_A_BLOCK } from "../embedded/scan.ts";
+import { type CodedColumn, edgesOf, PEOPLE_A_CHUNK } from "../embedded/scan.ts";
 import type { DatasetMeta } from "../layout.ts";
 
 const SAMPLE = 1_000;
@@ -24,40 +24,54 @@ export async function verifyFiles(columns: StoredColumns, store: RecordStore, me
   }
   expect("people out of order", outOfOrder(columns, meta.people), 0);
   for (const column of PLACED_COLUMNS) {
-    expect(`people in the order of ${column}`, columns.orders[column].length, store.rows(`by_${column}`));
+    const placed = columns.placed[column];
+    expect(`people in the order of ${column}`, placed.size, store.rows(`by_${column}`));
+    if (!isOrder(placed, meta.people)) breaches.push(`${column}: the places of people are no order of them`);
   }
   const damaged = store.check();
   breaches.push(...damaged);
   // A hole in the row store is told already, and cannot be read over.
   if (damaged.length > 0 || people !== meta.people) return breaches;
-  for (const index of ROW_INDEXES) {
+  for (const index of ADDRESS_INDEXES) {
     const twice = `entries of ${index} for people that it has twice or that there are not`;
     expect(twice, store.astray(index, meta.people), 0);
-  }
-  for (const column of PLACED_COLUMNS) {
-    expect(`people whose place in the order of ${column} is another`, await misplaced(columns, store, column), 0);
   }
   expect(`of ${SAMPLE} records those unlike their columns`, await unlike(columns, store, meta.people), 0);
   return breaches;
 }
 
-function wrongIn({ before, codes, dictionary, least, most }: StoredColumn, people: number): string[] {
-  const { size } = dictionary;
+function wrongIn({ before, coded, dictionary }: StoredColumn, people: number): string[] {
+  const { size } = coded;
   const wrong: string[] = [];
-  if (!isRising(dictionary)) wrong.push("values are out of order");
-  if (codes.length !== people) wrong.push(`codes of ${codes.length} of ${people} people`);
-  const counted = new Uint32Array(size + 1);
-  for (const code of codes) counted[code] = (counted[code] ?? 0) + 1;
+  if (!isRising(dictionary) || dictionary.size !== size) wrong.push("values are out of order");
+  const counted = countsOf(coded);
   const other = counted.findIndex((n, code) => n !== (before[code + 1] ?? 0) - (before[code] ?? 0));
   if (other >= 0 || before[size + 1] !== people) wrong.push("numbers of people are not those of the codes");
-  for (let block = 0; block * PEOPLE_A_BLOCK < people; block++) {
-    const [low, high] = edgesOf(codes, block);
-    if (least[block] === low && most[block] === high && high <= size) continue;
-    wrong.push(`codes of people ${block * PEOPLE_A_BLOCK} and on are not what is known of them`);
-    break;
-  }
+  if (!areEdges(coded, people)) wrong.push("codes of people are not what is known of them");
   return wrong;
 }
+
+function countsOf({ codes, size }: CodedColumn): Uint32Array {
+  const counted = new Uint32Array(size + 1);
+  for (const code of codes) counted[code] = (counted[code] ?? 0) + 1;
+  return counted;
+}
+
+function areEdges({ codes, least, most, size }: CodedColumn, people: number): boolean {
+  const chunks = Array.from({ length: Math.ceil(people / PEOPLE_A_CHUNK) }, (_, chunk) => chunk);
+  const isRight = (chunk: number): boolean => {
+    const [low, high] = edgesOf(codes, chunk);
+    return least[chunk] === low && most[chunk] === high && high <= size;
+  };
+  return codes.length === people && chunks.every(isRight);
+}
+
+/** Whether each place is one person's, and all others have none. */
+const isOrder = (placed: CodedColumn, people: number): boolean =>
+  areEdges(placed, people) &&
+  countsOf(placed)
+    .subarray(0, placed.size)
+    .every((count) => count === 1);
 
 function isRising(dictionary: Dictionary): boolean {
   let before: string | number | undefined;
@@ -72,23 +86,13 @@ function isRising(dictionary: Dictionary): boolean {
 }
 
 function outOfOrder({ byName }: StoredColumns, people: number): number {
-  const keys = SORT_KEYS.map((key) => byName.get(key)?.codes ?? new Uint8Array());
+  const keys = SORT_KEYS.map((key) => byName.get(key)?.coded.codes ?? new Uint8Array());
   let unordered = 0;
   for (let person = 1; person < people; person++) {
     const other = keys.find((codes) => codes[person] !== codes[person - 1]);
     if (other && (other[person] ?? 0) < (other[person - 1] ?? 0)) unordered++;
   }
   return unordered;
-}
-
-async function misplaced(columns: StoredColumns, store: RecordStore, column: PlacedColumn): Promise<number> {
-  const order = columns.orders[column];
-  let place = 0;
-  let wrong = 0;
-  for await (const piece of store.find(column, { from: "", before: undefined })) {
-    for (const rid of piece) if (order[place++] !== rid) wrong++;
-  }
-  return wrong;
 }
 
 async function unlike(columns: StoredColumns, store: RecordStore, people: number): Promise<number> {
@@ -98,31 +102,32 @@ async function unlike(columns: StoredColumns, store: RecordStore, people: number
     (record) => JSON.parse(String(record)) as Readonly<Record<string, unknown>>,
   );
   const wrong = new Set<number>();
-  const look = async (index: RowIndex, values: readonly unknown[], keysOf: (value: string) => KeyList) => {
-    const texts = values.filter((value) => typeof value === "string");
-    const found = new Set<number>();
-    for (const text of new Set(texts)) {
-      for await (const piece of store.find(index, keysOf(text))) for (const rid of piece) found.add(rid);
-    }
-    for (const [at, rid] of rids.entries()) if (typeof values[at] === "string" && !found.has(rid)) wrong.add(rid);
-  };
   for (const column of FILTER_COLUMNS) {
     const own = records.map((record) => formOf(column, record[column]));
-    if (isPlaced(column)) {
-      const texts = own.map((text) => (text === null ? null : String(text)));
-      await look(column, texts, (text) => ({ values: [text] }));
-      continue;
-    }
-    const kept = columns.byName.get(column);
+    const kept = isPlaced(column) ? columns.placed[column] : columns.byName.get(column)?.coded;
+    const dictionary = columns.byName.get(column)?.dictionary;
     for (const [index, rid] of rids.entries()) {
       const code = kept?.codes[rid] ?? 0;
-      if (own[index] !== (kept && code < kept.dictionary.size ? kept.dictionary.value(code) : null)) wrong.add(rid);
+      const value = own[index];
+      const isOwn = async (): Promise<boolean> => {
+        if (!kept || code >= kept.size) return value === null;
+        if (!isPlaced(column)) return dictionary?.value(code) === value;
+        const [[from, before] = [0, 0]] = await store.spans(column, [String(value)]);
+        return code >= from && code < before;
+      };
+      if (!(await isOwn())) wrong.add(rid);
     }
   }
   for (const [index, field] of [["address", "network_url"] as const, ["employer", "company_network_url"] as const]) {
     const addresses = records.map(({ [field]: url }) => (typeof url === "string" ? canonicalAddress(url) : undefined));
-    const keys = (address: string) => addressKeys([{ slug: slugOf(address), address }]);
-    await look(index, addresses, keys);
+    for (const address of new Set(addresses)) {
+      if (address === undefined) continue;
+      const found = new Set<number>();
+      for await (const piece of store.find(index, addressKeys([{ slug: slugOf(address), address }]))) {
+        for (const rid of piece) found.add(rid);
+      }
+      for (const [at, rid] of rids.entries()) if (addresses[at] === address && !found.has(rid)) wrong.add(rid);
+    }
   }
   return wrong.size;
 }

@@ -1,8 +1,16 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { crc32 } from "node:zlib";
 import type { PlacedColumn } from "../columns.ts";
-import { type ByteSpan, COLUMNS_TAIL, type ColumnFileHeader, type ColumnHeader, KINDS, MAGIC } from "./column-file.ts";
-import { type Codes, edgesOf, PEOPLE_A_BLOCK } from "./scan.ts";
+import {
+  type ByteSpan,
+  COLUMNS_TAIL,
+  type CodesHeader,
+  type ColumnFileHeader,
+  type ColumnHeader,
+  KINDS,
+  MAGIC,
+} from "./column-file.ts";
+import { type Codes, edgesOf, PEOPLE_A_CHUNK } from "./scan.ts";
 
 export const codesFor = (size: number, people: number): Codes =>
   new KINDS[size < 2 ** 8 ? 1 : size < 2 ** 16 ? 2 : 4](people);
@@ -32,7 +40,7 @@ export class ColumnWriter {
   readonly #file: FileHandle;
   readonly #people: number;
   readonly #columns: Record<string, ColumnHeader> = {};
-  readonly #orders: Partial<Record<PlacedColumn, ByteSpan>> = {};
+  readonly #placed: Partial<Record<PlacedColumn, CodesHeader>> = {};
   #at = 0;
 
   private constructor(file: FileHandle, people: number) {
@@ -53,31 +61,35 @@ export class ColumnWriter {
       before[code + 1] = (before[code + 1] ?? 0) + 1;
     }
     for (let code = 1; code < before.length; code++) before[code] = (before[code] ?? 0) + (before[code - 1] ?? 0);
-    const blocks = Math.ceil(codes.length / PEOPLE_A_BLOCK);
-    const least = codesFor(size, blocks);
-    const most = codesFor(size, blocks);
-    for (let block = 0; block < blocks; block++) {
-      [least[block], most[block]] = edgesOf(codes, block);
-    }
     this.#columns[column] = {
-      size,
-      width: codes.BYTES_PER_ELEMENT as 1 | 2 | 4,
+      ...(await this.#coded(codes, size)),
       ...(values instanceof Float64Array ? { numbers: await this.#put(values) } : await this.#texts(values)),
       before: await this.#put(before),
-      codes: await this.#put(codes),
-      least: await this.#put(least),
-      most: await this.#put(most),
     };
   }
 
-  async addOrder(column: PlacedColumn, people: Uint32Array): Promise<void> {
-    this.#orders[column] = await this.#put(people);
+  /** @param order the people who have a text, in the order of these: of equal ones by position */
+  async addOrder(column: PlacedColumn, order: Uint32Array): Promise<void> {
+    const codes = codesFor(order.length, this.#people).fill(order.length);
+    for (const [place, person] of order.entries()) codes[person] = place;
+    this.#placed[column] = await this.#coded(codes, order.length);
+  }
+
+  async #coded(codes: Codes, size: number): Promise<CodesHeader> {
+    const chunks = Math.ceil(codes.length / PEOPLE_A_CHUNK);
+    const least = codesFor(size, chunks);
+    const most = codesFor(size, chunks);
+    for (let chunk = 0; chunk < chunks; chunk++) {
+      [least[chunk], most[chunk]] = edgesOf(codes, chunk);
+    }
+    const width = codes.BYTES_PER_ELEMENT as 1 | 2 | 4;
+    return { size, width, codes: await this.#put(codes), least: await this.#put(least), most: await this.#put(most) };
   }
 
   async finish(): Promise<void> {
-    const { name, headline } = this.#orders;
+    const { headline, name } = this.#placed;
     if (!name || !headline) throw new Error("an order of the people is missing");
-    const header: ColumnFileHeader = { people: this.#people, columns: this.#columns, orders: { name, headline } };
+    const header: ColumnFileHeader = { people: this.#people, columns: this.#columns, placed: { name, headline } };
     const bytes = Buffer.from(JSON.stringify(header));
     const tail = Buffer.alloc(COLUMNS_TAIL);
     tail.writeUInt32LE(crc32(bytes), 0);

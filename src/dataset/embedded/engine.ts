@@ -4,8 +4,6 @@ import type { Facet } from "../../shared/contract/facets.ts";
 import { canonicalJson } from "../../shared/contract/filters.ts";
 import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import { verifyFiles } from "../build/verify.ts";
-import { SORT_KEYS } from "../columns.ts";
-import { machineResources, type Resources } from "../duckdb.ts";
 import {
   type CompanyLookup,
   type DatasetInfo,
@@ -20,16 +18,12 @@ import { DatasetDamagedError, type DatasetMeta, FILES, markInUse, readMeta } fro
 import { type SegmentCache, type SegmentPositions, segmentCache, WholeDataset } from "../segment.ts";
 import { readColumns, type StoredColumns } from "./column-file.ts";
 import { RecordStore } from "./record-store.ts";
-import { ScanThreads } from "./scan-threads.ts";
 import { PeopleSelection } from "./selection.ts";
 
 export interface EmbeddedEngineOptions {
-  readonly resources?: Resources;
   readonly segmentBytes?: number;
   /** A search of all people that takes longer is given up with OutOfTimeError. Default 30 s. */
   readonly limitMs?: number;
-  /** People times conditions up to which the calling thread looks itself. 0 has the others look every time. */
-  readonly scanHere?: number;
   /** A read of the row store that takes longer goes on in a thread of its own, in milliseconds: {@link RowReader}. */
   readonly slowReadMs?: number;
   readonly monotonic?: () => number;
@@ -43,7 +37,6 @@ interface Parts {
   readonly store: RecordStore;
   readonly mark: ReturnType<typeof markInUse>;
   readonly columns: StoredColumns;
-  readonly threads: ScanThreads;
 }
 
 /** Columns in memory for counts and selection, SQLite for records and keys. See docs/dataset.md for the layout. */
@@ -57,11 +50,11 @@ export class EmbeddedEngine implements Engine {
   #idle: (() => void) | undefined;
 
   private constructor(parts: Parts, options: EmbeddedEngineOptions) {
-    const { columns, meta, store, threads } = parts;
+    const { columns, meta, store } = parts;
     this.#parts = parts;
     this.#segments = segmentCache(options.segmentBytes ?? SEGMENT_BYTES);
     this.#selection = new PeopleSelection(
-      { people: meta.people, columns, store, sortedBy: SORT_KEYS, threads },
+      { people: meta.people, columns, store },
       { limitMs: options.limitMs ?? LIMIT_MS, monotonic: options.monotonic ?? (() => performance.now()) },
     );
   }
@@ -69,17 +62,13 @@ export class EmbeddedEngine implements Engine {
   /** Opens one version folder, read-only. Several processes may read the same folder. */
   static async open(folder: string, options: EmbeddedEngineOptions = {}): Promise<EmbeddedEngine> {
     const mark = markInUse(folder);
-    const { threads: most } = options.resources ?? machineResources();
-    const threads = new ScanThreads(most, options.scanHere);
     try {
       const meta = await readMeta(folder);
       const columns = await readColumns(join(folder, FILES.columns), meta.people);
-      await threads.start(meta.people);
       const store = new RecordStore(folder, { slowMs: options.slowReadMs, monotonic: options.monotonic });
-      return new EmbeddedEngine({ meta, store, mark, columns, threads }, options);
+      return new EmbeddedEngine({ meta, store, mark, columns }, options);
     } catch (error) {
       mark.release();
-      await threads.end();
       if (!(error instanceof Error) || error instanceof DatasetDamagedError || "code" in error) throw error;
       throw new DatasetDamagedError(`the dataset in ${folder} cannot be opened: ${error.message}`, { cause: error });
     }
@@ -159,7 +148,6 @@ export class EmbeddedEngine implements Engine {
       });
     }
     await this.#parts.store.close();
-    await this.#parts.threads.end();
     this.#parts.mark.release();
   }
 

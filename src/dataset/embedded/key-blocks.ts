@@ -1,14 +1,16 @@
+import { isPlaced, type KeyIndex } from "../columns.ts";
+
 /*
- * Sorted keys, each with the position of a person or a company, in blocks: how many entries (1 byte), their positions
- * (4 bytes each, little-endian), then each key as three LEB128 numbers (bytes shared with the key before at its
- * beginning, at its end, and bytes between) and the bytes between. Addresses share both ends.
+ * Sorted keys of people or companies in blocks: how many entries (1 byte), whose they are (positions, 4 bytes each,
+ * little-endian; not of long texts, of which the columns have it), then each key as three LEB128 numbers (bytes shared
+ * with the key before at its beginning, at its end, and bytes between) and the bytes between. Addresses share both ends.
  */
 
 /** Look-ups read one block, so few entries are quick; the key that leads a block is stored once more. */
 export const KEYS_A_BLOCK = 64;
 
 /** Long texts are packed on top (14 bytes each in place of 55): the others are looked up by the thousand. */
-export const isPacked = (index: string): index is "headline" => index === "headline";
+export const isPacked = (index: KeyIndex): index is "headline" => index === "headline";
 
 /** A line for {@link keyBlocks}, in SQL: the position, how many bytes the key has, and the key. */
 export const keyLineSql = (key: string, rid: string): string => `concat(${rid}, ' ', strlen(${key}), ' ', ${key})`;
@@ -21,8 +23,10 @@ export interface KeyBlocks {
   readonly taken: number;
 }
 
+const ridBytes = (index: KeyIndex): number => (isPlaced(index) ? 0 : 4);
+
 /** Lines as {@link keyLineSql} makes them, sorted by key. @param isLast else what fills no block is left */
-export function keyBlocks(lines: Buffer, isLast: boolean): KeyBlocks {
+export function keyBlocks(index: KeyIndex, lines: Buffer, isLast: boolean): KeyBlocks {
   const firsts: string[] = [];
   const rids: number[] = [];
   const ends: number[] = [];
@@ -36,7 +40,7 @@ export function keyBlocks(lines: Buffer, isLast: boolean): KeyBlocks {
   };
   while (at < lines.length) {
     const head = writer.length;
-    writer.reserve(1 + 4 * KEYS_A_BLOCK);
+    writer.reserve(1 + ridBytes(index) * KEYS_A_BLOCK);
     const own: number[] = [];
     let first = "";
     let before = 0;
@@ -64,7 +68,7 @@ export function keyBlocks(lines: Buffer, isLast: boolean): KeyBlocks {
       writer.length = head;
       break;
     }
-    writer.head(head, own);
+    writer.head(head, own, ridBytes(index));
     firsts.push(first);
     for (const rid of own) rids.push(rid);
     ends.push(writer.length);
@@ -106,13 +110,14 @@ class ByteWriter {
     from.copy(this.bytes, at, start, end);
   }
 
-  head(at: number, rids: readonly number[]): void {
+  head(at: number, rids: readonly number[], bytes: number): void {
     this.bytes[at] = rids.length;
-    for (const [index, rid] of rids.entries()) this.bytes.writeUInt32LE(rid, at + 1 + 4 * index);
+    if (bytes === 0) return;
+    for (const [index, rid] of rids.entries()) this.bytes.writeUInt32LE(rid, at + 1 + bytes * index);
     if (rids.length === KEYS_A_BLOCK) return;
-    const keys = at + 1 + 4 * KEYS_A_BLOCK;
-    this.bytes.copy(this.bytes, at + 1 + 4 * rids.length, keys, this.length);
-    this.length -= 4 * (KEYS_A_BLOCK - rids.length);
+    const keys = at + 1 + bytes * KEYS_A_BLOCK;
+    this.bytes.copy(this.bytes, at + 1 + bytes * rids.length, keys, this.length);
+    this.length -= bytes * (KEYS_A_BLOCK - rids.length);
   }
 
   #byte(value: number): void {
@@ -136,9 +141,9 @@ export interface EntrySpan {
 
 let scratch = Buffer.alloc(1_024);
 
-export function spanIn(block: Buffer, key: Buffer): EntrySpan {
+export function spanIn(index: KeyIndex, block: Buffer, key: Buffer): EntrySpan {
   const size = block[0] ?? 0;
-  let at = 1 + 4 * size;
+  let at = 1 + ridBytes(index) * size;
   const number = (): number => {
     let value = 0;
     for (let shift = 0; ; shift += 7) {
@@ -151,7 +156,7 @@ export function spanIn(block: Buffer, key: Buffer): EntrySpan {
   // How far the last key is the beginning of ours, and whether it is below it.
   let matched = 0;
   let below = 0;
-  for (let index = 0; index < size; index++) {
+  for (let entry = 0; entry < size; entry++) {
     const start = number();
     const end = number();
     const between = number();
@@ -162,14 +167,14 @@ export function spanIn(block: Buffer, key: Buffer): EntrySpan {
     at += between;
     length = whole;
     if (start > matched) {
-      below = index + 1;
+      below = entry + 1;
       continue;
     }
-    if (start < matched) return { below, upTo: index, size };
+    if (start < matched) return { below, upTo: entry, size };
     while (matched < length && matched < key.length && scratch[matched] === key[matched]) matched++;
-    if (matched === key.length && length > matched) return { below, upTo: index, size };
-    if (matched < length && (scratch[matched] ?? 0) > (key[matched] ?? 0)) return { below, upTo: index, size };
-    if (matched < key.length) below = index + 1;
+    if (matched === key.length && length > matched) return { below, upTo: entry, size };
+    if (matched < length && (scratch[matched] ?? 0) > (key[matched] ?? 0)) return { below, upTo: entry, size };
+    if (matched < key.length) below = entry + 1;
   }
   return { below, upTo: size, size };
 }

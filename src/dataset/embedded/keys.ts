@@ -16,9 +16,7 @@ export interface KeyList {
   readonly values: readonly (string | { readonly from: string; readonly before: string })[];
 }
 
-/** Some keys, or a range of them by code points (SQLite compares the bytes of UTF-8). */
-export type KeyRange = KeyList | RangeOfKeys;
-
+/** By code points (SQLite compares the bytes of UTF-8). */
 export interface RangeOfKeys {
   readonly from: string;
   readonly before: string | undefined;

@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { LRUCache } from "lru-cache";
 import { canonicalAddress, slugOf } from "../../shared/contract/normalise.ts";
-import { KEY_INDEXES, type KeyIndex, type RowIndex } from "../columns.ts";
+import { KEY_INDEXES, type KeyIndex, type ListedIndex, type PlacedColumn } from "../columns.ts";
 import type { CompanyLookup, FoundCompany } from "../engine.ts";
 import { FILES } from "../layout.ts";
 import { opened, RECORDS_A_BLOCK, unpackBlock } from "./blocks.ts";
 import { KEYS_A_BLOCK, ridsOf, spanIn } from "./key-blocks.ts";
-import { addressKeys, type KeyList, type KeyRange, type RangeOfKeys } from "./keys.ts";
+import { addressKeys, type KeyList, type RangeOfKeys } from "./keys.ts";
 import { type Block, blockOf, COMPANIES, PEOPLE, type Stored } from "./records.ts";
 import { RowReader, type RowReaderOptions } from "./row-reader.ts";
 
@@ -113,7 +113,7 @@ export class RecordStore {
     return whole ?? this.#companyAt("company_address", { values: [`${slug}/`] });
   }
 
-  async #companyAt(index: KeyIndex, wanted: KeyRange): Promise<StoredCompany | undefined> {
+  async #companyAt(index: ListedIndex, wanted: KeyList): Promise<StoredCompany | undefined> {
     let seq = Number.POSITIVE_INFINITY;
     for await (const piece of this.find(index, wanted)) for (const rid of piece) seq = Math.min(seq, rid);
     if (seq === Number.POSITIVE_INFINITY) return undefined;
@@ -143,22 +143,21 @@ export class RecordStore {
   }
 
   /** Positions in no order, in pieces of about a millisecond. The same one may come twice where it is wanted twice. */
-  async *find(index: KeyIndex, wanted: KeyRange): AsyncGenerator<readonly number[]> {
-    if (!("values" in wanted)) {
-      yield* this.#entries(index, ...(await this.places(index, wanted)));
-      return;
-    }
+  async *find(index: ListedIndex, wanted: KeyList): AsyncGenerator<readonly number[]> {
     for (let start = 0; start < wanted.values.length; start += KEYS_AT_ONCE) {
       const few: number[] = [];
-      for (const { before, from, rids } of await this.#spans(index, wanted.values.slice(start, start + KEYS_AT_ONCE))) {
-        if (rids) few.push(...rids);
-        else yield* this.#entries(index, from, before);
+      for (const { before, block, from } of await this.#spans(
+        index,
+        wanted.values.slice(start, start + KEYS_AT_ONCE),
+      )) {
+        if (block) few.push(...ridsOf(block, from % KEYS_A_BLOCK, ((before - 1) % KEYS_A_BLOCK) + 1));
+        else if (from < before) yield* this.#entries(index, from, before);
       }
       yield few;
     }
   }
 
-  async *#entries(index: KeyIndex, from: number, before: number): AsyncGenerator<readonly number[]> {
+  async *#entries(index: ListedIndex, from: number, before: number): AsyncGenerator<readonly number[]> {
     const end = Math.ceil(before / KEYS_A_BLOCK);
     for (let start = Math.floor(from / KEYS_A_BLOCK); start < end; start += BLOCKS_AT_ONCE) {
       const numbers = Array.from({ length: Math.min(BLOCKS_AT_ONCE, end - start) }, (_, number) => start + number);
@@ -171,7 +170,7 @@ export class RecordStore {
   }
 
   /** Which entries, counted from 0 in the order of the index, have each key: from the first to before the second. */
-  async spans(index: RowIndex, keys: KeyList["values"]): Promise<(readonly [number, number])[]> {
+  async spans(index: PlacedColumn, keys: readonly string[]): Promise<(readonly [number, number])[]> {
     const spans: (readonly [number, number])[] = [];
     for (let start = 0; start < keys.length; start += KEYS_AT_ONCE) {
       const some = await this.#spans(index, keys.slice(start, start + KEYS_AT_ONCE));
@@ -181,16 +180,17 @@ export class RecordStore {
   }
 
   /** Which entries, counted from 0 in the order of the index, lie in a range: from the first to before the second. */
-  async places(index: KeyIndex, { from, before }: RangeOfKeys): Promise<readonly [number, number]> {
+  async places(index: PlacedColumn, { from, before }: RangeOfKeys): Promise<readonly [number, number]> {
     const end =
       before === undefined ? (this.#sizes.get(`by_${index}`) ?? 0) : await this.#countBelow(index, "<", before);
     return [await this.#countBelow(index, "<", from), end];
   }
 
+  /** @returns with the block where they all lie in one */
   async #spans(
     index: KeyIndex,
     wanted: KeyList["values"],
-  ): Promise<{ readonly from: number; readonly before: number; readonly rids?: readonly number[] }[]> {
+  ): Promise<{ readonly from: number; readonly before: number; readonly block?: Buffer }[]> {
     const leading = await this.#leading(
       index,
       wanted.map((one) => (typeof one === "string" ? one : one.from)),
@@ -199,11 +199,11 @@ export class RecordStore {
     for (const [place, one] of wanted.entries()) {
       const { number, block } = leading[place] ?? { number: 0, block: undefined };
       const key = typeof one === "string" ? one : one.from;
-      const { below, size, upTo: end } = block ? spanIn(block, Buffer.from(key)) : NOTHING;
-      const upTo = block && typeof one !== "string" ? spanIn(block, Buffer.from(one.before)).below : end;
+      const { below, size, upTo: end } = block ? spanIn(index, block, Buffer.from(key)) : NOTHING;
+      const upTo = block && typeof one !== "string" ? spanIn(index, block, Buffer.from(one.before)).below : end;
       const from = number * KEYS_A_BLOCK + below;
       if (block && upTo < size) {
-        spans.push({ from, before: number * KEYS_A_BLOCK + upTo, rids: ridsOf(block, below, upTo) });
+        spans.push({ from, before: number * KEYS_A_BLOCK + upTo, ...(upTo > below && { block }) });
       } else {
         const isOne = typeof one === "string";
         spans.push({ from, before: await this.#countBelow(index, isOne ? "<=" : "<", isOne ? one : one.before) });
@@ -237,11 +237,11 @@ export class RecordStore {
   async #countBelow(index: KeyIndex, below: "<" | "<=", key: string): Promise<number> {
     const { block, number } = await this.#leadingOne(index, below, key);
     if (!block) return 0;
-    const span = spanIn(block, Buffer.from(key));
+    const span = spanIn(index, block, Buffer.from(key));
     return number * KEYS_A_BLOCK + (below === "<" ? span.below : span.upTo);
   }
 
-  astray(index: RowIndex, people: number): number {
+  astray(index: ListedIndex, people: number): number {
     const seen = new Uint8Array(people);
     let astray = 0;
     for (const [block, data] of this.#sealed(`by_${index}`)) {

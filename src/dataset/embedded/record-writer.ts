@@ -75,7 +75,7 @@ export class RecordWriter {
 
   async addKeys(index: KeyIndex, lines: Buffer, isLast: boolean): Promise<Pick<KeyBlocks, "rids" | "taken">> {
     const table = `by_${index}`;
-    const { firsts, rids, taken, ...blocks } = keyBlocks(lines, isLast);
+    const { firsts, rids, taken, ...blocks } = keyBlocks(index, lines, isLast);
     const from = this.#blocks.get(table) ?? 0;
     for (const [at, first] of firsts.entries()) this.#inserts[`first_${table}`]?.run(first, from + at);
     this.#count(table, rids.length);

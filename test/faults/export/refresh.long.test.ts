@@ -21,7 +21,7 @@ async function datasetOf(people: Iterable<WorldPerson>): Promise<Engine> {
     { datasetDir, now: () => 0, sleep, resources: SMALL },
   );
   expect(report.people.refused).toBe(0);
-  return openDataset(datasetDir, { resources: SMALL });
+  return openDataset(datasetDir);
 }
 
 const inSales = ({ department }: WorldPerson): boolean => department === "Sales";
