@@ -6,7 +6,8 @@ import { deflateRawSync } from "node:zlib";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, test } from "vitest";
-import { type BuildProgress, buildDataset } from "../../src/dataset/build/build.ts";
+import { buildDataset } from "../../src/dataset/build/build.ts";
+import type { BuildProgress } from "../../src/dataset/build/options.ts";
 import {
   ensureSample,
   generateDataset,

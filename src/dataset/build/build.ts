@@ -2,7 +2,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { ROW_INDEXES, type RowIndex } from "../columns.ts";
-import { machineResources, type Resources, scalar, startDuckDb, toNumber } from "../duckdb.ts";
+import { machineResources, scalar, startDuckDb, toNumber } from "../duckdb.ts";
 import { ColumnWriter } from "../embedded/column-writer.ts";
 import { RecordWriter } from "../embedded/record-writer.ts";
 import {
@@ -18,31 +18,9 @@ import { noteLeftOut, readHiddenPeople, removeSuppressed, suppressionDir } from 
 import type { Writing } from "./lines.ts";
 import { keyCompanies, linkCompanies } from "./link-companies.ts";
 import { addNormalForms } from "./normal-sql.ts";
+import type { BuildOptions, BuildProgress } from "./options.ts";
 import { orderPeople, writeCodes } from "./order-people.ts";
 import { PEOPLE_A_ROUND, writeCompanies, writePeopleKeys, writeRecords } from "./write-records.ts";
-
-/** How far a build is: in bytes of the files while reading, else in people. `total` is 0 where it is not known yet. */
-export interface BuildProgress {
-  /** `copy` is into ClickHouse, after all others. */
-  readonly phase: "read" | "sort" | "records" | "lookups" | "copy";
-  readonly done: number;
-  readonly total: number;
-}
-
-export interface BuildOptions {
-  readonly datasetDir: string;
-  readonly now: () => number;
-  readonly sleep: (ms: number) => Promise<void>;
-  readonly resources?: Resources;
-  readonly onProgress?: (progress: BuildProgress) => void;
-  readonly signal?: AbortSignal;
-  /** Of how many people records lie on the disk at once. Default: {@link PEOPLE_A_ROUND}. */
-  readonly peopleARound?: number | undefined;
-  /** The folder of the list of people who are left out. Default: that of the dataset. */
-  readonly suppression?: string;
-  /** How many versions that were served before are kept to go back to. Default: {@link KEPT}. */
-  readonly keep?: number;
-}
 
 const KEPT = 1;
 

@@ -6,7 +6,7 @@ import { literal, machineResources, startDuckDb, toNumber } from "../duckdb.ts";
 import { RecordStore } from "../embedded/record-store.ts";
 import { markInUse, newDraftName, withBuildLock } from "../layout.ts";
 import type { KeptVersion } from "../versions.ts";
-import type { BuildOptions } from "./build.ts";
+import type { BuildOptions } from "./options.ts";
 import { type Field, loadRecords, peopleOf } from "./records-table.ts";
 
 export interface TableDiff {

@@ -4,7 +4,6 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import { runWatched, scalar, toNumber } from "../duckdb.ts";
 import type { InputFile } from "../text/input-file.ts";
 import { openTextFile, readTextRows, type TextFile, type TextOptions } from "../text/rows.ts";
-import type { BuildOptions } from "./build.ts";
 import { findFiles, parquetColumns, unreadableInput } from "./import-files.ts";
 import {
   columnNames,
@@ -18,6 +17,7 @@ import {
   usableOf,
 } from "./import-map.ts";
 import { blamedSql, checkedSql, csvRows, ndjsonRows, parquetRows } from "./import-rows.ts";
+import type { BuildOptions } from "./options.ts";
 import { MOST_EXAMPLES, type Reason, type RejectFile, type RejectPlace } from "./rejects.ts";
 
 const MOST_OF_VALUE = 200;

@@ -5,7 +5,7 @@ import { grouped } from "../../shared/contract/text.ts";
 import { newVersion } from "../layout.ts";
 import { InputError } from "../text/input-file.ts";
 import type { TextOptions } from "../text/rows.ts";
-import { type BuildOptions, buildDataset } from "./build.ts";
+import { buildDataset } from "./build.ts";
 import { findFiles, firstLine } from "./import-files.ts";
 import { type ImportMap, NO_MAP, parseMap } from "./import-map.ts";
 import { type Staging, stageTable, type TableReport } from "./import-stage.ts";
@@ -17,6 +17,7 @@ import {
   deriveCompanies,
   typedTables,
 } from "./import-values.ts";
+import type { BuildOptions } from "./options.ts";
 import { RejectFile } from "./rejects.ts";
 
 export interface ImportInput extends TextOptions {

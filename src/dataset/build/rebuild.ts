@@ -5,7 +5,8 @@ import { RecordStore } from "../embedded/record-store.ts";
 import { currentVersion, type DatasetMeta, markInUse, newVersion, readPointer } from "../layout.ts";
 import { noteLeftOut, readHiddenPeople, suppressionDir } from "../suppression.ts";
 import { dropPrevious } from "../versions.ts";
-import { type BuildOptions, buildDataset } from "./build.ts";
+import { buildDataset } from "./build.ts";
+import type { BuildOptions } from "./options.ts";
 import { loadRecords, peopleOf, stagePeople } from "./records-table.ts";
 
 class NothingToDo extends Error {}

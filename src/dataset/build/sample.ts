@@ -1,7 +1,8 @@
 import { DATASET_FORMAT, type DatasetMeta, hasDataset, newVersion } from "../layout.ts";
 import { noteLeftOut, readHiddenPeople, suppressionDir } from "../suppression.ts";
-import { type BuildOptions, buildDataset, buildVersion } from "./build.ts";
+import { buildDataset, buildVersion } from "./build.ts";
 import { companiesFor, type GenerateOptions, generateInto, Population } from "./generate.ts";
+import type { BuildOptions } from "./options.ts";
 import { writeSmall } from "./write-small.ts";
 
 export const SAMPLE_PEOPLE = 50_000;

@@ -1,4 +1,4 @@
-import type { BuildOptions, BuildProgress } from "../../../dataset/build/build.ts";
+import type { BuildOptions, BuildProgress } from "../../../dataset/build/options.ts";
 import type { Context } from "../../../shared/context.ts";
 import { CliError, failed, usageError } from "../../../shared/errors.ts";
 import { type Command, type GlobalOptions, wholeNumber } from "../../options.ts";

@@ -1,8 +1,8 @@
 import { mkdir, readFile, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import type { BuildOptions } from "../../build/build.ts";
 import { checkRefused, type ImportInput, type ImportReport, readMap, TooManyRefusedError } from "../../build/import.ts";
 import { NO_MAP } from "../../build/import-map.ts";
+import type { BuildOptions } from "../../build/options.ts";
 import { RejectFile } from "../../build/rejects.ts";
 import { newVersion, withBuildLock } from "../../layout.ts";
 import { readHiddenPeople, suppressionDir } from "../../suppression.ts";

@@ -1,12 +1,13 @@
 import { mkdir, rm, stat } from "node:fs/promises";
 import type { DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import type { Suppression } from "../../../shared/contract/suppression.ts";
-import { type BuildOptions, interruptedBy } from "../../build/build.ts";
+import { interruptedBy } from "../../build/build.ts";
 import type { ImportInput } from "../../build/import.ts";
 import type { ImportKind, ImportMap } from "../../build/import-map.ts";
 import { createRaw, type FilePlan, planFiles, refusedOf, type Staging, stageFile } from "../../build/import-stage.ts";
 import { clearedReport, departmentReport, typedSql } from "../../build/import-values.ts";
 import { addNormalForms } from "../../build/normal-sql.ts";
+import type { BuildOptions } from "../../build/options.ts";
 import { RejectFile } from "../../build/rejects.ts";
 import { literal, machineResources, startDuckDb } from "../../duckdb.ts";
 import type { ServerDialect } from "../dialect.ts";
