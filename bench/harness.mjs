@@ -216,7 +216,7 @@ export function userEnvironment(folder, extra = {}) {
 
 /**
  * Runs a program to its end.
- * @returns wall milliseconds from start to exit, peak memory in MB where asked for, what it printed where asked for
+ * @returns wall milliseconds from start to exit; where asked for peak memory in MB, user and system time in ms, what it printed
  * Throws when it fails, with what it said.
  */
 export function runProgram(program, args, { env, cwd, watch = false, capture = false, allow = [0] } = {}) {
@@ -228,8 +228,11 @@ export function runProgram(program, args, { env, cwd, watch = false, capture = f
     child.stdout?.on("data", (chunk) => out.push(chunk));
     child.stderr.on("data", (chunk) => err.push(chunk));
     let peakKb = 0;
+    let cpu = 0;
     const look = () => {
       peakKb = Math.max(peakKb, memoryHighWater(child.pid));
+      // Where it is gone, what it had used at the last look, 10 ms before, stands.
+      if (peakKb > 0 && child.exitCode === null && existsSync(`/proc/${child.pid}/stat`)) cpu = cpuMs(child.pid);
     };
     const timer = watch ? setInterval(look, 10) : undefined;
     let ms = 0;
@@ -248,7 +251,7 @@ export function runProgram(program, args, { env, cwd, watch = false, capture = f
           code,
           stdout: Buffer.concat(out).toString(),
           stderr,
-          ...(watch ? { peakMb: peakKb / 1_024 } : {}),
+          ...(watch ? { peakMb: peakKb / 1_024, cpu } : {}),
         });
       }
     });

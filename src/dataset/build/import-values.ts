@@ -51,7 +51,8 @@ const fourDigits = (time: string): string => `CASE WHEN strlen(${time}) = 20 AND
 const timestampSql = `CASE WHEN regexp_full_match(updated_at, '${DAY}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z')
   THEN CASE WHEN TRY_CAST(updated_at AS TIMESTAMP) IS NOT NULL THEN ${fourDigits("updated_at")} END ELSE ${fourDigits(`strftime(coalesce(
   CASE WHEN regexp_full_match(updated_at, '[0-9]{9,10}') THEN make_timestamp(updated_at::BIGINT * 1000000)
-    WHEN regexp_full_match(updated_at, '[0-9]{12,13}') THEN make_timestamp(updated_at::BIGINT * 1000) END,
+    WHEN regexp_full_match(updated_at, '[0-9]{12,13}') THEN make_timestamp(updated_at::BIGINT * 1000)
+    WHEN regexp_full_match(updated_at, '[0-9]{8}') THEN try_strptime(updated_at, '%Y%m%d') END,
   CASE WHEN regexp_full_match(updated_at, '${DAY}(${TIME})?') THEN TRY_CAST(updated_at AS TIMESTAMP)
     WHEN regexp_full_match(updated_at, '${DAY}${TIME}${ZONE}') THEN TRY_CAST(TRY_CAST(updated_at AS TIMESTAMPTZ) AS TIMESTAMP) END
 ), '%Y-%m-%dT%H:%M:%SZ')`)} END`;

@@ -17,9 +17,9 @@ export function dictionaryOf(samples: readonly string[]): Buffer {
   return bytes.subarray(Math.max(0, bytes.length - DICTIONARY_BYTES));
 }
 
-/** How blocks are packed. Level 5 with the usual memory packs a record into 6 bytes less, for 1.7 us of CPU more. */
+/** How blocks are packed. Level 3 packs a record into 3 to 5 bytes less, for a quarter of this CPU more. */
 export const packing = (dictionary: Buffer): ZlibOptions => ({
-  level: 3,
+  level: 2,
   memLevel: 9,
   ...(dictionary.length > 0 && { dictionary }),
 });
