@@ -34,7 +34,7 @@ export function nativePath(name: string): string | undefined {
 
 let own: readonly string[] = [];
 
-/** From here on SQLite may be the one that is part of the program (sqlite-wasm.ts) for files that begin so, and no others. */
+/** From here on SQLite may be the one of the program itself (sqlite-wasm.ts) for files that begin so, and no others. */
 export function allowOwnSqlite(...beginnings: readonly string[]): void {
   own = beginnings;
 }

@@ -19,12 +19,12 @@ interface Asked {
   readonly withOwned?: boolean | undefined;
 }
 
-export const guardOf = ({ overwrite, minRows, maxShrink }: Asked): Guard => ({
+export const outputGuard = ({ overwrite, minRows, maxShrink }: Asked): Guard => ({
   ...{ overwrite: overwrite === true, allowEmpty: minRows === 0, minRows, maxShrink },
 });
 
-/** How rows are written. `fields` are split and not yet checked. @throws CliError exit 2 for what does not go together */
-export function viewOf(
+/** How rows are written. `fields` are split, not yet checked. @throws CliError exit 2 for what does not go together */
+export function outputView(
   { format, fields, csv }: Asked,
   output: string | undefined,
   isTerminal: boolean,

@@ -4,7 +4,7 @@ import type { Context } from "../../shared/context.ts";
 import { isUnfiltered } from "../../shared/contract/filters.ts";
 import { usageError } from "../../shared/errors.ts";
 import { checkFields } from "../../shared/rows/columns.ts";
-import { guardOf, narrowed, viewOf } from "../buy/asked.ts";
+import { narrowed, outputGuard, outputView } from "../buy/asked.ts";
 import type { Order } from "../buy/order.ts";
 import { MAX_CALLS } from "../own/bounds.ts";
 import type { RefreshOrder } from "../own/refresh/work.ts";
@@ -23,7 +23,7 @@ const called = (name: string): string => `"${name}"`;
 
 /** How the rows are written. @throws CliError exit 2 for what does not go together */
 function rowsOf({ output, values }: Job) {
-  const view = viewOf(values, output, false, called);
+  const view = outputView(values, output, false, called);
   if (view.fields !== undefined) checkFields(view.fields, "person");
   return view;
 }
@@ -42,7 +42,7 @@ export async function searchOf(job: Job, context: Context): Promise<Order> {
   return {
     ...rowsOf(job),
     target: narrowed({ ...segment, ...drawn }, { newOnly: values.new_only, withOwned: values.with_owned }, called),
-    ...guardOf({ ...values, minRows: values.min_rows, maxShrink: values.max_shrink }),
+    ...outputGuard({ ...values, minRows: values.min_rows, maxShrink: values.max_shrink }),
     limit,
     perPage,
     concurrency: values.concurrency ?? 4,
@@ -85,7 +85,7 @@ export async function refreshOf(job: Job, context: Context): Promise<RefreshOrde
     view,
     verify,
     terms: {
-      ...guardOf({ ...values, minRows: values.min_rows, maxShrink: values.max_shrink }),
+      ...outputGuard({ ...values, minRows: values.min_rows, maxShrink: values.max_shrink }),
       csv: values.csv,
       maxCredits: values.max_credits,
       maxCalls: values.max_calls ?? MAX_CALLS,

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { type Called, guardOf, viewOf } from "../../app/buy/asked.ts";
+import { type Called, outputGuard, outputView } from "../../app/buy/asked.ts";
 import { CSV_STYLES, FORMATS } from "../../engine/output/formats.ts";
 import { resolveOutput } from "../../engine/output/tables/target.ts";
 import type { ExportOptions } from "../../engine/purchase/order.ts";
@@ -125,7 +125,7 @@ export function readView(context: Context, { csv, fields, format, json, output: 
   const output = to === undefined || to === "-" ? undefined : resolveOutput(to, context.cwd);
   const implied = json === true && output === undefined ? "json" : undefined;
   const asked = { csv, format: format ?? implied, fields: fields === ALL ? undefined : fields };
-  return viewOf(asked, output, context.stdout.isTTY === true, called);
+  return outputView(asked, output, context.stdout.isTTY === true, called);
 }
 
 /** The flags as an export wants them, checked before any request. @throws CliError exit 2 */
@@ -155,7 +155,7 @@ export const readBuyingOptions = (flags: ExportFlags) => ({
   limit: flags.limit,
   perPage: flags.perPage,
   concurrency: flags.concurrency,
-  ...guardOf(flags),
+  ...outputGuard(flags),
   requireComplete: flags.requireComplete === true,
   wait: flags.wait === true,
 });

@@ -1,4 +1,4 @@
-import { guardOf } from "../../app/buy/asked.ts";
+import { outputGuard } from "../../app/buy/asked.ts";
 import { MAX_CALLS } from "../../app/own/bounds.ts";
 import { planRefresh, refresh } from "../../app/own/refresh/bring.ts";
 import type { RefreshEvents, RefreshOrder } from "../../app/own/refresh/work.ts";
@@ -151,5 +151,5 @@ async function parse(
   if (view.fields !== undefined) checkFields(view.fields, "person");
   const { maxCredits, maxCalls, again, buyChanged, perPage, wait, csv } = flags;
   const bounds = { maxCredits, maxCalls, again, buyChanged, perPage, wait, csv };
-  return { word, given, output: view.output, view, verify, terms: { ...guardOf(flags), ...bounds } };
+  return { word, given, output: view.output, view, verify, terms: { ...outputGuard(flags), ...bounds } };
 }

@@ -1,4 +1,4 @@
-import { guardOf } from "../../app/buy/asked.ts";
+import { outputGuard } from "../../app/buy/asked.ts";
 import { type Pages, type PagesOutput, renderingOf } from "../../app/keep/write-pages.ts";
 import { formName } from "../../engine/output/formats.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
@@ -15,5 +15,5 @@ export async function writingOf(
 ): Promise<Omit<PagesOutput, "name">> {
   const table = { isWhole: flags.fields === ALL, draw: () => printer.rowsTable() };
   const rendering = await renderingOf(pages, kind, view, table);
-  return { output: view.output, stream: printer.dataStream(formName(rendering)), rendering, guard: guardOf(flags) };
+  return { output: view.output, stream: printer.dataStream(formName(rendering)), rendering, guard: outputGuard(flags) };
 }

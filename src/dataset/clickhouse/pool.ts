@@ -44,8 +44,8 @@ interface Server {
 type Question<Answer> = (client: ClickHouseClient, gone: AbortSignal) => Promise<Answer>;
 
 /**
- * Servers of one dataset, which take turns. Where one is lost that is asked, or that it may wait for, the question goes to
- * the next that was told to serve the same version. One that returns is noticed at the next look.
+ * Servers of one dataset, which take turns. Where one is lost that is asked, or that it may wait for, the question goes
+ * to the next that was told to serve the same version. One that returns is noticed at the next look.
  */
 export class ServerPool {
   readonly #servers: readonly Server[];

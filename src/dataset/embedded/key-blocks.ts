@@ -3,7 +3,7 @@ import { isPlaced, type KeyIndex } from "../columns.ts";
 /*
  * Sorted keys of people or companies in blocks: how many entries (1 byte), whose they are (positions, 4 bytes each,
  * little-endian; not of long texts, of which the columns have it), then each key as three LEB128 numbers (bytes shared
- * with the key before at its beginning, at its end, and bytes between) and the bytes between. Addresses share both ends.
+ * with the key before at its beginning, at its end, and bytes between), then those. Addresses share both ends.
  */
 
 /** Look-ups read one block, so few entries are quick; the key that leads a block is stored once more. */

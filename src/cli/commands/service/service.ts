@@ -3,10 +3,11 @@ import type { Command } from "../../options.ts";
 import { register as registerAccounts, registerLink, registerSessions } from "./accounts.ts";
 import { register as registerBackup, registerRestore, registerVerify } from "./backup.ts";
 import { register as registerCredits, registerPlan } from "./credits.ts";
+import { register as registerData } from "./data.ts";
 import { register as registerDataset } from "./dataset.ts";
 import { registerAudit, register as registerEntries, registerUsage } from "./entries.ts";
 import { addFolderOptions } from "./folder.ts";
-import { registerData, register as registerForget, registerSuppress } from "./forget.ts";
+import { register as registerForget, registerSuppress } from "./forget.ts";
 import { registerGenerate, register as registerImport, registerMap } from "./import.ts";
 import { register as registerKeys } from "./keys.ts";
 
