@@ -1,3 +1,4 @@
+import Table from "cli-table3";
 import { harmless } from "../../shared/contract/text.ts";
 import type { Style } from "./style.ts";
 import { isolateRightToLeft, truncate, widthOf, wrap } from "./width.ts";
@@ -37,23 +38,32 @@ function columnWidths(columns: readonly Column[], rows: readonly (readonly strin
   return widths;
 }
 
+const BORDERS = ["top", "bottom", "left", "right"].flatMap((side) => [
+  side,
+  `${side}-mid`,
+  `${side}-left`,
+  `${side}-right`,
+]);
+/** Lines without borders, so that `grep` works on them: nothing between the cells but two spaces. */
+const NO_LINES = Object.fromEntries([...BORDERS, "mid", "mid-mid", "middle"].map((name) => [name, ""]));
+
 /** Cells that fit their widths already, laid out beside each other; a cell may have several lines. */
 function layOut(
   cells: readonly (readonly string[])[],
   widths: readonly number[],
   aligned: readonly ("left" | "right")[],
 ): string[] {
-  const padded = (text: string, index: number): string => {
-    const space = " ".repeat(Math.max(0, (widths[index] ?? 0) - widthOf(text)));
-    return aligned[index] === "right" ? space + text : text + space;
-  };
-  return cells.flatMap((row) => {
-    const parts = row.map((cell) => cell.split("\n"));
-    const height = Math.max(...parts.map(({ length }) => length));
-    return Array.from({ length: height }, (_, at) =>
-      parts.map((lines, index) => padded(lines[at] ?? "", index)).join(" ".repeat(GAP)),
-    );
+  const last = widths.length - 1;
+  const table = new Table({
+    chars: NO_LINES,
+    style: { head: [], border: [], "padding-left": 0, "padding-right": 0 },
+    colWidths: widths.map((width, index) => width + (index === last ? 0 : GAP)),
+    colAligns: [...aligned],
   });
+  // The gap belongs to the cell, so that right-aligned numbers keep it on their right.
+  const gap = (index: number): string => (index !== last && aligned[index] === "right" ? " ".repeat(GAP) : "");
+  table.push(...cells.map((row) => row.map((text, index) => `${text}${gap(index)}`)));
+  return table.toString().split("\n");
 }
 
 function draw(
@@ -64,6 +74,7 @@ function draw(
 ): string {
   const cells = [...(header ? [columns.map(({ title }) => title)] : []), ...rows];
   const lines = layOut(
+    // Cut here: cli-table3 would cut between the halves of a surrogate pair.
     cells.map((row) =>
       columns.map(({ paint = (text) => text }, index) => paint(truncate(row[index] ?? "", widths[index] ?? 1))),
     ),
