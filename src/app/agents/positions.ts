@@ -8,16 +8,16 @@ import { Page } from "../../shared/rows/page.ts";
 
 const CACHED = 8;
 
-export interface Place {
+export interface Position {
   readonly page: number;
   readonly rows: readonly number[];
 }
 
 /** Which rows of a run are distinct and meet a filter: found once, for whoever reads on. */
 export class RowPositions {
-  readonly #found = new Map<string, readonly Place[]>();
+  readonly #found = new Map<string, readonly Position[]>();
 
-  async of(run: RunReader, where: CanonicalFilters | undefined): Promise<readonly Place[]> {
+  async of(run: RunReader, where: CanonicalFilters | undefined): Promise<readonly Position[]> {
     const key = `${run.id} ${run.state.rows} ${run.suppression.digest} ${where === undefined ? "" : canonicalJson(where)}`;
     const known = this.#found.get(key);
     if (known !== undefined) return known;
@@ -31,11 +31,11 @@ export class RowPositions {
   }
 }
 
-async function placesOf(run: RunReader, where: CanonicalFilters | undefined): Promise<readonly Place[]> {
+async function placesOf(run: RunReader, where: CanonicalFilters | undefined): Promise<readonly Position[]> {
   const kind = kindOf(run);
   const conditions = where === undefined ? [] : conditionsOf(where);
   const distinct = new Distinct(kind, run.state.rows, run.suppression);
-  const places: Place[] = [];
+  const places: Position[] = [];
   for await (const { unit, body } of run.pages()) {
     const page = distinct.take(Page.read(body, kind));
     const rows = Array.from({ length: page.length }, (_, index) => index).filter(

@@ -11,7 +11,7 @@ import { checkFields, parseFields, publishedFields } from "../../shared/rows/col
 import { Page } from "../../shared/rows/page.ts";
 import { cellOf, fieldValue, type JsonRecord, type RecordKind } from "../../shared/rows/values.ts";
 import { renderingOf, writePages } from "../keep/write-pages.ts";
-import type { Place, RowPositions } from "./positions.ts";
+import type { Position, RowPositions } from "./positions.ts";
 
 /** What rows of a run may take of a result: with what stands around them it stays below 25 kB. */
 const ROWS_BYTES = 22_000;
@@ -83,7 +83,7 @@ export async function readRows(run: RunReader, wanted: RowsWanted, positions: Ro
 }
 
 /** The records from an offset on; pages that hold none of them are not read. */
-async function* recordsFrom(run: RunReader, places: readonly Place[], offset: number, limit: number) {
+async function* recordsFrom(run: RunReader, places: readonly Position[], offset: number, limit: number) {
   const chosen = new Map<number, readonly number[]>();
   let before = 0;
   for (const { page, rows } of places) {

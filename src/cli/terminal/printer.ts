@@ -4,7 +4,7 @@ import { written } from "../../shared/context.ts";
 import { harmless, harmlessJson } from "../../shared/contract/text.ts";
 import type { Documents } from "../schemas/all.ts";
 import { hasColor, hasUnicode, type Style, styleFor, widthOfStream } from "./style.ts";
-import type { Column as TableColumn } from "./table.ts";
+import type { TextColumn } from "./table.ts";
 
 export type TsvValue = string | number | bigint | boolean | null | undefined;
 
@@ -35,7 +35,7 @@ export interface PrintOptions {
   readonly color?: boolean | undefined;
 }
 
-export interface Column extends TableColumn {
+export interface Column extends TextColumn {
   readonly show?: (value: TsvValue) => string;
   readonly only?: "terminal" | "pipe";
 }
@@ -128,7 +128,7 @@ export class Printer {
     else this.lines(cells);
   }
 
-  async table(columns: readonly TableColumn[], rows: readonly (readonly string[])[]): Promise<void> {
+  async table(columns: readonly TextColumn[], rows: readonly (readonly string[])[]): Promise<void> {
     const { renderTable } = await import("./table.ts");
     this.text(renderTable(columns, rows, this));
   }

@@ -7,7 +7,7 @@ const GAP = 2;
 // A column is not made narrower than this as long as another can give way.
 const NARROWEST_COLUMN = 6;
 
-export interface Column {
+export interface TextColumn {
   readonly title: string;
   readonly align?: "left" | "right";
   readonly fixed?: boolean;
@@ -19,7 +19,7 @@ export interface TableOptions {
   readonly style: Style;
 }
 
-function columnWidths(columns: readonly Column[], rows: readonly (readonly string[])[], width: number): number[] {
+function columnWidths(columns: readonly TextColumn[], rows: readonly (readonly string[])[], width: number): number[] {
   const widths = columns.map((column, index) =>
     Math.max(widthOf(column.title), ...rows.map((row) => widthOf(row[index] ?? ""))),
   );
@@ -67,7 +67,7 @@ function layOut(
 }
 
 function draw(
-  columns: readonly Column[],
+  columns: readonly TextColumn[],
   rows: readonly (readonly string[])[],
   widths: readonly number[],
   { style, header }: { readonly style: Style; readonly header: boolean },
@@ -89,7 +89,7 @@ function draw(
 const harmlessCells = (rows: readonly (readonly string[])[]): string[][] => rows.map((row) => row.map(harmless));
 
 export function renderTable(
-  columns: readonly Column[],
+  columns: readonly TextColumn[],
   rows: readonly (readonly string[])[],
   options: TableOptions,
 ): string {
@@ -99,7 +99,7 @@ export function renderTable(
 
 const NUMBER = /^-?\d[\d.,]*$/;
 
-type Shown = Column & { readonly index: number };
+type Shown = TextColumn & { readonly index: number };
 
 function fitting(
   titles: readonly string[],
@@ -121,7 +121,7 @@ function fitting(
 }
 
 /** What is left of the width belongs to the last column: later pages may need it. */
-function toTheEdge(widths: readonly number[], columns: readonly Column[], width: number): number[] {
+function toTheEdge(widths: readonly number[], columns: readonly TextColumn[], width: number): number[] {
   const left = width - widths.reduce((sum, one) => sum + one + GAP, -GAP);
   const last = columns.at(-1)?.align === "right" ? -1 : widths.length - 1;
   return widths.map((own, index) => (index === last ? own + Math.max(0, left) : own));

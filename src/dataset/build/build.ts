@@ -1,6 +1,7 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
+import type { Suppression } from "../../shared/contract/suppression.ts";
 import { ROW_INDEXES, type RowIndex } from "../columns.ts";
 import { machineResources, scalar, startDuckDb, toNumber } from "../duckdb.ts";
 import { ColumnWriter } from "../embedded/column-writer.ts";
@@ -15,7 +16,7 @@ import {
   withBuildLock,
 } from "../layout.ts";
 import { noteLeftOut, readHiddenPeople, removeSuppressed, suppressionDir } from "../suppression.ts";
-import type { Writing } from "./lines.ts";
+import type { PeopleDraft } from "./lines.ts";
 import { keyCompanies, linkCompanies } from "./link-companies.ts";
 import { addNormalForms } from "./normal-sql.ts";
 import type { BuildOptions, BuildProgress } from "./options.ts";
@@ -104,17 +105,14 @@ async function writeVersion(source: BuildSource, draft: string, options: BuildOp
     };
     if (!list.isEmpty) {
       await link(connection);
-      const rows = "SELECT id, network_url, company_domain FROM linked_people";
-      await removeSuppressed(connection, source.rows ?? "staged_people", rows, list);
-      // Of a version that is not published yet: until then the one that is served counts as built without anybody.
-      await noteLeftOut(options.datasetDir, source.version, list);
+      await leaveOut(connection, source, list, options);
     }
     const people = toNumber(await scalar(connection, "SELECT count(*) FROM staged_people"));
     const tell = (phase: BuildProgress["phase"]) => (done: number) =>
       options.onProgress?.({ phase, done, total: people });
     const linked = list.isEmpty ? () => link(beside) : () => Promise.resolve();
     const columns = await ColumnWriter.create(join(draft, FILES.columns), people);
-    const writing: Writing = { connection, writer, columns, people, scratch, signal: stop.signal };
+    const writing: PeopleDraft = { connection, writer, columns, people, scratch, signal: stop.signal };
     await writePeople(writing, { beside, stop, tell, linked, peopleARound: options.peopleARound });
     tell("lookups")(people);
     await writer.finish();
@@ -138,6 +136,13 @@ async function writeVersion(source: BuildSource, draft: string, options: BuildOp
   }
 }
 
+async function leaveOut(on: DuckDBConnection, source: BuildSource, list: Suppression, options: BuildOptions) {
+  const rows = "SELECT id, network_url, company_domain FROM linked_people";
+  await removeSuppressed(on, source.rows ?? "staged_people", rows, list);
+  // Of a version that is not published yet: until then the one that is served counts as built without anybody.
+  await noteLeftOut(options.datasetDir, source.version, list);
+}
+
 /** Headlines are long: their sort wants the room that records leave on the disk. */
 const KEYS_BESIDE: readonly RowIndex[] = ["name", "address"];
 
@@ -151,7 +156,7 @@ interface PeopleWriting {
 
 /** Two statements of DuckDB at a time: one alone leaves threads idle. */
 async function writePeople(
-  writing: Writing,
+  writing: PeopleDraft,
   { beside, stop, tell, linked, peopleARound = PEOPLE_A_ROUND }: PeopleWriting,
 ): Promise<void> {
   const { columns, people } = writing;

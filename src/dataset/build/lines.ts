@@ -7,7 +7,7 @@ import type { ColumnWriter } from "../embedded/column-writer.ts";
 import type { RecordWriter } from "../embedded/record-writer.ts";
 
 /** What a build writes to, and from where. */
-export interface Writing {
+export interface PeopleDraft {
   readonly connection: DuckDBConnection;
   readonly writer: RecordWriter;
   readonly columns: ColumnWriter;
@@ -24,7 +24,7 @@ const PIECE_BYTES = 2 ** 24;
  * @param take returns how many bytes it is done with
  */
 export async function eachPiece(
-  { connection, scratch, signal }: Pick<Writing, "connection" | "scratch" | "signal">,
+  { connection, scratch, signal }: Pick<PeopleDraft, "connection" | "scratch" | "signal">,
   query: string,
   take: (lines: Buffer<ArrayBuffer>, isLast: boolean) => Promise<number>,
 ): Promise<void> {

@@ -2,8 +2,8 @@ import type { DuckDBDataChunk } from "@duckdb/node-api";
 import { FILTER_COLUMNS, NUMBER_COLUMNS } from "../../shared/contract/conditions.ts";
 import { isPlaced, SORT_KEYS } from "../columns.ts";
 import { toNumber } from "../duckdb.ts";
-import { codesFor, sizeOf, type Values } from "../embedded/column-writer.ts";
-import { eachPiece, type Writing } from "./lines.ts";
+import { type ColumnValues, codesFor, sizeOf } from "../embedded/column-writer.ts";
+import { eachPiece, type PeopleDraft } from "./lines.ts";
 
 /** Each pass costs a call for each 2,048 people; each column 1 to 4 bytes a person. */
 const COLUMNS_A_PASS = 5;
@@ -12,7 +12,7 @@ const COLUMNS_A_PASS = 5;
  * `positions`, of which many tables are made in the order of people: sorted by codes, so that no texts are moved.
  * A place is the number of a staged row, a position (`rid`) that of a person in the dataset.
  */
-export async function orderPeople(writing: Writing): Promise<void> {
+export async function orderPeople(writing: PeopleDraft): Promise<void> {
   const { connection } = writing;
   const keys = await codesOf(writing, SORT_KEYS);
   const codes = keys.map(({ code, column }) => `${code} AS ${column}_code`);
@@ -23,7 +23,7 @@ export async function orderPeople(writing: Writing): Promise<void> {
   await write(writing, keys, `SELECT rid, ${keys.map(({ column }) => `${column}_code`).join(", ")} FROM positions`);
 }
 
-export async function writeCodes(writing: Writing): Promise<void> {
+export async function writeCodes(writing: PeopleDraft): Promise<void> {
   const others = FILTER_COLUMNS.filter((column) => !isPlaced(column) && !SORT_KEYS.some((key) => key === column));
   for (let from = 0; from < others.length; from += COLUMNS_A_PASS) {
     const codings = await codesOf(writing, others.slice(from, from + COLUMNS_A_PASS));
@@ -35,7 +35,7 @@ export async function writeCodes(writing: Writing): Promise<void> {
 
 interface Coding {
   readonly column: string;
-  readonly values: Values;
+  readonly values: ColumnValues;
   /** In SQL, of a person joined with `codes_COLUMN`: the place of their value among all, after the last for none. */
   readonly code: string;
 }
@@ -45,7 +45,7 @@ const joined = (codings: readonly Coding[]): string =>
 
 const isAsIs = (column: string): boolean => NUMBER_COLUMNS.includes(column) || column === "department";
 
-async function codesOf(writing: Writing, columns: readonly string[]): Promise<readonly Coding[]> {
+async function codesOf(writing: PeopleDraft, columns: readonly string[]): Promise<readonly Coding[]> {
   const { connection } = writing;
   const codings: Coding[] = [];
   for (const column of columns) {
@@ -67,7 +67,7 @@ async function codesOf(writing: Writing, columns: readonly string[]): Promise<re
   return codings;
 }
 
-async function numbersOf({ connection }: Writing, query: string, size: number): Promise<Float64Array> {
+async function numbersOf({ connection }: PeopleDraft, query: string, size: number): Promise<Float64Array> {
   const numbers = new Float64Array(size);
   let at = 0;
   for await (const chunk of await connection.stream(`SELECT form::DOUBLE FROM (${query})`)) {
@@ -78,7 +78,7 @@ async function numbersOf({ connection }: Writing, query: string, size: number): 
   return numbers;
 }
 
-async function write(writing: Writing, codings: readonly Coding[], query: string): Promise<void> {
+async function write(writing: PeopleDraft, codings: readonly Coding[], query: string): Promise<void> {
   const { columns, connection, people, signal } = writing;
   const all = codings.map(({ values }) => codesFor(sizeOf(values), people));
   for await (const chunk of await connection.stream(query)) {

@@ -4,7 +4,7 @@ import { scalar, toNumber } from "../duckdb.ts";
 import { RECORDS_A_BLOCK } from "../embedded/blocks.ts";
 import { keyLineSql } from "../embedded/key-blocks.ts";
 import { packedSql } from "../embedded/records.ts";
-import { eachPiece, type Writing } from "./lines.ts";
+import { eachPiece, type PeopleDraft } from "./lines.ts";
 import { employerSql } from "./link-companies.ts";
 
 /** Records or keys that say what the others are like: together more than what can be packed against. */
@@ -34,7 +34,7 @@ const PERSON_KEYS: Readonly<Record<RowIndex, readonly [key: string, table: strin
   ],
 };
 
-export async function writeCompanies(writing: Writing): Promise<void> {
+export async function writeCompanies(writing: PeopleDraft): Promise<void> {
   const { writer } = writing;
   writer.packAgainst("companies", await samplesOf(writing, "doc", "keyed_companies", "seq"));
   await eachPiece(writing, "SELECT doc FROM keyed_companies ORDER BY seq", async (lines, isLast) => {
@@ -51,7 +51,7 @@ const MOST_ROUNDS = 4;
 
 /** In public order. The sort of so many texts is DuckDB's, which spills what does not fit into its memory. */
 export async function writeRecords(
-  writing: Writing,
+  writing: PeopleDraft,
   peopleARound: number,
   onDone: (done: number) => void,
 ): Promise<void> {
@@ -73,7 +73,7 @@ export async function writeRecords(
   if (done !== people) throw new Error(`${done} of ${people} records are written`);
 }
 
-export async function writePeopleKeys(writing: Writing, indexes: readonly RowIndex[]): Promise<void> {
+export async function writePeopleKeys(writing: PeopleDraft, indexes: readonly RowIndex[]): Promise<void> {
   const { columns, people, writer } = writing;
   for (const index of indexes) {
     const [key, table] = PERSON_KEYS[index];
@@ -89,7 +89,7 @@ export async function writePeopleKeys(writing: Writing, indexes: readonly RowInd
   }
 }
 
-async function samplesOf({ connection }: Writing, text: string, table: string, number: string): Promise<string[]> {
+async function samplesOf({ connection }: PeopleDraft, text: string, table: string, number: string): Promise<string[]> {
   const step = Math.max(1, Math.floor(toNumber(await scalar(connection, `SELECT count(*) FROM ${table}`)) / SAMPLES));
   const reader = await connection.runAndReadAll(
     `SELECT ${text} FROM ${table} WHERE ${number} % ${step} = 0 ORDER BY ${number}`,
@@ -98,7 +98,7 @@ async function samplesOf({ connection }: Writing, text: string, table: string, n
 }
 
 async function writeKeys(
-  writing: Writing,
+  writing: PeopleDraft,
   index: KeyIndex,
   keys: string,
   onRids: (rids: readonly number[]) => void = () => undefined,

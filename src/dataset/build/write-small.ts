@@ -3,7 +3,7 @@ import { FILTER_COLUMNS, NUMBER_COLUMNS } from "../../shared/contract/conditions
 import { canonicalAddress, canonicalDomain, normalForm, slugOf } from "../../shared/contract/normalise.ts";
 import { COMPANY_FIELDS, type Company, PERSON_FIELDS, type Person } from "../../shared/contract/records.ts";
 import { isPlaced, KEY_INDEXES, type KeyIndex, SORT_KEYS } from "../columns.ts";
-import { ColumnWriter, codesFor, sizeOf, textLines, type Values } from "../embedded/column-writer.ts";
+import { type ColumnValues, ColumnWriter, codesFor, sizeOf, textLines } from "../embedded/column-writer.ts";
 import { RecordWriter } from "../embedded/record-writer.ts";
 import { packer } from "../embedded/records.ts";
 import { FILES } from "../layout.ts";
@@ -15,7 +15,7 @@ import { SAMPLES } from "./write-records.ts";
  */
 
 interface Coding {
-  readonly values: Values;
+  readonly values: ColumnValues;
   readonly codes: readonly number[];
 }
 

@@ -30,9 +30,9 @@ export function textLines(texts: readonly string[]): TextLines {
 }
 
 /** The different values of a column: numbers are in rising order too. */
-export type Values = TextLines | Float64Array;
+export type ColumnValues = TextLines | Float64Array;
 
-export const sizeOf = (values: Values): number => (values instanceof Float64Array ? values.length : values.size);
+export const sizeOf = (values: ColumnValues): number => (values instanceof Float64Array ? values.length : values.size);
 
 const LINE_FEED = 10;
 
@@ -53,7 +53,7 @@ export class ColumnWriter {
   }
 
   /** @param codes a value's place among them by person */
-  async add(column: string, values: Values, codes: Codes): Promise<void> {
+  async add(column: string, values: ColumnValues, codes: Codes): Promise<void> {
     const size = sizeOf(values);
     const before = new Uint32Array(size + 2);
     for (const code of codes) {

@@ -63,8 +63,8 @@ export interface Metrics {
   close(): Promise<void>;
 }
 
-/** On loopback a Host of another name is refused: a page in a browser can make its own name point here. */
-export async function openMetrics(host: string, port: number): Promise<Metrics> {
+/** What is counted, and how it is shown. */
+async function openMeters() {
   const { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } = await needed(
     "prom-client",
     import("prom-client"),
@@ -99,6 +99,12 @@ export async function openMetrics(host: string, port: number): Promise<Metrics> 
     "call",
   );
   const small = counter("small_counts_total", "Counts of few people by accounts whose plan bounds them", "outcome");
+  return { registry, gauge, requests, seconds, charged, unanswered, small };
+}
+
+/** On loopback a Host of another name is refused: a page in a browser can make its own name point here. */
+export async function openMetrics(host: string, port: number): Promise<Metrics> {
+  const { registry, gauge, requests, seconds, charged, unanswered, small } = await openMeters();
   const refused = new Set<string>();
   const refusedHelp = "Accounts that were refused a count of few people since the start";
   gauge("small_count_accounts", refusedHelp, () => refused.size);
