@@ -59,7 +59,7 @@ ${INDEXES.map((columns) => `CREATE INDEX person_by_${columns.join("_")} ON perso
 const CREDITS = "/ 1000000.0";
 const ISO = (column: string): string => `strftime('%Y-%m-%dT%H:%M:%fZ', ${column} / 1000.0, 'unixepoch')`;
 
-export const NOT_SUPPRESSED = "NOT IN (SELECT person FROM main.suppressed)";
+const NOT_SUPPRESSED = "NOT IN (SELECT person FROM main.suppressed)";
 
 export const SHOWN = `CREATE TEMP VIEW shown AS SELECT * FROM main.person WHERE n ${NOT_SUPPRESSED}`;
 

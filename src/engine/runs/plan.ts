@@ -4,7 +4,7 @@ import type { Filters } from "../../shared/contract/vocabulary.ts";
 import type { CompanyQuery, Dialect } from "../client/dialect.ts";
 import type { CreditText, Division } from "./record.ts";
 
-export type RunCommand = "search" | "employees" | "enrich";
+type RunCommand = "search" | "employees" | "enrich";
 
 export interface Sampling {
   readonly rows: number;

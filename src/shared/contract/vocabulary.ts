@@ -82,8 +82,8 @@ export const RANGE_KEYS = keysOf(RANGE);
 export const FILTER_KEYS = keysOf(EXAMPLES);
 export type FilterKey = keyof typeof EXAMPLES;
 export type ExactKey = keyof typeof EXACT;
-export type PrefixKey = keyof typeof PREFIX;
-export type RangeKey = keyof typeof RANGE;
+type PrefixKey = keyof typeof PREFIX;
+type RangeKey = keyof typeof RANGE;
 
 const describe = (key: string): string => key.replace(/_(prefix|min|max)$/, "").replaceAll("_", " ");
 
