@@ -30,7 +30,7 @@ function entriesOf(plan: RefreshPlan, { terms }: RefreshOrder): [string, string]
     ["owned", grouped(plan.owned)],
     ["gone", grouped(plan.gone)],
     ["new", `${grouped(plan.others)}${forgottenText(plan)}`],
-    ["cost", plan.others === 0 && also === "" ? "nothing" : `at most ${creditsText(plan.most)}${also}`],
+    ["cost", plan.rows === 0 && also === "" ? "nothing" : `at most ${creditsText(plan.most)}${also}`],
     ["to buy it again", creditsText(plan.again)],
     ["free calls", `about ${grouped(plan.calls)}${spoken(plan).replace(/,$/, "")}`],
   ];
@@ -49,9 +49,7 @@ export function planJson(plan: RefreshPlan, { terms }: RefreshOrder) {
     gone: plan.gone,
     new: plan.others,
     forgotten: plan.forgotten,
-    credits_at_most: creditsToNumber(
-      plan.others === 0 && terms.buyChanged !== true ? priceOf(0, plan.most) : plan.most,
-    ),
+    credits_at_most: creditsToNumber(plan.rows === 0 && terms.buyChanged !== true ? priceOf(0, plan.most) : plan.most),
     rebuy_credits: creditsToNumber(plan.again),
     free_calls: plan.calls,
     rate_limited_seconds: plan.ms / 1_000,
@@ -67,7 +65,11 @@ export async function agreeToRefresh(
   context: Context,
 ): Promise<void> {
   if (yes) return;
-  const what = `about ${counted(plan.others, "new person", "new people")}${forgottenText(plan)} for at most ${creditsText(plan.most)}`;
+  const who =
+    order.terms.again === true
+      ? `the whole segment again, ${counted(plan.total, "person", "people")},`
+      : `about ${counted(plan.others, "new person", "new people")}${forgottenText(plan)}`;
+  const what = `${who} for at most ${creditsText(plan.most)}`;
   await askFor(what, plan.most, order, context, async () => {
     await printer.noteCard(entriesOf(plan, order));
     printer.note("It counts beginnings of names and values within this segment to find them, and buys what it finds.");

@@ -110,19 +110,18 @@ export interface Allowed {
   readonly maxRows: number;
 }
 
-/** What to buy so as to have everybody who is new: the whole segment where nothing less costs less. */
+/** What to buy so as to have everybody who is new: the whole segment where nothing less costs less, or 0 calls a credit are made. */
 export async function leavesOf(
   { segment, total, others, fresh }: Presence,
   kept: readonly SegmentMember[],
   { callsPerCredit, maxCalls, maxRows }: Allowed,
   counts: Counts,
 ): Promise<readonly Leaf[]> {
-  if (others === 0) return [];
-  if (fresh !== undefined && callsPerCredit > 0) {
-    return [{ filters: segment, count: others, fresh: others, digests: fresh }];
-  }
   const whole = { filters: segment, count: total, fresh: others };
-  if (kept.length === 0 || callsPerCredit === 0) return [whole];
+  if (total > 0 && callsPerCredit === 0) return [whole];
+  if (others === 0) return [];
+  if (fresh !== undefined) return [{ filters: segment, count: others, fresh: others, digests: fresh }];
+  if (kept.length === 0) return [whole];
   const owned = kept.every(({ known }) => known) ? kept : await placed(segment, kept, counts);
   const again = kept.length - owned.length;
   const most = Math.max(0, maxRows - others - again);

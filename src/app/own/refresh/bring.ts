@@ -34,7 +34,7 @@ export async function refresh(
     newPeople = await lockNewPeople(true, prepared.deps);
     return await looked(prepared, true, async (begun, work) => {
       requireBudgetFor(begun.plan, work.order.terms);
-      if (begun.plan.others > 0) await events.agree(begun.plan);
+      if (begun.plan.rows > 0) await events.agree(begun.plan);
       events.progress?.(begun.counts.calls);
       return await keep(await bring(begun, work, buyLeaves), work);
     });

@@ -25,12 +25,14 @@ export async function refreshPlanOf({ sight, bought, counts, finished }: Looked,
   const { order, account, deps } = work;
   const { buyChanged, maxCredits, maxCalls } = order.terms;
   const price = account.costs.personSearch;
-  const about = await costOf(sight, order.terms.again === true ? 0 : CALLS_PER_CREDIT);
+  const anew = order.terms.again === true;
+  const about = await costOf(sight, anew ? 0 : CALLS_PER_CREDIT);
   const { total, others, present, chunks, groups, forgotten } = sight;
   const pays = maxCredits === undefined ? Number.POSITIVE_INFINITY : affordableRows(maxCredits, price);
   const again = priceOf(total, price);
   const calls = counts.calls + about.calls + verifyCalls(order.verify, sight.members, bought, counts);
-  const rows = Math.min(total, maxCredits === undefined ? about.rows : pays);
+  const worth = maxCredits === undefined ? about.rows : pays;
+  const rows = anew ? total : others === 0 ? 0 : Math.min(total, worth);
   const asked = [...chunks.map(({ items }) => items.length), ...groups.map(({ people }) => people.length)];
   const plan = {
     total,
@@ -57,6 +59,13 @@ export async function refreshPlanOf({ sight, bought, counts, finished }: Looked,
       details: [`--again buys the whole segment again for ${formatCreditsGrouped(again)} credits`],
       hint,
     });
+  if (anew && total > pays) {
+    throw over(
+      "over_cap",
+      `the whole segment costs ${creditsText(again)}, and --max-credits is ${formatCredits(maxCredits ?? price)}`,
+      `--max-credits ${formatCredits(again)} buys it again; without --again only who is new is paid for`,
+    );
+  }
   if (others > pays) {
     throw over(
       "over_cap",
@@ -79,6 +88,6 @@ export const spoken = ({ ms }: Pick<RefreshPlan, "ms">): string =>
 
 /** @throws CliError exit 4 where it may pass a budget */
 export function requireBudgetFor(plan: RefreshPlan, { budgetLeft, buyChanged }: RefreshTerms): void {
-  if (budgetLeft === undefined || (plan.others === 0 && buyChanged !== true)) return;
+  if (budgetLeft === undefined || (plan.rows === 0 && buyChanged !== true)) return;
   if (plan.most > budgetLeft) throw overBudget(plan.most, budgetLeft, ZERO);
 }

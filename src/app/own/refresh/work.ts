@@ -52,6 +52,7 @@ export interface RefreshPlan {
   /** Beside the others where `leftOut`, else perhaps among them, at most so many. */
   readonly forgotten: number;
   readonly leftOut: boolean;
+  /** At most so many are bought. */
   readonly rows: number;
   readonly most: Credits;
   readonly calls: number;
@@ -64,7 +65,7 @@ export interface RefreshPlan {
 export type RefreshReceipt = Of<typeof refreshed>;
 
 export interface RefreshEvents {
-  /** Agrees to what is bought, or throws. Not asked where nobody is new. */
+  /** Agrees to what is bought, or throws. Not asked where nobody is bought. */
   readonly agree: (plan: RefreshPlan) => Promise<void>;
   /** The same for the rest of a run that was begun for the list. */
   readonly agreeToRest: (run: string, most: Credits) => Promise<void>;
