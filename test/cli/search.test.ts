@@ -250,7 +250,10 @@ describe("caps", () => {
           expect(ran.code, ran.stderr).toBe(0);
           expect(new Set(readCsv(u.read(`${limit}.csv`)).map(({ id }) => id)).size).toBe(limit);
           expect(await charged(served, 10_000)).toBe(limit);
-          if (before > 0) expect(ran.stderr).toContain(`holds ${before} of these ${limit} rows: not paid for again`);
+          if (before > 0)
+            expect(ran.stderr).toContain(
+              `holds ${before} ${before === 1 ? "row" : "rows"} of the same: not paid for again`,
+            );
           before = limit;
         }
       } finally {

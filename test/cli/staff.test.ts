@@ -338,8 +338,6 @@ test("where several companies, or a domain, are given to a filter, it says what 
     const ran = await u.run([command, "--company-network-url", "@two.txt", "--department", DEPARTMENT]);
     expect([ran.code, ran.stderr]).toEqual([2, expect.stringContaining("`headcount employees` takes many companies")]);
   }
-  const sample = await u.run(["search", "--sample", "company_network_url:2", "--department", DEPARTMENT]);
-  expect([sample.code, sample.stderr]).toEqual([2, expect.stringContaining("employees --per-company N")]);
   const [, domain = ""] = [...domains].find(([slug]) => slug === slugs()[0]) ?? [];
   const none = await u.run(["count", "--company-network-url", domain]);
   expect([none.code, none.stdout.trim()]).toEqual([0, "0"]);

@@ -90,7 +90,7 @@ const outputs = {
     as_of: maybe(text),
     cached: maybe(flag),
     ...each(number, "unit_cost", "max_cost"),
-    owned: said(maybe(wholeNumberShape), "of these, by your records; null: not known"),
+    owned: said(maybe(wholeNumberShape), "by your records; null: not known"),
     hints,
     parts: optionalProperty(list(object({ value: text, count: wholeNumberShape }))),
     ...each(optionalProperty(maybe(wholeNumberShape)), "others", "missing"),

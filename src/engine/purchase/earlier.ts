@@ -1,4 +1,4 @@
-import { grouped } from "../../shared/contract/text.ts";
+import { counted, grouped } from "../../shared/contract/text.ts";
 import { Page } from "../../shared/rows/page.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
 import { pagingName } from "../client/dialect.ts";
@@ -49,7 +49,9 @@ export async function earlierRun(
     return undefined;
   }
   const these = rows === 1 ? "this row" : `these ${grouped(rows)} rows`;
-  const what = isWhole ? `${held === rows ? "" : "all of "}${these} already` : `${grouped(held)} of ${these}`;
+  const what = isWhole
+    ? `${held === rows ? "" : "all of "}${these} already`
+    : `${counted(held, "row", "rows")} of the same`;
   const text = `${when} holds ${what}: not paid for again (--again pays for all)`;
   const taken = Math.min(held, rows);
   return { run: id, rows: taken, text, plan, pages: () => pagesOf(run, taken) };
