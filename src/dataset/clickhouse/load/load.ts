@@ -207,7 +207,8 @@ export class Load {
       await this.#again("keyed");
       await servers.empty(tablesOf(this.#state.version).companies);
       const most = this.#options.rangeRows ?? RANGE_ROWS;
-      const firsts = (await servers.rows(firstCompaniesSql(this.#table, any, most))).map(([id]) => String(id));
+      const rows = await servers.rows(firstCompaniesSql(this.#table, any, most));
+      const firsts = inPlace(rows).map(([id]) => String(id));
       for (const [index, from] of firsts.entries()) {
         await servers.run(keyedSql(this.#table, { from, before: firsts[index + 1], offset: index * most }, any));
       }
@@ -289,7 +290,7 @@ export class Load {
   async #pieces({ count, values }: Group, where: Statement, anyRefused: boolean): Promise<Group[]> {
     const { rangeRows: most = RANGE_ROWS } = this.#options;
     const rows = await this.#servers.rows(firstPeopleSql(this.#table, where, anyRefused, most));
-    const firsts = rows.map(([title, id]): TitleAndId => [String(title), String(id)]);
+    const firsts = inPlace(rows).map(([title, id]): TitleAndId => [String(title), String(id)]);
     return firsts.map((from, index) => ({
       ...{ values, count: Math.min(most, count - index * most) },
       piece: { from, before: firsts[index + 1] },
@@ -353,5 +354,9 @@ const groupOf = (row: readonly unknown[]): Group => ({
   values: row.slice(0, -1).map(String),
   count: Number(row.at(-1)),
 });
+
+/** Rows that begin with their place, in order and without it. */
+const inPlace = (rows: readonly (readonly unknown[])[]): readonly unknown[][] =>
+  rows.toSorted(([a], [b]) => Number(a) - Number(b)).map(([, ...row]) => row);
 
 const sumOf = (groups: readonly Group[]): number => groups.reduce((sum, { count }) => sum + count, 0);

@@ -78,10 +78,10 @@ export function keyedSql(
   };
 }
 
-/** The first of every so many rows, in their order. */
+/** The first of every so many rows, behind its place. In no order: asked for one, servers drop that of the rows inside. */
 const firstsSql = (columns: string, rows: string, order: string, most: number): string =>
-  `SELECT ${columns} FROM (SELECT ${columns}, rowNumberInAllBlocks() AS place
-    FROM (SELECT ${columns} ${rows} ORDER BY ${order}) AS ordered) AS placed WHERE place % ${most} = 0 ORDER BY place`;
+  `SELECT place, ${columns} FROM (SELECT ${columns}, rowNumberInAllBlocks() AS place
+    FROM (SELECT ${columns} ${rows} ORDER BY ${order}) AS ordered) AS placed WHERE place % ${most} = 0`;
 
 export const firstCompaniesSql = (table: TableName, anyRefused: boolean, most: number): string =>
   firstsSql("id", `FROM ${table("companies")} WHERE ${notRefused(table, anyRefused)}`, "id", most);
