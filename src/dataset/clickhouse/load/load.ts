@@ -51,10 +51,12 @@ export class Load {
   async isThere(): Promise<boolean> {
     const servers = this.#servers;
     const names = Object.values(stageOf(this.#state.version));
-    const found = await servers.onEach((client) =>
-      allOf(names.map((name) => servers.number(`EXISTS TABLE ${servers.local(name)}`, client))),
-    );
-    return found.flat().every((isThere) => isThere === 1);
+    const found = await servers.onEach(async (client) => {
+      for (const name of names)
+        if ((await servers.number(`EXISTS TABLE ${servers.local(name)}`, client)) !== 1) return false;
+      return true;
+    });
+    return found.every((isThere) => isThere);
   }
 
   async create(): Promise<void> {
