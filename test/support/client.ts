@@ -3,6 +3,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from "nod
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import * as readline from "node:readline";
 import { Readable, Writable } from "node:stream";
 import { startSample } from "../../src/cli/sample.ts";
 import type { Context, InputStream, OutputStream } from "../../src/shared/context.ts";
@@ -88,7 +89,13 @@ function capture(isTTY: boolean, columns: number | undefined): { stream: OutputS
       done();
     },
   });
-  Object.assign(stream, isTTY ? { isTTY: true, columns: columns ?? 80 } : {});
+  // What a `tty.WriteStream` has beside: a spinner uses it.
+  const terminal = {
+    cursorTo: (x: number, y?: number) => readline.cursorTo(stream, x, y),
+    moveCursor: (dx: number, dy: number) => readline.moveCursor(stream, dx, dy),
+    clearLine: (direction: readline.Direction) => readline.clearLine(stream, direction),
+  };
+  Object.assign(stream, isTTY ? { isTTY: true, columns: columns ?? 80, ...terminal } : {});
   return { stream, bytes: () => Buffer.concat(chunks) };
 }
 
