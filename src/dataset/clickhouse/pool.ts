@@ -114,9 +114,12 @@ export class ServerPool {
   async ask<Answer>(version: string, question: Question<Answer>): Promise<Answer> {
     const failures: string[] = [];
     const asked: Server[] = [];
+    let isPatient = false;
     for (;;) {
       let server = this.#next(version, asked);
-      if (server === undefined && asked.length === 0) {
+      if (server === undefined && !isPatient) {
+        // One that was lost may be back, and the only one left of its shard.
+        isPatient = true;
         await this.look(true);
         server = this.#next(version, asked);
       }
