@@ -110,7 +110,7 @@ export interface Allowed {
   readonly maxRows: number;
 }
 
-/** What to buy so as to have everybody who is new: the whole segment where nothing less costs less, or 0 calls a credit are made. */
+/** What to buy to have everybody who is new: the whole segment at 0 calls a credit, or where nothing costs less. */
 export async function leavesOf(
   { segment, total, others, fresh }: Presence,
   kept: readonly SegmentMember[],

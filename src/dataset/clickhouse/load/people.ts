@@ -78,7 +78,7 @@ export function keyedSql(
   };
 }
 
-/** The first of every so many rows, behind its place. In no order: asked for one, servers drop that of the rows inside. */
+/** The first of every so many rows, behind its place. In no order: asked for one, servers drop the inner one. */
 const firstsSql = (columns: string, rows: string, order: string, most: number): string =>
   `SELECT place, ${columns} FROM (SELECT ${columns}, rowNumberInAllBlocks() AS place
     FROM (SELECT ${columns} ${rows} ORDER BY ${order}) AS ordered) AS placed WHERE place % ${most} = 0`;
