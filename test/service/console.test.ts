@@ -43,15 +43,21 @@ describe("signing in", () => {
   });
 
   test("ten failures a minute from one address; a good link or key from there is let in all the same", async () => {
-    clock.now += 60_000;
+    // A service of its own: minutes go by a clock that nobody sets, and the others' failures are counted too.
+    const own = await startTestService({ people: 20, console: {} });
+    const visitor = new ConsoleClient(own, Date.now);
     const fail = async (tries: number) =>
-      (await send("POST", "/console/api/session", { body: { link: `x${tries}` } })).status;
-    for (let tries = 0; tries < 10; tries++) expect(await fail(tries)).toBe(401);
-    expect([await fail(10), await fail(11)]).toEqual([429, 429]);
-    await signIn({ link: await link() });
-    await signIn({ key: service.key });
-    expect(await fail(12)).toBe(429);
-    clock.now += 60_000;
+      (await visitor.send("POST", "/console/api/session", { body: { link: `x${tries}` } })).status;
+    const tries = await Promise.all(Array.from({ length: 12 }, (_, each) => fail(each)));
+    // At the turn of a minute all twelve may pass.
+    expect(tries.filter((status) => status === 401).length).toBeGreaterThanOrEqual(10);
+    expect(new Set([...tries, ...(await Promise.all([12, 13, 14, 15, 16, 17, 18, 19, 20].map(fail)))])).toEqual(
+      new Set([401, 429]),
+    );
+    await visitor.signIn({ link: await visitor.link() });
+    await visitor.signIn({ key: own.key });
+    expect(await fail(21)).toBe(429);
+    await own.close();
   });
 
   test("both halves are needed, a key is no session, and a session no key", async () => {
