@@ -12,6 +12,7 @@ const all = [
   "test/service/billing.test.ts",
   "test/dataset/exactness.long.test.ts",
   "test/dataset/clickhouse.long.test.ts",
+  "test/dataset/clickhouse-servers.long.test.ts",
 ];
 const files = names.length === 0 ? all : names;
 const vitest = resolve(root, "node_modules/vitest/vitest.mjs");
