@@ -10,8 +10,7 @@ const isBuild = (argv: readonly string[]): boolean => argv.includes("service") &
 const VERSION = new Set(["--version", "-V", "version"]);
 
 /** Runs one command line, never throws. @returns its exit code (docs/exit-codes.md, "Exit codes") */
-export async function main(argv: readonly string[], outside: Context): Promise<number> {
-  const context = await behindJq(argv, outside);
+export async function main(argv: readonly string[], context: Context): Promise<number> {
   const stopped = stopSignal(argv, context);
   // Whoever writes learns of it from `written`; without a listener it would end the process as a bug.
   context.stdout.on("error", () => undefined);
@@ -21,22 +20,11 @@ export async function main(argv: readonly string[], outside: Context): Promise<n
     await written(context.stdout);
     return 0;
   } catch (error) {
-    // What was printed before the failure is still on its way through jq.
-    if (context !== outside) await written(context.stdout).catch(() => undefined);
     const { report } = await import("./report.ts");
     return report(error, argv, context);
   } finally {
     stopped.release();
-    if (context !== outside) context.stdout.destroy();
   }
-}
-
-/** The same world; with `--jq` among the words its stdout waits for the expression (src/cli/program.ts). */
-async function behindJq(argv: readonly string[], context: Context): Promise<Context> {
-  if (!argv.some((word) => /^--jq(=|$)/.test(word))) return context;
-  context.stdout.on("error", () => undefined);
-  const { JqOutput } = await import("./jq.ts");
-  return Object.create(context, { stdout: { value: new JqOutput(context) } }) as Context;
 }
 
 async function execute(argv: readonly string[], context: Context, watch: (name: string) => void): Promise<void> {

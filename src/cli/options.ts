@@ -52,7 +52,6 @@ export interface CommandModule {
 
 export interface GlobalOptions extends Pick<Connecting, "connection" | "baseUrl" | "paging" | "maxWait"> {
   readonly json?: boolean;
-  readonly jq?: string;
   readonly quiet?: boolean;
   readonly verbose?: boolean;
   readonly color?: boolean;

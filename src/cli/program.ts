@@ -3,7 +3,7 @@ import type { Context } from "../shared/context.ts";
 import { usageError } from "../shared/errors.ts";
 import { packageVersion } from "../shared/version.ts";
 import { layered } from "./help.ts";
-import { Command, type CommandModule, type GlobalOptions, Option, offering } from "./options.ts";
+import { Command, type CommandModule, Option, offering } from "./options.ts";
 import { pathOf, readingFailure } from "./reading.ts";
 
 type Entry = readonly [summary: string, load: () => Promise<CommandModule>];
@@ -58,7 +58,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, Entry>>>> = {
 
 const ALIASES: Readonly<Record<string, string>> = { whoami: "account" };
 
-const OPTIONS_WITH_VALUE = new Set(["-c", "--connection", "--base-url", "--paging", "--max-wait", "--jq"]);
+const OPTIONS_WITH_VALUE = new Set(["-c", "--connection", "--base-url", "--paging", "--max-wait"]);
 
 /** The first word of the arguments that is no option and no option's value: the command's name. */
 export function commandName(argv: readonly string[]): string | undefined {
@@ -128,7 +128,6 @@ export async function buildProgram(
       "cursor",
     ])
     .option("--json", "one JSON document on stdout; errors as JSON on stderr")
-    .option("--jq <expr>", "with --json: print what a jq expression finds in it")
     .option("-q, --quiet", "no notices and no progress; what was bought is still a line")
     .option("-v, --verbose", "one line per request on stderr")
     .option("--no-color", "no colour (also NO_COLOR, TERM=dumb)")
@@ -155,20 +154,18 @@ export async function buildProgram(
     }
   }
   settle(program, context, load === "all" || argv.includes("--help-all"));
-  program.hook("preAction", (_, command) => begin(command, argv, context));
+  program.hook("preAction", (_, command) => begin(command, argv));
   return program;
 }
 
-/** Before a command is run: no word too many, and jq is ready. @throws CliError exit 2 */
-async function begin(command: Called, argv: readonly string[], context: Context): Promise<void> {
+/** Before a command is run: no word too many. @throws CliError exit 2 */
+async function begin(command: Called, argv: readonly string[]): Promise<void> {
   const most = command.registeredArguments.some(({ variadic }) => variadic)
     ? Number.POSITIVE_INFINITY
     : command.registeredArguments.length;
   // login looks at its words by itself: one of them may be a key.
   if (command.args.length > most && command.name() !== "login")
     throw (await import("./usage.ts")).excessWord(command, argv);
-  const options = command.optsWithGlobals<GlobalOptions>();
-  if (options.jq !== undefined) await (await import("./jq.ts")).beginJq(command, options, context);
 }
 
 const EXAMPLES = `

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { execPath } from "node:process";
 
-/** What a person's own program may take: a query or an expression that asks for more is wrong, or belongs elsewhere. */
+/** What a person's own program may take: a query that asks for more is wrong, or belongs elsewhere. */
 interface ChildBounds {
   /** Milliseconds for one answer. */
   readonly deadlineMs: number;
@@ -52,7 +52,7 @@ parentPort.on("message", async (message) => {
 /** What ended a child before it answered: its deadline or its memory. What it threw itself is a plain Error. */
 export class Overrun extends Error {}
 
-/** A process of its own for what a person wrote (SQL, jq): a signal, a deadline and a bound on memory end it. */
+/** A process of its own for what a person wrote (SQL): a signal, a deadline and a bound on memory end it. */
 export class Child<Message, Answer> {
   readonly #options: ChildOptions;
   #process: ChildProcess | undefined;

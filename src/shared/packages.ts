@@ -7,7 +7,7 @@ import { type CliError, failed } from "./errors.ts";
 import { packageRoot } from "./paths.ts";
 
 /** What cannot be part of one bundle: the package headcount-service brings them (docs/dependencies.md). */
-export const NATIVES: readonly string[] = ["@duckdb/node-api", "@photostructure/sqlite", "jq-wasm"];
+export const NATIVES: readonly string[] = ["@duckdb/node-api", "@photostructure/sqlite"];
 
 /** Where a package stands: in the own tree, or in that of headcount-service. @throws Error as `require.resolve` */
 export function packagePath(name: string): string {

@@ -5,7 +5,6 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { generateInto } from "../../src/dataset/build/generate.ts";
 import { type ImportInput, type ImportReport, importDataset } from "../../src/dataset/build/import.ts";
 import { addNormalForms } from "../../src/dataset/build/normal-sql.ts";
-import { suggestFor } from "../../src/dataset/build/suggest.ts";
 import { startDuckDb } from "../../src/dataset/duckdb.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
@@ -401,38 +400,32 @@ describe("the map", () => {
     expect((await everybody())[0]).toMatchObject({ id: "7", title: "Engineer", country: "Peru", city: null });
   });
 
-  test("is proposed from the header", async () => {
+  test("is proposed from the header, for columns that are not read", async () => {
     await write(
       "x.csv",
       "Person ID,Full Name,jobTitle,Employer,Profile URL,shoe size\n1,Ada,Engineer,Acme,network.example/in/ada,38\n",
     );
-    const suggestion = await suggestFor("x.csv", folder);
-    expect(suggestion).toMatchObject({
-      kind: "people",
-      map: {
-        id: "Person ID",
-        name: "Full Name",
-        title: "jobTitle",
-        company_name: "Employer",
-        network_url: "Profile URL",
-        city: null,
-      },
-      unused: ["shoe size"],
-      rows: [{ id: "1", name: "Ada", title: "Engineer" }],
-    });
-    await write("map.json", JSON.stringify({ [suggestion.kind]: suggestion.map }));
-    await load({ people: ["x.csv"], map: "map.json" });
+    const map = {
+      ...{ id: "Person ID", network_url: "Profile URL", name: "Full Name", title: "jobTitle" },
+      company_name: "Employer",
+    };
+    const none = load({ people: ["x.csv"] });
+    await expect(none).rejects.toMatchObject({ hint: expect.stringContaining(JSON.stringify({ people: map })) });
+    await write("map.json", JSON.stringify({ people: { id: "Person ID", title: null } }));
+    const { people } = await load({ people: ["x.csv"], map: "map.json" });
+    const { id: _, title: __, ...left } = map;
+    expect(people.read).toMatchObject([{ proposed: left }]);
+    await write("map.json", JSON.stringify({ people: map }));
+    expect((await load({ people: ["x.csv"], map: "map.json" })).people.read[0]).not.toHaveProperty("proposed");
     expect((await everybody())[0]).toMatchObject({ id: "1", company_name: "Acme", title: "Engineer" });
-    await write("w.csv", "Name,Email,LinkedIn\nAda,a@b.co,https://people.example/in/ada\n");
-    expect(await suggestFor("w.csv", folder)).toMatchObject({
-      kind: "people",
-      map: { name: "Name", network_url: "LinkedIn", company_domain: null },
-    });
-    await write("y.ndjson", '{"company_id":"c","website":"acme.example","employees":12,"founded":1999}\n');
-    expect(await suggestFor("y.ndjson", folder)).toMatchObject({
-      kind: "companies",
-      map: { id: "company_id", domain: "website", employee_count: "employees", founded_year: "founded" },
-    });
+    await write(
+      "y.ndjson",
+      '{"company_id":"c","name":"Acme","website":"acme.example","employees":12,"founded":1999}\n',
+    );
+    const { companies } = await load({ people: ["x.csv"], map: "map.json", companies: ["y.ndjson"] });
+    expect(companies.read).toMatchObject([
+      { proposed: { id: "company_id", domain: "website", employee_count: "employees", founded_year: "founded" } },
+    ]);
   });
 
   test.each([

@@ -2,7 +2,6 @@ import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
-import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { ReloadingEngine } from "../../src/dataset/embedded/reloading-engine.ts";
 import { testContext } from "../support/client.ts";
 import { tempFolder } from "../support/dataset.ts";
@@ -93,29 +92,4 @@ test("no version is kept with somebody who was suppressed", async () => {
   expect(await service("suppress", "import", "gone.txt")).toMatchObject({ code: 0 });
   expect(await list()).toHaveLength(1);
   expect(await service("dataset", "rollback")).toMatchObject({ code: 6 });
-});
-
-test("a diff counts who came, went and changed, by column", async () => {
-  const first = await load("one.ndjson", [ada, grace, edsger]);
-  const linus = { id: "4", name: "Linus Torvalds" };
-  const second = await load("two.ndjson", [{ ...ada, title: "Countess" }, { ...edsger, connections: null }, linus]);
-  const found = await service("dataset", "diff", "--json");
-  expect({ code: found.code, stderr: found.stderr }).toEqual({ code: 0, stderr: "" });
-  expect(JSON.parse(found.stdout)).toEqual({
-    from: first,
-    to: second,
-    people: {
-      ...{ before: 3, after: 3, added: 1, removed: 1, changed: 2 },
-      columns: { title: 1, connections: 1 },
-    },
-    companies: { before: 2, after: 1, added: 0, removed: 1, changed: 0, columns: {} },
-  });
-  const words = await service("dataset", "diff", second, first);
-  expect(words.stderr).toContain(`${second} -> ${first}\npeople: 3 -> 3, 1 added, 1 removed, 2 changed\n`);
-  expect(words.stdout).toContain("people\ttitle\t1\n");
-  expect(await service("dataset", "diff", first, "nonsense")).toMatchObject({ code: 6 });
-  const engine = await openDataset(join(folder, "demo/dataset"));
-  expect(await engine.verify()).toEqual([]);
-  await engine.close();
-  expect((await readdir(join(folder, "demo/dataset"))).filter((name) => name.startsWith("build-"))).toEqual([]);
 });

@@ -16,8 +16,6 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 const ENDLESS_SQL = ["sql", "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c"];
-const ENDLESS_JQ = ["account", "--json", "--jq", "def f: f; f"];
-const ENDLESS_JQ_OF_RUN = ["runs", "--json", "--jq", "def f: f; f"];
 
 /** Whose command line names the query: the program, and what it began. */
 const runningFor = (mark: string): number[] =>
@@ -52,8 +50,6 @@ async function signalled(
 long.each([
   [ENDLESS_SQL, "SIGTERM", 130],
   [ENDLESS_SQL, "SIGINT", 130],
-  [ENDLESS_JQ, "SIGTERM", 130],
-  [ENDLESS_JQ_OF_RUN, "SIGINT", 130],
   [ENDLESS_SQL, "SIGKILL", null],
 ] as const)("%j ends at %s and leaves nothing behind", async (argv, signal, code) => {
   expect(await signalled(argv, signal)).toEqual({ code, left: [] });

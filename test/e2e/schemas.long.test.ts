@@ -238,11 +238,9 @@ describe("what the built program prints with --json fits its schema", () => {
       u.file("in.csv"),
       "id,name,network_url,department\n1,Ada,network.example/in/ada2,Lawyers\n2,,,\n1,Twin,,\n",
     );
-    await run("service map", "in.csv");
     await of("import", "--people", u.file("in.csv"), "--max-refused", "100%");
     const [{ version: now }] = (await of("dataset list")) as [{ version: string }];
     expect(now).not.toBe("");
-    await of("dataset diff");
     await of("dataset rollback");
     await of("data");
     await of("forget", person?.id ?? "", "--dry-run");

@@ -57,7 +57,6 @@ const OPTIONAL = {
   "@napi-rs/keyring": "keys in the system's keychain",
   "@photostructure/sqlite": "serve, what is owned",
   "@duckdb/node-api": "service import, Parquet, DuckDB tables, sql",
-  "jq-wasm": "--jq",
 };
 
 export interface DoctorOptions extends ConnectionChoice {

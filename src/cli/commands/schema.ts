@@ -36,7 +36,7 @@ export function register(program: Command, context: Context, run = printSchema):
   $ headcount schema search --format ndjson         a person, as a line of NDJSON
   $ headcount schema errors                         a failure, with --json or HEADCOUNT_JSON=1
   $ headcount schema jobs-file > jobs.schema.json   for an editor; filter-file too
-  $ headcount schema account --json --jq '.properties.credits.properties | keys'`)
+  $ headcount schema account | jq '.properties.credits.properties | keys'`)
     .does((options: SchemaOptions, words: readonly string[]) => run(words, options, context));
 }
 

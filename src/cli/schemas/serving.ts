@@ -87,6 +87,7 @@ const read = object({
   delimiter: optionalProperty(text),
   skipped_lines: optionalProperty(wholeNumberShape),
   repaired: optionalProperty(wholeNumberShape),
+  proposed: optionalProperty(said(map(text), "columns of other names that a map may take: our field, the column")),
 });
 const rejected = object({
   file: text,
@@ -128,11 +129,6 @@ const version = {
   created_at: time,
   source: text,
 };
-const changes = object({
-  ...each(wholeNumberShape, "before", "after", "added", "removed", "changed"),
-  columns: said(map(wholeNumberShape), "rows with another value, by column"),
-});
-
 const forgotten = object({
   records: wholeNumberShape,
   test_records: wholeNumberShape,
@@ -189,7 +185,6 @@ export const SERVING = {
   "service credits show": object(balance),
   "service entries": list(entry),
   "service data": object({ kept }),
-  "service dataset diff": object({ from: text, to: text, people: changes, companies: changes }),
   "service dataset list": list(
     object({ ...version, serves: said(flag, "whether it is the one that is served"), bytes: wholeNumberShape }),
   ),
@@ -207,14 +202,6 @@ export const SERVING = {
   "service keys rotate": object({ id: text, key: text, rotated_from: text, old_expires_at: time }),
   "service keys set": list(key),
   "service link": object({ link: text, account: text, role: one("operator", "owner", "viewer") }),
-  "service map": object({
-    file: text,
-    kind: one("people", "companies"),
-    map: said(map(maybe(text)), "our field: the column of the file"),
-    values: object({ department: optionalProperty(map(text)) }),
-    unused: list(text),
-    rows: said(list(map(maybe(text))), "the first rows as they would be read"),
-  }),
   "service plan set": plan,
   "service plan show": plan,
   "service sessions": list(session),

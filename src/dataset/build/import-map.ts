@@ -7,8 +7,8 @@ import otherNames from "./column-names.json" with { type: "json" };
 
 export type ImportKind = "people" | "companies";
 
-/** Other names that columns go by, in plain form. The first that a file has is taken. */
-export const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = otherNames;
+/** Other names that columns go by, in plain form. The first that a file has is proposed. */
+const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = otherNames;
 
 /** Our field -> the column; null leaves it out. A field that is not named takes the column of its own name. */
 export type ColumnMap = Readonly<Record<string, string | null>>;
@@ -151,7 +151,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** `Job Title`, `jobTitle` and `job-title` are all `job_title`. */
-export const plainName = (column: string): string =>
+const plainName = (column: string): string =>
   column
     .trim()
     .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
@@ -216,13 +216,28 @@ export function findColumns(
   if (!fileIdentity(kind).some((field) => columns.has(field))) {
     throw new InputError(
       `${file} has no usable column: one of ${fileIdentity(kind).join(", ")} is needed, it has ${shortList(names)}`,
-      `headcount service map ${file} proposes a map for --map`,
+      `say which column is which with --map: ${JSON.stringify({ [kind]: proposedMap(kind, map, names) })}`,
     );
   }
   for (const field of nested ? mappedFields(kind) : []) {
     if (map[field] === undefined && !columns.has(field)) columns.set(field, field);
   }
   return columns;
+}
+
+/** Columns of other names for fields that no column is named for: what a map may say. */
+export function proposedMap(kind: ImportKind, map: ColumnMap, names: readonly string[]): ColumnMap {
+  const byPlainName = new Map(names.map((column) => [plainName(column), column]));
+  const left = mappedFields(kind).filter((field) => map[field] === undefined && !byPlainName.has(field));
+  const taken = new Set([...Object.values(map), ...mappedFields(kind).map((field) => byPlainName.get(field))]);
+  const proposed: Record<string, string> = {};
+  for (const field of left) {
+    const others = (OTHER_NAMES[field] ?? []).map((name) => byPlainName.get(name));
+    const column = others.find((other) => other !== undefined && !taken.has(other));
+    if (column !== undefined) proposed[field] = column;
+    taken.add(column);
+  }
+  return proposed;
 }
 
 const shortList = (names: readonly string[]): string =>

@@ -6,6 +6,7 @@ import type { InputFile } from "../text/input-file.ts";
 import { openTextFile, readTextRows, type TextFile, type TextOptions } from "../text/rows.ts";
 import { findFiles, parquetColumns, unreadableInput } from "./import-files.ts";
 import {
+  type ColumnMap,
   columnNames,
   findColumns,
   type ImportKind,
@@ -14,6 +15,7 @@ import {
   lenientFields,
   type MappedColumns,
   mappedFields,
+  proposedMap,
   usableOf,
 } from "./import-map.ts";
 import { blamedSql, checkedSql, csvRows, ndjsonRows, parquetRows } from "./import-rows.ts";
@@ -31,6 +33,8 @@ export interface FileReport {
   readonly skipped_lines?: number;
   /** Lines of NDJSON in which half a character became U+FFFD. */
   readonly repaired?: number;
+  /** Columns of other names that no field takes: a map may. */
+  readonly proposed?: ColumnMap;
 }
 
 export interface TableReport {
@@ -58,6 +62,7 @@ export interface FilePlan {
   readonly columns: MappedColumns;
   readonly text?: TextFile;
   readonly types: ReadonlyMap<string, string>;
+  readonly proposed: ColumnMap;
 }
 
 /** Reads files into `raw_<kind>` (text as it came, one row a line) and marks in `reason` what is refused. */
@@ -134,7 +139,7 @@ export async function refusedOf(
   return { rows, taken: rows - refused, refused, reasons, examples };
 }
 
-function fileReport({ file, text }: FilePlan, rows: number, repaired: number): FileReport {
+function fileReport({ file, proposed, text }: FilePlan, rows: number, repaired: number): FileReport {
   return {
     file: file.name,
     format: file.format,
@@ -143,6 +148,7 @@ function fileReport({ file, text }: FilePlan, rows: number, repaired: number): F
     ...(text?.dialect && { skipped_lines: text.dialect.skippedLines }),
     ...(text?.dialect && text.header.length > 1 && { delimiter: text.dialect.delimiter }),
     ...(repaired > 0 && { repaired }),
+    ...(Object.keys(proposed).length > 0 && { proposed }),
   };
 }
 
@@ -153,7 +159,8 @@ async function planFile(staging: Staging, kind: ImportKind, file: InputFile): Pr
     const found = await parquetColumns(connection, file);
     const names = found.map(({ name }) => name);
     const types = new Map(found.map(({ name, type }) => [name, type]));
-    return { file, columns: findColumns(kind, map[kind], { file: file.name, names, nested: false }), types };
+    const columns = findColumns(kind, map[kind], { file: file.name, names, nested: false });
+    return { file, columns, types, proposed: proposedMap(kind, map[kind], names) };
   }
   const { signal } = options;
   const text = await openTextFile(file, columnNames(kind, map[kind]), staging.text, { signal });
@@ -161,7 +168,7 @@ async function planFile(staging: Staging, kind: ImportKind, file: InputFile): Pr
   const columns = findColumns(kind, map[kind], {
     ...{ file: file.name, names, copies: dialect?.copies, nested: file.format === "ndjson" },
   });
-  return { file, columns, text, types: new Map() };
+  return { file, columns, text, types: new Map(), proposed: proposedMap(kind, map[kind], names) };
 }
 
 async function stageParquet(

@@ -75,7 +75,10 @@ export async function readMap(name: string, cwd: string): Promise<ImportMap> {
   try {
     text = await readFile(resolve(cwd, name), "utf8");
   } catch (error) {
-    throw new InputError(`the map ${name} cannot be read: ${firstLine(error)}`, "headcount service map FILE makes one");
+    throw new InputError(
+      `the map ${name} cannot be read: ${firstLine(error)}`,
+      'a map looks like {"people": {"title": "Job Title"}}',
+    );
   }
   return parseMap(text, name);
 }

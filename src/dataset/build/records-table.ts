@@ -9,7 +9,7 @@ import { literal } from "../duckdb.ts";
 import type { RecordStore } from "../embedded/record-store.ts";
 import { PERSON_FORMS } from "./normal-sql.ts";
 
-export type Field = keyof Person | keyof Company;
+type Field = keyof Person | keyof Company;
 
 const WHOLE_NUMBERS: readonly string[] = ["connections", "followers", "employee_count", "founded_year"];
 const ROWS_AT_ONCE = 1_000;

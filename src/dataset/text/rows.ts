@@ -1,13 +1,12 @@
 import { isUtf8 } from "node:buffer";
 import { type ReadingOptions, utf8Of, withoutByteOrderMark } from "./bytes.ts";
 import { CsvScanner, LONGEST } from "./csv-scanner.ts";
-import { afterLines, type CsvDialect, csvRecords, dialectOf } from "./dialect.ts";
+import { afterLines, type CsvDialect, dialectOf } from "./dialect.ts";
 import { lookAt, type TextLook } from "./encoding.ts";
 import { InputError, type InputFile } from "./input-file.ts";
 import { PlainRows } from "./plain-rows.ts";
 
 const PART = 32 << 20;
-const HEADER_LINES = 2_000;
 
 export interface TextOptions {
   readonly encoding?: string | undefined;
@@ -69,17 +68,6 @@ function objectIn(line: string): Readonly<Record<string, unknown>> | undefined {
   } catch {
     return undefined;
   }
-}
-
-export function firstRows({ look, dialect, header }: TextFile, most: number): unknown[][] {
-  const head = look.pieces[0] ?? Buffer.alloc(0);
-  if (dialect) return csvRecords(afterLines(head, dialect.skippedLines), dialect.delimiter, most + 1).slice(1);
-  const objects = head
-    .toString()
-    .split("\n", HEADER_LINES)
-    .map(objectIn)
-    .filter((object) => object !== undefined);
-  return objects.slice(0, most).map((object) => header.map((key) => object[key] ?? null));
 }
 
 /** `places` are the columns of CSV that are wanted. @returns in how many lines a lone surrogate became U+FFFD */

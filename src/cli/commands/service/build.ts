@@ -67,7 +67,7 @@ const interrupted = (hint: string | undefined): CliError =>
   });
 
 /** A mistake in a file or a map is the user's to mend: exit 2. So is a machine that is too small. */
-export function inputError(error: unknown): unknown {
+function inputError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   if (/no space left|disk is full/i.test(error.message)) {
     return failed.filesystem(

@@ -1,7 +1,6 @@
-import type { DatasetDiff, TableDiff } from "../../../dataset/build/diff.ts";
 import type { KeptVersion } from "../../../dataset/versions.ts";
 import type { Context } from "../../../shared/context.ts";
-import { counted, grouped, harmlessLine } from "../../../shared/contract/text.ts";
+import { counted, harmlessLine } from "../../../shared/contract/text.ts";
 import { failed } from "../../../shared/errors.ts";
 import type { Command } from "../../options.ts";
 import { countColumn, type Listed, minute, printList } from "../../terminal/list.ts";
@@ -15,7 +14,7 @@ export function register(service: Command, context: Context): void {
   const dataset = service
     .command("dataset")
     .description(
-      "List, compare and take back versions of the dataset. Every import, generate and suppression makes one; one that was served before is kept (--keep of import says how many), so that a bad import can be looked at and taken back.",
+      "List and take back versions of the dataset. Every import, generate and suppression makes one; one that was served before is kept (--keep of import says how many), so that a bad import can be looked at and taken back.",
     );
   dataset
     .command("list", { isDefault: true })
@@ -34,18 +33,6 @@ export function register(service: Command, context: Context): void {
     .option(...DATA)
     .examples("\n  $ headcount service dataset rollback --data ./demo")
     .does((options: FolderOptions, version: string) => rollBack(version, options, context));
-  dataset
-    .command("diff")
-    .argument("[from]", "a version of the list", "previous")
-    .argument("[to]", "another one", "current")
-    .description(
-      "Count who was added, removed and changed between two kept versions, told apart by id, and the changes by column. Reads all of both; needs about the disk of an import.",
-    )
-    .option(...DATA)
-    .examples(
-      "\n  $ headcount service dataset diff --data ./demo\n  $ headcount service dataset diff previous current --data ./demo --json",
-    )
-    .does((options: FolderOptions, from: string, to: string) => diff(from, to, options, context));
 }
 
 const COLUMNS: readonly Listed<KeptVersion>[] = [
@@ -95,32 +82,6 @@ async function rollBack(wanted: string, options: FolderOptions, context: Context
     const what = `${counted(people, "person", "people")}, from ${harmlessLine(source, 60)}`;
     printer.note(`Version ${version} is served again (${what}); ${before?.version} is kept.`);
   }
-}
-
-async function diff(from: string, to: string, options: FolderOptions, context: Context): Promise<void> {
-  const found = await onVersions(options, context, async (setup, { versionNamed, versionsOf }) => {
-    const versions = await versionsOf(setup.datasetDir);
-    const pair = [versionNamed(versions, from), versionNamed(versions, to)] as const;
-    const { diffVersions } = await import("../../../dataset/build/diff.ts");
-    return diffVersions(...pair, setup);
-  });
-  const printer = new Printer(context, options);
-  if (printer.json) printer.document<"service dataset diff">(found);
-  else await printDiff(found, printer);
-}
-
-async function printDiff({ companies, from, people, to }: DatasetDiff, printer: Printer): Promise<void> {
-  const line = (what: string, { added, after, before, changed, removed }: TableDiff): string =>
-    `${what}: ${grouped(before)} -> ${grouped(after)}, ${grouped(added)} added, ${grouped(removed)} removed, ${grouped(changed)} changed`;
-  printer.note([`${from} -> ${to}`, line("people", people), line("companies", companies)].join("\n"));
-  const rows = Object.entries({ people, companies }).flatMap(([table, { added, changed, columns, removed }]) => [
-    [table, "added", added],
-    [table, "removed", removed],
-    [table, "changed", changed],
-    ...Object.entries(columns).map(([column, n]) => [table, column, n]),
-  ]);
-  const show = (value: unknown): string => (typeof value === "number" ? grouped(value) : String(value));
-  await printer.rows([{ title: "table" }, { title: "what" }, { title: "rows", align: "right", show }], rows);
 }
 
 type Versions = typeof import("../../../dataset/versions.ts");

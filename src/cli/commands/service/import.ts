@@ -1,12 +1,11 @@
 import type { ImportReport } from "../../../dataset/build/import.ts";
 import type { FileReport, TableReport } from "../../../dataset/build/import-stage.ts";
-import type { Suggestion } from "../../../dataset/build/suggest.ts";
 import type { Context } from "../../../shared/context.ts";
-import { counted, grouped, harmless, harmlessLine } from "../../../shared/contract/text.ts";
+import { counted, grouped, harmless, harmlessJson, harmlessLine } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
-import { type Command, type GlobalOptions, wholeNumber } from "../../options.ts";
-import { addTextFlags, type BuildSetup, inputError, type TextFlags, textOptions, withBuild } from "./build.ts";
-import { type FolderOptions, folderOf, serviceError } from "./folder.ts";
+import { type Command, wholeNumber } from "../../options.ts";
+import { addTextFlags, type BuildSetup, type TextFlags, textOptions, withBuild } from "./build.ts";
+import { type FolderOptions, folderOf } from "./folder.ts";
 
 interface ImportOptions extends FolderOptions, TextFlags {
   readonly people?: string[];
@@ -40,7 +39,7 @@ export function register(service: Command, context: Context): void {
   $ headcount service import --people people.csv --max-refused 1% --data ./demo
   $ headcount service import --people people.ndjson --data ./demo --json | jq .people.reasons
 
-"headcount service map FILE" proposes a map; "headcount service dataset rollback" takes an import back.`)
+Columns of other names are named with the map that takes them; "headcount service dataset rollback" takes an import back.`)
     .does((options: ImportOptions) => run(options, context));
 }
 
@@ -104,6 +103,9 @@ function summary(report: ImportReport, seconds: number, isDryRun: boolean): stri
       ? `Companies: ${grouped(companies.derived)} derived from people.`
       : `Companies: ${grouped(companies.taken)}.`,
     ...[...people.read, ...companies.read].flatMap(assumptions),
+    ...Object.entries({ people, companies }).flatMap(([kind, { read }]) =>
+      read.flatMap((file) => proposal(kind, file)),
+    ),
     ...refusals("people", people),
     ...refusals("companies", companies),
   ];
@@ -113,7 +115,9 @@ function summary(report: ImportReport, seconds: number, isDryRun: boolean): stri
   if (departments.unknown > 0) {
     const examples = departments.examples.slice(0, 5).map(({ value, people: count }) => ({ value, count }));
     lines.push(`Departments read as Other: ${grouped(departments.unknown)}, such as ${such(examples)}`);
-    lines.push('  "values" in the map says what they are; "headcount service map FILE" proposes it');
+    lines.push(
+      '  "values" in the map says what they are: {"values": {"department": {"Tech": "Engineering and Technical"}}}',
+    );
   }
   if (departments.missing > 0) lines.push(`People without a department, now Other: ${grouped(departments.missing)}`);
   for (const [field, { values, examples }] of Object.entries(report.cleared)) {
@@ -137,6 +141,12 @@ function assumptions({ file, encoding, delimiter, skipped_lines, repaired }: Fil
   return found.length === 0 ? [] : [`${harmless(file)} was read as: ${found.join(", ")}`];
 }
 
+function proposal(kind: string, { file, proposed }: FileReport): string[] {
+  if (proposed === undefined) return [];
+  const map = harmlessJson(JSON.stringify({ [kind]: proposed }));
+  return [`${harmless(file)} has columns that are not read; a --map that takes them: ${map}`];
+}
+
 function refusals(what: string, { refused, reasons, examples }: TableReport): string[] {
   if (refused === 0) return [];
   const parts = Object.entries(reasons).map(([reason, count]) => `${reason} ${grouped(count)}`);
@@ -145,59 +155,6 @@ function refusals(what: string, { refused, reasons, examples }: TableReport): st
     return `  ${harmless(file)}, ${place}: ${harmlessLine(detail, 100)}`;
   });
   return [`Refused ${grouped(refused)} rows of ${what}: ${parts.join(", ")}`, ...shown];
-}
-
-type MapOptions = GlobalOptions & TextFlags & { readonly kind?: string };
-
-export function registerMap(service: Command, context: Context): void {
-  const command = service
-    .command("map")
-    .takes("<file>", "a Parquet, CSV or NDJSON file", { kind: "file" })
-    .description(
-      "Propose a column map for --map of `service import`, from the header and the first values of a file. The map goes to stdout, what it would read from the first five rows to stderr.",
-    )
-    .offers("--kind <kind>", "what its rows are: people or companies (default: told by the header)", {
-      kind: "list",
-      values: ["people", "companies"],
-    });
-  addTextFlags(command)
-    .examples(`
-  $ headcount service map people.csv > map.json
-  $ headcount service map companies.parquet --kind companies
-  $ headcount service map people.ndjson --json | jq .unused`)
-    .does((options: MapOptions, file: string) => suggest(file, options, context));
-}
-
-async function suggest(file: string, options: MapOptions, context: Context): Promise<void> {
-  const { kind } = options;
-  if (kind !== undefined && kind !== "people" && kind !== "companies") {
-    throw usageError(`--kind takes people or companies, not "${kind}"`);
-  }
-  const text = textOptions(options);
-  let suggestion: Suggestion;
-  try {
-    const { suggestFor } = await import("../../../dataset/build/suggest.ts");
-    suggestion = await suggestFor(file, context.cwd, kind, text);
-  } catch (error) {
-    throw inputError(serviceError(error, context.cwd));
-  }
-  if (options.json) {
-    context.stdout.write(`${JSON.stringify(suggestion)}\n`);
-    return;
-  }
-  const values = Object.keys(suggestion.values).length === 0 ? {} : { values: suggestion.values };
-  context.stdout.write(`${JSON.stringify({ [suggestion.kind]: suggestion.map, ...values }, null, 2)}\n`);
-  if (!options.quiet) context.stderr.write(preview(suggestion));
-}
-
-function preview({ file, kind, rows, unused }: Suggestion): string {
-  const lines = [`${harmless(file)}: rows of ${kind}. The first ${rows.length} as they would be read:`];
-  for (const [index, row] of rows.entries()) {
-    lines.push("", `row ${index + 1}`);
-    for (const [field, value] of Object.entries(row)) lines.push(`  ${field.padEnd(20)} ${harmless(value ?? "")}`);
-  }
-  if (unused.length > 0) lines.push("", `Columns that no field takes: ${unused.map(harmless).join(", ")}`);
-  return `${lines.join("\n")}\n`;
 }
 
 type GenerateOptions = FolderOptions & { readonly people?: string; readonly seed: string };

@@ -8,7 +8,7 @@ import { register as registerDataset } from "./dataset.ts";
 import { registerAudit, register as registerEntries, registerUsage } from "./entries.ts";
 import { addFolderOptions } from "./folder.ts";
 import { register as registerForget, registerSuppress } from "./forget.ts";
-import { registerGenerate, register as registerImport, registerMap } from "./import.ts";
+import { registerGenerate, register as registerImport } from "./import.ts";
 import { register as registerKeys } from "./keys.ts";
 
 export function register(program: Command, context: Context): void {
@@ -24,7 +24,7 @@ export function register(program: Command, context: Context): void {
   $ headcount service usage --by key
   $ headcount service verify`);
   const parts = [
-    ...[registerImport, registerMap, registerGenerate, registerDataset],
+    ...[registerImport, registerGenerate, registerDataset],
     ...[registerAccounts, registerKeys, registerCredits, registerPlan],
     ...[registerEntries, registerUsage, registerAudit, registerLink, registerSessions],
     ...[registerSuppress, registerForget, registerData, registerBackup, registerVerify, registerRestore],
