@@ -58,14 +58,14 @@ export function afterLines(bytes: Buffer, lines: number): Buffer {
   return bytes.subarray(Math.min(at, bytes.length));
 }
 
-export function csvRecords(piece: Buffer, delimiter: string, most = LOOKED_AT): string[][] {
+function csvRecords(piece: Buffer, delimiter: string): string[][] {
   const records: string[][] = [];
   const scanner = new CsvScanner(delimiter);
   const take = (): boolean => {
     if (scanner.problem === undefined) {
       records.push(Array.from({ length: scanner.cells }, (_, index) => cellText(scanner, index).trim()));
     }
-    return records.length < most;
+    return records.length < LOOKED_AT;
   };
   scanner.push(piece, false, take);
   if (records.length < 2) scanner.push(Buffer.alloc(0), true, take);
