@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { modeOf, type Ran, type User, user } from "../support/export.ts";
 import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
 import { type PostgresCluster, postgresBinaries, startCluster } from "../support/store-postgres.ts";
+import { isLeftOut } from "../support/tools.ts";
 
 // Rows that are put into tables: by who they are, all of them or none.
 
@@ -248,7 +249,7 @@ describe("DuckDB files", () => {
   });
 });
 
-describe.runIf(postgresBinaries() !== undefined)("PostgreSQL", () => {
+describe.skipIf(isLeftOut(postgresBinaries() !== undefined))("PostgreSQL", () => {
   test("passwords are refused in the address, and are nowhere in a run", async () => {
     const { port, password } = address();
     for (const output of [

@@ -19,13 +19,14 @@ import { NOBODY_SUPPRESSED, suppressedName } from "../../src/shared/contract/sup
 import { type Cluster, hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
 import { SMALL, sleep, tempFolder } from "../support/dataset.ts";
 import { type LoadFiles, loadFiles, loadFilesInto, plain, sameWhole } from "../support/load-files.ts";
+import { isLeftOut } from "../support/tools.ts";
 
 // Loads that are cut off, refused, repeated: against two shards of a real server, with companies and without.
 
 const BIN = resolve(import.meta.dirname, "../../bin/headcount.js");
 
 // Each test starts two servers and loads several times.
-describe.skipIf(!hasClickHouseServer)("loading into two shards", { timeout: 300_000 }, () => {
+describe.skipIf(isLeftOut(hasClickHouseServer))("loading into two shards", { timeout: 300_000 }, () => {
   let given: LoadFiles;
   let derived: LoadFiles;
   let cluster: Cluster;

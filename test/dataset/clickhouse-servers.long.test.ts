@@ -12,6 +12,7 @@ import { type Cluster, type ClusterServer, hasClickHouseServer, startCluster } f
 import { tempFolder } from "../support/dataset.ts";
 import { type LoadFiles, loadFiles, loadFilesInto, plain, sameWhole } from "../support/load-files.ts";
 import { startTestService, type TestService } from "../support/service.ts";
+import { isLeftOut } from "../support/tools.ts";
 
 /** How a server is lost, and comes back. */
 const LOSSES: Readonly<Record<string, { lose(one: ClusterServer): unknown; heal(one: ClusterServer): unknown }>> = {
@@ -69,7 +70,7 @@ const took = (began: number): number => {
   return ms;
 };
 
-describe.skipIf(!hasClickHouseServer)("two shards with two replicas each", { timeout: 1_800_000 }, () => {
+describe.skipIf(isLeftOut(hasClickHouseServer))("two shards with two replicas each", { timeout: 1_800_000 }, () => {
   let cluster: Cluster;
   let given: LoadFiles;
   let engine: Engine;

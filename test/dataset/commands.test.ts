@@ -9,6 +9,7 @@ import { hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
 import { testContext } from "../support/client.ts";
 import { tempFolder } from "../support/dataset.ts";
 import { long, QUICK } from "../support/long.ts";
+import { isLeftOut } from "../support/tools.ts";
 
 async function headcount(cwd: string, argv: readonly string[], tty = false) {
   const tested = testContext({ tty, cwd });
@@ -197,7 +198,7 @@ describe("headcount service import with a map", () => {
     }
   });
 
-  test.skipIf(QUICK || !hasClickHouseServer)(
+  test.skipIf(QUICK || isLeftOut(hasClickHouseServer))(
     "into ClickHouse, leaving the data folder's own dataset alone",
     async () => {
       const folder = await tempFolder();

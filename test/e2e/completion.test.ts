@@ -4,10 +4,11 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { long, QUICK } from "../support/long.ts";
+import { isLeftOut } from "../support/tools.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const has = (program: string): boolean => spawnSync(program, ["--version"], { stdio: "ignore" }).error === undefined;
-const lacks = (...programs: string[]): boolean => !process.env.CI && !programs.every(has);
+const lacks = (...programs: string[]): boolean => isLeftOut(programs.every(has));
 const BASH_COMPLETION = "/usr/share/bash-completion/bash_completion";
 
 /**

@@ -5,6 +5,7 @@ import { execPath } from "node:process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { modeOf, type User, user } from "../support/export.ts";
 import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
+import { isLeftOut } from "../support/tools.ts";
 
 const BIN = resolve(import.meta.dirname, "../../bin/headcount.js");
 const HAS_STRACE = spawnSync("strace", ["-V"]).status === 0;
@@ -20,7 +21,7 @@ function open(folder: string, below = ""): string[] {
   });
 }
 
-describe.skipIf(!HAS_STRACE)("files with people in them, under umask 000 and killed at every step", () => {
+describe.skipIf(isLeftOut(HAS_STRACE))("files with people in them, under umask 000 and killed at every step", () => {
   let service: ForeignService;
   let u: User;
   beforeAll(async () => {

@@ -5,6 +5,7 @@ import { type AddressInfo, connect, createServer as createTcpServer } from "node
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { answerEnvelope, answerError, tempDir } from "../support/client.ts";
+import { isLeftOut } from "../support/tools.ts";
 
 const BIN = resolve(import.meta.dirname, "../../bin/headcount.js");
 const KEY = "hc_live_aaaaaaaaaaaaaaaa";
@@ -117,7 +118,7 @@ afterAll(() => {
   service.close();
 });
 
-describe.skipIf(!hasTinyproxy)("the built program behind a real proxy", () => {
+describe.skipIf(isLeftOut(hasTinyproxy))("the built program behind a real proxy", () => {
   let proxy: Proxy;
   let address: string;
   beforeAll(async () => {

@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { parseCredits } from "../../src/shared/contract/money.ts";
+import { isLeftOut } from "../support/tools.ts";
 import { HAS_CHROMIUM, type Looking, linkTo, lookAtConsole, violations } from "./browser.ts";
 
-describe.skipIf(!HAS_CHROMIUM)("the account in a browser", () => {
+describe.skipIf(isLeftOut(HAS_CHROMIUM))("the account in a browser", () => {
   let { service, page, wrong } = {} as Looking;
   lookAtConsole((looking) => ({ service, page, wrong } = looking));
 

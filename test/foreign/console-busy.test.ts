@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { gated } from "../support/console.ts";
+import { isLeftOut } from "../support/tools.ts";
 import { HAS_CHROMIUM, type Looking, linkTo, lookAtConsole } from "./browser.ts";
 
 // One call at a time reaches the dataset, and no other waits for long: each gets a 503 with Retry-After.
-describe.skipIf(!HAS_CHROMIUM)("the console of a service that is busy", () => {
+describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console of a service that is busy", () => {
   const gate = gated();
   let { service, page } = {} as Looking;
   lookAtConsole((looking) => ({ service, page } = looking), {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { isLeftOut } from "../support/tools.ts";
 import { HAS_CHROMIUM, type Looking, linkTo, lookAtConsole, type Page, violations } from "./browser.ts";
 
-describe.skipIf(!HAS_CHROMIUM)("the console under the hands of somebody", () => {
+describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console under the hands of somebody", () => {
   let { service, context, page, wrong } = {} as Looking;
   lookAtConsole((looking) => ({ service, context, page, wrong } = looking));
 

@@ -5,11 +5,12 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { tempDir } from "../support/client.ts";
 import { BIN, spawnUser, user } from "../support/export.ts";
+import { isLeftOut } from "../support/tools.ts";
 import { HAS_CHROMIUM, type Looking, linkTo, lookAtConsole, violations } from "./browser.ts";
 
 const PAGES = ["segment", "exports", "account", "keys", "plan", "accounts"];
 
-describe.skipIf(!HAS_CHROMIUM)("the console in a browser", () => {
+describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console in a browser", () => {
   let { service, browser, page, wrong } = {} as Looking;
   lookAtConsole((looking) => ({ service, browser, page, wrong } = looking));
 

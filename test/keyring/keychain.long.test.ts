@@ -3,9 +3,10 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { openKeychain } from "../../src/engine/connections/keychain.ts";
 import { answerEnvelope, answerError, rawServer } from "../support/client.ts";
-import { available, mustRun, openRing, type Ring } from "./ring.ts";
+import { isLeftOut } from "../support/tools.ts";
+import { available, openRing, type Ring } from "./ring.ts";
 
-if (!available && !mustRun) {
+if (isLeftOut(available)) {
   console.warn("test/keyring: skipped, for want of dbus-daemon and gnome-keyring-daemon (CI must have them)");
 }
 
@@ -30,7 +31,7 @@ const ALL = [
 const failingAll = (code: string) =>
   ALL.map(() => ({ error: code, exit: 3, hint: expect.stringMatching(/HEADCOUNT_API_KEY.*--insecure-storage/) }));
 
-describe.runIf(available || mustRun)("a real keyring", () => {
+describe.skipIf(isLeftOut(available))("a real keyring", () => {
   test("sets, gets, replaces, deletes, and tells when there is none", async () => {
     const { operate } = await ring();
     const answers = await operate(
@@ -109,7 +110,7 @@ async function service() {
   return server;
 }
 
-describe.runIf(available || mustRun)("commands on a real keyring", () => {
+describe.skipIf(isLeftOut(available))("commands on a real keyring", () => {
   test("login, use, replace, logout: the key is in the keychain and nowhere else", async () => {
     const { run, operate, configDir } = await ring();
     const server = await service();

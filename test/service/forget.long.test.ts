@@ -16,6 +16,7 @@ import { CANARY, CANARY_TEXTS, folderWithCanary, holding, type ServedFolder, ser
 import { headcount } from "../support/serve-command.ts";
 import type { TestService } from "../support/service.ts";
 import { type PostgresCluster, postgresBinaries, startCluster } from "../support/store-postgres.ts";
+import { isLeftOut } from "../support/tools.ts";
 
 const wait = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 const BIN = resolve(import.meta.dirname, "../../bin/headcount.js");
@@ -230,7 +231,7 @@ describe("headcount service suppress", () => {
   });
 });
 
-describe.skipIf(postgresBinaries() === undefined)("with the accounts on PostgreSQL", () => {
+describe.skipIf(isLeftOut(postgresBinaries() !== undefined))("with the accounts on PostgreSQL", () => {
   let cluster: PostgresCluster;
   beforeAll(async () => {
     cluster = await startCluster();

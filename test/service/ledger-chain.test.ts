@@ -13,6 +13,7 @@ import { tempDir } from "../support/client.ts";
 import { long } from "../support/long.ts";
 import { ACCOUNT, answer, c, fund, held, rewrite } from "../support/store.ts";
 import { type PostgresCluster, postgresBinaries, startCluster } from "../support/store-postgres.ts";
+import { isLeftOut } from "../support/tools.ts";
 
 const NOW = Date.UTC(2026, 10, 22, 8);
 const key = { name: "k", mode: "live" as const, prefix: "hc_live_", accountId: ACCOUNT, createdAt: NOW };
@@ -298,7 +299,7 @@ function count(path: string, sql: string): number {
   }
 }
 
-describe.skipIf(postgresBinaries() === undefined && process.env.CI === undefined)("on PostgreSQL", () => {
+describe.skipIf(isLeftOut(postgresBinaries() !== undefined))("on PostgreSQL", () => {
   let cluster: PostgresCluster | undefined;
   afterAll(() => cluster?.remove());
 

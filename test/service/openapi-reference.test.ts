@@ -11,6 +11,7 @@ import { referencePage } from "../../src/service/reference/page.ts";
 import { BASE } from "../../src/service/reference/text.ts";
 import { openApiDocument } from "../../src/shared/openapi/document.ts";
 import { startTestService, type TestService } from "../support/service.ts";
+import { isLeftOut } from "../support/tools.ts";
 
 const run = promisify(execFile);
 
@@ -78,8 +79,7 @@ const chromium = ["chromium", "chromium-browser", "google-chrome"].find((name) =
     return false;
   }
 });
-if (chromium === undefined && !process.env.CI)
-  console.warn("no Chromium here: the reference is not opened in a browser");
+if (isLeftOut(chromium !== undefined)) console.warn("no Chromium here: the reference is not opened in a browser");
 
 interface NetLog {
   readonly constants: { readonly logEventTypes: Readonly<Record<string, number>> };
@@ -116,7 +116,7 @@ async function requestsOf(url: string): Promise<readonly string[]> {
   }
 }
 
-describe.skipIf(chromium === undefined && !process.env.CI)("in a browser", () => {
+describe.skipIf(isLeftOut(chromium !== undefined))("in a browser", () => {
   let service: TestService;
   beforeAll(async () => {
     service = await startTestService({ people: 200 });

@@ -3,8 +3,9 @@ import { credits } from "../../src/shared/contract/money.ts";
 import { folder, headcount, serving } from "../support/serve-command.ts";
 import { generatedDataset } from "../support/service.ts";
 import { type PostgresCluster, postgresBinaries, startCluster } from "../support/store-postgres.ts";
+import { isLeftOut } from "../support/tools.ts";
 
-describe.skipIf(postgresBinaries() === undefined)("serve --store postgres://", () => {
+describe.skipIf(isLeftOut(postgresBinaries() !== undefined))("serve --store postgres://", () => {
   let cluster: PostgresCluster;
   beforeAll(async () => {
     cluster = await startCluster();

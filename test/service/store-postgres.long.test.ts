@@ -2,10 +2,11 @@ import { afterAll, beforeAll, describe, it } from "vitest";
 import type { Store } from "../../src/service/ledger/ledger.ts";
 import { openPostgresStore } from "../../src/service/ledger/postgres.ts";
 import { type PostgresCluster, postgresBinaries, startCluster } from "../support/store-postgres.ts";
+import { isLeftOut } from "../support/tools.ts";
 import { conformance } from "./store-conformance.ts";
 
 // A machine of ours that tests must have it; a contributor's laptop need not.
-if (postgresBinaries() === undefined && process.env.CI === undefined) {
+if (isLeftOut(postgresBinaries() !== undefined)) {
   describe.skip("PostgreSQL is not installed (Debian: apt-get install postgresql), so its store is not tested here", () => {
     it("conforms", () => undefined);
   });

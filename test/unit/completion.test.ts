@@ -10,11 +10,12 @@ import { buildProgram } from "../../src/cli/program.ts";
 import { EXIT_CODES, TOPICS } from "../../src/cli/topics.ts";
 import { DEPARTMENTS, FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
 import { testContext } from "../support/client.ts";
+import { isLeftOut } from "../support/tools.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const has = (program: string): boolean => spawnSync(program, ["--version"], { stdio: "ignore" }).error === undefined;
 /** Tests of a program are left out where it is not installed, but never in CI. */
-const lacks = (program: string): boolean => !has(program) && !process.env.CI;
+const lacks = (program: string): boolean => isLeftOut(has(program));
 
 describe("generated files", () => {
   test("are what the program makes (npm run build && npm run completions)", async () => {

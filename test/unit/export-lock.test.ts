@@ -6,6 +6,7 @@ import { thisProcess } from "../../src/engine/runs/alive.ts";
 import { acquireLock, isLocked, type LockHolder, type LockOptions, readHolder } from "../../src/engine/runs/lock.ts";
 import { tempDir } from "../support/client.ts";
 import { long } from "../support/long.ts";
+import { isLeftOut } from "../support/tools.ts";
 
 const options = (more: Partial<LockOptions> = {}): LockOptions => ({
   now: Date.now,
@@ -184,7 +185,7 @@ const HOLD = `
   }
 `;
 
-describe.skipIf(!canUnshare)("processes in PID namespaces of their own", () => {
+describe.skipIf(isLeftOut(canUnshare))("processes in PID namespaces of their own", () => {
   async function hold(path: string, ...unshare: readonly string[]) {
     const node = [process.execPath, "--input-type=module", "-e", HOLD, path];
     const child = spawn("unshare", [...unshare, ...node], { stdio: ["ignore", "pipe", "inherit"] });

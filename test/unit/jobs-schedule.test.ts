@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { lastTime, nextTime, readSchedule, type Schedule } from "../../src/app/jobs/schedule.ts";
+import { isLeftOut } from "../support/tools.ts";
 
 async function read(text: string): Promise<Schedule> {
   const schedule = await readSchedule(text);
@@ -56,7 +57,7 @@ describe("schedules", () => {
       encoding: "utf8",
       env: { ...process.env, TZ: "UTC" },
     });
-  test.skipIf(analyze("daily", day).status !== 0 || new Date(day).getTimezoneOffset() !== 0)(
+  test.skipIf(isLeftOut(analyze("daily", day).status === 0) || new Date(day).getTimezoneOffset() !== 0)(
     "systemd comes at the same times as cron",
     async () => {
       const field = (least: number, most: number) =>

@@ -8,6 +8,7 @@ import { verifySqliteFile } from "../../../src/service/ledger/sqlite-file.ts";
 import { everyNth, LONG } from "../../support/campaign.ts";
 import { tempDir } from "../../support/client.ts";
 import { ACCOUNT, answer, c, fund, held } from "../../support/store.ts";
+import { isLeftOut } from "../../support/tools.ts";
 import { checkLedger, countCalls, eachPoint, HAS_STRACE, type Line, report, runLife } from "./rig.ts";
 
 const BIN = resolve(import.meta.dirname, "../../../bin/headcount.js");
@@ -31,7 +32,7 @@ function run(argv: readonly string[], call: string, when?: number): { calls: num
 
 const WRITES = ["pwrite64", "fsync", "fdatasync", "ftruncate", "unlink"];
 
-describe.skipIf(!HAS_STRACE)("a backup of a ledger whose process is in the middle of a write", () => {
+describe.skipIf(isLeftOut(HAS_STRACE))("a backup of a ledger whose process is in the middle of a write", () => {
   it("restores to all that was acknowledged by then, or is refused while the file is its process's alone", {
     timeout: 3_600_000,
   }, async () => {
@@ -78,7 +79,7 @@ describe.skipIf(!HAS_STRACE)("a backup of a ledger whose process is in the middl
   });
 });
 
-describe.skipIf(!HAS_STRACE)("a backup and a restore that are killed", () => {
+describe.skipIf(isLeftOut(HAS_STRACE))("a backup and a restore that are killed", () => {
   it("are whole or not there, hurt nothing, and are done by the same command again", {
     timeout: 3_600_000,
   }, async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { everyNth, LONG } from "../../support/campaign.ts";
+import { isLeftOut } from "../../support/tools.ts";
 import { checkLedger, countCalls, eachPoint, HAS_STRACE, report, runLife } from "./rig.ts";
 
 // F1: the process is killed at the entry of its Nth system call that changes or syncs the ledger's files, for N = 1 until the run
@@ -7,7 +8,7 @@ import { checkLedger, countCalls, eachPoint, HAS_STRACE, report, runLife } from 
 const CALLS = ["pwrite64", "fsync", "fdatasync", "ftruncate", "unlink"] as const;
 const SHORT_POINTS = 10;
 
-describe.skipIf(!HAS_STRACE)("a ledger that is killed at a system call", () => {
+describe.skipIf(isLeftOut(HAS_STRACE))("a ledger that is killed at a system call", () => {
   it("keeps every acknowledged change and no half of another", { timeout: 3_600_000 }, async () => {
     const options = LONG ? { rounds: 3, width: 6 } : { rounds: 1, width: 3 };
     const trace = `trace=${CALLS.join(",")}`;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { everyNth, LONG } from "../../support/campaign.ts";
+import { isLeftOut } from "../../support/tools.ts";
 import { checkLedger, countCalls, eachPoint, HAS_STRACE, report, runLife } from "./rig.ts";
 
 // F3: the Nth write or sync of the ledger's files fails, once or from then on, for N = 1 until a run passes without meeting it. The
@@ -13,7 +14,7 @@ const SHORT_POINTS = 2;
 /** A refused commit may be whole in the log: the process that dies right after the refusal must not bring it back. */
 const FRAGILE = ["a sync fails once", "a write fails once"];
 
-describe.skipIf(!HAS_STRACE)("a ledger on a disk that fails", () => {
+describe.skipIf(isLeftOut(HAS_STRACE))("a ledger on a disk that fails", () => {
   it.each(FAULTS)("refuses and charges nothing when %s", { timeout: 3_600_000 }, async (name, call, inject) => {
     const options = { rounds: LONG ? 2 : 1, width: 3, tolerant: true };
     const whole = await runLife(options, [`trace=${call}`]);

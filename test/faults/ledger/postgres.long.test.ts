@@ -10,6 +10,7 @@ import { makeApiKey } from "../../../src/service/money/keys.ts";
 import { cases } from "../../support/campaign.ts";
 import { ACCOUNT, answer, c, fund, held, holdRequest } from "../../support/store.ts";
 import { type PostgresCluster, postgresBinaries, startCluster } from "../../support/store-postgres.ts";
+import { isLeftOut } from "../../support/tools.ts";
 import { report, seeded } from "./rig.ts";
 
 // F7: the database is killed, stopped, restarted, or answers a commit with silence.
@@ -75,7 +76,7 @@ class LossyProxy {
   }
 }
 
-const missing = postgresBinaries() === undefined && process.env.CI === undefined;
+const missing = isLeftOut(postgresBinaries() !== undefined);
 describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
   let cluster: PostgresCluster;
   let schemas = 0;
