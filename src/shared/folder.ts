@@ -1,24 +1,38 @@
-import { existsSync, mkdirSync, statSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
 /** Folders are for their owner alone: they hold keys, and personal data that was paid for. */
 export const FOLDER_MODE = 0o700;
 
 /**
- * Makes a folder and those above it. Node's own recursion never ends where a parent that is there says ENOENT, as
- * below /proc. @returns the highest folder that was made, if any @throws Error the system's, with its code
+ * Makes a folder and those above it, each with its name on the disk. Node's own recursion never ends where a parent that
+ * is there says ENOENT, as below /proc. @throws Error the system's, with its code
  */
-export function makeFolder(path: string): string | undefined {
+export function makeFolder(path: string): void {
+  const above = dirname(path);
   try {
     mkdirSync(path, { mode: FOLDER_MODE });
-    return path;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === "EEXIST" && statSync(path).isDirectory()) return undefined;
-    const above = dirname(path);
+    if (code === "EEXIST" && statSync(path).isDirectory()) return;
     if (code !== "ENOENT" || above === path || existsSync(above)) throw error;
-    const first = makeFolder(above);
-    const own = makeFolder(path);
-    return first ?? own;
+    makeFolder(above);
+    makeFolder(path);
+    return;
+  }
+  syncFolder(above);
+}
+
+/** The names in it are on the disk, where that can be had: not on Windows, nor in a folder that may not be read. */
+export function syncFolder(path: string): void {
+  let folder: number | undefined;
+  try {
+    folder = openSync(path, "r");
+    fsyncSync(folder);
+  } catch (error) {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    if (!["EINVAL", "EPERM", "EACCES", "ENOTSUP", "EISDIR"].includes(code)) throw error;
+  } finally {
+    if (folder !== undefined) closeSync(folder);
   }
 }

@@ -1,6 +1,5 @@
 import { join } from "node:path";
 import { stateDir } from "../../engine/connections/paths.ts";
-import { Disk } from "../../engine/runs/disk.ts";
 import { creditsOf } from "../../engine/runs/journal.ts";
 import { acquireLock } from "../../engine/runs/lock.ts";
 import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
@@ -14,6 +13,7 @@ import {
   ZERO,
 } from "../../shared/contract/money.ts";
 import { echo } from "../../shared/contract/text.ts";
+import { makeFolder } from "../../shared/folder.ts";
 import { failureOf } from "../failures.ts";
 
 /** What several purchases may spend together, counted in the journals of the runs. */
@@ -64,7 +64,7 @@ export async function withinBudget<T>(
   work: (left: Credits) => Promise<T>,
 ): Promise<T> {
   const { now, sleep, interrupted } = context;
-  await new Disk().makeFolder(turn.folder);
+  makeFolder(turn.folder);
   const lock = await acquireLock(join(turn.folder, turn.name), {
     ...{ now, sleep, what: turn.what, onWait: turn.onWait },
     wait: true,

@@ -8,6 +8,7 @@ import { nearest } from "../../shared/contract/suggest.ts";
 import { echo } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { usageError } from "../../shared/errors.ts";
+import { makeFolder } from "../../shared/folder.ts";
 
 const NAMED = /^([a-z0-9][a-z0-9_-]{0,63})\.json$/;
 
@@ -74,7 +75,7 @@ export async function saveSegment(
   const file = join(folder, `${checkSegmentName(name)}.json`);
   const text = `${JSON.stringify(filters, undefined, 2)}\n`;
   const disk = new Disk();
-  await disk.makeFolder(folder);
+  makeFolder(folder);
   try {
     await disk.replaceFile(file, text, "segment", replace);
   } catch (error) {

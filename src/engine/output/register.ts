@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { makeFolder } from "../../shared/folder.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
 import { type Disk, remove } from "../runs/disk.ts";
 
@@ -42,7 +43,7 @@ export class Register {
     const text = await readFile(this.#file(writing.path), "utf8").catch(() => "");
     const [known] = entryIn(text);
     if (known !== undefined && isSame(known, writing)) return;
-    await this.#disk.makeFolder(this.#folder);
+    makeFolder(this.#folder);
     // While the new one takes its place, the old one is known too.
     const sha256 = [...new Set([...writing.sha256, ...(known?.sha256.slice(0, 1) ?? [])])];
     const entry: RegisterEntry = { ...writing, sha256, at: new Date(this.#now()).toISOString() };

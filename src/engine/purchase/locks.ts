@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
+import { makeFolder } from "../../shared/folder.ts";
 import { lockedPart } from "../output/tables/target.ts";
 import { acquireLock, type Lock, type LockOptions } from "../runs/lock.ts";
 import type { Run } from "../runs/run.ts";
@@ -22,7 +23,7 @@ export const openRun = (
 /** One run for one output at a time, wherever its state folder keeps the runs. */
 export async function lockOutput(output: string, wait: boolean, deps: ExportDeps): Promise<Lock> {
   const folder = join(deps.stateDir, "locks");
-  await deps.disk.makeFolder(folder);
+  makeFolder(folder);
   const name = createHash("sha256").update(lockedPart(output)).digest("hex").slice(0, 32);
   return acquireLock(join(folder, `${name}.lock`), lockOptions(output, wait, deps));
 }

@@ -4,7 +4,7 @@ import { type FileHandle, link, open, rename, rm, statfs } from "node:fs/promise
 import { basename, dirname, join } from "node:path";
 import { kill, pid, platform } from "node:process";
 import { setTimeout as after } from "node:timers/promises";
-import { makeFolder } from "../../shared/folder.ts";
+import { syncFolder } from "../../shared/folder.ts";
 
 export const FILE_MODE = 0o600;
 
@@ -16,12 +16,6 @@ export class Disk {
 
   constructor(step?: DiskStep) {
     this.#step = step;
-  }
-
-  async makeFolder(path: string): Promise<void> {
-    const first = makeFolder(path);
-    if (first !== undefined) await syncFolder(dirname(first));
-    await syncFolder(dirname(path));
   }
 
   /** A reader, or a crash, sees the old file or the new one. @param replace else EEXIST */
@@ -41,7 +35,7 @@ export class Disk {
   async rename(from: string, to: string, what: string): Promise<void> {
     this.#step?.(what, "before");
     await patiently(() => rename(from, to));
-    await syncFolder(dirname(to));
+    syncFolder(dirname(to));
     this.#step?.(what, "renamed");
   }
 
@@ -57,7 +51,7 @@ export class Disk {
       await (await open(to, "wx", FILE_MODE)).close();
       await rename(from, to);
     }
-    await syncFolder(dirname(to));
+    syncFolder(dirname(to));
     this.#step?.(what, "renamed");
   }
 
@@ -122,23 +116,6 @@ const syncData = (file: number): Promise<void> =>
   new Promise((resolve, reject) => {
     fdatasync(file, (error) => (error === null ? resolve() : reject(error)));
   });
-
-export async function syncFolder(path: string): Promise<void> {
-  let folder: FileHandle;
-  try {
-    folder = await open(path, "r");
-  } catch (error) {
-    if (["EISDIR", "EPERM", "EACCES"].includes(errorCode(error) ?? "")) return;
-    throw error;
-  }
-  try {
-    await folder.sync();
-  } catch (error) {
-    if (!["EINVAL", "EPERM", "ENOTSUP", "EISDIR"].includes(errorCode(error) ?? "")) throw error;
-  } finally {
-    await folder.close();
-  }
-}
 
 export async function freeBytes(path: string): Promise<number | undefined> {
   try {

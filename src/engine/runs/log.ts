@@ -3,7 +3,8 @@ import { type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
 import { type CliError, failed } from "../../shared/errors.ts";
-import { type Disk, errorCode, FILE_MODE, syncFolder } from "./disk.ts";
+import { syncFolder } from "../../shared/folder.ts";
+import { type Disk, errorCode, FILE_MODE } from "./disk.ts";
 import type { LogEntry, LogRecord } from "./record.ts";
 
 const LAST_LINE = 8_192;
@@ -67,7 +68,7 @@ export class Log<Kind extends LogRecord> {
     const file = await open(path, "a+", FILE_MODE);
     try {
       const { size } = await file.stat();
-      if (size === 0) await syncFolder(dirname(path));
+      if (size === 0) syncFolder(dirname(path));
       const decoded = undamaged(scanLog<Kind>(logSourceOf(file.fd), size, path));
       if (size !== decoded.validBytes) await file.truncate(decoded.validBytes);
       if (size > 0) await file.sync();

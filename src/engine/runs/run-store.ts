@@ -6,6 +6,7 @@ import { nearest } from "../../shared/contract/suggest.ts";
 import type { Suppression } from "../../shared/contract/suppression.ts";
 import { counted, echo } from "../../shared/contract/text.ts";
 import { CliError, failed, usageError } from "../../shared/errors.ts";
+import { makeFolder } from "../../shared/folder.ts";
 import { type Disk, errorCode, remove } from "./disk.ts";
 import {
   creditsOf,
@@ -75,12 +76,12 @@ export class RunStore {
     const id = this.#newId(at);
     const whole: Plan = { version: LAYOUT, id, created_at: new Date(at).toISOString(), ...plan };
     const path = this.#path(id);
-    await this.#disk.makeFolder(path);
+    makeFolder(path);
     const held = await acquireLock(join(path, "lock"), lock);
     try {
       await this.#disk.replaceFile(join(path, "plan.json"), `${JSON.stringify(whole, null, 2)}\n`, "plan");
       // Where the same command finds it again, before any intent: a run that is not found again was not paid for.
-      await this.#disk.makeFolder(join(this.folder, ".open"));
+      makeFolder(join(this.folder, ".open"));
       await this.#disk.replaceFile(this.#lookup(whole), id, "open");
       return await this.#withSuppression(await Run.open(this.#disk, path, whole, held));
     } catch (error) {

@@ -1,6 +1,7 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { addCredits, type Credits, credits, ZERO } from "../../shared/contract/money.ts";
+import { makeFolder } from "../../shared/folder.ts";
 import { type Disk, errorCode } from "./disk.ts";
 import { creditsOf, creditText, type DaySpend, daysOf, isBooked, pendingUnits } from "./journal.ts";
 import type { Plan, RunIdentity } from "./plan.ts";
@@ -108,6 +109,6 @@ function spendOf(path: string, plan: Plan, since: number): { readonly spend: Run
 export async function keepSpend(disk: Disk, folder: string, plan: Plan): Promise<void> {
   const { spend } = spendOf(join(folder, plan.id), plan, 0);
   if (spend.days.length === 0) return;
-  await disk.makeFolder(removedFolder(folder));
+  makeFolder(removedFolder(folder));
   await disk.replaceFile(join(removedFolder(folder), `${plan.id}.json`), `${JSON.stringify(spend)}\n`, "spend");
 }

@@ -13,6 +13,7 @@ import {
   suppressionFiles,
 } from "../../shared/contract/suppression.ts";
 import { type CliError, failed } from "../../shared/errors.ts";
+import { makeFolder } from "../../shared/folder.ts";
 import { type Disk, errorCode } from "./disk.ts";
 import { acquireLock, type LockOptions } from "./lock.ts";
 
@@ -95,7 +96,7 @@ export class SuppressionList {
   async #change(
     work: (entries: readonly SuppressedEntry[], key: Buffer) => { entries: SuppressedEntry[]; changed: number },
   ): Promise<number> {
-    await this.#disk.makeFolder(this.#folder);
+    makeFolder(this.#folder);
     const what = "the suppression list";
     const lock = await acquireLock(join(this.#folder, "lock"), { ...this.#lock, what, wait: true });
     try {

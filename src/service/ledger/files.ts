@@ -3,7 +3,6 @@ import {
   closeSync,
   existsSync,
   fstatSync,
-  fsyncSync,
   openSync,
   readFileSync,
   readSync,
@@ -15,6 +14,7 @@ import {
 import { dirname } from "node:path";
 import { setTimeout as setPause } from "node:timers";
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
+import { syncFolder } from "../../shared/folder.ts";
 import { needed, resultCode, SQLITE_BUSY, StoreUnavailableError } from "./errors.ts";
 
 /*
@@ -61,27 +61,14 @@ export function seal(path: string, file: number): void {
   rmSync(draft, { force: true });
   writeFileSync(draft, `${text}${hash("sha256", text, "base64url")}\n`, { mode: 0o600, flag: "wx", flush: true });
   renameSync(draft, sealOf(path));
-  syncFolder(path);
+  syncFolder(dirname(path));
 }
 
 /** Durable before anything is written: a seal that came back after a power failure would accuse a sound file. */
 export function breakSeal(path: string): void {
   if (!existsSync(sealOf(path))) return;
   rmSync(sealOf(path), { force: true });
-  syncFolder(path);
-}
-
-function syncFolder(path: string): void {
-  try {
-    const handle = openSync(dirname(path), "r");
-    try {
-      fsyncSync(handle);
-    } finally {
-      closeSync(handle);
-    }
-  } catch {
-    // Windows cannot flush folders.
-  }
+  syncFolder(dirname(path));
 }
 
 export interface BrokenPages {

@@ -1,16 +1,18 @@
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { BIN, type User } from "../../support/export.ts";
 
 /** What a program told the system, in order. */
 export type Event =
-  /** Bytes were appended to a file of the state folder. */
+  /** Bytes were appended to a file. Files are named as the folder sees them in which the program ran. */
   | { readonly kind: "append"; readonly file: string; readonly data: Buffer }
   | { readonly kind: "truncate"; readonly file: string; readonly size: number }
   /** A sync of a file ended well: it covers what was written before the event with this number. */
   | { readonly kind: "synced"; readonly file: string; readonly before: number }
+  /** A folder or a file was made, or a file got another name. */
+  | { readonly kind: "named"; readonly file: string; readonly from?: string }
   /** A paid request went out. */
   | { readonly kind: "sent"; readonly key: string }
   /** Bytes went to stdout. */
@@ -22,7 +24,7 @@ export interface Recorded {
   readonly stderr: string;
 }
 
-const CALLS = "trace=write,writev,pwrite64,pwritev,fsync,fdatasync,ftruncate";
+const CALLS = "trace=write,writev,pwrite64,pwritev,fsync,fdatasync,ftruncate,openat,mkdir,rename,link";
 const unhexed = (escaped: string): Buffer => Buffer.from(escaped.replaceAll("\\x", ""), "hex");
 
 /** Runs the built program under strace and records its writes with their bytes, its syncs, and its paid requests. */
@@ -42,14 +44,14 @@ export async function record(of: User, argv: readonly string[]): Promise<Recorde
       stderr += chunk.toString();
     });
     const code = await new Promise<number | null>((done) => child.on("close", done));
-    return { events: parse(readFileSync(trace, "utf8"), join(of.dir, "state")), code, stderr };
+    return { events: parse(readFileSync(trace, "utf8"), of.dir), code, stderr };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
 /** The lines of a trace. A call that another thread interrupts stands on two lines, its beginning and its end. */
-function parse(trace: string, state: string): Event[] {
+function parse(trace: string, folder: string): Event[] {
   const events: Event[] = [];
   const begun = new Map<string, { readonly text: string; readonly before: number }>();
   for (const line of trace.split("\n")) {
@@ -62,17 +64,31 @@ function parse(trace: string, state: string): Event[] {
     const resumed = /^<\.\.\. \w+ resumed>(.*)$/.exec(rest);
     const start = resumed === null ? undefined : begun.get(thread);
     const call = `${start?.text ?? ""}${resumed === null ? rest : resumed[1]}`;
-    const event = eventOf(call, start?.before ?? events.length, state);
+    const event = namedIn(call, folder) ?? eventOf(call, start?.before ?? events.length, folder);
     if (event !== undefined) events.push(event);
   }
   return events;
 }
 
-function eventOf(call: string, before: number, state: string): Event | undefined {
+const within = (folder: string, escaped: string): string | undefined => {
+  const path = unhexed(escaped).toString();
+  return path === folder || path.startsWith(`${folder}/`) ? relative(folder, path) : undefined;
+};
+
+function namedIn(call: string, folder: string): Event | undefined {
+  const opened = /^openat\(.*O_CREAT.*= \d+<([^>]*)>$/.exec(call)?.[1];
+  const [, name = "", first = "", second = ""] =
+    /^(mkdir|rename|link)\("([^"]*)"(?:, "([^"]*)")?.*= 0$/.exec(call) ?? [];
+  const [path, old] = name === "mkdir" ? [first] : name === "" ? [opened ?? ""] : [second, first];
+  const file = within(folder, path);
+  const from = old === undefined ? undefined : within(folder, old);
+  return file === undefined ? undefined : { kind: "named", file, ...(from === undefined ? {} : { from }) };
+}
+
+function eventOf(call: string, before: number, folder: string): Event | undefined {
   const [, name = "", number = "", path = "", args = "", result = ""] =
     /^(\w+)\((\d+)<([^>]*)>(.*)\)\s+= (\d+)/.exec(call) ?? [];
-  const target = unhexed(path).toString();
-  const file = target.startsWith(state) ? basename(target) : undefined;
+  const file = within(folder, path);
   if (name === "fsync" || name === "fdatasync")
     return file === undefined ? undefined : { kind: "synced", file, before };
   if (name === "ftruncate") {
@@ -88,6 +104,36 @@ function eventOf(call: string, before: number, state: string): Event | undefined
   )?.[1];
   return key === undefined ? undefined : { kind: "sent", key };
 }
+
+/**
+ * What a power failure could take although the program relies on it: bytes that are not on the disk when they get a name,
+ * and names that are not when a paid request goes out, when something is printed, and at the end. @param counts which names
+ */
+export function losses(events: readonly Event[], counts: (file: string) => boolean): readonly string[] {
+  const found = new Set<string>();
+  const bytes = new Map<string, number>();
+  const names = new Map<string, number>();
+  const rely = (): void => {
+    for (const file of names.keys()) found.add(`the name ${file}`);
+  };
+  for (const [number, event] of events.entries()) {
+    if (event.kind === "append") bytes.set(event.file, number);
+    else if (event.kind === "synced") {
+      if ((bytes.get(event.file) ?? number) < event.before) bytes.delete(event.file);
+      for (const [file, at] of names) if (at < event.before && folderOf(file) === event.file) names.delete(file);
+    } else if (event.kind === "named") {
+      const { file, from } = event;
+      if (from !== undefined && counts(file) && bytes.has(from)) found.add(`the bytes of ${file}`);
+      names.delete(from ?? "");
+      if (counts(file)) names.set(file, number);
+    } else if (event.kind !== "truncate") rely();
+  }
+  rely();
+  return [...found];
+}
+
+/** As {@link Event} names it: the folder of all is "". */
+const folderOf = (file: string): string => (dirname(file) === "." ? "" : dirname(file));
 
 const SECTOR = 512;
 
