@@ -59,6 +59,27 @@ test.each([
   expect([...times.values()].every((each) => each === 1)).toBe(true);
   const missing = unreached.reduce((sum, each) => sum + each.count, 0);
   expect(times.size + missing).toBe(total);
+  // A limit that ends in a part is told by it: how many people come before.
+  let before = 0;
+  for (const { count: people, from } of parts) {
+    expect(from).toBeGreaterThanOrEqual(before);
+    if (missing === 0) expect(from).toBe(before);
+    before = from + people;
+  }
+  expect(before).toBeLessThanOrEqual(total);
+});
+
+test("nobody is in two parts where a service counts people in two values of a key", async () => {
+  const people = crowd(300).flatMap((person, index): Person[] =>
+    index % 7 === 0 ? [person, { ...person, department: "Customer Service" }] : [person],
+  );
+  const { matching } = service(people);
+  const idsOf = (filters: Filters): readonly string[] => [...new Set(matching(filters).map(({ id }) => id ?? ""))];
+  const count = async (filters: Filters): Promise<number> => idsOf(filters).length;
+  const { parts, unreached } = await divide({ filters: {}, count: 300 }, 60, count);
+  const bought = parts.flatMap(({ filters }) => idsOf(filters));
+  expect(new Set(bought).size).toBe(bought.length);
+  expect(bought.length + unreached.reduce((sum, each) => sum + each.count, 0)).toBe(300);
 });
 
 test("a key that covers takes a few counts, names take more", async () => {
