@@ -100,6 +100,8 @@ describe("credits are fixed point", () => {
       }),
     );
     expect(affordableRows(credits(5n), credits(0n))).toBe(Number.POSITIVE_INFINITY);
+    // A cap that was lowered below what is spent: no row, and no row less than none.
+    expect(affordableRows(credits(-5_000_000n), credits(1_000_000n))).toBe(0);
   });
 
   test("one credit, and others", () => {
