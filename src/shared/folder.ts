@@ -5,8 +5,8 @@ import { dirname } from "node:path";
 export const FOLDER_MODE = 0o700;
 
 /**
- * Makes a folder and those above it, each with its name on the disk. Node's own recursion never ends where a parent that
- * is there says ENOENT, as below /proc. @throws Error the system's, with its code
+ * Makes a folder and those above it, each with its name on the disk. Node's own recursion never ends where a parent
+ * that is there says ENOENT, as below /proc. @throws Error the system's, with its code
  */
 export function makeFolder(path: string): void {
   const above = dirname(path);
