@@ -5,18 +5,16 @@ import { api, dropProof, hasProof, keepProof, reasonOf } from "./api.ts";
 import { ExportsPage } from "./pages/exports.tsx";
 import { KeysPage, NewKeyOnce } from "./pages/keys.tsx";
 import { Ledger } from "./pages/ledger.tsx";
-import { AccountsPage } from "./pages/operator.tsx";
 import { Alert, Button, Card, SubmitForm, Text, useWork } from "./pages/parts.tsx";
 import { PlanPage } from "./pages/plan.tsx";
 import { SegmentPage } from "./pages/segment-page.tsx";
 import { Usage } from "./pages/usage.tsx";
 import { amount, figure, fragmentOf } from "./segment.ts";
-import { fail, go, loadMe, may, me, mode, newKey, notice, place, signedOut } from "./state.ts";
+import { fail, go, loadMe, me, mode, newKey, notice, place, signedOut } from "./state.ts";
 
 const PAGES: readonly {
   readonly id: string;
   readonly name: string;
-  readonly operator?: true;
   readonly view: () => ComponentChildren;
 }[] = [
   { id: "segment", name: "Segment", view: () => <SegmentPage /> },
@@ -24,7 +22,6 @@ const PAGES: readonly {
   { id: "account", name: "Account", view: () => <AccountPage /> },
   { id: "keys", name: "API keys", view: () => <KeysPage /> },
   { id: "plan", name: "Plan", view: () => <PlanPage /> },
-  { id: "accounts", name: "Accounts", operator: true, view: () => <AccountsPage /> },
 ];
 
 /** `/` goes to the filters from every page. */
@@ -56,8 +53,7 @@ export function App() {
       </main>
     );
   }
-  const pages = PAGES.filter(({ operator }) => operator !== true || may.value.operate);
-  const page = pages.find(({ id }) => id === place.value.page) ?? pages[0];
+  const page = PAGES.find(({ id }) => id === place.value.page) ?? PAGES[0];
   return (
     <div class={mode.value === "test" ? "shell test" : "shell"}>
       <Button look="skip" act={() => document.getElementById("main")?.focus()} text="Skip to the page" />
@@ -65,7 +61,7 @@ export function App() {
         <p class="brand">headcount</p>
         <nav aria-label="Pages">
           <ul>
-            {pages.map(({ id, name }) => (
+            {PAGES.map(({ id, name }) => (
               <li key={id}>
                 <a href={fragmentOf({ ...place.value, page: id })} aria-current={id === page?.id ? "page" : undefined}>
                   {name}

@@ -5,7 +5,7 @@ import { ApiError, api, dropProof, reasonOf } from "./api.ts";
 import { fragmentOf, type PagePlace, placeInAddress } from "./segment.ts";
 
 export interface Me {
-  readonly role: "operator" | "owner" | "viewer" | "key";
+  readonly role: "owner" | "viewer" | "key";
   readonly account: { readonly id: string; readonly name: string };
   readonly modes: readonly {
     readonly mode: "live" | "test";
@@ -53,8 +53,7 @@ export const mode = computed<"live" | "test">(() => {
 export const chosenFilters = computed(() => place.value.filters);
 export const may = computed(() => ({
   buy: me.value?.role !== "viewer",
-  own: me.value?.role === "operator" || me.value?.role === "owner",
-  operate: me.value?.role === "operator",
+  own: me.value?.role === "owner",
 }));
 
 addEventListener("hashchange", () => {

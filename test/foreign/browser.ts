@@ -62,7 +62,7 @@ export function lookAtConsole(ready: (looking: Looking) => void, options: TestSe
 /** A link that signs in once. */
 export async function linkTo(
   { store, url }: TestService,
-  role: "operator" | "owner" | "viewer" = "operator",
+  role: "owner" | "viewer" = "owner",
   accountId = "default",
 ): Promise<string> {
   return `${url}/console/enter#t=${await makeLink(store, { accountId, role, name: "", createdAt: Date.now() }, "test")}`;

@@ -6,8 +6,8 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console under the hands of somebod
   let { service, context, page, wrong } = {} as Looking;
   lookAtConsole((looking) => ({ service, context, page, wrong } = looking));
 
-  const enter = async (on: Page, role: "operator" | "owner" = "operator", accountId = "default"): Promise<void> => {
-    await on.goto(await linkTo(service, role, accountId));
+  const enter = async (on: Page, accountId = "default"): Promise<void> => {
+    await on.goto(await linkTo(service, "owner", accountId));
     await on.locator("[data-testid=count]:not(.old)").filter({ hasText: /\d/ }).waitFor();
   };
   const focused = (): Promise<string> =>
@@ -119,10 +119,10 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console under the hands of somebod
 
   test("of two tabs none shows one account and buys on another", async () => {
     await service.store.createAccount("second", "Second");
-    await enter(page, "owner");
+    await enter(page);
     await page.locator(".foot", { hasText: "default" }).waitFor();
     const other = await context.newPage();
-    await enter(other, "owner", "second");
+    await enter(other, "second");
     await page.locator(".foot", { hasText: "Second" }).waitFor();
     await other.getByRole("button", { name: "Sign out" }).click();
     await page.getByRole("button", { name: "Sign in" }).waitFor();

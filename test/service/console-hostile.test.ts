@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createKey } from "../../src/service/admin/keys.ts";
-import { credits, creditsToNumber } from "../../src/shared/contract/money.ts";
+import { credits } from "../../src/shared/contract/money.ts";
 import { ConsoleClient, type Session } from "../support/console.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
@@ -30,7 +30,7 @@ describe("a session of a key", () => {
     const counts = await client.signIn({ key: await key({ scopes: ["account", "count"] }) });
     expect((await client.call(counts, "POST", "/count", { filters })).status).toBe(200);
     expect((await client.call(counts, "POST", "/facets", { filters, key: "country" })).status).toBe(200);
-    for (const path of ["/quote", "/preview", "/exports"]) {
+    for (const path of ["/quote", "/exports"]) {
       const refused = await client.call(counts, "POST", path, { filters, profiles: 3 });
       expect([path, refused.status, refused.json.error]).toEqual([path, 403, expect.stringContaining("scopes")]);
     }
@@ -50,28 +50,21 @@ describe("a session of a key", () => {
     expect([again.status, again.json.error]).toEqual([401, expect.stringContaining("expired")]);
   });
 
-  test("has neither the segments nor the exports of its colleagues", async () => {
+  test("has no exports of its colleagues", async () => {
     const owner = await client.enter("owner");
-    await client.call(owner, "PUT", "/segments", { name: "secret plans", filters });
     const { json } = await client.call(owner, "POST", "/exports", { quote_id: await quoteOf(owner, 2) });
     await client.bought(owner, json.id);
     const keyed = await client.signIn({ key: service.key });
     for (const [method, path, body] of [
-      ["GET", "/segments", undefined],
-      ["PUT", "/segments", { name: "secret plans", filters: {} }],
-      ["DELETE", "/segments", { name: "secret plans" }],
       ["GET", `/exports/${json.id}`, undefined],
       ["POST", `/exports/${json.id}/ticket`, { format: "csv" }],
       ["POST", `/exports/${json.id}/continue`, {}],
       ["POST", `/exports/${json.id}/stop`, {}],
     ] as const) {
       const refused = await client.call(keyed, method, path, body);
-      expect([method, path, refused.status]).toEqual([method, path, path === "/segments" ? 403 : 404]);
+      expect([method, path, refused.status]).toEqual([method, path, 404]);
     }
     expect((await client.call(keyed, "GET", "/exports")).json.exports).toEqual([]);
-    expect((await client.call(owner, "GET", "/segments")).json.segments).toMatchObject([
-      { name: "secret plans", filters },
-    ]);
   });
 
   test("cannot pass the cap of its key, in quotes or exports", async () => {
@@ -80,7 +73,6 @@ describe("a session of a key", () => {
     const quote = (await client.call(session, "POST", "/quote", { filters, profiles: 6 })).json;
     expect(quote).toMatchObject({ allowed: false, bound_by: "key", balance: 5 });
     expect((await client.call(session, "POST", "/exports", { quote_id: quote.quote_id })).status).toBe(402);
-    expect((await client.call(session, "POST", "/preview", { quote_id: quote.quote_id })).status).toBe(402);
     expect(await balance()).toBe(before);
   });
 });
@@ -96,7 +88,6 @@ describe("an account that is suspended", () => {
     for (const [path, body] of [
       ["/count", { filters }],
       ["/quote", { filters, profiles: 3 }],
-      ["/preview", { quote_id: quote }],
       ["/exports", { quote_id: quote }],
       ["/keys", { name: "way out" }],
     ] as const) {
@@ -109,7 +100,7 @@ describe("an account that is suspended", () => {
 });
 
 describe("another account", () => {
-  test("has no way to exports, keys, segments and entries of this one", async () => {
+  test("has no way to exports, keys and entries of this one", async () => {
     await service.store.createAccount("other", "Other", {});
     await service.store.grant("other", "live", credits(50_000_000n), "for the test");
     const [mine, theirs] = [await client.enter("owner"), await client.enter("owner", "other")];
@@ -126,7 +117,7 @@ describe("another account", () => {
     }
     const { url } = (await client.call(mine, "POST", `/exports/${json.id}/ticket`, { format: "csv" })).json;
     expect((await client.send("GET", url, { headers: { cookie: theirs.cookie } })).status).toBe(403);
-    for (const path of [`/entries?key=${service.keyId}`, "/entries?account=default", "/exports", "/segments"]) {
+    for (const path of [`/entries?key=${service.keyId}`, "/entries?account=default", "/exports"]) {
       expect((await client.call(theirs, "GET", path)).text).not.toContain(json.id);
     }
     expect((await client.call(theirs, "GET", `/entries?key=${service.keyId}`)).json.entries).toEqual([]);
@@ -194,41 +185,6 @@ describe("bad input", () => {
     expect((await client.call(session, "DELETE", `/keys/${id}`, {})).json).toEqual({ revoked: true });
     const revoked = await client.call(session, "PATCH", `/keys/${id}`, { name: "again" });
     expect([revoked.status, revoked.json.error]).toEqual([409, expect.stringContaining("revoked")]);
-    expect((await client.call(session, "POST", "/accounts", { id: "twice" })).status).toBe(200);
-    // As `service accounts create` makes one: test keys work from the start, and any id of its kind will do.
-    expect((await client.call(session, "POST", "/accounts", { id: "acme.eu_1" })).status).toBe(200);
-    for (const id of ["twice", "acme.eu_1"])
-      expect(creditsToNumber((await service.store.balance(id, "test")).balance)).toBe(10_000);
-    const twice = await client.call(session, "POST", "/accounts", { id: "twice" });
-    expect([twice.status, twice.json.error]).toEqual([409, expect.stringContaining("twice")]);
-    const add = (amount: unknown, reference = "r-1", more = {}) =>
-      client.call(session, "POST", "/accounts/twice/credits", { credits: amount, note: "n", reference, ...more });
-    expect((await add(5)).json).toEqual({ balance: 5 });
-    expect((await add(5)).json).toEqual({ balance: 5 });
-    const other = await add(6);
-    expect([other.status, other.json.error]).toEqual([409, expect.stringContaining("used before")]);
-    for (const [amount, more] of [
-      [0, {}],
-      [-3, {}],
-      [{}, {}],
-      ["1e400", {}],
-      ["9999999999999999", {}],
-      [3, { mode: "Test" }],
-    ] as const) {
-      const refused = await add(amount, "r-2", more);
-      expect([amount, refused.status]).toEqual([amount, 422]);
-    }
-    expect((await service.store.balance("twice", "live")).balance).toBe(5_000_000n);
-    expect((await client.call(session, "POST", "/accounts/twice/link", { role: "operator" })).status).toBe(422);
-    expect((await client.call(session, "POST", "/accounts/twice/suspend", { suspended: "no" })).status).toBe(422);
-    for (const confirm of [undefined, "Twice", "default"]) {
-      const asked = await client.call(session, "POST", "/accounts/twice/suspend", { suspended: true, confirm });
-      expect([asked.status, asked.json.code]).toEqual([409, "confirm"]);
-    }
-    const suspended = { suspended: true, confirm: "twice" };
-    expect((await client.call(session, "POST", "/accounts/twice/suspend", suspended)).json).toEqual({ changed: true });
-    const resumed = await client.call(session, "POST", "/accounts/twice/suspend", { suspended: false });
-    expect(resumed.json).toEqual({ changed: true });
   });
 
   test("the cap of a key cannot go below what it spent, and the answer says so", async () => {
@@ -273,43 +229,6 @@ describe("bad input", () => {
       expect([path, (await client.call(session, "GET", path)).status]).toEqual([path, 422]);
     }
   });
-
-  test("a segment has any name a person types", async () => {
-    const session = await client.enter();
-    for (const name of ["..", ".", "a/b?c#d", "ü".repeat(80), "名".repeat(80), "<b>\u202e", "__proto__"]) {
-      expect([name, (await client.call(session, "PUT", "/segments", { name, filters })).status]).toEqual([name, 200]);
-      const { segments } = (await client.call(session, "GET", "/segments")).json;
-      expect(segments.map((each: { name: string }) => each.name)).toContain(name);
-      expect((await client.call(session, "DELETE", "/segments", { name })).json).toEqual({ removed: true });
-    }
-  });
-});
-
-describe("the plan", () => {
-  test("bounds purchases too: each page is a call of its minute", async () => {
-    const small = await startTestService({ people: 2_000, console: {}, plan: { perMinute: 4 } });
-    const page = new ConsoleClient(small, Date.now);
-    const session = await page.enter();
-    const quote = (await page.call(session, "POST", "/quote", { filters: {}, profiles: 2 })).json;
-    const statuses: number[] = [];
-    for (let tries = 0; tries < 5; tries++) {
-      statuses.push((await page.call(session, "POST", "/preview", { quote_id: quote.quote_id })).status);
-    }
-    expect(statuses).toEqual([200, 200, 200, 429, 429]);
-    await small.close();
-  });
-});
-
-test("an operator bounds small counts, lifts the bound, and nothing else changes", async () => {
-  const session = await client.enter();
-  const set = (body: object) => client.call(session, "PUT", "/accounts/default/plan", body);
-  const before = (await client.call(session, "GET", "/me")).json.plan;
-  expect(before.small_counts).toBe(null);
-  expect((await set({ small_counts: 5 })).json.plan).toEqual({ ...before, small_counts: 5 });
-  expect((await client.call(session, "GET", "/me")).json.plan.small_counts).toBe(5);
-  for (const small_counts of [0, -1, 1.5, "5", true]) expect((await set({ small_counts })).status).toBe(422);
-  expect((await set({ per_minute: before.per_minute })).json.plan.small_counts).toBe(5);
-  expect((await set({ small_counts: null })).json.plan).toEqual(before);
 });
 
 test("files that do not exist are not remembered", async () => {

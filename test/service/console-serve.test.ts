@@ -51,7 +51,7 @@ describe("serve", () => {
         /^__Host-hc_console=[\w-]{43}; HttpOnly; SameSite=Strict; Secure; Path=\/; Max-Age=43200$/,
       );
       const made = await headcount("service", "link", "--json", "--data", data);
-      expect(JSON.parse(made.out)).toMatchObject({ role: "operator", account: "default" });
+      expect(JSON.parse(made.out)).toMatchObject({ role: "owner", account: "default" });
       expect(made.out).toContain('"https://people.example/console/enter#t=');
     });
     expect(ended.code, ended.err).toBe(0);
@@ -91,7 +91,7 @@ describe("serve", () => {
 });
 
 describe("service link", () => {
-  test("is an operator's, and an owner's as soon as an account is named", async () => {
+  test("is an owner's of the account, or a viewer's, under a name that a link may have", async () => {
     const data = folder();
     expect((await headcount("service", "generate", "--people", "300", "--data", data)).code).toBe(0);
     expect((await headcount("service", "accounts", "create", "acme", "--data", data)).code).toBe(0);
@@ -99,11 +99,12 @@ describe("service link", () => {
       const { code, err, out } = await headcount("service", "link", "--json", "--data", data, ...options);
       return code === 0 ? (JSON.parse(out) as { role: string }).role : err;
     };
-    expect(await roleOf()).toBe("operator");
+    expect(await roleOf()).toBe("owner");
     expect(await roleOf("--account", "acme")).toBe("owner");
     expect(await roleOf("--account", "default")).toBe("owner");
     expect(await roleOf("--account", "acme", "viewer")).toBe("viewer");
-    expect(await roleOf("--account", "acme", "operator")).toBe("operator");
+    expect(await roleOf("operator")).toContain("viewer");
+    for (const name of ["Ada", "a b", "-x"]) expect(await roleOf(`--name=${name}`)).toContain("as in ada-growth");
     expect(await roleOf("--account", "nobody")).toContain("no account named");
   });
 });

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { Disk } from "../../src/engine/runs/disk.ts";
 import { SuppressionList } from "../../src/engine/runs/suppression.ts";
 import { leaveOutSuppressed } from "../../src/service/people/suppressed.ts";
-import { parseCredits } from "../../src/shared/contract/money.ts";
+import { credits, parseCredits } from "../../src/shared/contract/money.ts";
 import { suppressedName } from "../../src/shared/contract/suppression.ts";
 import { tempDir } from "../support/client.ts";
 import { ConsoleClient } from "../support/console.ts";
@@ -76,7 +76,17 @@ const money = async ({ store }: ServedFolder) => ({
   entries: (await store.entries({ accountId: "default", limit: 1_000 })).length,
 });
 
-/** An export of everybody, a saved segment that names the canary, and replies with it. */
+/** An export of the console of which no page was bought. */
+const waiting = (id: string, filters: string) => ({
+  ...{ id, accountId: "default", mode: "live" as const, keyId: "console:test", filters, version: "v", profiles: 1 },
+  ...{ perPage: 1, price: credits(1n), createdAt: 1, state: "stopped" as const, why: "", pages: 0, rows: 0 },
+  ...{ credits: credits(0n), seenAt: 1 },
+});
+
+const exportsOf = async ({ store }: ServedFolder): Promise<readonly string[]> =>
+  (await store.console.exports("default", "live")).map(({ id }) => id);
+
+/** Exports of everybody and of the canary by address and by name, and replies with it. */
 async function history(dir: string): Promise<ServedFolder> {
   const service = await serve(dir);
   const plenty = parseCredits("1000000");
@@ -89,15 +99,16 @@ async function history(dir: string): Promise<ServedFolder> {
   ] as const)
     expect((await search(service, filters, order)).status).toBe(200);
   const page = new ConsoleClient(service as unknown as TestService, Date.now);
-  const session = await page.enter("operator");
+  const session = await page.enter("owner");
   const quote = (await page.call(session, "POST", "/quote", { filters: {}, profiles: 241 })).json;
   const { id } = (await page.call(session, "POST", "/exports", { quote_id: quote.quote_id })).json;
   await expect.poll(async () => (await page.call(session, "GET", `/exports/${id}`)).json.state).toBe("ready");
-  const filters = JSON.stringify({ network_url: CANARY.network_url });
-  await service.store.console.putSegment("default", { name: "mine", filters, count: 1, countedAt: 1 });
-  const byName = JSON.stringify({ name: CANARY.name.toUpperCase() });
-  await service.store.console.putSegment("default", { name: "by name", filters: byName, count: 1, countedAt: 1 });
-  await service.store.console.putSegment("default", { name: "others", filters: "{}", count: 1, countedAt: 1 });
+  for (const [name, filters] of [
+    ["mine", { network_url: CANARY.network_url }],
+    ["by name", { name: CANARY.name.toUpperCase() }],
+    ["others", {}],
+  ] as const)
+    expect(await service.store.console.addExport(waiting(name, JSON.stringify(filters)))).toBe(true);
   return service;
 }
 
@@ -106,7 +117,7 @@ describe("headcount service forget", () => {
     const dir = await made();
     const service = await history(dir);
     const page = new ConsoleClient(service as unknown as TestService, Date.now);
-    const session = await page.enter("operator");
+    const session = await page.enter("owner");
     const [{ id } = { id: "" }] = await service.store.console.exports("default", "live");
     const download = async (): Promise<string> => {
       const { json } = await page.call(session, "POST", `/exports/${id}/ticket`, { format: "ndjson" });
@@ -119,7 +130,7 @@ describe("headcount service forget", () => {
     expect(JSON.parse(planned.out)).toEqual({
       would_forget: {
         ...{ records: 1, test_records: 0, replies: 3, exports: 1 },
-        filters: ["by name", "mine"].map((id) => ({ kind: "segment", account: "default", id })),
+        filters: ["by name", "mine"].map((id) => ({ account: "default", id })),
       },
     });
     expect((await forget(dir, CANARY.id)).code).toBe(2);
@@ -154,7 +165,7 @@ describe("headcount service forget", () => {
     const file = (await download()).trim().split("\n");
     expect(file).toHaveLength(240);
     expect([await count(service, {}), await count(service, { network_url: CANARY.network_url })]).toEqual([240, 0]);
-    expect((await service.store.console.segments("default")).map(({ name }) => name)).toEqual(["others"]);
+    expect(await exportsOf(service)).toEqual([id, "others"]);
     expect((await verify(dir)).out).toContain("ledger\tsound\ndataset\tsound\n");
     const [noted] = await service.store.audit({ limit: 1 });
     expect(noted).toMatchObject({ action: "people.forget", detail: { records: 1, replies: 3, filters: 2 } });
@@ -191,7 +202,7 @@ describe("headcount service forget", () => {
       const over = await serveFolder(dir);
       expect(await money(over)).toEqual(before);
       expect((await search(over, { department: "Sales" }, "two")).json.result).toHaveLength(80);
-      expect((await over.store.console.segments("default")).map(({ name }) => name)).toEqual(["others"]);
+      expect(await exportsOf(over)).toEqual([expect.any(String), "others"]);
       await over.close();
     }
     expect(step).toBeGreaterThan(12);
@@ -332,8 +343,7 @@ test("service data names what is kept, of how many people and how old", async ()
   expect(kept.map(({ items, people, what }) => [what, items, people])).toEqual([
     ["dataset", 1, 241],
     ["stored replies", 4, 241],
-    ["console exports", 1, null],
-    ["console segments", 3, null],
+    ["console exports", 4, null],
     ["audit", expect.any(Number), null],
     ["ledger", 1, null],
   ]);

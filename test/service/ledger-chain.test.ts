@@ -55,8 +55,9 @@ async function life(store: Store): Promise<void> {
   const session = { accountId: ACCOUNT, role: "viewer" as const, keyHash: null, createdAt: NOW, seenAt: NOW };
   const times = { expiresAt: NOW + 9 };
   await kept.addSession({ ...session, ...times, id: "s", hash: "5".repeat(64), proofHash: "6".repeat(64) });
-  const counted = { filters: '{"country":["france"]}', count: 5, countedAt: NOW };
-  await kept.putSegment(ACCOUNT, { ...counted, name: "mine" });
+  const numbers = { profiles: 5, perPage: 5, price: c(1), pages: 1, rows: 5, credits: c(5), seenAt: NOW };
+  const item = { id: "e", accountId: ACCOUNT, mode: "live" as const, keyId: "k_1", filters: "{}", version: "v" };
+  await kept.addExport({ ...item, ...numbers, createdAt: NOW, state: "ready", why: "" });
   await kept.served("http://127.0.0.1:8787");
   await held(store, c(2), { keyId: "k_1", idempotency: { key: "c", requestHash: "h" } });
   expect(await store.verify()).toEqual([]);
@@ -244,7 +245,7 @@ const REWRITTEN: readonly (readonly [what: string, sql: string, breach: RegExp])
     "INSERT INTO keys SELECT 'k_9', account_id, name, mode, prefix, replace(hash, '1', '9'), created_at, NULL, NULL, NULL, NULL FROM keys WHERE id = 'k_1'",
     /I17: the key k_9/,
   ],
-  ["a session with another role", "UPDATE console_sessions SET role = 'operator'", /I17: the session \S+ is not/],
+  ["a session with another role", "UPDATE console_sessions SET role = 'owner'", /I17: the session \S+ is not/],
   ["a session that ends later", "UPDATE console_sessions SET expires_at = expires_at + 1", /I17: the session \S+ is/],
   ["a cap that is gone", "DELETE FROM budgets", /I17: the cap k_1 is gone/],
   ["an act that is gone", "DELETE FROM audit WHERE id = (SELECT MAX(id) FROM audit)", /I17: the audit does not end/],

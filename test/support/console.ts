@@ -23,7 +23,7 @@ export interface Session {
   readonly proof: string;
 }
 
-type Role = "operator" | "owner" | "viewer";
+type Role = "owner" | "viewer";
 
 export const as = ({ cookie, proof }: Session): Record<string, string> => ({ cookie, "x-console-proof": proof });
 
@@ -72,7 +72,7 @@ export class ConsoleClient {
     });
   }
 
-  link(role: Role = "operator", accountId = "default", name = ""): Promise<string> {
+  link(role: Role = "owner", accountId = "default", name = ""): Promise<string> {
     return makeLink(this.#service.store, { accountId, role, name, createdAt: this.#now() }, "test");
   }
 
@@ -84,7 +84,7 @@ export class ConsoleClient {
   }
 
   /** Signed in by a link of that role. */
-  async enter(role: Role = "operator", accountId = "default"): Promise<Session> {
+  async enter(role: Role = "owner", accountId = "default"): Promise<Session> {
     return this.signIn({ link: await this.link(role, accountId) });
   }
 

@@ -261,7 +261,7 @@ async function consoleLink(
   if (context.stdout.isTTY !== true && options.console !== "link") return undefined;
   const { makeLink } = await import("../../service/console/sessions.ts");
   const { DEFAULT_ACCOUNT } = await import("../../service/admin/keys.ts");
-  const link = { accountId: DEFAULT_ACCOUNT, role: "operator", name: "", createdAt: context.now() } as const;
+  const link = { accountId: DEFAULT_ACCOUNT, role: "owner", name: "", createdAt: context.now() } as const;
   const token = await makeLink(store, link, "serve");
   return `${service.consoleUrl}/enter#t=${token}`;
 }

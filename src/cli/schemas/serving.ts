@@ -135,8 +135,8 @@ const forgotten = object({
   replies: said(wholeNumberShape, "stored replies"),
   exports: wholeNumberShape,
   filters: said(
-    list(object({ kind: text, account: text, id: text })),
-    "what names the person in somebody's filters, and stays",
+    list(object({ account: text, id: text })),
+    "exports of the console whose filters name the person",
   ),
 });
 
@@ -201,7 +201,7 @@ export const SERVING = {
   "service keys revoke": object({ id: text, revoked: always(true) }),
   "service keys rotate": object({ id: text, key: text, rotated_from: text, old_expires_at: time }),
   "service keys set": list(key),
-  "service link": object({ link: text, account: text, role: one("operator", "owner", "viewer") }),
+  "service link": object({ link: text, account: text, role: one("owner", "viewer") }),
   "service plan set": plan,
   "service plan show": plan,
   "service sessions": list(session),

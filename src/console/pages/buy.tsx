@@ -1,20 +1,9 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { ApiError, api, reasonOf } from "../api.ts";
 import { amount, figure, fragmentOf, inWords } from "../segment.ts";
-import { chosenFilters, count, fail, go, me, mode, place, refreshMe, segment } from "../state.ts";
-import {
-  Alert,
-  Button,
-  Card,
-  Dialog,
-  DialogButtons,
-  FactTable,
-  Table,
-  type TableColumn,
-  Text,
-  useInquiry,
-} from "./parts.tsx";
+import { chosenFilters, count, go, mode, place, refreshMe } from "../state.ts";
+import { Alert, Button, Dialog, DialogButtons, FactTable, Text, useInquiry } from "./parts.tsx";
 
 interface Quote {
   readonly quote_id: string;
@@ -29,59 +18,6 @@ interface Quote {
   /** What was bought of this very segment, and is kept. */
   readonly bought: readonly { readonly rows: number; readonly made: string }[];
 }
-
-const PREVIEW = 5;
-const FIELDS = ["name", "title", "company_name", "country", "city"] as const;
-type Person = Readonly<Record<string, unknown>>;
-const PERSON = FIELDS.map(
-  (field): TableColumn<Person> => [field.replace("_", " "), (row) => <bdi>{textOf(row[field])}</bdi>],
-);
-
-/** A few people of the segment, paid for, and never shown without being asked for. */
-export function Preview() {
-  const shown = useSignal<{ readonly of: string; readonly rows: readonly Person[] } | undefined>(undefined);
-  const isBusy = useSignal(false);
-  /** Where the answer was lost it was bought perhaps: the same quote shows it, and a new one would buy it again. */
-  const held = useRef<{ readonly of: string; readonly quote: Quote } | undefined>(undefined);
-  const profiles = Math.min(PREVIEW, count.value?.count ?? 0);
-  const price = (me.value?.plan.costs.person_search ?? 1) * profiles;
-  const of = segment.value;
-  const show = async (): Promise<void> => {
-    isBusy.value = true;
-    try {
-      const body = { filters: chosenFilters.value, mode: mode.value, profiles };
-      const quote = held.current?.of === of ? held.current.quote : await api<Quote>("POST", "/quote", body);
-      if (quote.credits > price) throw new ApiError(409, { error: "the price changed: look at it again" });
-      held.current = { of, quote };
-      const { rows } = await api<{ rows: readonly Person[] }>("POST", "/preview", { quote_id: quote.quote_id });
-      held.current = undefined;
-      shown.value = { of, rows };
-      refreshMe();
-    } catch (error) {
-      if (error instanceof ApiError) held.current = undefined;
-      fail(error);
-    } finally {
-      isBusy.value = false;
-    }
-  };
-  const offer = `Show ${amount(profiles, "person", "people")} for ${amount(price, "credit")}`;
-  return (
-    <Card id="preview" title="Preview">
-      {shown.value?.of === of ? (
-        <Table name="People" rows={shown.value.rows} columns={PERSON} />
-      ) : (
-        <Button
-          disabled={profiles === 0 || isBusy.value}
-          act={() => show()}
-          text={count.value === undefined ? "Show some people: not priced yet" : offer}
-        />
-      )}
-    </Card>
-  );
-}
-
-const textOf = (value: unknown): string =>
-  value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
 
 const NOT_WHOLE = "how many is a whole number of 1 or more, or empty for all";
 

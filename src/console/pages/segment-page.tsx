@@ -7,13 +7,12 @@ import type { FilterKey } from "../../shared/contract/vocabulary.ts";
 import { answerTo, type Finding } from "../answer.ts";
 import { api, reasonOf } from "../api.ts";
 import { amount, figure, filterValues, inWords, labelOf, withValues } from "../segment.ts";
-import { chosenFilters, count, counting, may, me, mode, segment, setFilters, uncounted } from "../state.ts";
-import { BuyDrawer, Preview } from "./buy.tsx";
+import { chosenFilters, count, counting, may, mode, segment, setFilters, uncounted } from "../state.ts";
+import { BuyDrawer } from "./buy.tsx";
 import type { Facets } from "./combobox.tsx";
 import { Copy } from "./copy.tsx";
 import { FilterForm } from "./filters.tsx";
 import { Button, Card, Choice, Table, useInquiry } from "./parts.tsx";
-import { Segments } from "./saved.tsx";
 
 export function SegmentPage() {
   // What is bought is the segment that was priced: another one closes the dialog.
@@ -26,8 +25,6 @@ export function SegmentPage() {
       <div class="column">
         <Breakdown />
         <Copy />
-        {may.value.buy ? <Preview /> : null}
-        {me.value?.role === "key" ? null : <Segments />}
       </div>
       {buying.value === segment.value ? <BuyDrawer onClose={() => (buying.value = undefined)} /> : null}
     </div>

@@ -1,7 +1,7 @@
 import { type Credits, creditsOrNull, creditsToNumber } from "../../shared/contract/money.ts";
 import { COUNT_CACHE_SECONDS, PER_PAGE_MAX } from "../../shared/contract/records.ts";
-import { harmless, isLinkName, LINK_NAME } from "../../shared/contract/text.ts";
-import { ACCOUNT_ID, ACCOUNT_ID_RULE, createKey, newAccount } from "../admin/keys.ts";
+import { harmless } from "../../shared/contract/text.ts";
+import { createKey } from "../admin/keys.ts";
 import { timeOf } from "../ledger/clock.ts";
 import {
   type EntryKind,
@@ -27,12 +27,10 @@ import {
   EVERYBODY,
   MOST_CREDITS,
   modeOf,
-  OPERATORS,
   OWNERS,
   wholeOf,
 } from "./call.ts";
 import { ConsoleRefusal } from "./guard.ts";
-import { makeLink } from "./sessions.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -219,109 +217,4 @@ async function revoke(call: ConsoleCall) {
     throw new ConsoleRefusal(409, "confirm", "this key was used within a day: confirm with its name");
   }
   return { revoked: await call.parts.store.revokeKey(key.id, { by: byOf(call.visitor) }) };
-}
-
-export const OPERATOR_ENDPOINTS: readonly ConsoleEndpoint[] = [
-  { method: "GET", path: "/accounts", roles: OPERATORS, run: accounts },
-  { method: "POST", path: "/accounts", roles: OPERATORS, run: makeAccount },
-  { method: "POST", path: "/accounts/:id/credits", roles: OPERATORS, run: addCredits },
-  { method: "PUT", path: "/accounts/:id/plan", roles: OPERATORS, run: setPlan },
-  { method: "POST", path: "/accounts/:id/link", roles: OPERATORS, run: link },
-  { method: "POST", path: "/accounts/:id/suspend", roles: OPERATORS, run: suspend },
-  { method: "GET", path: "/sessions", roles: OPERATORS, run: sessions },
-  { method: "DELETE", path: "/sessions/:id", roles: OPERATORS, run: endSession },
-];
-
-async function accounts({ parts }: ConsoleCall) {
-  const found = await parts.store.listAccounts();
-  return {
-    accounts: found.map(({ createdAt, id, keys, live, name, plan, suspendedAt, test }) => ({
-      id,
-      name,
-      plan: accountPlan(plan),
-      made: timeOf(createdAt),
-      suspended: timeOf(suspendedAt),
-      keys,
-      live: inNumbers(live),
-      test: inNumbers(test),
-    })),
-  };
-}
-
-async function makeAccount({ body, parts, visitor }: ConsoleCall) {
-  const id = bodyText(body.id, "id", 63);
-  if (!ACCOUNT_ID.test(id)) throw bad(`${ACCOUNT_ID_RULE}, such as acme`);
-  const name = body.name === undefined ? id : bodyText(body.name, "name", 80);
-  await administered(newAccount(parts.store, { id, name }, byOf(visitor)));
-  return { id };
-}
-
-async function accountId({ params, parts }: ConsoleCall): Promise<string> {
-  const found = await parts.store.account(params.id ?? "");
-  if (found === undefined) throw new ConsoleRefusal(404, "no_account", "there is no such account");
-  return found.id;
-}
-
-async function addCredits(call: ConsoleCall) {
-  const { body, parts, visitor } = call;
-  const id = await accountId(call);
-  const amount = creditsField(body.credits);
-  if (amount === undefined || amount <= 0n) throw bad(`credits is a number above zero, at most ${MOST_CREDITS}`);
-  const mode = modeOf(call);
-  // The page makes a reference for each form that is sent, so that a click that is sent twice adds once.
-  const reference = bodyText(body.reference, "reference", 100);
-  const note = bodyText(body.note, "note");
-  const told = { note, reference, by: byOf(visitor) };
-  const { balance } = await administered(parts.store.grant(id, mode, amount, told));
-  return { balance: creditsToNumber(balance) };
-}
-
-async function setPlan(call: ConsoleCall) {
-  const { body, parts, visitor } = call;
-  const changes = {
-    ...(body.name === undefined ? {} : { name: bodyText(body.name, "name", 80) }),
-    ...(body.per_minute === undefined ? {} : { perMinute: wholeOf(body.per_minute, "per_minute", 1, 1e9) }),
-    ...(body.per_day === undefined ? {} : { perDay: wholeOf(body.per_day, "per_day", 1, 1e12) }),
-    ...(body.small_counts === undefined ? {} : { smallCounts: smallOf(body.small_counts) }),
-  };
-  return { plan: accountPlan(await parts.store.setPlan(await accountId(call), changes, { by: byOf(visitor) })) };
-}
-
-const smallOf = (value: unknown): number | null => (value === null ? null : wholeOf(value, "small_counts", 1, 1e9));
-
-async function link(call: ConsoleCall) {
-  const { body, parts, visitor } = call;
-  const role = chosen(body.role ?? "owner", "role", ["owner", "viewer"]);
-  const name = body.name ?? "";
-  if (name !== "" && !isLinkName(name)) throw bad(`a link's name is ${LINK_NAME}`);
-  const made = { accountId: await accountId(call), role, name, createdAt: parts.now() };
-  const token = await makeLink(parts.store, made, byOf(visitor));
-  return { url: `${parts.origin}/console/enter#t=${token}`, role, minutes: 10 };
-}
-
-async function suspend(call: ConsoleCall) {
-  const { body, parts, visitor } = call;
-  if (typeof body.suspended !== "boolean") throw bad("suspended is true or false");
-  const id = await accountId(call);
-  if (body.suspended && body.confirm !== id) {
-    throw new ConsoleRefusal(409, "confirm", "all keys and sessions of the account stop buying: confirm with its id");
-  }
-  return { changed: await parts.store.suspendAccount(id, body.suspended, { by: byOf(visitor) }) };
-}
-
-async function sessions({ parts, visitor }: ConsoleCall) {
-  const found = await parts.store.console.sessions();
-  return {
-    sessions: found.map(({ accountId: account, createdAt, expiresAt, id, role, seenAt }) => ({
-      id,
-      account,
-      role,
-      own: id === visitor.session.id,
-      ...{ made: timeOf(createdAt), seen: timeOf(seenAt), expires: timeOf(expiresAt) },
-    })),
-  };
-}
-
-async function endSession({ params, parts, visitor }: ConsoleCall) {
-  return { ended: await parts.sessions.end(params.id ?? "", byOf(visitor)) };
 }

@@ -40,11 +40,9 @@ export interface ConsoleEndpoint {
   readonly run: (call: ConsoleCall) => Promise<unknown>;
 }
 
-export const EVERYBODY: readonly ConsoleRole[] = ["operator", "owner", "viewer", "key"];
-export const MEMBERS: readonly ConsoleRole[] = ["operator", "owner", "viewer"];
-export const BUYERS: readonly ConsoleRole[] = ["operator", "owner", "key"];
-export const OWNERS: readonly ConsoleRole[] = ["operator", "owner"];
-export const OPERATORS: readonly ConsoleRole[] = ["operator"];
+export const EVERYBODY: readonly ConsoleRole[] = ["owner", "viewer", "key"];
+export const BUYERS: readonly ConsoleRole[] = ["owner", "key"];
+export const OWNERS: readonly ConsoleRole[] = ["owner"];
 
 export const bad = (message: string): ConsoleRefusal => new ConsoleRefusal(422, "invalid", message);
 

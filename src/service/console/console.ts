@@ -4,7 +4,7 @@ import { parseStrictJson } from "../../shared/contract/strict-json.ts";
 import type { Admission } from "../http/admission.ts";
 import { addressOf } from "../http/connections.ts";
 import { Problem, problemOf } from "../problem.ts";
-import { ACCOUNT_ENDPOINTS, OPERATOR_ENDPOINTS } from "./account.ts";
+import { ACCOUNT_ENDPOINTS } from "./account.ts";
 import { type Asset, assetFrom } from "./assets.ts";
 import { bad, byOf, type ConsoleEndpoint, type ConsoleParts } from "./call.ts";
 import { Exports } from "./exports.ts";
@@ -14,7 +14,7 @@ import { SEGMENT_ENDPOINTS } from "./segment.ts";
 import { Sessions } from "./sessions.ts";
 
 const JSON_TYPE = "application/json; charset=utf-8";
-const ENDPOINTS: readonly ConsoleEndpoint[] = [...SEGMENT_ENDPOINTS, ...ACCOUNT_ENDPOINTS, ...OPERATOR_ENDPOINTS];
+const ENDPOINTS: readonly ConsoleEndpoint[] = [...SEGMENT_ENDPOINTS, ...ACCOUNT_ENDPOINTS];
 
 interface OpenConsole {
   readonly parts: ConsoleParts;

@@ -251,7 +251,7 @@ const ROWS = "x-rows";
 
 const pageRows = ({ answer }: Sale): number => Number(answer.headers[ROWS] ?? 0);
 
-export async function buyPage(order: PageOrder, options: PageOptions): Promise<Sale> {
+async function buyPage(order: PageOrder, options: PageOptions): Promise<Sale> {
   const { account, idempotencyKey, item, key, offset, rows } = order;
   const { version } = item;
   const check = checkFilters(JSON.parse(item.filters));

@@ -8,24 +8,20 @@ import type { ConsoleExport } from "../ledger/records.ts";
 import {
   BUYERS,
   bad,
-  bodyText,
   type ConsoleCall,
   type ConsoleEndpoint,
   countedPeople,
   EVERYBODY,
   filtersOf,
   inPlanTurn,
-  MEMBERS,
   modeOf,
-  OWNERS,
   wholeOf,
 } from "./call.ts";
-import { buyPage, keptUntil, moved, quoteOf } from "./exports.ts";
+import { keptUntil, moved, quoteOf } from "./exports.ts";
 import { ConsoleRefusal } from "./guard.ts";
 import { hashOf, sealToken, unseal } from "./sessions.ts";
 
 const QUOTE_MS = 10 * 60_000;
-const PREVIEW_ROWS = 10;
 
 /** What a quote binds. It is sealed with the secret of the session, so no other can use it and none has to be kept. */
 interface Quote {
@@ -42,17 +38,12 @@ export const SEGMENT_ENDPOINTS: readonly ConsoleEndpoint[] = [
   { method: "POST", path: "/count", roles: EVERYBODY, run: count },
   { method: "POST", path: "/facets", roles: EVERYBODY, run: facets },
   { method: "POST", path: "/quote", roles: BUYERS, run: quote },
-  { method: "POST", path: "/preview", roles: BUYERS, run: preview },
   { method: "POST", path: "/exports", roles: BUYERS, run: buy },
   { method: "GET", path: "/exports", roles: EVERYBODY, run: listExports },
   { method: "GET", path: "/exports/:id", roles: EVERYBODY, run: async (call) => shown(call, await exportOf(call)) },
   { method: "POST", path: "/exports/:id/continue", roles: BUYERS, run: goOn },
   { method: "POST", path: "/exports/:id/stop", roles: BUYERS, run: stop },
   { method: "POST", path: "/exports/:id/ticket", roles: BUYERS, run: ticket },
-  { method: "GET", path: "/segments", roles: MEMBERS, run: listSegments },
-  // A name is in the body: browsers resolve a segment called `..` in an address.
-  { method: "PUT", path: "/segments", roles: OWNERS, run: saveSegment },
-  { method: "DELETE", path: "/segments", roles: OWNERS, run: removeSegment },
 ];
 
 async function countNow(call: ConsoleCall, mode: KeyMode, key: StoredKey) {
@@ -184,25 +175,6 @@ function quoted({ body, parts, visitor }: ConsoleCall): Quoted {
   return { quote, key, id: hashOf(String(body.quote_id)).slice(0, 16) };
 }
 
-async function preview(call: ConsoleCall) {
-  const { id, key, quote } = quoted(call);
-  if (quote.profiles > PREVIEW_ROWS) throw bad(`a preview shows at most ${PREVIEW_ROWS} people`);
-  countedPeople(call, quote.mode, "search");
-  const { account } = call.visitor;
-  const served = await call.parts.dataset(quote.mode);
-  const idempotencyKey = `console-preview-${id}`;
-  const { answer } = await buyPage(
-    { account, key, item: quote, offset: 0, rows: quote.profiles, idempotencyKey },
-    { ...call.parts, served },
-  );
-  const envelope = JSON.parse(answer.body.toString()) as {
-    result: unknown;
-    credits_used: number;
-    credits_remaining: number;
-  };
-  return { rows: envelope.result, credits: envelope.credits_used, balance: envelope.credits_remaining };
-}
-
 async function buy(call: ConsoleCall) {
   const { id, key, quote } = quoted(call);
   const { parts, visitor } = call;
@@ -286,30 +258,4 @@ async function ticket(call: ConsoleCall) {
   }
   const sealed = sealToken({ kind: "ticket", id: item.id, format, made: call.parts.now() }, call.visitor.secret);
   return { url: `/console/file?t=${encodeURIComponent(sealed)}` };
-}
-
-async function listSegments({ parts, visitor }: ConsoleCall) {
-  const found = await parts.store.console.segments(visitor.account.id);
-  return {
-    segments: found.map(({ count: people, countedAt, filters, name }) => ({
-      name,
-      filters: JSON.parse(filters) as unknown,
-      count: people,
-      counted: timeOf(countedAt),
-    })),
-  };
-}
-
-async function saveSegment(call: ConsoleCall) {
-  const name = bodyText(call.body.name, "name", 80);
-  const mode = modeOf(call);
-  const key = countedPeople(call, mode, "count");
-  const { count: people, filters } = await countNow(call, mode, key);
-  const segment = { name, filters: JSON.stringify(filters), count: people, countedAt: call.parts.now() };
-  await call.parts.store.console.putSegment(call.visitor.account.id, segment);
-  return { name, count: people };
-}
-
-async function removeSegment({ body, parts, visitor }: ConsoleCall) {
-  return { removed: await parts.store.console.removeSegment(visitor.account.id, bodyText(body.name, "name", 80)) };
 }

@@ -23,7 +23,7 @@ const OR_NOTHING = "ON CONFLICT (id) DO NOTHING";
 export const consoleStore = (database: LedgerDatabase, now: () => number): ConsoleStore => ({
   ...sessionsOf(database, now),
   ...exportsOf(database, now),
-  ...segmentsOf(database, now),
+  ...placesOf(database, now),
 });
 
 const toolsOf = (database: LedgerDatabase) => ({
@@ -106,19 +106,9 @@ function exportsOf(database: LedgerDatabase, now: () => number) {
   } satisfies Partial<ConsoleStore>;
 }
 
-function segmentsOf(database: LedgerDatabase, now: () => number) {
-  const { one, write } = toolsOf(database);
+function placesOf(database: LedgerDatabase, now: () => number) {
+  const { one } = toolsOf(database);
   return {
-    async segments(accountId) {
-      const sql = "SELECT name, filters, count, counted_at FROM console_segments WHERE account_id = $1 ORDER BY name";
-      return (await database.read(sql, accountId)).map((row) => storedFields(row, ["count", "countedAt"]));
-    },
-    async putSegment(accountId, { count, countedAt, filters, name }) {
-      const row = { accountId, name, filters, count, countedAt };
-      await database.change("durable", () => upsert("console_segments", row, "account_id", "name"));
-    },
-    removeSegment: async (accountId, name) =>
-      (await write("durable", "DELETE FROM console_segments WHERE account_id = $1 AND name = $2", accountId, name)) > 0,
     async served(origin) {
       await database.change("volatile", () => upsert("console_places", { origin, startedAt: now() }, "origin"));
     },

@@ -1,5 +1,5 @@
 import { audit, replyDigest } from "./chain/links.ts";
-import { change, replyOf, type Steps, statementRows } from "./database.ts";
+import { change, replyOf, type Steps, storedFields } from "./database.ts";
 import type { LedgerDatabase } from "./facts.ts";
 import type { KeptFilters, KeptReply, PeopleStore, StoredReply } from "./records.ts";
 
@@ -43,16 +43,8 @@ export function peopleStore(database: LedgerDatabase, now: () => number): People
       for await (const { kept } of found()) yield kept;
     },
     async filters() {
-      const [exports, segments] = await Promise.all([
-        database.read("SELECT account_id, id, filters FROM console_exports ORDER BY id"),
-        database.read("SELECT account_id, name AS id, filters FROM console_segments ORDER BY account_id, name"),
-      ]);
-      return [...exports, ...segments].map((row, index) => ({
-        kind: index < exports.length ? "export" : "segment",
-        accountId: row.account_id as string,
-        id: row.id as string,
-        filters: row.filters as string,
-      }));
+      const rows = await database.read("SELECT account_id, id, filters FROM console_exports ORDER BY id");
+      return rows.map((row) => storedFields<KeptFilters>(row, []));
     },
     async rewrite(make) {
       let rewritten = 0;
@@ -67,7 +59,7 @@ export function peopleStore(database: LedgerDatabase, now: () => number): People
       database.change("durable", () => {
         return audit({ actor: by, action: "people.forget", accountId: null, target: "a person", detail }, now());
       }),
-    wipe: () => database.wipe(["idempotency", "console_exports", "console_segments"]),
+    wipe: () => database.wipe(["idempotency", "console_exports"]),
   };
 }
 
@@ -81,14 +73,7 @@ function* replace({ digest, holdId, requestHash }: Found, { body, headers, statu
 }
 
 function* remove(these: readonly KeptFilters[]): Steps<void> {
-  for (const { accountId, filters, id, kind } of these) {
-    const [table, name] = kind === "export" ? ["console_exports", "id"] : ["console_segments", "name"];
-    const [row] = yield* statementRows(
-      `SELECT filters FROM ${table} WHERE account_id = $1 AND ${name} = $2`,
-      accountId,
-      id,
-    );
-    if (row?.filters === filters)
-      yield* change(`DELETE FROM ${table} WHERE account_id = $1 AND ${name} = $2`, accountId, id);
+  for (const { filters, id } of these) {
+    yield* change("DELETE FROM console_exports WHERE id = $1 AND filters = $2", id, filters);
   }
 }

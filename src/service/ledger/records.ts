@@ -19,8 +19,8 @@ export interface StoredReply {
   readonly body: string | Buffer;
 }
 
-/** `operator`: all; `owner`: all of one account; `viewer` looks; `key`: what the key may. */
-export type ConsoleRole = "operator" | "owner" | "viewer" | "key";
+/** `owner`: all of its account; `viewer` looks; `key`: what the key may. */
+export type ConsoleRole = "owner" | "viewer" | "key";
 
 export interface ConsoleLink {
   readonly hash: string;
@@ -62,13 +62,6 @@ export interface ConsoleExport extends Place {
   readonly seenAt: number;
 }
 
-interface SavedSegment {
-  readonly name: string;
-  readonly filters: string;
-  readonly count: number;
-  readonly countedAt: number;
-}
-
 /** What the console keeps beside the ledger: nobody's money, and no record of a person. */
 export interface ConsoleStore {
   addLink(link: ConsoleLink, by: string): Promise<void>;
@@ -91,9 +84,6 @@ export interface ConsoleStore {
   /** Tells whoever is buying it, in any process, to end with the page in flight. */
   stopExport(accountId: string, id: string): Promise<boolean>;
   storedReply(accountId: string, mode: KeyMode, call: CostedCall, key: string): Promise<StoredReply | undefined>;
-  segments(accountId: string): Promise<readonly SavedSegment[]>;
-  putSegment(accountId: string, segment: SavedSegment): Promise<void>;
-  removeSegment(accountId: string, name: string): Promise<boolean>;
   served(origin: string): Promise<void>;
   lastServed(): Promise<string | undefined>;
 }
@@ -106,8 +96,8 @@ export interface KeptReply extends Place {
   readonly reply: StoredReply;
 }
 
+/** The filters of an export of the console. */
 export interface KeptFilters {
-  readonly kind: "export" | "segment";
   readonly accountId: string;
   readonly id: string;
   readonly filters: string;

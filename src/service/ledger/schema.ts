@@ -32,7 +32,7 @@ const POSTGRES: Dialect = {
   rows: "",
 };
 
-export const SCHEMA_VERSION = 7;
+export const SCHEMA_VERSION = 8;
 
 /** Amounts are millionths. Constraints and triggers repeat what the code does, so that its mistakes stop here. */
 const accounts = ({ hot, int, keyed }: Dialect): string => `
@@ -131,14 +131,14 @@ const beside = (int: string): Readonly<Record<string, readonly string[]>> => ({
   ],
   console_links: [
     ...["hash text PRIMARY KEY CHECK (length(hash) = 64)", "account_id text NOT NULL REFERENCES accounts (id)"],
-    ...["role text NOT NULL CHECK (role IN ('operator', 'owner', 'viewer'))", "name text NOT NULL"],
+    ...["role text NOT NULL CHECK (role IN ('owner', 'viewer'))", "name text NOT NULL"],
     ...[`created_at ${int} NOT NULL`, `expires_at ${int} NOT NULL`, `used_at ${int}`],
   ],
   console_sessions: [
     ...["id text PRIMARY KEY", "hash text NOT NULL UNIQUE CHECK (length(hash) = 64)"],
     "proof_hash text NOT NULL CHECK (length(proof_hash) = 64)",
     "account_id text NOT NULL REFERENCES accounts (id)",
-    "role text NOT NULL CHECK (role IN ('operator', 'owner', 'viewer', 'key'))",
+    "role text NOT NULL CHECK (role IN ('owner', 'viewer', 'key'))",
     ...["key_hash text CHECK ((role = 'key') = (key_hash IS NOT NULL))", `created_at ${int} NOT NULL`],
     ...[`seen_at ${int} NOT NULL`, `expires_at ${int} NOT NULL`, `ended_at ${int}`],
   ],
@@ -150,17 +150,12 @@ const beside = (int: string): Readonly<Record<string, readonly string[]>> => ({
     ...["why text NOT NULL", `pages ${int} NOT NULL`, `row_count ${int} NOT NULL`, `credits ${int} NOT NULL`],
     `seen_at ${int} NOT NULL`,
   ],
-  console_segments: [
-    ...["account_id text NOT NULL REFERENCES accounts (id)", "name text NOT NULL", "filters text NOT NULL"],
-    ...[`count ${int} NOT NULL`, `counted_at ${int} NOT NULL`],
-  ],
   console_places: ["origin text PRIMARY KEY", `started_at ${int} NOT NULL`],
 });
 
 const MORE: Readonly<Record<string, string>> = {
   call_counts: ", PRIMARY KEY (day, key_id)",
   small_counts: ", PRIMARY KEY (day, account_id)",
-  console_segments: ", PRIMARY KEY (account_id, name)",
 };
 
 /** The columns of {@link beside}: each row repeats them in one more, kept by the database; verify compares the two. */

@@ -91,7 +91,7 @@ const COLUMNS: readonly Listed<AccountSummary>[] = [
 ];
 
 const DEFAULT_ORIGIN = "http://127.0.0.1:8787";
-const ROLES = ["operator", "owner", "viewer"] as const;
+const ROLES = ["owner", "viewer"] as const;
 
 type Role = (typeof ROLES)[number];
 type LinkOptions = AccountOptions & { readonly name?: string; readonly publicUrl?: string };
@@ -99,20 +99,16 @@ type LinkOptions = AccountOptions & { readonly name?: string; readonly publicUrl
 export function registerLink(service: Command, context: Context): void {
   addAccountOptions(service.command("link"))
     .description(
-      "Print a link that signs in to the console of `headcount serve`: once, and within ten minutes. An operator may do everything, an owner everything of one account, a viewer looks at it and spends nothing.",
+      "Print a link that signs in to the console of `headcount serve`: once, and within ten minutes. An owner may do everything of the account, a viewer looks at it and spends nothing.",
     )
-    .addArgument(new Argument("[role]", "what it allows (default: operator; with --account: owner)").choices(ROLES))
+    .addArgument(new Argument("[role]", "what it allows").choices(ROLES).default("owner"))
     .option("--name <word>", "whom it is for: stands before the session's id, in its charges too")
     .option("--public-url <url>", "address that browsers reach the service by (default: where it was last started)")
     .examples(`
   $ headcount service link
-  $ headcount service link --account default              as its owner, and not as operator of all
+  $ headcount service link --account acme --name ada-growth
   $ headcount service link viewer --public-url https://people.example`)
-    .action((role: Role | undefined, _: unknown, command: Command) => {
-      // A link for somebody else's account must not be one to all accounts because a word was left out.
-      const isNamed = command.getOptionValueSource("account") !== "default";
-      return printLink(command.optsWithGlobals<LinkOptions>(), role ?? (isNamed ? "owner" : "operator"), context);
-    });
+    .does((options: LinkOptions, role: Role) => printLink(options, role, context));
 }
 
 async function printLink(options: LinkOptions, role: Role, context: Context): Promise<void> {

@@ -80,13 +80,11 @@ async function inLedger({ dir, store }: KeptPeople): Promise<Kept[]> {
   const [oldest, newest] = items === 0 ? [null, null] : [Math.min(...times), Math.max(...times)];
   const filters = await store.people.filters();
   const nobody = { path, people: null, rows: null, bytes: null, oldest: null, newest: null };
-  const count = (kind: "export" | "segment"): number => filters.filter((one) => one.kind === kind).length;
   const audit = await store.audit({ limit: 1 });
   const last = audit[0]?.at ?? null;
   return [
     { what: "stored replies", path, items, people: people.size, rows, bytes, oldest, newest },
-    { ...nobody, what: "console exports", items: count("export") },
-    { ...nobody, what: "console segments", items: count("segment") },
+    { ...nobody, what: "console exports", items: filters.length },
     { ...nobody, what: "audit", items: Number(audit[0]?.id ?? 0n), newest: last },
   ].filter(({ items: some, what }) => some > 0 || what === "stored replies");
 }

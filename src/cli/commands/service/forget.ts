@@ -106,12 +106,12 @@ const linesOf = ({ exports, filters, records, replies, test }: InFolder): string
   `dataset: ${counted(records, "record")}`,
   ...(test > 0 ? [`dataset of test keys: ${counted(test, "record")}`] : []),
   `stored replies: ${replies}${exports > 0 ? `, among them pages of ${counted(exports, "export")} of the console` : ""}`,
-  ...filters.map(({ accountId, id, kind }) => `${kind} ${echo(id)} of ${accountId}: its filters name the person`),
+  ...filters.map(({ accountId, id }) => `export ${echo(id)} of ${accountId}: its filters name the person`),
 ];
 
 function report(found: InFolder, verb: "forgot" | "would_forget", printer: Printer): void {
   const { exports, filters, records, replies, test } = found;
-  const named = filters.map(({ accountId, id, kind }) => ({ kind, account: accountId, id }));
+  const named = filters.map(({ accountId, id }) => ({ account: accountId, id }));
   const document = { records, test_records: test, replies, exports, filters: named };
   const told = verb === "forgot" ? { forgot: document } : { would_forget: document };
   reportForgotten(told, linesOf(found), printer);
