@@ -25,7 +25,7 @@ const SERVING: readonly Group[] = [
   ["Place", "host port public-url tls-cert tls-key", "cors-origin"],
   ["Data", "data store dataset", "witness force"],
   ["Console", "console", ""],
-  ["Watch", "log metrics print-unit", ""],
+  ["Watch", "log metrics", ""],
   ["Limits and tests", "fault bounds", ""],
 ];
 const COMMANDS = new Set("count search enrich employees refresh runs owned account login jobs serve".split(" "));

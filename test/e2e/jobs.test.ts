@@ -1,8 +1,8 @@
-import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { tempDir } from "../support/client.ts";
+import { shellWord } from "../../src/shared/contract/text.ts";
 import { BIN, charged, modeOf, readCsv, runIds, spawnUser } from "../support/export.ts";
 import type { FaultProxy } from "../support/fault-proxy.ts";
 import { CREDITS, type Serving, serveThroughProxy } from "../support/serving.ts";
@@ -150,57 +150,31 @@ test("a schedule is in the zone of the machine", async () => {
   ]);
 });
 
-test("units of systemd are what systemd wants, also where paths are odd, and hold no key", async () => {
-  const odd = join(u.dir, "odd 100% $HOME 'x'");
-  mkdirSync(odd);
-  writeFileSync(
-    join(odd, "jobs.jsonc"),
-    JSON.stringify({ jobs: { legal: job("Legal", 5), hand: { ...job("Sales", 5), schedule: undefined } } }),
-  );
-  const printed = await spawnUser(u, ["jobs", "systemd", "--file", join(odd, "jobs.jsonc")]);
-  expect(printed).toMatchObject({ code: 0, stderr: "" });
-  expect(printed.stdout).not.toContain(service.key);
-  expect(printed.stdout).not.toContain("hand");
-  expect(printed.stdout).toContain("OnCalendar=*-*-* 00:00:00\n");
-  const written = await spawnUser(u, ["jobs", "systemd", "--file", join(odd, "jobs.jsonc"), "-o", "units"]);
-  expect(written).toMatchObject({ code: 0, stderr: expect.stringContaining("enable --now headcount-legal.timer") });
-  const unit = u.read("units/headcount-legal.service");
-  expect(printed.stdout).toContain(unit);
-  expect(unit).toMatch(
-    new RegExp(
-      `^ExecStart=${process.execPath} /\\S+/bin/headcount\\.js jobs run legal --file "/.*/odd 100%% \\$\\$HOME 'x'/jobs\\.jsonc"$`,
-      "m",
-    ),
-  );
-  expect(unit).toContain(`Environment=HEADCOUNT_STATE_DIR=${join(u.dir, "state")}\n`);
-  const verify = ["verify", "--user", u.file("units/headcount-legal.service"), u.file("units/headcount-legal.timer")];
-  const env = { PATH: process.env.PATH ?? "", HOME: u.dir, XDG_RUNTIME_DIR: tempDir("headcount-run-") };
-  if (spawnSync("systemd-analyze", ["--version"]).status !== 0) return;
-  const checked = spawnSync("systemd-analyze", verify, { env, encoding: "utf8" });
-  expect({ status: checked.status, stderr: checked.stderr }).toEqual({ status: 0, stderr: "" });
-});
-
-test("a line of the crontab does what it says in a bare shell, with the key from its file", async () => {
+test("the crontab line of the help runs what is due in a bare shell, with the key from its file", async () => {
   const odd = join(u.dir, "odd 100% 'x'");
-  mkdirSync(odd);
-  writeFileSync(
-    join(odd, "jobs.jsonc"),
-    JSON.stringify({ jobs: { legal: job("Legal", 5, { schedule: "0 6 * * MON-FRI" }) } }),
-  );
+  const bin = join(u.dir, "bin");
+  for (const folder of [odd, bin]) mkdirSync(folder);
+  symlinkSync(BIN, join(bin, "headcount"));
+  const all = {
+    legal: job("Legal", 5, { schedule: "0 6 * * MON-FRI" }),
+    hand: job("Sales", 5, { schedule: undefined }),
+  };
+  writeFileSync(join(odd, "jobs.jsonc"), JSON.stringify({ jobs: all }));
   writeFileSync(u.file(".headcount.env"), `HEADCOUNT_API_KEY=${service.key}\n`, { mode: 0o600 });
-  const { stdout } = await spawnUser(u, ["jobs", "cron", "--file", join(odd, "jobs.jsonc")]);
-  expect(stdout).not.toContain(service.key);
-  const line = stdout.split("\n").find((text) => !text.startsWith("#")) ?? "";
-  expect(line).toMatch(/^0 6 \* \* 1-5 {2}/);
-  // As cron does: the command is what follows the five fields, and an escaped percent sign is one.
-  const command = line.replace(/^(\S+ +){5}/, "").replaceAll("\\%", "%");
-  const shell = spawn("/bin/sh", ["-c", command], { cwd: "/", env: { HOME: u.dir, PATH: "/usr/bin:/bin" } });
+  const line = (await spawnUser(u, ["jobs", "--help"])).stdout.split("\n").find((text) => /^ +7 \* /.test(text)) ?? "";
+  const command = `${line.trim().replace(/^(\S+ +){5}/, "")} --file ${shellWord(join(odd, "jobs.jsonc"))}`;
+  const env = { HOME: u.dir, PATH: `${bin}:${dirname(process.execPath)}:/usr/bin:/bin` };
+  const shell = spawn("/bin/sh", ["-c", command], {
+    cwd: "/",
+    env: { ...env, HEADCOUNT_BASE_URL: u.env.HEADCOUNT_BASE_URL ?? "" },
+  });
   let said = "";
   shell.stderr.on("data", (data: Buffer) => {
     said += data.toString();
   });
   const code = await new Promise((done) => shell.on("close", done));
   expect({ code, said }).toEqual({ code: 0, said: expect.stringContaining("legal: Exported 5 of ") });
+  expect(said).toContain("not due: hand (by its name)");
   expect(readCsv(readFileSync(join(odd, "Legal.csv"), "utf8")).length).toBe(5);
 });
 

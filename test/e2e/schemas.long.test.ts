@@ -17,8 +17,6 @@ import { startTestService, type TestService } from "../support/service.ts";
 /** Commands that print no JSON document, each with what they print. */
 const NO_JSON: Readonly<Record<string, string>> = {
   completion: "a script of a shell",
-  "jobs cron": "lines of a crontab",
-  "jobs systemd": "units",
   mcp: "the protocol, or with --port one line of an address and its token",
   "mcp install": "the entry of another program's config",
 };

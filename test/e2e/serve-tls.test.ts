@@ -114,19 +114,4 @@ describe("serve with a certificate of its own", () => {
     expect(refused).toMatchObject({ status: 2, stderr: expect.stringContaining(why) });
     expect(spawnSync("ls", [data]).status).not.toBe(0);
   });
-
-  test("a unit of systemd runs the very command line, and is one", () => {
-    const argv = ["serve", "--port", "443", "--log", "--data", join(dir, "odd 100%"), "--print-unit"];
-    const printed = spawnSync(process.execPath, [BIN, ...argv], { encoding: "utf8" });
-    expect(printed).toMatchObject({ status: 0, stderr: "" });
-    expect(printed.stdout).toMatch(
-      /^ExecStart=\S+ \/\S+\/bin\/headcount\.js serve --port 443 --log --data ".*odd 100%%"$/m,
-    );
-    expect(printed.stdout).toContain("CapabilityBoundingSet=CAP_NET_BIND_SERVICE");
-    const unit = join(dir, "headcount.service");
-    execFileSync("tee", [unit], { input: printed.stdout, stdio: ["pipe", "ignore", "inherit"] });
-    if (spawnSync("systemd-analyze", ["--version"]).status !== 0) return;
-    const checked = spawnSync("systemd-analyze", ["verify", unit], { encoding: "utf8" });
-    expect({ status: checked.status, stderr: checked.stderr }).toEqual({ status: 0, stderr: "" });
-  });
 });

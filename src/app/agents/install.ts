@@ -1,4 +1,8 @@
 import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { execPath } from "node:process";
+import { fileURLToPath } from "node:url";
+import type { Context } from "../../shared/context.ts";
 import { shellWord } from "../../shared/contract/text.ts";
 import { packageRoot } from "../../shared/paths.ts";
 
@@ -8,6 +12,29 @@ interface Launch {
   readonly args: readonly string[];
   /** Variables that say where things are, and no secret. */
   readonly env?: Readonly<Record<string, string>>;
+}
+
+/** They say where things are, and no secret: a server that a client starts finds what this shell finds. */
+const HANDED_ON = [
+  "HEADCOUNT_CONFIG_DIR",
+  "HEADCOUNT_STATE_DIR",
+  "HEADCOUNT_BASE_URL",
+  "HEADCOUNT_PAGING",
+  "XDG_CONFIG_HOME",
+  "XDG_STATE_HOME",
+  "XDG_DATA_HOME",
+] as const;
+
+/** Starts this program with the variables of this shell that say where things are. */
+export function launchOf(args: readonly string[], { env, cwd }: Pick<Context, "cwd" | "env">): Launch {
+  const places = HANDED_ON.flatMap((name) => {
+    const value = env[name];
+    // An address with a password in it is a secret too.
+    if (value === undefined || value === "" || (name === "HEADCOUNT_BASE_URL" && value.includes("@"))) return [];
+    return [[name, /_(DIR|HOME)$/.test(name) ? resolve(cwd, value) : value] as const];
+  });
+  const words = [fileURLToPath(new URL("bin/headcount.js", packageRoot())), ...args];
+  return { command: execPath, args: words, ...(places.length === 0 ? {} : { env: Object.fromEntries(places) }) };
 }
 
 interface ClientForm {

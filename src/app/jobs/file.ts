@@ -20,12 +20,12 @@ import {
   textPlaceOf,
 } from "./document.ts";
 import { JOB_NAME, type JobCommand, type JobValues, KEYS, type KeyName, readValue } from "./keys.ts";
-import { readSchedule, type Schedule } from "./schedule.ts";
+import { scheduleProblem } from "./schedule.ts";
 
 export interface Job {
   readonly name: string;
   readonly command: JobCommand;
-  readonly schedule: Schedule | undefined;
+  readonly schedule: string | undefined;
   /** Its keys as they were read; paths and names of files are relative to the folder of the file. */
   readonly values: JobValues;
   /** Absolute path, or the address of a table. */
@@ -140,13 +140,14 @@ async function readJob(
     problems.push({ ...place, message: `"${key}" is a key of a ${of}${meant}` });
   }
   if (isObjectNode(node)) requireWhole({ ...values, command }, table, shared, add);
-  const schedule = values.schedule === undefined ? undefined : await readSchedule(values.schedule);
-  if (typeof schedule === "string") add("schedule", schedule);
+  const { schedule } = values;
+  const wrong = schedule === undefined ? undefined : await scheduleProblem(schedule);
+  if (wrong !== undefined) add("schedule", wrong);
   return {
     name,
     command,
     values,
-    schedule: typeof schedule === "string" ? undefined : schedule,
+    schedule: wrong === undefined ? schedule : undefined,
     output: typeof output === "string" ? output : undefined,
     log,
     notify: values.notify ?? shared.notify,

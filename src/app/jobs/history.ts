@@ -7,7 +7,7 @@ import { isLocked } from "../../engine/runs/lock.ts";
 import type { Context } from "../../shared/context.ts";
 import { makeFolder } from "../../shared/folder.ts";
 import { appendLine, type RunOutcome } from "./outcome.ts";
-import { lastTime, type Schedule } from "./schedule.ts";
+import { lastTime } from "./schedule.ts";
 
 export type History = Awaited<ReturnType<typeof historyOf>>;
 
@@ -68,7 +68,7 @@ function outcomeOf(line: string): RunOutcome[] {
 }
 
 /** Whether a time of its schedule has come since it was last done, or it never was. */
-export async function isDue(schedule: Schedule | undefined, { settled }: History, now: number): Promise<boolean> {
+export async function isDue(schedule: string | undefined, { settled }: History, now: number): Promise<boolean> {
   if (schedule === undefined) return false;
   if (settled === undefined) return true;
   const last = await lastTime(schedule, now);

@@ -162,7 +162,7 @@ export function readValue(name: KeyName, value: unknown): { readonly read: unkno
   return got === undefined ? `"${name}" is ${is}` : { read: got };
 }
 
-/** A job's name is a folder, a unit of systemd and a word of a command line. */
+/** A job's name is a folder and a word of a command line. */
 export const JOB_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
 /** A JSON Schema for files of jobs, from the keys that a job may have. */

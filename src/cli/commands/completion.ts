@@ -148,7 +148,7 @@ async function segments(context: Context): Promise<readonly Word[]> {
 async function jobs(file: string, context: Context): Promise<readonly Word[]> {
   const { readJobs } = await import("../../app/jobs/file.ts");
   const read = await readJobs(context, file === "" ? undefined : file);
-  return read.jobs.map(({ name, schedule, output }) => [name, [schedule?.text, output].filter(Boolean).join(", ")]);
+  return read.jobs.map(({ name, schedule, output }) => [name, [schedule, output].filter(Boolean).join(", ")]);
 }
 
 async function runs(context: Context): Promise<readonly Word[]> {

@@ -1,9 +1,8 @@
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { CLIENTS, type Client, entryFor, skillText } from "../../app/agents/install.ts";
+import { CLIENTS, type Client, entryFor, launchOf, skillText } from "../../app/agents/install.ts";
 import { RowPositions } from "../../app/agents/positions.ts";
 import { type AgentWorld, type NamedBudget, PERIODS, type Period, QuoteBook } from "../../app/agents/world.ts";
-import { program } from "../../app/jobs/systemd.ts";
 import type { Context } from "../../shared/context.ts";
 import { type Credits, formatCredits, parseCredits, ZERO } from "../../shared/contract/money.ts";
 import { echo } from "../../shared/contract/text.ts";
@@ -13,7 +12,6 @@ import { creditAmount } from "../arguments/export-options.ts";
 import { Argument, type Command, type GlobalOptions } from "../options.ts";
 import { requestLog } from "../session.ts";
 import { Printer } from "../terminal/printer.ts";
-import { handedOn } from "./jobs/units.ts";
 
 interface McpOptions extends GlobalOptions {
   readonly maxCredits?: Cap;
@@ -111,19 +109,15 @@ function install(client: Client | typeof SKILL, options: McpOptions, context: Co
     askOver: over,
     output,
   } = options;
-  const { HEADCOUNT_CONNECTION: _, ...places } = Object.fromEntries(handedOn(context));
   const flags = (values: Readonly<Record<string, string | undefined>>): string[] =>
     Object.entries(values).flatMap(([flag, value]) => (value === undefined ? [] : [flag, value]));
-  const [command = "headcount", ...words] = program();
   const args = [
-    ...words,
     ...flags({ "--connection": connection, "--base-url": baseUrl, "--paging": paging }),
     ...["mcp", ...flags({ "--max-credits": cap?.given, "--budget": budget })],
     ...flags({ "--ask-over": over === undefined ? undefined : formatCredits(over) }),
     ...flags({ "--output": output === undefined ? undefined : resolve(cwd, output) }),
   ];
-  const start = { command, args, ...(Object.keys(places).length === 0 ? {} : { env: places }) };
-  const { entry, file, line } = entryFor(client, start, platform);
+  const { entry, file, line } = entryFor(client, launchOf(args, context), platform);
   context.stdout.write(entry);
   const printer = new Printer(context, options);
   printer.note(`goes into ${file}, beside what is there${line === undefined ? "" : `; or: ${line}`}`);

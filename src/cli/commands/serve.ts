@@ -21,7 +21,6 @@ interface ServeOptions extends FolderOptions {
   readonly publicUrl?: string;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
-  readonly printUnit?: boolean;
   readonly log?: boolean;
   readonly witness?: string;
   readonly force?: boolean;
@@ -61,14 +60,12 @@ export function register(program: Command, context: Context): void {
       "--fault <fault...>",
       "for tests of clients: search:p=0.1:500, search:drop, all:n=3:slow=2000, enrich:cut=40",
     )
-    .option("--print-unit", "print a unit of systemd that runs this command line, and end")
     .examples(`
   $ headcount serve
   $ headcount serve --port 0 --json                       {"url":"http://127.0.0.1:40123","key":"hc_live_..."}
   $ headcount serve --data ./data --metrics 9090 --log
   $ headcount serve --host 0.0.0.0 --public-url https://people.example
   $ headcount serve --host 0.0.0.0 --tls-cert people.pem --tls-key people.key
-  $ headcount serve --port 8787 --log --print-unit        for systemd, hardened
   $ headcount serve --fault search:p=0.1:drop             one search in ten is charged and its reply lost`)
     .does((options: ServeOptions) => run(options, context));
 }
@@ -95,11 +92,6 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
   const voice = voiceOf(options, context);
   const { note, warn } = voice;
   const settings = await readSettings(options, context, voice);
-  if (options.printUnit === true) {
-    const { serveUnit } = await import("./jobs/units.ts");
-    context.stdout.write(serveUnit({ dir, port, data: options.data, store: options.store }, context));
-    return;
-  }
   let folder: DataFolder | undefined;
   let service: RunningService | undefined;
   let signLast: (() => Promise<void>) | undefined;

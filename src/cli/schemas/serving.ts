@@ -134,10 +134,7 @@ const forgotten = object({
   test_records: wholeNumberShape,
   replies: said(wholeNumberShape, "stored replies"),
   exports: wholeNumberShape,
-  filters: said(
-    list(object({ account: text, id: text })),
-    "exports of the console whose filters name the person",
-  ),
+  filters: said(list(object({ account: text, id: text })), "exports of the console whose filters name the person"),
 });
 
 const session = object({ id: text, account: text, role: text, made: time, seen: time, expires: time });

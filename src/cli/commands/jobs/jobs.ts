@@ -1,30 +1,20 @@
-import { existsSync, readFileSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
-import { join, resolve } from "node:path";
 import { type JobsFile, jobsNamed, readJobs } from "../../../app/jobs/file.ts";
 import type { Context } from "../../../shared/context.ts";
-import { harmlessLine } from "../../../shared/contract/text.ts";
-import { usageError } from "../../../shared/errors.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
-import { Printer } from "../../terminal/printer.ts";
 import type { RunOptions } from "./run.ts";
-import { cronLines, keyFileOf, systemdUnits, type Timed } from "./units.ts";
 
 type JobsOptions = GlobalOptions & { readonly file?: string };
-
-type UnitOptions = JobsOptions & { readonly keys?: string; readonly output?: string };
 
 export function register(program: Command, context: Context): void {
   const jobs = program
     .command("jobs")
     .description(
-      "Exports that run by themselves: one file says which, when, and what they may spend; systemd or cron starts them. A job keeps a list up to date and pays for who is new, or buys a segment each time.",
+      "Exports that run by themselves: one file says which, when, and what they may spend. `jobs run`, called every hour by cron, systemd or a task scheduler, runs those that are due. A job keeps a list up to date and pays for who is new, or buys a segment each time.",
     )
     .examples(EXAMPLE);
   const read = ({ file }: JobsOptions): Promise<JobsFile> => readJobs(context, file);
   registerRun(jobs, context, read);
   registerLooking(jobs, context, read);
-  registerUnits(jobs, context, read);
 }
 
 const EXAMPLE = `
@@ -53,7 +43,9 @@ A file of jobs is JSON; comments and trailing commas are allowed:
 
 Nobody is asked: "max_credits" is the consent. A file is replaced by a whole one only. A job that stops early (5, 7, 8) keeps what was paid for, and its next run buys what is missing.
 
-cron and systemd have no session bus, so a desktop's keychain is out of reach: HEADCOUNT_API_KEY=... on a line of ~/.headcount.env (chmod 600, without export), which their lines name; or headcount login --insecure-storage.`;
+In a crontab, with HEADCOUNT_API_KEY=... in ~/.headcount.env (chmod 600), because cron has no keychain:
+
+  7 * * * *  set -a; . ~/.headcount.env; headcount jobs run`;
 
 type Read = (options: JobsOptions) => Promise<JobsFile>;
 
@@ -103,70 +95,5 @@ function registerLooking(jobs: Command, context: Context, read: Read): void {
     .does(async (options: GlobalOptions, file: string | undefined) => {
       const { checkJobs } = await import("./list.ts");
       await checkJobs(await readJobs(context, file), options, context);
-    });
-}
-
-const withKeys = (command: Command): Command =>
-  command.offers("--keys <file>", "file with HEADCOUNT_API_KEY=... in it (default: ~/.headcount.env)", {
-    kind: "file",
-  });
-
-/** Jobs that have a time. @throws CliError exit 2 for one that breaks a rule, and where there is none */
-async function timedJobs(file: JobsFile, names: readonly string[]): Promise<readonly Timed[]> {
-  const timed: Timed[] = [];
-  for (const job of await jobsNamed(file, names)) {
-    if (job.problem !== undefined) throw job.problem;
-    if (job.schedule !== undefined) timed.push({ job, schedule: job.schedule });
-    else if (names.length > 0) throw usageError(`${job.name} has no "schedule"`, 'for example "schedule": "0 6 * * 1"');
-  }
-  if (timed.length > 0) return timed;
-  throw usageError(`no job of ${file.path} has a "schedule"`, 'for example "schedule": "0 6 * * 1"');
-}
-
-/** @throws CliError exit 2 where a unit of that name starts something else: the job of another file */
-function requireOwnUnit(path: string, text: string): void {
-  const starts = (unit: string): string | undefined => /^ExecStart=.*$/m.exec(unit)?.[0];
-  const before = existsSync(path) ? starts(readFileSync(path, "utf8")) : undefined;
-  if (before === undefined || before === starts(text)) return;
-  throw usageError(
-    `${path} is there and starts something else: ${harmlessLine(before, 160)}`,
-    "remove it, write into another folder with -o, or give the job another name",
-    "file_exists",
-  );
-}
-
-function registerUnits(jobs: Command, context: Context, read: Read): void {
-  const systemd = jobs.command("systemd").takes("[job...]", "names of jobs (default: all with a schedule)", JOBS);
-  withKeys(withFile(systemd))
-    .description("Print a service and a timer of systemd for each job: absolute paths, no key in them.")
-    .offers("-o, --output <dir>", "write them as files, into ~/.config/systemd/user for one", {
-      kind: "directory",
-    })
-    .examples(`
-  $ headcount jobs systemd --file jobs.jsonc
-  $ headcount jobs systemd --file jobs.jsonc -o units`)
-    .does(async (options: UnitOptions, names: readonly string[]) => {
-      const file = await read(options);
-      const units = systemdUnits(await timedJobs(file, names), file, keyFileOf(options.keys, context), context);
-      const printer = new Printer(context, options);
-      if (options.output === undefined) {
-        return printer.text(units.map(({ name, text }) => `# ${name}\n${text}`).join("\n"));
-      }
-      const { Disk } = await import("../../../engine/runs/disk.ts");
-      const folder = resolve(context.cwd, options.output);
-      for (const { name, text } of units) requireOwnUnit(join(folder, name), text);
-      await mkdir(folder, { recursive: true });
-      for (const { name, text } of units) await new Disk().replaceFile(join(folder, name), text, "unit");
-      const timers = units.map(({ name }) => name).filter((name) => name.endsWith(".timer"));
-      printer.note(`systemctl --user daemon-reload && systemctl --user enable --now ${timers.join(" ")}`);
-    });
-  const cron = jobs.command("cron").takes("[job...]", "names of jobs (default: all with a schedule)", JOBS);
-  withKeys(withFile(cron))
-    .description("Print a line of a crontab for each job: absolute paths, no key in them.")
-    .examples("\n  $ headcount jobs cron --file jobs.jsonc")
-    .does(async (options: UnitOptions, names: readonly string[]) => {
-      const file = await read(options);
-      const timed = await timedJobs(file, names);
-      new Printer(context, options).text(cronLines(timed, file, keyFileOf(options.keys, context), context));
     });
 }

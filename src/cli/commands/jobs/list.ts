@@ -26,7 +26,7 @@ const FINDING_COLUMNS: readonly Listed<Finding>[] = [
   { name: "message", title: "message", long: true, value: ({ message }) => message },
 ];
 
-/** systemd and cron start a job a little late, and one waits for another: so long nothing is said of it. */
+/** What is due is looked for every hour, and one job waits for another: so long nothing is said of it. */
 const LATE_MS = 3_600_000;
 
 /** `jobs check`. @throws CliError exit 2 where a job breaks a rule, 5 where another one needs a look */
