@@ -21,8 +21,11 @@ const NOT_SERVED = [
     /multi-round|tampered-state/,
     "such a tool",
   ],
-  [/Resource not found: test:/, /^resources-/, "a resource that a server has for the runner alone"],
-  [/Method not found/, /^(prompts-|completion-|caching|input-required-result-non-tool-request)/, "prompts, completion"],
+  [
+    /Method not found/,
+    /^(resources-|prompts-|completion-|caching|input-required-result-non-tool-request)/,
+    "resources, prompts, completion",
+  ],
   [/x-mcp-header annotations/, /custom-header/, "arguments in headers"],
   [/./, /^tasks-/, "the extension for tasks"],
 ];

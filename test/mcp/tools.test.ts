@@ -181,47 +181,11 @@ test("a client that reads content only buys by the quote_id in it, and reads the
   await agent.end();
 });
 
-test("an offset that is none is the caller's mistake, no fault of the server", async () => {
-  const agent = rawAgent(u, []);
-  const { error } = await agent.send("resources/read", { uri: "headcount://runs/last/from/x" });
-  expect(error).toMatchObject({ code: -32602, message: expect.stringContaining('a whole number, not "x"') });
-  await agent.end();
-});
-
-test("the resource of a run is read on, fifty rows at a time", async () => {
-  const agent = await start(["--max-credits", "200"]);
-  const run = await bought(agent, { filters: { country: ["france", "germany", "spain"] }, profiles: 120 });
-  const ids: unknown[] = [];
-  const sizes: number[] = [];
-  for (let uri: unknown = `headcount://runs/${run}`; typeof uri === "string"; ) {
-    const { contents } = await agent.client.readResource({ uri });
-    const [{ _meta, text } = { text: "" }] = contents as { _meta?: Record<string, unknown>; text: string }[];
-    const rows = text.split("\n").slice(0, -1);
-    expect(_meta?.["headcount/total"]).toBe(120);
-    ids.push(...rows.map((line) => (JSON.parse(line) as { network_url: string }).network_url));
-    sizes.push(rows.length);
-    uri = _meta?.["headcount/next"];
-  }
-  expect(sizes).toEqual([50, 50, 20]);
-  expect(new Set(ids).size).toBe(120);
-  await expect(agent.client.readResource({ uri: `headcount://runs/${run}/from/x` })).rejects.toThrow("whole number");
-});
-
-test("a run that is not there is a resource that is not found, no fault of the server", async () => {
-  const agent = rawAgent(u, []);
-  for (const uri of ["headcount://runs/last", "headcount://runs/20200101-000000-000000/receipt"]) {
-    const { error } = await agent.send("resources/read", { uri });
-    expect(error).toMatchObject({ code: -32602, message: expect.stringContaining("there is no run"), data: { uri } });
-  }
-  await agent.end();
-});
-
-long("a test key has a budget of its own, and the resource tells that one", async () => {
+long("a test key has a budget of its own, and account tells that one", async () => {
   u = user(service.url, service.testKey);
   const agent = await start(["--max-credits", "5"]);
   await bought(agent, { filters: { country: "france" }, profiles: 1 });
-  const { contents } = await agent.client.readResource({ uri: "headcount://budget" });
-  expect(JSON.parse((contents[0] as { text: string }).text)).toMatchObject({ spent: 1, left: 4 });
+  expect((await agent.call("account", {})).data).toMatchObject({ budget: { spent: 1, left: 4 } });
 });
 
 test("a count says how many are owned, at no more calls", async () => {

@@ -169,7 +169,7 @@ export async function runsTool({ state, limit = RUNS_MOST, after }: Given<"runs"
 export async function readRowsTool(given: Given<"read_rows">, world: AgentWorld) {
   const { run: name, fields, where, offset = 0, limit = DEFAULT_LIMIT } = given;
   const run = await runNamed(name, world);
-  const wanted = { fields, where: where && filtersOfTool(where).canonical, offset, limit, twice: true };
+  const wanted = { fields, where: where && filtersOfTool(where).canonical, offset, limit };
   const { rows, total, next, cut } = await readRows(run, wanted, world.positions);
   return {
     ...{ run: run.id, source: THIRD_PARTY, rows, total },

@@ -33,8 +33,6 @@ export interface RowsWanted {
   readonly where: CanonicalFilters | undefined;
   readonly offset: number;
   readonly limit: number;
-  /** Whether the rows stand in the result as JSON and as text. */
-  readonly twice: boolean;
 }
 
 export interface RowsFound {
@@ -53,8 +51,6 @@ export function inert(value: string): string {
   return harmless(value).replace(UNSEEN, "\ufffd");
 }
 
-/** Where the rows stand that a page of a run gives: the number of the paid page, and which rows of it. */
-
 /** Rows of a run, harmless and within bounds. @throws CliError exit 2 for a field that no row has */
 export async function readRows(run: RunReader, wanted: RowsWanted, positions: RowPositions): Promise<RowsFound> {
   const kind = kindOf(run);
@@ -71,7 +67,8 @@ export async function readRows(run: RunReader, wanted: RowsWanted, positions: Ro
     for (const field of fields) if (fieldValue(record, field) !== undefined) seen.add(field);
     const row = inertRow(record, fields, cut);
     const json = JSON.stringify(row);
-    bytes += Buffer.byteLength(json) + (wanted.twice ? Buffer.byteLength(JSON.stringify(json)) : 1);
+    // As JSON and as text.
+    bytes += Buffer.byteLength(json) + Buffer.byteLength(JSON.stringify(json));
     full = rows.length > 0 && bytes > ROWS_BYTES;
     if (full) break;
     rows.push(row);

@@ -9,8 +9,6 @@ import type { AgentWorld } from "./world.ts";
 export interface Told<Name extends ToolName = ToolName> {
   readonly structured: Result<Name>;
   readonly sentence: string;
-  /** The run that it made. */
-  readonly run?: string;
 }
 
 export interface Tool<Name extends ToolName = ToolName> {
@@ -27,16 +25,10 @@ export interface Tool<Name extends ToolName = ToolName> {
   ) => Promise<Told<Name> | InputRequiredResult>;
 }
 
-const linkTo = (run: string) => ({
-  ...{ type: "resource_link" as const, uri: `headcount://runs/${run}`, name: `run ${run}` },
-  mimeType: "application/x-ndjson",
-});
-
-export const resultOf = ({ structured, sentence, run }: Told): CallToolResult => ({
+export const resultOf = ({ structured, sentence }: Told): CallToolResult => ({
   content: [
     { type: "text", text: harmlessJson(JSON.stringify(structured)) },
     { type: "text", text: sentence },
-    ...(run === undefined ? [] : [linkTo(run)]),
   ],
   structuredContent: structured,
 });

@@ -35,7 +35,6 @@ async function enriched(held: HeldQuote, world: AgentWorld): Promise<Told<"enric
     return {
       structured: { found: true, company: rows[0] ?? {}, run, credits: receipt.credits, budget_left },
       sentence: `Found, for ${counted(receipt.credits, "credit")}; its values are ${THIRD_PARTY}.`,
-      run,
     };
   } catch (error) {
     if (!(error instanceof CliError) || error.code !== "not_found") throw error;
@@ -80,7 +79,6 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
       return {
         structured: { run, profiles, credits, complete: shortfall === null, budget_left },
         sentence: `${what}; the budget has ${grouped(budget_left)} left. read_rows reads them.`,
-        run,
       };
     },
   },
