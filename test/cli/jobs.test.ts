@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { notified } from "../../src/app/jobs/outcome.ts";
@@ -7,7 +7,6 @@ import { charged, readCsv, runIds, seeded, user } from "../support/export.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
 import { CREDITS, type Serving, serveUsers } from "../support/serving.ts";
 
-const DAY = 86_400_000;
 let { service, u } = {} as Serving;
 serveUsers((now) => ({ service, u } = now));
 
@@ -144,7 +143,6 @@ describe("the file", () => {
         "csv",
         "on_new_dataset",
         "connection",
-        "if_older_than",
         "log",
         "notify",
         "output",
@@ -278,32 +276,6 @@ describe("running", () => {
     expect(runIds(u)).toEqual([]);
     expect((await u.run(["jobs", "status", ...file])).stdout).toContain("\nlegal,search,never,");
   });
-
-  test("if_older_than leaves a young file alone, and says so", async () => {
-    const file = jobs({ jobs: { legal: { ...LEGAL, if_older_than: "6d" } } });
-    await u.run(["jobs", "run", "legal", ...file]);
-    const before = await charged(service, CREDITS);
-    const young = await u.run(["jobs", "run", "legal", ...file, "--json"]);
-    expect(JSON.parse(young.stdout)).toMatchObject([{ status: "skipped", exit_code: 0, credits: 0, changed: null }]);
-    expect(young.stderr).toContain("younger than if_older_than: nothing to do");
-    const old = (Date.now() - 6 * DAY - 1_000) / 1_000;
-    utimesSync(u.file("legal.csv"), old, old);
-    expect((await u.run(["jobs", "run", "legal", ...file])).stderr).toContain("Exported 12");
-    expect((await charged(service, CREDITS)) - before).toBe(0);
-  });
-
-  test("a span that is none is refused, and a table has no age", async () => {
-    const soon = jobs({ jobs: { legal: { ...LEGAL, if_older_than: "soon" } } });
-    expect(await u.run(["jobs", "run", "legal", ...soon])).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('"if_older_than" is a span such as 12h'),
-    });
-    const table = jobs({ jobs: { legal: { ...LEGAL, output: "duckdb:crm.duckdb#people", if_older_than: "6d" } } });
-    expect(await u.run(["jobs", "run", "legal", ...table])).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining("a table does not tell its age"),
-    });
-  });
 });
 
 describe("the budget", () => {
@@ -396,7 +368,6 @@ describe("log and notice", () => {
     const log = { log: "log.ndjson" };
     expect(await run(THREE, log)).toMatchObject({ code: 0 });
     expect(await run({ ...THREE, filters: { department: "Legl" } }, log)).toMatchObject({ code: 2 });
-    expect(await run({ ...THREE, if_older_than: "1d" }, log)).toMatchObject({ code: 0 });
     const [half, ...lines] = u.read("log.ndjson").trim().split("\n");
     expect(half).toBe('{"half":');
     expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
@@ -411,7 +382,6 @@ describe("log and notice", () => {
         error: null,
       },
       { status: "failed", exit_code: 2, credits: 0, run: null, error: { code: "invalid_jobs_file" }, receipt: null },
-      { status: "skipped", exit_code: 0, credits: 0 },
     ]);
     expect(Object.keys(JSON.parse(lines[0] ?? "") as object)).toEqual(
       Object.keys(JSON.parse(lines[1] ?? "") as object),
@@ -464,7 +434,6 @@ describe("log and notice", () => {
     expect(told()).toEqual([["done", true]]);
     // The same rows again: nothing to tell.
     expect(await run(THREE, notify)).toMatchObject({ code: 0 });
-    expect(await run({ ...THREE, if_older_than: "1d" }, notify)).toMatchObject({ code: 0 });
     expect(told()).toEqual([["done", true]]);
     expect(await run({ ...THREE, min_rows: 9 }, notify)).toMatchObject({ code: 5 });
     expect(told()).toEqual([
@@ -550,8 +519,5 @@ test("a list that is kept up to date by a job: who is new is paid for, labelled,
     ),
   });
   expect({ sold: crowded.rowsSold() - paid, list: u.read("sales.ndjson") }).toEqual({ sold: cost, list: before });
-  expect((await u.run(["jobs", "run", "sales", ...of("60/month", { if_older_than: "1d" })])).stderr).toContain(
-    "nothing to do",
-  );
   await crowded.close();
 });

@@ -38,8 +38,6 @@ export async function historyOf(context: Context, key: string) {
     last: outcomes.at(-1),
     /** The last that wrote its file. */
     done: outcomes.findLast(({ status }) => status === "done"),
-    /** The last after which nothing was left to do: done, or the file was young enough. */
-    settled: outcomes.findLast(({ status }) => status !== "failed"),
     /** `running`: a living process holds it. `killed`: the one that held it is gone and told nothing. */
     now: existsSync(lock) ? process : undefined,
   };
@@ -68,9 +66,9 @@ function outcomeOf(line: string): RunOutcome[] {
 }
 
 /** Whether a time of its schedule has come since it was last done, or it never was. */
-export async function isDue(schedule: string | undefined, { settled }: History, now: number): Promise<boolean> {
+export async function isDue(schedule: string | undefined, { done }: History, now: number): Promise<boolean> {
   if (schedule === undefined) return false;
-  if (settled === undefined) return true;
+  if (done === undefined) return true;
   const last = await lastTime(schedule, now);
-  return last !== undefined && Date.parse(settled.started) < last;
+  return last !== undefined && Date.parse(done.started) < last;
 }

@@ -1,7 +1,7 @@
 import { PAGINGS } from "../../engine/client/dialect.ts";
 import { CSV_STYLES, FORMATS } from "../../engine/output/formats.ts";
 import { type Credits, parseCredits } from "../../shared/contract/money.ts";
-import { spanMs, whole } from "../../shared/contract/text.ts";
+import { whole } from "../../shared/contract/text.ts";
 import {
   DIALECT,
   type JsonSchema,
@@ -65,11 +65,6 @@ const share: Kind<number> = {
     const percent = whole(asText(value)?.replace(/%$/, ""), 0, 100);
     return percent === undefined ? undefined : percent / 100;
   },
-};
-const span: Kind<number> = {
-  is: "a span such as 12h, 6d or 8w",
-  schema: TEXT,
-  read: (value) => spanMs(asText(value) ?? "") || undefined,
 };
 const choice = <T extends string>(values: readonly T[]): Kind<T> => ({
   is: values.join(" or "),
@@ -137,10 +132,8 @@ export const KEYS = {
   buy_changed: key(flag, "buy those again whose verified fields changed", "refresh"),
   max_calls: key(number(1, 1e9), "make at most so many free calls"),
   wait: key(flag, "wait for another command at the same file instead of ending with exit 9"),
-  if_older_than: key(span, "do nothing where the file is younger than 12h, 6d, 8w"),
   log: key(word, "a file that gets one JSON line a run"),
   notify: key(word, "shell command for a failure or a changed file"),
-  notify_failure: key(word, "shell command for a failure alone"),
   hand_to: key(word, "shell command that gets who was added, removed and changed, a JSON line each", "refresh"),
   connection: key(word, 'which connection to use; "sample" is built in'),
   base_url: key(word, "overrides the connection's address"),
@@ -170,7 +163,7 @@ export function jobsSchema(): JsonSchema {
   const keys = Object.entries(KEYS).map(([name, { says, takes }]) => [name, { description: says, ...takes.schema }]);
   const job = { ...object(Object.fromEntries(keys)), required: ["max_credits"] };
   const budget = said(TEXT, "credits of a calendar month (UTC), over all jobs at one service", "2000/month");
-  const { log, notify, notify_failure } = KEYS;
+  const { log, notify } = KEYS;
   return {
     $schema: DIALECT,
     title: "headcount jobs",
@@ -180,7 +173,6 @@ export function jobsSchema(): JsonSchema {
       budget,
       log: said(TEXT, log.says),
       notify: said(TEXT, notify.says),
-      notify_failure: said(TEXT, notify_failure.says),
       jobs: raw({
         type: "object",
         propertyNames: { pattern: JOB_NAME.source },

@@ -1,17 +1,15 @@
 import { spawn } from "node:child_process";
-import { open, stat } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { kill } from "node:process";
 import { stateDir } from "../../engine/connections/paths.ts";
 import { sha256Of } from "../../engine/output/paths.ts";
-import { engineOf } from "../../engine/output/tables/target.ts";
 import { FILE_MODE } from "../../engine/runs/disk.ts";
 import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
 import { type Credits, creditsToNumber } from "../../shared/contract/money.ts";
 import { harmlessLine } from "../../shared/contract/text.ts";
 import { type CliError, EXIT, usageError } from "../../shared/errors.ts";
-import { duration } from "../../shared/numbers.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { outcome } from "../../shared/schema/purchase.ts";
 import { failureOf } from "../failures.ts";
@@ -30,7 +28,6 @@ export interface Ended {
   readonly written?: { readonly sha256: string | null; readonly added: number | null } | null;
   /** The command's own document, as `--json` prints it. */
   readonly receipt?: RunOutcome["receipt"];
-  readonly skipped?: boolean;
 }
 
 /** What is to be told of a job, and how its spending is known among others'. */
@@ -62,12 +59,12 @@ export async function tellOutcome(
   } catch (error) {
     failure = failureOf(error);
   }
-  const { receipt = null, rows = null, skipped } = ended;
+  const { receipt = null, rows = null } = ended;
   const mine = await spentSince(started, isMine, context);
   const outcome: RunOutcome = {
     job: name,
     command,
-    status: failure !== undefined ? "failed" : skipped === true ? "skipped" : "done",
+    status: failure === undefined ? "done" : "failed",
     exit_code: failure?.exitCode ?? EXIT.ok,
     started: new Date(started).toISOString(),
     finished: new Date(context.now()).toISOString(),
@@ -112,19 +109,16 @@ async function spentSince(
 }
 
 /** Log and notice come last: what fails here is said, and changes nothing of what was bought and written. */
-async function tell(outcome: RunOutcome, { log, notify, notifyFailure }: Job, context: Context): Promise<void> {
+async function tell(outcome: RunOutcome, { log, notify }: Job, context: Context): Promise<void> {
   const line = `${JSON.stringify(outcome)}\n`;
   const warn = (text: string): void => void context.stderr.write(`warning: ${text}\n`);
   if (log !== undefined) {
     await appendLine(log, line).catch((error: Error) => warn(`no line was added to ${log}: ${error.message}`));
   }
   const failed = outcome.status === "failed" && outcome.exit_code !== EXIT.interrupted;
-  const commands = [failed || outcome.changed === true ? notify : undefined, failed ? notifyFailure : undefined];
-  for (const [index, command] of commands.entries()) {
-    const problem = command === undefined ? undefined : await notified(command, line, context);
-    const key = index === 0 ? "notify" : "notify_failure";
-    if (problem !== undefined) warn(`${key} ${problem}: ${harmlessLine(command ?? "", 80)}`);
-  }
+  if (notify === undefined || !(failed || outcome.changed === true)) return;
+  const problem = await notified(notify, line, context);
+  if (problem !== undefined) warn(`notify ${problem}: ${harmlessLine(notify, 80)}`);
 }
 
 async function openLog(path: string) {
@@ -195,18 +189,4 @@ export function notified(
     child.on("error", (error) => end(`could not be run: ${error.message}`));
     child.on("close", (code, signal) => end(code === 0 ? undefined : `ended with ${signal ?? code}`));
   });
-}
-
-/** Whether `if_older_than` leaves a job nothing to do, which is said. A time to come counts as far as it is away. */
-export async function isYoung({ output = "", values }: Job, { now, stderr }: Context): Promise<boolean> {
-  const span = values.if_older_than;
-  if (span === undefined) return false;
-  if (engineOf(output) !== undefined) {
-    throw usageError('"if_older_than" is about a file, and a table does not tell its age', "leave it out");
-  }
-  const there = await stat(output).catch(() => undefined);
-  if (there === undefined || !there.isFile() || Math.abs(now() - there.mtimeMs) >= span) return false;
-  const old = duration(Math.max(0, now() - there.mtimeMs));
-  stderr.write(`${output} is ${old} old, younger than if_older_than: nothing to do\n`);
-  return true;
 }

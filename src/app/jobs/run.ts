@@ -20,7 +20,7 @@ import { monthlyBudget, withinBudget } from "./budget.ts";
 import type { Job, JobsFile } from "./file.ts";
 import { appendOutcome, type History, historyOf, jobsFolder, keyOf, lockOf, makeJobFolder } from "./history.ts";
 import { refreshOf, searchOf } from "./order.ts";
-import { type Ended, isYoung, notified, tellOutcome } from "./outcome.ts";
+import { type Ended, notified, tellOutcome } from "./outcome.ts";
 
 const HAND_ON_MS = 600_000;
 
@@ -84,7 +84,6 @@ export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside:
     outside,
     async () => {
       if (job.problem !== undefined) throw job.problem;
-      if (await isYoung(job, context)) return { skipped: true };
       const lock = await lockJob(job.name, key, outside).catch((error: unknown) => {
         locked = failureOf(error).exitCode === EXIT.locked;
         throw error;

@@ -98,7 +98,7 @@ const jobs = {
       object({
         job: text,
         command: one("refresh", "search"),
-        status: one("never", "done", "skipped", "failed", "running", "killed", "invalid"),
+        status: one("never", "done", "failed", "running", "killed", "invalid"),
         exit_code: maybe(wholeNumberShape),
         last: maybe(time),
         rows: maybe(wholeNumberShape),

@@ -132,7 +132,7 @@ export const refreshed = object({
 export const outcome = object({
   job: text,
   command: text,
-  status: one("done", "skipped", "failed"),
+  status: one("done", "failed"),
   exit_code: wholeNumberShape,
   started: time,
   finished: time,

@@ -53,7 +53,7 @@ async function findingsOf(
   context: Context,
 ): Promise<Finding[]> {
   if (problem !== undefined) return [{ job: name, finding: "invalid", message: problem.message }];
-  const { last, settled, now } = await historyOf(context, keyOf(file, name));
+  const { last, done, now } = await historyOf(context, keyOf(file, name));
   if (now === "running") return [];
   const findings: Finding[] = [];
   const add = (finding: Finding["finding"], message: string): void =>
@@ -61,9 +61,9 @@ async function findingsOf(
   if (now === "killed") add("killed", "its process is gone without a word; the next run goes on where it stopped");
   else if (last?.status === "failed") add("failed", `exit ${last.exit_code}: ${last.error?.message ?? "no message"}`);
   const due = schedule === undefined ? undefined : await lastTime(schedule, context.now());
-  const since = settled === undefined ? written : Date.parse(settled.started);
+  const since = done === undefined ? written : Date.parse(done.started);
   if (due !== undefined && since < due && context.now() - due > LATE_MS) {
-    const before = settled === undefined ? "never done" : `last done ${timeText(Date.parse(settled.started))}`;
+    const before = done === undefined ? "never done" : `last done ${timeText(Date.parse(done.started))}`;
     add("overdue", `due since ${timeText(due)}, ${before}`);
   }
   return findings;
