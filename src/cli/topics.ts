@@ -38,7 +38,6 @@ export const ENVIRONMENT: readonly { readonly name: string; readonly meaning: st
   { name: "HEADCOUNT_CONFIG_DIR", meaning: "folder of config.json and of saved segments" },
   { name: "HEADCOUNT_STATE_DIR", meaning: "folder of runs" },
   { name: "HEADCOUNT_NO_INPUT", meaning: "any value: never ask a question; so does CI" },
-  { name: "HEADCOUNT_ASK_ABOVE", meaning: "credits that one look-up may cost unasked (1)" },
   { name: "HEADCOUNT_JSON", meaning: "1: errors as JSON on stderr, as with --json" },
   { name: "HEADCOUNT_MCP_TOKEN", meaning: "for mcp --port; else one is made" },
   { name: "HEADCOUNT_DEBUG", meaning: "any value: a stack trace where a bug shows" },

@@ -17,7 +17,7 @@ import {
 } from "../../shared/schema/build.ts";
 import { briefFiltersSchema } from "../../shared/schema/filters.ts";
 
-export const ROWS_MOST = 50;
+const ROWS_MOST = 50;
 const FIELDS_MOST = 12;
 export const RUNS_MOST = 20;
 const EXPORT_FORMATS = ["csv", "tsv", "ndjson", "json", "xlsx", "parquet"] as const;

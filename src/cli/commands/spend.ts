@@ -2,17 +2,10 @@ import { openRuns } from "../../app/keep/store.ts";
 import { creditsOf, type DaySpend } from "../../engine/runs/journal.ts";
 import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
-import {
-  addCredits,
-  type Credits,
-  creditsToNumber,
-  formatCredits,
-  formatCreditsGrouped,
-  ZERO,
-} from "../../shared/contract/money.ts";
-import { grouped, spanMs } from "../../shared/contract/text.ts";
-import { csvDocument } from "../../shared/rows/csv.ts";
+import { addCredits, type Credits, ZERO } from "../../shared/contract/money.ts";
+import { spanMs } from "../../shared/contract/text.ts";
 import { type Command, type GlobalOptions, sinceMs } from "../options.ts";
+import { countColumn, creditsColumn, documentsOf, type Listed, printList } from "../terminal/list.ts";
 import { Printer } from "../terminal/printer.ts";
 
 const GROUPINGS = ["day", "run", "connection", "job"] as const;
@@ -76,25 +69,44 @@ async function spend(options: SpendOptions, context: Context): Promise<void> {
   for (const id of damaged) {
     printer.say(`warning: run ${id} is damaged: what it spent counts only as far as it can be read`);
   }
-  if (printer.form === "table") return await printTable(options, groups, total, printer);
-  if (!printer.json) {
-    // Amounts are decimals without an exponent, so that they stay exact and stay numbers.
-    const rows = groups.map(({ of, sums }) => [...of, sums.rows, ...AMOUNTS.map((name) => formatCredits(sums[name]))]);
-    return printer.text(csvDocument([...KEYS[options.by], "profiles", ...AMOUNTS], rows));
+  const keys = KEYS[options.by];
+  if (printer.json) {
+    return printer.document({
+      since: new Date(since).toISOString(),
+      by: options.by,
+      key_mode: options.mode,
+      groups: documentsOf([...keyColumns(keys), ...SUMS], groups),
+      total: documentsOf(SUMS, [total])[0],
+      damaged,
+    });
   }
-  const named = (of: readonly string[]) => Object.fromEntries(KEYS[options.by].map((key, index) => [key, of[index]]));
-  printer.document({
-    since: new Date(since).toISOString(),
-    by: options.by,
-    key_mode: options.mode,
-    groups: groups.map(({ of, sums }) => ({ ...named(of), ...numbers(sums) })),
-    total: numbers(total),
-    damaged,
-  });
+  const kind = options.mode === "test" ? "simulated credits" : "credits";
+  const span = `${spanMs(options.since) === undefined ? " since" : " in the last"} ${options.since}`;
+  const none = `No ${kind} spent from this machine${options.since === "all" ? "" : span}.`;
+  if (!printer.terminal || groups.length === 0)
+    return await printList([...keyColumns(keys), ...SUMS], groups, printer, none);
+  // Columns that hold nothing are left out for a person; CSV and JSON always have them.
+  const shown = SUMS.filter(({ name, value }) => name === "settled" || value(total) !== 0);
+  await printList([...keyColumns(keys), ...shown], [...groups, total], printer, none);
 }
 
-function fold(runs: readonly RunSpend[], options: SpendOptions): { groups: readonly Group[]; total: Sums } {
-  const total = noSums();
+const keyColumns = (keys: readonly string[]): readonly Listed<Group>[] =>
+  keys.map((name, index) => ({
+    ...{ name, title: name, long: true },
+    value: ({ of }) => of[index] ?? null,
+  }));
+
+const SUMS: readonly Listed<Group>[] = [
+  countColumn("profiles", ({ sums }) => sums.rows),
+  ...AMOUNTS.map((name) => {
+    const column = creditsColumn<Group>(name, name, ({ sums }) => sums[name]);
+    const isBlank = ({ sums }: Group): boolean => sums[name] === ZERO && name !== "settled";
+    return { ...column, show: (group: Group) => (isBlank(group) ? "" : (column.show?.(group) ?? "")) };
+  }),
+];
+
+function fold(runs: readonly RunSpend[], options: SpendOptions): { groups: readonly Group[]; total: Group } {
+  const total = { of: ["total"], sums: noSums() };
   const groups = new Map<string, Group>();
   for (const run of runs) {
     if (options.connection !== undefined && run.connection !== options.connection) continue;
@@ -103,7 +115,7 @@ function fold(runs: readonly RunSpend[], options: SpendOptions): { groups: reado
       const of = keyOf(run, day, options.by);
       const group = groups.get(of.join("\n")) ?? { of, sums: noSums() };
       groups.set(of.join("\n"), group);
-      for (const sums of [group.sums, total]) {
+      for (const { sums } of [group, total]) {
         sums.rows += day.rows;
         for (const name of AMOUNTS) sums[name] = addCredits(sums[name], creditsOf(day[name]));
       }
@@ -116,42 +128,4 @@ function keyOf(run: RunSpend, { from }: DaySpend, by: Grouping): readonly string
   if (by === "day") return [new Date(from).toISOString().slice(0, 10)];
   if (by === "job") return [run.job ?? "(by hand)"];
   return by === "run" ? [run.run] : [run.connection, run.base_url];
-}
-
-const numbers = (sums: Sums) => ({
-  profiles: sums.rows,
-  settled: creditsToNumber(sums.settled),
-  uncertain: creditsToNumber(sums.uncertain),
-  refunded: creditsToNumber(sums.refunded),
-  foreign: creditsToNumber(sums.foreign),
-});
-
-async function printTable(
-  options: SpendOptions,
-  groups: readonly Group[],
-  total: Sums,
-  printer: Printer,
-): Promise<void> {
-  if (groups.length === 0) {
-    const kind = options.mode === "test" ? "simulated credits" : "credits";
-    const span = `${spanMs(options.since) === undefined ? " since" : " in the last"} ${options.since}`;
-    printer.note(`No ${kind} spent from this machine${options.since === "all" ? "" : span}.`);
-    return;
-  }
-  // Columns that hold nothing are left out for a person; CSV and JSON always have them.
-  const shown = AMOUNTS.filter((name) => name === "settled" || total[name] !== ZERO);
-  const line = ({ of, sums }: Group): string[] => [
-    ...of,
-    grouped(sums.rows),
-    ...shown.map((name) => (sums[name] === ZERO && name !== "settled" ? "" : formatCreditsGrouped(sums[name]))),
-  ];
-  const keys = KEYS[options.by];
-  await printer.table(
-    [
-      ...keys.map((title) => ({ title })),
-      { title: "profiles", align: "right", fixed: true },
-      ...shown.map((name) => ({ title: name, align: "right" as const, fixed: true })),
-    ],
-    [...groups.map(line), line({ of: keys.map((_, index) => (index === 0 ? "total" : "")), sums: total })],
-  );
 }

@@ -3,14 +3,15 @@ import { isNewOnly, newPeopleIn } from "../../engine/purchase/owned.ts";
 import { type Quote, rowsToBuy } from "../../engine/purchase/quote.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
-import { type Credits, creditsText, formatCredits, parseCredits, ZERO } from "../../shared/contract/money.ts";
-import { counted, echo } from "../../shared/contract/text.ts";
+import { creditsText, formatCredits, parseCredits, ZERO } from "../../shared/contract/money.ts";
+import { counted } from "../../shared/contract/text.ts";
 import { declined, EXIT, usageError } from "../../shared/errors.ts";
 import { sameCommand } from "../arguments/export-options.ts";
 import type { Printer } from "../terminal/printer.ts";
 import type { ParsedPurchase } from "./purchase.ts";
 import { quoteEntries, wordingOf } from "./quote-card.ts";
 
+/** A single look-up may cost as much without a question. */
 const ONE_CREDIT = parseCredits(1) ?? ZERO;
 
 /** Consent to a quote: `--yes`, the cap where nobody can be asked, a small look-up, or a person's `y`. */
@@ -22,7 +23,7 @@ export async function askConsent(
 ): Promise<void> {
   const asks = canPrompt(context);
   if (flags.yes === true || (!asks && flags.maxCredits !== undefined)) return;
-  if (small === true && quote.credits <= askAbove(context)) return;
+  if (small === true && quote.credits <= ONE_CREDIT) return;
   const { one, many } = wordingOf(target);
   const price = creditsText(quote.credits);
   const fresh = isNewOnly(quote) && !resuming ? newPeopleIn(quote.known) : undefined;
@@ -44,12 +45,4 @@ export async function askConsent(
     throw failure.exitCode === EXIT.interrupted ? failure.with({ message: `${failure.message}; ${spent}` }) : error;
   });
   if (!agreed) throw declined(`declined; ${spent}`);
-}
-
-/** The most credits that a single look-up may cost without a question. */
-function askAbove({ env }: Context): Credits {
-  const set = env.HEADCOUNT_ASK_ABOVE;
-  const amount = set === undefined || set === "" ? ONE_CREDIT : parseCredits(set);
-  if (amount !== undefined && amount >= 0n) return amount;
-  throw usageError(`HEADCOUNT_ASK_ABOVE is an amount of credits, not "${echo(set)}"`, "for example 5");
 }

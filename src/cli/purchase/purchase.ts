@@ -8,7 +8,7 @@ export interface ParsedPurchase {
   readonly flags: ExportFlags;
   /** The run that it goes on with, where that was named. */
   readonly run?: string;
-  /** Whether it needs no asking up to HEADCOUNT_ASK_ABOVE (1 credit): one company that was named. */
+  /** Whether it needs no asking up to one credit: one company that was named. */
   readonly small?: boolean;
   /** What has to be said of it before anything is asked. */
   readonly notice?: string | undefined;
