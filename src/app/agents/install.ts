@@ -40,7 +40,6 @@ export function launchOf(args: readonly string[], { env, cwd }: Pick<Context, "c
 interface ClientForm {
   readonly file: string | Readonly<Record<"darwin" | "win32" | "linux", string>>;
   readonly config: (start: Launch) => unknown;
-  /** The command of the client itself that adds the entry. */
   readonly line?: (start: Launch) => readonly string[];
 }
 

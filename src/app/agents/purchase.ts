@@ -22,7 +22,6 @@ const AGENT_CALLS = 500;
 interface QuoteRequest {
   readonly target: Target;
   readonly limit?: number | undefined;
-  /** Whether what is owned is bought anew. */
   readonly again?: boolean | undefined;
 }
 
@@ -55,7 +54,6 @@ export async function heldQuoteFor(
   });
 }
 
-/** The tool `quote`. */
 export async function quoteTool(given: Given<"quote">, world: AgentWorld) {
   const { profiles: limit, again } = given;
   const held = await heldQuoteFor({ target: targetOf(given), limit, again }, world);
@@ -82,7 +80,6 @@ export async function quoteTool(given: Given<"quote">, world: AgentWorld) {
   };
 }
 
-/** What a purchase would pay for again, and what would not. */
 const paidAgainNotice = ({ quote: offered, target }: HeldQuote): string | undefined =>
   paidAgainText(offered, target, "new_only");
 

@@ -79,7 +79,6 @@ export async function readRows(run: RunReader, wanted: RowsWanted, positions: Ro
   return { rows, total, next: rows.length > 0 && end < total ? end : undefined, cut: [...cut] };
 }
 
-/** The records from an offset on; pages that hold none of them are not read. */
 async function* recordsFrom(run: RunReader, places: readonly Position[], offset: number, limit: number) {
   const chosen = new Map<number, readonly number[]>();
   let before = 0;

@@ -63,7 +63,6 @@ const inputs = (filters: Filters) => ({
 });
 
 export type ToolName = keyof ReturnType<typeof inputs>;
-/** What a tool is given. */
 export type Given<Name extends ToolName> = Of<ReturnType<typeof inputs>[Name]>;
 
 const budget = object({ name: text, cap: number, per: text, spent: number, left: number, resets_at: maybe(text) });
@@ -74,7 +73,6 @@ const run = object({
   credits: number,
 });
 
-/** What a tool gives. */
 export type Result<Name extends ToolName> = Of<(typeof outputs)[Name]>;
 
 const outputs = {

@@ -17,7 +17,6 @@ const hintLines = ({ hints = [] }: { readonly hints?: readonly string[] }): stri
 
 type EnrichTarget = Target & { readonly kind: "enrich" };
 
-/** What the person is asked about, or was. */
 async function enrichQuote(target: EnrichTarget, world: AgentWorld, asking: ConsentAsking): Promise<HeldQuote> {
   const question = questionOf(asking);
   if (question === undefined) return await heldQuoteFor({ target }, world);

@@ -44,7 +44,6 @@ export function worldOfCall(world: AgentWorld, signal: AbortSignal): AgentWorld 
   return { ...world, context: Object.create(world.context, { interrupted: { value: interrupted } }) as Context };
 }
 
-/** Runs a call with a session of its own. */
 export const withService = <T>(
   { connecting, context, events }: AgentWorld,
   run: (session: Session) => Promise<T>,
@@ -97,9 +96,7 @@ export interface Offered {
   readonly target: Target;
   readonly quote: Quote;
   readonly isTest: boolean;
-  /** The unfinished run that it goes on with. */
   readonly continues: string | undefined;
-  /** How a person buys the same. */
   readonly command: string;
   /** Why nobody matches, or nobody one of several values. */
   readonly hints: readonly string[];

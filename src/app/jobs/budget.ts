@@ -128,7 +128,6 @@ export const monthlyBudget = (cap: Credits, { serviceId, keyMode }: Till, now: n
   counts: (run) => run.job !== null && run.base_url === serviceId && tillOf(run).keyMode === keyMode,
 });
 
-/** What jobs have spent in this calendar month (UTC), at each service. */
 export async function spentByJobs(context: Context): Promise<readonly (Till & { readonly spent: Credits })[]> {
   const { runs } = await readSpend(join(stateDir(context), "runs"), monthStart(context.now()));
   const ofJobs = runs.filter(({ job, days }) => job !== null && days.length > 0);

@@ -20,13 +20,11 @@ import type { Job } from "./file.ts";
 /** How a job went: a line of its log, what `notify` gets, and what `jobs status` reads (docs/jobs.md, "Log"). */
 export type RunOutcome = Of<typeof outcome>;
 
-/** What a job ended with, where it did not fail. */
 export interface Ended {
   readonly rows?: number;
   readonly run?: string | undefined;
   /** What was written; of a table there is no digest, but how many rows are new in it. */
   readonly written?: { readonly sha256: string | null; readonly added: number | null } | null;
-  /** The command's own document, as `--json` prints it. */
   readonly receipt?: RunOutcome["receipt"];
 }
 

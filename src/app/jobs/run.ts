@@ -26,15 +26,12 @@ const HAND_ON_MS = 600_000;
 
 /** What is said for all jobs, and holds where a job says nothing itself. */
 export interface JobTerms extends Connecting {
-  /** What brings lists up to date. */
   readonly lists: Refreshing;
   /** Hears what a job did, before log and notice do. */
   readonly say?: (done: Done, context: Context) => void;
-  /** Who listens to the calls of a job. */
   readonly listen?: ((context: Context) => SessionEvents) | undefined;
 }
 
-/** What a job did. */
 export type Done =
   | { readonly kind: "search"; readonly order: Order; readonly purchase: Awaited<ReturnType<typeof buy>> }
   | { readonly kind: "refresh"; readonly receipt: RefreshReceipt };
@@ -44,7 +41,6 @@ export type Quoted =
   | { readonly kind: "search"; readonly order: Order; readonly quote: Awaited<ReturnType<typeof quote>>["quote"] }
   | { readonly kind: "refresh"; readonly order: RefreshOrder; readonly plan: RefreshPlan };
 
-/** One job, where it is and what it is told. */
 interface Work {
   readonly job: Job;
   readonly file: JobsFile;
@@ -70,7 +66,6 @@ function contextOf({ name }: Job, { folder }: JobsFile, context: Context): Conte
   }) as Context;
 }
 
-/** Runs one job, and tells how it went. */
 export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside: Context) {
   const key = keyOf(file, job.name);
   if (job.problem === undefined) await makeJobFolder(outside, key);

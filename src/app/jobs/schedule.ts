@@ -1,9 +1,6 @@
 import { echo } from "../../shared/contract/text.ts";
 
-/**
- * What is wrong with a text that is to say when a job is due (five fields as in a crontab, or `@daily` and the like), in
- * words; undefined where nothing is.
- */
+/** In words: why a text is neither five fields as in a crontab nor `@daily` or the like; undefined where it is. */
 export async function scheduleProblem(text: string): Promise<string | undefined> {
   const fields = text.trim().split(/\s+/).length;
   if (fields !== 5 && !text.trim().startsWith("@")) {

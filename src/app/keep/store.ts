@@ -7,7 +7,6 @@ import { Disk } from "../../engine/runs/disk.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
 import type { Context } from "../../shared/context.ts";
 
-/** What this user's commands ever wrote. */
 export const registerOf = (context: Context, disk = new Disk()): Register =>
   new Register(stateDir(context), disk, context.now);
 

@@ -79,7 +79,6 @@ function captured(): { readonly stream: Writable; readonly text: () => string } 
   return { stream: new Writable({ write }), text: () => Buffer.concat(chunks).toString() };
 }
 
-/** Shows on stderr what a purchase tells. */
 async function watch(
   purchase: ParsedPurchase,
   session: Session,

@@ -2,11 +2,9 @@ import type { Order } from "../../app/buy/order.ts";
 import type { ExportFlags } from "../arguments/export-options.ts";
 import type { Printer } from "../terminal/printer.ts";
 
-/** What a command line asks to be bought. */
 export interface ParsedPurchase {
   readonly order: Order;
   readonly flags: ExportFlags;
-  /** The run that it goes on with, where that was named. */
   readonly run?: string;
   /** Whether it needs no asking up to one credit: one company that was named. */
   readonly small?: boolean;

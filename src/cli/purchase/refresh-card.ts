@@ -36,7 +36,6 @@ function entriesOf(plan: RefreshPlan, { terms }: RefreshOrder): [string, string]
   ];
 }
 
-/** `--dry-run`. */
 export async function printPlan(plan: RefreshPlan, order: RefreshOrder, printer: Printer): Promise<void> {
   if (printer.json) printer.document<"refresh">(planJson(plan, order));
   else await printer.card(entriesOf(plan, order), 2);

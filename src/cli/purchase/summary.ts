@@ -64,7 +64,6 @@ export function printSummary(
   printNotices({ receipt, misses, run }, order, printer);
 }
 
-/** What else the person who reads it wants to know of the rows. */
 function printNotices(
   { receipt, misses, run }: Pick<Bought, "receipt" | "misses" | "run">,
   { format, fields, target }: ParsedPurchase["order"],
@@ -105,7 +104,6 @@ function printNotices(
   }
 }
 
-/** Those who were bought because nobody owned them. */
 function newText({ new: fresh }: NonNullable<Receipt["new_only"]>, reused: number): string {
   const people = counted(fresh, "new profile", "new profiles");
   return reused === 0 ? people : `${people} and ${grouped(reused)} that you own`;

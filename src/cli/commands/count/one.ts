@@ -16,7 +16,6 @@ import type { FilterKeySpec, Filters } from "../../../shared/contract/vocabulary
 import type { GlobalOptions } from "../../options.ts";
 import type { Printer } from "../../terminal/printer.ts";
 
-/** What a count is made with. */
 export interface CountDesk {
   readonly options: CountOptions;
   readonly session: Session;
