@@ -320,11 +320,27 @@ export async function startServer(program, args, { env } = {}) {
   return { ...JSON.parse(line), pid: child.pid, stop };
 }
 
-/** The page server, and how to set its delay. */
-export async function startPageServer() {
-  const server = await startServer(process.execPath, [join(BENCH, "page-server.mjs")]);
+/** The page server, and how to set its delay. @param tls with a certificate of its own, which nobody trusts */
+export async function startPageServer({ tls = false } = {}) {
+  const server = await startServer(process.execPath, [join(BENCH, "page-server.mjs"), ...(tls ? certified() : [])]);
   const setLatency = async (ms) => {
     await fetch(`${server.url}/control?latency=${ms}`, { method: "POST" });
   };
   return { ...server, setLatency };
+}
+
+function certified() {
+  const folder = scratch("tls");
+  const key = [
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:prime256v1",
+    "-nodes",
+    "-keyout",
+    join(folder, "key.pem"),
+  ];
+  const name = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"];
+  execFileSync("openssl", ["req", "-x509", ...key, ...name, "-out", join(folder, "cert.pem")], { stdio: "ignore" });
+  return ["--tls", folder];
 }

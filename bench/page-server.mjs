@@ -1,11 +1,17 @@
 // A server that hands out pages made beforehand as fast as it can, so that what is measured is the client. It speaks the three
 // calls that an export makes (account, count, search) by the contract; ids are unique over any number of pages.
-// usage: page-server.mjs [--matches N]   prints {"url"} once it listens; POST /control?latency=MS sets the delay of each answer
+// usage: page-server.mjs [--matches N] [--tls FOLDER]   prints {"url"} once it listens; POST /control?latency=MS sets the delay of each
+// answer; --tls speaks https with cert.pem and key.pem of a folder
+import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { personRecord } from "./people.mjs";
 
-const { values } = parseArgs({ options: { matches: { type: "string", default: "10000000" } } });
+const { values } = parseArgs({
+  options: { matches: { type: "string", default: "10000000" }, tls: { type: "string" } },
+});
 const matches = Number(values.matches);
 /** Distinct people before they come again under other ids. */
 const POOL = 20_000;
@@ -102,7 +108,13 @@ function answer(request, body) {
   };
 }
 
-const server = createServer((request, response) => {
+const certificate = (folder) => ({
+  cert: readFileSync(join(folder, "cert.pem")),
+  key: readFileSync(join(folder, "key.pem")),
+});
+const server = values.tls === undefined ? createServer(serve) : createTlsServer(certificate(values.tls), serve);
+
+function serve(request, response) {
   requests++;
   const chunks = [];
   request.on("data", (chunk) => chunks.push(chunk));
@@ -122,8 +134,11 @@ const server = createServer((request, response) => {
     if (latency > 0) setTimeout(send, latency);
     else send();
   });
-});
+}
+
 server.listen(0, "127.0.0.1", () => {
-  process.stdout.write(`${JSON.stringify({ url: `http://127.0.0.1:${server.address().port}` })}\n`);
+  process.stdout.write(
+    `${JSON.stringify({ url: `http${values.tls === undefined ? "" : "s"}://127.0.0.1:${server.address().port}` })}\n`,
+  );
 });
 process.on("SIGTERM", () => process.exit(0));

@@ -2,10 +2,12 @@
 import { median } from "./arithmetic.mjs";
 import {
   API_KEY,
+  absentRow,
   cpuOf,
   HEADCOUNT,
   headcount,
   inTurn,
+  missing,
   ratioRow,
   runProgram,
   scratch,
@@ -65,5 +67,34 @@ export async function measure({ quick }) {
     }
   }
   await server.stop();
+  rows.push(await overTls(plain, quick));
   return rows.sort((a, b) => a.id.localeCompare(b.id));
+}
+
+/** The same call by Node's own means: what https costs before any program of ours is there. */
+const FLOOR = `
+const { HEADCOUNT_BASE_URL, HEADCOUNT_API_KEY } = process.env;
+const headers = { "x-api-key": HEADCOUNT_API_KEY, "content-type": "application/json" };
+const request = require("node:https").request(HEADCOUNT_BASE_URL + "/v1/person/count", { method: "POST", headers });
+request.on("response", (response) => response.pipe(process.stdout)).end("{}");`;
+
+async function overTls(plain, quick) {
+  const about = { id: "S3", part: "over https", yardstick: "node -e 0", target: { atMost: TARGETS.S3 } };
+  const work = `headcount ${COMMANDS.S3.join(" ")}, loopback service with TLS, key from the environment`;
+  const absent = missing({ openssl: "openssl" });
+  if (absent !== undefined) return absentRow({ ...about, work, target: `<= ${TARGETS.S3}x`, reason: absent });
+  const server = await startPageServer({ tls: true });
+  // A file of authorities would be read by every Node in the row, for as long as its whole start takes.
+  const env = { ...plain, HEADCOUNT_BASE_URL: server.url, NODE_TLS_REJECT_UNAUTHORIZED: "0", NODE_NO_WARNINGS: "1" };
+  const { stdout } = await headcount(COMMANDS.S3, { env, capture: true });
+  if (!/^\d+\n$/.test(stdout)) throw new Error(`count printed ${JSON.stringify(stdout)}, not a bare number`);
+  const timed = (args) => async () => (await runProgram(process.execPath, args, { env })).ms;
+  const { floor, node, ours } = await inTurn(
+    { node: timed(["-e", "0"]), floor: timed(["-e", FLOOR]), ours: timed([HEADCOUNT, ...COMMANDS.S3]) },
+    quick ? 15 : 40,
+    2,
+  );
+  await server.stop();
+  const own = `Node's own https with one POST ${median(floor).toFixed(0)} ms, ${(median(floor) / median(node)).toFixed(2)}x`;
+  return ratioRow({ ...about, work, ours, theirs: node, remark: own });
 }
