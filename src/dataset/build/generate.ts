@@ -58,12 +58,21 @@ const SIZES = [
   [10_000, "5,001-10,000"],
 ] as const;
 
+interface MadeCompany {
+  readonly record: Company;
+  readonly place: MadePlace;
+}
+
+const KNOWN_COMPANIES = 10_000;
+
 /** Made-up people and companies. A record is a pure function of its number and the seed, in 32-bit integers. */
 export class Population {
   readonly #people: number;
   readonly #companies: number;
   readonly #start: number;
   readonly #pools = makePools();
+  /** The first ones, which most people work for. */
+  readonly #known: MadeCompany[] = [];
 
   constructor({ people, seed }: GenerateOptions) {
     this.#people = people;
@@ -93,7 +102,13 @@ export class Population {
     return places[placeOwners[slot] ?? 0] as MadePlace;
   }
 
-  #company(number: number): { readonly record: Company; readonly place: MadePlace } {
+  #employer(number: number): MadeCompany {
+    if (number >= KNOWN_COMPANIES) return this.#company(number);
+    this.#known[number] ??= this.#company(number);
+    return this.#known[number];
+  }
+
+  #company(number: number): MadeCompany {
     const { companyNames, industries, tails, words } = this.#pools;
     const [a, b, c] = [101, 102, 103].map((salt) => this.#pick(number, salt)) as [number, number, number];
     // 2029 is prime and no divisor of the number of names, so that neighbours do not share the first word.
@@ -146,7 +161,7 @@ export class Population {
       ...[number, number, number, number],
       ...[number, number, number],
     ];
-    const employer = a % 100 < 8 ? undefined : this.#company(highProduct(highProduct(b, b), this.#companies));
+    const employer = a % 100 < 8 ? undefined : this.#employer(highProduct(highProduct(b, b), this.#companies));
     const origin = this.#placeOf(d >>> 14);
     const near = employer !== undefined && (a >>> 7) % 100 < 55 ? employer.place : this.#placeOf(c >>> 14);
     const place = c % 100 === 0 ? undefined : near;

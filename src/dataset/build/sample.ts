@@ -1,3 +1,5 @@
+import type { Person } from "../../shared/contract/records.ts";
+import type { Suppression } from "../../shared/contract/suppression.ts";
 import { DATASET_FORMAT, type DatasetMeta, hasDataset, newVersion } from "../layout.ts";
 import { noteLeftOut, readHiddenPeople, suppressionDir } from "../suppression.ts";
 import { buildDataset, buildVersion } from "./build.ts";
@@ -30,18 +32,21 @@ export async function ensureGenerated(
   const made = await buildVersion({ version, isDone }, options, async (draft) => {
     const population = new Population(generate);
     const hidden = await readHiddenPeople(options.suppression ?? suppressionDir(datasetDir));
-    const people = [...population.people()].filter(
-      ({ company_domain, id, network_url }) =>
-        !hidden.hides({ id, address: network_url ?? undefined, domain: company_domain ?? undefined }),
-    );
     if (!hidden.isEmpty) await noteLeftOut(datasetDir, version, hidden);
     const companies = [...population.companies()];
-    await writeSmall(draft, people, companies);
+    const people = await writeSmall(draft, visible(population.people(), hidden), companies);
     const created_at = new Date(options.now()).toISOString();
-    const counts = { people: people.length, companies: companies.length };
-    return { format: DATASET_FORMAT, version, ...counts, created_at, source: name };
+    return { format: DATASET_FORMAT, version, people, companies: companies.length, created_at, source: name };
   });
   return made !== undefined;
+}
+
+function* visible(people: Iterable<Person>, hidden: Suppression): Generator<Person> {
+  for (const person of people) {
+    const { company_domain, id, network_url } = person;
+    const isHidden = hidden.hides({ id, address: network_url ?? undefined, domain: company_domain ?? undefined });
+    if (!isHidden) yield person;
+  }
 }
 
 /** Replaces the dataset of a folder by a synthetic one. @throws RangeError where people or seed are out of bounds */

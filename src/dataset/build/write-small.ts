@@ -2,7 +2,8 @@ import { join } from "node:path";
 import { FILTER_COLUMNS, NUMBER_COLUMNS } from "../../shared/contract/conditions.ts";
 import { canonicalAddress, canonicalDomain, normalForm, slugOf } from "../../shared/contract/normalise.ts";
 import { COMPANY_FIELDS, type Company, PERSON_FIELDS, type Person } from "../../shared/contract/records.ts";
-import { isPlaced, KEY_INDEXES, type KeyIndex, SORT_KEYS } from "../columns.ts";
+import { isPlaced, type KeyIndex, ROW_INDEXES, type RowIndex, SORT_KEYS } from "../columns.ts";
+import { RECORDS_A_BLOCK } from "../embedded/blocks.ts";
 import { type ColumnValues, ColumnWriter, codesFor, sizeOf, textLines } from "../embedded/column-writer.ts";
 import { RecordWriter } from "../embedded/record-writer.ts";
 import { packer } from "../embedded/records.ts";
@@ -16,82 +17,160 @@ import { SAMPLES } from "./write-records.ts";
 
 interface Coding {
   readonly values: ColumnValues;
+  /** By the number of a value: its place among all in rising order, after the last for none. */
   readonly codes: readonly number[];
 }
 
-/** A value's place among all of a column in rising order, after the last for none. */
-function codingOf(people: readonly Person[], column: string): Coding {
-  const stored = people.map((person) => person[column as keyof Person]);
-  const formOf = (value: string | number): string | number =>
-    typeof value === "number" || column === "department" ? value : normalForm(value);
-  const forms = new Map([...new Set(stored)].map((value) => [value, value === null ? "" : formOf(value)]));
-  const values = [...new Set(forms.values())].filter((form) => form !== "");
-  const rising = values.sort((a, b) => (a < b ? -1 : 1));
-  const places = new Map<string | number | undefined, number>(rising.map((form, place) => [form, place]));
-  const isNumber = NUMBER_COLUMNS.includes(column);
-  const own = isNumber ? Float64Array.from(rising, Number) : textLines(rising.map(String));
-  return { values: own, codes: stored.map((value) => places.get(forms.get(value)) ?? rising.length) };
+/** The different values of a column, numbered as they come, and which of them each person has. */
+class Column {
+  readonly #numbers = new Map<unknown, number>();
+  readonly people: number[] = [];
+
+  add(value: unknown): void {
+    const number = this.#numbers.get(value) ?? this.#numbers.size;
+    this.#numbers.set(value, number);
+    this.people.push(number);
+  }
+
+  coding(name: string): Coding {
+    const isNumber = NUMBER_COLUMNS.includes(name);
+    const isAsIs = isNumber || name === "department";
+    const forms = [...this.#numbers.keys()].map((value) =>
+      isAsIs ? (value as string | number | null) : formOf(value as string | null),
+    );
+    const rising = [...new Set(forms)].filter((form) => form !== null && form !== "");
+    rising.sort((a, b) => ((a ?? "") < (b ?? "") ? -1 : 1));
+    const places = new Map(rising.map((form, place) => [form, place]));
+    const values = isNumber ? Float64Array.from(rising, Number) : textLines(rising.map(String));
+    return { values, codes: forms.map((form) => places.get(form) ?? rising.length) };
+  }
 }
+
+const formOf = (text: string | null): string => normalForm(text ?? "");
+const domainOf = (text: string | null): string | undefined => canonicalDomain(text ?? "");
 
 /** Slug first, as {@link KeyIndex} `address` has it. */
 function addressKey(text: string | null): string | undefined {
-  const address = addressOf(text);
+  const address = canonicalAddress(text ?? "");
   if (address === undefined) return undefined;
   const slug = slugOf(address);
-  return `${slug}/${address.slice(0, address.length - slug.length)}`;
+  // Joined it is one text in memory: one of parts is compared in many times the time.
+  return [slug, address.slice(0, address.length - slug.length)].join("/");
 }
 
-const addressOf = (text: string | null): string | undefined => canonicalAddress(text ?? "");
-const domainOf = (text: string | null): string | undefined => canonicalDomain(text ?? "");
-const linesOf = (lines: readonly string[]): Buffer<ArrayBuffer> =>
-  Buffer.from(`${lines.join("\n")}\n`.replace(/^\n$/, ""));
+const COMPANY_KEYS: Readonly<Record<Exclude<KeyIndex, RowIndex>, (company: Company) => string | undefined>> = {
+  company_id: ({ id }) => id,
+  company_domain: ({ domain }) => domainOf(domain),
+  company_name: ({ name }) => formOf(name),
+  company_address: ({ company_network_url }) => addressKey(company_network_url),
+};
 
-/** @returns the position of each company, by all that people may name it by */
-function companiesByName(companies: readonly Company[]): (person: Person) => number | undefined {
-  const known = new Map<string | undefined, number>();
+/** @returns the key of a person's company: its address, or its position where it has none */
+function employersAmong(companies: readonly Company[]): (person: Person) => string | undefined {
+  const known = new Map<string | null, string>();
   for (const [position, { company_network_url, domain, name }] of companies.entries()) {
-    for (const key of [addressOf(company_network_url), domainOf(domain), normalForm(name ?? "")]) {
-      if (!known.has(key)) known.set(key, position);
+    const key = addressKey(company_network_url) ?? `/${position}`;
+    for (const own of [company_network_url, domain, name]) known.set(own, key);
+  }
+  known.delete(null);
+  return ({ company_domain, company_name, company_network_url }) =>
+    known.get(company_network_url ?? company_domain ?? company_name);
+}
+
+/** People in the order in which they are made, without the objects: these would be ten times as large. */
+class SmallPeople {
+  readonly ids: string[] = [];
+  readonly records: Buffer[] = [];
+  readonly keys: Readonly<Record<RowIndex, (string | undefined)[]>> = {
+    name: [],
+    headline: [],
+    address: [],
+    employer: [],
+  };
+  readonly #columns = new Map(
+    [...SORT_KEYS, ...FILTER_COLUMNS].filter((name) => !isPlaced(name)).map((name) => [name, new Column()]),
+  );
+
+  constructor(made: Iterable<Person>, companies: readonly Company[]) {
+    const record = packer(PERSON_FIELDS);
+    const employerOf = employersAmong(companies);
+    for (const person of made) {
+      this.ids.push(person.id);
+      this.records.push(Buffer.from(`${record(person)}\n`));
+      for (const [name, column] of this.#columns) column.add(person[name as keyof Person]);
+      this.keys.name.push(formOf(person.name));
+      this.keys.headline.push(formOf(person.headline));
+      this.keys.address.push(addressKey(person.network_url));
+      this.keys.employer.push(employerOf(person));
     }
   }
-  return ({ company_domain, company_name, company_network_url }) => {
-    const name = company_name === null ? undefined : normalForm(company_name);
-    const key = addressOf(company_network_url) ?? domainOf(company_domain) ?? name;
-    return key === undefined ? undefined : known.get(key);
-  };
+
+  /** @returns everybody's place among those who are made, in public order */
+  async writeColumns(columns: ColumnWriter): Promise<Uint32Array> {
+    const codings = [...this.#columns].map(([name, column]) => ({
+      name,
+      people: column.people,
+      ...column.coding(name),
+    }));
+    const ranks = new Float64Array(this.ids.length);
+    for (const { codes, people, values } of codings.slice(0, SORT_KEYS.length)) {
+      for (const [place, number] of people.entries()) {
+        ranks[place] = (ranks[place] ?? 0) * (sizeOf(values) + 1) + (codes[number] ?? 0);
+      }
+    }
+    const idOf = (place: number): string => this.ids[place] ?? "";
+    const order = Uint32Array.from(this.ids.keys());
+    order.sort((a, b) => (ranks[a] ?? 0) - (ranks[b] ?? 0) || (idOf(a) < idOf(b) ? -1 : 1));
+    for (const { codes, name, people, values } of codings) {
+      const own = codesFor(sizeOf(values), order.length);
+      for (const [position, place] of order.entries()) own[position] = codes[people[place] ?? 0] ?? 0;
+      await columns.add(name, values, own);
+    }
+    return order;
+  }
 }
 
 const samplesOf = <Row>(rows: readonly Row[]): Row[] =>
   rows.filter((_, place) => place % Math.max(1, Math.floor(rows.length / SAMPLES)) === 0);
+const withoutEnd = (line: Buffer): string => line.toString("utf8", 0, line.length - 1);
+/** Whole blocks, so that the writer takes all of it. */
+const RECORDS_AT_ONCE = 128 * RECORDS_A_BLOCK;
 
-/** @param everybody and their companies, in the order in which they were made */
-export async function writeSmall(
-  draft: string,
-  everybody: readonly Person[],
-  companies: readonly Company[],
-): Promise<void> {
+/** @returns how many people there are */
+export async function writeSmall(draft: string, made: Iterable<Person>, theirs: readonly Company[]): Promise<number> {
+  const companies = theirs.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  const people = new SmallPeople(made, companies);
   const writer = new RecordWriter(draft, 1);
-  const columns = await ColumnWriter.create(join(draft, FILES.columns), everybody.length);
+  const columns = await ColumnWriter.create(join(draft, FILES.columns), people.ids.length);
+  const writeRecords = async (table: "people" | "companies", records: readonly Buffer[]): Promise<void> => {
+    for (let from = 0; from < records.length; from += RECORDS_AT_ONCE) {
+      const lines = Buffer.concat(records.slice(from, from + RECORDS_AT_ONCE));
+      await writer.addRecords(table, lines, from + RECORDS_AT_ONCE >= records.length);
+    }
+  };
   try {
-    const ranks = new Float64Array(everybody.length);
-    for (const column of SORT_KEYS) {
-      const { codes, values } = codingOf(everybody, column);
-      for (const [place, code] of codes.entries()) ranks[place] = (ranks[place] ?? 0) * (sizeOf(values) + 1) + code;
-    }
-    const order = [...everybody.keys()].sort(
-      (a, b) => (ranks[a] ?? 0) - (ranks[b] ?? 0) || ((everybody[a]?.id ?? "") < (everybody[b]?.id ?? "") ? -1 : 1),
+    const company = packer(COMPANY_FIELDS);
+    const documents = companies.map((each) => Buffer.from(`${company(each)}\n`));
+    writer.packAgainst("companies", samplesOf(documents).map(withoutEnd));
+    await writeRecords("companies", documents);
+    const order = await people.writeColumns(columns);
+    writer.packAgainst("people", samplesOf(people.records).map(withoutEnd));
+    await writeRecords(
+      "people",
+      Array.from(order, (place) => people.records[place] ?? Buffer.alloc(0)),
     );
-    const people = order.map((place) => everybody[place] as Person);
-    const others = FILTER_COLUMNS.filter((column) => !isPlaced(column) && !SORT_KEYS.some((key) => key === column));
-    for (const column of [...SORT_KEYS, ...others]) {
-      const { codes, values } = codingOf(people, column);
-      const own = codesFor(sizeOf(values), people.length);
-      own.set(codes);
-      await columns.add(column, values, own);
+    writer.packAgainst("headline", samplesOf(people.keys.headline.map((key) => key ?? "")));
+    for (const index of ROW_INDEXES) {
+      const keys = people.keys[index];
+      const { rids } = await writer.addKeys(index, keyLines(Array.from(order, (place) => keys[place])), true);
+      if (isPlaced(index)) await columns.addOrder(index, Uint32Array.from(rids));
     }
-    await writeTables(writer, columns, { everybody, people, companies });
+    for (const [index, keyOf] of Object.entries(COMPANY_KEYS)) {
+      await writer.addKeys(index as KeyIndex, keyLines(companies.map(keyOf)), true);
+    }
     await columns.finish();
     await writer.finish();
+    return people.ids.length;
   } catch (error) {
     await columns.abandon();
     await writer.abandon();
@@ -99,48 +178,14 @@ export async function writeSmall(
   }
 }
 
-interface Tables {
-  readonly everybody: readonly Person[];
-  readonly people: readonly Person[];
-  readonly companies: readonly Company[];
-}
-
-async function writeTables(
-  writer: RecordWriter,
-  columns: ColumnWriter,
-  { companies: made, everybody, people }: Tables,
-): Promise<void> {
-  const companies = made.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  const [packedPerson, packedCompany] = [packer(PERSON_FIELDS), packer(COMPANY_FIELDS)];
-  const documents = companies.map(packedCompany);
-  writer.packAgainst("companies", samplesOf(documents));
-  await writer.addRecords("companies", linesOf(documents), true);
-  writer.packAgainst("people", samplesOf(everybody).map(packedPerson));
-  await writer.addRecords("people", linesOf(people.map(packedPerson)), true);
-  const headlineKey = ({ headline }: Person): string => normalForm(headline ?? "");
-  writer.packAgainst("headline", samplesOf(everybody).map(headlineKey));
-  const companyOf = companiesByName(companies);
-  const employerKey = (person: Person): string | undefined => {
-    const company = companyOf(person);
-    return addressKey(person.company_network_url) ?? (company === undefined ? undefined : `/${company}`);
-  };
-  const keys: Readonly<Record<KeyIndex, readonly (string | undefined)[]>> = {
-    name: people.map(({ name }) => normalForm(name ?? "")),
-    headline: people.map(headlineKey),
-    address: people.map(({ network_url }) => addressKey(network_url)),
-    employer: people.map(employerKey),
-    company_id: companies.map(({ id }) => id),
-    company_domain: companies.map(({ domain }) => domainOf(domain)),
-    company_name: companies.map(({ name }) => normalForm(name ?? "")),
-    company_address: companies.map(({ company_network_url }) => addressKey(company_network_url)),
-  };
-  for (const index of KEY_INDEXES) {
-    const entries: { readonly key: string; readonly position: number }[] = [];
-    for (const [position, key] of keys[index].entries()) if (key) entries.push({ key, position });
-    // Texts of generated records have no characters of which the order of code units is not that of code points.
-    entries.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : a.position - b.position));
-    const lines = entries.map(({ key, position }) => `${position} ${Buffer.byteLength(key)} ${key}`);
-    const { rids } = await writer.addKeys(index, linesOf(lines), true);
-    if (isPlaced(index)) await columns.addOrder(index, Uint32Array.from(rids));
-  }
+/** Sorted, of equal ones by position. Generated texts have no characters of which code units sort otherwise. */
+function keyLines(keys: readonly (string | undefined)[]): Buffer {
+  const keyOf = (position: number): string => keys[position] ?? "";
+  const positions = Uint32Array.from([...keys.keys()].filter((position) => keyOf(position) !== ""));
+  positions.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : keyOf(a) > keyOf(b) ? 1 : a - b));
+  const lines = Array.from(positions, (position) => {
+    const key = keyOf(position);
+    return `${position} ${Buffer.byteLength(key)} ${key}\n`;
+  });
+  return Buffer.from(lines.join(""));
 }
