@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sampleDir, sampleId, stateDir } from "../engine/connections/paths.ts";
 import { Disk } from "../engine/runs/disk.ts";
@@ -55,18 +55,9 @@ export async function startSample(context: Context, notice: (text: string) => vo
 let held: Promise<Lock> | undefined;
 let holders = 0;
 
-/** SQLite that is part of the program has no locks: it is one process's at a time, and the native one waits for it. */
 async function holdSample(dir: string, context: Context, notice: (text: string) => void): Promise<() => Promise<void>> {
-  const { now, sleep } = context;
-  const path = join(dir, "sample.lock");
-  const onWait = (): void => notice(`waiting for another process that is at work on the sample (${path})`);
-  if (nativePath("@photostructure/sqlite") !== undefined) {
-    if (await isLocked(path)) onWait();
-    while (await isLocked(path)) await sleep(250);
-    return async () => undefined;
-  }
   holders++;
-  held ??= acquireLock(path, { now, sleep, wait: true, onWait, what: "the sample" });
+  held ??= lockSample(dir, context, notice);
   const release = async (): Promise<void> => {
     if (--holders > 0) return;
     const lock = held;
@@ -78,6 +69,41 @@ async function holdSample(dir: string, context: Context, notice: (text: string) 
     throw error;
   });
   return release;
+}
+
+/** The program's own SQLite has no locks: it is at work alone. Native ones are side by side, each with its lock. */
+async function lockSample(dir: string, { now, sleep }: Context, notice: (text: string) => void): Promise<Lock> {
+  const alone = join(dir, "sample.lock");
+  const onWait = (path: string): void => notice(`waiting for another process that is at work on the sample (${path})`);
+  const lock = (path: string): Promise<Lock> =>
+    acquireLock(path, { now, sleep, wait: true, onWait: () => onWait(path), what: "the sample" });
+  const ended = async (path: string): Promise<void> => {
+    if (await isLocked(path)) onWait(path);
+    while (await isLocked(path)) await sleep(250);
+  };
+  if (nativePath("@photostructure/sqlite") === undefined) {
+    const own = await lock(alone);
+    for (const path of await natives(dir)) await ended(path);
+    return own;
+  }
+  for (;;) {
+    await ended(alone);
+    const own = await lock(join(dir, `native-${randomBytes(6).toString("hex")}.lock`));
+    await natives(dir);
+    if (!(await isLocked(alone))) return own;
+    await own.release();
+  }
+}
+
+/** @returns the locks of those at work; what others left is removed, since no name is used twice */
+async function natives(dir: string): Promise<string[]> {
+  const names = readdirSync(dir);
+  const living: string[] = [];
+  for (const name of names.filter((each) => /^native-\w+\.lock$/.test(each))) {
+    if (await isLocked(join(dir, name))) living.push(join(dir, name));
+    else for (const left of names.filter((each) => each.startsWith(name))) rmSync(join(dir, left), { force: true });
+  }
+  return living;
 }
 
 /** Kept in its folder, readable for its owner alone, and made again where the ledger no longer knows it. */

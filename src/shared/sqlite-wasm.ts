@@ -76,7 +76,19 @@ class Database {
     this.#db = new DataView(sqlite.HEAPU8.buffer).getInt32(place, true);
     sqlite._free(place);
     this.#check(result);
+    if (!readOnly) this.#foldLog();
     this.exec(`PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = ${enableForeignKeyConstraints ? "ON" : "OFF"}`);
+  }
+
+  /** What a native one left in a log beside the file goes into the file: a log wants memory that is shared. */
+  #foldLog(): void {
+    try {
+      this.exec("SELECT 1 FROM sqlite_schema");
+    } catch (error) {
+      // What else is wrong with it is told to whoever reads it.
+      if ((error as { readonly errcode?: number }).errcode !== CANNOT_OPEN) return;
+      this.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; PRAGMA locking_mode = NORMAL");
+    }
   }
 
   get isTransaction(): boolean {

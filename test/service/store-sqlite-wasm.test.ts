@@ -1,9 +1,11 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { vi } from "vitest";
+import { join, resolve } from "node:path";
+import { expect, test, vi } from "vitest";
 import type { Store } from "../../src/service/ledger/ledger.ts";
 import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
+import { tempDir } from "../support/client.ts";
 import { conformance } from "./store-conformance.ts";
 
 vi.mock("@photostructure/sqlite", async () => {
@@ -28,4 +30,26 @@ conformance("SQLite as WebAssembly", async () => {
       rmSync(folder, { recursive: true, force: true });
     },
   };
+});
+
+/** Ends by kill -9, with all that it wrote in its log alone. */
+const WRITER = `
+  const { DatabaseSync } = require("@photostructure/sqlite");
+  const database = new DatabaseSync(process.argv[1]);
+  database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0");
+  database.exec("CREATE TABLE rows (value); INSERT INTO rows VALUES (1), (2); BEGIN; INSERT INTO rows VALUES (3)");
+  process.kill(process.pid, "SIGKILL");`;
+
+test("SQLite as WebAssembly takes up the log that a killed native one left", async () => {
+  const path = join(tempDir("headcount-log-"), "ledger.db");
+  const cwd = resolve(import.meta.dirname, "../..");
+  expect(spawnSync(process.execPath, ["-e", WRITER, path], { cwd })).toMatchObject({ signal: "SIGKILL" });
+  expect(existsSync(`${path}-wal`)).toBe(true);
+  const { DatabaseSync } = await import("@photostructure/sqlite");
+  const [one, another] = [new DatabaseSync(path), new DatabaseSync(path)];
+  expect(one.prepare("SELECT value FROM rows").all()).toEqual([{ value: 1 }, { value: 2 }]);
+  another.exec("INSERT INTO rows VALUES (4)");
+  expect(one.prepare("SELECT sum(value) AS sum FROM rows").get()).toEqual({ sum: 7 });
+  for (const database of [one, another]) database.close();
+  expect(existsSync(`${path}-wal`)).toBe(false);
 });
