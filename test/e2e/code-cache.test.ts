@@ -71,15 +71,21 @@ describe("the code that is kept for the next start", () => {
     "a folder of somebody else, or that others may write, is neither read nor written",
     () => {
       const expected = run();
-      const folder = folderOf();
-      for (const path of files()) writeFileSync(path, "not to be read");
-      chownSync(folder, 65534, 65534);
-      expect(run()).toEqual(expected);
-      expect(files().every((path) => readFileSync(path, "utf8") === "not to be read")).toBe(true);
-      chownSync(folder, 0, 0);
-      chmodSync(folder, 0o777);
-      expect(run()).toEqual(expected);
-      expect(files().every((path) => readFileSync(path, "utf8") === "not to be read")).toBe(true);
+      const paths = files();
+      for (const path of paths) writeFileSync(path, "not to be read");
+      const untouched = (): void => {
+        expect(run()).toEqual(expected);
+        expect(files()).toEqual(paths);
+        expect(paths.every((path) => readFileSync(path, "utf8") === "not to be read")).toBe(true);
+      };
+      for (const folder of [folderOf(), base]) {
+        chownSync(folder, 65534, 65534);
+        untouched();
+        chownSync(folder, 0, 0);
+        chmodSync(folder, 0o777);
+        untouched();
+        chmodSync(folder, 0o700);
+      }
     },
   );
 
@@ -87,7 +93,8 @@ describe("the code that is kept for the next start", () => {
     const expected = plain();
     mkdirSync(join(home, "shut"), { mode: 0o500 });
     writeFileSync(join(home, "file"), "");
-    for (const cache of [join(home, "shut"), join(home, "file"), "/proc/1/nothing", "relative", ""]) {
+    // Root may write what is shut; nobody may write what the kernel shows.
+    for (const cache of [join(home, "shut"), join(home, "file"), "/sys", "/proc/1/nothing", "relative", ""]) {
       env.XDG_CACHE_HOME = cache;
       env.HOME = cache === "" ? "" : home;
       expect(run()).toEqual(expected);
