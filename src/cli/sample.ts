@@ -95,7 +95,7 @@ async function lockSample(dir: string, { now, sleep }: Context, notice: (text: s
   }
 }
 
-/** @returns the locks of those at work; what others left is removed, since no name is used twice */
+/** @returns the locks of those at work; what others left goes */
 async function natives(dir: string): Promise<string[]> {
   const names = readdirSync(dir);
   const living: string[] = [];

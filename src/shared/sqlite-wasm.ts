@@ -85,7 +85,6 @@ class Database {
     try {
       this.exec("SELECT 1 FROM sqlite_schema");
     } catch (error) {
-      // What else is wrong with it is told to whoever reads it.
       if ((error as { readonly errcode?: number }).errcode !== CANNOT_OPEN) return;
       this.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; PRAGMA locking_mode = NORMAL");
     }

@@ -25,7 +25,6 @@ import { PEOPLE_A_ROUND, writeCompanies, writePeopleKeys, writeRecords } from ".
 
 const KEPT = 1;
 
-/** What is built, where {@link isDone} does not say so already. */
 export interface VersionSource {
   readonly version: string;
   /** Asked once the lock is held: true where another process has done the work meanwhile. */

@@ -71,7 +71,6 @@ export class Population {
   readonly #companies: number;
   readonly #start: number;
   readonly #pools = makePools();
-  /** The first ones, which most people work for. */
   readonly #known: MadeCompany[] = [];
 
   constructor({ people, seed }: GenerateOptions) {

@@ -17,11 +17,10 @@ import { SAMPLES } from "./write-records.ts";
 
 interface Coding {
   readonly values: ColumnValues;
-  /** By the number of a value: its place among all in rising order, after the last for none. */
+  /** By a value's number: its place in rising order, after the last for none. */
   readonly codes: readonly number[];
 }
 
-/** The different values of a column, numbered as they come, and which of them each person has. */
 class Column {
   readonly #numbers = new Map<unknown, number>();
   readonly people: number[] = [];
@@ -54,7 +53,7 @@ function addressKey(text: string | null): string | undefined {
   const address = canonicalAddress(text ?? "");
   if (address === undefined) return undefined;
   const slug = slugOf(address);
-  // Joined it is one text in memory: one of parts is compared in many times the time.
+  // One text in memory: one of parts is slow to compare.
   return [slug, address.slice(0, address.length - slug.length)].join("/");
 }
 
@@ -77,7 +76,7 @@ function employersAmong(companies: readonly Company[]): (person: Person) => stri
     known.get(company_network_url ?? company_domain ?? company_name);
 }
 
-/** People in the order in which they are made, without the objects: these would be ten times as large. */
+/** As they are made, without the objects: these would be ten times as large. */
 class SmallPeople {
   readonly ids: string[] = [];
   readonly records: Buffer[] = [];
@@ -133,7 +132,6 @@ class SmallPeople {
 const samplesOf = <Row>(rows: readonly Row[]): Row[] =>
   rows.filter((_, place) => place % Math.max(1, Math.floor(rows.length / SAMPLES)) === 0);
 const withoutEnd = (line: Buffer): string => line.toString("utf8", 0, line.length - 1);
-/** Whole blocks, so that the writer takes all of it. */
 const RECORDS_AT_ONCE = 128 * RECORDS_A_BLOCK;
 
 /** @returns how many people there are */
@@ -178,7 +176,7 @@ export async function writeSmall(draft: string, made: Iterable<Person>, theirs: 
   }
 }
 
-/** Sorted, of equal ones by position. Generated texts have no characters of which code units sort otherwise. */
+/** Sorted by key and position. Generated texts have no characters that code units sort otherwise. */
 function keyLines(keys: readonly (string | undefined)[]): Buffer {
   const keyOf = (position: number): string => keys[position] ?? "";
   const positions = Uint32Array.from([...keys.keys()].filter((position) => keyOf(position) !== ""));
