@@ -123,6 +123,15 @@ test("jobs check: what breaks a rule, failed last or should have run by now, wit
   expect(await u.run(["jobs", "status", "--file", "jobs.jsonc"], { clock })).toMatchObject({ code: 0 });
 });
 
+test("notify_failure is run after a failure alone", async () => {
+  const file = write({ notify_failure: "cat >> failed.ndjson", jobs: { legal: LEGAL } });
+  expect(await run(file, "legal")).toMatchObject({ code: 0 });
+  expect(existsSync(u.file("failed.ndjson"))).toBe(false);
+  const few = write({ notify_failure: "cat >> failed.ndjson", jobs: { legal: { ...LEGAL, min_rows: 1_000 } } });
+  expect(await run(few, "legal")).toMatchObject({ code: 5 });
+  expect(JSON.parse(u.read("failed.ndjson"))).toMatchObject({ job: "legal", status: "failed", exit_code: 5 });
+});
+
 test("a budget is of one service: what a job spends at another is no part of it", async () => {
   const crowd = new Crowd(seeded(3), 0);
   const elsewhere = await startPeopleService({ people: Array.from({ length: 200 }, () => crowd.born()) });

@@ -33,6 +33,7 @@ export interface Job {
   /** Absolute path. */
   readonly log: string | undefined;
   readonly notify: string | undefined;
+  readonly notifyFailure: string | undefined;
   /** Why it cannot be run. The others can. */
   readonly problem: CliError | undefined;
 }
@@ -47,11 +48,11 @@ export interface JobsFile {
 }
 
 const MOST_BYTES = 1 << 20;
-const FILE_KEYS = ["$schema", "budget", "log", "notify", "jobs"] as const;
+const FILE_KEYS = ["$schema", "budget", "log", "notify", "notify_failure", "jobs"] as const;
 
 const defaultPath = (context: Context): string => join(configDir(context), "jobs.jsonc");
 
-type Shared = Pick<JobsFile, "folder" | "budget"> & Pick<Job, "log" | "notify">;
+type Shared = Pick<JobsFile, "folder" | "budget"> & Pick<Job, "log" | "notify" | "notifyFailure">;
 
 /**
  * Reads a file of jobs (docs/jobs.md). A job that breaks a rule does not hide the others.
@@ -81,12 +82,14 @@ export async function readJobs(context: Context, given: string | undefined): Pro
   else if (!isObjectNode(all.value))
     problems.push({ ...textPlaceOf(all.value), message: '"jobs" is an object: a name for each job' });
   const notify = textOf(members.get("notify"), problems);
+  const notifyFailure = textOf(members.get("notify_failure"), problems);
   const named = all !== undefined && isObjectNode(all.value) ? documentMembers(all.value, '"jobs"', problems) : [];
   if (problems.length > 0) throw refusal(name, problems);
   const shared: Shared = {
     folder,
     log: log === undefined ? undefined : resolve(folder, log),
     notify,
+    notifyFailure,
     budget: typeof budget === "string" ? undefined : budget,
   };
   const jobs: Job[] = [];
@@ -148,6 +151,7 @@ async function readJob(
     output: typeof output === "string" ? output : undefined,
     log,
     notify: values.notify ?? shared.notify,
+    notifyFailure: values.notify_failure ?? shared.notifyFailure,
   };
 }
 

@@ -134,6 +134,7 @@ export const KEYS = {
   wait: key(flag, "wait for another command at the same file instead of ending with exit 9"),
   log: key(word, "a file that gets one JSON line a run"),
   notify: key(word, "shell command for a failure or a changed file"),
+  notify_failure: key(word, "shell command for a failure alone"),
   hand_to: key(word, "shell command that gets who was added, removed and changed, a JSON line each", "refresh"),
   connection: key(word, 'which connection to use; "sample" is built in'),
   base_url: key(word, "overrides the connection's address"),
@@ -163,7 +164,7 @@ export function jobsSchema(): JsonSchema {
   const keys = Object.entries(KEYS).map(([name, { says, takes }]) => [name, { description: says, ...takes.schema }]);
   const job = { ...object(Object.fromEntries(keys)), required: ["max_credits"] };
   const budget = said(TEXT, "credits of a calendar month (UTC), over all jobs at one service", "2000/month");
-  const { log, notify } = KEYS;
+  const { log, notify, notify_failure } = KEYS;
   return {
     $schema: DIALECT,
     title: "headcount jobs",
@@ -173,6 +174,7 @@ export function jobsSchema(): JsonSchema {
       budget,
       log: said(TEXT, log.says),
       notify: said(TEXT, notify.says),
+      notify_failure: said(TEXT, notify_failure.says),
       jobs: raw({
         type: "object",
         propertyNames: { pattern: JOB_NAME.source },

@@ -107,16 +107,21 @@ async function spentSince(
 }
 
 /** Log and notice come last: what fails here is said, and changes nothing of what was bought and written. */
-async function tell(outcome: RunOutcome, { log, notify }: Job, context: Context): Promise<void> {
+async function tell(outcome: RunOutcome, { log, notify, notifyFailure }: Job, context: Context): Promise<void> {
   const line = `${JSON.stringify(outcome)}\n`;
   const warn = (text: string): void => void context.stderr.write(`warning: ${text}\n`);
   if (log !== undefined) {
     await appendLine(log, line).catch((error: Error) => warn(`no line was added to ${log}: ${error.message}`));
   }
   const failed = outcome.status === "failed" && outcome.exit_code !== EXIT.interrupted;
-  if (notify === undefined || !(failed || outcome.changed === true)) return;
-  const problem = await notified(notify, line, context);
-  if (problem !== undefined) warn(`notify ${problem}: ${harmlessLine(notify, 80)}`);
+  const commands = {
+    notify: failed || outcome.changed === true ? notify : undefined,
+    notify_failure: failed ? notifyFailure : undefined,
+  };
+  for (const [key, command] of Object.entries(commands)) {
+    const problem = command === undefined ? undefined : await notified(command, line, context);
+    if (problem !== undefined) warn(`${key} ${problem}: ${harmlessLine(command ?? "", 80)}`);
+  }
 }
 
 async function openLog(path: string) {
