@@ -3,6 +3,7 @@
 // as wide there as on the terminal ends the making, and a PNG is left to look at. Usage: node docs/tour/make.mjs [PNG-FOLDER]
 import { execFileSync, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -93,13 +94,25 @@ async function play(scene) {
 
 /** A service of its own that answers after `latency` milliseconds, and the variables that lead there. */
 async function serve(latency) {
-  const argv = ["serve", "--port", "0", "--json", "--data", join(folder, "service"), "--fault", `all:slow=${latency}`];
+  const argv = ["serve", "--port", "0", "--json", "--data", join(folder, "service")];
   const child = spawn(join(folder, "bin/headcount"), argv, { env: environment, stdio: ["ignore", "pipe", "inherit"] });
   const [line] = await new Promise((done) => child.stdout.once("data", (data) => done(String(data).split("\n"))));
   const { url, key } = JSON.parse(line);
+  const late = createServer((socket) => {
+    const service = connect(Number(new URL(url).port), "127.0.0.1");
+    socket.on("data", (bytes) => setTimeout(() => service.write(bytes), latency));
+    service.pipe(socket);
+    for (const end of [socket, service]) end.on("error", () => undefined);
+    socket.on("close", () => service.destroy());
+  });
+  await new Promise((done) => late.listen(0, "127.0.0.1", done));
+  const base = `http://127.0.0.1:${late.address().port}`;
   return {
-    environment: { HEADCOUNT_CONNECTION: "", HEADCOUNT_BASE_URL: url, HEADCOUNT_API_KEY: key },
-    stop: () => child.kill("SIGTERM"),
+    environment: { HEADCOUNT_CONNECTION: "", HEADCOUNT_BASE_URL: base, HEADCOUNT_API_KEY: key },
+    stop: () => {
+      late.close();
+      child.kill("SIGTERM");
+    },
   };
 }
 

@@ -22,11 +22,11 @@ const BUYING: readonly Group[] = [
   ["Owned", "new-only owned", "with-owned max-calls mode"],
 ];
 const SERVING: readonly Group[] = [
-  ["Place", "host port public-url tls-cert tls-key", "cors-origin"],
+  ["Place", "host port public-url tls-cert tls-key", ""],
   ["Data", "data store dataset", "witness force"],
   ["Console", "console", ""],
   ["Watch", "log metrics", ""],
-  ["Limits and tests", "fault bounds", ""],
+  ["Limits", "bounds", ""],
 ];
 const COMMANDS = new Set("count search enrich employees refresh runs owned account login jobs serve".split(" "));
 const OPTIONS = new Set(["--connection", "--json", "--quiet", "--version"]);

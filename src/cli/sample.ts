@@ -13,7 +13,7 @@ import { allowOwnSqlite, missingPackage, nativePath } from "../shared/packages.t
 /** The real service on the sample's data folder, made once. */
 export async function startSample(context: Context, notice: (text: string) => void): Promise<Sample> {
   const dir = sampleDir(context);
-  const { now, random } = context;
+  const { now } = context;
   let folder: DataFolder | undefined;
   let release = async (): Promise<void> => undefined;
   try {
@@ -37,7 +37,7 @@ export async function startSample(context: Context, notice: (text: string) => vo
     });
     const { engine, store, testEngine } = folder;
     const key = await sampleKey(dir, folder, () => createKey(store, { name: "sample", mode: "live", now }));
-    const service = await startService({ engine, store, testEngine, now, random });
+    const service = await startService({ engine, store, testEngine, now });
     const opened = folder;
     const close = async (): Promise<void> => {
       await service.close();

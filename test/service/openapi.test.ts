@@ -241,12 +241,11 @@ describe("every status of every path", () => {
     const service = await startTestService({ people: 500 });
     const faulty = await startTestService({
       people: 500,
-      faults: [
-        { call: "all", probability: 1, times: Number.POSITIVE_INFINITY, action: { kind: "status", status: 500 } },
-      ],
+      onApp: (app) =>
+        app.addHook("onRequest", async ({ call }) => {
+          if (call.name !== undefined) throw new Error("something is broken");
+        }),
     });
-    // Injected faults are of calls that are named, which the page of a key is not.
-    faulty.store.key = () => Promise.reject(new Error("the store is gone"));
     const poor = await startTestService({ people: 500, credits: 0 });
     // Its clock stands still, so that the one call of the minute is used up for good.
     const exhausted = await startTestService({ people: 500, plan: { perMinute: 1 }, monotonic: () => 0 });

@@ -160,6 +160,22 @@ describe("test keys", () => {
     });
   });
 
+  test("magic-drop charges and loses the reply; the same Idempotency-Key brings the stored one", async () => {
+    const service = await start();
+    const { testKey: key } = service;
+    const found = await service.call("/v1/person/search", { body: { filters: {}, per_page: 1 }, key });
+    const [{ name }] = found.json.result as [{ name: string }];
+    const headers = { "idempotency-key": "lost" };
+    const body = { filters: { name: ["magic-drop", name] }, per_page: 5 };
+    const search = () => service.call("/v1/person/search", { body, headers, key });
+    await expect(search()).rejects.toThrow();
+    const { balance, held } = await service.store.balance("default", "test");
+    expect([balance < 9_999_000_000n, held]).toEqual([true, 0n]);
+    const again = await search();
+    expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([200, "true"]);
+    expect((await service.store.balance("default", "test")).balance).toBe(balance);
+  });
+
   test.each([
     ["/v1/person/search", { filters: { name: "magic-slow" }, per_page: 3 }, 200],
     ["/v1/company/enrich?name=magic-slow", undefined, 404],

@@ -3,9 +3,7 @@ import { request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { parseFault } from "../../src/service/http/faults.ts";
 import { StoreUnavailableError } from "../../src/service/ledger/errors.ts";
-import { HEADERS } from "../../src/shared/openapi/components.ts";
 import { wrapped } from "../support/dataset.ts";
 import { long } from "../support/long.ts";
 import { watchResponses } from "../support/openapi.ts";
@@ -147,54 +145,16 @@ describe("large answers", () => {
 });
 
 describe("pages of other origins", () => {
-  const preflight = (at: TestService, origin: string) =>
-    fetch(`${at.url}/v1/person/count`, {
-      method: "OPTIONS",
-      headers: {
-        origin,
-        "access-control-request-method": "POST",
-        "access-control-request-headers": "authorization,content-type",
-      },
-    });
-
-  test("may read the document, and nothing else unless allowed", async () => {
+  test("may read the document, and nothing else", async () => {
     const document = await fetch(`${service.url}/openapi.json`, { headers: { origin: "https://tool.example" } });
     expect(document.headers.get("access-control-allow-origin")).toBe("*");
-    expect((await preflight(service, "https://tool.example")).status).toBe(401);
+    const preflight = await fetch(`${service.url}/v1/person/count`, {
+      method: "OPTIONS",
+      headers: { origin: "https://tool.example", "access-control-request-method": "POST" },
+    });
+    expect(preflight.status).toBe(401);
     const answer = await service.call("/v1/account", { headers: { origin: "https://tool.example" } });
     expect(answer.headers.get("access-control-allow-origin")).toBeNull();
-  });
-
-  const published = Object.keys(HEADERS).filter((name) => name !== "Allow" && name !== "WWW-Authenticate");
-
-  test("of an allowed origin may call with a key and read every header; a preflight costs no call", async () => {
-    const own = await start({ corsOrigins: ["https://console.example"], plan: { perMinute: 2 } });
-    for (let round = 0; round < 3; round++) {
-      const asked = await preflight(own, "https://console.example");
-      expect(asked.status).toBe(204);
-      expect(asked.headers.get("access-control-allow-origin")).toBe("https://console.example");
-      expect(asked.headers.get("access-control-allow-headers")).toMatch(/Authorization.*Idempotency-Key/);
-      expect(asked.headers.get("vary")).toBe("origin");
-    }
-    const get = (origin: string, key?: null) =>
-      plain(`${own.url}/v1/account`, { origin, ...(key === null ? {} : { authorization: `Bearer ${own.key}` }) });
-    const answer = await get("https://console.example");
-    expect([answer.status, answer.headers["access-control-allow-origin"]]).toEqual([200, "https://console.example"]);
-    const readable = answer.headers["access-control-expose-headers"]?.split(", ");
-    expect(readable).toEqual(expect.arrayContaining(published));
-    expect((await plain(`${own.url}/key`, { origin: "https://console.example" })).headers).toHaveProperty(
-      "access-control-allow-origin",
-    );
-    // A refusal can be read too.
-    expect((await get("https://console.example", null)).headers["access-control-allow-origin"]).toBeDefined();
-    expect((await get("https://else.example")).headers["access-control-allow-origin"]).toBeUndefined();
-    expect((await preflight(own, "https://else.example")).status).toBe(401);
-  });
-
-  test("of any origin with *", async () => {
-    const open = await start({ corsOrigins: ["*"] });
-    const asked = await preflight(open, "https://anything.example");
-    expect([asked.status, asked.headers.get("access-control-allow-origin")]).toEqual([204, "*"]);
   });
 });
 
@@ -212,32 +172,6 @@ describe("bodies", () => {
       headers: { "content-type": type },
     });
     expect(answer.status).toBe(status);
-  });
-
-  const expecting = (key: string, length: number, more = "Content-Type: application/json\r\n"): string =>
-    `POST /v1/person/count HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n${more}Expect: 100-continue\r\nContent-Length: ${length}\r\n\r\n`;
-
-  test("that wait for 100 Continue are asked for only once the head is found good", async () => {
-    const body = '{"filters":{}}';
-    const refusals = [
-      [expecting("hc_live_wrong", 14), 401],
-      [expecting(service.key, 2_000_000), 413],
-      [expecting(service.key, 14, "Content-Type: text/plain\r\n"), 415],
-    ] as const;
-    for (const [head, status] of refusals) {
-      const { answers, closed, text } = await exchange(service.port, [head], { deadlineMs: 5_000 });
-      expect([answers[0]?.status, closed]).toEqual([status, true]);
-      expect(text).not.toContain("100 Continue");
-    }
-    const socket = connect(service.port, "127.0.0.1");
-    await once(socket, "connect");
-    socket.write(expecting(service.key, 14));
-    const [interim] = (await once(socket, "data")) as [Buffer];
-    expect(interim.toString()).toMatch(/^HTTP\/1\.1 100 Continue\r\n/);
-    socket.write(body);
-    const [final] = (await once(socket, "data")) as [Buffer];
-    expect(final.toString()).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
-    socket.destroy();
   });
 
   test("with a number as text are told that it is a string", async () => {
@@ -403,7 +337,11 @@ describe("a call whose client is gone", () => {
     const lossy = await start({
       log,
       metricsPort: 0,
-      faults: [{ call: "search", probability: 1, times: 1, action: { kind: "drop" } }],
+      onApp: (app) =>
+        app.addHook("onSend", async ({ raw }, _, payload) => {
+          raw.socket.destroy();
+          return payload;
+        }),
     });
     await expect(lossy.call("/v1/person/search", { body: { filters: {}, per_page: 3 } })).rejects.toThrow();
     while (log.entries().length < 1) await new Promise((wake) => setTimeout(wake, 5));
@@ -461,8 +399,12 @@ describe("a call whose client is gone", () => {
 
   test("before its body was read is a line too, and is not charged", async () => {
     const log = lines();
-    const slow = parseFault("all:slow=150");
-    const late = await start({ log, faults: slow === undefined ? [] : [slow] });
+    const late = await start({ log });
+    const find = late.store.findKey.bind(late.store);
+    late.store.findKey = async (hash) => {
+      await new Promise((wake) => setTimeout(wake, 150));
+      return find(hash);
+    };
     const socket = connect(late.port, "127.0.0.1");
     socket.write(
       `POST /v1/person/search HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${late.key}\r\nContent-Type: application/json\r\nContent-Length: 14\r\n\r\n{"filters":{}}`,

@@ -1,10 +1,10 @@
 import { createRequire } from "node:module";
 import { afterAll, expect } from "vitest";
-import type { ObservedAnswer } from "../../src/service/http/server.ts";
 import type { ApiResponse, Header } from "../../src/shared/openapi/components.ts";
 import type { OpenApiSchema, Ref } from "../../src/shared/openapi/convert.ts";
 import { openApiDocument } from "../../src/shared/openapi/document.ts";
 import type { HttpMethod, Operation } from "../../src/shared/openapi/operations.ts";
+import type { ObservedAnswer } from "./service.ts";
 
 /** An answer of the service as it went over the wire. */
 export interface ValidatedAnswer {

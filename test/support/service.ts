@@ -1,21 +1,26 @@
 import { existsSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { generateDataset } from "../../src/dataset/build/sample.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
 import { openTestDataset } from "../../src/service/admin/data-folder.ts";
 import { createKey } from "../../src/service/admin/keys.ts";
-import {
-  type ObservedAnswer,
-  type RunningService,
-  type ServiceOptions,
-  startService,
-} from "../../src/service/http/server.ts";
+import { type RunningService, type ServiceOptions, startService } from "../../src/service/http/server.ts";
 import { type AccountPlan, STANDARD_PLAN, type Store } from "../../src/service/ledger/ledger.ts";
 import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
 import { type Credits, parseCredits } from "../../src/shared/contract/money.ts";
 import { onceARun } from "./once-a-run.ts";
+
+/** An answer of the API, its body unpacked. */
+export interface ObservedAnswer {
+  readonly method: string;
+  readonly url: string;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
 
 /** Called with every answer of every service that {@link startTestService} started: put a check here and it sees them all. */
 export const onResponse: ((answer: ObservedAnswer) => void)[] = [];
@@ -94,6 +99,10 @@ export function generatedDataset(people: number): Promise<string> {
   return made;
 }
 
+const UNPACK = { br: brotliDecompressSync, gzip: gunzipSync };
+const unpacked = (encoding: string | undefined, body: string | Buffer): string =>
+  (encoding === undefined ? body : UNPACK[encoding as keyof typeof UNPACK](body)).toString();
+
 let testDataset: string | undefined;
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -149,9 +158,17 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
       testEngine ??= openTestDataset(testDataset);
       return testEngine;
     },
-    observe: (answer) => {
-      rest.observe?.(answer);
-      for (const check of onResponse) check(answer);
+    onApp: (app) => {
+      rest.onApp?.(app);
+      app.addHook("onSend", async ({ call, method, raw }, reply, payload) => {
+        if (call.isAnswered && method !== "HEAD") {
+          const headers = reply.getHeaders() as Record<string, string>;
+          const { url = "" } = raw;
+          const body = unpacked(headers["content-encoding"], payload as string | Buffer);
+          for (const check of onResponse) check({ method, url, status: reply.statusCode, headers, body });
+        }
+        return payload;
+      });
     },
   });
   let closed: Promise<void> | undefined;

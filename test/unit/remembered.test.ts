@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { readCount } from "../../src/service/http/requests.ts";
-import { VersionCache } from "../../src/service/ledger/fresh-cache.ts";
+import { VersionCache } from "../../src/service/ledger/version-cache.ts";
 
 describe("what a ledger remembers until somebody commits", () => {
   let generation = 1;

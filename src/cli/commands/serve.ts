@@ -1,5 +1,4 @@
 import type { DataFolder } from "../../service/admin/data-folder.ts";
-import type { Fault } from "../../service/http/faults.ts";
 import type { RunningService, ServiceOptions } from "../../service/http/server.ts";
 import type { Store } from "../../service/ledger/ledger.ts";
 import { type Context, written } from "../../shared/context.ts";
@@ -16,7 +15,6 @@ interface ServeOptions extends FolderOptions {
   readonly dataset?: string;
   readonly bounds?: readonly string[];
   readonly metrics?: string;
-  readonly corsOrigin?: readonly string[];
   readonly console?: "off" | "link" | "insecure";
   readonly publicUrl?: string;
   readonly tlsCert?: string;
@@ -24,7 +22,6 @@ interface ServeOptions extends FolderOptions {
   readonly log?: boolean;
   readonly witness?: string;
   readonly force?: boolean;
-  readonly fault?: readonly string[];
 }
 
 export function register(program: Command, context: Context): void {
@@ -43,10 +40,6 @@ export function register(program: Command, context: Context): void {
     .option("--dataset <place>", "a dataset elsewhere: a folder or clickhouse://... (default: in the data folder)")
     .option("--bounds <name=n...>", `calls and rows: ${Object.keys(BOUNDS).join(", ")} (docs/service.md, Limits)`)
     .option("--metrics <port>", "serve Prometheus metrics on this port of loopback, or at ADDRESS:PORT")
-    .option(
-      "--cors-origin <origin...>",
-      "pages of these origins may call the API in a browser; * for any (default: none)",
-    )
     .option("--public-url <url>", "address that browsers reach the service by, where a proxy stands in front")
     .oneOf(
       "--console <how>",
@@ -56,17 +49,12 @@ export function register(program: Command, context: Context): void {
     .option("--log", "one JSON line per request on stderr: no key, filter value or record")
     .option("--witness <file>", "where the ledger's last signed head is kept (default: head.json in the data folder)")
     .option("--force", "serve a ledger that is older than the last signed head: it was restored on purpose")
-    .option(
-      "--fault <fault...>",
-      "for tests of clients: search:p=0.1:500, search:drop, all:n=3:slow=2000, enrich:cut=40",
-    )
     .examples(`
   $ headcount serve
   $ headcount serve --port 0 --json                       {"url":"http://127.0.0.1:40123","key":"hc_live_..."}
   $ headcount serve --data ./data --metrics 9090 --log
   $ headcount serve --host 0.0.0.0 --public-url https://people.example
-  $ headcount serve --host 0.0.0.0 --tls-cert people.pem --tls-key people.key
-  $ headcount serve --fault search:p=0.1:drop             one search in ten is charged and its reply lost`)
+  $ headcount serve --host 0.0.0.0 --tls-cert people.pem --tls-key people.key`)
     .does((options: ServeOptions) => run(options, context));
 }
 
@@ -181,15 +169,12 @@ async function datasetOf({ dataset }: ServeOptions, context: Context) {
 async function readSettings(options: ServeOptions, context: Context, voice: Voice): Promise<Partial<ServiceOptions>> {
   const metrics = options.metrics === undefined ? undefined : metricsAt(options.metrics);
   return {
-    faults: options.fault === undefined ? [] : await readFaults(options.fault),
     sleep: (ms) => context.sleep(ms),
-    random: context.random,
     ...(options.log ? { log: context.stderr } : {}),
     ...(await tlsSetting(options, context, voice)),
     ...(await boundsOf(options.bounds ?? [])),
     ...(metrics === undefined ? {} : { metricsHost: metrics.host, metricsPort: metrics.port }),
     ...consoleSetting(options, voice),
-    ...(options.corsOrigin === undefined ? {} : { corsOrigins: options.corsOrigin.map(originOf) }),
   };
 }
 
@@ -211,11 +196,6 @@ async function tlsSetting(options: ServeOptions, context: Context, voice: Voice)
   const complain = (error: Error) =>
     voice.warn(`the renewed certificate cannot be used, the old one goes on: ${error.message}`);
   return { tls: { ...tls, failed: complain } };
-}
-
-function originOf(text: string): string {
-  if (text === "*" || (URL.canParse(text) && new URL(text).origin === text.toLowerCase())) return text.toLowerCase();
-  throw usageError(`--cors-origin takes an origin such as https://app.example, or *, not "${text}"`);
 }
 
 /** Whether the console is served: not where its cookies would travel in clear, unless that is asked for. */
@@ -256,15 +236,6 @@ async function consoleLink(
   const link = { accountId: DEFAULT_ACCOUNT, role: "owner", name: "", createdAt: context.now() } as const;
   const token = await makeLink(store, link, "serve");
   return `${service.consoleUrl}/enter#t=${token}`;
-}
-
-async function readFaults(texts: readonly string[]): Promise<readonly Fault[]> {
-  const { FAULT_SYNTAX, parseFault } = await import("../../service/http/faults.ts");
-  return texts.map((text) => {
-    const fault = parseFault(text);
-    if (fault === undefined) throw usageError(`--fault cannot read "${text}"`, FAULT_SYNTAX);
-    return fault;
-  });
 }
 
 const isLoopback = (host: string): boolean => host === "localhost" || host === "::1" || /^127\./.test(host);

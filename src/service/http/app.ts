@@ -11,11 +11,10 @@ import { type Admission, boundGuesses } from "./admission.ts";
 import { Call, CLIENT_GONE } from "./call.ts";
 import { API_ROUTES } from "./calls.ts";
 import { type Connections, networkOf, refuseBytes } from "./connections.ts";
-import type { FaultPlan } from "./faults.ts";
 import type { RateLimiter } from "./limits.ts";
-import type { ServerTimeouts, ServiceOptions } from "./options.ts";
+import type { ServerTimeouts } from "./options.ts";
 import { type Lifecycle, send } from "./reply.ts";
-import { checkBodyHeaders, isLarge, readBody } from "./requests.ts";
+import { isLarge, readBody } from "./requests.ts";
 import { type Metrics, type ServiceLog, SILENT } from "./telemetry.ts";
 import type { TlsPair } from "./tls.ts";
 import type { Turns } from "./turns.ts";
@@ -26,15 +25,11 @@ interface AppParts {
   readonly limiter: RateLimiter;
   readonly turns: Turns;
   readonly connections: Connections;
-  readonly faults: FaultPlan;
   readonly timeouts: ServerTimeouts;
   readonly monotonic: () => number;
-  readonly sleep: (ms: number) => Promise<unknown>;
   readonly log: ServiceLog;
   readonly metrics: Metrics | undefined;
-  readonly cors: Cors;
   readonly tls: TlsPair | undefined;
-  readonly observe: ServiceOptions["observe"];
 }
 
 const REQUESTS_A_CONNECTION = 10_000;
@@ -44,13 +39,11 @@ export class HttpApp {
   readonly http: FastifyInstance;
   readonly lifecycle: Lifecycle;
   readonly #parts: AppParts;
-  readonly #isDisturbed: boolean;
   readonly #keepAlive: string;
-  readonly #withheld = new WeakSet<IncomingMessage>();
 
   constructor(parts: AppParts) {
     this.#parts = parts;
-    const { log, metrics, monotonic, observe } = parts;
+    const { log, metrics, monotonic } = parts;
     const isReported = log !== SILENT || metrics !== undefined;
     this.lifecycle = {
       draining: false,
@@ -62,21 +55,8 @@ export class HttpApp {
             metrics?.observe(request, status, ms);
           }
         : undefined,
-      observe:
-        observe &&
-        ((request, { body, status }, headers) => {
-          observe({
-            method: request.method,
-            url: request.raw.url ?? "",
-            route: request.call.route ?? undefined,
-            status,
-            headers,
-            body: body.toString(),
-          });
-        }),
     };
     this.#keepAlive = `timeout=${Math.max(0, Math.floor(parts.timeouts.idle / 1_000) - 1)}, max=${REQUESTS_A_CONNECTION}`;
-    this.#isDisturbed = !parts.faults.isEmpty;
     this.http = this.#listener();
     this.#addHooks();
   }
@@ -121,11 +101,6 @@ export class HttpApp {
     // Bounded by their bytes. With a bound of their number Node hides those behind it.
     app.server.maxHeadersCount = 0;
     app.server.on("connect", (_request, socket: Socket) => refuseBytes({ code: "CONNECT" }, socket, limiter));
-    app.server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
-      // The body is asked for when key, limits, size and type are found good.
-      this.#withheld.add(request);
-      app.server.emit("request", request, response);
-    });
     app.server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
       // An expectation that we do not know may be ignored (RFC 9110, 10.1.1).
       app.server.emit("request", request, response);
@@ -135,23 +110,20 @@ export class HttpApp {
 
   #addHooks(): void {
     const { http } = this;
-    const { cors } = this.#parts;
     http.decorate("lifecycle", this.lifecycle);
     http.decorateRequest("call");
     http.removeAllContentTypeParsers();
     http.addContentTypeParser("application/json", (_request, payload, done) => readBody(payload, done));
     http.addHook("onRequest", async (request, reply) => {
       this.#begin(request, reply);
-      if (cors.allow(request, reply)) return reply.code(204).send();
       if (request.is404) return this.answerUnrouted(request, reply);
       const route = API_ROUTES[request.call.route ?? ""];
       if (route === undefined) return undefined;
       request.call.name = route.name;
-      await this.#enter(request);
+      await this.#parts.admission.admit(request);
       if (isLarge(request.headers)) await this.#takeTurn(request, reply);
       // Who left meanwhile sends no body, and Fastify would wait for it without end.
       if (reply.raw.destroyed) throw new VanishedError("the client closed the connection");
-      if (request.call.withheld) this.#askForBody(request, reply);
       return undefined;
     });
     http.setErrorHandler((error, request, reply) => this.#onError(error, request, reply));
@@ -163,7 +135,6 @@ export class HttpApp {
     const route = request.is404 ? null : (request.routeOptions.url ?? null);
     const call = new Call(request.id, this.#parts.monotonic(), route);
     request.call = call;
-    call.withheld = request.headers.expect !== undefined && this.#withheld.has(request.raw);
     const { raw } = reply;
     const { socket } = request.raw;
     if (raw.shouldKeepAlive && !this.lifecycle.draining) reply.header("keep-alive", this.#keepAlive);
@@ -184,33 +155,11 @@ export class HttpApp {
     else raw.on("close", end);
   }
 
-  #askForBody(request: FastifyRequest, reply: FastifyReply): void {
-    checkBodyHeaders(request.headers);
-    request.call.withheld = false;
-    reply.raw.writeContinue();
-  }
-
-  #enter(request: FastifyRequest): Promise<void> {
-    const entered = this.#parts.admission.admit(request);
-    return this.#isDisturbed ? entered.then(() => this.#disturb(request.call)) : entered;
-  }
-
-  async #disturb(call: Call): Promise<void> {
-    const { faults, sleep } = this.#parts;
-    call.fault = call.name === undefined ? undefined : faults.strike(call.name);
-    if (call.fault?.kind === "slow") await sleep(call.fault.ms);
-    if (call.fault?.kind === "status") {
-      const { status } = call.fault;
-      const headers = status === 429 ? { "retry-after": "1", "x-ratelimit-remaining": "0" } : undefined;
-      throw new Problem(status, [`injected fault: status ${status}; nothing was charged`], headers);
-    }
-  }
-
   async answerUnrouted(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const path = (request.raw.url ?? "").split(/[?#]/, 1)[0] ?? "";
     const known = API_ROUTES[path];
     const isOfApi = known !== undefined || /^\/v1(?:\/|$)/.test(path);
-    if (isOfApi && request.call.key === undefined) await this.#enter(request);
+    if (isOfApi && request.call.key === undefined) await this.#parts.admission.admit(request);
     if (known !== undefined) {
       const advice = `${echo(request.method)} is not allowed on ${path}; use ${known.method}`;
       return this.#sendProblem(request, reply, new Problem(405, [advice], { allow: known.method }));
@@ -253,41 +202,4 @@ function originForm(url: string): string {
   if (url.charCodeAt(0) === 47) return url;
   const match = /^https?:\/\/[^/?#]*(.*)$/is.exec(url);
   return match === null ? url : (match[1] ?? "").startsWith("/") ? (match[1] ?? "/") : `/${match[1] ?? ""}`;
-}
-
-const EXPOSED =
-  `Content-Encoding, Idempotent-Replayed, Link, Retry-After, X-Dataset-Version, X-Next-Cursor, X-Page, X-Per-Page,
-  X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Window, X-Request-Id, X-Suppressed-Count,
-  X-Total-Count`.replace(/\s+/g, " ");
-const REQUEST_HEADERS = "Authorization, Content-Type, Idempotency-Key, X-Request-Id";
-const PREFLIGHT_SECONDS = "600";
-const API_PATH = /^\/(?:v1|facets|counts|sketch|people|key)(?:[/?#]|$)/;
-
-/** Lets pages of the named origins (`*`: of any) read what the API answers. The page must have a key. */
-export class Cors {
-  readonly #origins: ReadonlySet<string>;
-
-  constructor(origins: readonly string[]) {
-    this.#origins = new Set(origins);
-  }
-
-  allow(request: FastifyRequest, reply: FastifyReply): boolean {
-    if (this.#origins.size === 0 || !API_PATH.test(request.raw.url ?? "")) return false;
-    const { headers, method } = request;
-    const any = this.#origins.has("*");
-    if (!any) reply.header("vary", "origin");
-    const { origin } = headers;
-    if (origin === undefined || !(any || this.#origins.has(origin))) return false;
-    reply.header("access-control-allow-origin", any ? "*" : origin);
-    if (method !== "OPTIONS" || headers["access-control-request-method"] === undefined) {
-      reply.header("access-control-expose-headers", EXPOSED);
-      return false;
-    }
-    reply.headers({
-      "access-control-allow-methods": "GET, POST",
-      "access-control-allow-headers": REQUEST_HEADERS,
-      "access-control-max-age": PREFLIGHT_SECONDS,
-    });
-    return true;
-  }
 }

@@ -1,7 +1,6 @@
 import { type Credits, ZERO } from "../../shared/contract/money.ts";
 import type { Account, StoredKey, StoredReply } from "../ledger/ledger.ts";
 import type { CallName } from "./calls.ts";
-import type { FaultAction } from "./faults.ts";
 import type { RateState } from "./limits.ts";
 
 export class Call {
@@ -12,10 +11,7 @@ export class Call {
   rate: RateState | undefined;
   key: StoredKey | undefined;
   account: Account | undefined;
-  fault: FaultAction | undefined;
   charged: Credits = ZERO;
-  /** The client waits to be asked for its body (Expect: 100-continue), and was not. */
-  withheld = false;
   isAnswered = false;
   isClosed = false;
 

@@ -90,6 +90,8 @@ export async function sell(request: FastifyRequest, options: RouteOptions, order
     },
     vanished: () => isGone(request),
   });
+  // Charged, and nobody said so. Whoever asks again with the same Idempotency-Key gets the stored reply.
+  if (magic === "drop" && answer.headers["idempotent-replayed"] === undefined) request.raw.socket.destroy();
   return answer;
 }
 

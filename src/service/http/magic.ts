@@ -11,11 +11,11 @@ export function magicOf(key: StoredKey, find: () => Magic | undefined, miss?: Pr
   return magic;
 }
 
-export type Magic = "402" | "404" | "429" | "500" | "slow";
+export type Magic = "402" | "404" | "429" | "500" | "slow" | "drop";
 
 export const MAGIC_SLOW_MS = 3_000;
 
-const MAGIC = /^magic-(402|404|429|500|slow)(?:\.example)?$/;
+const MAGIC = /^magic-(402|404|429|500|slow|drop)(?:\.example)?$/;
 const wordOf = (value: string): Magic | undefined => MAGIC.exec(value)?.[1] as Magic | undefined;
 
 /** With a test key: `{"name": "magic-500"}` in the filters. There is no 404 on these, and no 402 on a count. */

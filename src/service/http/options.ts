@@ -1,17 +1,8 @@
+import type { FastifyInstance } from "fastify";
 import type { Engine } from "../../dataset/engine.ts";
 import type { PeopleFolders } from "../../dataset/suppression.ts";
 import type { Store } from "../ledger/ledger.ts";
-import type { Fault } from "./faults.ts";
 import type { TurnBounds } from "./turns.ts";
-
-export interface ObservedAnswer {
-  readonly method: string;
-  readonly url: string;
-  readonly route: string | undefined;
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
 
 export interface ServiceOptions {
   /** The dataset of live keys. It and the store stay the caller's: closing the service does not close them. */
@@ -25,21 +16,19 @@ export interface ServiceOptions {
   readonly now?: () => number;
   readonly monotonic?: () => number;
   readonly sleep?: (ms: number) => Promise<void>;
-  readonly random?: () => number;
   readonly maxDepth?: number;
   /** Whether sketches are given, and people sold by them; without it both are a 404. Default true. */
   readonly sketches?: boolean;
   readonly log?: { write(text: string): unknown };
   readonly metricsPort?: number;
   readonly metricsHost?: string;
-  readonly corsOrigins?: readonly string[];
   /** The console at `/console` (docs/console.md), with the address that browsers reach it by. Default: none. */
   readonly console?: { readonly publicUrl?: string | undefined };
-  readonly faults?: readonly Fault[];
   readonly timeouts?: Partial<ServerTimeouts>;
   readonly turns?: Partial<TurnBounds>;
   readonly maxConnections?: number;
-  readonly observe?: (answer: ObservedAnswer) => void;
+  /** For hooks of whoever embeds it, before the routes. */
+  readonly onApp?: (app: FastifyInstance) => void;
 }
 
 export interface TlsFiles {

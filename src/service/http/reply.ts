@@ -1,4 +1,3 @@
-import type { ServerResponse } from "node:http";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -8,9 +7,6 @@ import type { RateState } from "./limits.ts";
 export interface Lifecycle {
   draining: boolean;
   readonly report: ((request: FastifyRequest, reply: FastifyReply) => void) | undefined;
-  readonly observe:
-    | ((request: FastifyRequest, answer: Answer, headers: Readonly<Record<string, string>>) => void)
-    | undefined;
 }
 
 declare module "fastify" {
@@ -44,8 +40,7 @@ function sendEncoded(
   const { call, server } = request;
   const { lifecycle } = server;
   const varied = headers.vary === undefined ? undefined : reply.getHeader("vary");
-  const standard = standardHeaders(call.requestId, rate);
-  reply.headers(standard).headers(answer.headers).headers(headers);
+  reply.headers(standardHeaders(call.requestId, rate)).headers(answer.headers).headers(headers);
   if (varied !== undefined) reply.header("vary", `${varied}, ${headers.vary}`);
   if (lifecycle.draining || isCutOff(request, reply, answer.status)) {
     reply.header("connection", "close").removeHeader("keep-alive");
@@ -53,36 +48,20 @@ function sendEncoded(
   // Fastify would end it after any refused body. Not touched otherwise: Node says `close` to who asked for it.
   else if (reply.hasHeader("connection") && !asksToClose(request)) reply.removeHeader("connection");
   if (request.method === "HEAD") reply.header("content-length", String(Buffer.byteLength(body)));
-  lifecycle.observe?.(request, answer, { ...standard, ...answer.headers, ...headers });
   call.isAnswered = true;
   if (call.isClosed) lifecycle.report?.(request, reply);
-  if (call.fault?.kind === "drop" || call.fault?.kind === "cut") {
-    const bytes = Buffer.from(body);
-    const sent = { ...reply.getHeaders(), "content-length": bytes.length } as Record<string, string | number>;
-    reply.hijack();
-    const part = bytes.subarray(0, call.fault.kind === "cut" ? Math.min(call.fault.bytes, bytes.length - 1) : 0);
-    lose(reply.raw, answer.status, sent, part);
-    return;
-  }
   reply.code(answer.status).send(request.method === "HEAD" ? "" : body);
 }
 
 const asksToClose = ({ headers }: FastifyRequest): boolean => /\bclose\b/i.test(headers.connection ?? "");
 
 /**
- * Whether the client must not use the connection again: its body was not asked for, or will not be read to its end.
- * Where that end is near, it is read past, since many clients look for an answer only when all is sent.
+ * Whether the client must not use the connection again: its body will not be read to its end. Where that end is near, it is read past, since many clients look for an answer only when all is sent.
  */
 const isCutOff = (request: FastifyRequest, reply: FastifyReply, status: number): boolean =>
-  request.call.withheld ||
-  (status >= 400 &&
-    reply.hasHeader("connection") &&
-    !(Number(request.headers["content-length"] ?? Number.NaN) <= MAX_SKIPPED_BYTES));
-
-function lose(raw: ServerResponse, status: number, headers: Record<string, string | number>, part: Buffer): void {
-  if (part.length === 0) raw.destroy();
-  else raw.writeHead(status, headers).write(part, () => raw.destroy());
-}
+  status >= 400 &&
+  reply.hasHeader("connection") &&
+  !(Number(request.headers["content-length"] ?? Number.NaN) <= MAX_SKIPPED_BYTES);
 
 /** Smaller bodies go out as they are: they fit into a packet or two. */
 const LEAST_BYTES = 4_096;

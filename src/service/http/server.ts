@@ -5,9 +5,8 @@ import { isConsoleBuilt } from "../console/assets.ts";
 import type { ServedConsole } from "../console/console.ts";
 import { needed } from "../ledger/errors.ts";
 import { Admission } from "./admission.ts";
-import { Cors, HttpApp } from "./app.ts";
+import { HttpApp } from "./app.ts";
 import { addressOf, Connections } from "./connections.ts";
-import { FaultPlan } from "./faults.ts";
 import { RateLimiter, SmallCounts } from "./limits.ts";
 import { SERVER_TIMEOUTS, type ServiceOptions } from "./options.ts";
 import { addPublicPages } from "./public-pages.ts";
@@ -17,7 +16,7 @@ import { type Metrics, openLog, openMetrics, type ServiceLog, SILENT } from "./t
 import { followTls, readTls } from "./tls.ts";
 import { Turns } from "./turns.ts";
 
-export type { ObservedAnswer, ServiceOptions } from "./options.ts";
+export type { ServiceOptions } from "./options.ts";
 
 const FLUSH_MS = 1_000;
 
@@ -54,12 +53,10 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   watchers.metrics?.watch(() => ({ ...turns.load, connections: connections.open }));
   const hasConsole = options.console !== undefined && (await isConsoleBuilt());
   const app = new HttpApp({
-    ...{ fastify, admission, limiter, turns, connections, timeouts, sleep, tls, ...watchers },
-    faults: new FaultPlan(options.faults ?? [], options.random ?? Math.random),
+    ...{ fastify, admission, limiter, turns, connections, timeouts, tls, ...watchers },
     monotonic: clocks.monotonic,
-    cors: new Cors(options.corsOrigins ?? []),
-    observe: options.observe,
   });
+  options.onApp?.(app.http);
   const { engine, maxDepth, sketches = true } = options;
   const parts = { ...clocks, store, dataset, limiter, smallCounts, maxDepth, sleep, turns };
   addRoutes(app.http, { ...parts, admission, timeouts }, sketches ? { sketch, people } : {});

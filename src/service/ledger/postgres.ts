@@ -40,20 +40,13 @@ export interface PostgresStoreOptions extends LedgerOptions {
   readonly url: string;
   readonly schema?: string;
   readonly connections?: number;
-  /** How long a key is believed without asking again: 10,000 ms; revocation is seen by other processes after that. */
-  readonly keyFreshMs?: number;
 }
 
 const INT8 = 20;
 
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
   const { ledger, now } = await openLedger(options);
-  return ledgerStore(ledger, {
-    now,
-    heartbeatMs: options.heartbeatMs,
-    actor: options.actor,
-    freshMs: options.keyFreshMs ?? 10_000,
-  });
+  return ledgerStore(ledger, { now, heartbeatMs: options.heartbeatMs, actor: options.actor });
 }
 
 export async function readPostgres<Value>(url: string, read: (execute: Execute) => Promise<Value>): Promise<Value> {

@@ -16,9 +16,7 @@ import {
   type Entry,
   type Facts,
   type Hold,
-  type KeyFacts,
   type Money,
-  type MoneyOperation,
   type MoneyRequest,
   type Outcome,
   type Place,
@@ -35,21 +33,16 @@ import { type HoldOutcome, type HoldRequest, type HoldSettlement, IDEMPOTENCY_TT
 /** Nine billion credits: exact as a JSON number (contract/money.ts), far below what 64 bits of millionths hold. */
 const MAX_BALANCE: Credits = credits(9_000_000_000n * 1_000_000n);
 
-type Mutable<Lists> = { -readonly [Name in keyof Lists]: Lists[Name] extends readonly (infer Each)[] ? Each[] : never };
+type Mutable<Of> = {
+  -readonly [Name in keyof Of]: Of[Name] extends readonly (infer Each)[]
+    ? Each[]
+    : Of[Name] extends ReadonlyMap<string, infer Value>
+      ? Map<string, Value>
+      : Of[Name];
+};
 
-interface Draft {
-  readonly now: number;
-  readonly money: Map<string, Money>;
-  readonly holds: Map<string, Hold>;
-  readonly records: Map<string, ReplyRecord>;
-  readonly operations: Map<string, MoneyOperation>;
-  readonly keys: ReadonlyMap<string, KeyFacts>;
-  readonly sessions: ReadonlyMap<string, Principal>;
-  readonly budgets: Map<string, Capped>;
-  readonly refunded: Map<string, Credits>;
-  nextHoldId: bigint;
-  readonly writes: Mutable<Omit<Writes, "money" | "budgets">>;
-}
+/** The facts as the requests before have left them, and what is to be written of it. */
+type Draft = Mutable<Facts> & { readonly writes: Mutable<Omit<Writes, "money" | "budgets">> };
 
 /** The one place where money moves. Each request sees what those before it left; one that fails changes nothing. */
 export function decide(facts: Facts, group: readonly Asked[]): { writes: Writes; outcomes: readonly Outcome[] } {
@@ -59,6 +52,8 @@ export function decide(facts: Facts, group: readonly Asked[]): { writes: Writes;
     holds: new Map(facts.holds),
     records: new Map(facts.records),
     operations: new Map(facts.operations),
+    keys: new Map(facts.keys),
+    sessions: new Map(facts.sessions),
     budgets: new Map(facts.budgets),
     refunded: new Map(facts.refunded),
     writes: { holds: [], resolved: [], entries: [], forgotten: [], records: [], replies: [] },

@@ -9,7 +9,6 @@ import { consoleStore } from "./console.ts";
 import { change, type LedgerEnds, type Row, runStatement } from "./database.ts";
 import { HoldResolvedError, StoreUnavailableError, UnknownAccountError } from "./errors.ts";
 import { type LedgerDatabase, type MoneyRequest, moneyOf, type Place, placeIn, type Settled } from "./facts.ts";
-import { FORGETFUL, FreshCache, type Remembered, VersionCache } from "./fresh-cache.ts";
 import { KEY_COLUMNS, storedKey } from "./key-steps.ts";
 import {
   type Account,
@@ -26,21 +25,19 @@ import {
 } from "./ledger.ts";
 import { peopleStore } from "./people.ts";
 import type { ConsoleStore, PeopleStore } from "./records.ts";
+import { FORGETFUL, type Remembered, VersionCache } from "./version-cache.ts";
 
 const HEARTBEAT_MS = 10_000;
 /** The most idempotency records that one transaction removes: 500 each second keep up with the busiest service. */
 const PRUNE_ROWS = 500;
 const PRUNE_ROUNDS = 10;
 const KEEP_COUNTS_MS = 3 * 24 * 60 * 60 * 1000;
-/** A key read longer ago than this is not accepted, also where the store is away (I10). */
-const KEY_STALE_MS = 60_000;
 const REMEMBERED = 10_000;
 
 interface LedgerStoreOptions {
   readonly now: () => number;
   readonly heartbeatMs: number | undefined;
   readonly actor: string | undefined;
-  readonly freshMs?: number;
 }
 
 export function ledgerStore(database: LedgerDatabase, options: LedgerStoreOptions, open?: Map<string, Place>): Store {
@@ -80,10 +77,8 @@ class LedgerStore implements Omit<Store, keyof Administration> {
     const { generation } = database;
     const current = <Value>(): Remembered<Value> =>
       generation === undefined ? FORGETFUL : new VersionCache<Value>(generation, REMEMBERED);
-    const freshMs = Math.min(options.freshMs ?? 0, KEY_STALE_MS);
-    const aged = { freshMs, staleMs: KEY_STALE_MS, now: this.#now, size: REMEMBERED, isOutage };
-    this.#keys = options.freshMs === undefined ? current() : new FreshCache(aged);
-    this.#accounts = options.freshMs === undefined ? current() : new FreshCache(aged);
+    this.#keys = current();
+    this.#accounts = current();
     this.#balances = current();
     this.#moneys = current();
   }
@@ -321,5 +316,3 @@ class LedgerStore implements Omit<Store, keyof Administration> {
     if (pruned > 0) await this.#database.tidy();
   }
 }
-
-const isOutage = (error: unknown): boolean => error instanceof StoreUnavailableError;

@@ -80,6 +80,7 @@ A key that begins with \`hc_test_\` reaches the same routes over a small fixed d
 | \`magic-429\` | \`{"filters": {"name": "magic-429"}}\` | \`domain=magic-429.example\` | 429 with \`Retry-After: 1\` |
 | \`magic-500\` | \`{"filters": {"name": "magic-500"}}\` | \`domain=magic-500.example\` | 500 |
 | \`magic-slow\` | \`{"filters": {"name": "magic-slow"}}\` | \`domain=magic-slow.example\` | an answer after 3 seconds |
+| \`magic-drop\` | \`{"filters": {"name": ["magic-drop", NAME]}}\` with the name of somebody who is found, search only | has no effect | the people of that name are charged, and the connection closes without an answer; the same \`Idempotency-Key\` brings the stored one |
 
 For a company the bare value works as \`name\`, \`id\` and slug too.
 
@@ -89,5 +90,5 @@ For a company the bare value works as \`name\`, \`id\` and slug too.
 
 ## Large answers, browsers
 
-An answer from 4 KiB on is packed with brotli or gzip where \`Accept-Encoding\` allows; request bodies are sent unpacked. Pages of other origins may read this document; whether they may call \`/v1\` is for whoever runs the service to say.
+An answer from 4 KiB on is packed with brotli or gzip where \`Accept-Encoding\` allows; request bodies are sent unpacked. Pages of other origins may read this document and call nothing: a key in a page is in the hands of everybody who opens it.
 `;

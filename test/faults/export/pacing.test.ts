@@ -13,7 +13,9 @@ long("forty pages under twelve calls a minute: paced, shown, complete, hardly a 
     plan: { perMinute: 12, perDay: 10_000 },
     now: clock.now,
     monotonic: clock.now,
-    observe: ({ status }) => void (status === 429 && refused.push(status)),
+    onApp: (app) => {
+      app.addHook("onSend", async (_, { statusCode }) => void (statusCode === 429 && refused.push(statusCode)));
+    },
   });
   try {
     const u = user(service.url, service.key);

@@ -166,9 +166,7 @@ const MAX_CALLS = 1_000_000_000;
 export function registerPlan(service: Command, context: Context): void {
   const plan = service.command("plan").description("Set or show the rate limits and the prices of an account.");
   addAccountOptions(plan.command("set").argument("<setting...>", `NAME=VALUE: ${PLAN_SETTINGS.join(", ")}`))
-    .description(
-      "Change the limits or prices of an account; what is not given stays. It holds from the next call on; for services on PostgreSQL within 10 seconds, or 60 where the database does not answer.",
-    )
+    .description("Change the limits or prices of an account; what is not given stays. It holds from the next call on.")
     .examples(`
   $ headcount service plan set per-minute=60 per-day=5000        calls a minute and a day (UTC), of each key
   $ headcount service plan set person_search=0.25 company_enrich=2      credits of a profile, of a match

@@ -44,9 +44,7 @@ export function register(service: Command, context: Context): void {
     )
     .does(atDesk(context, set));
   addAccountOptions(keys.command("revoke").argument(...KEY_ID))
-    .description(
-      "Revoke a key; it cannot be brought back. Calls with it are refused from then on; by services on PostgreSQL within 10 seconds, or 60 where the database does not answer, and nothing is sold to it from then on.",
-    )
+    .description("Revoke a key; it cannot be brought back. Calls with it are refused from then on.")
     .examples("\n  $ headcount service keys revoke k_0a1b2c3d4e5f")
     .does(atDesk(context, revoke));
 }
