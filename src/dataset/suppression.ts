@@ -2,13 +2,9 @@ import { hash } from "node:crypto";
 import { readFile, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
-import {
-  NOBODY_SUPPRESSED,
-  parseSuppressed,
-  type SuppressedEntry,
-  Suppression,
-  suppressionFiles,
-} from "../shared/contract/suppression.ts";
+import { NOBODY_SUPPRESSED, Suppression } from "../shared/contract/suppression.ts";
+import { ifMissing } from "../shared/folder.ts";
+import { readSuppressionList } from "../shared/suppression-list.ts";
 import { InputError } from "./text/input-file.ts";
 
 export interface PeopleFolders {
@@ -20,26 +16,17 @@ export interface PeopleFolders {
 /** Beside the versions of a dataset. Every build leaves out who is on the list there. */
 export const suppressionDir = (datasetDir: string): string => join(datasetDir, "suppression");
 
-const unlessMissing = (error: unknown): undefined => {
-  if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-  throw error;
-};
-
 /** @throws InputError where the list cannot be read whole: nothing is built then rather than too much */
 export async function readHiddenPeople(folder: string): Promise<Suppression> {
   const { entries, key } = await readList(folder);
   return key === undefined ? NOBODY_SUPPRESSED : new Suppression(key, entries);
 }
 
-async function readList(folder: string): Promise<{ key: Buffer | undefined; entries: readonly SuppressedEntry[] }> {
-  const { text, key } = await suppressionFiles((name) => readFile(join(folder, name)).catch(unlessMissing));
-  try {
-    return { key, entries: parseSuppressed(text, key) };
-  } catch (error) {
-    const what = `the suppression list in ${folder} cannot be used: ${(error as Error).message}`;
-    throw new InputError(what, "restore the folder from a backup, or remove it whole and add the people again");
-  }
-}
+const readList = (folder: string) =>
+  readSuppressionList(folder, (why) => {
+    const what = `the suppression list in ${folder} cannot be used: ${why}`;
+    return new InputError(what, "restore the folder from a backup, or remove it whole and add the people again");
+  });
 
 export const readSuppressedEntries = async (folder: string): Promise<number> => (await readList(folder)).entries.length;
 
@@ -65,7 +52,7 @@ export async function noteLeftOut(datasetDir: string, version: string, { marks }
 export async function readLeftOut(
   datasetDir: string,
 ): Promise<{ readonly version: string; readonly marks: ReadonlySet<string> } | undefined> {
-  const text = await readFile(leftOutFile(datasetDir), "utf8").catch(unlessMissing);
+  const text = await readFile(leftOutFile(datasetDir), "utf8").catch(ifMissing(undefined));
   try {
     const said = JSON.parse(text ?? "") as LeftOut;
     if (leftOutText(said) === text) return { version: said.version, marks: new Set(said.marks) };
@@ -77,7 +64,7 @@ export async function checkLeftOut(datasetDir: string): Promise<string[]> {
   const problems: string[] = [];
   await readHiddenPeople(suppressionDir(datasetDir)).catch((error: Error) => problems.push(error.message));
   const file = leftOutFile(datasetDir);
-  const isThere = (await stat(file).catch(unlessMissing)) !== undefined;
+  const isThere = (await stat(file).catch(ifMissing(undefined))) !== undefined;
   if (isThere && (await readLeftOut(datasetDir)) === undefined)
     problems.push(
       `${file} is not what was written: until the next import every page is looked through for people who are left out`,

@@ -4,6 +4,14 @@ import { dirname } from "node:path";
 /** Folders are for their owner alone: they hold keys, and personal data that was paid for. */
 export const FOLDER_MODE = 0o700;
 
+/** In a `catch`: what stands for a file or folder that is not there. */
+export const ifMissing =
+  <Value>(value: Value) =>
+  (error: unknown): Value => {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return value;
+    throw error;
+  };
+
 /**
  * Makes a folder and those above it, each with its name on the disk. Node's own recursion never ends where a parent
  * that is there says ENOENT, as below /proc. @throws Error the system's, with its code

@@ -2,8 +2,8 @@ import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
-import { thisProcess } from "../../src/engine/runs/alive.ts";
 import { acquireLock, isLocked, type LockHolder, type LockOptions, readHolder } from "../../src/engine/runs/lock.ts";
+import { thisProcess } from "../../src/shared/process.ts";
 import { tempDir } from "../support/client.ts";
 import { long } from "../support/long.ts";
 import { isLeftOut } from "../support/tools.ts";
@@ -17,7 +17,7 @@ const options = (more: Partial<LockOptions> = {}): LockOptions => ({
 const lockFile = (): string => join(tempDir(), "lock");
 /** A lock as another process of this machine would have written it. */
 const holder = async (more: Partial<LockHolder> = {}): Promise<string> =>
-  JSON.stringify({ ...(await thisProcess()), at: "2026-01-15T12:00:00Z", token: "other", ...more });
+  JSON.stringify({ ...thisProcess(), at: "2026-01-15T12:00:00Z", token: "other", ...more });
 const taken = async (text: string): Promise<boolean> => {
   const path = lockFile();
   writeFileSync(path, text);
@@ -119,7 +119,7 @@ test("a living holder's lock and an unreadable one are never taken", async () =>
 
 test("another boot is this machine's own past only by its id, its name and the time; all else is another machine", async () => {
   const old = { boot: "another", pid: 1, machine: "m1", at: "2001-01-01T00:00:00Z" };
-  const { machine } = await thisProcess();
+  const { machine } = thisProcess();
   if (machine !== "") expect(await taken(await holder({ ...old, machine }))).toBe(true);
   expect(await taken(await holder(old))).toBe(false);
   expect(await taken(await holder({ ...old, machine: "" }))).toBe(false);

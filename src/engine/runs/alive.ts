@@ -1,73 +1,24 @@
-import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { open, readFile, readlink, unlink } from "node:fs/promises";
+import { open, unlink } from "node:fs/promises";
 import { connect, createServer } from "node:net";
-import { hostname } from "node:os";
 import { basename, dirname } from "node:path";
-import { env, kill, pid, platform } from "node:process";
+import { env, platform } from "node:process";
 import { promisify } from "node:util";
+import { isRunning, type ProcessIdentity, systemText, thisProcess } from "../../shared/process.ts";
 import { errorCode } from "./disk.ts";
-
-/** One process among all that ever were, also of other boots and containers. */
-export interface ProcessIdentity {
-  readonly pid: number;
-  readonly started: string;
-  /** The PID and time namespaces in which `pid` and `started` mean anything. */
-  readonly space: string;
-  readonly boot: string;
-  /** A hash of the machine's id; containers often have none, and copies of a machine share it. */
-  readonly machine: string;
-  readonly host: string;
-}
 
 /** `elsewhere`: nobody here can tell, so it counts as living and is never taken over. */
 export type Fate = "living" | "gone" | "elsewhere";
 
-const read = (path: string): Promise<string> =>
-  readFile(path, "utf8").then(
-    (text) => text.trim(),
-    () => "",
-  );
-const link = (path: string): Promise<string> => readlink(path).catch(() => "");
-
-async function statOf(id: string): Promise<{ readonly state: string; readonly started: string } | undefined> {
-  const stat = await read(`/proc/${id}/stat`);
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return stat === "" ? undefined : { state: fields[0] ?? "", started: fields[19] ?? "" };
-}
-
-let own: Promise<ProcessIdentity> | undefined;
-
-export function thisProcess(): Promise<ProcessIdentity> {
-  own ??= (async () => {
-    const [stat, pids, time, boot, machine] = await Promise.all([
-      statOf("self"),
-      link("/proc/self/ns/pid"),
-      link("/proc/self/ns/time"),
-      read("/proc/sys/kernel/random/boot_id"),
-      read("/etc/machine-id"),
-    ]);
-    return {
-      pid,
-      started: stat?.started ?? "",
-      space: `${pids} ${time}`.trim(),
-      boot,
-      machine: machine === "" ? "" : createHash("sha256").update(`headcount ${machine}`).digest("hex").slice(0, 16),
-      host: hostname(),
-    };
-  })();
-  return own;
-}
-
-const bootedAt = async (): Promise<number> => Number(/^btime (\d+)$/m.exec(await read("/proc/stat"))?.[1] ?? 0) * 1_000;
+const bootedAt = (): number => Number(/^btime (\d+)$/m.exec(systemText("/proc/stat"))?.[1] ?? 0) * 1_000;
 
 /** @param since epoch milliseconds @param sign where its {@link LifeSign} is */
 export async function fateOf(holder: ProcessIdentity, since: number, sign: string): Promise<Fate> {
-  const self = await thisProcess();
+  const self = thisProcess();
   if (holder.boot !== self.boot) {
     // A name and an id may be shared; nothing here ran before the machine was started.
     const same = holder.machine !== "" && holder.machine === self.machine && holder.host === self.host;
-    return same && holder.boot !== "" && since < (await bootedAt()) ? "gone" : "elsewhere";
+    return same && holder.boot !== "" && since < bootedAt() ? "gone" : "elsewhere";
   }
   // Without /proc a Linux process does not know in which container it is; other systems have none.
   if (self.boot === "" && (holder.host !== self.host || platform === "linux")) return "elsewhere";
@@ -76,16 +27,9 @@ export async function fateOf(holder: ProcessIdentity, since: number, sign: strin
 }
 
 async function inProcessTable(holder: ProcessIdentity, since: number): Promise<Fate> {
-  try {
-    kill(holder.pid, 0);
-  } catch (error) {
-    if (errorCode(error) === "ESRCH") return "gone";
-  }
-  if (holder.started === "") return (await startOf(holder.pid)) > since + CLOCK_MS ? "gone" : "living";
-  if ((await link("/proc/self")) !== String(pid)) return "living";
-  const stat = await statOf(String(holder.pid));
-  if (stat === undefined) return "living";
-  return stat.state === "Z" || stat.state === "X" || stat.started !== holder.started ? "gone" : "living";
+  const running = isRunning(holder);
+  if (running !== undefined) return running ? "living" : "gone";
+  return holder.started === "" && (await startOf(holder.pid)) > since + CLOCK_MS ? "gone" : "living";
 }
 
 /** A lock is made after its process; whoever is this much younger than it only got the number again. */

@@ -2,7 +2,8 @@ import { randomBytes } from "node:crypto";
 import { link, open, readdir, readFile, stat, unlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { type CliError, failed } from "../../shared/errors.ts";
-import { askSign, type Fate, fateOf, type ProcessIdentity, showLife, thisProcess } from "./alive.ts";
+import { type ProcessIdentity, thisProcess } from "../../shared/process.ts";
+import { askSign, type Fate, fateOf, showLife } from "./alive.ts";
 import { errorCode, FILE_MODE } from "./disk.ts";
 
 export interface LockHolder extends ProcessIdentity {
@@ -35,7 +36,7 @@ const turnAfter = (path: string, token: string): string => `${path}.${token}.t`;
 /** Made whole and at once. Only a lock whose holder is gone is taken over. @throws CliError exit 9 */
 export async function acquireLock(path: string, options: LockOptions): Promise<Lock> {
   const token = randomBytes(8).toString("hex");
-  const mine: LockHolder = { ...(await thisProcess()), at: new Date(options.now()).toISOString(), token };
+  const mine: LockHolder = { ...thisProcess(), at: new Date(options.now()).toISOString(), token };
   // Before the lock says whose it is: a holder that shows no sign where it should is gone.
   const sign = await showLife(signOf(path, token));
   try {
@@ -116,7 +117,7 @@ const fateOfHolder = async (path: string, holder: LockHolder | undefined): Promi
   holder === undefined ? "elsewhere" : fateOf(holder, Date.parse(holder.at), signOf(path, holder.token));
 
 async function lockedError(path: string, what: string, holder: LockHolder | undefined, fate: Fate): Promise<CliError> {
-  const self = await thisProcess();
+  const self = thisProcess();
   const where =
     holder?.boot !== self.boot || (self.boot === "" && holder.host !== self.host)
       ? ` on ${holder?.host ?? ""}`

@@ -1,28 +1,21 @@
 import { randomBytes } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
   marksOf,
   NOBODY_SUPPRESSED,
-  parseSuppressed,
   SUPPRESSION_FILES,
   type SuppressedEntry,
   type SuppressedName,
   Suppression,
   suppressedText,
-  suppressionFiles,
 } from "../../shared/contract/suppression.ts";
-import { type CliError, failed } from "../../shared/errors.ts";
+import { failed } from "../../shared/errors.ts";
 import { makeFolder } from "../../shared/folder.ts";
-import { type Disk, errorCode } from "./disk.ts";
+import { readSuppressionList } from "../../shared/suppression-list.ts";
+import type { Disk } from "./disk.ts";
 import { acquireLock, type LockOptions } from "./lock.ts";
 
 export const suppressionFolder = (stateDir: string): string => join(stateDir, "suppression");
-
-const absent = (error: unknown): undefined => {
-  if (errorCode(error) === "ENOENT") return undefined;
-  throw error;
-};
 
 /** @throws CliError exit 5 where the list cannot be read whole: nothing is written then rather than too much */
 export async function readSuppression(folder: string): Promise<Suppression> {
@@ -30,20 +23,13 @@ export async function readSuppression(folder: string): Promise<Suppression> {
   return key === undefined || entries.length === 0 ? NOBODY_SUPPRESSED : new Suppression(key, entries);
 }
 
-async function readList(folder: string): Promise<{ key: Buffer | undefined; entries: SuppressedEntry[] }> {
-  const { text, key } = await suppressionFiles((name) => readFile(join(folder, name)).catch(absent));
-  try {
-    return { key, entries: parseSuppressed(text, key) };
-  } catch (error) {
-    throw damaged(`${join(folder, SUPPRESSION_FILES.list)}: ${(error as Error).message}`);
-  }
-}
-
-const damaged = (what: string): CliError =>
-  failed.incomplete(
-    `the suppression list cannot be used, and nobody is shown without it: ${what}`,
-    "restore the folder from a backup, or remove it whole and add the people again",
-    "damaged_suppression",
+const readList = (folder: string) =>
+  readSuppressionList(folder, (why) =>
+    failed.incomplete(
+      `the suppression list cannot be used, and nobody is shown without it: ${join(folder, SUPPRESSION_FILES.list)}: ${why}`,
+      "restore the folder from a backup, or remove it whole and add the people again",
+      "damaged_suppression",
+    ),
   );
 
 export class SuppressionList {

@@ -6,6 +6,7 @@ import { FILES, markInUse, type Pointer, readPointer, syncPath } from "../../dat
 import { fileDigest } from "../../dataset/manifest.ts";
 import { suppressionDir } from "../../dataset/suppression.ts";
 import { checkVersionFiles } from "../../dataset/versions.ts";
+import { ifMissing } from "../../shared/folder.ts";
 import { needed } from "../ledger/errors.ts";
 import { noteRestored, snapshotLedger, verifySqliteFile } from "../ledger/sqlite-file.ts";
 import { datasetDir } from "./datasets.ts";
@@ -200,13 +201,6 @@ async function inDraft<Value>(target: string, work: (draft: string) => Promise<V
 }
 
 const LOCK = "draft.lock";
-
-const ifMissing =
-  <Value>(value: Value) =>
-  (error: unknown): Value => {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return value;
-    throw error;
-  };
 
 /** The version that is served, under a mark that keeps it from being removed, and the list of who is taken out. */
 async function copyDataset(from: string, to: string): Promise<Pointer | undefined> {

@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { syncPath } from "../../dataset/layout.ts";
+import { ifMissing } from "../../shared/folder.ts";
 import { chainEnd } from "../ledger/chain/check.ts";
 import { type LedgerEnds, runStatement } from "../ledger/database.ts";
 import type { Store } from "../ledger/ledger.ts";
@@ -56,10 +57,10 @@ export async function keepWitness(
 }
 
 export async function assertNotOlder(ledger: string, file: string): Promise<void> {
-  const text = await readFile(file, "utf8").catch(ifMissing);
+  const text = await readFile(file, "utf8").catch(ifMissing(undefined));
   if (text === undefined) return;
   const { signature, ...told } = await parsed(file, text);
-  const key = await keyOf(file).catch(ifMissing);
+  const key = await keyOf(file).catch(ifMissing(undefined));
   if (key === undefined || signatureOf(told, key) !== signature) {
     throw new OlderLedgerError(`${file} is not what was signed with ${file}.key`);
   }
@@ -103,7 +104,3 @@ async function makeKey(file: string): Promise<void> {
 
 const keyOf = async (file: string): Promise<Buffer> =>
   Buffer.from((await readFile(`${file}.key`, "utf8")).trim(), "hex");
-
-function ifMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== "ENOENT") throw error;
-}

@@ -1,47 +1,17 @@
 import { randomBytes } from "node:crypto";
-import { readFileSync, readlinkSync } from "node:fs";
-import { hostname } from "node:os";
-import { kill, pid } from "node:process";
+import { isRunning, type ProcessIdentity, thisProcess } from "../../shared/process.ts";
 import { change, type Row, type Steps, statementRows } from "./database.ts";
 
-export interface InstanceIdentity {
-  readonly pid: number;
-  readonly started: string;
+interface InstanceIdentity extends Pick<ProcessIdentity, "pid" | "started"> {
   /** Machine id, host, boot and process-number space: only where all are the same does `pid` mean anything. */
   readonly machine: string;
 }
 
 export const SILENCE_MS = 60_000;
 
-/** Fields 3 (state) and 22 (start time) of /proc/PID/stat; the name in field 2 may hold spaces and parentheses. */
-function processStat(id: number): { readonly state: string; readonly started: string } | undefined {
-  try {
-    const text = readFileSync(`/proc/${id}/stat`, "latin1");
-    const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-    return { state: fields[0] ?? "", started: fields[19] ?? "" };
-  } catch {
-    return undefined;
-  }
-}
-
-function firstOf(...readers: readonly (() => string)[]): string {
-  for (const read of readers) {
-    try {
-      return read().trim();
-    } catch {}
-  }
-  return "";
-}
-
 export function thisInstance(): InstanceIdentity {
-  const machineId = firstOf(
-    () => readFileSync("/etc/machine-id", "latin1"),
-    () => readFileSync("/var/lib/dbus/machine-id", "latin1"),
-  );
-  const boot = firstOf(() => readFileSync("/proc/sys/kernel/random/boot_id", "latin1"));
-  const space = firstOf(() => readlinkSync("/proc/self/ns/pid"));
-  const machine = [machineId, hostname(), boot, space].join("|");
-  return { pid, started: processStat(pid)?.started ?? "", machine };
+  const { boot, host, machine, pid, space, started } = thisProcess();
+  return { pid, started, machine: [machine, host, boot, space.split(" ", 1)[0]].join("|") };
 }
 
 /** The process-number space of a whole machine. A container has its own, and often the machine id of its image. */
@@ -63,15 +33,7 @@ export function isAlive(owner: InstanceIdentity, self: InstanceIdentity, silentM
   if (owner.machine !== self.machine) {
     return !(local && wasRebooted(owner.machine, self.machine)) && silentMs <= SILENCE_MS;
   }
-  try {
-    kill(owner.pid, 0);
-  } catch (error) {
-    // EPERM: it exists and belongs to somebody else.
-    return (error as NodeJS.ErrnoException).code !== "ESRCH";
-  }
-  const stat = processStat(owner.pid);
-  if (stat === undefined) return true;
-  return stat.state !== "Z" && stat.state !== "X" && (owner.started === "" || stat.started === owner.started);
+  return isRunning(owner) ?? true;
 }
 
 const FORGET_MS = 3_600_000;

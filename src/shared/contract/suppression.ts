@@ -116,17 +116,6 @@ export function suppressedText(entries: readonly SuppressedEntry[], key: Buffer)
 const sealOf = (lines: string, key: Buffer): string =>
   `${JSON.stringify({ hmac: createHmac("sha256", key).update(`list:${lines}`).digest("hex") })}\n`;
 
-/** A list and its key, one read after the other. @param read a file of a name; undefined where it is not there */
-export async function suppressionFiles(
-  read: (name: string) => Promise<Buffer | undefined>,
-): Promise<{ readonly text: string | undefined; readonly key: Buffer | undefined }> {
-  const before = await read(SUPPRESSION_FILES.list);
-  const key = await read(SUPPRESSION_FILES.key);
-  // Both may have been made between the two readings.
-  const list = before === undefined && key !== undefined ? await read(SUPPRESSION_FILES.list) : before;
-  return { text: list?.toString(), key };
-}
-
 /**
  * @param text undefined where there is no list @throws Error saying what is damaged: a list that is read in part
  * would let people through
