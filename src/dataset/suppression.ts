@@ -28,8 +28,6 @@ const readList = (folder: string) =>
     return new InputError(what, "restore the folder from a backup, or remove it whole and add the people again");
   });
 
-export const readSuppressedEntries = async (folder: string): Promise<number> => (await readList(folder)).entries.length;
-
 /** Whom a version was built without. Whoever is added later is looked for in every page until the next build. */
 const leftOutFile = (datasetDir: string): string => join(datasetDir, "left-out.json");
 

@@ -333,25 +333,6 @@ test("a lost reply that is fetched again without somebody neither ends the run n
   }
 });
 
-test("service data names what is kept, of how many people and how old", async () => {
-  const dir = await made();
-  const service = await history(dir);
-  const { out } = await headcount("service", "data", "--data", dir, "--json");
-  const { kept } = JSON.parse(out) as {
-    kept: { what: string; items: number; people: number | null; oldest: string }[];
-  };
-  expect(kept.map(({ items, people, what }) => [what, items, people])).toEqual([
-    ["dataset", 1, 241],
-    ["stored replies", 4, 241],
-    ["console exports", 4, null],
-    ["audit", expect.any(Number), null],
-    ["ledger", 1, null],
-  ]);
-  expect(Date.parse(kept[1]?.oldest ?? "")).toBeGreaterThan(Date.now() - 600_000);
-  await service.close();
-  open.splice(0);
-});
-
 test("whatever is bought, asked again, forgotten, suppressed, imported and restarted: nobody who is gone comes out, and the ledger is sound", async () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant("buy" as const), what: fc.nat(2), order: fc.nat(3) }),

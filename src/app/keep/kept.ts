@@ -31,7 +31,7 @@ interface Files {
 const NOBODY = { people: null, rows: null } as const;
 const NO_FILE = { items: 1, bytes: null, oldest: null, newest: null } as const;
 
-export async function filesAt(path: string): Promise<Files & { readonly bytes: number }> {
+async function filesAt(path: string): Promise<Files & { readonly bytes: number }> {
   const info = await stat(path).catch(() => undefined);
   const entries = info?.isDirectory() === true ? await readdir(path, { recursive: true, withFileTypes: true }) : [];
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
@@ -70,7 +70,7 @@ export async function keptHere(context: Context): Promise<readonly Kept[]> {
   for (const { path, what } of (await usersFiles(context)).filter((file) => file.what !== "segment"))
     kept.push({ ...NOBODY, ...(await filesAt(path)), what, path });
   kept.push(...(await configured(context)));
-  // Data folders of services: `headcount service data` looks into one.
+  // Of services.
   const data = findFolder("data", context);
   for (const name of await below(data)) {
     const path = join(data ?? "", name);

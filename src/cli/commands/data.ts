@@ -24,7 +24,7 @@ export function register(program: Command, context: Context): void {
   $ headcount data set runs=forever
 
 Policy: runs prune and jobs run remove runs that are over and older than that.
-See also: headcount forget, headcount suppress, headcount service data`);
+See also: headcount forget, headcount suppress`);
   data
     .command("show", { isDefault: true })
     .description("Show what is kept: where it lies, how many, how old.")
@@ -79,7 +79,7 @@ async function show(options: GlobalOptions, context: Context): Promise<void> {
   if (printer.terminal) printer.note(`${counted(runs, "run")} ${said}`);
 }
 
-export const KEPT_COLUMNS: readonly Listed<Kept>[] = [
+const KEPT_COLUMNS: readonly Listed<Kept>[] = [
   { name: "what", value: ({ what }) => what, title: "what" },
   countColumn("items", ({ items }) => items),
   countColumn("people", ({ people }) => people),

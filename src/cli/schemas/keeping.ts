@@ -135,7 +135,7 @@ const found = object({
 });
 const pruned = some(object({ removed: list(text) }), titled("--dry-run", object({ would_remove: list(text) })));
 
-export const kept = list(
+const kept = list(
   object({
     what: text,
     items: wholeNumberShape,

@@ -18,7 +18,7 @@ import {
   titled,
   wholeNumberShape,
 } from "../../shared/schema/build.ts";
-import { kept, suppression } from "./keeping.ts";
+import { suppression } from "./keeping.ts";
 
 const mode = one("live", "test");
 const priced = one("account", "person_count", "person_search", "company_enrich", "company_employees");
@@ -181,7 +181,6 @@ export const SERVING = {
   "service credits remove": adjusted,
   "service credits show": object(balance),
   "service entries": list(entry),
-  "service data": object({ kept }),
   "service dataset list": list(
     object({ ...version, serves: said(flag, "whether it is the one that is served"), bytes: wholeNumberShape }),
   ),

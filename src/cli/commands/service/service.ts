@@ -3,7 +3,6 @@ import type { Command } from "../../options.ts";
 import { register as registerAccounts, registerLink, registerSessions } from "./accounts.ts";
 import { register as registerBackup, registerRestore, registerVerify } from "./backup.ts";
 import { register as registerCredits, registerPlan } from "./credits.ts";
-import { register as registerData } from "./data.ts";
 import { register as registerDataset } from "./dataset.ts";
 import { registerAudit, register as registerEntries, registerUsage } from "./entries.ts";
 import { addFolderOptions } from "./folder.ts";
@@ -27,7 +26,7 @@ export function register(program: Command, context: Context): void {
     ...[registerImport, registerGenerate, registerDataset],
     ...[registerAccounts, registerKeys, registerCredits, registerPlan],
     ...[registerEntries, registerUsage, registerAudit, registerLink, registerSessions],
-    ...[registerSuppress, registerForget, registerData, registerBackup, registerVerify, registerRestore],
+    ...[registerSuppress, registerForget, registerBackup, registerVerify, registerRestore],
   ];
   for (const register of parts) register(service, context);
 }
