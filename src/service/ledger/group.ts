@@ -1,7 +1,6 @@
 import { credits } from "../../shared/contract/money.ts";
 import { REPLY_COLUMNS, replyDigest, valuesOf } from "./chain/links.ts";
-import { type Row, replyOf, type Steps, statementRows, tupled } from "./database.ts";
-import type { HoldState } from "./errors.ts";
+import { type Row, replyOf, type Steps, statementRows, storedFields, tupled } from "./database.ts";
 import {
   type Asked,
   assertBudget,
@@ -23,7 +22,6 @@ import {
   recordKey,
   refundOf,
 } from "./facts.ts";
-import type { EntryKind, KeyMode } from "./ledger.ts";
 import { decide } from "./rules.ts";
 import { writeGroup } from "./writes.ts";
 
@@ -192,11 +190,9 @@ function* readKeys(ids: readonly string[]): Steps<Pick<Facts, "keys" | "budgets"
   const keys = new Map<string, KeyFacts>();
   const budgets = new Map<string, Capped>();
   for (const row of rows) {
-    const origin = row.origin as string;
-    keys.set(row.id as string, { origin, ...endsOf(row) });
-    if (row.cap === null) continue;
-    const [cap, spent, held] = [row.cap, row.spent, row.held].map((value) => credits(value as bigint));
-    budgets.set(origin, assertBudget({ origin, cap, spent, held } as Capped));
+    const found = storedFields<KeyFacts & Capped>(row, ENDS);
+    keys.set(row.id as string, found);
+    if (row.cap !== null) budgets.set(found.origin, assertBudget(found));
   }
   return { keys, budgets };
 }
@@ -208,37 +204,21 @@ function* readSessions(ids: readonly string[]): Steps<Facts["sessions"]> {
     ["text"],
     ids.map((id) => [id]),
   );
-  return new Map(rows.map((row) => [row.id as string, endsOf(row)]));
+  return new Map(rows.map((row) => [row.id as string, storedFields<Principal>(row, ENDS)]));
 }
 
 function* rowsOf(...asked: Parameters<typeof tupled>): Steps<readonly Row[]> {
   return (yield* tupled(...asked)).rows;
 }
 
-function endsOf(row: Row): Principal {
-  const [revokedAt, expiresAt, suspendedAt] = [row.revoked_at, row.expires_at, row.suspended_at].map((time) =>
-    time === null ? null : Number(time),
-  );
-  return { revokedAt, expiresAt, suspendedAt } as Principal;
-}
+const ENDS = ["revokedAt", "expiresAt", "suspendedAt"];
 
 const operationOf = (row: Row): MoneyOperation => ({
-  kind: row.kind as EntryKind,
-  amount: credits(row.amount as bigint),
+  ...storedFields<MoneyOperation>(row, []),
   refundOf: row.refund_of === null ? null : String(row.refund_of),
 });
 
-const holdOf = (row: Row): Hold => ({
-  id: String(row.id),
-  keyId: row.key_id as string,
-  accountId: row.account_id as string,
-  mode: row.mode as KeyMode,
-  call: row.call as string,
-  amount: credits(row.amount as bigint),
-  state: row.state as HoldState,
-  posted: row.posted === null ? null : credits(row.posted as bigint),
-  idempotencyKey: row.idempotency_key as string | null,
-});
+const holdOf = (row: Row): Hold => ({ ...storedFields<Hold>(row, []), id: String(row.id) });
 
 function replyRecord(row: Row, ownerAlive: boolean): ReplyRecord {
   const stored = row.state === "stored";
