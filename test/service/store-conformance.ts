@@ -427,10 +427,12 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
           { keyId: "a", day, count: 5 },
           { keyId: "b", day, count: 1 },
         ]);
-        // Counts of few people are told apart from calls.
-        await Promise.all([store.recordSmallCounts([{ keyId: "a", day, count: 2 }]), store.recordSmallCounts([])]);
-        await store.recordSmallCounts([{ keyId: "a", day, count: 5 }]);
-        expect(await store.smallCountsOfDay(day)).toEqual([{ keyId: "a", day, count: 7 }]);
+        // Counts of few people lie beside them, by their account.
+        await Promise.all([store.recordCalls([{ keyId: "live a", day, count: 2 }]), store.recordCalls([])]);
+        await store.recordCalls([{ keyId: "live a", day, count: 5 }]);
+        expect((await store.callsOfDay(day)).filter(({ keyId }) => keyId === "live a")).toEqual([
+          { keyId: "live a", day, count: 7 },
+        ]);
         await store.setPlan(ACCOUNT, { smallCounts: 5 });
         expect((await store.account(ACCOUNT))?.plan.smallCounts).toBe(5);
         await store.setPlan(ACCOUNT, { smallCounts: null });

@@ -207,8 +207,7 @@ const SKETCH = "sketch";
 const NO_BOUND = Number.POSITIVE_INFINITY;
 const REMEMBERED_QUESTIONS = 10_000;
 
-interface SmallCountsOptions extends Omit<RateLimiterOptions, "store"> {
-  readonly store: Pick<Store, "recordSmallCounts" | "smallCountsOfDay">;
+interface SmallCountsOptions extends RateLimiterOptions {
   readonly onAsked?: ((account: string, isAnswered: boolean) => void) | undefined;
 }
 
@@ -235,12 +234,8 @@ export class SmallCounts {
   readonly #onAsked: SmallCountsOptions["onAsked"];
   readonly #told = new Map<string, Map<string, Told>>();
 
-  constructor({ onAsked, store, ...clocks }: SmallCountsOptions) {
-    const kept = {
-      recordCalls: (counts: Parameters<Store["recordSmallCounts"]>[0]) => store.recordSmallCounts(counts),
-      callsOfDay: (day: string) => store.smallCountsOfDay(day),
-    };
-    this.#limiter = new RateLimiter({ ...clocks, store: kept });
+  constructor({ onAsked, ...options }: SmallCountsOptions) {
+    this.#limiter = new RateLimiter(options);
     this.#onAsked = onAsked;
   }
 

@@ -126,31 +126,23 @@ function* writePlan(accountId: string, { costs: prices, ...rest }: AccountPlan):
   yield* upsert("plans", { accountId, name, perMinute, perDay, costs, smallCounts }, "account_id");
 }
 
-type CountTable = "call_counts" | "small_counts";
-
 /** One row a key and day, always in the same order: two processes then never wait for each other in a circle. */
-export function* addCounts(table: CountTable, counts: readonly DayCount[]): Steps<void> {
+export function* recordCalls(counts: readonly DayCount[], at: number): Steps<void> {
   const sums = new Map<string, DayCount>();
   for (const each of counts) {
     const id = `${each.day} ${each.keyId}`;
     sums.set(id, { ...each, count: each.count + (sums.get(id)?.count ?? 0) });
   }
   if (sums.size === 0) return;
-  const whose = table === "small_counts" ? "account_id" : "key_id";
   yield {
-    sql: `INSERT INTO ${table} (${whose}, day, count) VALUES %
-          ON CONFLICT (day, ${whose}) DO UPDATE SET count = ${table}.count + excluded.count`,
+    sql: `INSERT INTO call_counts (key_id, day, count) VALUES %
+          ON CONFLICT (day, key_id) DO UPDATE SET count = call_counts.count + excluded.count`,
     types: ["text", "text", "bigint"],
     rows: [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, { count, day, keyId }]) => [keyId, day, count]),
   };
-}
-
-export function* recordCalls(counts: readonly DayCount[], at: number): Steps<void> {
-  if (counts.length === 0) return;
-  yield* addCounts("call_counts", counts);
   yield {
-    sql: `INSERT INTO key_uses (key_id, used_at) VALUES %
-          ON CONFLICT (key_id) DO UPDATE SET used_at = excluded.used_at WHERE key_uses.used_at < excluded.used_at`,
+    sql: `INSERT INTO key_uses (key_id, used_at) SELECT v.column1, v.column2 FROM (VALUES %) AS v JOIN keys k ON k.id = v.column1
+          WHERE 1 = 1 ON CONFLICT (key_id) DO UPDATE SET used_at = excluded.used_at WHERE key_uses.used_at < excluded.used_at`,
     types: ["text", "bigint"],
     rows: [...new Set(counts.map(({ keyId }) => keyId))].sort().map((id) => [id, at]),
   };

@@ -221,7 +221,7 @@ export interface HoldSettlement {
   readonly reply: (balanceAfter: Credits) => StoredReply;
 }
 
-/** Calls of one key on one UTC day (`YYYY-MM-DD`). */
+/** Calls of one key on one UTC day (`YYYY-MM-DD`), or what else is bounded by the day, under a name that no key has. */
 export interface DayCount {
   readonly keyId: string;
   readonly day: string;
@@ -276,8 +276,6 @@ export interface Store extends Administration {
   probe(): Promise<void>;
   recordCalls(counts: readonly DayCount[]): Promise<void>;
   callsOfDay(day: string): Promise<readonly DayCount[]>;
-  recordSmallCounts(counts: readonly DayCount[]): Promise<void>;
-  smallCountsOfDay(day: string): Promise<readonly DayCount[]>;
 
   /** Expires what dead processes left pending; from then on by itself. Called with 0 at the start. @returns how many */
   recover(olderThanMs: number): Promise<number>;

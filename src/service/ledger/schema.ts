@@ -123,7 +123,6 @@ INSERT INTO chains VALUES ('audit', '');
 /** What neither chain nor sums reach, column by column. */
 const beside = (int: string): Readonly<Record<string, readonly string[]>> => ({
   call_counts: ["key_id text NOT NULL", "day text NOT NULL", `count ${int} NOT NULL CHECK (count >= 0)`],
-  small_counts: ["account_id text NOT NULL", "day text NOT NULL", `count ${int} NOT NULL CHECK (count >= 0)`],
   key_uses: ["key_id text PRIMARY KEY", `used_at ${int} NOT NULL`],
   instances: [
     ...["id text PRIMARY KEY", `pid ${int} NOT NULL`, "started text NOT NULL", "machine text NOT NULL"],
@@ -155,7 +154,6 @@ const beside = (int: string): Readonly<Record<string, readonly string[]>> => ({
 
 const MORE: Readonly<Record<string, string>> = {
   call_counts: ", PRIMARY KEY (day, key_id)",
-  small_counts: ", PRIMARY KEY (day, account_id)",
 };
 
 /** The columns of {@link beside}: each row repeats them in one more, kept by the database; verify compares the two. */

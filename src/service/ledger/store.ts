@@ -1,7 +1,7 @@
 import { setInterval as setTimer } from "node:timers";
 import { type Credits, credits } from "../../shared/contract/money.ts";
 import { sameHash } from "../money/keys.ts";
-import { ACCOUNT_COLUMNS, addCounts, recordCalls, storedAccount, storedCount } from "./accounts.ts";
+import { ACCOUNT_COLUMNS, recordCalls, storedAccount, storedCount } from "./accounts.ts";
 import { administration } from "./administration.ts";
 import { endsOf } from "./chain/check.ts";
 import { utcDay } from "./clock.ts";
@@ -186,15 +186,6 @@ class LedgerStore implements Omit<Store, keyof Administration> {
     );
   }
 
-  recordSmallCounts(counts: readonly DayCount[]): Promise<void> {
-    return this.#database.change("volatile", () => addCounts("small_counts", counts));
-  }
-
-  async smallCountsOfDay(day: string): Promise<readonly DayCount[]> {
-    const sql = "SELECT account_id AS key_id, day, count FROM small_counts WHERE day = $1";
-    return (await this.#database.read(sql, day)).map(storedCount);
-  }
-
   forget(): void {
     for (const remembered of [this.#keys, this.#accounts, this.#balances, this.#moneys]) remembered.drop();
   }
@@ -308,9 +299,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
     let pruned = 0;
     for (let round = 0; round < PRUNE_ROUNDS && pruned === round * PRUNE_ROWS; round += 1) pruned += await some();
     await this.#database.change("volatile", function* () {
-      for (const table of ["call_counts", "small_counts"]) {
-        yield* change(`DELETE FROM ${table} WHERE day < $1`, utcDay(now - KEEP_COUNTS_MS));
-      }
+      yield* change("DELETE FROM call_counts WHERE day < $1", utcDay(now - KEEP_COUNTS_MS));
       yield* instances.prune(now);
     });
     if (pruned > 0) await this.#database.tidy();
