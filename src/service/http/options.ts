@@ -37,25 +37,15 @@ export interface TlsFiles {
   readonly failed?: (error: Error) => void;
 }
 
-export interface ServerTimeouts {
-  readonly headers: number;
-  readonly request: number;
-  readonly check: number;
-  readonly turn: number;
-  readonly work: number;
-  /** The dataset's part of a facet, after which it is answered without values: 300. */
-  readonly facet: number;
-  readonly idle: number;
-  readonly drain: number;
-}
-
-export const SERVER_TIMEOUTS: ServerTimeouts = {
+export const SERVER_TIMEOUTS = {
   headers: 5_000,
   request: 10_000,
   check: 1_000,
   turn: 5_000,
   work: 30_000,
+  /** The dataset's part of a facet, after which it is answered without values. */
   facet: 300,
   idle: 60_000,
   drain: 8_000,
 };
+export type ServerTimeouts = Readonly<typeof SERVER_TIMEOUTS>;

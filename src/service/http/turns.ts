@@ -1,22 +1,16 @@
 import { Problem, VanishedError, within } from "../problem.ts";
 
-/** Calls that are charged, and those that never are, at the dataset; and large bodies, at the event loop. */
-type TurnKind = "paid" | "free" | "large";
-
-export interface TurnBounds {
-  readonly dataset: number;
-  /** Of one kind, of all keys: 16 paid, 3 free (one less than the dataset answers side by side), 2 large. */
-  readonly all: Readonly<Record<TurnKind, number>>;
-  readonly ofKey: Readonly<Record<TurnKind, number>>;
-  readonly waiting: number;
-}
-
-export const TURNS: TurnBounds = {
+export const TURNS = {
   dataset: 16,
+  /** Of one kind, of all keys: free are one less than the dataset answers side by side. */
   all: { paid: 16, free: 3, large: 2 },
   ofKey: { paid: 8, free: 2, large: 1 },
   waiting: 1_000,
 };
+export type TurnBounds = Readonly<typeof TURNS>;
+
+/** Calls that are charged, and those that never are, at the dataset; and large bodies, at the event loop. */
+type TurnKind = keyof TurnBounds["all"];
 
 /** Bounds by what somebody who runs a service says of them; of the rest as {@link TURNS}, as far as they fit. */
 export function turnBoundsOf(said: {

@@ -16,13 +16,9 @@ export class StoreUnavailableError extends Error {
 
 export class HoldResolvedError extends Error {
   override readonly name = "HoldResolvedError";
-  readonly holdId: string;
-  readonly state: HoldState | "unknown";
 
   constructor(holdId: string, state: HoldState | "unknown") {
     super(`hold ${holdId} cannot be settled: it is ${state}`);
-    this.holdId = holdId;
-    this.state = state;
   }
 }
 
@@ -36,11 +32,9 @@ export class OverchargeError extends Error {
 
 export class UnknownAccountError extends Error {
   override readonly name = "UnknownAccountError";
-  readonly accountId: string;
 
   constructor(accountId: string) {
     super(`no account named ${JSON.stringify(accountId)}`);
-    this.accountId = accountId;
   }
 }
 

@@ -187,8 +187,8 @@ export interface LedgerDatabase {
   readonly closed: boolean;
   /** Put behind a SELECT: keeps what was read from others, where a transaction alone does not. */
   readonly rowLock: string;
-  /** Another number after each commit that `read` could see; undefined where asking costs as much as reading. */
-  readonly generation: (() => number | Promise<number>) | undefined;
+  /** Another number after each commit that `read` could see; each time where asking costs as much as reading. */
+  readonly generation: () => number | Promise<number>;
   read(sql: string, ...values: readonly unknown[]): Promise<readonly Row[]>;
   /** One transaction. `work` is told whether an earlier attempt, whose outcome is unknown, came before. */
   change<Value>(durability: Durability, work: (repeated: boolean) => Steps<Value>): Promise<Value>;

@@ -116,13 +116,13 @@ interface PostgresLedgerOptions {
 class PostgresLedger implements LedgerDatabase {
   readonly instances = new Instances("CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS bigint)");
   readonly rowLock = " FOR UPDATE OF p";
-  readonly generation = undefined;
   readonly #session: PostgresSession;
   readonly #now: () => number;
   readonly #groupSize: number;
   readonly #queues = new Map<string, { readonly place: Place; readonly jobs: Job[] }>();
   readonly #running = new Set<Promise<void>>();
   #sequence = 0;
+  #asked = 0;
 
   constructor(pool: Pool, options: PostgresLedgerOptions) {
     this.#session = new PostgresSession(pool, options.patienceMs);
@@ -130,6 +130,7 @@ class PostgresLedger implements LedgerDatabase {
     this.#groupSize = options.groupSize;
   }
 
+  readonly generation = (): number => ++this.#asked;
   readonly makeHoldId = (): string => `${this.instances.id}-${(++this.#sequence).toString(36)}`;
 
   get closed(): boolean {

@@ -25,7 +25,7 @@ import {
 } from "./ledger.ts";
 import { peopleStore } from "./people.ts";
 import type { ConsoleStore, PeopleStore } from "./records.ts";
-import { FORGETFUL, type Remembered, VersionCache } from "./version-cache.ts";
+import { VersionCache } from "./version-cache.ts";
 
 const HEARTBEAT_MS = 10_000;
 /** The most idempotency records that one transaction removes: 500 each second keep up with the busiest service. */
@@ -52,10 +52,10 @@ class LedgerStore implements Omit<Store, keyof Administration> {
   readonly #database: LedgerDatabase;
   readonly #now: () => number;
   readonly #heartbeatMs: number;
-  readonly #keys: Remembered<StoredKey | undefined>;
-  readonly #accounts: Remembered<Account | undefined>;
-  readonly #balances: Remembered<Balance>;
-  readonly #moneys: Remembered<Pick<Balance, "balance" | "held">>;
+  readonly #keys: VersionCache<StoredKey | undefined>;
+  readonly #accounts: VersionCache<Account | undefined>;
+  readonly #balances: VersionCache<Balance>;
+  readonly #moneys: VersionCache<Pick<Balance, "balance" | "held">>;
   readonly #open: Map<string, Place>;
   /** Holds that nobody will settle and that could not be given back yet. */
   readonly #owed = new Set<string>();
@@ -74,9 +74,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
     this.people = peopleStore(database, options.now);
     this.#heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS;
     this.#open = open;
-    const { generation } = database;
-    const current = <Value>(): Remembered<Value> =>
-      generation === undefined ? FORGETFUL : new VersionCache<Value>(generation, REMEMBERED);
+    const current = <Value>() => new VersionCache<Value>(database.generation, REMEMBERED);
     this.#keys = current();
     this.#accounts = current();
     this.#balances = current();

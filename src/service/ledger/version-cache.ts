@@ -1,10 +1,3 @@
-export interface Remembered<Value> {
-  get(key: string, load: () => Promise<Value>): Promise<Value>;
-  drop(): void;
-}
-
-export const FORGETFUL: Remembered<never> = { get: (_key, load) => load(), drop: () => undefined };
-
 interface Kept<Value> {
   readonly reading: Promise<Value>;
   value: Value | undefined;
@@ -14,7 +7,7 @@ interface Kept<Value> {
  * Values from memory as long as nothing was committed. Kept as the promises that brought them: whoever
  * asks again gets the same one, and nothing is made for it.
  */
-export class VersionCache<Value> implements Remembered<Value> {
+export class VersionCache<Value> {
   readonly #generation: () => number | Promise<number>;
   readonly #size: number;
   readonly #entries = new Map<string, Kept<Value>>();
