@@ -23,9 +23,7 @@ export const API_CALLS = {
 
 export type CallName = keyof typeof API_CALLS;
 
-export const CALL_NAMES = Object.keys(API_CALLS) as readonly CallName[];
-
 /** By path. */
 export const API_ROUTES: Readonly<Record<string, ApiCall & { readonly name: CallName }>> = Object.fromEntries(
-  CALL_NAMES.map((name) => [API_CALLS[name].url, { ...API_CALLS[name], name }]),
+  (Object.keys(API_CALLS) as CallName[]).map((name) => [API_CALLS[name].url, { ...API_CALLS[name], name }]),
 );

@@ -319,7 +319,7 @@ const LARGE_BODY_BYTES = 8_192;
 export const isLarge = (headers: IncomingHttpHeaders): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > LARGE_BODY_BYTES;
 
-export function checkBodyHeaders(headers: IncomingHttpHeaders): void {
+function checkBodyHeaders(headers: IncomingHttpHeaders): void {
   if (Number(headers["content-length"]) > MAX_BODY_BYTES) throw bodyTooLarge();
   // Without a body there is no content type to complain about: the body's own check says that it is missing.
   const [type, ...parameters] = (headers["content-type"] ?? "application/json").split(";").map((part) => part.trim());
