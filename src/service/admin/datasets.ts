@@ -28,7 +28,7 @@ export interface Clocks {
 }
 
 const MAX_ENTRIES = 10_000;
-/** A key longer than this is not kept: a list of a thousand values is hardly counted twice in five minutes. */
+/** A longer key is not kept. */
 const MAX_KEY_LENGTH = 4_096;
 
 /** Counts of one dataset version (docs/contract.md, Count). Who asks at the same time shares one computation. */
@@ -145,7 +145,7 @@ export async function serveDatasets(
   };
 }
 
-/** Does work again where the dataset was replaced meanwhile: rows and the version told with them belong together. */
+/** Does work again where the dataset was replaced meanwhile. */
 export async function onOneVersion<Result>(
   engine: Engine,
   work: (version: string) => Promise<Result>,

@@ -130,7 +130,7 @@ export class HttpApp {
     http.setNotFoundHandler((request, reply) => this.answerUnrouted(request, reply));
   }
 
-  /** What is known of the call from its start; its line in the log comes at its end, or when its client is gone. */
+  /** Its line in the log comes at its end, or when its client is gone. */
   #begin(request: FastifyRequest, reply: FastifyReply): void {
     const route = request.is404 ? null : (request.routeOptions.url ?? null);
     const call = new Call(request.id, this.#parts.monotonic(), route);

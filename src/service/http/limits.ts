@@ -11,7 +11,7 @@ const DAY_MS = 86_400_000;
 export const ANONYMOUS_PER_MINUTE = 600;
 const MAX_ANONYMOUS_ADDRESSES = 10_000;
 const VALUES_A_CALL = 100;
-/** What another process counted is believed to be of this minute where it is known to be at most this old. */
+/** What another process counted is of this minute where it is at most this old. */
 const RECENT_MS = 2_500;
 
 export interface RateState {

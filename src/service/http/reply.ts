@@ -45,7 +45,7 @@ function sendEncoded(
   if (lifecycle.draining || isCutOff(request, reply, answer.status)) {
     reply.header("connection", "close").removeHeader("keep-alive");
   }
-  // Fastify would end it after any refused body. Not touched otherwise: Node says `close` to who asked for it.
+  // Fastify would end it after any refused body.
   else if (reply.hasHeader("connection") && !asksToClose(request)) reply.removeHeader("connection");
   if (request.method === "HEAD") reply.header("content-length", String(Buffer.byteLength(body)));
   call.isAnswered = true;
@@ -55,9 +55,7 @@ function sendEncoded(
 
 const asksToClose = ({ headers }: FastifyRequest): boolean => /\bclose\b/i.test(headers.connection ?? "");
 
-/**
- * Whether the client must not use the connection again: its body will not be read to its end. Where that end is near, it is read past, since many clients look for an answer only when all is sent.
- */
+/** Whether the client must not use the connection again: its body is refused, and too long to be read past. */
 const isCutOff = (request: FastifyRequest, reply: FastifyReply, status: number): boolean =>
   status >= 400 &&
   reply.hasHeader("connection") &&

@@ -46,7 +46,7 @@ const LOOKUP_KEYS = ["domain", "company_network_url", "name", "id"] as const;
 const PAGING_KEYS = ["per_page", "page", "cursor"] as const;
 const EMPLOYEES_KEYS = [...LOOKUP_KEYS, ...PAGING_KEYS] as const;
 
-/** What small bodies of counts mean, by their bytes: who asks for the same count again mostly sends the same. */
+/** What small bodies of counts mean, by their bytes. */
 const knownCounts = new Map<string, SegmentRequest>();
 const MAX_KNOWN = 1_000;
 const MAX_KNOWN_BYTES = 1_024;
@@ -207,7 +207,7 @@ function paging(fields: ReadonlyMap<string, unknown>, segmentKey: string, maxDep
   const cursor = cursorOf(fields, segmentKey);
   const page = readInteger(fields, "page", 1);
   if (page < 1) throw invalid(`page counts from 1, not ${page}`);
-  // The product may lie beyond what a double counts exactly; every such page is beyond the end of any dataset.
+  // The product may lie beyond what a double counts exactly, and so beyond any dataset.
   const offset = cursor?.offset ?? Math.min((page - 1) * perPage, Number.MAX_SAFE_INTEGER - PER_PAGE_MAX);
   const depth = cursor === undefined ? page * perPage : offset + perPage;
   if (maxDepth !== undefined && depth > maxDepth) {
@@ -273,7 +273,7 @@ export interface Cursor {
 
 const digest = (text: string): string => createHash("sha256").update(text).digest("base64url");
 
-/** A short name for a segment (the canonical filters or the company), so that a cursor serves no other one. */
+/** A short name for a segment, so that a cursor serves no other one. */
 export const segmentHash = (segment: string): string => digest(segment).slice(0, 12);
 
 /** An opaque text. The checksum is against mutilation: a cursor gives nobody more than `page` does. */
@@ -315,13 +315,13 @@ export function queryText({ raw }: FastifyRequest): string {
 
 const LARGE_BODY_BYTES = 8_192;
 
-/** Whether a body takes so long to read and check that neighbours feel it, or does not say how long it is. */
+/** Whether neighbours feel how long a body takes to read, or it does not say how long it is. */
 export const isLarge = (headers: IncomingHttpHeaders): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > LARGE_BODY_BYTES;
 
 function checkBodyHeaders(headers: IncomingHttpHeaders): void {
   if (Number(headers["content-length"]) > MAX_BODY_BYTES) throw bodyTooLarge();
-  // Without a body there is no content type to complain about: the body's own check says that it is missing.
+  // Without a body its own check says that it is missing.
   const [type, ...parameters] = (headers["content-type"] ?? "application/json").split(";").map((part) => part.trim());
   const charset = parameters.find((parameter) => /^charset\s*=/i.test(parameter))?.replace(/^charset\s*=\s*|"/gi, "");
   if (type?.toLowerCase() !== "application/json" || !/^utf-?8$/i.test(charset ?? "utf-8")) throw unsupportedMediaType();

@@ -74,7 +74,7 @@ export class Turns {
     return kind === "large" ? () => this.#rest(lane, who, began) : () => this.#end(lane);
   }
 
-  /** A large body keeps the event loop: the next one begins when others who are there had it for a while. */
+  /** The next large body begins when others who are there had the event loop for a while. */
   #rest(lane: Lane, who: string, began: number): void {
     const now = this.#now();
     const other = this.#last.who === who ? this.#other : this.#last;

@@ -37,7 +37,7 @@ export interface StatementResult {
   readonly changed: number;
 }
 
-/** Statements that depend on results, however they are run: so what the ledger asks of its database is written once. */
+/** Statements that depend on results, for either database. */
 export type Steps<Value> = Generator<PreparedStatement, Value, StatementResult>;
 
 export function* statementRows(sql: string, ...values: readonly unknown[]): Steps<readonly Row[]> {

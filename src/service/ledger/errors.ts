@@ -89,7 +89,7 @@ export function resultCode(error: unknown): number | undefined {
   return /constraint failed/.test(text) ? SQLITE_CONSTRAINT : 1;
 }
 
-/** Turns what SQLite throws into what a caller of the store can act upon; other errors pass as they are. */
+/** What a caller of the store can act upon; other errors pass as they are. */
 export function translateError(error: unknown): unknown {
   const code = resultCode(error);
   if (code === undefined || code === SQLITE_CONSTRAINT) return error;

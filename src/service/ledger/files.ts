@@ -118,7 +118,7 @@ export class LedgerFiles {
     return this.#opened.get(this.path) ?? 0;
   }
 
-  /** A file that was removed or replaced while it is open still takes writes, and nobody would ever see them again. */
+  /** A file that was removed or replaced under us takes writes that nobody sees again. */
   assertInPlace(committed = false): void {
     for (const [path, file] of this.#opened) {
       if (inodeOf(path) === file) continue;

@@ -22,7 +22,7 @@ interface Job<Request> extends Caller {
   readonly request: Request;
 }
 
-/** How long one attempt blocks on a lock of another process; longer waits happen outside, where the event loop runs. */
+/** How long one attempt blocks the event loop on a lock of another process. */
 const LOCK_WAIT_MS = 20;
 function isOfOneChange(error: unknown): boolean {
   const code = resultCode(error);
@@ -174,7 +174,7 @@ export class GroupCommit<Request> {
       const { user_version: version } = database.prepare("PRAGMA user_version").get() as { user_version: number };
       database.exec(`PRAGMA user_version = ${version}; COMMIT`);
     } catch {
-      // The disk is still broken: the callers have their error, and the next commit that succeeds overwrites the pages.
+      // The next commit that succeeds overwrites the pages.
       if (database.isTransaction) database.exec("ROLLBACK");
     }
   }

@@ -14,7 +14,7 @@ export function thisInstance(): InstanceIdentity {
   return { pid, started, machine: [machine, host, boot, space.split(" ", 1)[0]].join("|") };
 }
 
-/** The process-number space of a whole machine. A container has its own, and often the machine id of its image. */
+/** The process-number space of a whole machine. A container has its own. */
 const WHOLE_MACHINE = "pid:[4026531836]";
 
 /** Whether `owner` ran on this very machine before it was started anew. Many machines share a host name. */

@@ -22,7 +22,7 @@ export const isTransientFailure = (error: unknown): boolean => {
   return CONNECTION.test(`${code ?? ""} ${message}`);
 };
 
-/** Turns what the database throws into what a caller of the store can act upon; other errors pass as they are. */
+/** What a caller of the store can act upon; other errors pass as they are. */
 export function unavailable(error: unknown, inDoubt = false): unknown {
   const { code, hostname, severity } = error as PostgresFailure;
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") {
@@ -48,7 +48,7 @@ type Left = () => number;
 
 export const A_DAY: Left = () => 86_400_000;
 
-/** How long a server that was away a moment ago is tried: nobody waits for it from the beginning again. */
+/** How long a server that was away a moment ago is tried. */
 const IMPATIENCE_MS = 500;
 
 export class PostgresSession {

@@ -156,7 +156,7 @@ const MORE: Readonly<Record<string, string>> = {
   call_counts: ", PRIMARY KEY (day, key_id)",
 };
 
-/** The columns of {@link beside}: each row repeats them in one more, kept by the database; verify compares the two. */
+/** The columns of {@link beside}, which each row repeats in one more. */
 export const TWINS: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
   Object.entries(beside("")).map(([table, columns]) => [table, columns.map((column) => column.split(" ", 1)[0] ?? "")]),
 );

@@ -172,7 +172,7 @@ const schemaOf = (database: DatabaseSyncInstance): ReadonlyMap<string, string> =
 
 let made: ReadonlyMap<string, string> | undefined;
 
-/** What is to be there: made once, for it takes longer than all else that verify does with a small ledger. */
+/** What is to be there: made once. */
 function schemaAsMade(database: DatabaseSyncInstance): ReadonlyMap<string, string> {
   if (made !== undefined) return made;
   const fresh = new (database.constructor as new (path: string) => DatabaseSyncInstance)(":memory:");

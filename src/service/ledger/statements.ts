@@ -44,7 +44,7 @@ export class Statements {
     return { rows: found, changed };
   };
 
-  /** @param rows how many tuples stand for `%`: powers of two, so that few statements are ever prepared */
+  /** @param rows how many tuples stand for `%`: powers of two */
   #prepared(sql: string, rows: number, types: readonly SqlType[] = []): Prepared {
     const sizes = this.#known.get(sql) ?? new Map<number, Prepared>();
     this.#known.set(sql, sizes);

@@ -28,7 +28,7 @@ import type { ConsoleStore, PeopleStore } from "./records.ts";
 import { VersionCache } from "./version-cache.ts";
 
 const HEARTBEAT_MS = 10_000;
-/** The most idempotency records that one transaction removes: 500 each second keep up with the busiest service. */
+/** The most idempotency records that one transaction removes. */
 const PRUNE_ROWS = 500;
 const PRUNE_ROUNDS = 10;
 const KEEP_COUNTS_MS = 3 * 24 * 60 * 60 * 1000;

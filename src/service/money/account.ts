@@ -19,7 +19,7 @@ interface Asked {
   readonly maxDepth: number | undefined;
 }
 
-/** By the key as the ledger remembers it: after any commit it is another object. So are account and money. */
+/** By the key as the ledger remembers it: after any commit it is another object. */
 const told = new WeakMap<StoredKey, Asked & { readonly body: string }>();
 
 export function accountBody(asked: Asked): string {
@@ -59,7 +59,7 @@ function resultOf({ account, dataset, key, maxDepth, money }: Asked): AccountRes
   };
 }
 
-/** JSON in characters that V8 keeps in one byte each: one beyond them makes an answer twice as dear to send. */
+/** JSON in characters that V8 keeps in one byte each. */
 function latin1Json(value: unknown): string {
   const escaped = JSON.stringify(value).replace(
     /[\u0100-\uffff]/g,

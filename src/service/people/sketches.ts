@@ -57,7 +57,7 @@ export class Sketches {
 const keyOf = (whose: string, canonical: string): string =>
   createHmac("sha256", whose).update(`sketch\n${canonical}`).digest("hex").slice(0, 32);
 
-/** Records that are there at once are read without a break otherwise: calls of others are answered between pages. */
+/** Between pages the calls of others are answered. */
 const othersTurn = (): Promise<void> => new Promise((go) => setImmediate(go));
 
 /** Cells of a roster, so many digests at a time. */

@@ -139,7 +139,7 @@ export interface CanonicalFilters {
   readonly department?: readonly Department[];
 }
 
-/** Bounds that keep one request from costing much more than its neighbours; stated in the 422 that they cause. */
+/** Bounds of one request, stated in the 422 that they cause. */
 export const MAX_VALUES_PER_KEY = 1_000;
 export const MAX_VALUES = 2_000;
 /** Companies that one call counts people of, one by one. */

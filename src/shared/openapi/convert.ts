@@ -23,7 +23,7 @@ export interface OpenApiSchema extends Readonly<Partial<Record<Bound, number>>> 
   readonly anyOf?: readonly (OpenApiSchema | Ref)[];
 }
 
-/** A schema of ours (2020-12) as OpenAPI 3.0.3 says it: `nullable` in place of a null among the types, one example. */
+/** A schema of ours (2020-12) as OpenAPI 3.0.3 says it. */
 export function openApi(schema: Schema): OpenApiSchema {
   const { anyOf, enum: values, examples, items, properties, type, ...rest } = schema as Source;
   const [either, none] = (anyOf ?? []) as readonly Source[];

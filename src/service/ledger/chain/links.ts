@@ -28,7 +28,7 @@ export function digestOf(...parts: readonly DigestPart[]): string {
 
 const columnsOf = (names: string): readonly string[] => names.split(" ");
 
-/** The columns in the order in which they are digested: the same where they are written and where they are read. */
+/** The columns in the order in which they are digested. */
 export const HOLD_COLUMNS = columnsOf(
   "id account_id mode key_id call amount request_id idempotency_key owner created_at",
 );
@@ -88,7 +88,7 @@ export interface Acted {
   readonly changed?: readonly (readonly [kind: ThingKind, id: string])[];
 }
 
-/** Who acts, when, and whether an earlier attempt, whose outcome is unknown, came before: what it left is then ours. */
+/** Who acts, when, and whether an attempt of unknown outcome came before: what it left is ours. */
 export interface Acting {
   readonly by: string;
   readonly at: number;
