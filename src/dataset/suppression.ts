@@ -80,10 +80,9 @@ export async function removeSuppressed(
   if (suppression.isEmpty) return 0;
   const hidden: string[] = [];
   const result = await connection.stream(rows);
-  const text = (value: unknown): string | undefined => (value === null ? undefined : String(value));
   for await (const chunk of result) {
-    for (const [id, address, domain] of chunk.getRows()) {
-      if (suppression.hides({ id: text(id), address: text(address), domain: text(domain) })) hidden.push(String(id));
+    for (const [id, address, domain] of chunk.getRows() as (string | null)[][]) {
+      if (suppression.hides({ id, address, domain })) hidden.push(String(id));
     }
   }
   if (hidden.length === 0) return 0;

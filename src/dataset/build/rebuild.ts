@@ -56,9 +56,8 @@ async function* peopleLeft(
 ): AsyncGenerator<string> {
   const onRead = (done: number): void => onProgress?.({ phase: "read", done, total: people });
   for await (const record of peopleOf(store, people, signal, onRead)) {
-    const { id, network_url, company_domain } = JSON.parse(record) as Person;
-    const named = { id, address: network_url ?? undefined, domain: company_domain ?? undefined };
-    if (!suppression.hides(named)) yield record;
+    const { id, network_url: address, company_domain: domain } = JSON.parse(record) as Person;
+    if (!suppression.hides({ id, address, domain })) yield record;
   }
 }
 

@@ -43,9 +43,8 @@ export async function ensureGenerated(
 
 function* visible(people: Iterable<Person>, hidden: Suppression): Generator<Person> {
   for (const person of people) {
-    const { company_domain, id, network_url } = person;
-    const isHidden = hidden.hides({ id, address: network_url ?? undefined, domain: company_domain ?? undefined });
-    if (!isHidden) yield person;
+    const { company_domain: domain, id, network_url: address } = person;
+    if (!hidden.hides({ id, address, domain })) yield person;
   }
 }
 

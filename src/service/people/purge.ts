@@ -70,8 +70,8 @@ const namesOf = (person: PersonMatcher): SuppressedName[] =>
   person.words.flatMap(({ kind, word }) => suppressedName(word, kind) ?? []);
 
 const identityOf = ({ address, id }: Named): Identity => ({
-  id,
-  address: address === undefined ? undefined : (canonicalAddress(address) ?? address),
+  id: id ?? undefined,
+  address: canonicalAddress(address ?? "") ?? address ?? undefined,
 });
 
 /** Learns every name of the person, and counts what there is. @throws CliError exit 2 where a word names several */

@@ -15,10 +15,10 @@ export interface SuppressedEntry {
 
 /** What a record says of who it is, as it stands there. */
 export interface Named {
-  readonly id?: string | undefined;
-  readonly address?: string | undefined;
+  readonly id?: string | null | undefined;
+  readonly address?: string | null | undefined;
   /** Of the employer, or of the company itself. */
-  readonly domain?: string | undefined;
+  readonly domain?: string | null | undefined;
 }
 
 export interface SuppressedName {
@@ -53,12 +53,12 @@ export const marksOf = (key: Buffer, { names }: SuppressedName): string[] => nam
 const markOf = (key: Buffer, name: string): string => createHmac("sha256", key).update(name).digest("hex").slice(0, 32);
 
 function namesOf({ id, address, domain }: Named): string[] {
-  const names = id === undefined ? [] : [`id:${id}`];
-  const canonical = address === undefined ? undefined : canonicalAddress(address);
+  const names = id ? [`id:${id}`] : [];
+  const canonical = canonicalAddress(address ?? "");
   if (canonical !== undefined) names.push(`slug:${slugOf(canonical)}`);
   if (canonical !== undefined && !isSlug(canonical)) names.push(`address:${canonical}`);
   // A domain stands for what is below it too.
-  const labels = (domain === undefined ? undefined : canonicalDomain(domain))?.split(".") ?? [];
+  const labels = canonicalDomain(domain ?? "")?.split(".") ?? [];
   for (let at = 0; at < labels.length - 1; at++) names.push(`domain:${labels.slice(at).join(".")}`);
   return names;
 }
