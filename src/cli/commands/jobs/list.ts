@@ -8,10 +8,9 @@ import { creditsOrNull, creditsToNumber, formatCreditsGrouped } from "../../../s
 import { counted, grouped, shellWord } from "../../../shared/contract/text.ts";
 import { CliError, usageError } from "../../../shared/errors.ts";
 import { ago, duration, timeText } from "../../../shared/numbers.ts";
-import { csvDocument } from "../../../shared/rows/csv.ts";
 import type { GlobalOptions } from "../../options.ts";
 import type { Documents } from "../../schemas/all.ts";
-import { iso, type Listed, printList } from "../../terminal/list.ts";
+import { countColumn, iso, type Listed, printList } from "../../terminal/list.ts";
 import { Printer } from "../../terminal/printer.ts";
 
 interface Finding {
@@ -72,20 +71,39 @@ async function findingsOf(
 /** One job in `jobs status --json`. Every key is always there. */
 type JobStatus = Documents["jobs status"]["jobs"][number];
 
-const STATUS_COLUMNS = [
-  "job",
-  "command",
-  "status",
-  "exit_code",
-  "last",
-  "rows",
-  "rows_before",
-  "credits",
-  "next",
-  "due",
-  "output",
-  "message",
-] as const;
+/** @param isWide whether there is room for what the run before had, and for credits */
+function statusColumns(now: number, isWide: boolean): readonly Listed<JobStatus>[] {
+  const change = ({ rows, rows_before }: JobStatus): string => {
+    if (rows === null || rows_before === null) return "";
+    return rows === rows_before ? "=" : `${rows > rows_before ? "+" : "-"}${grouped(Math.abs(rows - rows_before))}`;
+  };
+  const wide = (title: string) => (isWide ? { title } : {});
+  const next = ({ due, next: at }: JobStatus): string =>
+    due ? "due" : at === null ? "by hand" : `in ${duration(Date.parse(at) - now)}`;
+  return [
+    { name: "job", title: "job", long: true, value: ({ job }) => job },
+    { name: "command", value: ({ command }) => command },
+    {
+      ...{ name: "status", title: "status", value: ({ status }) => status },
+      show: ({ exit_code: code, status }) => (status === "failed" ? `failed (${code})` : status),
+    },
+    { name: "exit_code", value: ({ exit_code: code }) => code },
+    {
+      ...{ name: "last", title: "last", value: ({ last }) => last },
+      show: ({ last }) => (last === null ? "never" : ago(now - Date.parse(last), Date.parse(last))),
+    },
+    countColumn("rows", ({ rows }) => rows),
+    { name: "rows_before", ...wide("change"), align: "right", value: ({ rows_before: rows }) => rows, show: change },
+    {
+      ...{ name: "credits", ...wide("credits"), align: "right", value: ({ credits }) => credits },
+      show: ({ credits }) => (credits === null ? "" : grouped(credits)),
+    },
+    { name: "next", title: "next", value: ({ next }) => next, show: next },
+    { name: "due", value: ({ due }) => due },
+    { name: "output", value: ({ output }) => output },
+    { name: "message", value: ({ message }) => message },
+  ];
+}
 
 async function statusOf(job: Job, file: JobsFile, context: Context): Promise<JobStatus> {
   const history = await historyOf(context, keyOf(file, job.name));
@@ -129,15 +147,8 @@ export async function showStatus(
       jobs: all,
     });
   }
-  if (!printer.terminal) {
-    return printer.text(
-      csvDocument(
-        STATUS_COLUMNS,
-        all.map((status) => STATUS_COLUMNS.map((name) => status[name])),
-      ),
-    );
-  }
-  await printTable(all, printer, context);
+  await printList(statusColumns(context.now(), printer.width >= 80), all, printer, "no jobs");
+  if (!printer.terminal) return;
   const of = budget === undefined ? "" : ` of ${formatCreditsGrouped(budget)}`;
   if (services.length === 0) printer.note(`no credits spent by jobs in ${month} (UTC)`);
   for (const { serviceId, keyMode, spent } of services) {
@@ -145,33 +156,4 @@ export async function showStatus(
     printer.note(`${formatCreditsGrouped(spent)}${of} credits spent by jobs in ${month} (UTC) at ${at}`);
   }
   for (const { job, message } of all) if (message !== null) printer.note(`${job}: ${message}`);
-}
-
-async function printTable(all: readonly JobStatus[], printer: Printer, context: Context): Promise<void> {
-  const now = context.now();
-  const change = ({ rows, rows_before }: JobStatus): string => {
-    if (rows === null || rows_before === null) return "";
-    return rows === rows_before ? "=" : `${rows > rows_before ? "+" : "-"}${grouped(Math.abs(rows - rows_before))}`;
-  };
-  // Where there is little room the name is worth more than what the run before had.
-  const wide = printer.width >= 80;
-  await printer.table(
-    [
-      { title: "job" },
-      { title: "last", fixed: true },
-      { title: "status", fixed: true },
-      { title: "rows", align: "right", fixed: true },
-      ...(wide ? [{ title: "change", align: "right" as const, fixed: true }] : []),
-      ...(wide ? [{ title: "credits", align: "right" as const, fixed: true }] : []),
-      { title: "next", fixed: true },
-    ],
-    all.map((one) => [
-      one.job,
-      one.last === null ? "never" : ago(now - Date.parse(one.last), Date.parse(one.last)),
-      one.status === "failed" ? `failed (${one.exit_code})` : one.status,
-      one.rows === null ? "" : grouped(one.rows),
-      ...(wide ? [change(one), one.credits === null ? "" : grouped(one.credits)] : []),
-      one.due ? "due" : one.next === null ? "by hand" : `in ${duration(Date.parse(one.next) - now)}`,
-    ]),
-  );
 }
