@@ -106,7 +106,7 @@ function inertRow(record: JsonRecord, fields: readonly string[], cut: Set<string
   return Object.fromEntries(cells);
 }
 
-const NEW = { overwrite: false, allowEmpty: true, minRows: undefined, maxShrink: undefined };
+const NEW = { overwrite: false, allowEmpty: true };
 
 interface ExportWanted {
   readonly format: string;

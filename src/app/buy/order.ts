@@ -50,25 +50,16 @@ export interface Events {
 }
 
 const DEFAULTS = {
-  output: undefined,
   format: "ndjson",
-  fields: undefined,
   excel: false,
   raw: false,
   overwrite: false,
   allowEmpty: false,
-  minRows: undefined,
-  maxShrink: undefined,
-  maxCredits: undefined,
-  limit: undefined,
-  perPage: undefined,
   concurrency: 4,
   fresh: false,
   onNewDataset: "fresh",
   requireComplete: false,
   wait: false,
-  receipt: undefined,
-  misses: undefined,
 } as const satisfies ExportOptions;
 
 /** All that the engine wants to be told. */

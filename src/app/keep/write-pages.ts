@@ -21,7 +21,7 @@ export interface PagesOutput extends Omit<StreamOptions, "interrupted"> {
   readonly name: string;
 }
 
-export const REPLACING: Guard = { overwrite: true, allowEmpty: true, minRows: undefined, maxShrink: undefined };
+export const REPLACING: Guard = { overwrite: true, allowEmpty: true };
 
 /**
  * Writes rows that are owned already to a file, which appears once it is whole, or to a stream.

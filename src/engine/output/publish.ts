@@ -8,9 +8,9 @@ export interface Guard {
   readonly overwrite: boolean;
   /** Whether nothing may take the place of something. */
   readonly allowEmpty: boolean;
-  readonly minRows: number | undefined;
+  readonly minRows?: number | undefined;
   /** The most that the rows may become fewer by, as a share (0.5: half). */
-  readonly maxShrink: number | undefined;
+  readonly maxShrink?: number | undefined;
 }
 
 export const TOO_FEW = "too_few_rows";

@@ -13,21 +13,21 @@ import type { Progress, Start, World } from "./world.ts";
 
 export interface ExportOptions extends Guard, Form {
   /** Absolute path, or undefined: stdout. */
-  readonly output: string | undefined;
-  readonly fields: readonly string[] | undefined;
+  readonly output?: string | undefined;
+  readonly fields?: readonly string[] | undefined;
   readonly excel: boolean;
   readonly raw: boolean;
-  readonly maxCredits: Credits | undefined;
-  readonly limit: number | undefined;
-  readonly perPage: number | undefined;
+  readonly maxCredits?: Credits | undefined;
+  readonly limit?: number | undefined;
+  readonly perPage?: number | undefined;
   readonly concurrency: number;
   readonly fresh: boolean;
   /** What to do where the dataset of an unfinished run is gone: begin anew, or end. */
   readonly onNewDataset: "fresh" | "fail";
   readonly requireComplete: boolean;
   readonly wait: boolean;
-  readonly receipt: string | undefined;
-  readonly misses: string | undefined;
+  readonly receipt?: string | undefined;
+  readonly misses?: string | undefined;
   readonly offer?: Offer | undefined;
   /** What was agreed to already: this is bought, or nothing. */
   readonly agreed?: Quote | undefined;

@@ -176,7 +176,7 @@ const rateLimited = (requests: number, perMinute: number | undefined): number =>
 /** @throws CliError exit 4 where the cap still allows more than a budget has left, with something to buy */
 export function requireBudget(
   quote: Quote,
-  { maxCredits, budgetLeft }: { readonly maxCredits: Credits | undefined; readonly budgetLeft?: Credits | undefined },
+  { maxCredits, budgetLeft }: { readonly maxCredits?: Credits | undefined; readonly budgetLeft?: Credits | undefined },
 ): void {
   if (budgetLeft === undefined || quote.credits === ZERO) return;
   const spent = quote.total - quote.credits;

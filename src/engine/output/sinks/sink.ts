@@ -24,7 +24,7 @@ export const openSink = async (sink: Sink): Promise<Output> => {
 };
 
 export interface AskedView extends Form {
-  readonly fields: readonly string[] | undefined;
+  readonly fields?: readonly string[] | undefined;
   readonly excel: boolean;
   readonly raw: boolean;
 }
@@ -37,7 +37,7 @@ export const savedView = (view: AskedView): SavedView => ({
 });
 
 export interface Wanted extends AskedView, Guard {
-  readonly output: string | undefined;
+  readonly output?: string | undefined;
 }
 
 /** Asked before anything is bought. @throws CliError exit 2 or 9 */
