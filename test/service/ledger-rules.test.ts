@@ -336,6 +336,43 @@ describe("one request", () => {
       { reply: answer()(c(7)), balance: c(7) },
     ],
     ["a grant that is too much", facts(9, 5), grant(9_000_000_000), RangeError],
+    [
+      "a hold above a cap and the balance, which leave the same",
+      facts(4, 0, { budget: [10, 4, 2] }),
+      hold(5),
+      { kind: "over_cap", cap: c(10), spent: c(4), held: c(2) },
+    ],
+    [
+      "the same correction again",
+      facts(9, 5, { done: ["g", { kind: "correction", amount: c(-3), refundOf: null }] }),
+      correct(3),
+      { ...nine, repeated: true },
+    ],
+    [
+      "another refund under its reference",
+      facts(9, 5, { holds: [sold], refunded: 2, done: ["g", refunded(2)] }),
+      refund("1", 1),
+      StoreConflictError,
+    ],
+    [
+      "the rest under the reference of a part",
+      facts(9, 5, { holds: [sold], refunded: 2, done: ["g", refunded(2)] }),
+      refund("1"),
+      { ...nine, repeated: true },
+    ],
+    [
+      "a refund under the reference of another charge",
+      facts(9, 5, { holds: [sold, { ...sold, id: "2" }], refunded: 2, done: ["g", refunded(2)] }),
+      refund("2", 2),
+      StoreConflictError,
+    ],
+    ["a refund of nothing", facts(9, 5, { holds: [sold] }), refund("1", 0), RangeError],
+    [
+      "rows whose price is another than the charge",
+      facts(9, 5, { holds: [pending("1", 5)] }),
+      { kind: "settle", settlement: { holdId: "1", amount: c(5), reply: answer(), sold: { price: c(1), rows: 4 } } },
+      LedgerInvariantError,
+    ],
     ["an unknown account", facts(9, 5), hold(1, { accountId: "nobody" }), UnknownAccountError],
   ];
   it.each(cases)("%s", (_what, known, request, expected) => {
@@ -345,6 +382,14 @@ describe("one request", () => {
       expect(outcome.ok).toBe(false);
       expect(Object.values(writes).flat()).toEqual([]);
     } else expect(told(outcome)).toEqual(expected);
+  });
+
+  test("what costs nothing is no line of the account, also when it is given back", () => {
+    const free = one(facts(9, 5, { holds: [pending("1", 5)] }), settle("1", 0));
+    expect(free.writes.resolved).toEqual([{ id: "1", state: "posted", posted: c(0) }]);
+    expect(free.writes.entries).toEqual([]);
+    const known = facts(9, 0, { holds: [pending("1", 5, { state: "posted", posted: c(0) })] });
+    expect(one(known, release("1", true)).writes.entries).toEqual([]);
   });
 
   test("a reply that cannot be built changes nothing", () => {
