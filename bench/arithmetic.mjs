@@ -16,6 +16,10 @@ export function summarise(samples) {
   return { median: median(samples), min: Math.min(...samples), max: Math.max(...samples), n: samples.length };
 }
 
+/** The sample below which that part of them lies. */
+export const percentile = (samples, part) =>
+  samples.toSorted((a, b) => a - b)[Math.min(samples.length - 1, Math.floor(part * samples.length))];
+
 /**
  * The ratio of the medians of two series that were taken in turn, and between which bounds the ratios of the single pairs lie.
  * `above` is what stands over the line: ours for "at most 1.2 times the yardstick", the yardstick for "at least 4 times faster".

@@ -2,6 +2,7 @@
 import { cpSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { CACHE, HEADCOUNT, headcount, note, ROOT, startServer, userEnvironment } from "./harness.mjs";
+import { strangers } from "./import.mjs";
 
 const SEED = 1;
 
@@ -25,6 +26,20 @@ export async function generated(people) {
   const { ms, peakMb } = await headcount(args, { env, watch: true });
   renameSync(draft, folder);
   return { folder, seconds: ms / 1_000, peakMb };
+}
+
+/** A data folder with people of a kind of strangers.mjs, imported once. */
+export async function importedFolder(people, kind) {
+  const { DATASET_FORMAT: FORMAT } = await import(join(ROOT, "dist/dataset/layout.js"));
+  const folder = join(CACHE, `${kind}-${people}-format-${FORMAT}`);
+  if (existsSync(join(folder, "dataset", "CURRENT"))) return { folder };
+  const draft = `${folder}.draft`;
+  rmSync(draft, { recursive: true, force: true });
+  mkdirSync(draft, { recursive: true });
+  const args = ["service", "import", "--people", await strangers(people, kind), "--data", draft];
+  await headcount(args, { env: userEnvironment(draft) });
+  renameSync(draft, folder);
+  return { folder };
 }
 
 /** What makes of the filters of a request the canonical ones that an engine takes; throws where they are refused. */

@@ -104,7 +104,7 @@ export async function strangers(people, kind = "sample") {
   return file;
 }
 
-async function imported(file, folder, people) {
+export async function imported(file, folder, people) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   let peakDisk = 0;

@@ -25,6 +25,7 @@ const LINES = [
   ["C5", "a company; the first page of its employees"],
   ["C6", "the slowest shapes of filters, p99, and counts with 1,000 addresses, in the engine"],
   ["C7", "the values of a key in a segment with their counts, in the engine"],
+  ["C8", "random sets of filters over dirty people, against DuckDB and against bitmaps, in the engine"],
   ["I1", "import of people from Parquet, against raw DuckDB sorting the same file; disk at the highest"],
   ["I2", "bytes a person on disk, served, against the same people as zstd Parquet"],
   ["I3", "people a second into ClickHouse, against its own INSERT SELECT"],

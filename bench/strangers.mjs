@@ -6,14 +6,11 @@ import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { ROOT } from "./harness.mjs";
 
-const [people, file, kind = "sample"] = process.argv.slice(2);
-const { generateInto } = await import(join(ROOT, "dist/dataset/build/generate.js"));
-const { addNormalForms } = await import(join(ROOT, "dist/dataset/build/normal-sql.js"));
-
 const URLS = `CASE WHEN h % 50 > 0 THEN 'https://www.' || CASE WHEN h % 7 = 0 THEN upper(network_url) ELSE network_url END ||
     CASE WHEN h % 11 = 0 THEN '/?utm=x' WHEN h % 5 = 0 THEN '/' ELSE '' END END AS network_url`;
 
-const SAMPLE = `SELECT id, ${URLS},
+/** The sample's people as other systems write them, in SQL, of `staged` with a number `h` for each. */
+export const SAMPLE = `SELECT id, ${URLS},
     CASE WHEN h % 100 = 1 THEN 'İbrahim ' || last_name WHEN h % 40 = 2 THEN 'محمد ' || last_name
       WHEN h % 100 = 3 THEN 'Ｊｏｈｎ ' || last_name ELSE name END AS name,
     CASE WHEN h % 100 = 1 THEN 'İbrahim' WHEN h % 40 = 2 THEN 'محمد' WHEN h % 100 = 3 THEN 'Ｊｏｈｎ'
@@ -67,15 +64,21 @@ const DISTINCT = `SELECT * EXCLUDE (h, address, company_address, place) REPLACE 
   (field, index) => `concat_ws(' ', ${field}, left(md5(id || '${index}'), 24)) AS ${field}`,
 ).join(", ")}) FROM staged`;
 
-const scratch = `${file}.scratch`;
-mkdirSync(scratch, { recursive: true });
-const instance = await DuckDBInstance.create(":memory:", { temp_directory: scratch });
-const connection = await instance.connect();
-await addNormalForms(connection);
-await generateInto({ connection, scratch }, { people: Number(people), seed: 7 });
-await connection.run(`CREATE TEMP MACRO word(n) AS ${WORD}`);
-await connection.run("CREATE VIEW staged AS SELECT *, hash(id) % 1000000 AS h FROM staged_people");
-const { [kind]: query } = { sample: SAMPLE, dirty: DIRTY, distinct: DISTINCT };
-await connection.run(`COPY (${query}) TO '${file.replaceAll("'", "''")}' (FORMAT parquet, COMPRESSION zstd)`);
-instance.closeSync();
-rmSync(scratch, { recursive: true });
+if (process.argv[1]?.endsWith("strangers.mjs")) await write(process.argv.slice(2));
+
+async function write([people, file, kind = "sample"]) {
+  const { generateInto } = await import(join(ROOT, "dist/dataset/build/generate.js"));
+  const { addNormalForms } = await import(join(ROOT, "dist/dataset/build/normal-sql.js"));
+  const scratch = `${file}.scratch`;
+  mkdirSync(scratch, { recursive: true });
+  const instance = await DuckDBInstance.create(":memory:", { temp_directory: scratch });
+  const connection = await instance.connect();
+  await addNormalForms(connection);
+  await generateInto({ connection, scratch }, { people: Number(people), seed: 7 });
+  await connection.run(`CREATE TEMP MACRO word(n) AS ${WORD}`);
+  await connection.run("CREATE VIEW staged AS SELECT *, hash(id) % 1000000 AS h FROM staged_people");
+  const { [kind]: query } = { sample: SAMPLE, dirty: DIRTY, distinct: DISTINCT };
+  await connection.run(`COPY (${query}) TO '${file.replaceAll("'", "''")}' (FORMAT parquet, COMPRESSION zstd)`);
+  instance.closeSync();
+  rmSync(scratch, { recursive: true });
+}

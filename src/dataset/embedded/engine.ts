@@ -44,7 +44,6 @@ export class EmbeddedEngine implements Engine {
   readonly #parts: Parts;
   readonly #segments: SegmentCache;
   readonly #selection: PeopleSelection;
-  readonly #running = new Map<string, Promise<SegmentPositions | number>>();
   #calls = 0;
   #closing: Promise<void> | undefined;
   #idle: (() => void) | undefined;
@@ -83,12 +82,7 @@ export class EmbeddedEngine implements Engine {
     return this.#call(async () => {
       const key = canonicalJson(filters);
       if (key === "{}") return this.#parts.meta.people;
-      const known = this.#segments.get(key) ?? this.#running.get(key);
-      if (known) {
-        const segment = await known;
-        if (typeof segment !== "number") return segment.count;
-      }
-      return this.#once(`count ${key}`, () => this.#selection.count(conditionsOf(filters)));
+      return this.#segments.get(key)?.count ?? this.#selection.count(conditionsOf(filters));
     });
   }
 
@@ -162,23 +156,10 @@ export class EmbeddedEngine implements Engine {
     }
   }
 
-  async #once<Result extends SegmentPositions | number>(key: string, work: () => Promise<Result>): Promise<Result> {
-    const running = this.#running.get(key);
-    // A key names one kind of result: counts begin with "count ".
-    if (running) return (await running) as Result;
-    const promise = work();
-    this.#running.set(key, promise);
-    try {
-      return await promise;
-    } finally {
-      this.#running.delete(key);
-    }
-  }
-
   async #segment(key: string, work: () => Promise<SegmentPositions>): Promise<SegmentPositions> {
     const cached = this.#segments.get(key);
     if (cached) return cached;
-    const segment = await this.#once(key, work);
+    const segment = await work();
     this.#segments.set(key, segment);
     return segment;
   }

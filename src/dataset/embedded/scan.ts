@@ -20,31 +20,82 @@ export function edgesOf(codes: Codes, chunk: number): [least: number, most: numb
   return [least, most];
 }
 
-const DIGIT_BITS = 11;
+/** Some of a chunk: those at these places of an array of them. */
+interface Piece {
+  readonly places: Uint16Array;
+  readonly from: number;
+  readonly before: number;
+}
+
+const DIGIT_BITS = 12;
 const DIGITS = 2 ** DIGIT_BITS;
 
-/** The places of a chunk in the order of their codes, by a sort of one digit after another from the lowest on. */
-function grouped(codes: Codes, size: number): Uint16Array {
-  let from = EVERYBODY.subarray(0, codes.length);
-  for (let shift = 0; shift === 0 || (shift < 32 && size >>> shift > 0); shift += DIGIT_BITS) {
-    const to = new Uint16Array(codes.length);
-    const next = new Uint32Array(DIGITS + 1);
-    for (let place = 0; place < codes.length; place++) {
-      const digit = ((codes[place] ?? 0) >>> shift) % DIGITS;
-      next[digit + 1] = (next[digit + 1] ?? 0) + 1;
+/** The places of a chunk in the order of their codes, and where in it those of each highest digit of a code end. */
+class Postings {
+  readonly #codes: Codes;
+  readonly #shift: number;
+  #places: Uint16Array;
+  #ends = new Uint32Array();
+
+  /** By a sort of one digit after another, the highest last. @param size codes are at most this */
+  constructor(codes: Codes, size: number) {
+    this.#codes = codes;
+    this.#shift = Math.max(0, 32 - Math.clz32(size) - DIGIT_BITS);
+    this.#places = EVERYBODY.subarray(0, codes.length);
+    for (let shift = 0; shift < this.#shift; shift += DIGIT_BITS) this.#sort(shift, DIGITS);
+    this.#sort(this.#shift, (size >>> this.#shift) + 1);
+  }
+
+  #sort(shift: number, digits: number): void {
+    const from = this.#places;
+    const to = new Uint16Array(from.length);
+    const next = new Uint32Array(digits);
+    for (const code of this.#codes) {
+      const digit = (code >>> shift) & (DIGITS - 1);
+      next[digit] = (next[digit] ?? 0) + 1;
     }
-    for (let digit = 1; digit < DIGITS; digit++) next[digit] = (next[digit] ?? 0) + (next[digit - 1] ?? 0);
+    for (let digit = 0, sum = 0; digit < digits; digit++) {
+      const own = next[digit] ?? 0;
+      next[digit] = sum;
+      sum += own;
+    }
     for (let index = 0; index < from.length; index++) {
       const place = from[index] ?? 0;
-      const digit = ((codes[place] ?? 0) >>> shift) % DIGITS;
+      const digit = ((this.#codes[place] ?? 0) >>> shift) & (DIGITS - 1);
       const at = next[digit] ?? 0;
       to[at] = place;
       next[digit] = at + 1;
     }
-    from = to;
+    this.#places = to;
+    this.#ends = next;
   }
-  return from;
+
+  /** @param ranges as {@link CodeTest} has them */
+  pieces(ranges: Uint32Array): Piece[] {
+    const pieces: Piece[] = [];
+    for (let at = 0; at < ranges.length; at += 2) {
+      const from = this.#below(ranges[at] ?? 0);
+      const before = this.#below(ranges[at + 1] ?? 0);
+      if (from < before) pieces.push({ places: this.#places, from, before });
+    }
+    return pieces;
+  }
+
+  #below(code: number): number {
+    const digit = code >>> this.#shift;
+    let low = digit === 0 ? 0 : (this.#ends[digit - 1] ?? 0);
+    let high = this.#shift === 0 ? low : (this.#ends[digit] ?? 0);
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#codes[this.#places[middle] ?? 0] ?? 0) < code) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
 }
+
+/** Making the postings of a chunk takes as long as to look at everybody in some: no question waits for those of all. */
+const MISSES_A_CHUNK = 8;
 
 /** A code for each person of the dataset. */
 export class CodedColumn {
@@ -54,7 +105,8 @@ export class CodedColumn {
   /** The least and the greatest code of each chunk: in the sorted order most need not be read. */
   readonly least: Codes;
   readonly most: Codes;
-  readonly #postings: Uint16Array[] = [];
+  readonly #postings: Postings[] = [];
+  #missed = 0;
 
   constructor({ codes, least, most, size }: Pick<CodedColumn, "codes" | "size" | "least" | "most">) {
     this.codes = codes;
@@ -63,12 +115,12 @@ export class CodedColumn {
     this.most = most;
   }
 
-  /** The places of a chunk in the order of their codes: made, in half a millisecond, when first asked for, and kept. */
-  postings(chunk: number): Uint16Array {
+  /** Undefined where they are not made yet: most calls do without. */
+  postings(chunk: number): Postings | undefined {
     const known = this.#postings[chunk];
-    if (known) return known;
+    if (known || this.#missed++ % MISSES_A_CHUNK > 0) return known;
     const first = chunk * PEOPLE_A_CHUNK;
-    const made = grouped(this.codes.subarray(first, first + PEOPLE_A_CHUNK), this.size);
+    const made = new Postings(this.codes.subarray(first, first + PEOPLE_A_CHUNK), this.size);
     this.#postings[chunk] = made;
     return made;
   }
@@ -85,7 +137,7 @@ export interface CodeTest {
 }
 
 /** What finding a range of codes in the postings of a chunk costs, in people that are looked at. */
-const PEOPLE_A_RANGE = 256;
+const PEOPLE_A_RANGE = 64;
 
 /** @param passing how many of all `people` have such a code */
 export function testOf(column: CodedColumn, ranges: readonly (readonly [number, number])[], passing: number): CodeTest {
@@ -111,54 +163,31 @@ function wantedOf({ column: { least, most }, ranges }: CodeTest, chunk: number):
   return (ranges[2 * from] ?? 0) <= low && (ranges[2 * from + 1] ?? 0) > high ? "all" : "some";
 }
 
-/** Who passes one test, by the postings. */
-function listed({ column, ranges }: CodeTest, chunk: number): Uint16Array {
-  const { codes } = column;
-  const order = column.postings(chunk);
-  const first = chunk * PEOPLE_A_CHUNK;
-  const below = (code: number, from: number): number => {
-    let low = from;
-    let high = order.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((codes[first + (order[middle] ?? 0)] ?? 0) < code) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  };
-  let length = 0;
-  let end = 0;
-  for (let at = 0; at < ranges.length; at += 2) {
-    const start = below(ranges[at] ?? 0, end);
-    end = below(ranges[at + 1] ?? 0, start);
-    if (ranges.length === 2) return order.subarray(start, end);
-    for (let index = start; index < end; index++) ROOM[length++] = order[index] ?? 0;
-  }
-  return ROOM.subarray(0, length);
-}
-
-/** Who of them passes one test. Without branches: who does not is written over by the next. */
-function sifted({ column: { codes }, mask, ranges }: CodeTest, first: number, among: Uint16Array): Uint16Array {
-  let length = 0;
+/** Puts who of them passes behind those that are in the room. @returns how many are there then */
+function sift(test: CodeTest, first: number, { before, from, places }: Piece, room: number): number {
+  const { codes } = test.column;
+  const { mask, ranges } = test;
+  let length = room;
+  // Without branches: who does not pass is written over by the next.
   if (mask) {
-    for (let index = 0; index < among.length; index++) {
-      const place = among[index] ?? 0;
+    for (let index = from; index < before; index++) {
+      const place = places[index] ?? 0;
       const code = codes[first + place] ?? 0;
       ROOM[length] = place;
       length += ((mask[code >>> 5] ?? 0) >>> (code & 31)) & 1;
     }
-    return ROOM.subarray(0, length);
+    return length;
   }
   const least = ranges[0] ?? 0;
   const most = (ranges[1] ?? 0) - 1;
-  for (let index = 0; index < among.length; index++) {
-    const place = among[index] ?? 0;
+  for (let index = from; index < before; index++) {
+    const place = places[index] ?? 0;
     const code = codes[first + place] ?? 0;
     ROOM[length] = place;
     // The sign of a difference says which is less: codes are below 2^31.
     length += (((code - least) | (most - code)) >>> 31) ^ 1;
   }
-  return ROOM.subarray(0, length);
+  return length;
 }
 
 /**
@@ -174,10 +203,15 @@ export function passing(tests: readonly CodeTest[], people: number, chunk: numbe
     if (wanted === "none") return NOBODY;
     if (wanted === "some") open.push(test);
   }
+  const all = some ?? EVERYBODY.subarray(0, people - first);
   const [fewest] = open;
-  const isListed = some === undefined && fewest?.isListed === true;
-  let left = some ?? EVERYBODY.subarray(0, people - first);
-  if (fewest && isListed) left = listed(fewest, chunk);
-  for (const test of isListed ? open.slice(1) : open) left = sifted(test, first, left);
-  return left;
+  if (!fewest) return all;
+  const postings = some === undefined && fewest.isListed ? fewest.column.postings(chunk) : undefined;
+  const pieces = postings?.pieces(fewest.ranges) ?? [{ places: all, from: 0, before: all.length }];
+  // Who is listed passes that test again where it is the only one.
+  const [next = fewest, ...others] = postings ? open.slice(1) : open;
+  let length = 0;
+  for (const piece of pieces) length = sift(next, first, piece, length);
+  for (const test of others) length = sift(test, first, { places: ROOM, from: 0, before: length }, 0);
+  return ROOM.subarray(0, length);
 }
