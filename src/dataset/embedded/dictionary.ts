@@ -24,7 +24,7 @@ const range = (from: number, to: number): Ranges => (from < to ? [[from, to]] : 
 
 export function textDictionary(starts: Uint32Array, bytes: Buffer): Dictionary {
   const size = starts.length - 1;
-  /** Byte by byte: a call of Buffer's own costs more than the few that two texts share. */
+  // A call of Buffer's own costs more than the few bytes that two texts share.
   const compare = (key: Buffer, code: number): number => {
     const start = starts[code] ?? 0;
     const length = (starts[code + 1] ?? 0) - start;

@@ -20,7 +20,6 @@ export function edgesOf(codes: Codes, chunk: number): [least: number, most: numb
   return [least, most];
 }
 
-/** Some of a chunk: those at these places of an array of them. */
 interface Piece {
   readonly places: Uint16Array;
   readonly from: number;
@@ -30,14 +29,14 @@ interface Piece {
 const DIGIT_BITS = 12;
 const DIGITS = 2 ** DIGIT_BITS;
 
-/** The places of a chunk in the order of their codes, and where in it those of each highest digit of a code end. */
+/** The places of a chunk in the order of their codes. */
 class Postings {
   readonly #codes: Codes;
   readonly #shift: number;
   #places: Uint16Array;
+  /** Of each highest digit. */
   #ends = new Uint32Array();
 
-  /** By a sort of one digit after another, the highest last. @param size codes are at most this */
   constructor(codes: Codes, size: number) {
     this.#codes = codes;
     this.#shift = Math.max(0, 32 - Math.clz32(size) - DIGIT_BITS);
@@ -70,7 +69,6 @@ class Postings {
     this.#ends = next;
   }
 
-  /** @param ranges as {@link CodeTest} has them */
   pieces(ranges: Uint32Array): Piece[] {
     const pieces: Piece[] = [];
     for (let at = 0; at < ranges.length; at += 2) {
@@ -94,7 +92,7 @@ class Postings {
   }
 }
 
-/** Making the postings of a chunk takes as long as to look at everybody in some: no question waits for those of all. */
+/** So that no question waits for the postings of all. */
 const MISSES_A_CHUNK = 8;
 
 /** A code for each person of the dataset. */
@@ -115,7 +113,7 @@ export class CodedColumn {
     this.most = most;
   }
 
-  /** Undefined where they are not made yet: most calls do without. */
+  /** Undefined where they are not made yet. */
   postings(chunk: number): Postings | undefined {
     const known = this.#postings[chunk];
     if (known || this.#missed++ % MISSES_A_CHUNK > 0) return known;
@@ -130,13 +128,13 @@ export interface CodeTest {
   readonly column: CodedColumn;
   /** From and to (not included) of each range of codes, rising and apart. */
   readonly ranges: Uint32Array;
-  /** A bit for each code, where there is more than one range: whether it lies in one. */
+  /** A bit for each code, where there is more than one range. */
   readonly mask: Uint32Array | undefined;
   /** Whether to take who passes from the postings is less work than to look at everybody. */
   readonly isListed: boolean;
 }
 
-/** What finding a range of codes in the postings of a chunk costs, in people that are looked at. */
+/** What finding a range of codes in postings costs, in people that are looked at. */
 const PEOPLE_A_RANGE = 64;
 
 /** @param passing how many of all `people` have such a code */
@@ -208,7 +206,6 @@ export function passing(tests: readonly CodeTest[], people: number, chunk: numbe
   if (!fewest) return all;
   const postings = some === undefined && fewest.isListed ? fewest.column.postings(chunk) : undefined;
   const pieces = postings?.pieces(fewest.ranges) ?? [{ places: all, from: 0, before: all.length }];
-  // Who is listed passes that test again where it is the only one.
   const [next = fewest, ...others] = postings ? open.slice(1) : open;
   let length = 0;
   for (const piece of pieces) length = sift(next, first, piece, length);

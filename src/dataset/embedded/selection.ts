@@ -177,7 +177,7 @@ export class PeopleSelection {
   }
 }
 
-/** In rising order: ranges that touch are one, and none is empty. */
+/** Ranges that touch are one; none is empty. */
 function joined(ranges: Ranges): Ranges {
   const all: [number, number][] = [];
   for (const [from, to] of [...ranges].sort(([a], [b]) => a - b)) {
