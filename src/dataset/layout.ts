@@ -146,7 +146,7 @@ export async function publish(datasetDir: string, draft: string, meta: DatasetMe
 
 export async function pointTo(datasetDir: string, pointer: Pointer): Promise<void> {
   const draft = join(datasetDir, `CURRENT.${randomBytes(6).toString("hex")}`);
-  await writeFile(draft, `${JSON.stringify(pointer)}\n`, { flush: true });
+  await writeFile(draft, `${JSON.stringify(pointer)}\n`, { flush: true, mode: 0o600 });
   await rename(draft, join(datasetDir, "CURRENT"));
   await syncPath(datasetDir);
 }
@@ -215,7 +215,10 @@ export async function withBuildLock<Result>(
   work: () => Promise<Result>,
   signal?: AbortSignal,
 ): Promise<Result> {
-  const db = new DatabaseSync(join(datasetDir, "lock.db"));
+  const lock = join(datasetDir, "lock.db");
+  // SQLite would make it readable to others.
+  await writeFile(lock, "", { flag: "a", mode: 0o600 });
+  const db = new DatabaseSync(lock);
   try {
     for (;;) {
       signal?.throwIfAborted();

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import { createKey } from "../../src/service/admin/keys.ts";
 import { SMALL_COUNTS_A_DAY } from "../../src/service/http/limits.ts";
+import { ConsoleClient } from "../support/console.ts";
 import { user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { watchResponses } from "../support/openapi.ts";
@@ -112,6 +113,22 @@ test("five known people beside the one who is asked about hide no count", async 
   }
   // The first tells of six people; each other one differs from it by fewer than five.
   expect(statuses.indexOf(429)).toBe(SMALL_COUNTS_A_DAY + 1);
+});
+
+test("a facet tells no group that is smaller than what is bounded, in the console either", async () => {
+  const plan = { ...PLAN, smallCounts: 9 };
+  const service = await serve({ people: 600, plan, console: {} });
+  const values = (told: { values: { count: number }[] }) => told.values.map(({ count }) => count);
+  const body = { filters: {}, key: "title", limit: 1_000 };
+  const { json } = await service.call("/facets", { method: "POST", body });
+  const client = new ConsoleClient(service, Date.now);
+  const page = await client.call(await client.signIn({ key: service.key }), "POST", "/facets", body);
+  for (const told of [json.result, page.json]) {
+    expect(told).toMatchObject({ least: 9 });
+    expect(Math.min(...values(told))).toBeGreaterThanOrEqual(9);
+  }
+  const free = await serve({ people: 600, plan: PLAN });
+  expect(Math.min(...values((await free.call("/facets", { method: "POST", body })).json.result))).toBeLessThan(9);
 });
 
 test("facets that are walked by their prefixes are small counts", async () => {

@@ -65,6 +65,20 @@ test("a backup is restored on purpose: into a new folder, or under a witness els
   expect((await serve(restored, ...witness, "--force")).code).toBe(0);
 });
 
+test("verify finds an old copy beside the head that was signed last, in the folder itself", async () => {
+  const data = folder();
+  await serve(data);
+  copyFileSync(join(data, "ledger.db"), `${data}.old`);
+  await headcount("service", "credits", "add", "5", "--data", data);
+  await serve(data);
+  const verify = () => headcount("service", "verify", "--data", data);
+  expect((await verify()).code).toBe(0);
+  for (const suffix of ["-wal", "-shm", "-seal"]) rmSync(join(data, `ledger.db${suffix}`), { force: true });
+  copyFileSync(`${data}.old`, join(data, "ledger.db"));
+  const { code, err } = await verify();
+  expect([code, err]).toEqual([1, expect.stringContaining("is older than the one that was served until")]);
+});
+
 test("verify holds the head against the one that was told last", async () => {
   const data = folder();
   const { head } = headsIn((await serve(data, "--log")).err).at(-1) ?? { head: "" };

@@ -129,12 +129,12 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
 
 /** What signs the head of the ledger. @throws CliError where the ledger is older than what was signed last */
 async function witness(dir: string, store: string | undefined, options: ServeOptions, context: Context) {
-  const [{ join, resolve }, { ledgerFile }, { assertNotOlder, keepWitness }] = await Promise.all([
+  const [{ join, resolve }, { ledgerFile }, { assertNotOlder, keepWitness, WITNESS }] = await Promise.all([
     import("node:path"),
     import("../../service/admin/data-folder.ts"),
     import("../../service/admin/witness.ts"),
   ]);
-  const file = options.witness === undefined ? join(dir, "head.json") : resolve(context.cwd, options.witness);
+  const file = options.witness === undefined ? join(dir, WITNESS) : resolve(context.cwd, options.witness);
   if (options.force !== true) {
     await assertNotOlder(ledgerFile(dir, store), file).catch((error: Error) => {
       if (error.name !== "OlderLedgerError") throw error;

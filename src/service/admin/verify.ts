@@ -7,6 +7,7 @@ import { historyBreaches } from "../ledger/chain/against.ts";
 import { BackupError, checkBackup, MANIFEST, readManifest } from "./backup.ts";
 import { isUrl, ledgerFile, readLedger, verifyLedger } from "./data-folder.ts";
 import { datasetDir, testDatasetDir } from "./datasets.ts";
+import { assertNotOlder, WITNESS } from "./witness.ts";
 
 /** What was found wrong, part by part; empty lists where all is sound, null where the folder has none. */
 export interface Findings {
@@ -44,11 +45,23 @@ export async function verifyFolder({ backup, dir, expectHead, now, store }: Veri
     };
   });
   const place = store === undefined ? {} : { store };
+  const older = breaches === null ? [] : await olderThanSigned(ledgerFile(dir, store), dir);
   const against = backup === undefined ? null : await verifyAgainst({ dir, backup, now, ...place });
   const isExpected = expectHead === undefined || expectHead === head;
   const ends = `the ledger ends with the head ${head}, and not with ${expectHead}: it is older, newer or another one`;
-  return { ledger: isExpected ? breaches : [...(breaches ?? []), ends], dataset, against, notes, head };
+  const outside = [...older, ...(isExpected ? [] : [ends])];
+  return { ledger: outside.length === 0 ? breaches : [...(breaches ?? []), ...outside], dataset, against, notes, head };
 }
+
+/** An old copy is sound in itself: what a service signed last lies beside it. */
+const olderThanSigned = (ledger: string, dir: string): Promise<readonly string[]> =>
+  assertNotOlder(ledger, join(dir, WITNESS)).then(
+    () => [],
+    (error: Error) => {
+      if (error.name !== "OlderLedgerError") throw error;
+      return [error.message];
+    },
+  );
 
 async function verifyDataset(dir: string): Promise<readonly string[] | null> {
   const [dataset = null, test] = await Promise.all([datasetDir(dir), testDatasetDir(dir)].map(verifyVersions));

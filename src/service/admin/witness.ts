@@ -36,6 +36,8 @@ async function signHead(store: Pick<Store, "ends">, file: string, now: () => num
   return signed;
 }
 
+/** Its name in a data folder, where no other is given. */
+export const WITNESS = "head.json";
 const WITNESS_MS = 60_000;
 
 /** Signs the head at start, each minute and at the end: what is given back. Start and end are told. */

@@ -91,7 +91,7 @@ async function facets(call: ConsoleCall) {
   const key = countedPeople(call, mode, "count");
   const { body, parts } = call;
   const { mode: _, ...asked } = body;
-  const request = readFacets(Buffer.from(JSON.stringify(asked)));
+  const request = readFacets(Buffer.from(JSON.stringify(asked)), call.visitor.account.plan.smallCounts);
   const { engine } = await parts.dataset(mode);
   const limits = { ...parts.facetTimeouts, now: parts.now };
   const told = await inPlanTurn(call, key, request.filters, () =>

@@ -80,7 +80,8 @@ export function readCounts(body: Uint8Array) {
   return { each, filters };
 }
 
-export function readFacets(body: Uint8Array) {
+/** @param few fewer people than that are no group that a facet tells of; null: the plan bounds nothing */
+export function readFacets(body: Uint8Array, few: number | null) {
   const fields = bodyFields(body, FACETS_KEYS);
   const request = readSegment(fields);
   const key = fields.get("key");
@@ -101,7 +102,10 @@ export function readFacets(body: Uint8Array) {
   }
   return {
     ...request,
-    question: { key, prefix: normalForm(prefix), limit, least: FACET_LEAST } satisfies FacetQuestion,
+    question: {
+      ...{ key, prefix: normalForm(prefix), limit },
+      least: Math.max(FACET_LEAST, few ?? 0),
+    } satisfies FacetQuestion,
   };
 }
 

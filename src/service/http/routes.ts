@@ -78,8 +78,8 @@ async function count(request: FastifyRequest, options: RouteOptions): Promise<An
 
 async function facets(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
   refuseQuery(queryText(request));
-  const asked = readFacets(jsonBody(request));
   const { account, key } = admitted(request);
+  const asked = readFacets(jsonBody(request), account.plan.smallCounts);
   await freeMagic(request, options, asked.filters);
   const { engine } = await options.dataset(key.mode);
   const limits = { ...options.timeouts, now: options.now };

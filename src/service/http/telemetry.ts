@@ -13,13 +13,30 @@ export interface ServiceLog {
 
 export const SILENT: ServiceLog = { request: () => undefined, fault: () => undefined, event: () => undefined };
 
+interface LogStream {
+  write(text: string): unknown;
+  /** Bytes that nobody has read yet. */
+  readonly writableLength?: number;
+}
+
+/** So much of a log waits for its reader; lines beyond it are dropped, and counted in the first one after them. */
+const UNREAD_MAX = 4 * 1024 * 1024;
+
 /** What is logged is an allow-list: never a key, a URL with its query, a filter value or a record. */
-export async function openLog(out: { write(text: string): unknown }): Promise<ServiceLog> {
+export async function openLog(out: LogStream): Promise<ServiceLog> {
   const { pino } = await needed("pino", import("pino"));
-  const logger = pino(
-    { base: null, timestamp: pino.stdTimeFunctions.isoTime },
-    { write: (line) => void out.write(line) },
-  );
+  let dropped = 0;
+  const write = (line: string): void => {
+    if ((out.writableLength ?? 0) > UNREAD_MAX) {
+      dropped++;
+      return;
+    }
+    const lost = dropped;
+    dropped = 0;
+    if (lost > 0) logger.warn({ lines: lost }, "log lines dropped: nobody read them");
+    out.write(line);
+  };
+  const logger = pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, { write });
   let isLost = false;
   return {
     request(request, status, ms) {
