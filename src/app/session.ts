@@ -20,6 +20,7 @@ import {
 } from "../engine/connections/resolve.ts";
 import type { Seller } from "../engine/purchase/world.ts";
 import type { Context } from "../shared/context.ts";
+import { creditsText, ZERO } from "../shared/contract/money.ts";
 import { grouped } from "../shared/contract/text.ts";
 import type { CallSite } from "./failures.ts";
 
@@ -171,7 +172,12 @@ function wordsOf(
     onTurn: (ms) => {
       if (ms >= SAID_FROM_MS) pausing(ms, "near the rate limit: waiting");
     },
-    onReply: ({ deprecation, notices }) => {
+    onReply: ({ creditsUsed = ZERO, deprecation, notices }, free) => {
+      if (free && creditsUsed > 0n) {
+        once(
+          `warning: the service says that it charged ${creditsText(creditsUsed)} for a call that is free by the contract`,
+        );
+      }
       if (deprecation !== undefined) once(`warning: this part of the API is ${deprecation}`);
       for (const text of aside === undefined ? [] : notices) once(`notice from the service: ${text}`);
     },

@@ -64,6 +64,35 @@ describe("an error that costs credits", () => {
     );
   }
 
+  test.each([302, 400, 404, 409, 422, 451])(
+    "also by the balance of an answer %s, which ends the run",
+    async (status) => {
+      for (const faultTells of ["balance", "nothing"] as const) {
+        for (const argv of status === 404 || status === 422 ? [SEARCH] : [SEARCH, EMPLOYEES, ENRICH]) {
+          const faultCosts = argv === ENRICH ? 1 : 3;
+          const s = await scene({ people: 60, faultTells, faultCosts, mishap: () => `${status}-charged` });
+          const ran = await s.run(...argv, "--max-credits", "10");
+          expect(ran.code, ran.stderr).not.toBe(0);
+          expect(ran.stderr).not.toContain("nothing was charged");
+          const { settled, uncertain, foreign } = await spent(s);
+          expect({ settled, uncertain, foreign }, ran.stderr).toEqual({
+            settled: 0,
+            uncertain: s.service.charged(),
+            foreign: 0,
+          });
+          expect(s.service.charged()).toBeLessThanOrEqual(10);
+        }
+      }
+    },
+  );
+
+  test("a refusal that cost nothing is told as such, also where it does not tell the balance", async () => {
+    const s = await scene({ people: 60, faultTells: "nothing", mishap: () => "451-charged" });
+    const ran = await s.run(...SEARCH, "--max-credits", "10");
+    expect(ran.stderr).toContain("the service answered 451: Oops.; nothing was charged");
+    expect(await spent(s)).toMatchObject({ uncertain: 0, foreign: 0 });
+  });
+
   test("beside others that are under way it is told from what they cost", async () => {
     for (const concurrency of ["1", "4"]) {
       const s = await scene({
@@ -140,6 +169,20 @@ describe("a service that charges for misses", () => {
   });
 });
 
+test.each(["enrich", "employees"])(
+  "what a miss of %s costs beyond the price is no free miss, and nobody knows that others spent it",
+  async (command) => {
+    const s = await scene({ people: 1, missCosts: 10, faultTells: "balance" });
+    const names = ["missing1.example", "missing2.example", "here.example", "missing3.example"];
+    const ran = await s.run(command, ...names, "-o", "o.csv", "--yes", "--max-credits", "30", "--concurrency", "1");
+    expect(s.service.charged()).toBe(31);
+    const { settled, uncertain, foreign } = await spent(s);
+    expect(settled + uncertain + foreign).toBe(31);
+    expect(ran.stderr).not.toContain("free of charge");
+    expect(ran.stderr).toContain("others spent them, or the service takes more than it says");
+  },
+);
+
 describe("a lost page", () => {
   test.each([SEARCH, EMPLOYEES])("is asked for again under its own key, after resume too: %s", async (...argv) => {
     for (const idempotent of [true, false]) {
@@ -183,6 +226,21 @@ describe("runs of one state folder side by side", () => {
 });
 
 describe("the caps of other doors", () => {
+  test("a job and an agent book what a refusal cost", async () => {
+    const s = await scene({ people: 60, faultTells: "balance", faultCosts: 3, mishap: () => "451-charged" });
+    const job = { filters: { country: "x" }, command: "search", limit: 5, max_credits: 5, output: "a.csv" };
+    writeFileSync(s.u.file("jobs.jsonc"), JSON.stringify({ jobs: { a: job } }));
+    const ran = await s.run("jobs", "run", "a", "--file", "jobs.jsonc");
+    expect(ran).toMatchObject({ code: 8, stderr: expect.not.stringContaining("nothing was charged") });
+    const agent = await startAgent(s.u, ["--max-credits", "50"], { answer: YES });
+    const quote = await agent.call("quote", { kind: "people", filters: { country: "y" }, profiles: 5 });
+    const bought = await agent.call("buy", { quote_id: String(quote.data.quote_id) });
+    expect(bought.text).not.toContain("nothing was charged");
+    await agent.close();
+    expect(await spent(s)).toMatchObject({ settled: 0, uncertain: 6, foreign: 0 });
+    expect(s.service.charged()).toBe(6);
+  });
+
   test("a budget of jobs counts what an error cost, and the next job is refused", async () => {
     const s = await scene({ people: 60, faultTells: "used", faultCosts: 50, mishap: () => "500-charged" });
     const job = { command: "search", filters: { country: "x" }, limit: 5, max_credits: 5 };

@@ -1,4 +1,6 @@
 import { closeSync, copyFileSync, openSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { startAgent, YES } from "../support/agent.ts";
 import { type Ran, readCsv, spawnUser, spentBy, type User, user } from "../support/export.ts";
@@ -76,6 +78,73 @@ test("complete: more are counted than ever come", async () => {
   expect(ran.code).not.toBe(0);
   expect(said(ran)).not.toMatch(/Exported 90|all of it/);
   expect(said(ran)).toMatch(/60 of 90|30 (more|fewer|are missing|rows)|90/);
+});
+
+test.each(["search", "agent"])("complete: rows of null are nobody (%s)", async (door) => {
+  const shape = (rows: readonly object[]) => ({ people: rows.map((row, index) => (index === 2 ? null : row)) });
+  const { u } = await at({ people: 20, shape });
+  if (door === "search") {
+    const ran = await u.run(SEARCH);
+    expect([ran.code, said(ran)]).toEqual([5, expect.stringContaining("20 credits for 19 profiles quoted at 19")]);
+    await u.run(["runs", "export", "last", "-o", "o.csv"]);
+    expect(readCsv(u.read("o.csv")).filter(({ id }) => id === "")).toEqual([]);
+    expect(readCsv(u.read("o.csv"))).toHaveLength(19);
+    return;
+  }
+  const agent = await startAgent(u, ["--max-credits", "50"], { answer: YES });
+  const quote = await agent.call("quote", { kind: "people", filters: { country: "x" } });
+  const told = await agent.call("buy", { quote_id: String(quote.data.quote_id) });
+  expect([told.failed, told.text]).toEqual([true, expect.stringContaining("20 credits for 19 profiles")]);
+  await agent.close();
+});
+
+test("twice: rows that cannot be told apart are not said to be different people", async () => {
+  const { u } = await at({ people: 60, shape: (rows) => ({ people: rows.map(() => ({})) }) });
+  const ran = await u.run([...SEARCH, "--per-page", "10"]);
+  expect([ran.code, said(ran)]).toEqual([5, expect.stringContaining("twice, of rows without id and address")]);
+});
+
+test("0 credits: an agent is told what the balance says of rows that came for nothing", async () => {
+  const { u, it } = await at({ people: 20, usedIs: 0 });
+  const agent = await startAgent(u, ["--max-credits", "50"], { answer: YES });
+  const quote = await agent.call("quote", { kind: "people", filters: { country: "x" } });
+  const told = await agent.call("buy", { quote_id: String(quote.data.quote_id) });
+  expect(it.charged()).toBe(20);
+  expect(told.data).toMatchObject({ credits: 0, uncertain_credits: 20, budget_left: 30 });
+  expect(told.text).toContain("for 0 credits, and 20 more may have been charged");
+  await agent.close();
+});
+
+test.each([["count", "--country", "x"], ["count", "--by", "department"], SEARCH])(
+  "free: a count that costs credits by the service's own words: %s",
+  async (...argv) => {
+    const { u } = await at({ people: 20, countCosts: 5 });
+    const ran = await u.run(argv);
+    expect(ran.stderr).toContain("it charged 5 credits for a call that is free by the contract");
+  },
+);
+
+describe("the key", () => {
+  test.each([
+    ["account"],
+    ["doctor"],
+    ["count", "--country", "x"],
+    ["search", "--country", "x", "--yes", "-o", "o.csv"],
+  ])("is not shown where the service answers with what it was sent: %s", async (...argv) => {
+    const echoes = createServer((request, response) => {
+      response.writeHead(400, { "content-type": "text/plain" }).end(`you sent ${request.headers.authorization}`);
+    });
+    await new Promise<void>((done) => echoes.listen(0, "127.0.0.1", done));
+    const key = "acme_live_0123456789abcdefghij";
+    const u = user(`http://127.0.0.1:${(echoes.address() as AddressInfo).port}`, key);
+    for (const more of [[], ["--json"], ["--verbose"]]) {
+      const ran = await u.run([...argv, ...more]);
+      expect(ran.code).not.toBe(0);
+      expect(said(ran)).toContain("you sent Bearer ...");
+      expect(said(ran)).not.toContain(key);
+    }
+    echoes.close();
+  });
 });
 
 test("balance: beside a service that is not there", async () => {

@@ -8,7 +8,7 @@ import type { AddressInfo } from "node:net";
 export type Mishap =
   | "drop"
   | "cut"
-  | "500-charged"
+  | `${number}-charged`
   | "empty"
   | `null-${number}`
   | "503"
@@ -83,9 +83,11 @@ export interface ForeignOptions {
   declares: string;
   /** How many rows a page says that there are in all, in place of what it was. */
   totalIs: number | undefined;
-  /** What an answer that is no success costs, against the contract: a miss, and a "500-charged". */
+  /** What an answer that is no success costs, against the contract: a miss, and a charged mishap. */
   missCosts: number;
   faultCosts: number;
+  /** What a count costs, and says that it does. */
+  countCosts: number;
   /** What such an answer says of it. */
   faultTells: "used" | "balance" | "nothing";
   /** A paid call with an Idempotency-Key is a 400, or a 422 with this text. */
@@ -175,6 +177,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     totalIs: undefined,
     missCosts: 0,
     faultCosts: 0,
+    countCosts: 0,
     faultTells: "used",
     refusesKey: false,
     chargesRequests: false,
@@ -312,10 +315,12 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
       const account = accountOf(body);
       const all = account === undefined ? options.people : staffOf(account);
       const count = none ? 0 : all + options.countedTooMany;
+      const used = Math.round(options.countCosts * 1_000);
+      left -= used;
       return answer(
         response,
         200,
-        envelope(options.countUnder === undefined ? count : { [options.countUnder]: count }),
+        envelope(options.countUnder === undefined ? count : { [options.countUnder]: count }, used),
       );
     }
     const isEnrich = url.pathname === "/v1/company/enrich";
@@ -359,7 +364,8 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
       return;
     }
     if (mishap?.startsWith("null-") === true) return answer(response, Number(mishap.slice(5)), envelope(null));
-    if (mishap === "500-charged") return answer(response, 500, dearRefusal("Oops.", options.faultCosts));
+    if (mishap?.endsWith("-charged") === true)
+      return answer(response, Number.parseInt(mishap, 10), dearRefusal("Oops.", options.faultCosts));
     if (mishap === "500") return answer(response, 500, { message: "Server Error" });
     if (mishap === "429-date") {
       return answer(response, 429, refusal("Slow down."), {

@@ -261,12 +261,12 @@ describe("pages", () => {
     }
   });
 
-  test("any JSON comes out of a page as it went in", () => {
+  test("any JSON but null, which is no row, comes out of a page as it went in", () => {
     fc.assert(
       fc.property(fc.array(fc.jsonValue({ maxDepth: 4 }), { maxLength: 6 }), fc.nat(3), (rows, indent) => {
         const text = JSON.stringify(rows, undefined, indent);
         const lines = raw(text).ndjson().toString().split("\n").slice(0, -1);
-        expect(lines).toEqual(rows.map((row) => JSON.stringify(row)));
+        expect(lines).toEqual(rows.filter((row) => row !== null).map((row) => JSON.stringify(row)));
       }),
       { numRuns: 300 },
     );

@@ -82,7 +82,11 @@ const outputs = {
     ...each(open, "limits", "costs"),
     budget: maybe(budget),
   }),
-  buy: object({ run: text, profiles: wholeNumberShape, credits: number, complete: flag, budget_left: number }),
+  buy: object({
+    ...{ run: text, profiles: wholeNumberShape },
+    ...each(number, "credits", "uncertain_credits", "budget_left"),
+    complete: flag,
+  }),
   count_people: object({
     count: wholeNumberShape,
     as_of: maybe(text),

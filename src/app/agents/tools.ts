@@ -73,10 +73,11 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
       const question = await consentTo(world.quotes.find(id), asking);
       if (question !== undefined) return question;
       const { receipt, run, budget_left } = await buyQuoted(world.quotes.take(id), world);
-      const { credits, distinct: profiles, shortfall } = receipt;
-      const what = `Run ${run} holds ${counted(profiles, "row")} for ${counted(credits, "credit")}`;
+      const { credits, distinct: profiles, shortfall, uncertain_credits } = receipt;
+      const unsure = uncertain_credits > 0 ? `, and ${grouped(uncertain_credits)} more may have been charged` : "";
+      const what = `Run ${run} holds ${counted(profiles, "row")} for ${counted(credits, "credit")}${unsure}`;
       return {
-        structured: { run, profiles, credits, complete: shortfall === null, budget_left },
+        structured: { run, profiles, credits, uncertain_credits, complete: shortfall === null, budget_left },
         sentence: `${what}; the budget has ${grouped(budget_left)} left. read_rows reads them.`,
       };
     },

@@ -33,7 +33,8 @@ export function register(program: Command, context: Context): void {
 settled:   charged, and the rows are kept.
 uncertain: a lost reply may have cost this.
 refunded:  uncertain credits that turned out not to be lost.
-foreign:   others spent them from the same balance while an export ran.
+foreign:   left the same balance meanwhile and no answer tells why: others
+           spent them, or the service takes more than it says.
 A pipe gets CSV.`)
     .does((options: SpendOptions) => spend(options, context));
 }

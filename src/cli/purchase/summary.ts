@@ -71,7 +71,10 @@ function printNotices(
 ): void {
   const { one, many } = wordingOf(target);
   if (receipt.foreign_credits > 0) {
-    printer.note(`notice: others spent ${grouped(receipt.foreign_credits)} credits of this balance meanwhile`);
+    const gone = counted(receipt.foreign_credits, "credit");
+    printer.note(
+      `notice: ${gone} more left the balance than the answers tell: others spent them, or the service takes more than it says`,
+    );
   }
   if (receipt.reused > 0 && receipt.new_only === null) {
     printer.note(`notice: ${counted(receipt.reused, one, many)} bought before, and not paid for again`);
@@ -95,7 +98,8 @@ function printNotices(
   }
   if (misses.length > 0) {
     const some = `${misses.slice(0, 5).join(", ")}${misses.length > 5 ? ", ..." : ""}`;
-    printer.note(`notice: ${grouped(misses.length)} not found, free of charge: ${some}`);
+    const isFree = receipt.uncertain_credits === 0 && receipt.foreign_credits === 0;
+    printer.note(`notice: ${grouped(misses.length)} not found${isFree ? ", free of charge" : ""}: ${some}`);
   }
   if (format === "table" && fields === undefined) {
     printer.note(

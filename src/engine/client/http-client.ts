@@ -7,7 +7,7 @@ import type { CompanyQuery, Dialect } from "./dialect.ts";
 import { type Unwrapped, unwrap, unwrapPage, unwrapRows, withoutMark } from "./envelope.ts";
 import { LostReplyError, ServiceError } from "./errors.ts";
 import { header } from "./rate-limit.ts";
-import { type Access, openCalls, type ServiceCall } from "./transport.ts";
+import { type Access, openCalls, type ServiceCall, withoutKey } from "./transport.ts";
 import type {
   AccountView,
   CountsView,
@@ -185,7 +185,8 @@ class HttpClient implements ServiceClient {
     const paid = call.idempotencyKey !== undefined;
     const isPacked = reply.body.length > 0 && header(reply.headers, "content-encoding") !== undefined;
     const { body: bytes } = isPacked ? await (await import("./decompress.ts")).decompressed(reply, paid) : reply;
-    return { ...reply, body: inUtf8(withoutMark(bytes), header(reply.headers, "content-type")) };
+    const body = inUtf8(withoutMark(bytes), header(reply.headers, "content-type"));
+    return { ...reply, body: withoutKey(body, this.#options) };
   }
 }
 

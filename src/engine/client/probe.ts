@@ -4,7 +4,7 @@ import { unwrap } from "./envelope.ts";
 import { LostReplyError, ServiceError } from "./errors.ts";
 import { serverClock } from "./rate-limit.ts";
 import { saysUnknown, sizeRefusal, speaksOf } from "./refusal.ts";
-import { type Access, openCalls, type ServiceCall } from "./transport.ts";
+import { type Access, openCalls, type ServiceCall, withoutKey } from "./transport.ts";
 import type { AccountView } from "./types.ts";
 import type { RawReply } from "./wire.ts";
 
@@ -45,8 +45,10 @@ function refusedWith(error: unknown): Told {
 export async function probeService(options: ProbeOptions): Promise<ProbeReport> {
   const { now, signal } = options;
   const calls = openCalls(options, false);
-  const send = (method: ServiceCall["method"], path: string, body?: unknown): Promise<RawReply> =>
-    calls.send({ method, path, body, signal });
+  const send = async (method: ServiceCall["method"], path: string, body?: unknown): Promise<RawReply> => {
+    const reply = await calls.send({ method, path, body, signal });
+    return { ...reply, body: withoutKey(reply.body, options) };
+  };
   const ask: AskPage = async (method, path, body) => {
     try {
       return answered(unwrap(await send(method, path, body), now(), 0));

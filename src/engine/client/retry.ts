@@ -126,19 +126,20 @@ export async function retryCall<T>(call: (signal?: AbortSignal) => Promise<T>, o
 
 export interface PacedOptions extends CallOptions {
   readonly pacer: Pacer;
-  readonly onReply: (meta: ReplyMeta) => void;
+  /** @param free whether it is by the contract */
+  readonly onReply: (meta: ReplyMeta, free: boolean) => void;
   readonly onTurn: (ms: number) => void;
 }
 
 /** Free calls wait for their turn and are retried; paid ones stay single attempts, for whoever keeps the books. */
 export function paced(client: ServiceClient, options: PacedOptions): ServiceClient {
   const { pacer } = options;
-  async function watch<T extends { readonly meta: ReplyMeta } | undefined>(call: Promise<T>): Promise<T> {
+  async function watch<T extends { readonly meta: ReplyMeta } | undefined>(call: Promise<T>, free = false): Promise<T> {
     try {
       const reply = await call;
       if (reply === undefined) return reply;
       pacer.observe(reply.meta.rateLimit);
-      options.onReply(reply.meta);
+      options.onReply(reply.meta, free);
       return reply;
     } catch (error) {
       pacer.observe((error as Partial<ServiceError>).rateLimit);
@@ -156,7 +157,7 @@ export function paced(client: ServiceClient, options: PacedOptions): ServiceClie
         options.onTurn(waitMs);
         await options.sleep(waitMs, inner);
       }
-      return watch(call(inner));
+      return watch(call(inner), true);
     };
     return retryCall(attempt, { ...options, signal });
   }

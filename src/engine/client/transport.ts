@@ -68,6 +68,10 @@ export function openTransport({ origin, env, now, timeouts }: TransportOptions) 
   };
 }
 
+/** A proxy may answer with the headers that it was sent: no text that is shown or kept has the key. */
+export const withoutKey = (body: Buffer, { apiKey }: Pick<Access, "apiKey">): Buffer =>
+  apiKey.length >= 8 && body.includes(apiKey) ? Buffer.from(body.toString().replaceAll(apiKey, "...")) : body;
+
 /** Where and how a service is spoken to. */
 export interface Access extends Omit<TransportOptions, "origin"> {
   readonly baseUrl: string;

@@ -15,6 +15,8 @@ import type { Source } from "./source.ts";
 import type { Clock, Seller, Wait } from "./world.ts";
 
 const ATTEMPTS = 10;
+/** Answers of which no balance tells more: of a key that was refused, a hold that was, and a limit that is waited for. */
+const LOOKED_AT = new Set([401, 402, 403, 429]);
 /** Sizes of pages that are tried, free of charge, before a refusal counts as one of something else. */
 const MOST_SIZES = 10;
 
@@ -65,7 +67,11 @@ export class Attempts {
         reply = await source.call(target, position, { idempotencyKey: key });
       } catch (error) {
         if (this.#parts.flight.stopped && error === this.#parts.flight.halt.reason) return this.#abandon(flown);
-        if (!(await this.#mayTryAgain(flown, error, attempts))) return;
+        const isOver = await this.#mayTryAgain(flown, error, attempts).then(
+          (again) => !again,
+          async (failure: unknown) => Promise.reject(await this.#unlessCharged(flown, error, failure)),
+        );
+        if (isOver) return;
         continue;
       }
       this.#lowered = false;
@@ -105,6 +111,19 @@ export class Attempts {
     if (creditsUsed <= 0n && !(isFault && charged > 0n)) return;
     this.#parts.flight.markSent(flown);
     throw chargedForError(error, charged);
+  }
+
+  /** What ends the run is told as free only where its own balance shows that, or the account does. */
+  async #unlessCharged(flown: Flown, answer: unknown, failure: unknown): Promise<unknown> {
+    const { budget, flight, settlement } = this.#parts;
+    const isLooked = !(answer instanceof ServiceError) || LOOKED_AT.has(answer.status) || asLost(answer) !== undefined;
+    if (isLooked || settlement.honoursKeys || budget.showsFree(flown, answer)) return failure;
+    const before = flown.unit.uncertain;
+    await this.#look(flown, `the answer ${answer.status}`, ZERO);
+    const charged = credits(flown.unit.uncertain - before);
+    if (charged <= 0n) return failure;
+    flight.markSent(flown);
+    return chargedForError(answer, charged);
   }
 
   #hasOutlived({ unit, sent }: Flown): boolean {
@@ -258,8 +277,8 @@ export class Attempts {
     return false;
   }
 
-  /** What a call cost is not known: the free balance tells what is uncertain. */
-  async #look(flown: Flown, why: string): Promise<void> {
+  /** What a call cost is not known: the free balance tells what is uncertain. @param unknown where it does not */
+  async #look(flown: Flown, why: string, unknown = flown.hold): Promise<void> {
     const { flight, budget, settlement } = this.#parts;
     const { unit, hold } = flown;
     flight.turn(flown, "doubt");
@@ -274,7 +293,7 @@ export class Attempts {
     const theirs = maxCredits(ZERO, minCredits(credits(gone - most), credits(flight.held("doubt") - hold)));
     if (after !== undefined) budget.setBalance(credits(after + theirs), budget.sure);
     if (isKnown) await settlement.explain(unit, { gone: credits(gone - theirs), most }, why);
-    else await settlement.bookUncertain(unit, hold, why);
+    else if (unknown > 0n) await settlement.bookUncertain(unit, unknown, why);
     flight.turn(flown, "flying");
   }
 

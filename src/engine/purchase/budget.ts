@@ -143,6 +143,11 @@ export class Budget {
     this.unproven = credits(this.unproven + amount);
   }
 
+  /** Whether the balance that an answer tells shows that it was free. */
+  showsFree({ alone }: Flown, { creditsRemaining: told }: ServiceError): boolean {
+    return alone && told !== undefined && told >= (this.balance ?? told);
+  }
+
   /** The balance while nothing moves it: no answer that came before is in doubt any more. */
   look(balance: Credits | undefined): Fall {
     const before = this.balance;

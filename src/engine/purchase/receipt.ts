@@ -150,7 +150,11 @@ function cameTwice({ state, plan }: Run, quote: Quote, distinct: Distinct, bough
     Number(bought.repeated),
   );
   if (pages > 0) {
-    return `the service gave ${pages === 1 ? "a page" : `${grouped(pages)} pages`} twice: ${counted(distinct.distinct, "different profile")} in ${counted(state.rows, "row")}; the repeated ones are paid for, and written once; headcount doctor tells how the service pages`;
+    const isTold = distinct.distinct < state.rows;
+    const rows = isTold
+      ? `: ${counted(distinct.distinct, "different profile")} in ${counted(state.rows, "row")}; the repeated ones are paid for, and written once`
+      : ", of rows without id and address";
+    return `the service gave ${pages === 1 ? "a page" : `${grouped(pages)} pages`} twice${rows}; headcount doctor tells how the service pages`;
   }
   if (bought.doubled <= overlap) return null;
   return `${grouped(bought.doubled)} of ${grouped(state.rows)} rows came twice and were paid for: ${counted(distinct.distinct, "different profile")} of ${grouped(quote.rows)}`;

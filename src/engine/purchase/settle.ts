@@ -180,11 +180,11 @@ export class Settlement {
 
   /** What an answer that is no success cost, by its own words and by the balance: uncertain, inside the cap. */
   async refusal(flown: Flown, answer: ServiceError): Promise<void> {
-    const { unit, hold, alone } = flown;
-    const { status, envelope, creditsRemaining: told } = answer;
+    const { unit, hold } = flown;
+    const { status, envelope } = answer;
     const used = maxCredits(ZERO, answer.creditsUsed ?? ZERO);
     // A balance in an error may be anything, such as 0: a fall is looked at in the account before it is believed.
-    const isFree = alone && told !== undefined && told >= (this.#parts.budget.balance ?? told);
+    const isFree = this.#parts.budget.showsFree(flown, answer);
     // Where keys are honoured an attempt that failed is never charged beside the one that answers.
     const isSafe = isFree || !envelope || (this.honoursKeys && status !== 404);
     const most = isSafe ? ZERO : maxCredits(ZERO, credits(hold - used));

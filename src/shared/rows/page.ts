@@ -29,6 +29,8 @@ import {
 } from "./values.ts";
 
 const LINE_BREAK = 0x0a;
+/** How `null` begins, and no other value. */
+const NULL = 0x6e;
 const NOTHING: Spans = { starts: [], ends: [], tight: true, long: false };
 
 export class Page {
@@ -48,7 +50,15 @@ export class Page {
   /** Reads the body of a reply. @throws CliError (exit 5) where it is no JSON or holds nothing of that kind */
   static read(body: Buffer, kind: RecordKind): Page {
     const bytes = isUtf8(body) ? body : Buffer.from(body.toString("utf8"));
-    return new Page(bytes, findRows(bytes, kind));
+    const spans = findRows(bytes, kind);
+    // Null is nobody.
+    const isRow = (start: number): boolean => bytes[start] !== NULL;
+    if (spans.starts.every(isRow)) return new Page(bytes, spans);
+    return new Page(
+      bytes,
+      spans,
+      [...spans.starts.keys()].filter((row) => isRow(spans.starts[row] ?? 0)),
+    );
   }
 
   get length(): number {

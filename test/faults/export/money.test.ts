@@ -96,7 +96,7 @@ test("what others spend while several pages are in flight is found at the end", 
   };
   const ran = await u.run([...SALES, "--limit", "100", "--per-page", "10", "--receipt", "r.json"]);
   expect(ran).toMatchObject({ code: 0 });
-  expect(ran.stderr).toContain("others spent 7 credits");
+  expect(ran.stderr).toContain("7 credits more left the balance than the answers tell");
   expect(JSON.parse(u.read("r.json"))).toMatchObject({ credits: 100, foreign_credits: 7, balance: 93 });
 });
 

@@ -234,7 +234,7 @@ async function show(name: string, options: GlobalOptions, context: Context): Pro
       `${formatCreditsGrouped(summary.settled)} at ${unit === undefined ? "?" : formatCreditsGrouped(unit)} each`,
     ],
     ["uncertain", amount(summary.uncertain)],
-    ["others spent", amount(summary.foreign)],
+    ["unexplained", amount(summary.foreign)],
     ["output", `${plan.output ?? "stdout"} (${plan.view.format})`],
     ["dataset", plan.dataset_version ?? undefined],
     ["began", timeText(Date.parse(plan.created_at))],
