@@ -216,7 +216,6 @@ export async function withBuildLock<Result>(
   signal?: AbortSignal,
 ): Promise<Result> {
   const lock = join(datasetDir, "lock.db");
-  // SQLite would make it readable to others.
   await writeFile(lock, "", { flag: "a", mode: 0o600 });
   const db = new DatabaseSync(lock);
   try {

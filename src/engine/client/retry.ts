@@ -126,7 +126,6 @@ export async function retryCall<T>(call: (signal?: AbortSignal) => Promise<T>, o
 
 export interface PacedOptions extends CallOptions {
   readonly pacer: Pacer;
-  /** @param free whether it is by the contract */
   readonly onReply: (meta: ReplyMeta, free: boolean) => void;
   readonly onTurn: (ms: number) => void;
 }

@@ -15,7 +15,7 @@ import type { Source } from "./source.ts";
 import type { Clock, Seller, Wait } from "./world.ts";
 
 const ATTEMPTS = 10;
-/** Answers of which no balance tells more: of a key that was refused, a hold that was, and a limit that is waited for. */
+/** Of a key or a hold that was refused, and of a limit that is waited for, no balance tells more. */
 const LOOKED_AT = new Set([401, 402, 403, 429]);
 /** Sizes of pages that are tried, free of charge, before a refusal counts as one of something else. */
 const MOST_SIZES = 10;
@@ -277,7 +277,7 @@ export class Attempts {
     return false;
   }
 
-  /** What a call cost is not known: the free balance tells what is uncertain. @param unknown where it does not */
+  /** What a call cost is not known: the free balance tells what is uncertain. */
   async #look(flown: Flown, why: string, unknown = flown.hold): Promise<void> {
     const { flight, budget, settlement } = this.#parts;
     const { unit, hold } = flown;

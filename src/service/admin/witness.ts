@@ -36,7 +36,6 @@ async function signHead(store: Pick<Store, "ends">, file: string, now: () => num
   return signed;
 }
 
-/** Its name in a data folder, where no other is given. */
 export const WITNESS = "head.json";
 const WITNESS_MS = 60_000;
 

@@ -15,11 +15,10 @@ export const SILENT: ServiceLog = { request: () => undefined, fault: () => undef
 
 interface LogStream {
   write(text: string): unknown;
-  /** Bytes that nobody has read yet. */
   readonly writableLength?: number;
 }
 
-/** So much of a log waits for its reader; lines beyond it are dropped, and counted in the first one after them. */
+/** Bytes of a log that wait for its reader; lines beyond them are dropped, and counted. */
 const UNREAD_MAX = 4 * 1024 * 1024;
 
 /** What is logged is an allow-list: never a key, a URL with its query, a filter value or a record. */

@@ -29,7 +29,7 @@ import {
 } from "./values.ts";
 
 const LINE_BREAK = 0x0a;
-/** How `null` begins, and no other value. */
+/** How `null` begins, which is nobody. */
 const NULL = 0x6e;
 const NOTHING: Spans = { starts: [], ends: [], tight: true, long: false };
 
@@ -51,7 +51,6 @@ export class Page {
   static read(body: Buffer, kind: RecordKind): Page {
     const bytes = isUtf8(body) ? body : Buffer.from(body.toString("utf8"));
     const spans = findRows(bytes, kind);
-    // Null is nobody.
     const isRow = (start: number): boolean => bytes[start] !== NULL;
     if (spans.starts.every(isRow)) return new Page(bytes, spans);
     return new Page(
