@@ -113,7 +113,7 @@ export class Attempts {
     throw chargedForError(error, charged);
   }
 
-  /** What ends the run is told as free only where its own balance shows that, or the account does. */
+  /** What ends a run is free only where its own balance or the account's shows that. */
   async #unlessCharged(flown: Flown, answer: unknown, failure: unknown): Promise<unknown> {
     const { budget, flight, settlement } = this.#parts;
     const isLooked = !(answer instanceof ServiceError) || LOOKED_AT.has(answer.status) || asLost(answer) !== undefined;

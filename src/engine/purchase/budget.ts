@@ -143,7 +143,7 @@ export class Budget {
     this.unproven = credits(this.unproven + amount);
   }
 
-  /** Whether the balance that an answer tells shows that it was free. */
+  /** A balance in an error may be anything, such as 0: only one that did not fall is believed. */
   showsFree({ alone }: Flown, { creditsRemaining: told }: ServiceError): boolean {
     return alone && told !== undefined && told >= (this.balance ?? told);
   }

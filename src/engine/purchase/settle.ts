@@ -183,7 +183,6 @@ export class Settlement {
     const { unit, hold } = flown;
     const { status, envelope } = answer;
     const used = maxCredits(ZERO, answer.creditsUsed ?? ZERO);
-    // A balance in an error may be anything, such as 0: a fall is looked at in the account before it is believed.
     const isFree = this.#parts.budget.showsFree(flown, answer);
     // Where keys are honoured an attempt that failed is never charged beside the one that answers.
     const isSafe = isFree || !envelope || (this.honoursKeys && status !== 404);

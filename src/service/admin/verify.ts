@@ -53,7 +53,6 @@ export async function verifyFolder({ backup, dir, expectHead, now, store }: Veri
   return { ledger: outside.length === 0 ? breaches : [...(breaches ?? []), ...outside], dataset, against, notes, head };
 }
 
-/** An old copy is sound in itself: what a service signed last lies beside it. */
 const olderThanSigned = (ledger: string, dir: string): Promise<readonly string[]> =>
   assertNotOlder(ledger, join(dir, WITNESS)).then(
     () => [],

@@ -80,7 +80,6 @@ export function readCounts(body: Uint8Array) {
   return { each, filters };
 }
 
-/** @param few fewer people than that are no group that a facet tells of */
 export function readFacets(body: Uint8Array, few: number | null) {
   const fields = bodyFields(body, FACETS_KEYS);
   const request = readSegment(fields);
