@@ -1,5 +1,5 @@
 import { flagsOf } from "../shared/contract/command-line.ts";
-import { shellWord } from "../shared/contract/text.ts";
+import { isObject, shellWord } from "../shared/contract/text.ts";
 import {
   FILTER_SPECS,
   type FilterKey,
@@ -78,7 +78,8 @@ export const inWords = (filters: Filters): string => {
     const text = values.slice(0, 3).join(", ") + (values.length > 3 ? ` and ${values.length - 3} more` : "");
     return [match === "exact" || match === "department" ? text : `${labelOf(key).toLowerCase()} ${text}`];
   });
-  return parts.length === 0 ? "Everybody" : parts.join(" · ");
+  const unknown = Object.keys(filters).filter((key) => filterSpec(key) === undefined);
+  return parts.length + unknown.length === 0 ? "Everybody" : [...parts, ...unknown].join(" · ");
 };
 
 export interface PagePlace {
@@ -107,29 +108,22 @@ export function placeInAddress(fragment: string): PagePlace {
   };
 }
 
-/** Only keys that are filters, with values of their kind: an address is what anybody may have written. */
+/** As the address says them: what is no filter, or not of its kind, the service refuses by its name, and sells nothing. */
 function filtersOf(text: string | null): Filters {
   let given: unknown;
   try {
     given = JSON.parse(text ?? "{}");
-  } catch {
-    return {};
-  }
-  if (typeof given !== "object" || given === null || Array.isArray(given)) return {};
-  const found: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(given)) {
-    const spec = filterSpec(key);
-    if (spec === undefined) continue;
-    if (spec.match === "range" ? typeof value === "number" : isTexts(value, spec.list)) {
-      found[key] = spec.list ? [value].flat() : value;
-    }
-  }
-  return found as Filters;
+  } catch {}
+  if (!isObject(given)) return { "this address": text } as Filters;
+  return Object.fromEntries(Object.entries(given).map(([key, value]) => [key, asFilter(filterSpec(key), value)]));
 }
 
-const isTexts = (value: unknown, list: boolean): boolean =>
-  typeof value === "string" ||
-  (list && Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === "string"));
+function asFilter(spec: FilterKeySpec | undefined, value: unknown): unknown {
+  if (spec === undefined || (spec.match === "range" && typeof value === "number")) return value;
+  return spec.list ? [value].flat().map(asText) : asText(value);
+}
+
+const asText = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
 
 const GROUPED = new Intl.NumberFormat("en-US", { maximumFractionDigits: 6 });
 export const figure = (value: number): string => GROUPED.format(value);

@@ -4,7 +4,14 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
-import { countCommand, curlCommand, fragmentOf, placeInAddress, searchCommand } from "../../src/console/segment.ts";
+import {
+  countCommand,
+  curlCommand,
+  fragmentOf,
+  inWords,
+  placeInAddress,
+  searchCommand,
+} from "../../src/console/segment.ts";
 import { canonicalJson, checkFilters } from "../../src/shared/contract/filters.ts";
 import { shellWord } from "../../src/shared/contract/text.ts";
 import { DEPARTMENTS, FILTER_SPECS, type Filters, SENIORITY_LEVELS } from "../../src/shared/contract/vocabulary.ts";
@@ -153,6 +160,15 @@ describe("what the console prints to copy", () => {
         expect(placeInAddress(new URL(fragmentOf(given), "http://localhost/console/").hash)).toEqual(given);
       }),
     );
+    // What is no filter is kept, so that the service refuses it by its name, and nobody is shown everybody.
+    const typo = placeInAddress(
+      `#/segment?f=${encodeURIComponent('{"departmnt":["Sales"],"country":"france","title":7}')}`,
+    );
+    expect(typo.filters).toEqual({ departmnt: ["Sales"], country: ["france"], title: ["7"] });
+    for (const junk of ["{", "[]", "null", "7"]) {
+      const { filters: unread } = placeInAddress(`#/segment?f=${encodeURIComponent(junk)}`);
+      expect([unread, inWords(unread)]).toEqual([{ "this address": junk }, "this address"]);
+    }
     fc.assert(fc.property(fc.string(), (junk) => typeof placeInAddress(`#${junk}`).page === "string"));
   });
 });

@@ -324,6 +324,12 @@ describe("what is owned", () => {
       const listed = await u.run(["enrich", "--input", "-", "-o", "list.csv"], { stdin: `${b}\n${a}\n` });
       expect(listed.code, listed.stderr).toBe(0);
       expect(readCsv(u.read("list.csv")).map(({ domain }) => domain)).toEqual([b, a]);
+      for (const by of [["enrich", "--input", "-"], ["enrich"]]) {
+        const word = slug.slice(slug.lastIndexOf("/") + 1);
+        const ran = await u.run(by.length > 1 ? by : [...by, word], { stdin: `${word}\n` });
+        expect(ran.code, ran.stderr).toBe(0);
+        expect(JSON.parse(ran.stdout)).toMatchObject({ domain: a });
+      }
       const one = await u.run(["enrich", slug]);
       expect(one.code, one.stderr).toBe(0);
       expect(JSON.parse(one.stdout)).toMatchObject({ domain: a });

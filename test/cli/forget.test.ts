@@ -65,6 +65,7 @@ describe("headcount forget", () => {
     const before = { spend: await spent(me), owned: JSON.parse(await ok(me, ["owned", "--json"])) };
     const planned = JSON.parse(await ok(me, ["forget", canary.id, "--dry-run", "--json"]));
     expect(planned.would_forget).toMatchObject({ owned: 1 });
+    expect(await ok(me, ["forget", canary.id, "--dry-run"])).toMatch(/\nnothing of this was done \(--dry-run\)\n$/);
     expect(holding(me.dir, canary).length).toBeGreaterThan(8);
     const done = JSON.parse(await ok(me, ["forget", canary.id, "--yes", "--json"]));
     expect(done.forgot).toEqual(planned.would_forget);

@@ -117,7 +117,18 @@ test("jobs check: what breaks a rule, failed last or should have run by now, wit
       { job: "bad", finding: "invalid", message: expect.stringContaining("min_rows") },
     ],
   });
-  expect(JSON.parse(failed.stderr)).toMatchObject({ error: { code: "jobs_check", exit_code: 2 } });
+  const told = JSON.parse(failed.stderr).error;
+  expect(told).toMatchObject({ code: "jobs_check", exit_code: 2 });
+  // The hint names the file, so that it is of these jobs where it is typed.
+  const [, status = ""] = /^headcount (.*) says how each went$/.exec(told.hint) ?? [];
+  expect(await u.run(status.split(" "), { clock })).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("min_rows"),
+  });
+  // All that is wrong with one, and nothing of what was only refused.
+  const typos = await check({ bad: { ...daily, filters: { department: "Legl" }, schedule: "0 6 * * 8" } });
+  expect(typos.found[0]?.message).toMatch(/did you mean "Legal".*no day of the week/);
+  expect(typos.found[0]?.message).not.toContain("who is wanted");
   expect(await check({ legal: daily })).toMatchObject({ code: 5, found: [{ finding: "failed" }] });
   // A look is no failure of its own.
   expect(await u.run(["jobs", "status", "--file", "jobs.jsonc"], { clock })).toMatchObject({ code: 0 });

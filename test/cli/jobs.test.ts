@@ -515,7 +515,7 @@ test("a list that is kept up to date by a job: who is new is paid for, labelled,
   expect(over).toMatchObject({
     code: 4,
     stderr: expect.stringContaining(
-      `its cap allows 40 more credits, and the budget has ${40 - cost} left; nothing was spent`,
+      `it costs up to 40 credits, and the budget has ${40 - cost} left; nothing was spent`,
     ),
   });
   expect({ sold: crowded.rowsSold() - paid, list: u.read("sales.ndjson") }).toEqual({ sold: cost, list: before });

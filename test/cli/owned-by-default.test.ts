@@ -72,6 +72,14 @@ test("only who is new is paid for, and the file, the receipt and the run hold ev
   expect(JSON.stringify(spend)).toContain(String(all.length));
 });
 
+test("a limit that bounds nothing changes nothing of it", async () => {
+  const argv = [...SALES, "--limit", String(all.length + 50), "--yes", "-o", "limited.csv"];
+  const [ran, credits] = await paid(() => u.run(argv));
+  expect(ran.code, ran.stderr).toBe(0);
+  expect(credits).toBeLessThanOrEqual(Math.ceil(fresh * 1.1) + 2);
+  expect(ids("limited.csv")).toEqual(all);
+});
+
 test("where all are owned nothing is paid, at every door", async () => {
   expect((await u.run([...SALES, "--new-only", "--yes", "-o", "few.csv"])).code).toBe(0);
   const jobs = u.file("jobs.jsonc");

@@ -194,6 +194,22 @@ describe("headcount refresh", () => {
     expect(service.rowsSold()).toBe(paid);
   });
 
+  test("a list that begins names values that match nobody, and the calls for it are told", async () => {
+    const { me, service } = await bought(300, { seed: 7 });
+    const some = ["refresh", "--department", "Sales", "--country", "germany", "--country", "Atlantis"];
+    const from = service.asked.length;
+    const dry = await me.run([...some, "--dry-run"]);
+    expect(dry.stderr).toContain("Atlantis");
+    const ran = await me.run([...some, "--max-credits", "300", "-o", "some.csv", "--json"]);
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(ran.stderr).toContain("Atlantis");
+    const again = await me.run(["refresh", "some.csv", "--max-credits", "5"]);
+    expect(again.code, again.stderr).toBe(0);
+    // It had somebody when it began.
+    expect(again.stderr).not.toContain("Atlantis");
+    expect(service.asked.length).toBeGreaterThan(from);
+  });
+
   long("more credits or calls than allowed: nothing is bought, and both ways are offered", async () => {
     const { crowd, service, me, people } = await bought(1_500, { seed: 6 });
     service.options.people = crowd.week(people, { gone: 0.02, moved: 0.01, born: 0.05 });

@@ -11,7 +11,7 @@ serveUsers((now) => ({ service, u } = now));
 /** The command that a text names, to be run as it stands. */
 function hinted(text: string, before: RegExp): string[] {
   const [, command = ""] =
-    new RegExp(`${before.source}headcount ([^\\n;]+?)(?= buys| writes|\\n|;|$)`).exec(text) ?? [];
+    new RegExp(`${before.source}headcount ([^\\n;]+?)(?= buys| writes| tries|\\n|;|$)`).exec(text) ?? [];
   return command.split(" ");
 }
 
@@ -88,4 +88,39 @@ test("going on says what is kept and what is to be bought; the hint for consent 
   expect(more.code, more.stderr).toBe(0);
   expect(readCsv(u.read("b.csv")).length).toBe(70);
   expect((await charged(service, CREDITS)) - before).toBe(40 + 70);
+});
+
+test("a cap bounds no rows that cost none, and a command with --max-credits 0 that an agent is told writes them", async () => {
+  expect(await u.run([...SALES, "--limit", "18", "--yes", "-o", "a.csv"])).toMatchObject({ code: 0 });
+  const before = await charged(service, CREDITS);
+  for (const cap of ["3", "0"]) {
+    const ran = await u.run([...SALES, "--limit", "9", "--max-credits", cap, "-o", `cap-${cap}.csv`]);
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(readCsv(u.read(`cap-${cap}.csv`))).toEqual(readCsv(u.read("a.csv")).slice(0, 9));
+    // The run that wrote them would pay for the others, whom the earlier one holds.
+    expect(ran.stderr).toContain("stopped at --limit; the same command with a higher --limit goes on\n");
+  }
+  const higher = await u.run([...SALES, "--limit", "18", "--max-credits", "0", "-o", "more.csv"]);
+  expect(higher.code, higher.stderr).toBe(0);
+  expect(u.read("more.csv")).toBe(u.read("a.csv"));
+  expect(await charged(service, CREDITS)).toBe(before);
+  expect(await u.run([...SALES, "--limit", "19", "--max-credits", "0", "--again", "-o", "b.csv"])).toMatchObject({
+    code: 4,
+  });
+});
+
+test("a limit that the run itself has is raised by the command that is named, also where all of it was wanted", async () => {
+  await u.run([...SALES, "--limit", "30", "--max-credits", "50", "-o", "a.csv"]);
+  const [id = ""] = runIds(u);
+  const same = await u.run(["resume", id]);
+  expect(same.stderr).toContain("nothing to buy");
+  const before = await charged(service, CREDITS);
+  expect(await u.run(hinted(same.stderr, /stopped at --limit; /))).toMatchObject({ code: 0 });
+  const all = readCsv(u.read("a.csv")).length;
+  expect(all - 30).toBe((await charged(service, CREDITS)) - before);
+  expect(all).toBeGreaterThan(30);
+  const short = await u.run([...SALES, "--again", "--limit", "5", "--yes", "--require-complete", "-o", "b.csv"]);
+  expect(short.code).toBe(5);
+  expect(await u.run(hinted(short.stderr, /at 0 credits; /))).toMatchObject({ code: 0 });
+  expect(readCsv(u.read("b.csv"))).toHaveLength(all);
 });

@@ -31,6 +31,17 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("a segment that could not be counted", 
     expect(list === null || words === null || list.y >= words.y + words.height).toBe(true);
   }, 60_000);
 
+  test("an address with a filter that is none, or with none that can be read, sells nobody", async () => {
+    for (const said of ['{"departmnt":["Sales"]}', '{"department":["Sales"', '{"department":[{"a":1}]}', '["Sales"]']) {
+      await page.goto(await linkTo(service));
+      await buy().waitFor();
+      await page.goto(`${service.url}/console/#/segment?f=${encodeURIComponent(said)}`);
+      await isVoid();
+    }
+    await page.getByRole("button", { name: "Clear all filters" }).click();
+    await buy().waitFor();
+  }, 60_000);
+
   test("filters that match nobody are told what they may have meant, which is counted", async () => {
     await page.goto(await linkTo(service));
     await buy().waitFor();

@@ -245,6 +245,15 @@ test("what is owned is not paid for again: a quote says how many are yours and b
   expect((await agent.call("buy", { quote_id: idOf(one) })).data).toMatchObject({ credits: 1 });
   expect((await agent.call("quote", enrich)).data).toMatchObject({ yours: 1, profiles: 0, credits: 0 });
   expect((await agent.call("quote", { ...enrich, again: true })).data).toMatchObject({ yours: null, credits: 1 });
+  // A limit that bounds nothing changes nothing of it; whoever is owned costs nothing, and is not said to be nobody.
+  const rest = await quoted(agent, 1_000, filters);
+  expect(rest.data).toMatchObject({ yours: 7, paid_again: 0 });
+  expect((await agent.call("buy", { quote_id: idOf(rest) })).failed).toBe(false);
+  const whole = await quoted(agent, 1_000, filters);
+  expect(whole.data).toMatchObject({ credits: 0, paid_again: 0, profiles: 0 });
+  expect(whole.data.hints).toBeUndefined();
+  const written = String(whole.data.command).split(" ").slice(1);
+  expect(await u.run([...written, "-o", "whole.csv"])).toMatchObject({ code: 0 });
 });
 
 test("a quote says which of several values matches nobody, and why nobody does", async () => {

@@ -36,7 +36,8 @@ export async function heldQuoteFor(
     const quotation = await quote(wanted, worldOf(session, context));
     const { account, continues, order, quote: offered } = quotation;
     const questions = new Questions(session.client, context.interrupted, ARGUMENTS);
-    const matches = offered.matches ?? Number.POSITIVE_INFINITY;
+    // Where only new people are bought, `matches` is of them alone.
+    const matches = offered.known?.total ?? offered.matches ?? Number.POSITIVE_INFINITY;
     const { hints } = target.kind === "search" ? await hintsFor(target.filters, matches, questions) : { hints: [] };
     const bounds = { limit, credits: offered.total, again };
     return world.quotes.keep({
@@ -61,13 +62,14 @@ export async function quoteTool(given: Given<"quote">, world: AgentWorld) {
   const left = world.budget === undefined ? undefined : await leftOf(world, isTest);
   const why = whyNot(held, left);
   const notice = paidAgainNotice(held);
+  // Whoever buys anew looks for nobody, and whose people no filter finds are told by nobody.
+  const isUnknown = again === true || (target.kind === "employees" && offered.known === undefined);
   const fresh = (isNewOnly(offered) ? newPeopleIn(offered.known) : undefined) ?? Number.MAX_VALUE;
   return {
     quote_id: held.id,
     profiles: Math.min(rowsToBuy(offered), fresh),
-    // Whoever buys anew looks for nobody.
-    yours: again === true ? null : target.kind === "enrich" ? offered.kept : (offered.known?.owned ?? 0),
-    paid_again: again === true ? null : paidAgain(offered),
+    yours: isUnknown ? null : target.kind === "enrich" ? offered.kept : (offered.known?.owned ?? 0),
+    paid_again: isUnknown ? null : paidAgain(offered),
     credits: creditsToNumber(offered.credits),
     balance_after: creditsOrNull(offered.balanceAfter),
     budget_left: creditsOrNull(left),

@@ -131,7 +131,7 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
       const structured = await quoteTool(given, world);
       const { credits, notice, profiles, why_not: why, yours } = structured;
       const rows = `${counted(profiles, "row")} for ${counted(credits, "credit")}`;
-      const owned = notice ?? (yours ? `${grouped(yours)} are yours already` : undefined);
+      const owned = notice ?? (yours ? `${grouped(yours)} ${yours === 1 ? "is" : "are"} yours already` : undefined);
       const what = owned === undefined ? rows : `${owned}; ${rows}`;
       const said = why === undefined ? what : `${what}; not to be bought here: ${why}`;
       return { structured, sentence: `${said}.${hintLines(structured)}` };

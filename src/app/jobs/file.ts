@@ -139,7 +139,11 @@ async function readJob(
     const meant = values.command === undefined ? `, so it goes with "command": "${of}"` : "";
     problems.push({ ...place, message: `"${key}" is a key of a ${of}${meant}` });
   }
-  if (isObjectNode(node)) requireWhole({ ...values, command }, table, shared, add);
+  const addMissing: typeof add = (key, message) => {
+    // What was refused is there.
+    if (values[key] !== undefined || !places.has(key)) add(key, message);
+  };
+  if (isObjectNode(node)) requireWhole({ ...values, command }, table, shared, addMissing);
   const { schedule } = values;
   const wrong = schedule === undefined ? undefined : await scheduleProblem(schedule);
   if (wrong !== undefined) add("schedule", wrong);

@@ -6,7 +6,7 @@ import { companyKey, spokenTarget } from "../../engine/runs/plan.ts";
 import type { RunStore } from "../../engine/runs/run-store.ts";
 import type { Context } from "../../shared/context.ts";
 import { counted, shellWord } from "../../shared/contract/text.ts";
-import { failed, usageError } from "../../shared/errors.ts";
+import { CliError, failed, usageError } from "../../shared/errors.ts";
 import { addBuyingOptions, type ExportFlags, readBuyingOptions } from "../arguments/export-options.ts";
 import type { Command } from "../options.ts";
 import { buy } from "../purchase/buy.ts";
@@ -29,7 +29,13 @@ export function register(program: Command, context: Context, run = buy): void {
 Where several runs are unfinished, name one: headcount runs lists them.`)
     .does(async (options: ResumeFlags, named: string | undefined) => {
       const purchase = await parse(named, options, context);
-      if (purchase !== undefined) await run(purchase, context);
+      if (purchase === undefined) return;
+      await run(purchase, context).catch(async (error: unknown) => {
+        if (!(error instanceof CliError) || error.code !== "no_base_url") throw error;
+        const { base_url: address } = await openRuns(context).readPlan(purchase.run ?? "");
+        const command = `headcount resume ${purchase.run} --base-url ${shellWord(address)}`;
+        throw error.with({ hint: `${command} goes on at the address that it was bought from`, next: command });
+      });
     });
 }
 

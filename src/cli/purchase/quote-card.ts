@@ -31,7 +31,9 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
   const found = matches === null ? "not known beforehand" : grouped(matches);
   const wait = quote.durationMs === 0 ? "no wait for" : `about ${duration(quote.durationMs)} at`;
   return [
-    target.kind === "search" ? ["matches", found] : [many, target.kind === "enrich" ? found : `${most}${found}`],
+    target.kind === "search"
+      ? ["matches", found]
+      : [many, target.kind === "enrich" || matches === null ? found : `${most}${found}`],
     ...ownedEntries(quote, target),
     [target.kind === "enrich" ? "companies owned" : "kept already", quote.kept === 0 ? undefined : grouped(quote.kept)],
     ["to buy", `${most}${grouped(rowsToBuy(quote))}${BOUNDS[quote.bound]}${againText(quote)}`],

@@ -29,18 +29,19 @@ export function printSummary(
   const whole = wholeOf(target, receipt, quote);
   const short = whole !== undefined && whole > receipt.distinct;
   const most = target.kind === "employees" ? "at most " : "";
+  const rows = receipt.distinct - receipt.suppressed;
   const bought =
     receipt.new_only !== null
       ? newText(receipt.new_only, receipt.reused)
       : short
-        ? `${grouped(receipt.distinct)} of ${most}${counted(whole, one, many)}`
-        : counted(receipt.distinct, one, many);
+        ? `${grouped(rows)} of ${most}${counted(whole, one, many)}`
+        : counted(rows, one, many);
   const { added = null } = receipt.output ?? {};
   const fresh = added === null ? "" : `, ${grouped(added)} of them new there`;
   const where = order.output === undefined ? "" : ` to ${flags.output ?? order.output}${fresh}`;
-  const left = balance === undefined ? "" : ` (balance ${formatCreditsGrouped(balance)})`;
+  const credit = balance === undefined ? "" : ` (balance ${formatCreditsGrouped(balance)})`;
   const seed = quote.sample === undefined ? "" : ` by chance (--seed ${quote.sample.seed})`;
-  printer.say(`Exported ${bought}${seed} for ${creditsText(parseCredits(receipt.credits) ?? ZERO)}${where}${left}`);
+  printer.say(`Exported ${bought}${seed} for ${creditsText(parseCredits(receipt.credits) ?? ZERO)}${where}${credit}`);
   const again = receipt.new_only?.again ?? 0;
   if (again > 0) {
     printer.note(
@@ -55,10 +56,13 @@ export function printSummary(
   const asked = receipt.received + receipt.misses;
   const stopped = { cap: "--max-credits", limit: "--limit" }[quote.bound as string];
   if (stopped !== undefined && short && !receipt.complete && (target.kind === "search" || asked < whole)) {
+    const left = whole - asked;
     const goesOn =
-      receipt.new_only === null
-        ? goingOn(receipt, { left: whole - asked, whole, target, balance }, flags)
-        : "the same command with another -o buys the next ones: these are owned by then";
+      receipt.new_only !== null
+        ? "the same command with another -o buys the next ones: these are owned by then"
+        : receipt.reused >= receipt.received
+          ? `the same command with a higher ${stopped} goes on`
+          : goingOn(receipt, { left, whole, target, balance, isLimited: isLimited(quote, flags) });
     printer.note(`notice: stopped at ${stopped}; ${goesOn}`);
   }
   printNotices({ receipt, misses, run }, order, printer);
@@ -118,15 +122,20 @@ interface Rest {
   readonly whole: number;
   readonly target: Target;
   readonly balance: Credits | undefined;
+  /** By this command, or by the session of the run that it goes on with. */
+  readonly isLimited: boolean;
 }
 
+const isLimited = ({ matches, rowsUncapped }: Quote, { limit }: ExportFlags): boolean =>
+  limit !== undefined || (matches !== null && rowsUncapped !== undefined && rowsUncapped < matches);
+
 /** What buys the rest, or as much of it as the balance pays for. */
-function goingOn(receipt: Receipt, { left, whole, target, balance }: Rest, { limit }: ExportFlags): string {
+function goingOn(receipt: Receipt, { left, whole, target, balance, isLimited }: Rest): string {
   const unit = parseCredits(receipt.unit_cost) ?? ZERO;
   const more = balance === undefined ? left : Math.min(left, affordableRows(balance, unit));
   const others = `the other ${grouped(left)}`;
   if (more === 0) return `the balance pays for none of ${others}`;
-  const command = resumeFor(receipt, more, limit === undefined ? undefined : whole - left + more);
+  const command = resumeFor(receipt, more, isLimited ? whole - left + more : undefined);
   if (more < left) return `${command} buys ${grouped(more)} of ${others}, which is what the balance pays for`;
   return `${command} ${target.kind === "search" ? `buys ${others}` : "goes on with the rest"}`;
 }

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
-import { FILTER_KEYS, type FilterKey } from "../../shared/contract/vocabulary.ts";
+import type { FilterKey } from "../../shared/contract/vocabulary.ts";
 import { FOLDS, filterValues, labelOf, specOf, withValues } from "../segment.ts";
 import { chosenFilters, problems, setFilters } from "../state.ts";
 import { Combobox, FieldProblem } from "./combobox.tsx";
@@ -10,7 +10,8 @@ const PAUSE_MS = 120;
 
 /** All 24 filters in five folds, each with how many of its filters are set. */
 export function FilterForm() {
-  const set = FILTER_KEYS.filter((key) => chosenFilters.value[key] !== undefined).length;
+  // What an address says and is no filter can be cleared too.
+  const set = Object.keys(chosenFilters.value).length;
   return (
     <SubmitForm class="filters" aria-label="Filters" act={() => undefined}>
       {FOLDS.map(({ keys, name }, index) => {

@@ -38,6 +38,11 @@ const MODES = (["live", "test"] as const).map((mode) => [mode, mode] as const);
 const SCOPES = ["count", "search", "enrich", "employees"] as const;
 const day = (text: string | null): string => (text === null ? "never" : new Date(text).toLocaleDateString());
 
+const stateOf = ({ expires, mode, revoked }: Key): string => {
+  if (revoked !== null) return "revoked";
+  return expires !== null && Date.parse(expires) <= Date.now() ? "expired" : mode;
+};
+
 export function KeysPage() {
   const { found, load } = useLoaded<{ keys: readonly Key[] }>("/keys");
   const revoking = useSignal<Key | undefined>(undefined);
@@ -53,7 +58,7 @@ export function KeysPage() {
         <section key={key.id} class="card" aria-label={`Key ${key.name}`}>
           <div class="head">
             <h2>{key.name}</h2>
-            <span class="badge">{key.revoked === null ? key.mode : "revoked"}</span>
+            <span class="badge">{stateOf(key)}</span>
           </div>
           <p>
             <code>{key.prefix}</code> <span class="soft">{key.id}</span>
@@ -83,8 +88,8 @@ function NewKey({ onMade }: { readonly onMade: () => void }) {
   const { act, problem } = useWork(onMade);
   const id = useId();
   const make = async (): Promise<void> => {
-    if (!isWholeNumber(days.value) || Number(days.value) > MOST_DAYS)
-      throw new Error(`days: a whole number of at most ${MOST_DAYS}; empty for no end`);
+    if (!isWholeNumber(days.value) || days.value === "0" || Number(days.value) > MOST_DAYS)
+      throw new Error(`days: a whole number from 1 to ${MOST_DAYS}; empty for no end`);
     if (!isWholeNumber(cap.value)) throw new Error("at most credits: a whole number; empty for no cap");
     const { key } = await api<{ key: string }>("POST", "/keys", {
       name: name.value,

@@ -27,18 +27,21 @@ export interface Reuse {
 export async function earlierRun(
   { store, identity, options, deps }: Pick<Inquiry, "store" | "identity" | "options" | "deps">,
   datasetVersion: string | null,
-  { rows, depth }: Pick<Quote, "rows" | "depth">,
+  quote: Pick<Quote, "rows" | "rowsUncapped" | "depth">,
 ): Promise<Reuse | undefined> {
   const { target } = identity;
   const isList = target.kind === "search" && (target.list ?? target.owned) !== undefined;
   if (options.fresh || isList || target.kind === "enrich") return undefined;
-  const run = await earlier(store, identity, datasetVersion, rows);
+  const { rows: capped, rowsUncapped: most = capped } = quote;
+  const run = await earlier(store, identity, datasetVersion, most);
   const held = run?.state.rows ?? 0;
-  if (run === undefined || held === 0) return undefined;
+  // A cap is of credits, and bounds no rows that cost none.
+  const rows = held >= most ? most : capped;
+  if (run === undefined || Math.min(held, rows) === 0) return undefined;
   const { id, plan } = run;
   const isWhole = held >= rows;
   // More rows may lie behind a wall that those of the earlier run did not reach.
-  const isDivided = depth !== undefined && plan.parts === undefined;
+  const isDivided = quote.depth !== undefined && plan.parts === undefined;
   if (!isWhole && (isDivided || !goesOn(run, deps))) return undefined;
   const when = `run ${id} of ${plan.created_at.slice(0, 16).replace("T", " ")} UTC`;
   // Where nobody names the dataset, other people may be there by now.
@@ -195,6 +198,9 @@ export async function ownedCompanies(
 function keysOf(page: Page): string[] {
   return (["id", "domain", "company_network_url"] as const).flatMap((by) => {
     const value = page.identity(0, [by]);
-    return value === undefined ? [] : [companyKey({ by, value })];
+    if (value === undefined) return [];
+    // The last part of its address is its slug.
+    const values = by === "company_network_url" ? [value, value.slice(value.lastIndexOf("/") + 1)] : [value];
+    return values.map((each) => companyKey({ by, value: each }));
   });
 }

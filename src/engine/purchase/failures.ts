@@ -261,7 +261,7 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   const isWhole = wanted !== null && rows >= wanted && pending === 0;
   const isOver = SPOILT.has(code) || (code === "incomplete" && isWhole && failure.next === undefined);
   const isLast = isMoved || isOver || HELD_BY_OUTPUT.has(code);
-  const anew = isMoved ? "; the same command begins anew" : isOver ? "" : `; ${on} tries to go on`;
+  const anew = isMoved ? "; the same command begins anew" : isOver ? "" : `; ${failure.next ?? on} tries to go on`;
   return failure.with({
     // So it was with this call; of the run the lines below tell.
     message: failure.message.replace(/(?:; nothing was charged)+$/, ""),

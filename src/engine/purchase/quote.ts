@@ -181,14 +181,16 @@ export function requireBudget(
   if (budgetLeft === undefined || quote.credits === ZERO) return;
   const spent = quote.total - quote.credits;
   const allowed = maxCredits === undefined ? quote.credits : credits(maxCredits - spent);
-  if (allowed > budgetLeft) throw overBudget(allowed, budgetLeft, credits(spent));
+  if (allowed > budgetLeft) {
+    throw overBudget(`its cap allows ${formatCreditsGrouped(allowed)} more credits`, budgetLeft, credits(spent));
+  }
 }
 
 /** @param spent what the run has cost already: a cap counts from its beginning */
-export function overBudget(allowed: Credits, budgetLeft: Credits, spent: Credits): CliError {
+export function overBudget(what: string, budgetLeft: Credits, spent: Credits): CliError {
   const left = budgetLeft < 0n ? ZERO : budgetLeft;
   return failed.credits(
-    `its cap allows ${formatCreditsGrouped(allowed)} more credits, and the budget has ${formatCreditsGrouped(left)} left; nothing ${spent > 0n ? "more " : ""}was spent`,
+    `${what}, and the budget has ${formatCreditsGrouped(left)} left; nothing ${spent > 0n ? "more " : ""}was spent`,
     left === ZERO ? undefined : `a cap of at most ${formatCredits(credits(left + spent))} fits`,
     "over_budget",
   );

@@ -94,7 +94,7 @@ export async function survey(asked: Inquiry, open: string | undefined): Promise<
   const offer = options.offer ?? (await offerOf(target, account, deps));
   const { datasetVersion } = offer;
   const ownership = await deps.ownership?.(account, target);
-  const known = await ownership?.look(offer.matches ?? Number.POSITIVE_INFINITY, isNarrowed(target), offer);
+  const known = await ownership?.look(mostOf(offer), isNarrowed(target), offer);
   const matches = isNarrowed(target) ? mostRows(known) : offer.matches;
   const run = open === undefined ? undefined : await store.open(open);
   const companies = run === undefined ? await ownedCompanies(store, identity, datasetVersion, options, deps) : [];
@@ -109,11 +109,12 @@ export async function survey(asked: Inquiry, open: string | undefined): Promise<
     return quoteFor(target, matches, asked, { spent, parts, drawn: drawnOf(run?.plan ?? sample ?? {}) });
   };
   const anew = pricedWith(companies.length);
-  const isAnew = run === undefined && anew.credits > 0n;
+  const isAnew = run === undefined && (anew.rowsUncapped ?? anew.rows) > companies.length;
   const earlier = isAnew ? await earlierRun(asked, datasetVersion, anew) : undefined;
-  const isWhole = (earlier?.rows ?? 0) >= anew.rows;
-  const priced = earlier === undefined ? anew : isWhole ? withoutCost(anew) : pricedWith(earlier.rows);
-  const isOpen = isAnew && !(earlier !== undefined && isWhole) && options.limit === undefined;
+  const isWhole = (earlier?.rows ?? -1) >= anew.rows;
+  const isCapped = isWhole && earlier?.rows !== (anew.rowsUncapped ?? anew.rows);
+  const priced = earlier === undefined ? anew : isCapped ? withoutCost(anew) : pricedWith(earlier.rows);
+  const isOpen = isAnew && !isWhole && (options.limit ?? Number.POSITIVE_INFINITY) >= mostOf(offer);
   const narrowed = isOpen ? withoutOwned(asked, known) : undefined;
   const fewer = narrowed && quoteFor(narrowed.target, mostRows(known), narrowed);
   // Under a cap that does not pay for all new people the first rows are bought, as the segment has them.
@@ -169,6 +170,8 @@ const withoutCost = (quote: Quote): Quote => ({
   ...quote,
   ...{ kept: quote.rows, credits: ZERO, total: ZERO, balanceAfter: quote.balance, requests: 0, durationMs: 0 },
 });
+
+const mostOf = ({ matches }: Offer): number => matches ?? Number.POSITIVE_INFINITY;
 
 type Division = Pick<Plan, "matches" | "counts" | "parts" | "spans" | "overlap" | "unreached" | "draw" | "digests">;
 

@@ -3,6 +3,7 @@ import type { OwnedPerson } from "../../../engine/library/members.ts";
 import { checkRows } from "../../../engine/output/formats.ts";
 import { checkOutput } from "../../../engine/output/paths.ts";
 import { checkRoom, checkSink } from "../../../engine/output/sinks/sink.ts";
+import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
 import { lockNewPeople, lockOutput } from "../../../engine/purchase/locks.ts";
 import { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
@@ -10,6 +11,8 @@ import { type Credits, credits, ZERO } from "../../../shared/contract/money.ts";
 import { counted } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { nowhere, worldOf } from "../../buy/order.ts";
+import { tellHints } from "../../count/hints.ts";
+import type { CheckedFilters } from "../../segments/segment-set.ts";
 import type { Session } from "../../session.ts";
 import { freeCounts, lookInto, soundly } from "../look.ts";
 import { buyLeaves, finishRest, libraryOf } from "./buy.ts";
@@ -102,6 +105,8 @@ async function looked<T>(
     ) as [OwnedPerson[], OwnedPerson[]];
     const looking = { counts, account, library: held.library, beside: () => others };
     const sight = await lookInto(list, listed, looking);
+    // A list that was kept before was asked for like that: where it begins, or nobody is left, a value may be mistyped.
+    if (sight.total === 0 || list.view === undefined) await tellUnmatched(list, sight.total, counts, work);
     if (sight.unknown.length > 0) throw untold(sight.unknown.length);
     await checkRows(sight.total, output, terms, "; nothing was spent");
     await checkRoom(view, sight.total);
@@ -120,6 +125,27 @@ async function looked<T>(
     events.progress?.(undefined);
     held.library.close();
   }
+}
+
+async function tellUnmatched(
+  { filters }: Pick<CheckedFilters, "filters">,
+  count: number,
+  counts: FreeCounts,
+  { deps, context }: Work,
+): Promise<void> {
+  const asked = <Args extends unknown[], Answer>(call: (...args: Args) => Promise<Answer>) => {
+    return (...args: Args): Promise<Answer> => {
+      counts.calls++;
+      return call(...args);
+    };
+  };
+  const { client: service } = deps.seller;
+  const client = { count: asked(service.count.bind(service)), facets: asked(service.facets.bind(service)) };
+  await tellHints(
+    [{ filters, count }],
+    { strict: false, session: { client }, say: deps.onNotice },
+    context.interrupted,
+  );
 }
 
 /** What was finished now leaves that much less to spend. */

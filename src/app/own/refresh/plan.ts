@@ -56,7 +56,7 @@ export async function refreshPlanOf({ sight, bought, counts, finished }: Looked,
       code,
       category: "credits",
       message: `${message}; ${nothing}`,
-      details: [`--again buys the whole segment again for ${formatCreditsGrouped(again)} credits`],
+      details: anew ? [] : [`--again buys the whole segment again for ${formatCreditsGrouped(again)} credits`],
       hint,
     });
   if (anew && total > pays) {
@@ -89,5 +89,5 @@ export const spoken = ({ ms }: Pick<RefreshPlan, "ms">): string =>
 /** @throws CliError exit 4 where it may pass a budget */
 export function requireBudgetFor(plan: RefreshPlan, { budgetLeft, buyChanged }: RefreshTerms): void {
   if (budgetLeft === undefined || (plan.rows === 0 && buyChanged !== true)) return;
-  if (plan.most > budgetLeft) throw overBudget(plan.most, budgetLeft, ZERO);
+  if (plan.most > budgetLeft) throw overBudget(`it costs up to ${creditsText(plan.most)}`, budgetLeft, ZERO);
 }

@@ -72,7 +72,11 @@ async function forget(word: string, options: ForgetOptions, context: Context): P
   const store = new RunStore(stateDir(context), disk);
   const found = await find(word, store, context);
   const printer = new Printer(context, options);
-  if (options.dryRun === true) return report(found, "would_forget", printer);
+  if (options.dryRun === true) {
+    report(found, "would_forget", printer);
+    if (!printer.json) printer.text("nothing of this was done (--dry-run)\n");
+    return;
+  }
   if (options.yes !== true) await agreeToForget(linesOf(found), printer, context);
   const list = listOf(context);
   const names = found.person.words.flatMap(({ word: one, kind }) => suppressedName(one, kind) ?? []);

@@ -38,9 +38,9 @@ export async function checkJobs(file: JobsFile, options: GlobalOptions, context:
   if (findings.length === 0) return;
   const jobs = [...new Set(findings.map(({ job }) => job))];
   const message = `${jobs.length} of ${counted(file.jobs.length, "job")} need a look: ${jobs.join(", ")}`;
-  const hint = "headcount jobs status says how each went";
-  if (findings.some(({ finding }) => finding === "invalid")) throw usageError(message, hint, "jobs_check");
   const next = `headcount jobs status --file ${shellWord(file.path)}`;
+  const hint = `${next} says how each went`;
+  if (findings.some(({ finding }) => finding === "invalid")) throw usageError(message, hint, "jobs_check");
   throw new CliError({ code: "jobs_check", category: "incomplete", message, hint, next });
 }
 
@@ -51,7 +51,9 @@ async function findingsOf(
   written: number,
   context: Context,
 ): Promise<Finding[]> {
-  if (problem !== undefined) return [{ job: name, finding: "invalid", message: problem.message }];
+  if (problem !== undefined) {
+    return [{ job: name, finding: "invalid", message: [problem.message, ...problem.details].join("; ") }];
+  }
   const { last, done, now } = await historyOf(context, keyOf(file, name));
   if (now === "running") return [];
   const findings: Finding[] = [];

@@ -34,8 +34,11 @@ export const addMode = (command: Command): Command =>
   );
 
 /** The options again, for a command that is named to somebody: without them it would mean another folder. */
-export const placeFlags = ({ data, store }: FolderOptions): string =>
-  `${data === undefined ? "" : ` --data ${shellWord(data)}`}${store === undefined ? "" : ` --store ${shellWord(withoutPassword(store))}`}`;
+export const placeFlags = ({ data, store }: { [Place in "data" | "store"]?: string | undefined }): string =>
+  `${data === undefined ? "" : ` --data ${shellWord(data)}`}${store === undefined ? "" : ` --store ${shellWord(named(store))}`}`;
+
+/** A name alone is no secret, and without it a command that is copied asks as somebody else. */
+const named = (store: string): string => (/^[a-z]+:\/\/[^:@/]+@[^@]*$/i.test(store) ? store : withoutPassword(store));
 
 export async function folderOf(options: FolderOptions, context: Context): Promise<string> {
   if (options.data === "") throw usageError("--data takes a folder, not an empty text");
@@ -63,7 +66,7 @@ export async function withStore<Result>(
       await store.close();
     }
   } catch (error) {
-    throw serviceError(error, dir);
+    throw serviceError(error, dir, options.store);
   }
 }
 
@@ -127,7 +130,7 @@ export function ledgerPlaceOf(option: string, store: string, files: string, cont
 }
 
 /** What went wrong below, as an error of the command line. Faults that nobody can act on stay what they are. */
-export function serviceError(error: unknown, dir: string): unknown {
+export function serviceError(error: unknown, dir: string, store?: string): unknown {
   if (error instanceof CliError || !(error instanceof Error)) return error;
   const { code } = error as NodeJS.ErrnoException;
   const failure = (code: string, category: ErrorCategory, hint?: string): CliError =>
@@ -153,7 +156,9 @@ export function serviceError(error: unknown, dir: string): unknown {
     case "LedgerFormatError":
       return failure("ledger_format", "filesystem");
     case "NoLedgerError": {
-      const hint = `name another place with --data or --store; ${importing} or headcount serve ${data} begins one`;
+      const place = placeFlags({ data: dir, store });
+      const begins = `headcount service import --people FILE${place} or headcount serve${place} begins one`;
+      const hint = `name another place with --data or --store; ${begins}`;
       return failure("no_accounts", "usage", hint);
     }
     case "NoDatasetError":

@@ -188,7 +188,7 @@ async function generate(options: GenerateOptions, context: Context): Promise<voi
   if (options.json) {
     context.stdout.write(`${JSON.stringify({ version, people, companies, seed, seconds })}\n`);
   } else if (!options.quiet) {
-    const made = `${grouped(people)} people and ${grouped(companies)} companies`;
+    const made = `${counted(people, "person", "people")} and ${counted(companies, "company", "companies")}`;
     context.stderr.write(`Generated ${made} in ${seconds.toFixed(1)} s (dataset ${version}).\n`);
   }
 }
