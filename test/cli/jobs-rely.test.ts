@@ -127,7 +127,7 @@ test("jobs check: what breaks a rule, failed last or should have run by now, wit
   });
   // All that is wrong with one, and nothing of what was only refused.
   const typos = await check({ bad: { ...daily, filters: { department: "Legl" }, schedule: "0 6 * * 8" } });
-  expect(typos.found[0]?.message).toMatch(/did you mean "Legal".*no day of the week/);
+  expect(typos.found[0]?.message).toMatch(/did you mean "Legal".*"0 6 \* \* 8"/);
   expect(typos.found[0]?.message).not.toContain("who is wanted");
   expect(await check({ legal: daily })).toMatchObject({ code: 5, found: [{ finding: "failed" }] });
   // A look is no failure of its own.

@@ -42,7 +42,7 @@ describe("a folder that is mistyped", () => {
       const { code, err, out } = await headcount(...argv, ...place);
       expect([code, out], err).toEqual([2, ""]);
       expect(err).toContain("there are no accounts in");
-      expect(err.match(/ --store /g)).toHaveLength(place.length > 2 ? 2 : 0);
+      expect(err.match(/ --store /g) ?? []).toHaveLength(place.length > 2 ? 2 : 0);
       expect(readdirSync(parent)).toEqual([]);
     }
   });
