@@ -48,7 +48,7 @@ async function run(to: string, options: FolderOptions, context: Context): Promis
       );
     printer.note(`verified; headcount service restore ${shellWord(to)} --data DIR makes a data folder of it`);
   } catch (error) {
-    throw backupError(error, dir);
+    throw backupError(error, dir, options.store);
   }
 }
 
@@ -69,7 +69,7 @@ const linesOf = ({ dataset, files, head, made_at }: Manifest): readonly (readonl
 
 const bytesOf = (files: Manifest["files"]): number => files.reduce((sum, { bytes }) => sum + bytes, 0);
 
-function backupError(error: unknown, dir: string): unknown {
+function backupError(error: unknown, dir: string, store?: string): unknown {
   if (!(error instanceof Error)) return error;
   if (error.name === "TakenError") {
     return failed.usage(error.message, undefined, "folder_taken", error);
@@ -80,7 +80,7 @@ function backupError(error: unknown, dir: string): unknown {
       breaches.length > 0 ? (["internal", "breach"] as const) : (["filesystem", "backup_damaged"] as const);
     return new CliError({ code, category, message: error.message, details: breaches.slice(0, 20), cause: error });
   }
-  return serviceError(error, dir);
+  return serviceError(error, dir, store);
 }
 
 type VerifyOptions = FolderOptions & { readonly against?: string };
@@ -112,7 +112,7 @@ async function verify(options: VerifyOptions, context: Context): Promise<void> {
       : ledgerPlaceOf("--against", options.against, files, context);
   const { breachesOf, verifyFolder } = await import("../../../service/admin/verify.ts");
   const findings = await verifyFolder({ dir, store, backup, expectHead, now: context.now }).catch((error: unknown) => {
-    throw backupError(error, dir);
+    throw backupError(error, dir, options.store);
   });
   const breaches = breachesOf(findings);
   const printer = new Printer(context, options);
