@@ -108,7 +108,7 @@ export function placeInAddress(fragment: string): PagePlace {
   };
 }
 
-/** As the address says them: what is no filter, or not of its kind, the service refuses by its name, and sells nothing. */
+/** As the address says them: what is no filter, or not of its kind, the service refuses by its name. */
 function filtersOf(text: string | null): Filters {
   let given: unknown;
   try {
