@@ -126,8 +126,8 @@ interface Rest {
   readonly isLimited: boolean;
 }
 
-const isLimited = ({ matches, rowsUncapped }: Quote, { limit }: ExportFlags): boolean =>
-  limit !== undefined || (matches !== null && rowsUncapped !== undefined && rowsUncapped < matches);
+const isLimited = ({ matches, rowsUncapped, sample }: Quote, { limit }: ExportFlags): boolean =>
+  limit !== undefined || (sample === undefined && matches !== null && (rowsUncapped ?? matches) < matches);
 
 /** What buys the rest, or as much of it as the balance pays for. */
 function goingOn(receipt: Receipt, { left, whole, target, balance, isLimited }: Rest): string {
