@@ -36,7 +36,6 @@ export async function heldQuoteFor(
     const quotation = await quote(wanted, worldOf(session, context));
     const { account, continues, order, quote: offered } = quotation;
     const questions = new Questions(session.client, context.interrupted, ARGUMENTS);
-    // Where only new people are bought, `matches` is of them alone.
     const matches = offered.known?.total ?? offered.matches ?? Number.POSITIVE_INFINITY;
     const { hints } = target.kind === "search" ? await hintsFor(target.filters, matches, questions) : { hints: [] };
     const bounds = { limit, credits: offered.total, again };
@@ -62,7 +61,6 @@ export async function quoteTool(given: Given<"quote">, world: AgentWorld) {
   const left = world.budget === undefined ? undefined : await leftOf(world, isTest);
   const why = whyNot(held, left);
   const notice = paidAgainNotice(held);
-  // Whoever buys anew looks for nobody, and whose people no filter finds are told by nobody.
   const isUnknown = again === true || (target.kind === "employees" && offered.known === undefined);
   const fresh = (isNewOnly(offered) ? newPeopleIn(offered.known) : undefined) ?? Number.MAX_VALUE;
   return {

@@ -140,7 +140,6 @@ async function readJob(
     problems.push({ ...place, message: `"${key}" is a key of a ${of}${meant}` });
   }
   const addMissing: typeof add = (key, message) => {
-    // What was refused is there.
     if (values[key] !== undefined || !places.has(key)) add(key, message);
   };
   if (isObjectNode(node)) requireWhole({ ...values, command }, table, shared, addMissing);

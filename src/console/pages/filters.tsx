@@ -10,7 +10,6 @@ const PAUSE_MS = 120;
 
 /** All 24 filters in five folds, each with how many of its filters are set. */
 export function FilterForm() {
-  // What an address says and is no filter can be cleared too.
   const set = Object.keys(chosenFilters.value).length;
   return (
     <SubmitForm class="filters" aria-label="Filters" act={() => undefined}>

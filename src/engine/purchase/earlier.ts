@@ -35,7 +35,6 @@ export async function earlierRun(
   const { rows: capped, rowsUncapped: most = capped } = quote;
   const run = await earlier(store, identity, datasetVersion, most);
   const held = run?.state.rows ?? 0;
-  // A cap is of credits, and bounds no rows that cost none.
   const rows = held >= most ? most : capped;
   if (run === undefined || Math.min(held, rows) === 0) return undefined;
   const { id, plan } = run;
@@ -199,7 +198,6 @@ function keysOf(page: Page): string[] {
   return (["id", "domain", "company_network_url"] as const).flatMap((by) => {
     const value = page.identity(0, [by]);
     if (value === undefined) return [];
-    // The last part of its address is its slug.
     const values = by === "company_network_url" ? [value, value.slice(value.lastIndexOf("/") + 1)] : [value];
     return values.map((each) => companyKey({ by, value: each }));
   });

@@ -105,7 +105,6 @@ async function looked<T>(
     ) as [OwnedPerson[], OwnedPerson[]];
     const looking = { counts, account, library: held.library, beside: () => others };
     const sight = await lookInto(list, listed, looking);
-    // A list that was kept before was asked for like that: where it begins, or nobody is left, a value may be mistyped.
     if (sight.total === 0 || list.view === undefined) await tellUnmatched(list, sight.total, counts, work);
     if (sight.unknown.length > 0) throw untold(sight.unknown.length);
     await checkRows(sight.total, output, terms, "; nothing was spent");
