@@ -240,7 +240,6 @@ describe("what the built program prints with --json fits its schema", () => {
     const [{ version: now }] = (await of("dataset list")) as [{ version: string }];
     expect(now).not.toBe("");
     await of("dataset rollback");
-    await of("data");
     await of("forget", person?.id ?? "", "--dry-run");
     await of("forget", person?.id ?? "", "--yes");
   }, 240_000);

@@ -52,7 +52,7 @@ async function enriched(held: HeldQuote, world: AgentWorld): Promise<Told<"enric
 const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
   account: {
     title: "Account and budget",
-    description: "Balance, prices, limits, and the budget that a person gave this server. Free.",
+    description: "Balance, prices, limits, and the budget a person gave this server. Free.",
     call: async (_, world) => {
       const structured = await accountTool(world);
       const { balance, budget } = structured;
@@ -85,7 +85,7 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
   count_people: {
     title: "Count people",
     description:
-      "How many people match, what all of them would cost, how many you own; with by, the largest groups by one key; hints say what values were likely meant. Free.",
+      "How many people match, what they would cost, how many you own; by: the largest groups of one key; hints: values likely meant. Free.",
     call: async (given, world) => {
       const structured = await countTool(given, world);
       const people = counted(structured.count, "person matches", "people match");
@@ -116,7 +116,7 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
   },
   export_run: {
     title: "Write a run to a file",
-    description: "Write a run as a file into the folder that a person gave. Never replaces a file. Free.",
+    description: "Write a run as a file into the folder a person gave. Never replaces a file. Free.",
     writes: true,
     call: async (given, world) => {
       const structured = await exportTool(given, world);
@@ -126,7 +126,7 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
   quote: {
     title: "Price a purchase",
     description:
-      "Price people of a segment (filters, profiles), employees of companies, or enrich of companies. Binds all of it for ten minutes and one buy. Free.",
+      "Price people of a segment (filters, profiles), employees of companies, or enrich of companies. Binds for ten minutes and one buy. Free.",
     call: async (given, world) => {
       const structured = await quoteTool(given, world);
       const { credits, notice, profiles, why_not: why, yours } = structured;
@@ -152,7 +152,7 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
   },
   runs: {
     title: "Runs",
-    description: "Purchases that are kept, the newest first; after goes on. Free.",
+    description: "Purchases, the newest first; after goes on. Free.",
     call: async (given, world) => {
       const structured = await runsTool(given, world);
       const more = structured.next === undefined ? "" : ", and more after those";
