@@ -30,7 +30,7 @@ export async function measure({ quick }) {
 }
 
 const load = async () => {
-  const modules = ["engine/planning/presence", "engine/purchase/refresh"];
+  const modules = ["engine/planning/presence", "engine/planning/new-people"];
   return Object.assign({}, ...(await Promise.all(modules.map((path) => import(join(ROOT, `dist/${path}.js`))))));
 };
 
@@ -90,7 +90,7 @@ function rowsOf(points) {
 }
 
 /** One list after one week. */
-async function week({ size, churn, callsPerCredit }, { lookFor, tellApart, leavesOf, isWholeSegment }) {
+async function week({ size, churn, callsPerCredit }, { lookFor, tellApart, findNew, isWholeSegment }) {
   const world = new World(PEOPLE, { seed: 5 });
   const segment = segmentOf(world, size);
   const bought = new Oracle(world.people.values(), segment).people.map((person) => ({ ...person }));
@@ -104,7 +104,8 @@ async function week({ size, churn, callsPerCredit }, { lookFor, tellApart, leave
   const left = new Set(kept);
   const gone = members.filter((member) => !left.has(member));
   const removing = counts.calls;
-  const leaves = await leavesOf(look, kept, { callsPerCredit, maxCalls: 1e9, maxRows: look.total }, counts);
+  const allowed = { callsPerCredit, maxCalls: 1e9, maxRows: look.total, maxWaste: look.present, maxRenamed: 0.005 };
+  const { leaves } = await findNew(look, kept, allowed, counts);
   const adding = counts.calls - removing;
   const rows = new Map(leaves.flatMap(({ filters }) => oracle.matching(filters)).map((person) => [person.id, person]));
   const credits = leaves.reduce((sum, { count }) => sum + count, 0);

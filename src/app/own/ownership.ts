@@ -3,8 +3,8 @@ import { boughtBefore, newestRecords, type OwnedPerson, ownedBy, type Who } from
 import { openLibrary } from "../../engine/library/take-in.ts";
 import { identityOf } from "../../engine/output/distinct.ts";
 import { costOf, costWithin } from "../../engine/planning/cost.ts";
-import { descend } from "../../engine/planning/descent.ts";
-import { namesHold, tellApart } from "../../engine/planning/presence.ts";
+import { findNew } from "../../engine/planning/new-people.ts";
+import { tellApart } from "../../engine/planning/presence.ts";
 import {
   type Cost,
   countingMs,
@@ -190,36 +190,29 @@ class OwnedSegment implements Ownership {
   async #divide(sight: Sight, estimate: Cost, maxRows: number, counts: FreeCounts): Promise<NewParts> {
     const { total, others, segment, fresh } = sight;
     if (others === 0) return { parts: [], counts: [] };
-    if (fresh !== undefined && estimate.callsPerCredit > 0) {
-      const digests = fresh.slice(0, maxRows);
-      const beyond = fresh.length - digests.length;
-      return { parts: [segment], counts: [digests.length], digests: digests.join(""), beyond };
-    }
-    if (segment.network_url !== undefined) return this.#listedParts(total, counts);
+    if (segment.network_url !== undefined && fresh === undefined) return this.#listedParts(total, counts);
     // Where less than all of it may be bought, the first rows could be those that are owned.
-    if (estimate.callsPerCredit === 0 && maxRows >= total) return { parts: [segment], counts: [total] };
+    const callsPerCredit = maxRows >= total ? estimate.callsPerCredit : estimate.callsPerCredit || this.#perCredit;
+    const isLong = callsPerCredit > 0 && fresh === undefined;
     const { onNotice } = this.#deps;
     const people = counted(others, "new person", "new people");
-    onNotice(`looking for ${people}: about ${counted(estimate.calls, "free count")}`);
-    const { kept } = await tellApart(sight, counts);
-    const named = await namesHold(segment, kept, counts);
-    const { leaves, unreached, overlap, beyond } = await descend(
-      {
-        segment,
-        total,
-        // Who has no address was found by the name.
-        owned: kept.map((each) => ({ ...each, named: each.known || each.address === undefined || named.has(each) })),
-        callsPerCredit: estimate.callsPerCredit || this.#perCredit,
-        maxCalls: this.#bounds.maxCalls - callsToLook(kept.length + others, counts),
-        maxWaste: maxRows >= estimate.rows ? estimate.rows - others : 0,
-        maxRows,
-      },
-      counts,
-    );
-    onNotice(`${people} in ${counted(leaves.length, "part")}, found by ${counted(counts.calls, "free count")}`);
+    if (isLong) onNotice(`looking for ${people}: about ${counted(estimate.calls, "free count")}`);
+    const { kept } = isLong ? await tellApart(sight, counts) : { kept: sight.members };
+    const allowed = {
+      callsPerCredit,
+      maxCalls: this.#bounds.maxCalls - callsToLook(kept.length + others, counts),
+      maxWaste: maxRows >= estimate.rows ? estimate.rows - others : 0,
+      maxRows,
+      maxRenamed: 0,
+    };
+    const { leaves, unreached, overlap, beyond } = await findNew(sight, kept, allowed, counts);
+    if (isLong)
+      onNotice(`${people} in ${counted(leaves.length, "part")}, found by ${counted(counts.calls, "free count")}`);
+    const digests = leaves.flatMap((leaf) => leaf.digests ?? []).join("");
     return {
       parts: leaves.map(({ filters }) => filters),
       counts: leaves.map(({ count }) => count),
+      ...(digests && { digests }),
       unreached,
       ...(overlap === 0 ? {} : { overlap }),
       beyond,

@@ -1,8 +1,6 @@
 import { normalForm } from "../../shared/contract/normalise.ts";
 import type { FilterKey, Filters } from "../../shared/contract/vocabulary.ts";
 import { findChanged, type Held, type Most, type Question, testCalls } from "../planning/changed.ts";
-import { descend, type Leaf } from "../planning/descent.ts";
-import { namesHold, type Presence } from "../planning/presence.ts";
 import type { Counts, OwnedAddress, SegmentMember } from "../planning/question.ts";
 
 export interface VerifiedField {
@@ -102,44 +100,4 @@ export async function verifyFields(
     }
   }
   return { changed, notChecked };
-}
-
-export interface Allowed {
-  readonly callsPerCredit: number;
-  readonly maxCalls: number;
-  readonly maxRows: number;
-}
-
-/** What to buy to have everybody who is new: the whole segment at 0 calls a credit, or where nothing costs less. */
-export async function leavesOf(
-  { segment, total, others, fresh }: Presence,
-  kept: readonly SegmentMember[],
-  { callsPerCredit, maxCalls, maxRows }: Allowed,
-  counts: Counts,
-): Promise<readonly Leaf[]> {
-  const whole = { filters: segment, count: total, fresh: others };
-  if (total > 0 && callsPerCredit === 0) return [whole];
-  if (others === 0) return [];
-  if (fresh !== undefined) return [{ filters: segment, count: others, fresh: others, digests: fresh }];
-  if (kept.length === 0) return [whole];
-  const owned = kept.every(({ known }) => known) ? kept : await placed(segment, kept, counts);
-  const again = kept.length - owned.length;
-  const most = Math.max(0, maxRows - others - again);
-  const { beyond, leaves, unreached } = await descend(
-    { segment, total, owned, callsPerCredit, maxCalls, maxWaste: most, maxRows },
-    counts,
-  );
-  const rows = leaves.reduce((sum, { count }) => sum + count, 0);
-  return rows >= total || unreached.length > 0 || beyond > 0 ? [whole] : leaves;
-}
-
-/** Up to this share has another name than was bought: they are bought again with the new ones. */
-const MOST_RENAMED = 0.005;
-
-async function placed(segment: Filters, kept: readonly SegmentMember[], counts: Counts): Promise<SegmentMember[]> {
-  const held = await namesHold(segment, kept, counts);
-  const isNamed = (member: SegmentMember): boolean => held.has(member) || member.address === undefined;
-  const named = kept.filter(isNamed).map((member) => ({ ...member, named: true }));
-  const renamed = kept.filter((member) => !isNamed(member));
-  return renamed.length <= 1 + kept.length * MOST_RENAMED ? named : [...named, ...renamed];
 }

@@ -1,12 +1,13 @@
 import type { Library } from "../../../engine/library/library.ts";
 import { type OwnedPerson, ownedBy, textsOf } from "../../../engine/library/members.ts";
-import type { Leaf } from "../../../engine/planning/descent.ts";
+import type { Descent, Leaf } from "../../../engine/planning/descent.ts";
+import { findNew } from "../../../engine/planning/new-people.ts";
 import { isWholeSegment, tellApart } from "../../../engine/planning/presence.ts";
 import { addressesOf, type SegmentMember, UnsoundCountsError } from "../../../engine/planning/question.ts";
 import { chunksOf } from "../../../engine/planning/removed.ts";
 import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
-import { type BoughtParts, leavesOf, verifyFields } from "../../../engine/purchase/refresh.ts";
-import { type Credits, credits, ZERO } from "../../../shared/contract/money.ts";
+import { type BoughtParts, verifyFields } from "../../../engine/purchase/refresh.ts";
+import { type Credits, credits, formatCredits, priceOf, ZERO } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import type { Filters } from "../../../shared/contract/vocabulary.ts";
 import { CliError } from "../../../shared/errors.ts";
@@ -42,8 +43,13 @@ export async function bring(
   const verified = await verifyFields(list.filters, verify, kept, textsIn(kept, held.library), counts);
   // What is left of the calls must do for the proof.
   const proof = sight.chunks.length + Math.ceil(sight.others / counts.listSize) + 3 * sight.groups.length + 3;
-  const callsPerCredit = terms.again === true ? 0 : CALLS_PER_CREDIT;
-  const allowed = { callsPerCredit, maxCalls: terms.maxCalls - proof, maxRows: plan.rows };
+  const allowed = {
+    callsPerCredit: terms.again === true ? 0 : CALLS_PER_CREDIT,
+    maxCalls: terms.maxCalls - proof,
+    maxRows: plan.rows,
+    maxWaste: Math.max(0, plan.rows - sight.others),
+    maxRenamed: MOST_RENAMED,
+  };
   const bought = new Map<string, OwnedPerson>();
   const results: RefreshResult[] = [];
   const buy = async (leaves: readonly Leaf[]): Promise<void> => {
@@ -53,7 +59,9 @@ export async function bring(
     for (const person of ownedBy(held.library.database, { run: result.run })) bought.set(person.identity, person);
     results.push(result);
   };
-  await buy(await leavesOf(sight, kept, allowed, counts));
+  const found = await findNew(sight, kept, allowed, counts);
+  await buy(found.leaves);
+  requireAll(found, work);
   if (terms.buyChanged === true) {
     const missing = kept.filter(({ identity }) => verified.changed.has(identity) && !bought.has(identity));
     await buy(leavesAt(list.filters, missing, counts.listSize));
@@ -78,6 +86,25 @@ export async function bring(
     hidden: bought.size - held.library.shown([...bought.keys()]).length,
     certificate: isProved ? sight : await proved(list, now.people, work, counts),
   };
+}
+
+/** Up to this share has another name than was bought: they are bought again with the new ones. */
+const MOST_RENAMED = 0.005;
+
+/** What was found is bought by now. @throws CliError exit 5 where somebody new is in none of it */
+function requireAll({ unreached, leaves }: Descent, { account }: Work): void {
+  const people = unreached.reduce((sum, { count }) => sum + count, 0);
+  if (people === 0) return;
+  const who = unreached.map(({ where, count }) => `${grouped(count)} ${where}`).join(", ");
+  const rows = unreached.flatMap(({ within }) => within).reduce((sum, each) => sum + each.rows, 0);
+  const found = leaves.reduce((sum, { fresh }) => sum + fresh, 0);
+  const price = formatCredits(priceOf(rows, account.costs.personSearch));
+  throw new CliError({
+    code: "new_unreached",
+    category: "incomplete",
+    message: `${counted(found, "new person was", "new people were")} bought, and ${grouped(people)} not, as more of those you own would be bought again than was agreed to: ${who}; the list stays as it was`,
+    hint: `the same command with --max-credits ${price} buys them with those you own beside them`,
+  });
 }
 
 const spentBy = (results: readonly RefreshResult[]): bigint => results.reduce((sum, { spent }) => sum + spent, 0n);
