@@ -26,7 +26,7 @@ export async function crowdOf(kind, { people = KINDS[kind].people ?? 1_200, seed
   const { shape = (person) => person, withoutAddress = 0, isAlike, sample } = KINDS[kind];
   const random = seeded(seed);
   const pick = (below) => Math.floor(random() * below);
-  const world = new World(0, { seed: 3, withoutAddress });
+  const world = new World(0, { seed: seed - 8, withoutAddress });
   const generated = sample === true ? await salesOfSample(people) : undefined;
   let at = 0;
   const born = () => {
@@ -59,7 +59,10 @@ export async function crowdOf(kind, { people = KINDS[kind].people ?? 1_200, seed
 async function salesOfSample(people) {
   const { Population } = await import(join(ROOT, "dist/dataset/build/generate.js"));
   const made = new Population({ people: people * 40, seed: 20_260_101 }).people();
-  return [...made].filter(({ department }) => department === SEGMENT.department).map(likeWorld).values();
+  return [...made]
+    .filter(({ department }) => department === SEGMENT.department)
+    .map(likeWorld)
+    .values();
 }
 
 /** Values in normal form, as a world has them. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { Oracle, seeded, World, type WorldPerson } from "../../bench/world.mjs";
 import { costOf } from "../../src/engine/planning/cost.ts";
-import { descend } from "../../src/engine/planning/descent.ts";
-import { lookFor, namesHold, tellApart } from "../../src/engine/planning/presence.ts";
+import { findNew } from "../../src/engine/planning/new-people.ts";
+import { likenessIn, lookFor, tellApart } from "../../src/engine/planning/presence.ts";
 import { type Counts, countingMs, ownedAddress, type SegmentMember } from "../../src/engine/planning/question.ts";
 
 const SEGMENT = { department: "Sales" };
@@ -45,6 +45,17 @@ function named(seed: number, nameOf: (at: number) => readonly [string, string]):
   return world;
 }
 
+/** Everybody is there twice, told apart by id and address alone. */
+function alike(): World {
+  const world = new World(10_000, { seed: 7 });
+  const people = [...world.people.values()];
+  for (const person of people) {
+    const { id, network_url } = world.add();
+    Object.assign(world.people.get(id) ?? {}, person, { id, network_url });
+  }
+  return world;
+}
+
 type Pick = (person: WorldPerson, random: () => number) => boolean;
 const share =
   (of: number): Pick =>
@@ -56,19 +67,26 @@ const WORLDS: Readonly<Record<string, () => World>> = {
   "names of their own": () => named(4, (at) => [`f${(at * 7_919) % 20_011}`, `l${at}`]),
   "80 names": () => named(5, (at) => [`first${(at * 31) % 9}`, `last${(at * 17) % 9}`]),
   "a tenth without an address": () => new World(20_000, { seed: 6, withoutAddress: 0.1 }),
+  "newcomers alike to owned people": alike,
 };
-const OWNED: Readonly<Record<string, readonly [Pick, weeks: number, callsPerCredit: number]>> = {
+const WEEK = "95 in 100 owned, a week ago";
+type History = readonly [Pick, weeks: number, callsPerCredit: number];
+const FEW_NEW = {
   "99 in 100 owned": [share(0.99), 0, 5],
-  "95 in 100 owned, a week ago": [share(0.95), 1, 5],
+  [WEEK]: [share(0.95), 1, 5],
   "95 in 100 owned, a week ago, a call a credit": [share(0.95), 1, 1],
+} satisfies Readonly<Record<string, History>>;
+/** What is owned tells less of the new people. */
+const MANY_NEW = {
   "half owned": [share(0.5), 0, 5],
   "6 in 10 owned, a week ago": [share(0.6), 1, 5],
   "all but those with many followers": [({ followers }) => (followers ?? 0) < 1_500, 0, 5],
-};
+} satisfies Readonly<Record<string, History>>;
 
 describe("what is quoted is what it takes, whatever the people are like", () => {
   for (const [what, make] of Object.entries(WORLDS)) {
-    test.for(Object.entries(OWNED))(`${what}: %s`, async ([, [pick, weeks, callsPerCredit]]) => {
+    const histories = make === alike ? { [WEEK]: FEW_NEW[WEEK] } : { ...FEW_NEW, ...MANY_NEW };
+    test.for(Object.entries<History>(histories))(`${what}: %s`, async ([history, [pick, weeks, callsPerCredit]]) => {
       const world = make();
       const random = seeded(9);
       const bought = new Oracle(world.people.values(), SEGMENT).people
@@ -78,23 +96,24 @@ describe("what is quoted is what it takes, whatever the people are like", () => 
       const { counts } = counting(world.people.values());
       const members = bought.map((person) => memberOf(person, weeks === 0));
       const presence = await lookFor(SEGMENT, members, counts);
+      const alike = await likenessIn(presence, members, counts);
       const before = counts.calls;
-      const cost = await costOf({ ...presence, members, listSize: LIST }, callsPerCredit);
+      const cost = await costOf({ ...presence, alike, members, listSize: LIST }, callsPerCredit);
       expect(counts.calls, "a quote asks nobody").toBe(before);
 
       const { kept } = await tellApart(presence, counts);
-      const names = await namesHold(SEGMENT, kept, counts);
-      const owned = kept.map((person) => ({
-        ...person,
-        named: person.known || person.address === undefined || names.has(person),
-      }));
-      const limits = { callsPerCredit: cost.callsPerCredit, maxCalls: 1e6, maxRows: 1e6 };
+      const limits = { callsPerCredit: cost.callsPerCredit, maxCalls: 1e6, maxRows: 1e6, maxRenamed: 0 };
       const maxWaste = cost.rows - presence.others;
-      await descend({ segment: SEGMENT, total: presence.total, owned, ...limits, maxWaste }, counts);
+      const { leaves, unreached } = await findNew(presence, kept, { ...limits, maxWaste }, counts);
       await lookFor(SEGMENT, kept, counts);
       const done = counts.calls - before;
       expect(done / cost.calls, `${cost.calls} quoted, ${done} made`).toBeLessThan(1.5);
-      expect(cost.calls / done, `${cost.calls} quoted, ${done} made`).toBeLessThan(5);
+      expect(cost.calls / done, `${cost.calls} quoted, ${done} made`).toBeLessThan(history in FEW_NEW ? 1.5 : 5);
+      if (!(history in FEW_NEW)) return;
+      const rows = leaves.reduce((sum, { count }) => sum + count, 0);
+      expect(unreached).toEqual([]);
+      expect(rows).toBeLessThanOrEqual(cost.rows);
+      expect(cost.rows - 2, `${cost.rows} people quoted, ${rows} bought`).toBeLessThan(1.5 * rows);
     });
   }
 });

@@ -3,14 +3,21 @@ import { forgottenOf } from "../../engine/library/forget.ts";
 import type { Library } from "../../engine/library/library.ts";
 import { identitiesIn, type OwnedPerson, ownedBy } from "../../engine/library/members.ts";
 import type { Look } from "../../engine/planning/cost.ts";
-import { lookFor, type Presence } from "../../engine/planning/presence.ts";
-import { ownedAddress, requireSound, type SegmentMember, UnsoundCountsError } from "../../engine/planning/question.ts";
+import { likenessIn, lookFor, type Presence } from "../../engine/planning/presence.ts";
+import {
+  countingMs,
+  ownedAddress,
+  requireSound,
+  type SegmentMember,
+  UnsoundCountsError,
+} from "../../engine/planning/question.ts";
 import { lookBySketch } from "../../engine/planning/sketched.ts";
 import { unsoundRun } from "../../engine/purchase/failures.ts";
 import { FreeCounts } from "../../engine/purchase/free-counts.ts";
 import type { ExportDeps } from "../../engine/purchase/order.ts";
 import { canonicalJson } from "../../shared/contract/filters.ts";
 import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
+import { duration } from "../../shared/numbers.ts";
 import type { CheckedFilters } from "../segments/segment-set.ts";
 
 export interface Sight extends Presence, Look {
@@ -53,9 +60,10 @@ export async function lookInto(
   if (told === undefined && isTried) await requireSound(filters, counts);
   const members = told?.groups.flatMap((group) => group.people) ?? [...own, ...membersOf(beside())];
   const seen = told ?? (await lookFor(filters, members, counts));
+  const alike = told === undefined ? await likenessIn(seen, members, counts) : 0;
   const forgotten = forgottenIn(canonical, seen.others, version(), library);
   const left = forgotten.leftOut ? { total: seen.total - forgotten.people, others: 0 } : {};
-  return { ...seen, ...left, members, listSize: counts.listSize, forgotten };
+  return { ...seen, ...left, alike, members, listSize: counts.listSize, forgotten };
 }
 
 function memberOf({ identity, address, name, values, version }: OwnedPerson, now: string | undefined): SegmentMember {
@@ -70,6 +78,16 @@ export const freeCounts = (
   maxCalls: number,
   onCall?: (calls: number) => void,
 ): FreeCounts => new FreeCounts({ client: seller.client, maxCalls, now, sleep, signal, perMinute, onCall });
+
+/** How long so many free counts take, in milliseconds; 0 where one minute does. */
+export const countingTime = (
+  calls: number,
+  { perMinute }: AccountView,
+  { seller }: Pick<ExportDeps, "seller">,
+): number => countingMs(calls, perMinute ?? seller.pacer.perMinute());
+
+export const spoken = ({ ms }: { readonly ms: number }): string =>
+  ms === 0 ? "" : `, ${duration(ms)} at the rate limit,`;
 
 /** @throws CliError exit 8 where counts contradict each other */
 export async function soundly<T>(so: string, hint: string, work: () => Promise<T>): Promise<T> {

@@ -5,13 +5,7 @@ import { identityOf } from "../../engine/output/distinct.ts";
 import { costOf, costWithin } from "../../engine/planning/cost.ts";
 import { findNew } from "../../engine/planning/new-people.ts";
 import { tellApart } from "../../engine/planning/presence.ts";
-import {
-  type Cost,
-  countingMs,
-  ownedAddress,
-  requireSound,
-  UnsoundCountsError,
-} from "../../engine/planning/question.ts";
+import { type Cost, ownedAddress, requireSound, UnsoundCountsError } from "../../engine/planning/question.ts";
 import type { FreeCounts } from "../../engine/purchase/free-counts.ts";
 import type { ExportDeps, OpenOwnership } from "../../engine/purchase/order.ts";
 import { isNarrowed } from "../../engine/purchase/owned.ts";
@@ -27,7 +21,7 @@ import { CliError, usageError } from "../../shared/errors.ts";
 import type { Page } from "../../shared/rows/page.ts";
 import { type CheckedFilters, checkedFilters } from "../segments/segment-set.ts";
 import { CALLS_PER_CREDIT } from "./bounds.ts";
-import { freeCounts, lookInto, type Sight, soundly } from "./look.ts";
+import { countingTime, freeCounts, lookInto, type Sight, soundly, spoken } from "./look.ts";
 
 interface Limits {
   readonly maxCalls: number;
@@ -108,7 +102,7 @@ class OwnedSegment implements Ownership {
       const { maxCalls } = this.#bounds;
       const left = maxCalls - counts.calls - callsToLook(sight.members.length, counts);
       const estimate = await costWithin(sight, this.#perCredit, left);
-      if (estimate === undefined) throw await tooManyCalls(sight, maxCalls);
+      if (estimate === undefined) throw await this.#tooManyCalls(sight);
       return {
         ...this.#known(sight, estimate, counts),
         divide: (maxRows) => sound(() => this.#divide(sight, estimate, maxRows, counts)),
@@ -140,9 +134,8 @@ class OwnedSegment implements Ownership {
     );
     const total = rowsOf(counts);
     const owned = total - rowsOf(fresh.map(({ count }) => count));
-    const perMinute = this.#account.perMinute ?? this.#deps.seller.pacer.perMinute();
     return {
-      ...{ total, owned, exact: true, calls, durationMs: countingMs(calls, perMinute) },
+      ...{ total, owned, exact: true, calls, durationMs: countingTime(calls, this.#account, this.#deps) },
       estimate: { callsPerCredit: this.#perCredit, calls, rows, untold: 0 },
       divide: async () => {
         const found: NewParts[] = [];
@@ -156,6 +149,17 @@ class OwnedSegment implements Ownership {
         };
       },
     };
+  }
+
+  async #tooManyCalls(sight: Sight): Promise<CliError> {
+    const { total, others } = sight;
+    const [least, asked] = [await costOf(sight, 1), await costOf(sight, CALLS_PER_CREDIT)];
+    const time = spoken({ ms: countingTime(least.calls, this.#account, this.#deps) });
+    return usageError(
+      `${grouped(others)} of ${grouped(total)} people are new, and finding them takes about ${grouped(least.calls)} free calls${time || ","} more than the ${grouped(this.#bounds.maxCalls)} allowed; nothing was spent`,
+      `--max-calls ${Math.ceil(asked.calls * 1.5)} allows them; without --new-only all ${grouped(total)} are bought`,
+      "too_many_counts",
+    );
   }
 
   /** What a quote says by the way: counted where that takes a few calls, otherwise as the records have it. */
@@ -183,8 +187,8 @@ class OwnedSegment implements Ownership {
   }
 
   #known({ total, present: owned }: Sight, estimate: Cost | undefined, { calls }: FreeCounts): Known {
-    const perMinute = this.#account.perMinute ?? this.#deps.seller.pacer.perMinute();
-    return { total, owned, exact: true, calls, estimate, durationMs: countingMs(estimate?.calls ?? 0, perMinute) };
+    const durationMs = countingTime(estimate?.calls ?? 0, this.#account, this.#deps);
+    return { total, owned, exact: true, calls, estimate, durationMs };
   }
 
   async #divide(sight: Sight, estimate: Cost, maxRows: number, counts: FreeCounts): Promise<NewParts> {
@@ -334,17 +338,6 @@ const sound = <T>(work: () => Promise<T>): Promise<T> =>
     "without --new-only the segment is bought as it is; run it again where the dataset moved",
     work,
   );
-
-async function tooManyCalls(sight: Sight, maxCalls: number): Promise<CliError> {
-  const { total, others } = sight;
-  const least = await costOf(sight, 1);
-  const asked = await costOf(sight, CALLS_PER_CREDIT);
-  return usageError(
-    `${grouped(others)} of ${grouped(total)} people are new, and finding them takes about ${grouped(least.calls)} free calls, more than the ${grouped(maxCalls)} allowed; nothing was spent`,
-    `--max-calls ${Math.ceil(asked.calls * 1.5)} allows them; without --new-only all ${grouped(total)} are bought`,
-    "too_many_counts",
-  );
-}
 
 interface Whole {
   readonly filters: Filters;

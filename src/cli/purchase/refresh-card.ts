@@ -1,4 +1,5 @@
-import { spoken } from "../../app/own/refresh/plan.ts";
+import { spoken } from "../../app/own/look.ts";
+
 import type { RefreshOrder, RefreshPlan, RefreshReceipt } from "../../app/own/refresh/work.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
 import {

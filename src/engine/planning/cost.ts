@@ -3,9 +3,11 @@ import { descend } from "./descent.ts";
 import { MOST_NAMED, type Presence } from "./presence.ts";
 import { type Cost, type Counts, type SegmentMember, UnsoundCountsError } from "./question.ts";
 
-export interface Look extends Pick<Presence, "segment" | "total" | "others" | "chunks" | "groups" | "fresh"> {
+export interface Look extends Pick<Presence, "segment" | "total" | "others" | "chunks" | "calls" | "fresh"> {
   readonly members: readonly SegmentMember[];
   readonly listSize: number;
+  /** Share of the new people who are like an owned one: told apart by nothing, and bought with them. */
+  readonly alike: number;
 }
 
 /** The most rows for each new person, by the free calls that saving a credit may take. */
@@ -19,18 +21,20 @@ const KINDS: readonly { readonly from: number; readonly rows: number }[] = [
 const SPARE = 2;
 
 export async function costOf(look: Look, callsPerCredit: number): Promise<Cost> {
-  const { total, others, fresh } = look;
+  const { total, others, fresh, alike } = look;
   // One sketch more proves it.
   if (fresh !== undefined) return { callsPerCredit, calls: 1, rows: callsPerCredit === 0 ? total : others, untold: 0 };
   const kind = KINDS.find(({ from }) => callsPerCredit >= from);
-  const rows = Math.min(total, Math.ceil(others * (kind?.rows ?? Number.POSITIVE_INFINITY)) + SPARE);
+  const each = Math.max(kind?.rows ?? Number.POSITIVE_INFINITY, 1.1 + alike);
+  const rows = Math.min(total, Math.ceil(others * each) + SPARE);
   const certain = proofOf(look);
   if (others === 0) return { callsPerCredit: 0, calls: halvingOf(look) + certain, rows: 0, untold: 0 };
   if (kind === undefined || rows === total) {
     return { callsPerCredit: 0, calls: halvingOf(look) + certain, rows: total, untold: 0 };
   }
-  const { calls, untold } = await rehearse(look, { callsPerCredit, spare: (rows - others) / others });
-  return { callsPerCredit, calls: calls + halvingOf(look) + certain, rows, untold };
+  const played = await rehearse(look, { callsPerCredit, spare: (rows - others) / others });
+  const calls = played.calls + halvingOf(look) + certain;
+  return { ...played, callsPerCredit, calls, rows: Math.min(rows, played.rows + SPARE) };
 }
 
 /** At the most calls a credit that fits into so many; undefined where none does. */
@@ -42,47 +46,60 @@ export async function costWithin(look: Look, callsPerCredit: number, maxCalls: n
   return undefined;
 }
 
-const proofOf = ({ total, groups, listSize }: Look): number => Math.ceil(total / listSize) + 1 + 2 * groups.length;
+/** It is looked for once more, and for the new people. */
+const proofOf = ({ others, calls, listSize }: Look): number => calls + Math.ceil(others / listSize);
 
 function halvingOf({ chunks, listSize }: Look): number {
   const asked = chunks.reduce((sum, { items }) => sum + items.length, 0);
   const gone = asked - chunks.reduce((sum, { present }) => sum + present, 0);
   if (gone === 0) return 0;
   const least = Math.min(gone, asked - gone + 1);
-  return Math.ceil(0.45 * least * Math.log2(2 + asked / gone) + 15 + asked / listSize);
+  return Math.ceil(0.45 * least * Math.log2(2 + asked / gone) + 12 + asked / listSize);
 }
 
 const MOST_PEOPLE = 2_000;
-const MOST_NEW = 48;
+const MOST_NEW = 32;
+/** Fewer are no likeness of a segment of which many are new. */
+const LEAST_CAST = 400;
 const LEAST_PEOPLE = 24;
-const TIMES = 2;
+const TIMES = 3;
 
 type Allowed = Readonly<Record<"callsPerCredit" | "spare", number>>;
+type Played = Pick<Cost, "calls" | "rows" | "untold">;
+
+/** More may have to be bought than in any rehearsal. */
+const MORE_ROWS = 1.15;
 
 /** Finds it out by doing it: some of the owned are taken for new and looked for by counts that are made here. */
-async function rehearse(look: Look, allowed: Allowed): Promise<Pick<Cost, "calls" | "untold">> {
+async function rehearse(look: Look, allowed: Allowed): Promise<Played> {
   const { total, others, members, listSize } = look;
   const isKnown = members.every(({ known }) => known);
   const names = isKnown ? 0 : Math.ceil(members.length / Math.min(listSize, MOST_NAMED)) + 15;
   if (members.length < LEAST_PEOPLE) {
     const levels = Math.log2(total / others);
-    return { calls: Math.ceil(others * (2.4 * levels + 7)) + names, untold: 0 };
+    return { calls: Math.ceil(others * (2.4 * levels + 7)) + names, rows: total, untold: 0 };
   }
   const people = spread(members, MOST_PEOPLE);
-  const fresh = Math.max(1, Math.min(MOST_NEW, Math.round((people.length * others) / total)));
+  const newIn = (some: number): number => Math.round((some * others) / total);
+  const fresh = Math.max(1, Math.min(Math.max(MOST_NEW, newIn(LEAST_CAST)), newIn(people.length)));
   const size = Math.min(people.length, Math.max(LEAST_PEOPLE, Math.round((fresh * total) / others)));
-  let [calls, untold] = [0, 0];
+  let [calls, rows, untold] = [0, 0, 0];
   for (let time = 0; time < TIMES; time++) {
     const cast = rotated(people, time).slice(0, size);
     const played = await play(cast, fresh, look, allowed);
     calls += played.calls / TIMES;
+    rows = Math.max(rows, played.rows);
     untold += played.untold / TIMES;
   }
   const deeper = Math.max(1, depth(total, others) / depth(size, fresh));
   // The more is new, the less the owned tell of it: whole kinds of people may be missing among them.
-  const unlike = 1 + Math.min(1, 2 * (others / total));
+  const unlike = 1 + 0.8 * (others / total);
   const scale = others / fresh;
-  return { calls: Math.ceil(calls * scale * deeper * unlike) + names, untold: Math.round(untold * scale) };
+  return {
+    calls: Math.ceil(calls * scale * deeper * unlike) + names,
+    rows: Math.ceil(rows * scale * MORE_ROWS),
+    untold: Math.round(untold * scale),
+  };
 }
 
 const depth = (total: number, fresh: number): number => 1 + Math.log2(Math.max(1, total / fresh));
@@ -90,11 +107,15 @@ const depth = (total: number, fresh: number): number => 1 + Math.log2(Math.max(1
 async function play(
   cast: readonly SegmentMember[],
   fresh: number,
-  { segment, listSize }: Look,
+  { segment, listSize, alike }: Look,
   { callsPerCredit, spare }: Allowed,
-): Promise<Pick<Cost, "calls" | "untold">> {
+): Promise<Played> {
   const owned = cast.slice(fresh);
-  const counts = new OwnCounts(cast, segment, listSize);
+  const newcomers = cast.slice(0, fresh).map((each, at): SegmentMember => {
+    const like = at < Math.round(alike * fresh) ? owned[at] : undefined;
+    return like === undefined ? each : { ...like, address: each.address };
+  });
+  const counts = new OwnCounts([...newcomers, ...owned], segment, listSize);
   const input = {
     segment,
     total: cast.length,
@@ -105,12 +126,13 @@ async function play(
     maxRows: cast.length,
   };
   try {
-    const { unreached } = await descend(input, counts);
-    const untold = unreached.reduce((sum, { count }) => sum + count, 0);
-    return { calls: counts.calls, untold };
+    const { leaves, unreached } = await descend(input, counts);
+    const bought = [...leaves, ...unreached.flatMap(({ within }) => within.map(({ rows: count }) => ({ count })))];
+    const rows = bought.reduce((sum, { count }) => sum + count, 0);
+    return { calls: counts.calls, rows, untold: unreached.reduce((sum, { count }) => sum + count, 0) };
   } catch (error) {
     if (!(error instanceof UnsoundCountsError)) throw error;
-    return { calls: counts.calls, untold: 0 };
+    return { calls: counts.calls, rows: cast.length, untold: 0 };
   }
 }
 

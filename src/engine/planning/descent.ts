@@ -3,7 +3,7 @@ import { Alphabet, bySteps, END } from "./names.ts";
 import { loosened, type Node, newIn, ownedIn, piece, rest } from "./node.ts";
 import { type Counts, type SegmentMember, UnsoundCountsError } from "./question.ts";
 import { Strays, type Stuck } from "./strays.ts";
-import { Values } from "./values.ts";
+import { Values, valuesOf } from "./values.ts";
 
 export interface DescentInput {
   readonly segment: Filters;
@@ -62,7 +62,8 @@ type Left = Stuck & { readonly why: string };
 
 const NONE: Division = { parts: [], left: Number.POSITIVE_INFINITY, why: "whom no filter tells from people you own" };
 
-const LEAST_CALLS = 500;
+/** Calls for each new person that go into those whom hardly anything tells apart, beyond what they are worth. */
+const SPARE_CALLS = 2;
 
 const OUT_OF_CALLS = "not told apart from people you own within the calls allowed";
 
@@ -78,6 +79,8 @@ class Search {
   readonly #stuck: Left[] = [];
   readonly #unreached: { where: string; count: number; within: Within[number][] }[] = [];
   #fresh = 0;
+  #spare = 0;
+  readonly #twins = { sought: 0, found: 0 };
   #overlap = 0;
   #beyond = 0;
 
@@ -98,6 +101,7 @@ class Search {
     const floating = owned.filter(({ known, named, address }) => !known && !named && address !== undefined);
     const root = { filters: segment, count: total, placed, floating, afloat: floating.length };
     if (newIn(root) < 0) throw new UnsoundCountsError(`${ownedIn(root)} of ${total} people are owned`);
+    this.#spare = SPARE_CALLS * newIn(root);
     await this.#place(root, false);
     await this.#refine(this.#input.maxWaste);
     await this.#settle();
@@ -128,6 +132,12 @@ class Search {
   /** By whatever reaches most of the new people; the others are looked for one by one. */
   async #divided(node: Node, known: boolean): Promise<readonly Node[]> {
     const { calls } = this.#counts;
+    const twins = await this.#twinsIn(node);
+    if (twins !== undefined) {
+      if (ownedIn(twins) === 0) return [twins];
+      this.#stuck.push({ node: twins, count: newIn(twins), why: NONE.why });
+      return [];
+    }
     const isLarge = ownedIn(node) > this.#counts.listSize;
     const ways: (() => Promise<Division>)[] = [
       () => this.#steps(node, isLarge),
@@ -153,21 +163,25 @@ class Search {
     return best.parts;
   }
 
-  #strays(node: Node, { parts, left }: Division): Promise<readonly Stuck[]> {
+  async #strays(node: Node, { parts, left }: Division): Promise<readonly Stuck[]> {
     const { maxCalls, maxWaste, callsPerCredit } = this.#input;
-    const worth = this.#counts.calls + LEAST_CALLS + callsPerCredit * node.count;
+    const { calls } = this.#counts;
+    const worth = callsPerCredit * ownedIn(node);
     const search = new Strays({
       counts: this.#counts,
       values: this.#values,
-      maxCalls: Math.min(maxCalls, worth),
+      maxCalls: Math.min(maxCalls, calls + worth + this.#spare),
       room: () => maxWaste - this.#waste,
       isCheap: this.#byName,
       take: (cell) => {
-        this.#take(cell);
+        // Nothing takes it further apart.
+        this.#take(cell, newIn(cell), true);
         this.#overlap += ownedIn(cell);
       },
     });
-    return search.find(loosened(node, "known"), parts, Number.isFinite(left) ? left : newIn(node));
+    const stuck = await search.find(loosened(node, "known"), parts, Number.isFinite(left) ? left : newIn(node));
+    this.#spare = Math.max(0, this.#spare - Math.max(0, this.#counts.calls - calls - worth));
+    return stuck;
   }
 
   #take(node: Node, count = newIn(node), isLast = false): void {
@@ -213,6 +227,21 @@ class Search {
         this.#overlap += cost;
       }
     }
+  }
+
+  /** Where everybody new is like the only owned person in all that filters tell; sought for where they are met. */
+  async #twinsIn(whole: Node): Promise<Node | undefined> {
+    const [one] = whole.placed;
+    const { sought, found } = this.#twins;
+    if (one === undefined || ownedIn(whole) > 1 || (!one.known && one.address === undefined)) return undefined;
+    if (sought >= 4 * (found + 1)) return undefined;
+    this.#twins.sought++;
+    const node = loosened(whole, "known");
+    const { name_prefix: _, ...filters } = node.filters;
+    const twins = await piece(node, { filters: { ...valuesOf(one), ...filters }, holds: () => true }, this.#counts);
+    if (newIn(twins) !== newIn(node)) return undefined;
+    this.#twins.found++;
+    return twins;
   }
 
   /** @param rare whether letters are tried that no owned name has there */

@@ -8,7 +8,7 @@ import {
   type SegmentMember,
   UnsoundCountsError,
 } from "./question.ts";
-import { type Chunk, countChunks, findGone, type Present } from "./removed.ts";
+import { type Chunk, chunksOf, countChunks, findGone, type Present } from "./removed.ts";
 
 /** One address or one name stands for them: all are there, or nobody can say who. */
 interface Group {
@@ -25,6 +25,8 @@ export interface Presence {
   readonly chunks: readonly Chunk<Item>[];
   /** Several at one address, or without an address and told by the name. */
   readonly groups: readonly Group[];
+  /** Free calls that it took. */
+  readonly calls: number;
   /** With neither address nor name: no count tells whether they are there. */
   readonly unknown: readonly SegmentMember[];
   /** Digests of the others, where a sketch told them: they are bought by these, and by no filter. */
@@ -39,6 +41,7 @@ interface Item {
 
 /** One free count for the segment, and one for each list of addresses. */
 export async function lookFor(segment: Filters, people: readonly SegmentMember[], counts: Counts): Promise<Presence> {
+  const { calls } = counts;
   const total = await counts.count(segment);
   const items = byAddress(people);
   const isSeveral = (item: Item): boolean => item.people.filter(({ identity }) => !identity.startsWith("@")).length > 1;
@@ -49,16 +52,15 @@ export async function lookFor(segment: Filters, people: readonly SegmentMember[]
   const begun = await countChunks(single.slice(0, size), size, present);
   const first = counts.listSize === size ? begun : [];
   const chunks = [...first, ...(await countChunks(single.slice(first.length * size), counts.listSize, present))];
-  const groups = await Promise.all([
-    ...items
-      .filter(isSeveral)
-      .map(async ({ address, people }) => group(people, await counts.listed(segment, [address]))),
-    ...byName(segment, people, single, counts),
-  ]);
+  const groups = await Promise.all(
+    items.filter(isSeveral).map(async ({ address, people }) => group(people, await counts.listed(segment, [address]))),
+  );
+  groups.push(...(await byName(segment, people, single, counts)));
   const there = [...chunks, ...groups].reduce((sum, each) => sum + each.present, 0);
   if (there > total) throw new UnsoundCountsError(`${there} of ${total} people are owned`);
   const unknown = people.filter(({ address, name }) => address === undefined && name === undefined);
-  return { segment, total, present: there, others: total - there, chunks, groups, unknown };
+  const seen = { segment, total, present: there, others: total - there, chunks, groups, unknown };
+  return { ...seen, calls: counts.calls - calls };
 }
 
 export async function tellApart({ segment, chunks, groups }: Presence, counts: Counts) {
@@ -87,6 +89,42 @@ export async function namesHold(
       }),
     );
   return new Set((await findGone(await countChunks(named, most, present), most, present)).kept);
+}
+
+/** So many new people are worth a list of names that is asked about. */
+const NEW_A_LIST = 5;
+/** What is told of some lists is not certain. */
+const MORE_ALIKE = 1.25;
+
+/**
+ * Which share of the new people are like an owned one: of the namesakes of those with few followers more than half
+ * have few. By four free calls for each list of names; 0 where nothing tells it.
+ */
+export async function likenessIn(
+  { segment, others }: Presence,
+  people: readonly SegmentMember[],
+  counts: Counts,
+): Promise<number> {
+  const asked = Object.keys(segment).some((key) => /^(name|followers|network_url)/.test(key));
+  const numbers = people.flatMap(({ values: { followers } }) => (typeof followers === "number" ? [followers] : []));
+  const median = numbers.sort((a, b) => a - b)[numbers.length >> 1];
+  if (asked || median === undefined) return 0;
+  const isFew = ({ values: { followers } }: SegmentMember) => typeof followers === "number" && followers <= median;
+  const named = [...groupsBy(people, ({ name = "" }) => name)].filter(
+    ([name, owners]) => name !== "" && owners.some(isFew) && owners.every(({ address }) => address !== undefined),
+  );
+  const lists = chunksOf(named, Math.min(counts.listSize, MOST_NAMED)).slice(0, Math.floor(others / NEW_A_LIST));
+  let [looked, all, few] = [0, 0, 0];
+  for (const list of lists) {
+    const owned = addressesOf(list.flatMap(([, owners]) => owners));
+    const newIn = async (filters: Filters) => (await counts.count(filters)) - (await counts.listed(filters, owned));
+    const filters = { ...segment, name: list.map(([name]) => name) };
+    looked += owned.length;
+    all += await newIn(filters);
+    few += await newIn({ ...filters, followers_min: 0, followers_max: median });
+  }
+  const alike = 2 * few - all;
+  return alike <= 2 * Math.sqrt(all) ? 0 : Math.min(1, (MORE_ALIKE * alike * people.length) / (others * looked));
 }
 
 export const isWholeSegment = ({ chunks, groups, others, unknown }: Presence): boolean =>
@@ -118,21 +156,46 @@ function byAddress(people: readonly SegmentMember[]): Item[] {
   );
 }
 
-/** Without those of the name whose addresses are owned. Where as many are there as are owned, nobody left. */
-function byName(
+interface Namesakes {
+  readonly name: string;
+  readonly owners: readonly SegmentMember[];
+  readonly addresses: readonly OwnedAddress[];
+}
+
+/**
+ * Without those of the names whose addresses are owned. Where as many are there as are owned, nobody left: looked at
+ * twice, in other lists, as somebody who left and a new namesake of another make up for each other in one of them.
+ */
+async function byName(
   segment: Filters,
   people: readonly SegmentMember[],
   items: readonly Item[],
   counts: Counts,
-): Promise<Group>[] {
+): Promise<Group[]> {
   const addresses = groupsBy(items, (item) => item.people[0]?.name);
   const named = people.filter(({ address, name }) => address === undefined && name !== undefined);
-  return [...groupsBy(named, ({ name = "" }) => name)].map(async ([name, owners]) => {
-    const own = { ...segment, name };
-    const listed = addresses.get(name)?.map(({ address }) => address) ?? [];
-    const there = (await counts.count(own)) - (listed.length === 0 ? 0 : await counts.listed(own, listed));
-    return group(owners, there);
+  const all = [...groupsBy(named, ({ name = "" }) => name)].map(([name, owners]): Namesakes => {
+    return { name, owners, addresses: addresses.get(name)?.map(({ address }) => address) ?? [] };
   });
+  const size = Math.min(counts.listSize, MOST_NAMED, Math.max(1, Math.ceil(all.length / 4)));
+  const told: Group[] = [];
+  const even = async (list: readonly Namesakes[]): Promise<readonly Namesakes[]> => {
+    const own = { ...segment, name: list.length === 1 ? (list[0]?.name ?? "") : list.map(({ name }) => name) };
+    const listed = list.flatMap((each) => each.addresses);
+    const there = (await counts.count(own)) - (listed.length === 0 ? 0 : await counts.listed(own, listed));
+    const owners = list.flatMap((each) => each.owners);
+    if (there === owners.length) return list;
+    if (list.length === 1) told.push(group(owners, there));
+    if (list.length === 1) return [];
+    const isMixed = Math.abs(there - owners.length) * 2 > list.length;
+    return evenIn(chunksOf(list, isMixed ? 1 : Math.ceil(list.length / 2)));
+  };
+  const evenIn = async (lists: readonly (readonly Namesakes[])[]) => (await Promise.all(lists.map(even))).flat();
+  const once = await evenIn(chunksOf(all, size));
+  const across = Math.ceil(once.length / size);
+  const lists = Array.from({ length: across }, (_, at) => once.filter((_one, index) => index % across === at));
+  const twice = (await evenIn(lists)).flatMap(({ owners }) => owners);
+  return twice.length === 0 ? told : [...told, group(twice, twice.length)];
 }
 
 /** More of them than are owned: the rest is new. */

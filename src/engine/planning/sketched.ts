@@ -89,7 +89,8 @@ export async function lookBySketch(
     { people: there, present: there.length },
     { people: gone, present: 0 },
   ].filter(({ people: some }) => some.length > 0);
-  return { segment, total, present: there.length, others: fresh.length, chunks: [], groups, unknown: [], fresh };
+  const seen = { segment, total, present: there.length, others: fresh.length, groups, fresh };
+  return { ...seen, chunks: [], unknown: [], calls: 1 };
 }
 
 /** Whose the digests are, by digest. */

@@ -115,6 +115,20 @@ export class Values {
   }
 }
 
+/** Filters for whoever has these values, and this name. */
+export function valuesOf({ name, values }: SegmentMember): Filters {
+  const own: Record<string, string | number> = name === undefined ? {} : { name };
+  for (const key of [...LISTS, ...RARE]) {
+    const value = values[key];
+    if (typeof value === "string") own[key] = value;
+  }
+  for (const key of RANGES) {
+    const value = values[key];
+    if (typeof value === "number") Object.assign(own, { [`${key}_min`]: value, [`${key}_max`]: value });
+  }
+  return own;
+}
+
 interface Halves extends Pick<Cut, "key" | "left" | "right"> {
   readonly balance: number;
   readonly with: number;

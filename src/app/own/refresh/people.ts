@@ -42,7 +42,7 @@ export async function bring(
   const there = new Set(kept.map(({ identity }) => identity));
   const verified = await verifyFields(list.filters, verify, kept, textsIn(kept, held.library), counts);
   // What is left of the calls must do for the proof.
-  const proof = sight.chunks.length + Math.ceil(sight.others / counts.listSize) + 3 * sight.groups.length + 3;
+  const proof = sight.calls + Math.ceil(sight.others / counts.listSize) + 3;
   const allowed = {
     callsPerCredit: terms.again === true ? 0 : CALLS_PER_CREDIT,
     maxCalls: terms.maxCalls - proof,

@@ -1,5 +1,5 @@
 import { costOf } from "../../../engine/planning/cost.ts";
-import { type Counts, countingMs } from "../../../engine/planning/question.ts";
+import type { Counts } from "../../../engine/planning/question.ts";
 import { overBudget } from "../../../engine/purchase/quote.ts";
 import { type BoughtParts, verifyCalls } from "../../../engine/purchase/refresh.ts";
 import {
@@ -13,9 +13,8 @@ import {
 } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import { CliError } from "../../../shared/errors.ts";
-import { duration } from "../../../shared/numbers.ts";
 import { CALLS_PER_CREDIT } from "../bounds.ts";
-import type { Sight } from "../look.ts";
+import { countingTime, type Sight, spoken } from "../look.ts";
 import type { RefreshPlan, RefreshResult, RefreshTerms, Work } from "./work.ts";
 
 type Looked = { sight: Sight; bought: BoughtParts; counts: Counts; finished: RefreshResult | undefined };
@@ -44,7 +43,7 @@ export async function refreshPlanOf({ sight, bought, counts, finished }: Looked,
     rows,
     most: (buyChanged === true ? maxCredits : undefined) ?? priceOf(rows, price),
     calls,
-    ms: countingMs(calls, account.perMinute ?? deps.seller.pacer.perMinute()),
+    ms: countingTime(calls, account, deps),
     again,
   };
   const nothing =
@@ -82,9 +81,6 @@ export async function refreshPlanOf({ sight, bought, counts, finished }: Looked,
   }
   return plan;
 }
-
-export const spoken = ({ ms }: Pick<RefreshPlan, "ms">): string =>
-  ms === 0 ? "" : `, ${duration(ms)} at the rate limit,`;
 
 /** @throws CliError exit 4 where it may pass a budget */
 export function requireBudgetFor(plan: RefreshPlan, { budgetLeft, buyChanged }: RefreshTerms): void {
