@@ -33,6 +33,8 @@ interface Looking {
   readonly beside?: () => readonly OwnedPerson[];
   /** Whether counts are tried first, where they tell. */
   readonly isTried?: boolean;
+  /** Whether it is counted how alike the new people are to those who are owned: a quote by the way does without. */
+  readonly isMeasured?: boolean;
   /** Whether who is new must be found by filters: no sketch is asked. */
   readonly byFilters?: boolean;
 }
@@ -41,7 +43,7 @@ interface Looking {
 export async function lookInto(
   { filters, canonical }: CheckedFilters,
   people: readonly OwnedPerson[],
-  { counts, account, library, beside = () => [], isTried = false, byFilters = false }: Looking,
+  { counts, account, library, beside = () => [], isTried = false, isMeasured = false, byFilters = false }: Looking,
 ): Promise<Sight> {
   const version = (): string | undefined => counts.datasetVersion ?? account.datasetVersion;
   const now = version();
@@ -60,7 +62,7 @@ export async function lookInto(
   if (told === undefined && isTried) await requireSound(filters, counts);
   const members = told?.groups.flatMap((group) => group.people) ?? [...own, ...membersOf(beside())];
   const seen = told ?? (await lookFor(filters, members, counts));
-  const alike = told === undefined ? await likenessIn(seen, members, counts) : 0;
+  const alike = told === undefined && isMeasured ? await likenessIn(seen, members, counts) : 0;
   const forgotten = forgottenIn(canonical, seen.others, version(), library);
   const left = forgotten.leftOut ? { total: seen.total - forgotten.people, others: 0 } : {};
   return { ...seen, ...left, alike, members, listSize: counts.listSize, forgotten };

@@ -288,7 +288,15 @@ class OwnedSegment implements Ownership {
       const known = new Set(matching.map(({ identity }) => identity));
       return this.#owned({ matching: EVERYBODY }).filter(({ identity }) => !known.has(identity));
     };
-    const looking = { counts, account: this.#account, library: this.#library, beside, isTried, ...this.#how };
+    const looking = {
+      counts,
+      account: this.#account,
+      library: this.#library,
+      beside,
+      isTried,
+      isMeasured: isTried,
+      ...this.#how,
+    };
     return lookInto(this.#segment, matching, looking);
   }
 

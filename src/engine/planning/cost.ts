@@ -93,7 +93,7 @@ async function rehearse(look: Look, allowed: Allowed): Promise<Played> {
   }
   const deeper = Math.max(1, depth(total, others) / depth(size, fresh));
   // The more is new, the less the owned tell of it: whole kinds of people may be missing among them.
-  const unlike = 1 + 0.8 * (others / total);
+  const unlike = 1 + Math.min(1, 4 * (others / total) ** 2);
   const scale = others / fresh;
   return {
     calls: Math.ceil(calls * scale * deeper * unlike) + names,

@@ -177,7 +177,8 @@ async function byName(
   const all = [...groupsBy(named, ({ name = "" }) => name)].map(([name, owners]): Namesakes => {
     return { name, owners, addresses: addresses.get(name)?.map(({ address }) => address) ?? [] };
   });
-  const size = Math.min(counts.listSize, MOST_NAMED, Math.max(1, Math.ceil(all.length / 4)));
+  // Two of one list are never in one list again: there are as many lists as one is long.
+  const size = Math.min(counts.listSize, MOST_NAMED, Math.max(1, Math.floor(Math.sqrt(all.length))));
   const told: Group[] = [];
   const even = async (list: readonly Namesakes[]): Promise<readonly Namesakes[]> => {
     const own = { ...segment, name: list.length === 1 ? (list[0]?.name ?? "") : list.map(({ name }) => name) };
@@ -192,7 +193,7 @@ async function byName(
   };
   const evenIn = async (lists: readonly (readonly Namesakes[])[]) => (await Promise.all(lists.map(even))).flat();
   const once = await evenIn(chunksOf(all, size));
-  const across = Math.ceil(once.length / size);
+  const across = Math.min(once.length, Math.max(size, Math.ceil(once.length / size)));
   const lists = Array.from({ length: across }, (_, at) => once.filter((_one, index) => index % across === at));
   const twice = (await evenIn(lists)).flatMap(({ owners }) => owners);
   return twice.length === 0 ? told : [...told, group(twice, twice.length)];

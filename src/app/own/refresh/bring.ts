@@ -104,7 +104,7 @@ async function looked<T>(
       own.people.filter(({ identity }) => inList.has(identity) === is),
     ) as [OwnedPerson[], OwnedPerson[]];
     const looking = { counts, account, library: held.library, beside: () => others };
-    const sight = await lookInto(list, listed, looking);
+    const sight = await lookInto(list, listed, { ...looking, isMeasured: true });
     if (sight.total === 0 || list.view === undefined) await tellUnmatched(list, sight.total, counts, work);
     if (sight.unknown.length > 0) throw untold(sight.unknown.length);
     await checkRows(sight.total, output, terms, "; nothing was spent");
