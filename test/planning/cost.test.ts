@@ -96,7 +96,7 @@ describe("what is quoted is what it takes, whatever the people are like", () => 
       const { counts } = counting(world.people.values());
       const members = bought.map((person) => memberOf(person, weeks === 0));
       const presence = await lookFor(SEGMENT, members, counts);
-      const alike = await likenessIn(presence, members, counts);
+      const alike = await likenessIn(presence, members, counts, Number.POSITIVE_INFINITY);
       const before = counts.calls;
       const cost = await costOf({ ...presence, alike, members, listSize: LIST }, callsPerCredit);
       expect(counts.calls, "a quote asks nobody").toBe(before);

@@ -24,6 +24,9 @@ export interface Sight extends Presence, Look {
   readonly forgotten: Forgotten;
 }
 
+/** Of the calls that are left a tenth at most measures likeness: a list takes four. */
+const LEFT_A_LIST = 40;
+
 interface Looking {
   readonly counts: FreeCounts;
   readonly account: AccountView;
@@ -62,7 +65,10 @@ export async function lookInto(
   if (told === undefined && isTried) await requireSound(filters, counts);
   const members = told?.groups.flatMap((group) => group.people) ?? [...own, ...membersOf(beside())];
   const seen = told ?? (await lookFor(filters, members, counts));
-  const alike = told === undefined && isMeasured ? await likenessIn(seen, members, counts) : 0;
+  const alike =
+    told === undefined && isMeasured
+      ? await likenessIn(seen, members, counts, Math.floor(counts.left / LEFT_A_LIST))
+      : 0;
   const forgotten = forgottenIn(canonical, seen.others, version(), library);
   const left = forgotten.leftOut ? { total: seen.total - forgotten.people, others: 0 } : {};
   return { ...seen, ...left, alike, members, listSize: counts.listSize, forgotten };

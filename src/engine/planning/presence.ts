@@ -98,12 +98,13 @@ const MORE_ALIKE = 1.25;
 
 /**
  * Which share of the new people are like an owned one: of the namesakes of those with few followers more than half
- * have few. By four free calls for each list of names; 0 where nothing tells it.
+ * have few. By four free calls for each of at most so many lists of names; 0 where nothing tells it.
  */
 export async function likenessIn(
   { segment, others }: Presence,
   people: readonly SegmentMember[],
   counts: Counts,
+  most: number,
 ): Promise<number> {
   const asked = Object.keys(segment).some((key) => /^(name|followers|network_url)/.test(key));
   const numbers = people.flatMap(({ values: { followers } }) => (typeof followers === "number" ? [followers] : []));
@@ -113,7 +114,10 @@ export async function likenessIn(
   const named = [...groupsBy(people, ({ name = "" }) => name)].filter(
     ([name, owners]) => name !== "" && owners.some(isFew) && owners.every(({ address }) => address !== undefined),
   );
-  const lists = chunksOf(named, Math.min(counts.listSize, MOST_NAMED)).slice(0, Math.floor(others / NEW_A_LIST));
+  const lists = chunksOf(named, Math.min(counts.listSize, MOST_NAMED)).slice(
+    0,
+    Math.min(most, Math.floor(others / NEW_A_LIST)),
+  );
   let [looked, all, few] = [0, 0, 0];
   for (const list of lists) {
     const owned = addressesOf(list.flatMap(([, owners]) => owners));

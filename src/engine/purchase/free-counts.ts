@@ -49,6 +49,11 @@ export class FreeCounts implements Counts {
     this.#options = options;
   }
 
+  /** Calls that are allowed still. */
+  get left(): number {
+    return this.#options.maxCalls - this.calls;
+  }
+
   /**
    * @throws CliError exit 2: too many calls, or one costs credits; 5: the dataset moved; 7: near the end of the day's
    * calls
