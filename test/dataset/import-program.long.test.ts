@@ -212,22 +212,6 @@ describe("what is refused, and where it goes", () => {
   });
 });
 
-test("a map is proposed from values too, and says what departments are", async () => {
-  const people = [
-    "Name,LinkedIn,Dept,Firma\nAda,https://www.linkedin.com/in/ada/,Engineering,https://acme.example/x",
-    "Grace,linkedin.com/in/grace,HR,beta.example\nEdsger,http://linkedin.com/in/edsger?x,sales,gamma.example\n",
-  ];
-  await write("crm.csv", people.join("\n"));
-  const ended = await run(["service", "map", "crm.csv"]);
-  expect(JSON.parse(ended.stdout)).toMatchObject({
-    people: { network_url: "LinkedIn", department: "Dept", company_domain: "Firma" },
-    values: { department: { Engineering: "Engineering and Technical", HR: "Human Resources" } },
-  });
-  await write("map.json", ended.stdout);
-  const imported = await run([...IMPORT, "crm.csv", "--map", "map.json", "--json"]);
-  expect(JSON.parse(imported.stdout)).toMatchObject({ people: { taken: 3 }, departments: { unknown: 0 }, cleared: {} });
-});
-
 test("a damaged dataset and a ClickHouse that is down are no bugs of the program", async () => {
   await mkdir(join(folder, "demo"));
   await write(

@@ -108,7 +108,8 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console in a browser", () => {
     );
     await page.reload();
     await page.locator(".chip", { hasText: "<b>x</b>" }).waitFor();
-    expect(wrong).toEqual([]);
+    // The service refuses what is no filter, and the browser says so.
+    expect(wrong.filter((line) => !line.includes("status of 422"))).toEqual([]);
   }, 60_000);
 
   test.each(["light", "dark"] as const)(
