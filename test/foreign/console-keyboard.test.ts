@@ -81,7 +81,7 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console under the hands of somebod
     await page.getByLabel("Name").fill("kept");
     await page.getByLabel("Days").fill("99999999999");
     await page.getByRole("button", { name: "Create key" }).click();
-    await page.getByText("days: a whole number of at most 36500").waitFor();
+    await page.getByText("days: a whole number from 1 to 36500").waitFor();
     await page.getByLabel("Days").fill("30");
     await page.getByRole("button", { name: "Create key" }).click();
     const key = (await page.locator("[data-testid=new-key]").textContent()) ?? "";
