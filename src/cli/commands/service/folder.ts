@@ -157,8 +157,8 @@ export function serviceError(error: unknown, dir: string, store?: string): unkno
       return failure("ledger_format", "filesystem");
     case "NoLedgerError": {
       const place = placeFlags({ data: dir, store });
-      const begins = `headcount service import --people FILE${place} or headcount serve${place} begins one`;
-      const hint = `name another place with --data or --store; ${begins}`;
+      const first = store === undefined ? `headcount service import --people FILE${place} or ` : "";
+      const hint = `name another place with --data or --store; ${first}headcount serve${place} begins one`;
       return failure("no_accounts", "usage", hint);
     }
     case "NoDatasetError":
