@@ -54,7 +54,7 @@ async function quoted(kind, churn, { costOf, likenessIn, lookFor, tellApart, fin
   const counts = countsBy(oracle);
   const members = crowd.start.map((person) => memberBy(person, false));
   const look = await lookFor(SEGMENT, members, counts);
-  const alike = await likenessIn(look, members, counts);
+  const alike = await likenessIn(look, members, counts, Number.POSITIVE_INFINITY);
   const cost = await costOf({ ...look, alike, members, listSize: LISTED }, 5);
   const before = counts.calls;
   const { kept } = await tellApart(look, counts);

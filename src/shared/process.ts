@@ -36,7 +36,7 @@ function statOf(id: number | "self") {
 let own: ProcessIdentity | undefined;
 
 export function thisProcess(): ProcessIdentity {
-  if (own !== undefined) return own;
+  if (own?.pid === pid) return own;
   const machine = systemText("/etc/machine-id") || systemText("/var/lib/dbus/machine-id");
   own = {
     pid,

@@ -66,11 +66,12 @@ export class Checks {
     if (asked !== undefined) this.#finished(user, asked, undefined, say, "may have been charged");
   }
 
-  /** Nobody pays for whom he has: where he has all of a segment, it costs nothing to look whether there is anybody new. */
+  /** Nobody pays for whom he has: where he has all of a segment, looking for anybody new costs nothing, unless it is asked to be bought again. */
   #boughtNothing(user: Person, { typed, versions }: Asked, before: Before, say: Say): void {
     const { department = "", kind, owned } = typed;
     const [version = "", ...others] = versions;
-    const looks = kind === "refresh" ? !typed.argv.includes("--buy-changed") : owned !== null;
+    const looks =
+      kind === "refresh" ? !["--buy-changed", "--again"].some((flag) => typed.argv.includes(flag)) : owned !== null;
     if (!looks || others.length > 0 || !before.isIdle) return;
     for (const id of this.#play.datasets.members(version, department)) {
       if (!before.owned.has(id) || user.forgotten.has(id)) return;
