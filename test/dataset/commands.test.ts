@@ -1,7 +1,7 @@
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { openClickHouse } from "../../src/dataset/clickhouse/open.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
@@ -78,6 +78,8 @@ describe("headcount service generate", () => {
   });
 
   long("shows progress on a terminal and leaves one line", async () => {
+    // A terminal of CI gets no line that moves.
+    vi.stubEnv("CI", undefined);
     const folder = await tempFolder();
     const { stderr } = await headcount(folder, ["service", "generate", "--people", "9000", "--data", "demo"], true);
     expect(stderr).toMatch(/Reading|Sorting|Writing/);
@@ -85,6 +87,7 @@ describe("headcount service generate", () => {
     expect(stderr.slice(stderr.lastIndexOf("\x1b[?25h") + 6)).toMatch(/^Generated 9,000 people/);
     const quiet = await headcount(folder, ["-q", "service", "generate", "--people", "500", "--data", "demo"], true);
     expect(quiet.stderr).toBe("");
+    vi.unstubAllEnvs();
   });
 });
 
