@@ -1,12 +1,11 @@
 // R4: buying only the new people of a segment, on made-up people with long tails. Credits and calls are exact, so one round tells them.
 import { join } from "node:path";
+import { countsOf, LIST_SIZE, memberOf, SEGMENT } from "./crowds.mjs";
 import { note, ROOT, valueRow } from "./harness.mjs";
 import { Oracle, seeded, World } from "./world.mjs";
 
 export const name = "new-only";
 
-const SEGMENT = { department: "Sales" };
-const LIST = 1_000;
 const CASES = [
   { owned: 0.99, weeks: 0, most: 1.1 },
   { owned: 0.9, weeks: 0, most: 1.1 },
@@ -30,33 +29,13 @@ export async function measure({ quick }) {
     const oracle = new Oracle(world.people.values(), SEGMENT);
     const there = new Set(oracle.people.map(({ id }) => id));
     const known = weeks === 0;
-    const owned = bought
-      .filter(({ id }) => there.has(id))
-      .map((one) => ({
-        identity: one.id,
-        address: one.network_url ?? undefined,
-        name: one.name,
-        values: one,
-        named: true,
-        known,
-      }));
+    const owned = bought.filter(({ id }) => there.has(id)).map((one) => memberOf(one, known));
     const total = oracle.people.length;
     const fresh = total - owned.length;
-    const look = { segment: SEGMENT, total, others: fresh, chunks: [], groups: [], members: owned, listSize: LIST };
-    const agreed = await costOf(look, 5);
-    const counts = {
-      listSize: LIST,
-      get calls() {
-        return oracle.calls;
-      },
-      count: (filters) => oracle.count(filters),
-      async listed(filters, addresses) {
-        let sum = 0;
-        for (let at = 0; at < addresses.length; at += LIST)
-          sum += await oracle.count({ ...filters, network_url: addresses.slice(at, at + LIST) });
-        return sum;
-      },
-    };
+    // Only what a rehearsal reads: nobody is looked for here.
+    const look = { segment: SEGMENT, total, others: fresh, chunks: [], calls: 0, alike: 0, members: owned };
+    const agreed = await costOf({ ...look, listSize: LIST_SIZE }, 5);
+    const counts = countsOf(oracle);
     const { leaves, unreached } = await descend(
       { segment: SEGMENT, total, owned, callsPerCredit: 5, maxCalls: 1e6, maxWaste: agreed.rows - fresh, maxRows: 1e9 },
       counts,

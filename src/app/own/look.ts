@@ -95,7 +95,7 @@ export const countingTime = (
 ): number => countingMs(calls, perMinute ?? seller.pacer.perMinute());
 
 export const spoken = ({ ms }: { readonly ms: number }): string =>
-  ms === 0 ? "" : `, ${duration(ms)} at the rate limit,`;
+  ms === 0 ? "" : `, ${duration(ms)} at the rate limit`;
 
 /** @throws CliError exit 8 where counts contradict each other */
 export async function soundly<T>(so: string, hint: string, work: () => Promise<T>): Promise<T> {

@@ -156,7 +156,7 @@ class OwnedSegment implements Ownership {
     const [least, asked] = [await costOf(sight, 1), await costOf(sight, CALLS_PER_CREDIT)];
     const time = spoken({ ms: countingTime(least.calls, this.#account, this.#deps) });
     return usageError(
-      `${grouped(others)} of ${grouped(total)} people are new, and finding them takes about ${grouped(least.calls)} free calls${time || ","} more than the ${grouped(this.#bounds.maxCalls)} allowed; nothing was spent`,
+      `${grouped(others)} of ${grouped(total)} people are new, and finding them takes about ${grouped(least.calls)} free calls${time}, more than the ${grouped(this.#bounds.maxCalls)} allowed; nothing was spent`,
       `--max-calls ${Math.ceil(asked.calls * 1.5)} allows them; without --new-only all ${grouped(total)} are bought`,
       "too_many_counts",
     );

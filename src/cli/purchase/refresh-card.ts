@@ -1,5 +1,4 @@
 import { spoken } from "../../app/own/look.ts";
-
 import type { RefreshOrder, RefreshPlan, RefreshReceipt } from "../../app/own/refresh/work.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
 import {
@@ -33,7 +32,7 @@ function entriesOf(plan: RefreshPlan, { terms }: RefreshOrder): [string, string]
     ["new", `${grouped(plan.others)}${forgottenText(plan)}`],
     ["cost", plan.rows === 0 && also === "" ? "nothing" : `at most ${creditsText(plan.most)}${also}`],
     ["to buy it again", creditsText(plan.again)],
-    ["free calls", `about ${grouped(plan.calls)}${spoken(plan).replace(/,$/, "")}`],
+    ["free calls", `about ${grouped(plan.calls)}${spoken(plan)}`],
   ];
 }
 

@@ -118,7 +118,7 @@ export const staleRun = (run: string, moved: string, category: "incomplete" | "d
 export const unsoundRun = (cause: UnsoundCountsError, so: string, hint: string): CliError =>
   failed.service(`${cause.message}; ${so}`, hint, "unsound_counts", cause);
 
-const NEW_UNREACHED = "new_unreached";
+export const NEW_UNREACHED = "new_unreached";
 
 /** Everything else that was agreed to is bought: going on would find no more of them. @param commands what buys them */
 export const newUnreached = (message: string, commands: readonly string[]): CliError =>

@@ -5,6 +5,7 @@ import { findNew } from "../../../engine/planning/new-people.ts";
 import { isWholeSegment, tellApart } from "../../../engine/planning/presence.ts";
 import { addressesOf, type SegmentMember, UnsoundCountsError } from "../../../engine/planning/question.ts";
 import { chunksOf } from "../../../engine/planning/removed.ts";
+import { incomplete, NEW_UNREACHED } from "../../../engine/purchase/failures.ts";
 import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
 import { type BoughtParts, verifyFields } from "../../../engine/purchase/refresh.ts";
 import { type Credits, credits, formatCredits, priceOf, ZERO } from "../../../shared/contract/money.ts";
@@ -99,12 +100,11 @@ function requireAll({ unreached, leaves }: Descent, { account }: Work): void {
   const rows = unreached.flatMap(({ within }) => within).reduce((sum, each) => sum + each.rows, 0);
   const found = leaves.reduce((sum, { fresh }) => sum + fresh, 0);
   const price = formatCredits(priceOf(rows, account.costs.personSearch));
-  throw new CliError({
-    code: "new_unreached",
-    category: "incomplete",
-    message: `${counted(found, "new person was", "new people were")} bought, and ${grouped(people)} not, as more of those you own would be bought again than was agreed to: ${who}; the list stays as it was`,
-    hint: `the same command with --max-credits ${price} buys them with those you own beside them`,
-  });
+  throw incomplete(
+    NEW_UNREACHED,
+    `${counted(found, "new person was", "new people were")} bought, and ${grouped(people)} not, as more of those you own would be bought again than was agreed to: ${who}; the list stays as it was`,
+    { hint: `the same command with --max-credits ${price} buys them with those you own beside them` },
+  );
 }
 
 const spentBy = (results: readonly RefreshResult[]): bigint => results.reduce((sum, { spent }) => sum + spent, 0n);

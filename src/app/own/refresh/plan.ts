@@ -75,7 +75,7 @@ export async function refreshPlanOf({ sight, bought, counts, finished }: Looked,
   if (calls > maxCalls) {
     throw over(
       "over_calls",
-      `this takes about ${grouped(calls)} free calls${spoken(plan) || ","} more than --max-calls ${maxCalls}`,
+      `this takes about ${grouped(calls)} free calls${spoken(plan)}, more than --max-calls ${maxCalls}`,
       `--max-calls ${Math.ceil(calls * 1.25)} brings the list up to date for at most ${formatCreditsGrouped(minCredits(again, plan.most))} credits`,
     );
   }
