@@ -32,7 +32,7 @@ export const onOtherProof = (act: () => void): void =>
   });
 export const hasProof = (): boolean => localStorage.getItem(PROOF) !== null;
 
-type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+type Method = "GET" | "POST" | "DELETE";
 
 /** A service that is busy says so before it does anything: so often a call is made before that is told. */
 const BUSY_TRIES = 4;
@@ -48,22 +48,29 @@ function pause(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 /** One call of the API, again where the service is busy (503). @throws ApiError, or what `fetch` throws */
-export async function api<Answer>(method: Method, path: string, body?: unknown, signal?: AbortSignal): Promise<Answer> {
+async function call(method: Method, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
   let response = await send(method, path, body, signal);
   for (let tries = 1; response.status === 503 && tries < BUSY_TRIES; tries++) {
     await pause(Number(response.headers.get("retry-after") ?? 1) * 1_000, signal);
     response = await send(method, path, body, signal);
   }
-  const answer = (await response.json().catch((error: unknown) => {
-    // Given up or cut short it is no answer: its numbers would be none. A refusal needs no words.
-    if (!response.ok) return {};
+  if (response.ok) return response;
+  // A refusal needs no words.
+  const told = (await response.json().catch(() => ({}))) as { error?: string; code?: string };
+  const seconds = response.headers.get("retry-after");
+  throw new ApiError(response.status, told, seconds === null ? undefined : Number(seconds) * 1_000);
+}
+
+export async function api<Answer>(method: Method, path: string, body?: unknown, signal?: AbortSignal): Promise<Answer> {
+  const response = await call(method, path, body, signal);
+  return (await response.json().catch((error: unknown) => {
+    // Given up or cut short it is no answer: its numbers would be none.
     throw error instanceof SyntaxError ? new TypeError("the answer is cut short", { cause: error }) : error;
   })) as Answer;
-  if (response.ok) return answer;
-  const seconds = response.headers.get("retry-after");
-  const retryMs = seconds === null ? undefined : Number(seconds) * 1_000;
-  throw new ApiError(response.status, answer as { error?: string; code?: string }, retryMs);
 }
+
+/** A file, whole: what is cut short is none. */
+export const fileAt = async (path: string): Promise<Blob> => (await call("GET", path)).blob();
 
 const send = (method: Method, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> =>
   fetch(`/console/api${path}`, {

@@ -242,8 +242,8 @@ class Client {
   }
 
   async file(id: string): Promise<string> {
-    const { url } = await this.call<{ url: string }>("POST", `/exports/${id}/ticket`, { format: "ndjson" });
-    return (await fetch(this.#url + url, { headers: { cookie: this.#cookie } })).text();
+    const headers = { origin: this.#url, cookie: this.#cookie, "x-console-proof": this.#proof };
+    return (await fetch(`${this.#url}/console/api/exports/${id}/ndjson`, { headers })).text();
   }
 }
 

@@ -25,10 +25,8 @@ const buy = async (page: ConsoleClient, session: Session, profiles = 2_000) => {
   expect([status, json.allowed]).toEqual([200, true]);
   return (await page.call(session, "POST", "/exports", { quote_id: json.quote_id })).json;
 };
-const download = async (page: ConsoleClient, session: Session, id: string): Promise<string> => {
-  const { json } = await page.call(session, "POST", `/exports/${id}/ticket`, { format: "ndjson" });
-  return (await page.send("GET", json.url, { headers: { cookie: session.cookie } })).text;
-};
+const download = async (page: ConsoleClient, session: Session, id: string): Promise<string> =>
+  (await page.call(session, "GET", `/exports/${id}/ndjson`)).text;
 
 interface Ended {
   readonly page: ConsoleClient;

@@ -1,9 +1,9 @@
 import { useEffect } from "preact/hooks";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
-import { api } from "../api.ts";
+import { api, fileAt } from "../api.ts";
 import { amount, exportCommand, figure, inWords, searchCommand } from "../segment.ts";
 import { fail, may, me, mode, refreshMe } from "../state.ts";
-import { Button, download, Shown, useLoaded } from "./parts.tsx";
+import { Button, Shown, saveFile, useLoaded } from "./parts.tsx";
 
 interface Export {
   readonly id: string;
@@ -83,10 +83,10 @@ function ExportCard({ act, item }: { readonly act: (id: string, what: string) =>
           {isThere ? (
             <>
               <Button
-                act={() => fetched(id, "csv")}
+                act={() => save(item, "csv")}
                 text={`Download CSV${isShort ? ` (first ${figure(rows)})` : ""}`}
               />
-              <Button look="quiet" act={() => fetched(id, "ndjson")} text="NDJSON" />
+              <Button look="quiet" act={() => save(item, "ndjson")} text="NDJSON" />
             </>
           ) : null}
           {kept && isShort ? <Button look="main" act={() => act(id, "continue")} text={`Continue: ${rest}`} /> : null}
@@ -108,11 +108,9 @@ function ExportCard({ act, item }: { readonly act: (id: string, what: string) =>
   );
 }
 
-async function fetched(id: string, format: "csv" | "ndjson"): Promise<void> {
-  try {
-    const { url } = await api<{ url: string }>("POST", `/exports/${id}/ticket`, { format });
-    download(url);
-  } catch (error) {
-    fail(error);
-  }
+function save({ id, profiles, rows }: Export, format: "csv" | "ndjson"): void {
+  const name = `people-${id}${rows < profiles ? `-first-${rows}` : ""}.${format}`;
+  fileAt(`/exports/${id}/${format}`)
+    .then((file) => saveFile(file, name))
+    .catch(fail);
 }

@@ -7,7 +7,8 @@ import {
   Alert,
   Button,
   Choice,
-  Confirm,
+  Dialog,
+  DialogButtons,
   isWholeNumber,
   Shown,
   SubmitForm,
@@ -151,24 +152,25 @@ export function NewKeyOnce({ text }: { readonly text: string }) {
   );
 }
 
+/** By a click alone only what was not used lately. */
 function Revoke({ item, onDone }: { readonly item: Key; readonly onDone: () => void }) {
   const isBusy = useSignal(item.used !== null && Date.now() - Date.parse(item.used) < DAY_MS);
-  const revoke = (typed: string): Promise<unknown> =>
-    api("DELETE", `/keys/${item.id}`, { confirm: typed }).catch((error: unknown) => {
+  const typed = useSignal("");
+  const { act, problem } = useWork(onDone);
+  const revoke = (): Promise<unknown> =>
+    api("DELETE", `/keys/${item.id}`, { confirm: typed.value }).catch((error: unknown) => {
       if (!(error instanceof ApiError) || error.code !== "confirm") throw error;
       isBusy.value = true;
       throw new Error(`${error.message}: type ${item.name}`);
     });
   return (
-    <Confirm
-      title={`Revoke ${item.name}?`}
-      label={isBusy.value ? "Its name, since it was used within a day" : undefined}
-      word="Revoke"
-      work={revoke}
-      onClose={onDone}
-      onDone={onDone}
-    >
+    <Dialog title={`Revoke ${item.name}?`} onClose={onDone}>
       <p>Whoever uses {item.prefix} is refused from now on. This cannot be undone.</p>
-    </Confirm>
+      {isBusy.value ? <Text label="Its name, since it was used within a day" text={typed} /> : null}
+      <Alert text={problem.value} />
+      <DialogButtons onClose={onDone}>
+        <Button look="danger" act={() => act(revoke())} text="Revoke" />
+      </DialogButtons>
+    </Dialog>
   );
 }

@@ -4,7 +4,7 @@ import { isFormula } from "../../shared/contract/text.ts";
 import { api } from "../api.ts";
 import { figure } from "../segment.ts";
 import { fail, mode } from "../state.ts";
-import { Absent, Button, Card, Choice, download, Table, type TableColumn, useLoaded } from "./parts.tsx";
+import { Absent, Button, Card, Choice, saveFile, Table, type TableColumn, useLoaded } from "./parts.tsx";
 
 interface Entry {
   readonly id: string;
@@ -119,9 +119,7 @@ async function saveCsv(chosen: Chosen): Promise<void> {
     for (const entry of page.entries) lines.push(COLUMNS.map((column) => cell(entry[column])).join(","));
     after = page.next;
   } while (after !== null);
-  const url = URL.createObjectURL(new Blob([`${lines.join("\r\n")}\r\n`], { type: "text/csv" }));
-  download(url, `ledger-${chosen.mode}.csv`);
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+  saveFile(new Blob([`${lines.join("\r\n")}\r\n`], { type: "text/csv" }), `ledger-${chosen.mode}.csv`);
 }
 
 /** A cell of CSV. A note that begins like a formula is text to a spreadsheet too. */

@@ -3,8 +3,7 @@ import type { ComponentChildren, HTMLAttributes, PartialInputHTMLAttributes } fr
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { answerTo, type Finding } from "../answer.ts";
 import { api, reasonOf } from "../api.ts";
-import { figure } from "../segment.ts";
-import { fail, inquiryAt, me, notice } from "../state.ts";
+import { fail, inquiryAt, notice } from "../state.ts";
 
 /** What a GET answers: asked for when the page is shown, again by `load`, and every so many milliseconds. */
 export function useLoaded<Answer>(path: string, everyMs?: number) {
@@ -243,13 +242,6 @@ export const FactTable = ({ rows }: { readonly rows: readonly FactRow[] }) => (
   </table>
 );
 
-/** What the dataset says of itself. */
-export const datasetFacts = (before = ""): readonly FactRow[] =>
-  Object.entries(me.value?.dataset ?? {}).map(([key, value]) => [
-    `${before}${key.replaceAll("_", " ")}`,
-    typeof value === "number" ? figure(value) : (value ?? ""),
-  ]);
-
 interface DialogProps {
   readonly children: ComponentChildren;
   readonly onClose: () => void;
@@ -278,30 +270,6 @@ export function Dialog({ children, onClose, title }: DialogProps) {
   );
 }
 
-interface ConfirmProps extends DialogProps {
-  /** What is asked for before; undefined: nothing. */
-  readonly label: string | undefined;
-  readonly word: string;
-  readonly work: (typed: string) => Promise<unknown>;
-  readonly onDone: () => void;
-}
-
-/** Does what cannot be undone by a click alone: only once it is confirmed, or something is typed. */
-export function Confirm({ children, label, onClose, onDone, title, word, work }: ConfirmProps) {
-  const typed = useSignal("");
-  const { act, problem } = useWork(onDone);
-  return (
-    <Dialog title={title} onClose={onClose}>
-      {children}
-      {label === undefined ? null : <Text label={label} text={typed} />}
-      <Alert text={problem.value} />
-      <DialogButtons onClose={onClose}>
-        <Button look="danger" act={() => act(work(typed.value))} text={word} />
-      </DialogButtons>
-    </Dialog>
-  );
-}
-
 export const DialogButtons = ({ children, onClose }: Pick<DialogProps, "children" | "onClose">) => (
   <div class="head">
     <Button look="quiet" act={onClose} text="Cancel" />
@@ -309,7 +277,9 @@ export const DialogButtons = ({ children, onClose }: Pick<DialogProps, "children
   </div>
 );
 
-/** Lets the browser save what an address gives. @param name of the file; empty: as the answer says */
-export function download(href: string, name = ""): void {
+/** Lets the browser save a file. */
+export function saveFile(file: Blob, name: string): void {
+  const href = URL.createObjectURL(file);
   Object.assign(document.createElement("a"), { href, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 60_000);
 }

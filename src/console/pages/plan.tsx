@@ -1,11 +1,11 @@
 import { figure } from "../segment.ts";
 import { me } from "../state.ts";
-import { datasetFacts, FactTable } from "./parts.tsx";
+import { FactTable } from "./parts.tsx";
 
 export function PlanPage() {
   const now = me.value;
   if (now === undefined) return null;
-  const { limits, plan } = now;
+  const { dataset, limits, plan } = now;
   const small = plan.small_counts === null ? "none" : `of fewer than ${figure(plan.small_counts)} people`;
   return (
     <>
@@ -23,7 +23,10 @@ export function PlanPage() {
             ["Profiles a page, at most", figure(limits.per_page_max)],
             ["Deepest row", limits.max_depth === null ? "no bound" : figure(limits.max_depth)],
             ["Counts are remembered, seconds", figure(limits.count_cache_seconds)],
-            ...datasetFacts("Dataset: "),
+            ...Object.entries(dataset).map(
+              ([key, value]) =>
+                [`Dataset: ${key}`, typeof value === "number" ? figure(value) : (value ?? "")] as const,
+            ),
           ]}
         />
       </section>

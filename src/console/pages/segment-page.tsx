@@ -12,7 +12,7 @@ import { BuyDrawer } from "./buy.tsx";
 import type { Facets } from "./combobox.tsx";
 import { Copy } from "./copy.tsx";
 import { FilterForm } from "./filters.tsx";
-import { Button, Card, Choice, Table, useInquiry } from "./parts.tsx";
+import { Button, Card, Choice, useInquiry } from "./parts.tsx";
 
 export function SegmentPage() {
   // What is bought is the segment that was priced: another one closes the dialog.
@@ -138,7 +138,6 @@ const BREAKDOWNS = BREAKDOWN_KEYS.map((each) => [each, labelOf(each)] as const);
 /** The values of one key inside the segment without that key: what else there could be. */
 function Breakdown() {
   const key = useSignal<FilterKey>("department");
-  const asTable = useSignal(false);
   const chosen = filterValues(chosenFilters.value, key.value);
   const filters = withValues(chosenFilters.value, key.value, []);
   const asked = JSON.stringify({ filters, mode: mode.value, key: key.value, limit: BARS });
@@ -147,14 +146,8 @@ function Breakdown() {
     const next = chosen.includes(value) ? chosen.filter((each) => each !== value) : [...chosen, value];
     setFilters(withValues(chosenFilters.value, key.value, next));
   };
-  const controls = (
-    <>
-      <Choice name="by" chosen={key} options={BREAKDOWNS} />
-      <Button look="quiet" aria-pressed={asTable.value} act={() => (asTable.value = !asTable.value)} text="As table" />
-    </>
-  );
   return (
-    <Card id="breakdown" title="Breakdown" beside={controls}>
+    <Card id="breakdown" title="Breakdown" beside={<Choice name="by" chosen={key} options={BREAKDOWNS} />}>
       {chosen.length > 0 ? (
         <p class="soft">
           The filter on {labelOf(key.value).toLowerCase()} is left out here: these are all values there could be.
@@ -166,8 +159,6 @@ function Breakdown() {
         <p class="soft bars waiting">…</p>
       ) : facets.reason !== undefined ? (
         <p class="soft">Not counted: {facets.reason}</p>
-      ) : asTable.value ? (
-        <FacetTable facets={facets} />
       ) : (
         <Bars facets={facets} chosen={chosen} onToggle={toggle} />
       )}
@@ -215,14 +206,3 @@ function Bars({ chosen, facets: { missing, others, values }, onToggle }: BarsPro
     </ul>
   );
 }
-
-const FacetTable = ({ facets: { key, missing, others, values } }: { readonly facets: Facets }) => (
-  <Table
-    name="Breakdown as a table"
-    columns={[
-      [labelOf(key), ({ value }) => <bdi>{value}</bdi>],
-      ["People", ({ count: people }) => figure(people ?? 0), "n"],
-    ]}
-    rows={[...values, { value: "(others)", count: others ?? 0 }, { value: "(no value)", count: missing ?? 0 }]}
-  />
-);

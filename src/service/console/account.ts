@@ -44,7 +44,6 @@ export const ACCOUNT_ENDPOINTS: readonly ConsoleEndpoint[] = [
   { method: "GET", path: "/entries", roles: EVERYBODY, run: entries },
   { method: "GET", path: "/keys", roles: EVERYBODY, run: keys },
   { method: "POST", path: "/keys", roles: OWNERS, run: makeKey },
-  { method: "PATCH", path: "/keys/:id", roles: OWNERS, run: changeKey },
   { method: "DELETE", path: "/keys/:id", roles: OWNERS, run: revoke },
 ];
 
@@ -199,15 +198,6 @@ async function keyOf({ params, parts, visitor }: ConsoleCall): Promise<KeyDetail
   const found = await parts.store.key(params.id ?? "");
   if (found?.accountId === visitor.account.id) return found;
   throw new ConsoleRefusal(404, "no_key", "there is no such key in this account");
-}
-
-async function changeKey(call: ConsoleCall) {
-  const { id } = await keyOf(call);
-  const { body, parts, visitor } = call;
-  const name = body.name === undefined ? {} : { name: bodyText(body.name, "name", 80) };
-  const changes = { ...name, ...boundsOf(body, parts.now()) };
-  const changed = await administered(parts.store.updateKey(id, changes, { by: byOf(visitor) }));
-  return { key: shownKey(changed) };
 }
 
 async function revoke(call: ConsoleCall) {

@@ -8,7 +8,7 @@ import { type RateLimiter, weightOf } from "../http/limits.ts";
 import type { ServerTimeouts } from "../http/options.ts";
 import { StoreConflictError } from "../ledger/errors.ts";
 import type { AccountPlan, KeyMode, Scope, Spender, StoredKey } from "../ledger/ledger.ts";
-import type { ConsoleRole } from "../ledger/records.ts";
+import type { ConsoleExport, ConsoleRole } from "../ledger/records.ts";
 import type { Exports, ExportsOptions } from "./exports.ts";
 import { ConsoleRefusal } from "./guard.ts";
 import type { Sessions, Visitor } from "./sessions.ts";
@@ -34,7 +34,7 @@ export interface ConsoleCall {
 }
 
 export interface ConsoleEndpoint {
-  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly method: "GET" | "POST" | "DELETE";
   readonly path: string;
   readonly roles: readonly ConsoleRole[];
   readonly run: (call: ConsoleCall) => Promise<unknown>;
@@ -43,6 +43,18 @@ export interface ConsoleEndpoint {
 export const EVERYBODY: readonly ConsoleRole[] = ["owner", "viewer", "key"];
 export const BUYERS: readonly ConsoleRole[] = ["owner", "key"];
 export const OWNERS: readonly ConsoleRole[] = ["owner"];
+
+/** An export that the session may see: a key sees its own. @throws ConsoleRefusal 404 */
+export async function exportOf({ params, parts, visitor }: ConsoleCall): Promise<ConsoleExport> {
+  const found = await parts.store.console.export(visitor.account.id, params.id ?? "");
+  if (found !== undefined && maySee(visitor.key)(found)) return found;
+  throw new ConsoleRefusal(404, "no_export", "there is no such export");
+}
+
+export const maySee =
+  (key: StoredKey | undefined) =>
+  (item: ConsoleExport): boolean =>
+    key === undefined || item.keyId === key.id;
 
 export const bad = (message: string): ConsoleRefusal => new ConsoleRefusal(422, "invalid", message);
 

@@ -1,4 +1,5 @@
 import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { parseStrictJson } from "../../shared/contract/strict-json.ts";
 import type { Admission } from "../http/admission.ts";
@@ -8,13 +9,13 @@ import { ACCOUNT_ENDPOINTS } from "./account.ts";
 import { type Asset, assetFrom } from "./assets.ts";
 import { bad, byOf, type ConsoleEndpoint, type ConsoleParts } from "./call.ts";
 import { Exports } from "./exports.ts";
-import { addExportFiles, sendFile } from "./file.ts";
+import { addExportFiles, type ExportFile, FILE_ENDPOINT } from "./file.ts";
 import { CONSOLE_HEADERS, ConsoleGuard, ConsoleRefusal } from "./guard.ts";
 import { SEGMENT_ENDPOINTS } from "./segment.ts";
 import { Sessions } from "./sessions.ts";
 
 const JSON_TYPE = "application/json; charset=utf-8";
-const ENDPOINTS: readonly ConsoleEndpoint[] = [...SEGMENT_ENDPOINTS, ...ACCOUNT_ENDPOINTS];
+const ENDPOINTS: readonly ConsoleEndpoint[] = [...SEGMENT_ENDPOINTS, ...ACCOUNT_ENDPOINTS, FILE_ENDPOINT];
 
 interface OpenConsole {
   readonly parts: ConsoleParts;
@@ -73,7 +74,6 @@ function addConsole(app: FastifyInstance, opened: Open, onFault: ConsoleSetting[
       });
       addSignIn(scope, opened);
       for (const endpoint of ENDPOINTS) addEndpoint(scope, endpoint, opened);
-      scope.get("/file", async (request, reply) => await sendFile(request, reply, opened().parts));
       scope.get("/assets/:name", async (request, reply) => {
         const { name } = request.params as { readonly name: string };
         return await sendAsset(reply, await assetFrom(name, request.headers["accept-encoding"]), IMMUTABLE);
@@ -131,10 +131,14 @@ function addEndpoint(scope: FastifyInstance, { method, path, roles, run }: Conso
       const query = new URLSearchParams(url.includes("?") ? url.slice(url.indexOf("?") + 1) : "");
       const params = request.params as Readonly<Record<string, string>>;
       const body = method === "GET" ? {} : bodyOf(request);
-      return answer(reply, await run({ visitor, body, query, params, parts }));
+      const told = await run({ visitor, body, query, params, parts });
+      return isFile(told) ? reply.headers(told.headers).send(told.rows) : answer(reply, told);
     },
   });
 }
+
+const isFile = (told: unknown): told is ExportFile =>
+  told instanceof Object && "rows" in told && told.rows instanceof Readable;
 
 const proofOf = ({ headers }: FastifyRequest): string | undefined => {
   const proof = headers["x-console-proof"];

@@ -1,48 +1,29 @@
 import { Readable } from "node:stream";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance } from "fastify";
 import { collectColumns } from "../../shared/rows/columns.ts";
 import { CsvView } from "../../shared/rows/csv.ts";
 import { NdjsonView } from "../../shared/rows/json.ts";
-import { Page, type View } from "../../shared/rows/page.ts";
+import { Page } from "../../shared/rows/page.ts";
 import type { Admission } from "../http/admission.ts";
 import type { ConsoleExport } from "../ledger/records.ts";
 import { assertScope, Problem } from "../problem.ts";
-import type { ConsoleParts } from "./call.ts";
+import { BUYERS, type ConsoleEndpoint, type ConsoleParts, chosen, exportOf } from "./call.ts";
 import { storedPages } from "./exports.ts";
 import { ConsoleRefusal } from "./guard.ts";
-import { unseal } from "./sessions.ts";
 
-const TICKET_MS = 60_000;
-const used = new WeakMap<ConsoleParts, Map<string, number>>();
+const FORMATS = ["csv", "ndjson"] as const;
+type Format = (typeof FORMATS)[number];
 
-interface Ticket {
-  readonly kind: "ticket";
-  readonly id: string;
-  readonly format: "csv" | "ndjson";
-  readonly made: number;
+/** Rows that are sent as they are read. */
+export interface ExportFile {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly rows: Readable;
 }
 
-/** Streams an export from its stored replies, as `headcount search` writes it. A ticket serves once, for a minute. */
-export async function sendFile(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  parts: ConsoleParts,
-): Promise<FastifyReply> {
-  const visitor = await parts.sessions.visitorByCookie(request.headers);
-  const text = new URL(request.raw.url ?? "", "http://console").searchParams.get("t");
-  const ticket = unseal(text, visitor.secret) as Partial<Ticket> | undefined;
-  const now = parts.now();
-  if (ticket?.kind !== "ticket" || now - (ticket.made ?? 0) > TICKET_MS || !firstUse(parts, String(text), now)) {
-    throw new ConsoleRefusal(
-      403,
-      "bad_ticket",
-      "this download was begun before, or more than a minute ago: press Download again",
-    );
-  }
-  const item = await parts.store.console.export(visitor.account.id, ticket.id ?? "");
-  if (item === undefined) throw new ConsoleRefusal(404, "no_export", "there is no such export");
-  return sendRows(reply, parts, item, ticket.format ?? "csv");
-}
+export const FILE_ENDPOINT: ConsoleEndpoint = {
+  ...{ method: "GET", path: "/exports/:id/:format", roles: BUYERS },
+  run: async (call) => fileOf(call.parts, await exportOf(call), chosen(call.params.format, "format", FORMATS)),
+};
 
 /** `GET /exports/ID.csv`: the same file for a program with a key of the account, at no cost. */
 export function addExportFiles(app: FastifyInstance, admission: Admission, opened: () => ConsoleParts): void {
@@ -59,28 +40,24 @@ export function addExportFiles(app: FastifyInstance, admission: Admission, opene
     const isOwn = item?.keyId === key.id || (await parts.store.key(key.id))?.budget === null;
     if (item?.mode !== key.mode || !isOwn)
       throw new Problem(404, ["this key has no such export; /exports/ID.csv or .ndjson"]);
-    return sendRows(reply, parts, item, format as Ticket["format"]).catch((error: unknown) => {
+    const { headers, rows } = await fileOf(parts, item, format as Format).catch((error: unknown) => {
       throw error instanceof ConsoleRefusal ? new Problem(error.status, [error.message]) : error;
     });
+    return reply.headers(headers).send(rows);
   });
 }
 
-async function sendRows(
-  reply: FastifyReply,
-  parts: ConsoleParts,
-  item: ConsoleExport,
-  format: Ticket["format"],
-): Promise<FastifyReply> {
+/** An export from its stored replies, as `headcount search` writes it. */
+async function fileOf(parts: ConsoleParts, item: ConsoleExport, format: Format): Promise<ExportFile> {
   const pages = () => pagesOf(parts, item);
   // Reads all of them once before a byte is sent: a file that cannot be whole is not begun.
   const columns = await collectColumns(pages(), "person");
-  return reply
-    .headers({
-      "content-type": format === "csv" ? "text/csv; charset=utf-8" : "application/x-ndjson; charset=utf-8",
-      "content-disposition": `attachment; filename="${nameOf(item)}.${format}"`,
-      "cache-control": "no-store",
-    })
-    .send(Readable.from(rendered(pages, format, columns)));
+  const headers = {
+    "content-type": format === "csv" ? "text/csv; charset=utf-8" : "application/x-ndjson; charset=utf-8",
+    "content-disposition": `attachment; filename="${nameOf(item)}.${format}"`,
+    "cache-control": "no-store",
+  };
+  return { headers, rows: Readable.from(rendered(pages, format, columns)) };
 }
 
 const nameOf = ({ id, profiles, rows }: ConsoleExport): string =>
@@ -92,25 +69,10 @@ async function* pagesOf(parts: ConsoleParts, item: ConsoleExport): AsyncGenerato
 
 async function* rendered(
   pages: () => AsyncIterable<Page>,
-  format: Ticket["format"],
+  format: Format,
   columns: readonly string[],
 ): AsyncGenerator<Buffer> {
-  let view: View | undefined;
-  for await (const page of pages()) {
-    if (view === undefined) {
-      const isAll = (await collectColumns([page], "person")).join() === columns.join();
-      view = format === "csv" ? new CsvView({ kind: "person", ...(isAll ? {} : { columns }) }) : new NdjsonView();
-    }
-    yield Buffer.from(view.page(page));
-  }
-  yield Buffer.from(view?.end() ?? "");
-}
-
-function firstUse(parts: ConsoleParts, ticket: string, now: number): boolean {
-  const tickets = used.get(parts) ?? new Map<string, number>();
-  used.set(parts, tickets);
-  for (const [each, at] of tickets) if (now - at > TICKET_MS) tickets.delete(each);
-  if (tickets.has(ticket)) return false;
-  tickets.set(ticket, now);
-  return true;
+  const view = format === "csv" ? new CsvView({ kind: "person", columns }) : new NdjsonView();
+  for await (const page of pages()) yield Buffer.from(view.page(page));
+  yield Buffer.from(view.end());
 }

@@ -12,8 +12,10 @@ import {
   type ConsoleEndpoint,
   countedPeople,
   EVERYBODY,
+  exportOf,
   filtersOf,
   inPlanTurn,
+  maySee,
   modeOf,
   wholeOf,
 } from "./call.ts";
@@ -43,7 +45,6 @@ export const SEGMENT_ENDPOINTS: readonly ConsoleEndpoint[] = [
   { method: "GET", path: "/exports/:id", roles: EVERYBODY, run: async (call) => shown(call, await exportOf(call)) },
   { method: "POST", path: "/exports/:id/continue", roles: BUYERS, run: goOn },
   { method: "POST", path: "/exports/:id/stop", roles: BUYERS, run: stop },
-  { method: "POST", path: "/exports/:id/ticket", roles: BUYERS, run: ticket },
 ];
 
 async function countNow(call: ConsoleCall, mode: KeyMode, key: StoredKey) {
@@ -200,17 +201,6 @@ async function buy(call: ConsoleCall) {
   return shown(call, item);
 }
 
-async function exportOf({ params, parts, visitor }: ConsoleCall): Promise<ConsoleExport> {
-  const found = await parts.store.console.export(visitor.account.id, params.id ?? "");
-  if (found !== undefined && maySee(visitor.key)(found)) return found;
-  throw new ConsoleRefusal(404, "no_export", "there is no such export");
-}
-
-const maySee =
-  (key: StoredKey | undefined) =>
-  (item: ConsoleExport): boolean =>
-    key === undefined || item.keyId === key.id;
-
 function shown({ parts }: ConsoleCall, item: ConsoleExport) {
   const { createdAt, credits, filters, id, mode, pages, perPage, price, profiles, rows, state, version, why } =
     parts.exports.seen(item);
@@ -247,15 +237,4 @@ async function stop(call: ConsoleCall) {
   const item = await exportOf(call);
   await call.parts.exports.stop(item);
   return shown(call, await exportOf(call));
-}
-
-async function ticket(call: ConsoleCall) {
-  const item = await exportOf(call);
-  const format = call.body.format;
-  if (format !== "csv" && format !== "ndjson") throw bad("format is csv or ndjson");
-  if (!call.parts.exports.isKept(item)) {
-    throw new ConsoleRefusal(410, "expired", "its pages are no longer kept: replies are kept for 24 hours");
-  }
-  const sealed = sealToken({ kind: "ticket", id: item.id, format, made: call.parts.now() }, call.visitor.secret);
-  return { url: `/console/file?t=${encodeURIComponent(sealed)}` };
 }

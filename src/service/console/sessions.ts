@@ -22,7 +22,7 @@ export function sealToken(value: unknown, secret: string): string {
 export function unseal(sealed: unknown, secret: string): unknown {
   if (typeof sealed !== "string") return undefined;
   const [text = "", mac = "", ...rest] = sealed.split(".");
-  // Compared as text: many texts decode to the same bytes, and each would be a quote or a ticket of its own.
+  // Compared as text: many texts decode to the same bytes, and each would be a quote of its own.
   const [given, right] = [Buffer.from(mac), Buffer.from(macOf(text, secret))];
   if (rest.length > 0 || given.length !== right.length || !timingSafeEqual(given, right)) return undefined;
   return JSON.parse(Buffer.from(text, "base64url").toString()) as unknown;
@@ -42,7 +42,7 @@ interface SessionOptions {
   readonly secure: boolean;
 }
 
-/** Who is asking, with the secret of their cookie: quotes and tickets are sealed with it. */
+/** Who is asking, with the secret of their cookie: quotes are sealed with it. */
 export interface Visitor {
   readonly session: ConsoleSession;
   readonly secret: string;
@@ -114,18 +114,13 @@ export class Sessions {
     return made;
   }
 
+  /** @throws ConsoleRefusal 401 */
   async visitor(headers: IncomingHttpHeaders, proof: string | undefined): Promise<Visitor> {
-    const visitor = await this.visitorByCookie(headers);
-    if (proof !== undefined && sameHash(hashOf(proof), visitor.session.proofHash)) return visitor;
-    throw signedOut();
-  }
-
-  /** The cookie alone: enough for a download, whose ticket the whole session has. @throws ConsoleRefusal 401 */
-  async visitorByCookie(headers: IncomingHttpHeaders): Promise<Visitor> {
     const secret = cookieOf(headers.cookie, this.#cookie);
     const session = secret === undefined ? undefined : await this.#store.console.session(hashOf(secret));
     const now = this.#now();
     if (secret === undefined || session === undefined) throw signedOut();
+    if (proof === undefined || !sameHash(hashOf(proof), session.proofHash)) throw signedOut();
     const seenAt = Math.max(session.seenAt, this.#seen.get(session.id) ?? 0);
     if (now - seenAt > IDLE_MS) {
       await this.end(session.id);
