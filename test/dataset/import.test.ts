@@ -79,11 +79,9 @@ describe("every format gives the same records", () => {
       "p.parquet": "FORMAT parquet",
       "p.csv": "FORMAT csv, HEADER",
       "p.csv.gz": "FORMAT csv, HEADER, COMPRESSION gzip",
-      "p.csv.zst": "FORMAT csv, HEADER, COMPRESSION zstd",
       "p.tsv": "FORMAT csv, HEADER, DELIMITER '\t'",
       "p.ndjson": "FORMAT json",
       "p.jsonl.gz": "FORMAT json, COMPRESSION gzip",
-      "p.ndjson.zst": "FORMAT json, COMPRESSION zstd",
     };
     for (const [name, options] of Object.entries(copies)) {
       await connection.run(
@@ -571,28 +569,23 @@ describe("rows that cannot be taken", () => {
 test("a packed file that is cut off anywhere is refused, not read short", async () => {
   const instance = await startDuckDb(SMALL);
   const connection = await instance.connect();
-  for (const [ending, compression] of [
-    ["gz", "gzip"],
-    ["zst", "zstd"],
-  ] as const) {
-    const path = join(folder, `p.csv.${ending}`);
-    await connection.run(
-      `COPY (SELECT range AS id, hash(range) AS name FROM range(50000)) TO '${path}' (FORMAT csv, HEADER, COMPRESSION ${compression})`,
-    );
-    const file: InputFile = { name: path, path, format: "csv", bytes: 0 };
-    const linesOf = async (): Promise<number> => {
-      let lines = 0;
-      for await (const bytes of bytesOf(file)) lines += bytes.toString("latin1").split("\n").length - 1;
-      return lines;
-    };
-    const packed = await readFile(path);
-    expect(await linesOf()).toBe(50_001);
-    await writeFile(path, Buffer.concat([packed, packed]));
-    expect(await linesOf()).toBe(100_002);
-    for (const cut of [1, 4, 8, 9, 100, packed.length >> 1, packed.length - 3]) {
-      await writeFile(path, packed.subarray(0, packed.length - cut));
-      await expect(linesOf(), `${ending} without its last ${cut} bytes`).rejects.toThrow(/cut off or damaged/);
-    }
+  const path = join(folder, "p.csv.gz");
+  await connection.run(
+    `COPY (SELECT range AS id, hash(range) AS name FROM range(50000)) TO '${path}' (FORMAT csv, HEADER, COMPRESSION gzip)`,
+  );
+  const file: InputFile = { name: path, path, format: "csv", bytes: 0 };
+  const linesOf = async (): Promise<number> => {
+    let lines = 0;
+    for await (const bytes of bytesOf(file)) lines += bytes.toString("latin1").split("\n").length - 1;
+    return lines;
+  };
+  const packed = await readFile(path);
+  expect(await linesOf()).toBe(50_001);
+  await writeFile(path, Buffer.concat([packed, packed]));
+  expect(await linesOf()).toBe(100_002);
+  for (const cut of [1, 4, 8, 9, 100, packed.length >> 1, packed.length - 3]) {
+    await writeFile(path, packed.subarray(0, packed.length - cut));
+    await expect(linesOf(), `without its last ${cut} bytes`).rejects.toThrow(/cut off or damaged/);
   }
   instance.closeSync();
 });

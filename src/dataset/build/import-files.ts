@@ -60,12 +60,12 @@ async function inputFile(name: string, path: string): Promise<InputFile> {
 }
 
 function formatOf(name: string): FileFormat {
-  const [, ending = "", packed] = /\.([a-z0-9]+?)(?:\.(gz|zst))?$/i.exec(name) ?? [];
+  const [, ending = "", packed] = /\.([a-z0-9]+?)(?:\.(gz))?$/i.exec(name) ?? [];
   const format = FORMATS[ending.toLowerCase()];
   if (format === undefined || (format === "parquet" && packed)) {
     throw new InputError(
       `${name}: the kind of file is told by its ending, and this one is not known`,
-      "endings: .parquet, .csv, .tsv, .ndjson, .jsonl, and all but .parquet also with .gz or .zst",
+      "endings: .parquet, .csv, .tsv, .ndjson, .jsonl, and all but .parquet also with .gz",
     );
   }
   return format;

@@ -47,7 +47,7 @@ export async function lookAt(
 
 const KINDS: readonly (readonly [beginning: string, kind: string, hint: (name: string) => string])[] = [
   ["\x1f\x8b", "gzip", (name) => `rename it to ${name}.gz`],
-  ["\x28\xb5\x2f\xfd", "zstd", (name) => `rename it to ${name}.zst`],
+  ["\x28\xb5\x2f\xfd", "zstd", (name) => `unpack it: zstd -d ${name}`],
   ["PAR1", "Parquet", (name) => `rename it to ${name.replace(/\.\w+$/, "")}.parquet`],
   ["PK\x03\x04", "a zip archive or a workbook", () => "unpack it, or save the sheet as CSV"],
 ];

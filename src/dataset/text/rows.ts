@@ -54,7 +54,7 @@ function ndjsonHeader(file: InputFile, look: TextLook): string[] {
   if (first?.startsWith("[")) {
     throw new InputError(
       `${file.name} is one JSON array; one object a line is needed`,
-      `jq -c '.[]' ${file.name} > ${file.name.replace(/\.json(\.gz|\.zst)?$/, "")}.ndjson`,
+      `jq -c '.[]' ${file.name} > ${file.name.replace(/\.json(\.gz)?$/, "")}.ndjson`,
     );
   }
   throw new InputError(`${file.name} has no JSON object in its first lines`);

@@ -21,7 +21,7 @@ export function register(service: Command, context: Context): void {
   const command = service
     .command("import")
     .description(
-      "Replace the dataset of a data folder by the rows of files: Parquet, CSV (with a header) or NDJSON, the last two also as .gz and .zst. Columns are named as the fields of the records, or mapped. Rows that cannot be taken go to import-rejects.ndjson in the data folder with the reason, values that cannot be used are left out and counted. A running service takes the new dataset over by itself. Into ClickHouse the files go one by one, and the same command goes on with a load that was cut off.",
+      "Replace the dataset of a data folder by the rows of files: Parquet, CSV (with a header) or NDJSON, the last two also as .gz. Columns are named as the fields of the records, or mapped. Rows that cannot be taken go to import-rejects.ndjson in the data folder with the reason, values that cannot be used are left out and counted. A running service takes the new dataset over by itself. Into ClickHouse the files go one by one, and the same command goes on with a load that was cut off.",
     )
     .option("--people <file...>", "files or patterns with people")
     .option("--companies <file...>", "files or patterns with companies (default: derived from people)")
