@@ -26,7 +26,7 @@ import {
   titled,
   wholeNumberShape,
 } from "../../shared/schema/build.ts";
-import { outcome, quoteShape, receipt, refreshed, writtenShape } from "../../shared/schema/purchase.ts";
+import { quoteShape, receipt, refreshed, writtenShape } from "../../shared/schema/purchase.ts";
 import { company, filters, person, segments } from "../../shared/schema/rows.ts";
 import { KEEPING } from "./keeping.ts";
 import { SERVING } from "./serving.ts";
@@ -150,7 +150,7 @@ const LOOKING = {
   }),
   logout: object({ connection: text, removed: flag }),
   schema: some(
-    titled("without a command", list(object({ command: text, lines: said(flag, "whether it can write NDJSON") }))),
+    titled("without a command", list(text)),
     titled("a JSON Schema (2020-12)", aSchema),
   ),
   "segment list": object({
@@ -222,17 +222,6 @@ export const DESCRIBED: ReadonlyMap<string, Schema> = new Map(
   Object.entries<Schema>(ALL).sort(([a], [b]) => (a < b ? -1 : 1)),
 );
 
-/** Of commands that can write rows as NDJSON: a line of them. */
-export const LINES: Readonly<Record<string, Schema>> = {
-  employees: person,
-  enrich: company,
-  "jobs run": titled("a line of the log", outcome),
-  "owned export": person,
-  resume: either,
-  "runs export": either,
-  search: person,
-};
-
 /** The same as types: the compiler holds what is printed against what is described. */
 export type Documents = { readonly [Path in keyof typeof ALL]: Of<(typeof ALL)[Path]> };
 
@@ -268,13 +257,9 @@ export function describedPath(path: string): string | undefined {
   return named === "errors" || DESCRIBED.has(named) ? named : undefined;
 }
 
-/** @param line of NDJSON instead @returns JSON Schema (2020-12); undefined where there is nothing to describe */
-export function schemaOf(path: string, line = false): JsonSchema | undefined {
-  const schema = line ? LINES[path] : path === "errors" ? ERROR : DESCRIBED.get(path);
-  if (schema === undefined) return undefined;
-  const what =
-    path === "errors"
-      ? "a failure with --json, on stderr"
-      : `headcount ${path} ${line ? "--format ndjson, a line" : "--json"}`;
-  return { $schema: DIALECT, ...schema, title: what };
+/** @returns JSON Schema (2020-12); undefined where there is nothing to describe */
+export function schemaOf(path: string): JsonSchema | undefined {
+  const schema = path === "errors" ? ERROR : DESCRIBED.get(path);
+  const title = path === "errors" ? "a failure with --json, on stderr" : `headcount ${path} --json`;
+  return schema && { $schema: DIALECT, ...schema, title };
 }
