@@ -261,7 +261,7 @@ describe("the books", () => {
     expect((await said(data, "usage", "--by", "key", "--key", "k_a")).out).toBe(
       "key,calls,rows,charged,refunded\nk_a,1,2,2,0\n",
     );
-    expect((await said(data, "usage", "--by", "week")).err).toContain("--by takes day, key and call");
+    expect((await said(data, "usage", "--by", "week")).err).toContain("--by takes day, key, call");
   });
 
   test("audit: who, when and what, and no key", async () => {

@@ -4,12 +4,13 @@ import { CSV_STYLES, FORMATS } from "../../engine/output/formats.ts";
 import { resolveOutput } from "../../engine/output/tables/target.ts";
 import type { ExportOptions } from "../../engine/purchase/order.ts";
 import type { Context } from "../../shared/context.ts";
-import { type Credits, parseCredits } from "../../shared/contract/money.ts";
+import type { Credits } from "../../shared/contract/money.ts";
 import { echo, shellWord, whole } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { checkFields, publishedFields } from "../../shared/rows/columns.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
 import type { Command, GlobalOptions } from "../options.ts";
+import { creditsGiven } from "./settings.ts";
 
 export interface ViewFlags extends GlobalOptions {
   readonly output?: string;
@@ -41,14 +42,7 @@ export interface ExportFlags extends ViewFlags, GuardFlags {
 /** `--fields` of every one, where a table would show the main ones. */
 export const ALL = "all";
 
-export function creditAmount(text: string): Credits {
-  const amount = parseCredits(text);
-  if (amount !== undefined && amount >= 0n) return amount;
-  throw usageError(
-    `--max-credits takes an amount of credits with at most six decimals, not "${echo(text)}"`,
-    "for example --max-credits 500 or --max-credits 12.5",
-  );
-}
+export const creditAmount = (text: string): Credits => creditsGiven("--max-credits", text);
 
 function share(text: string): number {
   const percent = whole(text.replace(/%$/, ""), 0, 100);

@@ -1,3 +1,4 @@
+import { type Credits, parseCredits } from "../../shared/contract/money.ts";
 import { nearest } from "../../shared/contract/suggest.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
@@ -23,4 +24,26 @@ export function settingsOf<Name extends string>(
     );
   }
   return settings;
+}
+
+/** @throws CliError exit 2 for what is no amount of credits, or below 0 */
+export function creditsGiven(what: string, text: string): Credits {
+  const amount = parseCredits(text);
+  if (amount !== undefined && amount >= 0n) return amount;
+  throw usageError(
+    `${what} takes credits of 0 or more with at most six decimals, not "${echo(text)}"`,
+    "for example 12.5",
+  );
+}
+
+/** Words with commas between, in the order of `words`. @throws CliError exit 2 for one that is none of them */
+export function wordsGiven<Word extends string>(what: string, text: string, words: readonly Word[]): readonly Word[] {
+  const given = text.split(",").map((word) => word.trim());
+  const unknown = given.find((word) => !words.includes(word as Word));
+  if (unknown === undefined) return words.filter((word) => given.includes(word));
+  const near = nearest(unknown, words);
+  throw usageError(
+    `${what} takes ${words.join(", ")}, with commas between, not "${echo(unknown)}"`,
+    near === undefined ? `for example ${what} ${words.slice(0, 2).join(",")}` : `did you mean ${near}?`,
+  );
 }

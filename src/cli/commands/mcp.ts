@@ -4,11 +4,12 @@ import { CLIENTS, type Client, entryFor, launchOf, skillText } from "../../app/a
 import { RowPositions } from "../../app/agents/positions.ts";
 import { type AgentWorld, type NamedBudget, PERIODS, type Period, QuoteBook } from "../../app/agents/world.ts";
 import type { Context } from "../../shared/context.ts";
-import { type Credits, formatCredits, parseCredits, ZERO } from "../../shared/contract/money.ts";
+import { type Credits, formatCredits, ZERO } from "../../shared/contract/money.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { optional } from "../../shared/packages.ts";
 import { creditAmount } from "../arguments/export-options.ts";
+import { creditsGiven } from "../arguments/settings.ts";
 import { Argument, type Command, type GlobalOptions } from "../options.ts";
 import { requestLog } from "../session.ts";
 import { Printer } from "../terminal/printer.ts";
@@ -28,11 +29,7 @@ const name = (text: string): string => {
   throw usageError(`--budget takes a name, not "${echo(text)}"`, "letters, digits, dots, hyphens and underscores");
 };
 
-const askOver = (text: string): Credits => {
-  const amount = parseCredits(text);
-  if (amount !== undefined && amount >= 0n) return amount;
-  throw usageError(`--ask-over takes an amount of credits, not "${echo(text)}"`, "for example --ask-over 5");
-};
+const askOver = (text: string): Credits => creditsGiven("--ask-over", text);
 
 interface Cap {
   readonly given: string;

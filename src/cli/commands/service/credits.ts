@@ -1,16 +1,10 @@
 import type { AccountPlan, Adjusted, Adjustment, Balance, PlanChanges } from "../../../service/ledger/ledger.ts";
 import type { Context } from "../../../shared/context.ts";
-import {
-  type Credits,
-  creditsToNumber,
-  formatCredits,
-  formatCreditsGrouped,
-  parseCredits,
-} from "../../../shared/contract/money.ts";
+import { creditsToNumber, formatCredits, formatCreditsGrouped } from "../../../shared/contract/money.ts";
 import { COSTED_CALLS, type CostedCall } from "../../../shared/contract/records.ts";
 import { echo, grouped, harmless } from "../../../shared/contract/text.ts";
 import { failed, usageError } from "../../../shared/errors.ts";
-import { settingsOf } from "../../arguments/settings.ts";
+import { creditsGiven, settingsOf } from "../../arguments/settings.ts";
 import { type Command, wholeNumber } from "../../options.ts";
 import type { Printer } from "../../terminal/printer.ts";
 import {
@@ -74,15 +68,6 @@ function registerRefund(credits: Command, context: Context): void {
     .does(atDesk(context, refund));
 }
 
-function amountOf(command: string, text: string): Credits {
-  const amount = parseCredits(text);
-  if (amount !== undefined && amount > 0n) return amount;
-  throw usageError(
-    `credits ${command} takes an amount above 0 with at most six decimals, not "${echo(text)}"`,
-    "for example 250.5",
-  );
-}
-
 function adjustmentOf({ note, reference }: AdjustOptions, otherwise: string): Adjustment {
   for (const [flag, text, most] of [["--note", note, 500] as const, ["--reference", reference, 200] as const]) {
     if (text === undefined || (text.trim() !== "" && text.length <= most && harmless(text) === text)) continue;
@@ -95,7 +80,7 @@ const adjusting =
   (kind: Kind) =>
   async ({ options, printer, store }: Desk<AdjustOptions>, text: string): Promise<void> => {
     const { account, mode } = options;
-    const amount = amountOf(kind, text);
+    const amount = creditsGiven(`credits ${kind}`, text);
     const adjustment = adjustmentOf(options, `service credits ${kind}`);
     const move = kind === "add" ? store.grant : store.deduct;
     const adjusted = await move.call(store, account, mode, amount, adjustment);
@@ -110,7 +95,7 @@ async function refund(
   text: string | undefined,
 ): Promise<void> {
   const { account } = options;
-  const amount = text === undefined ? undefined : amountOf("refund", text);
+  const amount = text === undefined ? undefined : creditsGiven("credits refund", text);
   const entryId = BigInt(wholeNumber("credits refund", 1, Number.MAX_SAFE_INTEGER)(id));
   const adjustment = adjustmentOf(options, "service credits refund");
   const [entry] = await store.entries({ accountId: account, before: entryId + 1n, limit: 1 });
@@ -188,7 +173,7 @@ async function setPlan({ options, printer, store }: Desk<AccountOptions>, words:
     "small-counts": small,
     ...prices
   } = settingsOf("plan set", words, PLAN_SETTINGS);
-  const costs = Object.fromEntries(Object.entries(prices).map(([call, text]) => [call, priceOf(call, text)]));
+  const costs = Object.fromEntries(Object.entries(prices).map(([call, text]) => [call, creditsGiven(call, text)]));
   const changes: PlanChanges = {
     ...(name === undefined ? {} : { name: nameOf(name, "name") }),
     ...(perMinute === undefined ? {} : { perMinute: wholeNumber("per-minute", 1, MAX_CALLS)(perMinute) }),
@@ -201,15 +186,6 @@ async function setPlan({ options, printer, store }: Desk<AccountOptions>, words:
 
 const smallOf = (text: string): number | null =>
   text === "off" ? null : wholeNumber("small-counts", 1, MAX_CALLS)(text);
-
-function priceOf(call: string, text: string): Credits {
-  const credits = parseCredits(text);
-  if (credits !== undefined && credits >= 0n) return credits;
-  throw usageError(
-    `${call} takes credits of 0 or more with at most six decimals, not "${echo(text)}"`,
-    `for example ${call}=0.25`,
-  );
-}
 
 const showPlan = async ({ options, printer, store }: Desk<AccountOptions>): Promise<void> =>
   printPlan((await requireAccount(store, options.account, options)).plan, options, printer);

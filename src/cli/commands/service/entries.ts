@@ -8,8 +8,7 @@ import type {
 } from "../../../service/ledger/ledger.ts";
 import type { Context } from "../../../shared/context.ts";
 import { creditsOrNull } from "../../../shared/contract/money.ts";
-import { echo } from "../../../shared/contract/text.ts";
-import { usageError } from "../../../shared/errors.ts";
+import { wordsGiven } from "../../arguments/settings.ts";
 import { type Command, Option, offering, sinceMs } from "../../options.ts";
 import { countColumn, creditsColumn, type Listed, printList, printPages, timeColumn } from "../../terminal/list.ts";
 import { type AccountOptions, addFolderOptions, addMode, atDesk, type Desk, type FolderOptions } from "./folder.ts";
@@ -117,22 +116,12 @@ export function registerUsage(service: Command, context: Context): void {
 
 async function usage({ context, options, printer, store }: Desk<UsageOptions>): Promise<void> {
   const { account, key, mode } = options;
-  const by = groupsOf(options.by);
+  const by = wordsGiven("--by", options.by, GROUPS);
   const since = new Date(sinceMs(options.since, context.now())).toISOString().slice(0, 10);
   if (key !== undefined) await requireUsedKey(store, key, options);
   const query = { accountId: account, mode, by, since, ...(key === undefined ? {} : { keyId: key }) };
   const columns = [...by.map((group) => GROUP_COLUMNS[group]), ...SUMS];
   await printList(columns, await store.usage(query), printer, "Nothing was charged.");
-}
-
-function groupsOf(text: string): readonly UsageGroup[] {
-  const given = text.split(",").map((word) => word.trim());
-  const unknown = given.find((word) => !GROUPS.includes(word as UsageGroup));
-  if (unknown === undefined) return GROUPS.filter((group) => given.includes(group));
-  throw usageError(
-    `--by takes day, key and call, with commas between, not "${echo(unknown)}"`,
-    "for example --by day,key",
-  );
 }
 
 const GROUP_COLUMNS: Readonly<Record<UsageGroup, Listed<UsageRow>>> = {

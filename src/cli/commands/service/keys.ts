@@ -1,11 +1,12 @@
 import type { MadeKey } from "../../../service/admin/keys.ts";
 import type { KeyChanges, KeyDetail, Scope, Store } from "../../../service/ledger/ledger.ts";
 import { type Context, written } from "../../../shared/context.ts";
-import { type Credits, creditsOrNull, parseCredits } from "../../../shared/contract/money.ts";
-import { nearest } from "../../../shared/contract/suggest.ts";
+import { creditsOrNull } from "../../../shared/contract/money.ts";
 import { echo, spanMs } from "../../../shared/contract/text.ts";
 import { failed, systemFailure, usageError } from "../../../shared/errors.ts";
 import { ago } from "../../../shared/numbers.ts";
+import { creditAmount } from "../../arguments/export-options.ts";
+import { wordsGiven } from "../../arguments/settings.ts";
 import type { Command } from "../../options.ts";
 import type { Documents } from "../../schemas/all.ts";
 import { creditsColumn, iso, type Listed, printList, timeColumn } from "../../terminal/list.ts";
@@ -209,20 +210,10 @@ const addBoundOptions = (command: Command): Command =>
 
 function keyBoundsOf({ expires, maxCredits, scope }: BoundOptions, now: number): KeyChanges {
   return {
-    ...(maxCredits === undefined ? {} : { maxCredits: capOf(maxCredits) }),
+    ...(maxCredits === undefined ? {} : { maxCredits: maxCredits === "none" ? null : creditAmount(maxCredits) }),
     ...(expires === undefined ? {} : { expiresAt: expires === "never" ? null : momentOf("--expires", expires, now) }),
     ...(scope === undefined ? {} : { scopes: scopesOf(scope) }),
   };
-}
-
-function capOf(text: string): Credits | null {
-  if (text === "none") return null;
-  const cap = parseCredits(text);
-  if (cap !== undefined && cap >= 0n) return cap;
-  throw usageError(
-    `--max-credits takes credits of 0 or more with at most six decimals, or none, not "${echo(text)}"`,
-    "for example --max-credits 500",
-  );
 }
 
 const DATE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/;
@@ -248,14 +239,6 @@ function overlapOf(text: string): number {
 
 function scopesOf(text: string): readonly Scope[] | null {
   if (text === "all") return null;
-  const given = text.split(",").map((word) => word.trim());
-  const unknown = given.find((word) => !SCOPES.includes(word as Scope));
-  if (unknown !== undefined) {
-    const near = nearest(unknown, SCOPES);
-    throw usageError(
-      `--scope takes ${SCOPES.join(", ")}, or all, not "${echo(unknown)}"`,
-      near === undefined ? "for example --scope count,search" : `did you mean ${near}?`,
-    );
-  }
-  return SCOPES.filter((scope) => scope === "account" || given.includes(scope));
+  const given = wordsGiven("--scope", text, SCOPES);
+  return given.includes("account") ? given : ["account", ...given];
 }
