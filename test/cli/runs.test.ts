@@ -33,7 +33,7 @@ const plan = (context: Context, more: Partial<NewPlan> = {}): NewPlan => ({
   ...more,
 });
 
-const HEADER = "id,status,command,connection,base_url,rows,expected,settled,created_at,last_at,output,target\n";
+const HEADER = "id,last_at,target,rows,settled,output,status,command,connection,base_url,expected,created_at\n";
 
 /** A run as a paid export leaves it. */
 async function makeRun(
@@ -90,10 +90,10 @@ describe("runs list and show", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const filters = '"{""department"":[""Sales""]}"';
     const [noon, later] = ["2026-01-15T12:00:00.000Z", "2026-01-15T12:01:00.000Z"];
-    const from = "search,work,https://api.example.com,3,4,1.5";
+    const from = "search,work,https://api.example.com,4";
     expect(stdout).toBe(
-      `${HEADER}${second},unfinished,${from},${later},${later},,${filters}\n` +
-        `${first},finished,${from},${noon},${noon},${path("people.csv")},${filters}\n`,
+      `${HEADER}${second},${later},${filters},3,1.5,,unfinished,${from},${later}\n` +
+        `${first},${noon},${filters},3,1.5,${path("people.csv")},finished,${from},${noon}\n`,
     );
   });
 

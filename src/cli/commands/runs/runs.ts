@@ -13,9 +13,9 @@ import {
 } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import { ago, timeText } from "../../../shared/numbers.ts";
-import { csvDocument } from "../../../shared/rows/csv.ts";
 import { type Command, type GlobalOptions, sinceMs } from "../../options.ts";
 import type { Documents } from "../../schemas/all.ts";
+import { iso, type Listed, printList } from "../../terminal/list.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { register as registerExport } from "./export.ts";
 import { registerPrune, registerRemove } from "./remove.ts";
@@ -70,11 +70,12 @@ async function list(options: ListOptions, context: Context): Promise<void> {
   );
   const people = printer.terminal && !printer.json;
   const shown = wanted.slice(0, options.limit ?? (people ? SCREENFUL : undefined));
-  if (printer.json) printer.document<"runs list">(shown.map(runDocument));
-  else if (!people) printer.text(csvDocument(COLUMNS, shown.map(csvRow)));
-  else if (shown.length > 0) await printTable(shown, all, printer, context);
-  else if (all.length === 0) printer.note("No runs yet: headcount search makes the first one.");
-  else printer.note(`None of ${counted(all.length, "run")} fits.`);
+  if (printer.json) return printer.document<"runs list">(shown.map(runDocument));
+  const none =
+    all.length === 0
+      ? "No runs yet: headcount search makes the first one."
+      : `None of ${counted(all.length, "run")} fits.`;
+  await printList(columns(all, printer, context), shown, printer, none);
   if (people && options.limit === undefined && shown.length < wanted.length) {
     printer.note(`${grouped(wanted.length - shown.length)} more: --limit ${wanted.length} lists them`);
   }
@@ -114,55 +115,40 @@ function sampleOf({ target, draw }: RunSummary["plan"]) {
   return { rows, seed: draw?.seed ?? seed };
 }
 
-const COLUMNS = [
-  "id",
-  "status",
-  "command",
-  "connection",
-  "base_url",
-  "rows",
-  "expected",
-  "settled",
-  "created_at",
-  "last_at",
-  "output",
-  "target",
-] as const;
-
-function csvRow(run: RunSummary) {
-  const document = runDocument(run);
-  return COLUMNS.map((name) => (name === "target" ? describeTarget(run.plan.target) : document[name]));
-}
-
-async function printTable(
-  shown: readonly RunSummary[],
-  all: readonly RunSummary[],
-  printer: Printer,
-  context: Context,
-): Promise<void> {
+/** Where there is little room, the rows tell of credits and status what is not plain. */
+function columns(all: readonly RunSummary[], printer: Printer, context: Context): readonly Listed<RunSummary>[] {
   const short = shortIds(all.map(({ id }) => id));
-  // Where there is little room, the rows tell of credits and status what is not plain.
-  const narrow = printer.width < 80;
-  await printer.table(
-    [
-      { title: "run", fixed: true },
-      { title: "when", fixed: true },
-      { title: "what" },
-      { title: "rows", align: "right", fixed: true },
-      ...(narrow ? [] : [{ title: "credits", align: "right", fixed: true } as const]),
-      { title: "output" },
-      ...(narrow ? [] : [{ title: "status", fixed: true }]),
-    ],
-    shown.map((run) => [
-      short(run.id),
-      ago(context.now() - run.lastAt, run.lastAt),
-      spokenTarget(run.plan.target),
-      narrow ? progressAndStatus(run) : progressOf(run),
-      ...(narrow ? [] : [formatCreditsGrouped(run.settled)]),
-      shortPath(run.plan.output, context),
-      ...(narrow ? [] : [run.status]),
-    ]),
-  );
+  const isWide = printer.width >= 80;
+  const wide = (title: string) => (isWide ? { title } : {});
+  return [
+    { name: "id", title: "run", value: ({ id }) => id, show: ({ id }) => short(id) },
+    {
+      ...{ name: "last_at", title: "when", value: ({ lastAt }) => iso(lastAt) },
+      show: ({ lastAt }) => ago(context.now() - lastAt, lastAt),
+    },
+    {
+      ...{ name: "target", title: "what", long: true, value: ({ plan }) => describeTarget(plan.target) },
+      show: ({ plan }) => spokenTarget(plan.target),
+    },
+    {
+      ...{ name: "rows", title: "rows", align: "right", value: ({ rows }) => rows },
+      show: isWide ? progressOf : progressAndStatus,
+    },
+    {
+      ...{ name: "settled", ...wide("credits"), align: "right", value: ({ settled }) => creditsToNumber(settled) },
+      show: ({ settled }) => formatCreditsGrouped(settled),
+    },
+    {
+      ...{ name: "output", title: "output", long: true, value: ({ plan }) => plan.output },
+      show: ({ plan }) => shortPath(plan.output, context),
+    },
+    { name: "status", ...wide("status"), value: ({ status }) => status },
+    { name: "command", value: ({ plan }) => plan.command },
+    { name: "connection", value: ({ plan }) => plan.connection },
+    { name: "base_url", value: ({ plan }) => plan.base_url },
+    { name: "expected", value: ({ expected }) => expected },
+    { name: "created_at", value: ({ plan }) => plan.created_at },
+  ];
 }
 
 /** `400 of 1,000` is unfinished and `1,000` finished; whatever else a run is, is said. */
