@@ -478,8 +478,8 @@ const auth = (name: string, authorization: string, status = 401): void => {
 auth("none", "");
 auth("empty bearer", "Bearer ");
 auth("another scheme", "Basic aGM6aGM=");
-auth("no scheme", "hc_live_0000000000000000000000000000000000000000000000000");
-auth("wrong checksum", `Bearer hc_live_${"0".repeat(49)}`);
+auth("no scheme", `hc_live_${"0".repeat(56)}`);
+auth("wrong checksum", `Bearer hc_live_${"0".repeat(56)}`);
 auth("too short", "Bearer hc_live_abc");
 auth("too long", `Bearer hc_live_${"a".repeat(5_000)}`);
 auth("another service's prefix", `Bearer sk_live_${"a".repeat(49)}`);

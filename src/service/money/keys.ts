@@ -1,13 +1,9 @@
 import { hash as digest, randomBytes, timingSafeEqual } from "node:crypto";
 import type { KeyMode } from "../ledger/ledger.ts";
 
-/** `hc_live_` or `hc_test_`, 32 random bytes in base62, a checksum: errors and guesses need no look-up. */
-const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-const SECRET_BYTES = 32;
-/** 62^43 > 2^256. */
-const SECRET_LENGTH = 43;
-const CHECKSUM_LENGTH = 6;
-const PATTERN = new RegExp(`^hc_(live|test)_([0-9A-Za-z]{${SECRET_LENGTH}})([0-9A-Za-z]{${CHECKSUM_LENGTH}})$`);
+/** `hc_live_` or `hc_test_`, 24 random bytes and a checksum in hexadecimal: errors and guesses need no look-up. */
+const SECRET_BYTES = 24;
+const PATTERN = /^hc_(live|test)_([0-9a-f]{48})([0-9a-f]{8})$/;
 
 interface ApiKey {
   readonly key: string;
@@ -16,31 +12,9 @@ interface ApiKey {
   readonly prefix: string;
 }
 
-function base62(value: bigint, length: number): string {
-  let rest = value;
-  let text = "";
-  while (text.length < length) {
-    text = (ALPHABET[Number(rest % 62n)] ?? "0") + text;
-    rest /= 62n;
-  }
-  return text;
-}
+const checksum = (mode: KeyMode, secret: string): string => hashApiKey(`hc_${mode}_${secret}`).slice(0, 8);
 
-function checksum(mode: KeyMode, secret: string): string {
-  let rest = Number.parseInt(digest("sha256", `hc_${mode}_${secret}`, "hex").slice(0, 8), 16);
-  let text = "";
-  while (text.length < CHECKSUM_LENGTH) {
-    text = ALPHABET.charAt(rest % 62) + text;
-    rest = Math.floor(rest / 62);
-  }
-  return text;
-}
-
-export function makeApiKey(mode: KeyMode, random: (n: number) => Uint8Array = randomBytes): ApiKey {
-  const bytes = random(SECRET_BYTES);
-  if (bytes.length !== SECRET_BYTES)
-    throw new RangeError(`a key needs ${SECRET_BYTES} random bytes, not ${bytes.length}`);
-  const secret = base62(BigInt(`0x${Buffer.from(bytes).toString("hex")}`), SECRET_LENGTH);
+export function makeApiKey(mode: KeyMode, secret = randomBytes(SECRET_BYTES).toString("hex")): ApiKey {
   const key = `hc_${mode}_${secret}${checksum(mode, secret)}`;
   return { key, mode, hash: hashApiKey(key), prefix: displayPrefix(key) };
 }
