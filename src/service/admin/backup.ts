@@ -7,7 +7,6 @@ import { fileDigest } from "../../dataset/manifest.ts";
 import { suppressionDir } from "../../dataset/suppression.ts";
 import { checkVersionFiles } from "../../dataset/versions.ts";
 import { ifMissing } from "../../shared/folder.ts";
-import { needed } from "../ledger/errors.ts";
 import { noteRestored, snapshotLedger, verifySqliteFile } from "../ledger/sqlite-file.ts";
 import { datasetDir } from "./datasets.ts";
 
@@ -91,20 +90,10 @@ export async function restoreBackup({ actor, dir, from, now }: RestoreOptions): 
   return inDraft(dir, async (draft) => {
     for (const { path } of manifest.files) {
       await mkdir(dirname(join(draft, path)), { recursive: true, mode: 0o700 });
-      await copyFile(join(from, path), join(draft, path), constants.COPYFILE_FICLONE).catch((error: unknown) => {
-        if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-        throw new BackupError(`the backup ${from} is not whole: ${path} is missing`);
-      });
+      await copyFile(join(from, path), join(draft, path), constants.COPYFILE_FICLONE).catch(ifMissing(undefined));
     }
-    for (const [index, copy] of (
-      await hashed(
-        draft,
-        manifest.files.map(({ path }) => path),
-      )
-    ).entries()) {
-      if (copy.sha256 === manifest.files[index]?.sha256) continue;
-      throw new BackupError(`${join(from, copy.path)} is not what was backed up: its SHA-256 is another`);
-    }
+    const [damage] = await damagesOf(manifest, draft, from);
+    if (damage !== undefined) throw new BackupError(damage);
     if (manifest.head !== null) {
       await noteRestored(join(draft, LEDGER), { at: now(), by: actor, madeAt: manifest.made_at });
     }
@@ -144,18 +133,22 @@ export function manifestText({ dataset, files, format, head, made_at }: Manifest
 export async function checkBackup(folder: string): Promise<readonly string[]> {
   if ((await stat(join(folder, MANIFEST)).catch(ifMissing(undefined))) === undefined) return [];
   try {
-    const problems: string[] = [];
-    for (const { path, sha256 } of (await readManifest(folder)).files) {
-      const file = join(folder, path);
-      const found = await fileDigest(file).catch(ifMissing(undefined));
-      if (found === undefined) problems.push(`the backup ${folder} is not whole: ${path} is missing`);
-      else if (found !== sha256) problems.push(`${file} is not what was backed up: its SHA-256 is another`);
-    }
-    return problems;
+    return await damagesOf(await readManifest(folder), folder, folder);
   } catch (error) {
     if (error instanceof BackupError) return [error.message];
     throw error;
   }
+}
+
+/** What of a backup in `from` is not as its manifest says, by the files in `folder`: it, or a copy. */
+async function damagesOf({ files }: Manifest, folder: string, from: string): Promise<readonly string[]> {
+  const damages: string[] = [];
+  for (const { path, sha256 } of files) {
+    const found = await fileDigest(join(folder, path)).catch(ifMissing(undefined));
+    if (found === undefined) damages.push(`the backup ${from} is not whole: ${path} is missing`);
+    else if (found !== sha256) damages.push(`${join(from, path)} is not what was backed up: its SHA-256 is another`);
+  }
+  return damages;
 }
 
 /** No path of a manifest leads out of the folder. */
@@ -163,7 +156,7 @@ const isPlain = (path: string): boolean => /^[\w-][\w.-]*(\/[\w-][\w.-]*)*$/.tes
 
 /** Does `work` in DIR.part, syncs it, and makes it DIR. What a killed process left of a draft is removed first. */
 async function inDraft<Value>(target: string, work: (draft: string) => Promise<Value>): Promise<Value> {
-  const { DatabaseSync } = await needed("@photostructure/sqlite", import("@photostructure/sqlite"));
+  const { DatabaseSync } = await import("@photostructure/sqlite");
   if ((await readdir(target).catch(ifMissing<string[]>([]))).length > 0) {
     throw new TakenError(`${target} is not empty: name a folder that is missing or empty`);
   }

@@ -5,7 +5,6 @@ import { type PeopleFolders, suppressionDir } from "../../dataset/suppression.ts
 import { COUNT_CACHE_SECONDS } from "../../shared/contract/records.ts";
 import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import type { FacetResult } from "../../shared/schema/api.ts";
-import { needed } from "../ledger/errors.ts";
 import type { KeyMode } from "../ledger/ledger.ts";
 import { Sketches } from "../people/sketches.ts";
 import { SuppressedPeople } from "../people/suppressed.ts";
@@ -46,7 +45,7 @@ class CountCache {
   }
 
   static async over(engine: Engine, clocks: Clocks): Promise<CountCache> {
-    const { LRUCache } = await needed("lru-cache", import("lru-cache"));
+    const { LRUCache } = await import("lru-cache");
     const ttl = COUNT_CACHE_SECONDS * 1_000;
     const entries = new LRUCache<string, Known>({
       max: MAX_ENTRIES,

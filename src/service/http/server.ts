@@ -3,7 +3,6 @@ import type { FastifyInstance } from "fastify";
 import { serveDatasets } from "../admin/datasets.ts";
 import { isConsoleBuilt } from "../console/assets.ts";
 import type { ServedConsole } from "../console/console.ts";
-import { needed } from "../ledger/errors.ts";
 import { Admission } from "./admission.ts";
 import { HttpApp } from "./app.ts";
 import { addressOf, Connections } from "./connections.ts";
@@ -30,9 +29,9 @@ export interface RunningService {
   close(): Promise<void>;
 }
 
-/** Starts the API, after giving back what a crash left on hold. @throws MissingPackageError; what `listen` throws */
+/** Starts the API, after giving back what a crash left on hold. @throws what `listen` throws */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
-  const { fastify } = await needed("fastify", import("fastify"));
+  const { fastify } = await import("fastify");
   const { store } = options;
   const clocks = { now: options.now ?? Date.now, monotonic: options.monotonic ?? (() => performance.now()) };
   const sleep = options.sleep ?? ((ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)));

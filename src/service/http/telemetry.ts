@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { FastifyRequest } from "fastify";
 import type { Registry } from "prom-client";
 import { creditsToNumber, formatCredits, ZERO } from "../../shared/contract/money.ts";
-import { needed, StoreUnavailableError } from "../ledger/errors.ts";
+import { StoreUnavailableError } from "../ledger/errors.ts";
 import { CLIENT_GONE } from "./call.ts";
 
 export interface ServiceLog {
@@ -23,7 +23,7 @@ const UNREAD_MAX = 4 * 1024 * 1024;
 
 /** What is logged is an allow-list: never a key, a URL with its query, a filter value or a record. */
 export async function openLog(out: LogStream): Promise<ServiceLog> {
-  const { pino } = await needed("pino", import("pino"));
+  const { pino } = await import("pino");
   let dropped = 0;
   const write = (line: string): void => {
     if ((out.writableLength ?? 0) > UNREAD_MAX) {
@@ -81,10 +81,7 @@ export interface Metrics {
 
 /** What is counted, and how it is shown. */
 async function openMeters() {
-  const { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } = await needed(
-    "prom-client",
-    import("prom-client"),
-  );
+  const { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } = await import("prom-client");
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });

@@ -15,7 +15,7 @@ import { dirname } from "node:path";
 import { setTimeout as setPause } from "node:timers";
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { syncFolder } from "../../shared/folder.ts";
-import { needed, resultCode, SQLITE_BUSY, StoreUnavailableError } from "./errors.ts";
+import { resultCode, SQLITE_BUSY, StoreUnavailableError } from "./errors.ts";
 
 /*
  * A ledger's file is sealed when its last process closes it: a digest of every page. Rows have chains of their
@@ -169,7 +169,7 @@ function hasLog(path: string): boolean {
 
 /** Every process that has the file open holds a lock on the file itself too. What a log has left is folded into it. */
 async function isAlone(path: string): Promise<boolean> {
-  const { DatabaseSync } = await needed("@photostructure/sqlite", import("@photostructure/sqlite"));
+  const { DatabaseSync } = await import("@photostructure/sqlite");
   let database: DatabaseSyncInstance | undefined;
   try {
     database = new DatabaseSync(path, { timeout: 0 });

@@ -10,7 +10,7 @@ import {
   statementRows,
   type VerifiedFile,
 } from "./database.ts";
-import { HoldResolvedError, needed, StoreUnavailableError } from "./errors.ts";
+import { HoldResolvedError, StoreUnavailableError } from "./errors.ts";
 import {
   answer,
   type Caller,
@@ -59,7 +59,7 @@ export async function readPostgres<Value>(url: string, read: (execute: Execute) 
 }
 
 async function openLedger(options: PostgresStoreOptions) {
-  const { default: pg } = await needed("pg", import("pg"));
+  const { default: pg } = await import("pg");
   const schema = options.schema ?? "headcount";
   if (!/^[a-z_][a-z0-9_]{0,40}$/.test(schema))
     throw new RangeError(`not a name for a schema: ${JSON.stringify(schema)}`);

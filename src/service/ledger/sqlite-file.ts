@@ -7,7 +7,7 @@ import { headOf, verifyChain, verifySums } from "./chain/check.ts";
 import { audit } from "./chain/links.ts";
 import type { AskBackup, VerifiedFile } from "./database.ts";
 import { type Row, runNow } from "./database.ts";
-import { NoLedgerError, needed, resultCode, SQLITE_CORRUPT, StoreUnavailableError, translateError } from "./errors.ts";
+import { NoLedgerError, resultCode, SQLITE_CORRUPT, StoreUnavailableError, translateError } from "./errors.ts";
 import { assertFilesBeside, type BrokenPages, brokenPages, lostLedger, seal } from "./files.ts";
 import { PATIENCE_MS } from "./ledger.ts";
 import { assertLedger, checkSqliteVersion, makeTables } from "./schema.ts";
@@ -108,7 +108,7 @@ async function withFile<Value>(
   opening: Opening,
   work: (database: DatabaseSyncInstance, statements: Statements) => Promise<Value> | Value,
 ): Promise<Value> {
-  const { DatabaseSync } = await needed("@photostructure/sqlite", import("@photostructure/sqlite"));
+  const { DatabaseSync } = await import("@photostructure/sqlite");
   let database: DatabaseSyncInstance | undefined;
   try {
     database = new DatabaseSync(place, opening);

@@ -3,7 +3,7 @@ import { setTimeout as setPause } from "node:timers";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import { anchoredClock } from "./clock.ts";
 import { type Durability, type Row, runNow, type Steps } from "./database.ts";
-import { NoLedgerError, needed, resultCode, SQLITE_BUSY, StoreUnavailableError, translateError } from "./errors.ts";
+import { NoLedgerError, resultCode, SQLITE_BUSY, StoreUnavailableError, translateError } from "./errors.ts";
 import type { LedgerDatabase, MoneyRequest, Outcome, Place } from "./facts.ts";
 import { assertFilesBeside, breakSeal, LedgerFiles, seal } from "./files.ts";
 import { moveMoney } from "./group.ts";
@@ -25,7 +25,7 @@ export interface SqliteStoreOptions extends LedgerOptions {
 
 /** @throws StoreUnavailableError where the file cannot be opened or locked; Error where it is no ledger of ours */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
-  const { DatabaseSync } = await needed("@photostructure/sqlite", import("@photostructure/sqlite"));
+  const { DatabaseSync } = await import("@photostructure/sqlite");
   const patienceMs = options.patienceMs ?? PATIENCE_MS;
   let database: DatabaseSyncInstance;
   await assertFilesBeside(options.path, patienceMs);
