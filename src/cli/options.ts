@@ -90,6 +90,15 @@ export function wholeNumber(flag: string, least: number, most: number): (text: s
   };
 }
 
+/** What browsers reach a service by. @throws CliError where it is not the address of a host */
+export function publicOrigin(url: string): string {
+  if (/^https?:\/\/[^/?#@]+\/?$/i.test(url) && URL.canParse(url)) return new URL(url).origin;
+  throw usageError(
+    `--public-url takes an address of scheme, host and port alone, as in https://people.example, not "${echo(url)}"`,
+    "the console is at /console right below it: give the service a name of its own in the proxy",
+  );
+}
+
 export const modeOption = (): Option =>
   new Option("--mode <mode>", "what live keys bought, or test keys (default: as the key in use)").choices([
     "live",

@@ -105,6 +105,6 @@ describe("service link", () => {
     expect(await roleOf("--account", "acme", "viewer")).toBe("viewer");
     expect(await roleOf("operator")).toContain("viewer");
     for (const name of ["Ada", "a b", "-x"]) expect(await roleOf(`--name=${name}`)).toContain("as in ada-growth");
-    expect(await roleOf("--account", "nobody")).toContain("no account named");
+    expect(await roleOf("--account", "nobody")).toContain("there is no account");
   });
 });

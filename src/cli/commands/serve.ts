@@ -2,10 +2,10 @@ import type { DataFolder } from "../../service/admin/data-folder.ts";
 import type { RunningService, ServiceOptions } from "../../service/http/server.ts";
 import type { Store } from "../../service/ledger/ledger.ts";
 import { type Context, written } from "../../shared/context.ts";
-import { echo, withoutPassword } from "../../shared/contract/text.ts";
+import { withoutPassword } from "../../shared/contract/text.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { settingsOf } from "../arguments/settings.ts";
-import { type Command, wholeNumber } from "../options.ts";
+import { type Command, publicOrigin, wholeNumber } from "../options.ts";
 import { Printer } from "../terminal/printer.ts";
 import { addFolderOptions, type FolderOptions, folderOf, placeFlags, serviceError, storeOf } from "./service/folder.ts";
 
@@ -38,7 +38,10 @@ export function register(program: Command, context: Context): void {
     .option("--tls-cert <file>", "serve HTTPS with this certificate and its chain (PEM); renewed files are taken over")
     .option("--tls-key <file>", "the key of --tls-cert (PEM, without a passphrase)")
     .option("--dataset <place>", "a dataset elsewhere: a folder or clickhouse://... (default: in the data folder)")
-    .option("--bounds <name=n...>", `calls and rows: ${Object.keys(BOUNDS).join(", ")} (docs/service.md, Limits)`)
+    .option(
+      "--bounds <name=n...>",
+      `calls at once, and rows: ${Object.keys(BOUNDS).join(", ")} (docs/service.md, Limits)`,
+    )
     .option("--metrics <port>", "serve Prometheus metrics on this port of loopback, or at ADDRESS:PORT")
     .option("--public-url <url>", "address that browsers reach the service by, where a proxy stands in front")
     .oneOf(
@@ -201,15 +204,7 @@ async function tlsSetting(options: ServeOptions, context: Context, voice: Voice)
 /** Whether the console is served: not where its cookies would travel in clear, unless that is asked for. */
 function consoleSetting(options: ServeOptions, voice: Voice): Pick<ServiceOptions, "console"> {
   const { publicUrl } = options;
-  if (publicUrl !== undefined && !(URL.canParse(publicUrl) && /^https?:$/.test(new URL(publicUrl).protocol))) {
-    throw usageError(`--public-url takes an address such as https://people.example, not "${echo(publicUrl)}"`);
-  }
-  if (publicUrl !== undefined && !/^https?:\/\/[^/?#@]+\/?$/i.test(publicUrl)) {
-    throw usageError(
-      `--public-url takes scheme, host and port alone, not "${echo(publicUrl)}"`,
-      "the console is at /console right below it: give the service a name of its own in the proxy",
-    );
-  }
+  if (publicUrl !== undefined) publicOrigin(publicUrl);
   if (options.console === "off") return {};
   const isSafe = isLoopback(options.host) || options.tlsCert !== undefined || publicUrl?.startsWith("https:") === true;
   if (!isSafe && options.console !== "insecure") {
@@ -297,33 +292,20 @@ function listenError(error: unknown, options: ServeOptions): CliError | undefine
   );
 }
 
-/** What `--bounds` takes: the least and the most of each. Without it 16, 8, 1,000, 5 seconds, and no depth. */
-const BOUNDS = {
-  calls: [1, 1_000],
-  "calls-per-key": [1, 1_000],
-  queued: [0, 100_000],
-  "queue-seconds": [1, 600],
-  depth: [1, 1e12],
-} as const;
+/** What `--bounds` takes: the least and the most of each. Without it 16 calls, and no depth. */
+const BOUNDS = { calls: [1, 1_000], depth: [1, 1e12] } as const;
 
-async function boundsOf(words: readonly string[]): Promise<Pick<ServiceOptions, "timeouts" | "turns" | "maxDepth">> {
+async function boundsOf(words: readonly string[]): Promise<Pick<ServiceOptions, "turns" | "maxDepth">> {
   const texts = settingsOf("--bounds", words, Object.keys(BOUNDS) as (keyof typeof BOUNDS)[]);
   const bound = (name: keyof typeof BOUNDS): number | undefined => {
     const text = texts[name];
-    return text === undefined ? undefined : wholeNumber(`--bounds ${name}`, BOUNDS[name][0], BOUNDS[name][1])(text);
+    const [least, most] = BOUNDS[name];
+    return text === undefined ? undefined : wholeNumber(`--bounds ${name}`, least, most)(text);
   };
-  const { turnBoundsOf, TURNS } = await import("../../service/http/turns.ts");
-  const [all, ofKey] = [bound("calls") ?? TURNS.dataset, bound("calls-per-key")];
-  if (ofKey !== undefined && ofKey > all) {
-    throw usageError(
-      `--bounds calls-per-key=${ofKey} is more than the ${all} of all keys together`,
-      `--bounds calls=${ofKey} allows it, or a smaller number for each key`,
-    );
-  }
-  const [seconds, maxDepth] = [bound("queue-seconds"), bound("depth")];
+  const [calls, maxDepth] = [bound("calls"), bound("depth")];
+  const { turnBoundsOf } = await import("../../service/http/turns.ts");
   return {
-    turns: turnBoundsOf({ all, ofKey, waiting: bound("queued") }),
-    ...(seconds === undefined ? {} : { timeouts: { turn: seconds * 1_000 } }),
+    ...(calls === undefined ? {} : { turns: turnBoundsOf(calls) }),
     ...(maxDepth === undefined ? {} : { maxDepth }),
   };
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
+import { type Credits, credits } from "../../shared/contract/money.ts";
 import { StoreConflictError } from "../ledger/errors.ts";
 import type { Act, KeyDetail, NewKey, Store } from "../ledger/ledger.ts";
 import { makeApiKey } from "../money/keys.ts";
@@ -11,17 +11,9 @@ export const ACCOUNT_ID_RULE = "an account's id is 1 to 63 lower-case letters, d
 
 const TEST_CREDITS: Credits = credits(10_000n * 1_000_000n);
 
-interface NewAccount {
-  readonly id: string;
-  readonly name: string;
-  readonly live?: Credits;
-}
-
-export async function newAccount(store: Store, { id, name, live = ZERO }: NewAccount, by?: string): Promise<void> {
-  const act = by === undefined ? {} : { by };
-  await store.createAccount(id, name, act);
-  await store.grant(id, "test", TEST_CREDITS, { note: "simulated credits for test keys", ...act });
-  if (live > 0n) await store.grant(id, "live", live, { note: "first credits of a new account", ...act });
+export async function newAccount(store: Store, id: string, name: string): Promise<void> {
+  await store.createAccount(id, name);
+  await store.grant(id, "test", TEST_CREDITS, "simulated credits for test keys");
 }
 
 export interface KeyInit extends Pick<NewKey, "name" | "mode" | "expiresAt" | "scopes" | "maxCredits" | "rotatedFrom"> {

@@ -12,20 +12,14 @@ export type TurnBounds = Readonly<typeof TURNS>;
 /** Calls that are charged, and those that never are, at the dataset; and large bodies, at the event loop. */
 type TurnKind = keyof TurnBounds["all"];
 
-/** Bounds by what somebody who runs a service says of them; of the rest as {@link TURNS}, as far as they fit. */
-export function turnBoundsOf(said: {
-  readonly all: number;
-  readonly ofKey: number | undefined;
-  readonly waiting: number | undefined;
-}): TurnBounds {
-  const { all, ofKey, waiting } = TURNS;
-  const paid = Math.min(said.ofKey ?? ofKey.paid, said.all);
-  return {
-    dataset: said.all,
-    all: { ...all, paid: said.all, free: Math.min(all.free, said.all) },
-    ofKey: { ...ofKey, paid, free: Math.min(ofKey.free, paid) },
-    waiting: said.waiting ?? waiting,
-  };
+/** {@link TURNS} for so many calls at once at the dataset. */
+export function turnBoundsOf(calls: number): TurnBounds {
+  const within = (bounds: TurnBounds["all"]): TurnBounds["all"] => ({
+    ...bounds,
+    paid: Math.min(bounds.paid, calls),
+    free: Math.min(bounds.free, calls),
+  });
+  return { ...TURNS, dataset: calls, all: { ...within(TURNS.all), paid: calls }, ofKey: within(TURNS.ofKey) };
 }
 
 /** After a large body the event loop is the others' for twice as long as it took, but no longer than this. */

@@ -1,10 +1,10 @@
 import type { AccountSummary } from "../../../service/ledger/ledger.ts";
 import type { ConsoleSession } from "../../../service/ledger/records.ts";
 import type { Context } from "../../../shared/context.ts";
-import { creditsOrNull, ZERO } from "../../../shared/contract/money.ts";
+import { creditsOrNull } from "../../../shared/contract/money.ts";
 import { echo, isLinkName, LINK_NAME } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
-import { Argument, type Command } from "../../options.ts";
+import { Argument, type Command, publicOrigin } from "../../options.ts";
 import { countColumn, creditsColumn, iso, type Listed, printList, timeColumn } from "../../terminal/list.ts";
 import {
   type AccountOptions,
@@ -17,7 +17,6 @@ import {
   nameOf,
   placeFlags,
   requireAccount,
-  withStore,
 } from "./folder.ts";
 
 type CreateOptions = FolderOptions & { readonly name?: string };
@@ -60,7 +59,7 @@ async function create({ options, printer, store }: Desk<CreateOptions>, id: stri
   if (!ACCOUNT_ID.test(id))
     throw usageError(`${ACCOUNT_ID_RULE}, not "${echo(id)}"`, "for example acme; --name takes any name");
   const name = options.name === undefined ? id : nameOf(options.name);
-  await newAccount(store, { id, name, live: ZERO });
+  await newAccount(store, id, name);
   if (printer.json) return printer.document<"service accounts create">({ id, name });
   const next = `headcount service keys create --account ${id}${placeFlags(options)} makes a key`;
   printer.note(`Account ${id} is made, with no credits yet. ${next}.`);
@@ -108,24 +107,16 @@ export function registerLink(service: Command, context: Context): void {
   $ headcount service link
   $ headcount service link --account acme --name ada-growth
   $ headcount service link viewer --public-url https://people.example`)
-    .does((options: LinkOptions, role: Role) => printLink(options, role, context));
+    .does(atDesk(context, printLink));
 }
 
-async function printLink(options: LinkOptions, role: Role, context: Context): Promise<void> {
+async function printLink({ context, options, store }: Desk<LinkOptions>, role: Role): Promise<void> {
   const { account, name = "", publicUrl: url } = options;
-  if (url !== undefined && !(URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))) {
-    throw usageError(`--public-url takes an address such as https://people.example, not "${url}"`);
-  }
   if (name !== "" && !isLinkName(name)) throw usageError(`--name takes ${LINK_NAME}, not "${echo(name)}"`);
-  const link = await withStore(options, context, async (store) => {
-    const origin = url === undefined ? ((await store.console.lastServed()) ?? DEFAULT_ORIGIN) : new URL(url).origin;
-    if ((await store.account(account)) === undefined) {
-      throw usageError(`no account named "${account}"`, "headcount service accounts lists them");
-    }
-    const { makeLink } = await import("../../../service/console/sessions.ts");
-    const made = { accountId: account, role, name, createdAt: context.now() };
-    return `${origin}/console/enter#t=${await makeLink(store, made, "service link")}`;
-  });
+  const origin = url === undefined ? ((await store.console.lastServed()) ?? DEFAULT_ORIGIN) : publicOrigin(url);
+  const { makeLink } = await import("../../../service/console/sessions.ts");
+  const made = { accountId: account, role, name, createdAt: context.now() };
+  const link = `${origin}/console/enter#t=${await makeLink(store, made, "service link")}`;
   context.stdout.write(options.json ? `${JSON.stringify({ link, account, role })}\n` : `${link}\n`);
 }
 

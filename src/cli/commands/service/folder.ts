@@ -49,7 +49,7 @@ export async function folderOf(options: FolderOptions, context: Context): Promis
  * Opens the accounts of the options' data folder, does the work, closes them. Accounts are made only beside a dataset,
  * so that a mistyped folder is not a new one. Errors become those of the command line.
  */
-export async function withStore<Result>(
+async function withStore<Result>(
   options: FolderOptions,
   context: Context,
   work: (store: Store) => Promise<Result>,
@@ -132,42 +132,32 @@ export function ledgerPlaceOf(option: string, store: string, files: string, cont
 /** What went wrong below, as an error of the command line. Faults that nobody can act on stay what they are. */
 export function serviceError(error: unknown, dir: string, store?: string): unknown {
   if (error instanceof CliError || !(error instanceof Error)) return error;
-  const { code } = error as NodeJS.ErrnoException;
-  const failure = (code: string, category: ErrorCategory, hint?: string): CliError =>
-    new CliError({ code, category, message: error.message, hint, cause: error });
-  const missing = missingPackage(error);
-  if (missing !== undefined) return missing;
-  const data = `--data ${shellWord(dir)}`;
-  const importing = `headcount service import --people FILE ${data}`;
-  switch (error.name) {
-    case "StoreUnavailableError":
-      return failure("store_unavailable", "service");
-    case "DatasetUnavailableError": {
-      const hint = "check that every server of the address runs and lets you in, then try again";
-      return failure("dataset_unavailable", "service", hint);
-    }
-    case "DatasetDamagedError":
-      return failure("dataset_damaged", "filesystem", `${importing} replaces it`);
-    case "StoreConflictError":
-    case "RangeError":
-      return failure("usage", "usage");
-    case "UnknownAccountError":
-      return failure("unknown_account", "not_found");
-    case "LedgerFormatError":
-      return failure("ledger_format", "filesystem");
-    case "NoLedgerError": {
-      const place = placeFlags({ data: dir, store });
-      const first = store === undefined ? `headcount service import --people FILE${place} or ` : "";
-      const hint = `name another place with --data or --store; ${first}headcount serve${place} begins one`;
-      return failure("no_accounts", "usage", hint);
-    }
-    case "NoDatasetError":
-      return failure("no_dataset", "usage", importing);
-  }
-  if (code === "EACCES" || code === "EROFS" || code === "ENOTDIR" || code === "EEXIST") {
-    return failure("data_folder", "filesystem", `choose another --data than ${dir}`);
-  }
-  return error;
+  const importing = `headcount service import --people FILE --data ${shellWord(dir)}`;
+  const place = placeFlags({ data: dir, store });
+  const first = store === undefined ? `headcount service import --people FILE${place} or ` : "";
+  const known: Readonly<Record<string, readonly [code: string, category: ErrorCategory, hint?: string]>> = {
+    StoreUnavailableError: ["store_unavailable", "service"],
+    DatasetUnavailableError: [
+      ...(["dataset_unavailable", "service"] as const),
+      "check that every server of the address runs and lets you in, then try again",
+    ],
+    DatasetDamagedError: ["dataset_damaged", "filesystem", `${importing} replaces it`],
+    StoreConflictError: ["usage", "usage"],
+    RangeError: ["usage", "usage"],
+    UnknownAccountError: ["unknown_account", "not_found"],
+    LedgerFormatError: ["ledger_format", "filesystem"],
+    NoLedgerError: [
+      ...(["no_accounts", "usage"] as const),
+      `name another place with --data or --store; ${first}headcount serve${place} begins one`,
+    ],
+    NoDatasetError: ["no_dataset", "usage", importing],
+  };
+  const isFolder = /^(EACCES|EROFS|ENOTDIR|EEXIST)$/.test((error as NodeJS.ErrnoException).code ?? "");
+  const folder = ["data_folder", "filesystem", `choose another --data than ${dir}`] as const;
+  const kind = known[error.name] ?? (isFolder ? folder : undefined);
+  if (kind === undefined) return missingPackage(error) ?? error;
+  const [code, category, hint] = kind;
+  return new CliError({ code, category, message: error.message, hint, cause: error });
 }
 
 /** A name that an account, a key or a plan is given. @throws CliError where it cannot be shown in a list as it is */
