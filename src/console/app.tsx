@@ -24,27 +24,7 @@ const PAGES: readonly {
   { id: "plan", name: "Plan", view: () => <PlanPage /> },
 ];
 
-/** `/` goes to the filters from every page. */
-function useFilterKey(): void {
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent): void => {
-      const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test((event.target as HTMLElement).tagName);
-      // A dialog that is open keeps the keyboard.
-      if (event.key !== "/" || isTyping || document.querySelector("dialog[open]") !== null) return;
-      event.preventDefault();
-      const focus = () => document.querySelector<HTMLInputElement>("details[open] [data-filter]")?.focus();
-      // At once on the page itself, so that no letter is lost; another page takes the focus when it is there.
-      if (place.value.page === "segment") focus();
-      else setTimeout(focus, 50);
-      go({ page: "segment" });
-    };
-    addEventListener("keydown", onKey);
-    return () => removeEventListener("keydown", onKey);
-  }, []);
-}
-
 export function App() {
-  useFilterKey();
   if (signedOut.value !== undefined) return <Enter why={signedOut.value} />;
   if (me.value === undefined) {
     return (

@@ -37,14 +37,10 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("the console under the hands of somebod
     expect(wrong).toEqual([]);
   }, 60_000);
 
-  test("/ leads to the filters from everywhere, and a dialog gives the focus back", async () => {
+  test("another page has the focus, and a dialog gives it back", async () => {
     await enter(page);
     await page.goto(`${service.url}/console/#/account`);
     await page.locator("h1", { hasText: "Account" }).waitFor();
-    await page.keyboard.press("/");
-    await expect.poll(focused).toBe("department");
-    await page.keyboard.type("/x");
-    expect(await page.getByRole("combobox", { name: "Department" }).inputValue()).toBe("/x");
     await page.getByRole("link", { name: "Plan", exact: true }).click();
     await page.locator("h1", { hasText: "Plan" }).waitFor();
     await expect.poll(focused).toBe("main");

@@ -82,10 +82,7 @@ function ExportCard({ act, item }: { readonly act: (id: string, what: string) =>
         <div class="line">
           {isThere ? (
             <>
-              <Button
-                act={() => save(item, "csv")}
-                text={`Download CSV${isShort ? ` (first ${figure(rows)})` : ""}`}
-              />
+              <Button act={() => save(item, "csv")} text={`Download CSV${isShort ? ` (first ${figure(rows)})` : ""}`} />
               <Button look="quiet" act={() => save(item, "ndjson")} text="NDJSON" />
             </>
           ) : null}

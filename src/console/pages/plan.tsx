@@ -24,8 +24,7 @@ export function PlanPage() {
             ["Deepest row", limits.max_depth === null ? "no bound" : figure(limits.max_depth)],
             ["Counts are remembered, seconds", figure(limits.count_cache_seconds)],
             ...Object.entries(dataset).map(
-              ([key, value]) =>
-                [`Dataset: ${key}`, typeof value === "number" ? figure(value) : (value ?? "")] as const,
+              ([key, value]) => [`Dataset: ${key}`, typeof value === "number" ? figure(value) : (value ?? "")] as const,
             ),
           ]}
         />
