@@ -18,8 +18,8 @@ export interface Slice {
 export interface RecordPage {
   readonly records: readonly Buffer[];
   readonly total: number;
-  /** Rows of the slice that are left out since the version was built: `records` lacks them, `total` does not. */
-  readonly leftOut?: number;
+  /** Which rows of the slice are left out since the version was built: `records` lacks them, `total` does not. */
+  readonly leftOut?: readonly number[];
 }
 
 /** How one company is named: exactly one of the four (docs/contract.md, Enrich). Values in normal or canonical form. */

@@ -262,12 +262,12 @@ async function buyPage(order: PageOrder, options: PageOptions): Promise<Sale> {
     onOneVersion(engine, async (now): Promise<ChargedReply> => {
       if (now !== version) throw moved();
       const page = await engine.people(check.canonical, { offset, limit: rows });
-      const { leftOut = 0, records } = page;
+      const { leftOut = [], records } = page;
       return {
         rows: records.length,
         result: listOf(records),
         // Rows of the segment: the export goes on behind them, whoever of them is left out.
-        headers: { "x-dataset-version": now, [ROWS]: String(records.length + leftOut) },
+        headers: { "x-dataset-version": now, [ROWS]: String(records.length + leftOut.length) },
       };
     });
   return await purchase(options.store, {

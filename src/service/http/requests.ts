@@ -95,10 +95,7 @@ export function readFacets(body: Uint8Array, few: number | null) {
   if (prefix.length > MAX_VALUE_LENGTH || prefix.includes("\0") || hasLoneSurrogate(prefix)) {
     throw invalid(`prefix takes at most ${MAX_VALUE_LENGTH} characters, without NUL and lone surrogates`);
   }
-  const limit = readInteger(fields, "limit", FACET_VALUES_DEFAULT);
-  if (limit < 1 || limit > FACET_VALUES_MAX) {
-    throw invalid(`limit must be between 1 and ${FACET_VALUES_MAX}, not ${limit}`);
-  }
+  const limit = readWithin(fields, "limit", FACET_VALUES_DEFAULT, [1, FACET_VALUES_MAX]);
   return {
     ...request,
     question: {
@@ -203,10 +200,7 @@ export function readSegment(fields: ReadonlyMap<string, unknown>): SegmentReques
 }
 
 function paging(fields: ReadonlyMap<string, unknown>, segmentKey: string, maxDepth: number | undefined): PageRequest {
-  const perPage = readInteger(fields, "per_page", PER_PAGE_DEFAULT);
-  if (perPage < 1 || perPage > PER_PAGE_MAX) {
-    throw invalid(`per_page must be between 1 and ${PER_PAGE_MAX}, not ${perPage}`);
-  }
+  const perPage = readWithin(fields, "per_page", PER_PAGE_DEFAULT, [1, PER_PAGE_MAX]);
   const cursor = cursorOf(fields, segmentKey);
   const page = readInteger(fields, "page", 1);
   if (page < 1) throw invalid(`page counts from 1, not ${page}`);
@@ -234,7 +228,15 @@ function cursorOf(fields: ReadonlyMap<string, unknown>, segmentKey: string): Cur
   return cursor;
 }
 
-export function readInteger(fields: ReadonlyMap<string, unknown>, name: string, fallback: number): number {
+type Fields = ReadonlyMap<string, unknown>;
+
+export function readWithin(fields: Fields, name: string, fallback: number, [least, most]: readonly [number, number]) {
+  const value = readInteger(fields, name, fallback);
+  if (value >= least && value <= most) return value;
+  throw invalid(`${name} must be between ${least} and ${most}, not ${value}`);
+}
+
+function readInteger(fields: Fields, name: string, fallback: number): number {
   if (!fields.has(name)) return fallback;
   const value = fields.get(name);
   if (typeof value !== "number" || !Number.isInteger(value)) {

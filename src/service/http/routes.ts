@@ -183,10 +183,10 @@ function boughtPage(
     "x-page": String(paging.page),
     "x-per-page": String(paging.perPage),
   };
-  const { leftOut = 0, records } = found;
+  const { leftOut = [], records } = found;
   const rows = records.length;
-  if (leftOut > 0) headers[LEFT_OUT] = String(leftOut);
-  const next = paging.offset + rows + leftOut;
+  if (leftOut.length > 0) headers[LEFT_OUT] = String(leftOut.length);
+  const next = paging.offset + rows + leftOut.length;
   if (next > paging.offset && next < found.total) {
     const cursor = writeCursor({ version, segment: segmentHash(segment), offset: next });
     headers["x-next-cursor"] = cursor;

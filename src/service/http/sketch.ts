@@ -10,19 +10,15 @@ import { invalid } from "../problem.ts";
 import type { Answer } from "./call.ts";
 import { admitted, freeAnswer, inFreeTurn, type RouteOptions, sell } from "./endpoint.ts";
 import { magicOfFilters } from "./magic.ts";
-import { bodyFields, jsonBody, queryText, readInteger, readSegment, refuseQuery } from "./requests.ts";
+import { bodyFields, jsonBody, queryText, readSegment, readWithin, refuseQuery } from "./requests.ts";
 
 /** More cells than any difference of so many people takes. */
 const FIRST_CELL_MAX = 4 * SKETCH_PEOPLE_MAX;
 
 function readSketch(body: Uint8Array) {
   const fields = bodyFields(body, ["filters", "from", "cells"]);
-  const from = readInteger(fields, "from", 0);
-  const cells = readInteger(fields, "cells", 128);
-  if (from < 0 || from > FIRST_CELL_MAX) throw invalid(`from must be between 0 and ${FIRST_CELL_MAX}, not ${from}`);
-  if (cells < 1 || cells > SKETCH_CELLS_MAX) {
-    throw invalid(`cells must be between 1 and ${SKETCH_CELLS_MAX}, not ${cells}`);
-  }
+  const from = readWithin(fields, "from", 0, [0, FIRST_CELL_MAX]);
+  const cells = readWithin(fields, "cells", 128, [1, SKETCH_CELLS_MAX]);
   return { ...readSegment(fields), from, cells };
 }
 

@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import type { Engine } from "../../dataset/engine.ts";
+import type { Engine, Slice } from "../../dataset/engine.ts";
 import { digestsOf } from "../../shared/contract/person-digest.ts";
 import { type Digests, hexOf, SKETCH_PEOPLE_MAX, SketchCells } from "../../shared/contract/sketch.ts";
 import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
@@ -72,25 +72,29 @@ export async function cellsOf({ digests: { high, low } }: Roster, from: number, 
 
 async function peopleOf(engine: Engine, { filters }: Sketched) {
   const [ids, places]: [string[], number[]] = [[], []];
-  const put = (record: Buffer, place: number): void => {
-    ids.push(idOf(record));
-    places.push(place);
-  };
   for (let offset = 0; ; offset += PAGE) {
-    const { leftOut = 0, records, total } = await engine.people(filters, { offset, limit: PAGE });
+    const { found, total } = await placedAt(engine, filters, { offset, limit: PAGE });
     if (total > SKETCH_PEOPLE_MAX) {
       throw invalid(`a sketch is of at most ${SKETCH_PEOPLE_MAX} people, and these filters find ${total}: narrow them`);
     }
-    if (leftOut === 0) for (const [at, record] of records.entries()) put(record, offset + at);
-    // Which of them are left out only reading one by one tells.
-    else
-      for (let place = offset; place < offset + records.length + leftOut; place++) {
-        const [record] = (await engine.people(filters, { offset: place, limit: 1 })).records;
-        if (record !== undefined) put(record, place);
-      }
+    places.push(...found.keys());
+    for (const record of found.values()) ids.push(idOf(record));
     if (offset + PAGE >= total) return { ids, places };
     await othersTurn();
   }
+}
+
+/** A slice of a segment: who is in it, by their places in the segment. */
+async function placedAt(engine: Engine, filters: CanonicalFilters, slice: Slice) {
+  const { leftOut = [], records, total } = await engine.people(filters, slice);
+  const gone = new Set(leftOut);
+  const found = new Map<number, Buffer>();
+  let at = 0;
+  for (const record of records) {
+    while (gone.has(at)) at++;
+    found.set(slice.offset + at++, record);
+  }
+  return { found, total };
 }
 
 /** People who are so near to each other are read together: with those between them it is one question. */
@@ -98,27 +102,18 @@ const NEAR = 16;
 
 /** @param places in the segment @returns records in the order of the places asked, without those that are left out */
 export async function recordsAt(engine: Engine, filters: CanonicalFilters, places: readonly number[]) {
-  const found = new Map<number, Buffer>();
+  const all = new Map<number, Buffer>();
   const open = [...places].sort((a, b) => b - a);
   for (let offset = open.pop(); offset !== undefined; offset = open.pop()) {
-    const near = [offset];
+    let last = offset;
     for (let next = open.at(-1); next !== undefined && next - offset < NEAR; next = open.at(-1)) {
-      near.push(next);
+      last = next;
       open.pop();
     }
-    const { leftOut = 0, records } = await engine.people(filters, {
-      offset,
-      limit: (near.at(-1) ?? offset) - offset + 1,
-    });
-    for (const place of near) {
-      const own =
-        leftOut === 0
-          ? records[place - offset]
-          : (await engine.people(filters, { offset: place, limit: 1 })).records[0];
-      if (own !== undefined) found.set(place, own);
-    }
+    const { found } = await placedAt(engine, filters, { offset, limit: last - offset + 1 });
+    for (const [place, record] of found) all.set(place, record);
   }
-  return places.flatMap((place) => found.get(place) ?? []);
+  return places.flatMap((place) => all.get(place) ?? []);
 }
 
 /** Records begin with the id. */

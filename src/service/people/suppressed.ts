@@ -95,11 +95,11 @@ export class SuppressedPeople {
     const filtered = async (page: RecordPage): Promise<RecordPage> => {
       const list = await this.list();
       if (list.isEmpty || page.records.length === 0 || (await isWithout(list, engine.info().version))) return page;
-      const records = page.records.filter((record) => {
-        const who = namedIn(parseExact(record.toString()));
-        return who === undefined || !list.hides(who);
+      const leftOut = [...page.records.keys()].filter((at) => {
+        const who = namedIn(parseExact(String(page.records[at])));
+        return who !== undefined && list.hides(who);
       });
-      return { records, total: page.total, leftOut: page.records.length - records.length };
+      return { records: page.records.filter((_, at) => !leftOut.includes(at)), total: page.total, leftOut };
     };
     return {
       info: () => engine.info(),
