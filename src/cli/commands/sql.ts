@@ -4,7 +4,6 @@ import { usageError } from "../../shared/errors.ts";
 import { readInput } from "../../shared/input.ts";
 import { type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
 import type { Command } from "../options.ts";
-import { Printer } from "../terminal/printer.ts";
 import { addShelfOption, type ShelfOptions, withLibrary } from "./owned/shelf.ts";
 
 export interface SqlOptions extends ShelfOptions {
@@ -41,8 +40,7 @@ removed, changed, calls, credits, run. list_people: list, id, since and until (r
 }
 
 async function query(text: string, options: SqlOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
-  await withLibrary(options, context, printer, async (library) => {
+  await withLibrary(options, context, async (library, printer) => {
     if (library === undefined) throw usageError("there is nobody to ask about", "headcount search buys people");
     const { columns, rows } = await askViews(library, text, context.interrupted);
     if (printer.json) {

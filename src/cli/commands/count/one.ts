@@ -24,17 +24,11 @@ export interface CountDesk {
 }
 
 export async function countOne(segment: CheckedFilters, counting: CountDesk): Promise<readonly CountedSegment[]> {
-  const { context, printer, session } = counting;
+  const { context, session } = counting;
   const { filters } = segment;
-  const priced = printer.json || printer.terminal;
-  const [count, account] = await Promise.all([
-    session.client.count(filters, context.interrupted),
-    priced ? session.client.account(context.interrupted) : undefined,
-  ]);
-  if (account === undefined) printer.text(`${count.count}\n`);
-  else if (printer.json) printer.document<"count">(countDocument(count, account, filters));
-  else await printCount(count, account, printer);
-  noticeUnknownCost(account, session);
+  const counted = session.client.count(filters, context.interrupted);
+  const [count, account] = await Promise.all([counted, pricesFor(counting)]);
+  await tell(count, account, filters, counting);
   return [{ filters, count: count.count }];
 }
 
@@ -43,7 +37,7 @@ export async function countSet(
   { segments, except }: SegmentSet,
   counting: CountDesk,
 ): Promise<readonly CountedSegment[]> {
-  const { context, printer, session } = counting;
+  const { context, session } = counting;
   const { countJoined, isSet, searchTarget } = await import("../../../engine/purchase/joined.ts");
   const target = searchTarget(segments, except);
   if (!isSet(target)) {
@@ -53,17 +47,29 @@ export async function countSet(
   const people = await countJoined(target, {
     count: (filters) => session.client.count(filters, context.interrupted),
   });
-  const account = printer.json || printer.terminal ? await session.client.account(context.interrupted) : undefined;
   const { filters, union = [filters], except: without = [] } = target;
-  if (account === undefined) printer.text(`${people}\n`);
-  else {
-    const count = { count: people, cached: undefined, asOf: undefined, meta: account.meta };
-    if (printer.json) printer.document<"count">(countDocument(count, account, { union, except: without }));
-    else await printCount(count, account, printer);
-  }
-  noticeUnknownCost(account, session);
+  await tell({ count: people }, await pricesFor(counting), { union, except: without }, counting);
   const told = (each: Filters): CountedSegment => ({ filters: each, count: people === 0 ? undefined : people });
   return [...union.map(told), ...without.map(told)];
+}
+
+type Told = Pick<CountView, "count"> & Partial<CountView>;
+type Asked = Filters | { readonly union: readonly Filters[]; readonly except: readonly Filters[] };
+
+/** A pipe gets the bare number, which needs no prices. */
+const pricesFor = async ({ context, printer, session }: CountDesk): Promise<AccountView | undefined> =>
+  printer.json || printer.terminal ? session.client.account(context.interrupted) : undefined;
+
+async function tell(
+  count: Told,
+  account: AccountView | undefined,
+  filters: Asked,
+  { printer, session }: CountDesk,
+): Promise<void> {
+  if (account === undefined) printer.text(`${count.count}\n`);
+  else if (printer.json) printer.document<"count">(countDocument(count, account, filters));
+  else await printCount(count, account, printer);
+  noticeUnknownCost(account, session);
 }
 
 export function noticeUnknownCost(account: AccountView | undefined, session: Session): void {
@@ -72,13 +78,9 @@ export function noticeUnknownCost(account: AccountView | undefined, session: Ses
   }
 }
 
-function countDocument(
-  count: CountView,
-  account: AccountView,
-  filters: Filters | { readonly union: readonly Filters[]; readonly except: readonly Filters[] },
-) {
+function countDocument(count: Told, account: AccountView, filters: Asked) {
   const unit = account.costs.personSearch;
-  const balance = account.balance ?? count.meta.creditsRemaining;
+  const balance = account.balance ?? account.meta.creditsRemaining;
   return {
     count: count.count,
     cached: count.cached ?? null,
@@ -90,7 +92,7 @@ function countDocument(
   };
 }
 
-async function printCount({ count, cached, asOf }: CountView, account: AccountView, printer: Printer): Promise<void> {
+async function printCount({ count, cached, asOf }: Told, account: AccountView, printer: Printer): Promise<void> {
   const { balance, costs } = account;
   const most = priceOf(count, costs.personSearch);
   const enough = (): string =>

@@ -7,7 +7,7 @@ import type { FilterKeySpec, Filters } from "../../../shared/contract/vocabulary
 import { usageError } from "../../../shared/errors.ts";
 import { bar, percent } from "../../../shared/numbers.ts";
 import { csvDocument } from "../../../shared/rows/csv.ts";
-import { Printer } from "../../terminal/printer.ts";
+import type { Printer } from "../../terminal/printer.ts";
 import { type ShelfOptions, withLibrary } from "../owned/shelf.ts";
 
 export interface CountPart {
@@ -50,8 +50,6 @@ export async function printParts(found: Breakdown, printer: Printer): Promise<vo
     printer.document<"count">({ count: whole, by: by.key, parts, unexplained, others, missing, filters });
   } else {
     const rows = parts.map(({ value, count }) => [value, count]);
-    // A plain count loads nothing that writes CSV.
-    const { csvDocument } = await import("../../../shared/rows/csv.ts");
     printer.text(csvDocument([by.key, "count"], rows));
   }
   const text = remainderText(explained);
@@ -126,8 +124,7 @@ export async function countOwned(
   options: ShelfOptions,
   context: Context,
 ): Promise<void> {
-  const printer = new Printer(context, options);
-  await withLibrary(options, context, printer, async (library) => {
+  await withLibrary(options, context, async (library, printer) => {
     const count = (filters: Filters): number => library?.count(checkedFilters(filters).canonical) ?? 0;
     const [first] = segments;
     if (first !== undefined && by !== undefined) {
@@ -145,15 +142,15 @@ export async function countOwned(
       if (printer.json) printer.document<"count">({ count: people, owned: true, filters });
       else printer.text(printer.terminal ? `${printer.style.strong(grouped(people))} owned\n` : `${people}\n`);
     } else if (printer.json) printer.document<"count">(rows);
-    else
-      printer.text(
-        csvDocument(
-          ["segment", "count"],
-          rows.map(({ segment, count: people }) => [segment, people]),
-        ),
-      );
+    else printer.text(segmentsCsv(rows));
   });
 }
+
+export const segmentsCsv = (rows: readonly { readonly segment: string; readonly count: number }[]): string =>
+  csvDocument(
+    ["segment", "count"],
+    rows.map(({ segment, count }) => [segment, count]),
+  );
 
 function known(library: Library | undefined, by: FilterKeySpec, filters: Filters): CountPart[] {
   if (by.match === "prefix" || by.match === "range") {

@@ -29,13 +29,8 @@ export async function countFiles(
     });
     printer.document<"count">(documents);
   } else if (form === "csv") {
-    const { csvDocument } = await import("../../../shared/rows/csv.ts");
-    printer.text(
-      csvDocument(
-        ["segment", "count"],
-        rows.map(({ segment, count }) => [segment, count]),
-      ),
-    );
+    const { segmentsCsv } = await import("./parts.ts");
+    printer.text(segmentsCsv(rows));
   } else {
     const price = (count: number): string => (unit === undefined ? "" : formatCreditsGrouped(priceOf(count, unit)));
     await printer.table(

@@ -16,7 +16,6 @@ import {
 import { addFilterOptions, type FilterOptions, readFilters } from "../../arguments/filter-options.ts";
 import type { Command } from "../../options.ts";
 import { writingOf } from "../../purchase/writing.ts";
-import { Printer } from "../../terminal/printer.ts";
 import { addShelfOption, type ShelfOptions, withLibrary } from "./shelf.ts";
 
 type ExportOwnedOptions = ShelfOptions & ViewFlags & GuardFlags;
@@ -35,8 +34,7 @@ export function register(owned: Command, context: Context, run = exportOwned): v
 }
 
 async function exportOwned(filters: CanonicalFilters, options: ExportOwnedOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
-  await withLibrary(options, context, printer, async (library) => {
+  await withLibrary(options, context, async (library, printer) => {
     async function* pages(): AsyncGenerator<Page> {
       if (library !== undefined) yield* recordPages(library.records(filters));
     }

@@ -53,8 +53,7 @@ export function registerStatus(owned: Command, context: Context, run = printStat
 }
 
 async function printStatus(options: ShelfOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
-  await withLibrary(options, context, printer, async (library) => {
+  await withLibrary(options, context, async (library, printer) => {
     const totals = library === undefined ? NOTHING : totalsOf(library.database);
     const iso = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
     const document = {
@@ -107,7 +106,6 @@ export function registerImport(owned: Command, context: Context, run = importFil
 }
 
 async function importFiles(files: readonly string[], options: ShelfOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
   // Everything is read before anything is taken in: a file that is refused leaves the library as it was.
   const sources: { readonly name: string; readonly at: number; readonly records: readonly JsonRecord[] }[] = [];
   for (const file of files) {
@@ -117,7 +115,7 @@ async function importFiles(files: readonly string[], options: ShelfOptions, cont
   }
   const made = await Library.open(shelfOf(options, context).path, await openRuns(context).suppression());
   made.close();
-  await withLibrary(options, context, printer, async (library) => {
+  await withLibrary(options, context, async (library, printer) => {
     if (library === undefined) throw new RangeError("the library that was made is gone");
     let [rows, fresh] = [0, 0];
     for (const source of sources) {

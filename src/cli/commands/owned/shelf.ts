@@ -5,11 +5,10 @@ import { findFolder, sampleDir, sampleId, stateDir } from "../../../engine/conne
 import { keyModeOf, selectionOf } from "../../../engine/connections/resolve.ts";
 import { type Library, libraryPath } from "../../../engine/library/library.ts";
 import { openLibrary, type Shelf } from "../../../engine/library/take-in.ts";
-import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { type Command, type GlobalOptions, modeOption } from "../../options.ts";
-import type { Printer } from "../../terminal/printer.ts";
+import { Printer } from "../../terminal/printer.ts";
 
 export type ShelfOptions = GlobalOptions & { readonly mode?: "live" | "test" };
 
@@ -37,8 +36,6 @@ export function shelfOf(options: ShelfOptions, context: Context): Shelf {
   return { path: libraryPath(stateDir(context), serviceId, mode), serviceId, mode };
 }
 
-type Work<L, T> = (library: L, store: RunStore) => Promise<T>;
-
 /**
  * Works with the library of the service that is meant, after it has taken in what was bought meanwhile.
  * @param work gets undefined where nothing was ever bought there
@@ -46,18 +43,17 @@ type Work<L, T> = (library: L, store: RunStore) => Promise<T>;
 export async function withLibrary<T>(
   options: ShelfOptions,
   context: Context,
-  printer: Printer,
-  work: Work<Library | undefined, T>,
+  work: (library: Library | undefined, printer: Printer) => Promise<T>,
 ): Promise<T> {
+  const printer = new Printer(context, options);
   const shelf = shelfOf(options, context);
-  const store = openRuns(context);
-  const opened = await openLibrary(shelf, store);
+  const opened = await openLibrary(shelf, openRuns(context));
   for (const { run, why } of opened?.taken.unread ?? []) printer.say(`warning: run ${run} is not counted: ${why}`);
   if (opened === undefined) {
     printer.note(`nothing was bought from ${shelf.serviceId}${shelf.mode === "test" ? " with a test key" : ""} yet`);
   }
   try {
-    return await work(opened?.library, store);
+    return await work(opened?.library, printer);
   } finally {
     opened?.library.close();
   }

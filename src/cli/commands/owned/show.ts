@@ -5,7 +5,6 @@ import { echo, grouped } from "../../../shared/contract/text.ts";
 import { type CliError, failed } from "../../../shared/errors.ts";
 import { type JsonValue, stringifyExact } from "../../../shared/rows/values.ts";
 import type { Command } from "../../options.ts";
-import { Printer } from "../../terminal/printer.ts";
 import { addShelfOption, type ShelfOptions, withLibrary } from "./shelf.ts";
 
 export function register(owned: Command, context: Context, run = show): void {
@@ -35,8 +34,7 @@ function documentOf(purchases: readonly PastPurchase[]) {
 }
 
 async function show(person: string, options: ShelfOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
-  await withLibrary(options, context, printer, async (library) => {
+  await withLibrary(options, context, async (library, printer) => {
     const people = library?.find(person) ?? [];
     if (library === undefined || people.length === 0) throw notOwned(person);
     const everybody = people.map((one) => library.purchases(one));
