@@ -149,10 +149,7 @@ const LOOKING = {
     default: flag,
   }),
   logout: object({ connection: text, removed: flag }),
-  schema: some(
-    titled("without a command", list(text)),
-    titled("a JSON Schema (2020-12)", aSchema),
-  ),
+  schema: some(titled("without a command", list(text)), titled("a JSON Schema (2020-12)", aSchema)),
   "segment list": object({
     segments: list(object({ name: text, file: text, saved_at: time, filters: maybe(filters), problem: maybe(text) })),
   }),
