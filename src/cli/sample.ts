@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, rmSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sampleDir, sampleId, stateDir } from "../engine/connections/paths.ts";
 import { Disk } from "../engine/runs/disk.ts";
@@ -7,7 +8,7 @@ import { acquireLock, isLocked, type Lock } from "../engine/runs/lock.ts";
 import type { DataFolder } from "../service/admin/data-folder.ts";
 import type { Context, Sample } from "../shared/context.ts";
 import { failed } from "../shared/errors.ts";
-import { makeFolder } from "../shared/folder.ts";
+import { ifMissing, makeFolder } from "../shared/folder.ts";
 import { allowOwnSqlite, missingPackage, nativePath } from "../shared/packages.ts";
 
 /** The real service on the sample's data folder, made once. */
@@ -22,8 +23,7 @@ export async function startSample(context: Context, notice: (text: string) => vo
     const libraries = (["live", "test"] as const).map((mode) => libraryPath(stateDir(context), sampleId(dir), mode));
     allowOwnSqlite(join(dir, "/"), ...libraries);
     release = await holdSample(dir, context, notice);
-    const [{ createKey }, { openDataFolder }, { startService }] = await Promise.all([
-      import("../service/admin/keys.ts"),
+    const [{ openDataFolder }, { startService }] = await Promise.all([
       import("../service/admin/data-folder.ts"),
       import("../service/http/server.ts"),
     ]);
@@ -36,7 +36,7 @@ export async function startSample(context: Context, notice: (text: string) => vo
       return open();
     });
     const { engine, store, testEngine } = folder;
-    const key = await sampleKey(dir, folder, () => createKey(store, { name: "sample", mode: "live", now }));
+    const key = await sampleKey(dir, folder, context);
     const service = await startService({ engine, store, testEngine, now });
     const opened = folder;
     const close = async (): Promise<void> => {
@@ -107,47 +107,29 @@ async function natives(dir: string): Promise<string[]> {
 }
 
 /** Kept in its folder, readable for its owner alone, and made again where the ledger no longer knows it. */
-async function sampleKey(
-  dir: string,
-  { store }: DataFolder,
-  create: () => Promise<{ readonly id: string; readonly key: string }>,
-): Promise<string> {
-  const { parseApiKey } = await import("../service/money/keys.ts");
+async function sampleKey(dir: string, { store }: DataFolder, { now, sleep }: Context): Promise<string> {
+  const [{ createKey }, { parseApiKey }] = await Promise.all([
+    import("../service/admin/keys.ts"),
+    import("../service/money/keys.ts"),
+  ]);
   const file = join(dir, "sample.key");
   const read = async (): Promise<string | undefined> => {
-    const text = readIfThere(file)?.trim() ?? "";
+    const text = (await readFile(file, "utf8").catch(ifMissing(""))).trim();
     const parsed = parseApiKey(text);
-    const stored = parsed === undefined ? undefined : await store.findKey(parsed.hash);
+    const stored = parsed && (await store.findKey(parsed.hash));
     return stored === undefined || stored.revokedAt !== null ? undefined : text;
   };
   const kept = await read();
   if (kept !== undefined) return kept;
-  const { id, key } = await create();
-  const temporary = `${file}.${randomBytes(6).toString("hex")}`;
+  const lock = await acquireLock(join(dir, "key.lock"), { now, sleep, wait: true, what: "the sample's key" });
   try {
-    writeFileSync(temporary, `${key}\n`, { mode: 0o600, flag: "wx" });
-    const stale = readIfThere(file);
-    if (stale !== undefined && (await read()) === undefined) rmSync(file, { force: true });
-    await new Disk().place(temporary, file, "key");
-    return key;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    // Another process was quicker: its key is the one that stays.
     const theirs = await read();
-    if (theirs === undefined) return key;
-    await store.revokeKey(id);
-    return theirs;
+    if (theirs !== undefined) return theirs;
+    const { key } = await createKey(store, { name: "sample", mode: "live", now });
+    await new Disk().replaceFile(file, `${key}\n`, "key");
+    return key;
   } finally {
-    rmSync(temporary, { force: true });
-  }
-}
-
-function readIfThere(file: string): string | undefined {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
+    await lock.release();
   }
 }
 

@@ -60,13 +60,12 @@ export function installCommand(name: string): string {
 
 /**
  * A package that may be left out, and was (README, "Installation"): exit 2, with the command that installs it; else
- * undefined. It says so in three ways: to `import`, to a `require` further down, and by the service's own class.
+ * undefined. It says so in two ways: to `import`, and to a `require` further down.
  */
 export function missingPackage(error: unknown): CliError | undefined {
   if (!(error instanceof Error)) return undefined;
-  const { code, name, message } = error as NodeJS.ErrnoException;
-  const unresolved = code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
-  if (!unresolved && name !== "MissingPackageError") return undefined;
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code !== "ERR_MODULE_NOT_FOUND" && code !== "MODULE_NOT_FOUND") return undefined;
   // A file of our own that is not found is a bug, and stays one.
   const missing = /(?:package|module) '?([^' ,./][^' ,]*)'?/.exec(message)?.[1];
   if (missing === undefined) return undefined;

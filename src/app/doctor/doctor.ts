@@ -28,7 +28,7 @@ import type { Context } from "../../shared/context.ts";
 import { formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { grouped, harmless, withoutPassword } from "../../shared/contract/text.ts";
 import { CliError } from "../../shared/errors.ts";
-import { installCommand, packagePath } from "../../shared/packages.ts";
+import { installCommand, nativePath } from "../../shared/packages.ts";
 import { mapError } from "../failures.ts";
 
 export interface Check {
@@ -75,14 +75,7 @@ export async function checkMachine(context: Context, options: DoctorOptions): Pr
 }
 
 function optionalCheck(): Check {
-  const missing = Object.entries(OPTIONAL).filter(([name]) => {
-    try {
-      packagePath(name);
-      return false;
-    } catch {
-      return true;
-    }
-  });
+  const missing = Object.entries(OPTIONAL).filter(([name]) => nativePath(name) === undefined);
   if (missing.length === 0) return machine("Optional parts", "ok", "all installed");
   const parts = missing.map(([name, use]) => `${name} (${use})`).join(", ");
   const fix = [...new Set(missing.map(([name]) => installCommand(name)))].join("; ");

@@ -213,16 +213,15 @@ export function packedSql(fields: readonly string[], column: (field: string) => 
 
 /** The same of one record. */
 export function packer(fields: readonly string[]): (record: Readonly<Record<string, unknown>>) => string {
-  const derived = fields.map((field) => derivationOf(field, fields));
-  const separator = String.fromCharCode(SEPARATOR);
-  return (record) => {
-    const values = fields.map((field, index) => {
+  const values = fields.map((field) => {
+    const { by = "", from } = derivationOf(field, fields) ?? {};
+    return (record: Readonly<Record<string, unknown>>): string => {
       const value = record[field];
-      const { by = "", from } = derived[index] ?? {};
       const isDerived =
         from?.every((part) => record[part] !== null) && value === from.map((part) => record[part]).join(by);
       return isDerived ? "" : typeof value === "number" ? String(value) : JSON.stringify(value ?? null);
-    });
-    return values.join(separator);
-  };
+    };
+  });
+  const separator = String.fromCharCode(SEPARATOR);
+  return (record) => values.map((packed) => packed(record)).join(separator);
 }
