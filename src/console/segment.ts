@@ -62,6 +62,10 @@ export const searchCommand = (filters: Filters, credits: number, profiles?: numb
 export const exportCommand = (id: string, origin: string): string =>
   `curl -f -H "Authorization: Bearer $HEADCOUNT_API_KEY" ${shellWord(`${origin}/exports/${id}.csv`)} -o people-${id}.csv`;
 
+/** Who is not in the file of an export yet: the program knows whom its user owns, this service does not. */
+export const refreshCommand = (id: string, filters: Filters): string =>
+  `headcount owned import people-${id}.csv && headcount refresh people-${id}.csv ${flagsOf(filters)}`;
+
 export const curlCommand = (filters: Filters, origin: string): string =>
   [
     `curl ${shellWord(`${origin}/v1/person/count`)}`,

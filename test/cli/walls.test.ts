@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
+import { startAgent, YES } from "../support/agent.ts";
 import { readCsv, seeded, type User, user } from "../support/export.ts";
 import { Crowd, type PeopleOptions, type PeopleService, startPeopleService } from "../support/people-service.ts";
 
@@ -121,5 +122,57 @@ describe("pages whose size is not asked for", () => {
     const ran = await u.run([...SALES, "--yes", "-o", "o.csv"]);
     expect(ran.code, ran.stderr).toBe(0);
     expect([service.rowsSold(), mostSold(service)]).toEqual([size, 1]);
+  });
+});
+
+describe("whoever buys learns it", () => {
+  const BUYERS: Readonly<Record<string, (u: User) => Promise<{ readonly code: number; readonly stderr: string }>>> = {
+    search: (u) => u.run([...SALES, "--yes", "-o", "o.csv"]),
+    "search --new-only": (u) => u.run([...SALES, "--new-only", "--yes", "-o", "o.csv"]),
+    refresh: (u) => u.run(["refresh", "--department", "Sales", "--max-credits", "4000", "-o", "o.csv"]),
+    "a job": (u) => {
+      const job = { filters: { department: "Sales" }, max_credits: 4_000, output: "o.csv" };
+      writeFileSync(u.file("jobs.json"), JSON.stringify({ jobs: { sales: job } }));
+      return u.run(["jobs", "run", "sales", "--file", "jobs.json"]);
+    },
+    "a tool": async (u) => {
+      const agent = await startAgent(u, ["-c", "work", "--max-credits", "4000"], { answer: YES });
+      const { data } = await agent.call("quote", { kind: "people", filters: { department: "Sales" } });
+      const bought = await agent.call("buy", { quote_id: data.quote_id });
+      await agent.close();
+      return { code: bought.failed ? 1 : 0, stderr: bought.text };
+    },
+  };
+  const HABITS: Readonly<Record<string, Partial<PeopleOptions>>> = {
+    "a wall": { wallSays: "page*per_page must not exceed 500" },
+    "pages of 25": { wall: undefined, fixedPage: 25 },
+  };
+  const all = Object.keys(HABITS)
+    .flatMap((habit) => Object.keys(BUYERS).map((buyer) => [habit, buyer] as const))
+    .filter(([habit, buyer]) => habit === "a wall" || buyer.startsWith("search"));
+  test.each(all)("%s: %s", async (habit, buyer) => {
+    const { service, u, sales } = await scene(HABITS[habit] ?? {}, { size: 2_500 });
+    expect(sales).toBeGreaterThan(500);
+    const ran = await BUYERS[buyer]?.(u);
+    expect(ran?.code, ran?.stderr).toBe(0);
+    expect([service.rowsSold(), mostSold(service)]).toEqual([sales, 1]);
+  });
+
+  test("a list beyond a wall is kept up to date by the same commands", async () => {
+    const { service, u } = await scene({ wallSays: "page*per_page must not exceed 500" }, { size: 2_500 });
+    expect(await u.run([...SALES, "--yes", "-o", "o.csv"])).toMatchObject({ code: 0 });
+    const sold = service.rowsSold();
+    const crowd = new Crowd(seeded(8));
+    const came = Array.from({ length: 520 }, () => crowd.born({ department: "Sales" }));
+    service.options.people = [
+      ...service.options.people,
+      ...came.map((human, at) => ({ ...human, id: `n${at}`, network_url: `https://www.people.example/in/n${at}` })),
+    ];
+    const ran = await u.run(["refresh", "o.csv", "--max-credits", "4000", "--max-calls", "20000"]);
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(new Set(readCsv(u.read("o.csv")).map(({ id }) => id)).size).toBe(
+      service.matching({ department: "Sales" }).length,
+    );
+    expect(service.rowsSold() - sold).toBeLessThan(600);
   });
 });

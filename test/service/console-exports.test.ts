@@ -1,8 +1,11 @@
+import { writeFileSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
+import { refreshCommand } from "../../src/console/segment.ts";
 import { type Engine, OutOfTimeError } from "../../src/dataset/engine.ts";
 import { parseCredits } from "../../src/shared/contract/money.ts";
 import { as, ConsoleClient, gated, type Session } from "../support/console.ts";
 import { wrapped } from "../support/dataset.ts";
+import { user } from "../support/export.ts";
 import { long } from "../support/long.ts";
 import { startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
 
@@ -52,6 +55,23 @@ describe("an export", () => {
     const sessions = await service.store.console.sessions();
     expect(sessions.map((one) => one.id)).toContain(json.entries[0].key.slice(8));
     expect((await service.store.audit({ limit: 5 })).map(({ actor }) => actor)).toContain(json.entries[0].key);
+  });
+
+  test("shows the command that buys, later, whoever is not in its file yet", async () => {
+    const { page, service } = await serve();
+    const session = await page.enter();
+    const filters = { department: "Legal" };
+    const { json } = await page.call(session, "POST", "/quote", { filters, profiles: 20 });
+    const { id } = (await page.call(session, "POST", "/exports", { quote_id: json.quote_id })).json;
+    await expect.poll(async () => (await page.call(session, "GET", `/exports/${id}`)).json.state).toBe("ready");
+    const me = user(service.url, service.key);
+    writeFileSync(me.file(`people-${id}.csv`), (await page.call(session, "GET", `/exports/${id}/csv`)).text);
+    const before = await liveBalance(service);
+    for (const line of refreshCommand(id, filters).split(" && "))
+      expect(await me.run([...line.split(" ").slice(1), ...(line.includes("refresh") ? ["--yes"] : [])])).toMatchObject(
+        { code: 0 },
+      );
+    expect(before - (await liveBalance(service))).toBe(json.count - 20);
   });
 
   test("that nobody was heard of for some seconds says so, and later that it stopped", async () => {

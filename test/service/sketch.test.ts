@@ -199,4 +199,22 @@ describe("where the plan bounds small counts", () => {
     // What was told already is told again.
     expect((await sketch({ filters: { connections_min: 0 } }, {}, bounded)).status).toBe(200);
   });
+
+  test("known people beside the one who is asked after, and other keys of the account, get no more of them", async () => {
+    const padded = await startTestService({ people: PEOPLE, plan: { ...RICH, smallCounts: 5 } });
+    try {
+      const keys = [padded.key];
+      for (const name of ["two", "three"])
+        keys.push((await createKey(padded.store, { name, mode: "live", now: Date.now })).key);
+      const names = all.map(({ name }) => name);
+      const statuses: number[] = [];
+      for (let n = 0; n < 15; n++) {
+        const filters = { name: [...names.slice(0, 6), names[20 + n]] };
+        statuses.push((await sketch({ filters, cells: 32 }, { key: keys[n % 3] ?? "" }, padded)).status);
+      }
+      expect(statuses).toEqual([...Array<number>(10).fill(200), ...Array<number>(5).fill(422)]);
+    } finally {
+      await padded.close();
+    }
+  });
 });

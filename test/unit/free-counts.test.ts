@@ -25,6 +25,7 @@ function counting(
   const counts = new FreeCounts({
     client: {
       sketch: async () => undefined,
+      facets: async () => undefined,
       async count(filters): Promise<CountView> {
         const listed = [filters.network_url ?? []].flat().length;
         if (more.most !== undefined && listed > more.most) {
@@ -97,6 +98,19 @@ test("no more calls than allowed", async () => {
   for (let call = 0; call < 3; call++) await counts.count({});
   await expect(counts.count({})).rejects.toMatchObject({ code: "too_many_counts", exitCode: 2 });
   expect(asked).toHaveLength(3);
+});
+
+test("what counts mean is asked within the calls allowed, and leaves those that are needed", async () => {
+  const { counts, asked } = counting(() => ({}), { maxCalls: 5 });
+  await counts.count({});
+  const { count, facets } = counts.answers(2);
+  // What told nothing is not counted.
+  await facets({}, "title");
+  for (let call = 0; call < 2; call++) await count({});
+  for (const more of [count({}), facets({}, "title")])
+    await expect(more).rejects.toMatchObject({ code: "too_many_counts", exitCode: 2 });
+  for (let call = 0; call < 2; call++) await counts.count({});
+  expect([asked.length, counts.calls]).toEqual([5, 5]);
 });
 
 test("another version of the dataset ends it", async () => {

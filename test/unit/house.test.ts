@@ -15,7 +15,7 @@ const CEILINGS: Readonly<Record<string, { readonly most: number; readonly goal: 
   "files in circles": { most: 0, goal: 0, air: 0 },
   "files of the longest chain of imports": { most: 16, goal: 16, air: 0 },
   "floors of the tallest room": { most: 7, goal: 7, air: 0 },
-  "imports of one file": { most: 24, goal: 20, air: 2 },
+  "imports of one file": { most: 20, goal: 20, air: 2 },
   "files of commands that neither declare nor print": { most: 0, goal: 0, air: 0 },
   "functions of six parameters or more": { most: 0, goal: 0, air: 1 },
   "functions of five parameters": { most: 10, goal: 15, air: 3 },

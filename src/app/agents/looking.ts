@@ -1,7 +1,6 @@
 import { costsOf } from "../../engine/client/types.ts";
 import { stateDir } from "../../engine/connections/paths.ts";
-import { libraryPath } from "../../engine/library/library.ts";
-import { openLibrary, type Shelf } from "../../engine/library/take-in.ts";
+import { openLibrary, type Shelf, shelfAt } from "../../engine/library/take-in.ts";
 import { spokenTarget } from "../../engine/runs/plan.ts";
 import type { RunSummary } from "../../engine/runs/reader.ts";
 import { FACET_KEYS, isFacetKey } from "../../shared/contract/facets.ts";
@@ -87,9 +86,8 @@ async function ownedOf(
   { serviceId, mode }: Pick<Shelf, "serviceId" | "mode">,
   world: AgentWorld,
 ): Promise<number | null> {
-  const path = libraryPath(stateDir(world.context), serviceId, mode);
   try {
-    const opened = await openLibrary({ path, serviceId, mode }, openRuns(world.context));
+    const opened = await openLibrary(shelfAt(stateDir(world.context), serviceId, mode), openRuns(world.context));
     if (opened === undefined) return 0;
     try {
       return opened.library.count(canonical);

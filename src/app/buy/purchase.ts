@@ -44,7 +44,7 @@ export async function quoteExport(target: Target, given: ExportOptions, deps: Ex
 /** Buys an export, or continues what the same command left unfinished. What was paid is kept. @throws CliError */
 export async function buyExport(target: Target, given: ExportOptions, deps: ExportDeps): Promise<Finished> {
   const options = await placed(given);
-  return await withRunLock(options, isNarrowed(target), deps, async () => {
+  return await withRunLock(options, isNarrowed(target) ? options.wait : undefined, deps, async () => {
     const inquiry = await inquire(target, options, deps);
     const open = await stillOpen(inquiry, true);
     if (open !== undefined) return await continueRun(await openRun(open.id, inquiry), inquiry, false);
@@ -68,7 +68,7 @@ export async function resumeExport(id: string, given: ResumeOptions, deps: Expor
   const store = new RunStore(deps.stateDir, deps.disk);
   const plan = await store.readPlan(id);
   const options = await placed(savedOptions(plan, given));
-  return await withRunLock(options, isNarrowed(plan.target), deps, async () => {
+  return await withRunLock(options, isNarrowed(plan.target) ? options.wait : undefined, deps, async () => {
     await checkSink(options, kindOf({ plan }), deps.disk);
     const account = await deps.seller.client.account(deps.interrupted);
     const trade = { store, account, options, deps };

@@ -1,6 +1,6 @@
 import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import type { ServiceClient } from "../../engine/client/types.ts";
-import { hintsFor, Questions } from "../../shared/contract/hints.ts";
+import { type FreeAnswers, hintsFor, Questions } from "../../shared/contract/hints.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { counted } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
@@ -34,18 +34,16 @@ export interface CountedSegment {
   readonly name?: string | undefined;
 }
 
+interface Telling {
+  readonly strict: boolean;
+  readonly session: { readonly client: FreeAnswers };
+  readonly say: ((text: string) => void) | undefined;
+}
+
 /** @throws CliError exit 5 with `strict`, where a segment has nobody or a value matches nobody */
 export async function tellHints(
   segments: readonly CountedSegment[],
-  {
-    strict,
-    session,
-    say,
-  }: {
-    strict: boolean;
-    session: { client: Pick<ServiceClient, "count" | "facets"> };
-    say: ((text: string) => void) | undefined;
-  },
+  { strict, session, say }: Telling,
   signal: AbortSignal,
 ): Promise<void> {
   if (say === undefined && !strict) return;

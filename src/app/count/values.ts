@@ -1,6 +1,5 @@
 import { stateDir } from "../../engine/connections/paths.ts";
-import { libraryPath } from "../../engine/library/library.ts";
-import { openLibrary } from "../../engine/library/take-in.ts";
+import { openLibrary, shelfAt } from "../../engine/library/take-in.ts";
 import type { Context } from "../../shared/context.ts";
 import { isFacetKey } from "../../shared/contract/facets.ts";
 import { checkFilters } from "../../shared/contract/filters.ts";
@@ -49,14 +48,13 @@ async function listedValues(
 
 /** Asks nobody; undefined where nothing is owned of the service. */
 export async function ownedValues(
-  { serviceId, keyMode: mode = "live" }: Pick<Session, "serviceId" | "keyMode">,
+  { serviceId, keyMode }: Pick<Session, "serviceId" | "keyMode">,
   context: Context,
   { spec, filters, limit, prefix = "" }: ValuesRequest,
 ): Promise<KnownValues | undefined> {
   const checked = checkFilters(filters);
   if (!checked.ok || (spec.match !== "exact" && spec.match !== "department")) return undefined;
-  const path = libraryPath(stateDir(context), serviceId, mode);
-  const opened = await openLibrary({ path, serviceId, mode }, openRuns(context));
+  const opened = await openLibrary(shelfAt(stateDir(context), serviceId, keyMode), openRuns(context));
   if (opened === undefined) return undefined;
   try {
     const values = opened.library.valuesOf(spec, checked.canonical);

@@ -27,7 +27,7 @@ export interface Sight extends Presence, Look {
 /** Of the calls that are left a tenth at most measures likeness: a list takes four. */
 const LEFT_A_LIST = 40;
 
-interface Looking {
+export interface Looking {
   readonly counts: FreeCounts;
   readonly account: AccountView;
   /** Undefined where it does not matter who is forgotten. */

@@ -1,7 +1,3 @@
-import { type Library, libraryPath, pagewise } from "../../engine/library/library.ts";
-import { boughtBefore, newestRecords, type OwnedPerson, ownedBy, type Who } from "../../engine/library/members.ts";
-import { openLibrary } from "../../engine/library/take-in.ts";
-import { identityOf } from "../../engine/output/distinct.ts";
 import { costOf, costWithin } from "../../engine/planning/cost.ts";
 import { findNew } from "../../engine/planning/new-people.ts";
 import { tellApart } from "../../engine/planning/presence.ts";
@@ -9,19 +5,18 @@ import { type Cost, ownedAddress, requireSound, UnsoundCountsError } from "../..
 import type { FreeCounts } from "../../engine/purchase/free-counts.ts";
 import type { ExportDeps, OpenOwnership } from "../../engine/purchase/order.ts";
 import { isNarrowed } from "../../engine/purchase/owned.ts";
-import type { Known, NewParts, OwnedPage, Ownership } from "../../engine/purchase/ownership.ts";
+import type { Known, NewParts, Ownership } from "../../engine/purchase/ownership.ts";
 import { evenly } from "../../engine/purchase/paging.ts";
-import { BESIDE } from "../../engine/runs/journal.ts";
 import type { Target } from "../../engine/runs/plan.ts";
-import { RunStore } from "../../engine/runs/run-store.ts";
+import type { RunReader } from "../../engine/runs/reader.ts";
 import { canonicalAddress, slugOf } from "../../shared/contract/normalise.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
-import type { Page } from "../../shared/rows/page.ts";
 import { type CheckedFilters, checkedFilters } from "../segments/segment-set.ts";
 import { CALLS_PER_CREDIT } from "./bounds.ts";
-import { countingTime, freeCounts, lookInto, type Sight, soundly, spoken } from "./look.ts";
+import { countingTime, freeCounts, type Looking, lookInto, type Sight, soundly, spoken } from "./look.ts";
+import { OwnedPeople } from "./owned-people.ts";
 
 interface Limits {
   readonly maxCalls: number;
@@ -39,10 +34,6 @@ const LOOK_SHARE = 0.1;
 
 const EVERYBODY = { exact: {}, prefix: {}, range: {} };
 
-type Account = Parameters<OpenOwnership>[0];
-type Run = Parameters<Ownership["before"]>[0];
-type People = OwnedPerson[];
-
 /** What the library and free counts say of a segment (docs/new-only.md). */
 class OwnedSegment implements Ownership {
   readonly #segment: CheckedFilters;
@@ -50,37 +41,16 @@ class OwnedSegment implements Ownership {
   readonly #staff: Whole["staff"];
   readonly #bounds: Limits;
   readonly #deps: ExportDeps;
-  readonly #account: Account;
-  #library: Library | undefined;
+  readonly #people: OwnedPeople;
   #how: { readonly byFilters?: boolean } = {};
-  /** Runs that could not be read, and why. */
-  #unread: readonly { readonly run: string; readonly why: string }[] = [];
 
-  constructor({ filters, beside = [], staff }: Whole, bounds: Limits, account: Account, deps: ExportDeps) {
+  constructor({ filters, beside = [], staff }: Whole, bounds: Limits, people: OwnedPeople, deps: ExportDeps) {
     this.#segment = checkedFilters(filters);
     this.#beside = beside.map((each) => checkedFilters(each));
     this.#staff = staff;
     this.#bounds = bounds;
     this.#deps = deps;
-    this.#account = account;
-  }
-
-  /** Opens the library anew, with what was bought meanwhile. */
-  async open(): Promise<this> {
-    this.close();
-    const { stateDir, disk, seller } = this.#deps;
-    const { keyMode: mode = "live" } = this.#account;
-    const { serviceId } = seller;
-    const shelf = { path: libraryPath(stateDir, serviceId, mode), serviceId, mode };
-    const opened = await openLibrary(shelf, new RunStore(stateDir, disk));
-    this.#unread = opened?.taken.unread ?? [];
-    this.#library = opened?.library;
-    return this;
-  }
-
-  close(): void {
-    this.#library?.close();
-    this.#library = undefined;
+    this.#people = people;
   }
 
   get #perCredit(): number {
@@ -93,11 +63,11 @@ class OwnedSegment implements Ownership {
     { parts, counts: each }: Partial<NewParts> = {},
   ): Promise<Known | undefined> {
     if (this.#staff !== undefined) return this.#lookAtEach(parts ?? [], each ?? [], this.#staff.most);
-    const counts = freeCounts(this.#deps, this.#account, this.#bounds.maxCalls);
+    const counts = freeCounts(this.#deps, this.#people.account, this.#bounds.maxCalls);
     if (!narrowed) return this.#glance(total, counts);
-    for (const { run, why } of this.#unread) this.#deps.onWarning(`warning: run ${run} is not counted: ${why}`);
+    for (const { run, why } of this.#people.unread) this.#deps.onWarning(`warning: run ${run} is not counted: ${why}`);
     return sound(async () => {
-      const sight = await this.#sight(counts, this.#library !== undefined && total > 0);
+      const sight = await this.#sight(counts, this.#people.library !== undefined && total > 0);
       this.#warn(sight);
       const { maxCalls } = this.#bounds;
       const left = maxCalls - counts.calls - callsToLook(sight.members.length, counts);
@@ -116,8 +86,7 @@ class OwnedSegment implements Ownership {
     let calls = 0;
     for (const [index, filters] of parts.entries()) {
       const maxCalls = this.#bounds.maxCalls - calls;
-      const part = new OwnedSegment({ filters }, { ...this.#bounds, maxCalls }, this.#account, this.#deps);
-      part.#library = this.#library;
+      const part = new OwnedSegment({ filters }, { ...this.#bounds, maxCalls }, this.#people, this.#deps);
       // Bought beside each other, as filters of one run.
       part.#how = { byFilters: true };
       const total = counts[index] ?? 0;
@@ -125,18 +94,14 @@ class OwnedSegment implements Ownership {
       calls += known === undefined ? 0 : known.calls + (known.estimate?.calls ?? 0);
       fresh.push({ filters, count: total - (known?.owned ?? 0), known });
     }
-    const rows = rowsOf(
-      evenly(
-        fresh.map(({ count }) => count),
-        companiesOf(parts),
-        { rows: Number.MAX_SAFE_INTEGER, most },
-      ),
-    );
+    const left = fresh.map(({ count }) => count);
+    const companies = parts.map(({ company_network_url: company }) => company);
+    const rows = rowsOf(evenly(left, companies, { rows: Number.MAX_SAFE_INTEGER, most }));
     const total = rowsOf(counts);
-    const owned = total - rowsOf(fresh.map(({ count }) => count));
+    const owned = total - rowsOf(left);
     return {
-      ...{ total, owned, exact: true, calls, durationMs: countingTime(calls, this.#account, this.#deps) },
-      estimate: { callsPerCredit: this.#perCredit, calls, rows, untold: 0 },
+      ...{ total, owned, exact: true, calls, durationMs: countingTime(calls, this.#people.account, this.#deps) },
+      estimate: { callsPerCredit: this.#perCredit, calls, rows, parts: 1 },
       divide: async () => {
         const found: NewParts[] = [];
         for (const { filters, count, known } of fresh) {
@@ -154,7 +119,7 @@ class OwnedSegment implements Ownership {
   async #tooManyCalls(sight: Sight): Promise<CliError> {
     const { total, others } = sight;
     const [least, asked] = [await costOf(sight, 1), await costOf(sight, CALLS_PER_CREDIT)];
-    const time = spoken({ ms: countingTime(least.calls, this.#account, this.#deps) });
+    const time = spoken({ ms: countingTime(least.calls, this.#people.account, this.#deps) });
     return usageError(
       `${grouped(others)} of ${grouped(total)} people are new, and finding them takes about ${grouped(least.calls)} free calls${time}, more than the ${grouped(this.#bounds.maxCalls)} allowed; nothing was spent`,
       `--max-calls ${Math.ceil(asked.calls * 1.5)} allows them; without --new-only all ${grouped(total)} are bought`,
@@ -164,16 +129,15 @@ class OwnedSegment implements Ownership {
 
   /** What a quote says by the way: counted where that takes a few calls, otherwise as the records have it. */
   async #glance(total: number, counts: FreeCounts): Promise<Known | undefined> {
-    const each = [this.#segment, ...this.#beside].map(({ canonical }) => this.#library?.count(canonical) ?? 0);
+    const each = [this.#segment, ...this.#beside].map(({ canonical }) => this.#people.count(canonical));
     const records = each.reduce((sum, count) => sum + count, 0);
     // Of several companies no single count tells.
     const calls = each.length > 1 ? 0 : callsToLook(records, counts);
     const believed = { total, owned: Math.min(total, records), calls, estimate: undefined, durationMs: 0 };
-    if (records === 0) return { ...believed, exact: this.#library === undefined, calls: 0 };
+    if (records === 0) return { ...believed, exact: this.#people.library === undefined, calls: 0 };
     if (calls === 0 || calls > QUOTE_CALLS) return { ...believed, exact: false };
     try {
-      const people = this.#matching();
-      const sight = await lookInto(this.#segment, people, { counts, account: this.#account, library: this.#library });
+      const sight = await this.#lookInto(this.#matching(), { counts });
       const estimate = await costWithin(sight, this.#perCredit, this.#bounds.maxCalls);
       const known = this.#known(sight, estimate, counts);
       if (estimate === undefined || known.durationMs > 0 || !isDividedUnasked(sight, estimate)) return known;
@@ -187,7 +151,7 @@ class OwnedSegment implements Ownership {
   }
 
   #known({ total, present: owned }: Sight, estimate: Cost | undefined, { calls }: FreeCounts): Known {
-    const durationMs = countingTime(estimate?.calls ?? 0, this.#account, this.#deps);
+    const durationMs = countingTime(estimate?.calls ?? 0, this.#people.account, this.#deps);
     return { total, owned, exact: true, calls, estimate, durationMs };
   }
 
@@ -238,16 +202,9 @@ class OwnedSegment implements Ownership {
     return { parts: [{ ...filters, network_url: rest }], counts: [count] };
   }
 
-  before(run: Run, page: Page): ReadonlySet<number> {
-    const identities = Array.from({ length: page.length }, (_, row) => identityOf(page, row, "person"));
-    const named = identities.filter((identity) => identity !== undefined);
-    if (this.#library === undefined) return new Set();
-    const at = Date.parse(run.plan.created_at);
-    const owned = boughtBefore(this.#library.database, named, { run: run.id, at });
-    return new Set(identities.flatMap((identity, row) => (identity !== undefined && owned.has(identity) ? [row] : [])));
-  }
+  before: Ownership["before"] = (...of) => this.#people.rowsBefore(...of);
 
-  async certify({ plan: { target } }: Run): Promise<string | undefined> {
+  async certify({ plan: { target } }: RunReader): Promise<string | undefined> {
     // So many of each are wanted, not all.
     if (this.#staff !== undefined) return undefined;
     const { others, total } = await this.#again(async (sight) => sight);
@@ -258,54 +215,37 @@ class OwnedSegment implements Ownership {
 
   /** Looks once more, now that everything is bought. */
   async #again<T>(rest: (sight: Sight, counts: FreeCounts) => Promise<T>): Promise<T> {
-    await this.open();
-    const counts = freeCounts(this.#deps, this.#account, this.#bounds.maxCalls);
+    await this.#people.open();
+    const counts = freeCounts(this.#deps, this.#people.account, this.#bounds.maxCalls);
     return sound(async () => rest(await this.#sight(counts), counts));
   }
 
-  async *beside(run: Run): AsyncIterable<OwnedPage> {
+  async *beside({ id }: RunReader): ReturnType<Ownership["beside"]> {
     const { kept } = await this.#again(tellApart);
-    if (this.#library === undefined) return;
-    const bought = new Set(this.#owned({ run: run.id }).map(({ identity }) => identity));
-    const there = kept.map(({ identity }) => identity).filter((identity) => !bought.has(identity));
-    let offset = 0;
-    for (const records of pagewise(newestRecords(this.#library.database, there))) {
-      const rows = records.length;
-      const body = Buffer.from(`{"result":[${records.join(",")}]}`);
-      yield { target: BESIDE, offset, perPage: rows, run: "library", rows, body };
-      offset += rows;
-    }
+    yield* this.#people.pagesBeside(id, kept);
   }
 
   /** Of whose records match, and where that takes few calls of all others: some may have moved into the segment. */
   #sight(counts: FreeCounts, isTried = false): Promise<Sight> {
     const matching = this.#matching();
-    const beside = (): People => {
-      const all = this.#library?.count(EVERYBODY) ?? 0;
+    const beside = () => {
+      const all = this.#people.count(EVERYBODY);
       // Of a segment that names addresses nobody else is in it.
       if (this.#segment.filters.network_url !== undefined) return [];
       if (all <= matching.length || callsToLook(all, counts) > this.#bounds.maxCalls * LOOK_SHARE) return [];
       const known = new Set(matching.map(({ identity }) => identity));
-      return this.#owned({ matching: EVERYBODY }).filter(({ identity }) => !known.has(identity));
+      return this.#people.by({ matching: EVERYBODY }).filter(({ identity }) => !known.has(identity));
     };
-    const looking = {
-      counts,
-      account: this.#account,
-      library: this.#library,
-      beside,
-      isTried,
-      isMeasured: isTried,
-      ...this.#how,
-    };
-    return lookInto(this.#segment, matching, looking);
+    return this.#lookInto(matching, { counts, beside, isTried, isMeasured: isTried, ...this.#how });
   }
 
-  #matching(): People {
-    return this.#owned({ matching: this.#segment.canonical });
+  #lookInto(people: ReturnType<OwnedPeople["by"]>, how: Omit<Looking, "account" | "library">): Promise<Sight> {
+    const { account, library } = this.#people;
+    return lookInto(this.#segment, people, { account, library, ...how });
   }
 
-  #owned(who: Who): OwnedPerson[] {
-    return this.#library === undefined ? [] : ownedBy(this.#library.database, who);
+  #matching() {
+    return this.#people.by({ matching: this.#segment.canonical });
   }
 
   #warn({ unknown, forgotten, others }: Sight): void {
@@ -336,7 +276,6 @@ const isDividedUnasked = ({ members, present, forgotten, unknown }: Sight, { row
   (rows === 0 || callsPerCredit > 0);
 
 const rowsOf = (counts: readonly number[]): number => counts.reduce((sum, count) => sum + count, 0);
-const companiesOf = (parts: readonly Filters[]) => parts.map(({ company_network_url: company }) => company);
 
 const callsToLook = (people: number, { listSize }: FreeCounts): number => 1 + Math.ceil(people / listSize);
 
@@ -370,15 +309,16 @@ export function ownershipOf(
   bounds: Limits,
   deps: ExportDeps,
 ): { readonly open: OpenOwnership; readonly close: () => void } {
-  let opened: Promise<OwnedSegment> | undefined;
+  let opened: Promise<OwnedPeople> | undefined;
   return {
     open: async (account, target) => {
       const whole = wholeOf(target);
       if (whole === undefined) return undefined;
-      opened ??= (async () => new OwnedSegment(whole, bounds, account, deps).open())();
+      opened ??= new OwnedPeople(account, deps).open();
+      const segment = opened.then((people) => new OwnedSegment(whole, bounds, people, deps));
       // A quote is right without it; buying only the new ones is not.
-      return isNarrowed(target) ? opened : opened.catch(() => undefined);
+      return isNarrowed(target) ? segment : segment.catch(() => undefined);
     },
-    close: () => void opened?.then((segment) => segment.close()).catch(() => undefined),
+    close: () => void opened?.then((people) => people.close()).catch(() => undefined),
   };
 }

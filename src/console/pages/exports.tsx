@@ -1,7 +1,7 @@
 import { useEffect } from "preact/hooks";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { api, fileAt } from "../api.ts";
-import { amount, exportCommand, figure, inWords, searchCommand } from "../segment.ts";
+import { amount, exportCommand, figure, inWords, refreshCommand, searchCommand } from "../segment.ts";
 import { fail, may, me, mode, refreshMe } from "../state.ts";
 import { Button, Shown, saveFile, useLoaded } from "./parts.tsx";
 
@@ -100,6 +100,12 @@ function ExportCard({ act, item }: { readonly act: (id: string, what: string) =>
         ) : null}
         <p class="soft">All of them bought anew{isShort && kept ? "; Continue buys the rest alone" : ""}:</p>
         <Shown>{searchCommand(filters, Math.ceil(credits + item.credits_left), profiles)}</Shown>
+        {Object.keys(filters).length === 0 ? null : (
+          <>
+            <p class="soft">Later, only whoever is not in the file yet:</p>
+            <Shown>{refreshCommand(id, filters)}</Shown>
+          </>
+        )}
       </details>
     </section>
   );

@@ -1,7 +1,7 @@
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import type { SavedView } from "../runs/plan.ts";
-import { allRows, firstRow, inTransaction } from "./sqlite.ts";
+import { AMONG, allRows, firstRow, inTransaction } from "./sqlite.ts";
 
 export interface List {
   readonly n: number;
@@ -82,12 +82,12 @@ export class Lists {
         before.filter((person) => !known.has(person)),
         refresh - 1,
       );
-      const leave = "UPDATE member SET until = ? WHERE list = ? AND person = ? AND until IS NULL";
-      for (const person of [...found.removed, ...[...known].filter((other) => !own.has(other))])
-        this.#run(leave, refresh, n, person);
+      const leaving = [...found.removed, ...[...known].filter((other) => !own.has(other))];
+      const leave = `UPDATE member SET until = ? WHERE list = ? AND until IS NULL AND person ${AMONG}`;
+      this.#run(leave, refresh, n, JSON.stringify(leaving));
       this.#join(n, found.added, refresh);
-      const change = "INSERT INTO changed (list, refresh, person, fields) VALUES (?, ?, ?, ?)";
-      for (const [person, fields] of found.changed) this.#run(change, n, refresh, person, JSON.stringify(fields));
+      const change = "INSERT INTO changed (list, refresh, person, fields) SELECT ?, ?, value ->> 0, value -> 1";
+      this.#run(`${change} FROM json_each(?)`, n, refresh, JSON.stringify([...found.changed]));
       const { at, datasetVersion, count, added, removed, changed, calls, credits, run } = found;
       const facts = [at, datasetVersion, count, added.length, removed.length, changed.size, calls, credits, run];
       this.#run("INSERT INTO refresh VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", n, refresh, ...facts);
@@ -104,8 +104,8 @@ export class Lists {
   }
 
   #join(list: number, people: readonly string[], since: number): void {
-    for (const person of people)
-      this.#run("INSERT INTO member (list, person, since) VALUES (?, ?, ?)", list, person, since);
+    const sql = "INSERT INTO member (list, person, since) SELECT ?, value, ? FROM json_each(?)";
+    this.#run(sql, list, since, JSON.stringify(people));
   }
 
   #run(sql: string, ...values: readonly (string | number | bigint | null)[]): void {

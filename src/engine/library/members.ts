@@ -12,8 +12,6 @@ export interface OwnedPerson {
   readonly name: string | undefined;
   /** Normal forms, by the names of {@link PERSON_COLUMNS}. */
   readonly values: Readonly<Record<string, string | number | null>>;
-  /** Epoch milliseconds. */
-  readonly boughtAt: number;
   /** Null where the service did not tell it. */
   readonly version: string | null;
 }
@@ -27,7 +25,7 @@ export type Who =
   | { readonly matching: CanonicalFilters };
 
 const COLUMNS = PERSON_COLUMNS.map((column) => `person.${column}`).join(", ");
-const PEOPLE = `SELECT identity, bought_at, run.dataset_version AS version, body ->> '$.network_url' AS own_address, ${COLUMNS} FROM person
+const PEOPLE = `SELECT identity, run.dataset_version AS version, body ->> '$.network_url' AS own_address, ${COLUMNS} FROM person
   JOIN record ON r = person.record LEFT JOIN run ON run.id = substr(bought_by, 1, instr(bought_by, ' ') - 1)`;
 
 /** `text` is empty where the filters hold nothing. */
@@ -107,13 +105,12 @@ export function boughtBefore(
 
 type Row = Readonly<Record<string, string | number | null>>;
 
-function personOf({ identity, bought_at, version, own_address, ...values }: Row): OwnedPerson {
+function personOf({ identity, version, own_address, ...values }: Row): OwnedPerson {
   return {
     identity: String(identity),
     address: values.network_url_address === null ? undefined : textOf(own_address ?? values.network_url_address),
     name: textOf(values.name),
     values,
-    boughtAt: Number(bought_at),
     version: textOf(version) ?? null,
   };
 }

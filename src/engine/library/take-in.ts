@@ -79,12 +79,13 @@ export function importRecords(
 export const identitiesOf = (records: readonly JsonRecord[]): string[] =>
   rowsOf(recordPage(records.map(stringifyExact)), 0n).map(({ identity }) => identity);
 
-/** Undefined where the run bought companies. */
-export function shelfOfPlan(stateDir: string, plan: Plan): Shelf | undefined {
-  if (kindOf({ plan }) !== "person") return undefined;
-  const mode = plan.key_mode ?? "live";
-  return { path: libraryPath(stateDir, plan.base_url, mode), serviceId: plan.base_url, mode };
+export function shelfAt(stateDir: string, serviceId: string, mode: Shelf["mode"] = "live"): Shelf {
+  return { path: libraryPath(stateDir, serviceId, mode), serviceId, mode };
 }
+
+/** Undefined where the run bought companies. */
+export const shelfOfPlan = (stateDir: string, plan: Plan): Shelf | undefined =>
+  kindOf({ plan }) === "person" ? shelfAt(stateDir, plan.base_url, plan.key_mode ?? "live") : undefined;
 
 function belongs(plan: Plan, { serviceId, mode }: Shelf): boolean {
   const own = shelfOfPlan("", plan);

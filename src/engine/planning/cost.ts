@@ -12,7 +12,6 @@ export interface Look extends Pick<Presence, "segment" | "total" | "others" | "c
 
 /** The most rows for each new person, by the free calls that saving a credit may take. */
 const KINDS: readonly { readonly from: number; readonly rows: number }[] = [
-  { from: 10, rows: 1.05 },
   { from: 5, rows: 1.1 },
   { from: 2, rows: 2 },
   { from: 1, rows: 3 },
@@ -23,14 +22,14 @@ const SPARE = 2;
 export async function costOf(look: Look, callsPerCredit: number): Promise<Cost> {
   const { total, others, fresh, alike } = look;
   // One sketch more proves it.
-  if (fresh !== undefined) return { callsPerCredit, calls: 1, rows: callsPerCredit === 0 ? total : others, untold: 0 };
+  if (fresh !== undefined) return { callsPerCredit, calls: 1, rows: callsPerCredit === 0 ? total : others, parts: 1 };
   const kind = KINDS.find(({ from }) => callsPerCredit >= from);
   const each = Math.max(kind?.rows ?? Number.POSITIVE_INFINITY, 1.1 + alike);
   const rows = Math.min(total, Math.ceil(others * each) + SPARE);
   const certain = proofOf(look);
-  if (others === 0) return { callsPerCredit: 0, calls: halvingOf(look) + certain, rows: 0, untold: 0 };
+  if (others === 0) return { callsPerCredit: 0, calls: halvingOf(look) + certain, rows: 0, parts: 0 };
   if (kind === undefined || rows === total) {
-    return { callsPerCredit: 0, calls: halvingOf(look) + certain, rows: total, untold: 0 };
+    return { callsPerCredit: 0, calls: halvingOf(look) + certain, rows: total, parts: 1 };
   }
   const played = await rehearse(look, { callsPerCredit, spare: (rows - others) / others });
   const calls = played.calls + halvingOf(look) + certain;
@@ -65,7 +64,7 @@ const LEAST_PEOPLE = 24;
 const TIMES = 3;
 
 type Allowed = Readonly<Record<"callsPerCredit" | "spare", number>>;
-type Played = Pick<Cost, "calls" | "rows" | "untold">;
+type Played = Pick<Cost, "calls" | "parts" | "rows">;
 
 /** More may have to be bought than in any rehearsal. */
 const MORE_ROWS = 1.15;
@@ -77,19 +76,19 @@ async function rehearse(look: Look, allowed: Allowed): Promise<Played> {
   const names = isKnown ? 0 : Math.ceil(members.length / Math.min(listSize, MOST_NAMED)) + 15;
   if (members.length < LEAST_PEOPLE) {
     const levels = Math.log2(total / others);
-    return { calls: Math.ceil(others * (2.4 * levels + 7)) + names, rows: total, untold: 0 };
+    return { calls: Math.ceil(others * (2.4 * levels + 7)) + names, rows: total, parts: others };
   }
   const people = spread(members, MOST_PEOPLE);
   const newIn = (some: number): number => Math.round((some * others) / total);
   const fresh = Math.max(1, Math.min(Math.max(MOST_NEW, newIn(LEAST_CAST)), newIn(people.length)));
   const size = Math.min(people.length, Math.max(LEAST_PEOPLE, Math.round((fresh * total) / others)));
-  let [calls, rows, untold] = [0, 0, 0];
+  let [calls, rows, parts] = [0, 0, 0];
   for (let time = 0; time < TIMES; time++) {
     const cast = rotated(people, time).slice(0, size);
     const played = await play(cast, fresh, look, allowed);
     calls += played.calls / TIMES;
     rows = Math.max(rows, played.rows);
-    untold += played.untold / TIMES;
+    parts += played.parts / TIMES;
   }
   const deeper = Math.max(1, depth(total, others) / depth(size, fresh));
   // The more is new, the less the owned tell of it: whole kinds of people may be missing among them.
@@ -98,7 +97,7 @@ async function rehearse(look: Look, allowed: Allowed): Promise<Played> {
   return {
     calls: Math.ceil(calls * scale * deeper * unlike) + names,
     rows: Math.ceil(rows * scale * MORE_ROWS),
-    untold: Math.round(untold * scale),
+    parts: Math.ceil(parts * scale),
   };
 }
 
@@ -129,10 +128,10 @@ async function play(
     const { leaves, unreached } = await descend(input, counts);
     const bought = [...leaves, ...unreached.flatMap(({ within }) => within.map(({ rows: count }) => ({ count })))];
     const rows = bought.reduce((sum, { count }) => sum + count, 0);
-    return { calls: counts.calls, rows, untold: unreached.reduce((sum, { count }) => sum + count, 0) };
+    return { calls: counts.calls, rows, parts: bought.length };
   } catch (error) {
     if (!(error instanceof UnsoundCountsError)) throw error;
-    return { calls: counts.calls, rows: cast.length, untold: 0 };
+    return { calls: counts.calls, rows: cast.length, parts: 1 };
   }
 }
 

@@ -86,5 +86,6 @@ export interface Cost {
   readonly calls: number;
   /** The most: the new people, and owned ones in the same parts. */
   readonly rows: number;
-  readonly untold: number;
+  /** Purchases, about: a request each at least. */
+  readonly parts: number;
 }

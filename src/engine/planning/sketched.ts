@@ -31,6 +31,7 @@ const MOST_CELLS = 2 ** 19;
 interface Reconciled extends Difference {
   readonly total: number;
   readonly key: string;
+  readonly own: Digests;
 }
 
 /** Who of `ids` is in a segment, and digests of everybody else in it; undefined where no sketch tells. */
@@ -47,7 +48,7 @@ async function reconcile(ids: readonly string[], ask: AskSketch): Promise<Reconc
     known = known?.followedBy(cells) ?? cells;
     if (known.to < wanted) continue;
     const difference = differenceIn(known);
-    if (difference !== undefined) return { total, key, ...difference };
+    if (difference !== undefined) return { total, key, own, ...difference };
     const size = differenceSize(known, total - ids.length);
     wanted = Math.ceil(Math.max(CELLS_A_PERSON * (from === 0 ? size : 0), MORE * known.to));
   }
@@ -76,13 +77,15 @@ export async function lookBySketch(
   const found = await reconcile(ids, ask);
   if (found === undefined) return undefined;
   const { key, total } = found;
-  const away = new Set(named(found.fewer, ids, key).values());
+  const away = new Set(named(found.fewer, ids, found.own).values());
   const gone = people.filter(({ identity }) => away.has(identity));
   // An id need not outlive a dataset: whoever is still at the address has another one, and only counts tell them.
   const addresses = addressesOf(gone).slice(0, counts.listSize);
   const renumbered = addresses.length === 0 ? 0 : await counts.listed(segment, addresses);
   if (renumbered > people.length * MOST_RENUMBERED) return undefined;
-  const moved = found.more.length === 0 ? new Map<string, string>() : named(found.more, elsewhere(), key);
+  const own = new Set(ids);
+  const others = found.more.length === 0 ? [] : elsewhere().filter((id) => !own.has(id));
+  const moved = named(found.more, others, digestsOf(key, others));
   const there = [...people.filter(({ identity }) => !away.has(identity)), ...membersOf([...moved.values()])];
   const fresh = found.more.filter((digest) => !moved.has(digest));
   const groups = [
@@ -94,10 +97,9 @@ export async function lookBySketch(
 }
 
 /** Whose the digests are, by digest. */
-function named(digests: readonly string[], ids: readonly string[], key: string): Map<string, string> {
+function named(digests: readonly string[], ids: readonly string[], { high, low }: Digests): Map<string, string> {
   const wanted = new Set(digests);
   if (wanted.size === 0) return new Map();
-  const { high, low } = digestsOf(key, ids);
   return new Map(
     ids.flatMap((id, at) => {
       const digest = hexOf(high[at] ?? 0, low[at] ?? 0);

@@ -161,10 +161,6 @@ export class Flight {
     this.#shelved.push(unit);
   }
 
-  get isWaiting(): boolean {
-    return this.#pending.length > 0;
-  }
-
   get hasShelved(): boolean {
     return this.#shelved.length > 0;
   }

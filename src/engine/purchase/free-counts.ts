@@ -14,7 +14,7 @@ const AT_ONCE = 4;
 const LIST_CHARACTERS = MAX_CHARACTERS * 0.8;
 
 export interface FreeCountsOptions {
-  readonly client: Pick<ServiceClient, "count" | "sketch">;
+  readonly client: Pick<ServiceClient, "count" | "facets" | "sketch">;
   readonly maxCalls: number;
   readonly now: () => number;
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
@@ -63,29 +63,40 @@ export class FreeCounts implements Counts {
     return (await this.#ask((signal) => client.count(filters, signal))).count;
   }
 
-  /** Undefined where the service gives none: it has none, or none of this segment. @throws CliError as `count` */
-  async sketch(filters: Filters, from: number, cells: number): Promise<SketchView | undefined> {
+  /** For whoever asks what the counts mean. @param others calls that stay for what is counted after it */
+  answers(others: number): Pick<ServiceClient, "count" | "facets"> {
     const { client } = this.#options;
-    const view = await this.#ask((signal) => client.sketch(filters, from, cells, signal)).catch((error: unknown) => {
-      if (error instanceof ServiceError && [403, 422].includes(error.status)) return undefined;
-      throw error;
-    });
-    // What told nothing is none of the counts that are quoted and said.
-    if (view === undefined) this.calls--;
-    return view;
+    return {
+      count: (filters) => this.#ask((signal) => client.count(filters, signal), others),
+      facets: (filters, key, asked) => this.#ask((signal) => client.facets(filters, key, { ...asked, signal }), others),
+    };
+  }
+
+  /** Undefined where the service gives none: it has none, or none of this segment. @throws CliError as `count` */
+  sketch(filters: Filters, from: number, cells: number): Promise<SketchView | undefined> {
+    const { client } = this.#options;
+    return this.#ask((signal) =>
+      client.sketch(filters, from, cells, signal).catch((error: unknown) => {
+        if (error instanceof ServiceError && [403, 422].includes(error.status)) return undefined;
+        throw error;
+      }),
+    );
   }
 
   async #ask<View extends Pick<CountView, "meta"> | undefined>(
     call: (signal: AbortSignal) => Promise<View>,
+    others = 0,
   ): Promise<View> {
     if (this.#flying >= AT_ONCE) await new Promise<void>((go) => this.#waiting.push(go));
     this.#flying++;
     try {
-      const turn = this.#turn.then(() => this.#wait());
+      const turn = this.#turn.then(() => this.#wait(others));
       this.#turn = turn.catch(() => undefined);
       await turn;
       const view = await call(this.#options.signal);
-      if (view !== undefined) this.#read(view.meta);
+      // What told nothing is none of the counts that are quoted and said.
+      if (view === undefined) this.calls--;
+      else this.#read(view.meta);
       return view;
     } finally {
       this.#flying--;
@@ -128,9 +139,9 @@ export class FreeCounts implements Counts {
   }
 
   /** Takes a turn: calls are handed out one after the other, replies may come in any order. */
-  async #wait(): Promise<void> {
+  async #wait(others: number): Promise<void> {
     const { maxCalls, now, sleep, signal, perMinute, onCall } = this.#options;
-    if (this.calls >= maxCalls) {
+    if (this.calls + others >= maxCalls) {
       throw usageError(
         `this takes more than ${grouped(maxCalls)} free calls`,
         "--max-calls allows more",

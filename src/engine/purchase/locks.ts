@@ -21,27 +21,27 @@ export const openRun = (
 ): Promise<Run> => store.openForWriting(id, lockOptions(`run ${id}`, options.wait, deps));
 
 /** One run for one output at a time, wherever its state folder keeps the runs. */
-export async function lockOutput(output: string, wait: boolean, deps: ExportDeps): Promise<Lock> {
+async function lockOutput(output: string, wait: boolean, deps: ExportDeps): Promise<Lock> {
   const folder = join(deps.stateDir, "locks");
   makeFolder(folder);
   const name = createHash("sha256").update(lockedPart(output)).digest("hex").slice(0, 32);
   return acquireLock(join(folder, `${name}.lock`), lockOptions(output, wait, deps));
 }
 
-/** Two commands that look for a service's new people would find the same ones, and both would buy them. */
-export const lockNewPeople = (wait: boolean, deps: ExportDeps): Promise<Lock> =>
-  lockOutput(`the new people of ${deps.seller.serviceId}`, wait, deps);
-
+/**
+ * Two commands that look for a service's new people would find the same ones, and both would buy them.
+ * @param waits for another one that looks for them; undefined where nobody is looked for
+ */
 export async function withRunLock<T>(
-  { output, wait }: Trade["options"],
-  isLooking: boolean,
+  { output, wait }: Pick<Trade["options"], "output" | "wait">,
+  waits: boolean | undefined,
   deps: ExportDeps,
   work: () => Promise<T>,
 ): Promise<T> {
   const outputLock = output === undefined ? undefined : await lockOutput(output, wait, deps);
   let newPeople: Lock | undefined;
   try {
-    newPeople = isLooking ? await lockNewPeople(wait, deps) : undefined;
+    if (waits !== undefined) newPeople = await lockOutput(`the new people of ${deps.seller.serviceId}`, waits, deps);
     return await work();
   } finally {
     await newPeople?.release();

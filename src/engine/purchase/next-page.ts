@@ -46,6 +46,8 @@ export function nextPage(state: State, limits: Limits): Next {
     const { target, from, left, sequential, cursor } = open;
     if (cursor === null || (sequential && busy.has(target))) continue;
     if (from > 0 && state.turns === "unknown" && (limits.proving || busy.has(target))) continue;
+    // Where all pages have one size the last one has it too, once nothing is in flight.
+    if (busy.has(target) && left < (state.sizes.own ?? 0)) continue;
     // A smaller page now, or a whole one once it is known what is in flight costs.
     if (covered < Math.min(rows, perPage, left) && moving) return "wait";
     if (covered < 1) return "broke";

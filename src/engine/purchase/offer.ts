@@ -165,7 +165,7 @@ export function quoteFor(
   target: Target,
   matches: number | null,
   { account, options, deps }: Omit<Trade, "store">,
-  { spent, ...whole }: { readonly spent: Spent } & Pick<QuoteInput, "drawn" | "parts"> = { spent: NOTHING },
+  { spent = NOTHING, ...whole }: { readonly spent?: Spent } & Pick<QuoteInput, "drawn" | "parts" | "pieces"> = {},
 ): Quote {
   const isKnown = isPriceKnown(target, account);
   if (!isKnown && spent.price === undefined) {

@@ -74,6 +74,8 @@ export interface QuoteInput {
   readonly paging: Plan["paging"];
   readonly spent: { readonly rows: number; readonly settled: Credits; readonly uncertain: Credits };
   readonly parts?: { readonly counts: readonly number[]; readonly of: readonly unknown[] } | undefined;
+  /** Parts that will be found, about: nobody knows their sizes yet. */
+  readonly pieces?: number | undefined;
   readonly drawn?: { readonly seed: number; readonly pages: readonly DrawnPage[] } | undefined;
 }
 
@@ -147,26 +149,41 @@ function sampleQuote({ seed, pages }: NonNullable<QuoteInput["drawn"]>): SampleQ
   return { seed, rows: rowsOf(pages), together: Math.max(1, ...pages.slice(0, 1_000).map(({ size }) => size)) };
 }
 
-function requestCount({ target, paging, perPage, parts, drawn, spent }: QuoteInput, rows: number): number {
+/** A segment behind a wall is bought in parts that are two thirds full, about. */
+const PARTS_A_WALL = 1.5;
+
+function requestCount(input: QuoteInput, rows: number): number {
+  const { target, paging, maxDepth = rows, perPage, parts, drawn, spent } = input;
   if (target.kind === "enrich") return rows;
   if (drawn !== undefined) {
     const whole = rowsBegun(drawn.pages, spent.rows + rows).pages;
     return rows === 0 ? 0 : whole - rowsBegun(drawn.pages, spent.rows).pages;
   }
-  if (target.kind === "search" && parts !== undefined) {
-    const { counts, of } = parts;
-    let left = rows;
-    const inTurn = counts.map((count) => {
-      const some = Math.min(left, count);
-      left -= some;
-      return some;
-    });
-    const sizes = target.staff === undefined ? inTurn : evenly(counts, of, { rows, most: target.staff.most });
-    const pages = sizes.map((size) => (size === 0 ? 0 : requestsFor(paging, size, Math.max(1, perPage))));
-    return pages.reduce((sum, each) => sum + each, 0);
+  const behind = maxDepth < rows ? Math.ceil((PARTS_A_WALL * rows) / maxDepth) : 1;
+  const pieces = target.kind === "employees" ? target.companies.length : (input.pieces ?? behind);
+  const each = { length: Math.max(1, Math.min(rows, pieces)) };
+  const spread = () => Array.from(each, (_, at) => Math.floor((rows + at) / each.length));
+  const sizes = parts === undefined ? spread() : sizesOf(input, parts, rows);
+  const pages = sizes.map((size) => (size === 0 ? 0 : requestsFor(paging, size, Math.max(1, perPage))));
+  return pages.reduce((sum, some) => sum + some, 0);
+}
+
+/** Rows to buy of each part, or company, behind those that are kept. */
+function sizesOf({ target, spent }: QuoteInput, { counts, of }: NonNullable<QuoteInput["parts"]>, rows: number) {
+  if (target.kind === "search" && target.staff !== undefined) {
+    return evenly(counts, of, { rows, most: target.staff.most });
   }
-  const pages = rows === 0 ? 0 : requestsFor(paging, rows, Math.max(1, perPage));
-  return target.kind === "employees" ? Math.max(pages, Math.min(target.companies.length, rows)) : pages;
+  let [kept, left] = [spent.rows, rows];
+  // Where nobody was counted only asking tells whether the company is known.
+  const [least, most] =
+    target.kind === "employees" ? [1, target.perCompany ?? Number.MAX_VALUE] : [0, Number.MAX_VALUE];
+  return counts.map((count) => {
+    const own = Math.min(Math.max(count, least), most);
+    const before = Math.min(kept, own);
+    const size = Math.min(left, own - before);
+    [kept, left] = [kept - before, left - size];
+    return size;
+  });
 }
 
 /** Beyond the first window every further minute brings as many calls again. */

@@ -104,9 +104,11 @@ export async function survey(asked: Inquiry, open: string | undefined): Promise<
       : undefined;
   const pricedWith = (rows: number): Quote => {
     const spent = spentOf(run?.state ?? { ...emptyState(), rows, owned: rows });
-    const of = offer.parts?.map(({ company_network_url: company }) => company);
+    const ofParts = offer.parts?.map(({ company_network_url: company }) => company);
+    const of = target.kind === "employees" && offer.counts !== undefined ? target.companies : ofParts;
     const parts = of && { counts: offer.counts ?? [], of };
-    return quoteFor(target, matches, asked, { spent, parts, drawn: drawnOf(run?.plan ?? sample ?? {}) });
+    const pieces = isNarrowed(target) ? known?.estimate?.parts : undefined;
+    return quoteFor(target, matches, asked, { spent, parts, pieces, drawn: drawnOf(run?.plan ?? sample ?? {}) });
   };
   const anew = pricedWith(companies.length);
   const isAnew = run === undefined && (anew.rowsUncapped ?? anew.rows) > companies.length;
@@ -116,7 +118,7 @@ export async function survey(asked: Inquiry, open: string | undefined): Promise<
   const priced = earlier === undefined ? anew : isCapped ? withoutCost(anew) : pricedWith(earlier.rows);
   const isOpen = isAnew && !isWhole && (options.limit ?? Number.POSITIVE_INFINITY) >= mostOf(offer);
   const narrowed = isOpen ? withoutOwned(asked, known) : undefined;
-  const fewer = narrowed && quoteFor(narrowed.target, mostRows(known), narrowed);
+  const fewer = narrowed && quoteFor(narrowed.target, mostRows(known), narrowed, { pieces: known?.estimate?.parts });
   // Under a cap that does not pay for all new people the first rows are bought, as the segment has them.
   const [inquiry, best] = narrowed && fewer?.bound === "matches" ? [narrowed, fewer] : [asked, priced];
   // Whoever that run brought is among those who are owned.

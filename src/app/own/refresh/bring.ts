@@ -1,82 +1,36 @@
-import { libraryPath } from "../../../engine/library/library.ts";
 import type { OwnedPerson } from "../../../engine/library/members.ts";
 import { checkRows } from "../../../engine/output/formats.ts";
-import { checkOutput } from "../../../engine/output/paths.ts";
-import { checkRoom, checkSink } from "../../../engine/output/sinks/sink.ts";
-import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
-import { lockNewPeople, lockOutput } from "../../../engine/purchase/locks.ts";
-import { RunStore } from "../../../engine/runs/run-store.ts";
-import type { Context } from "../../../shared/context.ts";
+import { checkRoom } from "../../../engine/output/sinks/sink.ts";
+import { withRunLock } from "../../../engine/purchase/locks.ts";
 import { type Credits, credits, ZERO } from "../../../shared/contract/money.ts";
 import { counted } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
-import { nowhere, worldOf } from "../../buy/order.ts";
 import { tellHints } from "../../count/hints.ts";
-import type { CheckedFilters } from "../../segments/segment-set.ts";
-import type { Session } from "../../session.ts";
 import { freeCounts, lookInto, soundly } from "../look.ts";
-import { buyLeaves, finishRest, libraryOf } from "./buy.ts";
+import { libraryOf, type Prepared, prepare } from "./begin.ts";
+import { buyLeaves, finishRest } from "./buy.ts";
 import { checkFiles, keep } from "./keep.ts";
 import { candidates, followed } from "./list.ts";
 import { type Begun, bring, textsIn } from "./people.ts";
 import { refreshPlanOf, requireBudgetFor } from "./plan.ts";
-import type { RefreshEvents, RefreshOrder, RefreshPlan, RefreshReceipt, RefreshResult, Work } from "./work.ts";
+import type { Refreshing, RefreshResult, Work } from "./work.ts";
 
-/** What was bought is owned from then on, whatever happens: the same order pays for nobody twice. @throws CliError */
-export async function refresh(
-  order: RefreshOrder & { readonly output: string },
-  session: Session,
-  context: Context,
-  events: RefreshEvents,
-): Promise<RefreshReceipt> {
-  const prepared = await prepare(order, session, context, events);
-  const lock = await lockOutput(prepared.order.output ?? "", order.terms.wait === true, prepared.deps);
-  let newPeople: typeof lock | undefined;
-  try {
-    // Lists of one schedule wait for each other: none is left out because another one is at work.
-    newPeople = await lockNewPeople(true, prepared.deps);
-    return await looked(prepared, true, async (begun, work) => {
+export const refresh: Refreshing["refresh"] = async (order, ...given) => {
+  const prepared = await prepare(order, ...given);
+  const { deps, order: asked } = prepared;
+  // Lists of one schedule wait for each other: none is left out because another one is at work.
+  return await withRunLock({ output: asked.output, wait: asked.terms.wait === true }, true, deps, () =>
+    looked(prepared, true, async (begun, work) => {
       requireBudgetFor(begun.plan, work.order.terms);
-      if (begun.plan.rows > 0) await events.agree(begun.plan);
-      events.progress?.(begun.counts.calls);
+      if (begun.plan.rows > 0) await work.events.agree(begun.plan);
+      work.events.progress?.(begun.counts.calls);
       return await keep(await bring(begun, work, buyLeaves), work);
-    });
-  } finally {
-    await newPeople?.release();
-    await lock.release();
-  }
-}
+    }),
+  );
+};
 
-export const planRefresh = async (...given: Parameters<typeof prepare>): Promise<RefreshPlan> =>
+export const planRefresh: Refreshing["planRefresh"] = async (...given) =>
   looked(await prepare(...given), false, async ({ plan }) => plan);
-
-type Prepared = Omit<Work, "held">;
-
-async function prepare(
-  given: RefreshOrder,
-  session: Session,
-  context: Context,
-  events: RefreshEvents,
-): Promise<Prepared> {
-  const world = worldOf(session, context);
-  // What could not be written is not bought.
-  const output = given.output === undefined ? undefined : await checkOutput(given.output);
-  await checkSink({ ...given.terms, ...given.view, output }, "person", world.disk);
-  const deps = {
-    ...world,
-    stdout: nowhere(),
-    consent: async () => undefined,
-    onNotice: (text: string) => session.notice(text),
-    onWarning: events.warning,
-    onStart: events.start,
-  };
-  const account = await session.client.account(context.interrupted);
-  const { keyMode: mode = "live" } = account;
-  const { serviceId } = session;
-  const shelf = { path: libraryPath(deps.stateDir, serviceId, mode), serviceId, mode };
-  const store = new RunStore(deps.stateDir, deps.disk);
-  return { order: { ...given, output }, account, events, context, deps, store, shelf };
-}
 
 async function looked<T>(
   prepared: Prepared,
@@ -105,14 +59,20 @@ async function looked<T>(
     ) as [OwnedPerson[], OwnedPerson[]];
     const looking = { counts, account, library: held.library, beside: () => others };
     const sight = await lookInto(list, listed, { ...looking, isMeasured: true });
-    if (sight.total === 0 || list.view === undefined) await tellUnmatched(list, sight.total, counts, work);
     if (sight.unknown.length > 0) throw untold(sight.unknown.length);
-    await checkRows(sight.total, output, terms, "; nothing was spent");
-    await checkRoom(view, sight.total);
     events.progress?.(undefined);
     const bought = textsIn(sight.members, held.library);
     const plan = await refreshPlanOf({ sight, bought, counts, finished }, work);
-    return await rest({ ...own, list, sight, plan, counts, finished }, work);
+    const { calls } = counts;
+    if (sight.total === 0 || list.view === undefined) {
+      const session = { client: counts.answers(plan.calls - calls) };
+      const segment = { filters: list.filters, count: sight.total };
+      await tellHints([segment], { strict: false, session, say: work.deps.onNotice }, work.deps.interrupted);
+    }
+    await checkRows(sight.total, output, terms, "; nothing was spent");
+    await checkRoom(view, sight.total);
+    const quoted = { ...plan, calls: plan.calls + counts.calls - calls };
+    return await rest({ ...own, list, sight, plan: quoted, counts, finished }, work);
   };
   try {
     return await soundly(
@@ -124,27 +84,6 @@ async function looked<T>(
     events.progress?.(undefined);
     held.library.close();
   }
-}
-
-async function tellUnmatched(
-  { filters }: Pick<CheckedFilters, "filters">,
-  count: number,
-  counts: FreeCounts,
-  { deps, context }: Work,
-): Promise<void> {
-  const asked = <Args extends unknown[], Answer>(call: (...args: Args) => Promise<Answer>) => {
-    return (...args: Args): Promise<Answer> => {
-      counts.calls++;
-      return call(...args);
-    };
-  };
-  const { client: service } = deps.seller;
-  const client = { count: asked(service.count.bind(service)), facets: asked(service.facets.bind(service)) };
-  await tellHints(
-    [{ filters, count }],
-    { strict: false, session: { client }, say: deps.onNotice },
-    context.interrupted,
-  );
 }
 
 /** What was finished now leaves that much less to spend. */

@@ -1,5 +1,3 @@
-import { Library } from "../../../engine/library/library.ts";
-import { openLibrary } from "../../../engine/library/take-in.ts";
 import type { Leaf } from "../../../engine/planning/descent.ts";
 import { openRun } from "../../../engine/purchase/locks.ts";
 import { runIdentityOf } from "../../../engine/purchase/offer.ts";
@@ -23,24 +21,9 @@ import { grouped } from "../../../shared/contract/text.ts";
 import { CliError } from "../../../shared/errors.ts";
 import { optionsOf } from "../../buy/order.ts";
 import { buyExport, continueRun } from "../../buy/purchase.ts";
+import { libraryOf } from "./begin.ts";
 import type { Followed } from "./list.ts";
 import type { RefreshResult, Work } from "./work.ts";
-
-/** @throws CliError exit 5 where a run cannot be read: its people would be bought again */
-export async function libraryOf({ shelf, store }: Pick<Work, "shelf" | "store">): Promise<Library> {
-  const opened = await openLibrary(shelf, store);
-  if (opened === undefined) return Library.open(shelf.path, await store.suppression());
-  const [unread] = opened.taken.unread;
-  if (unread === undefined) return opened.library;
-  opened.library.close();
-  throw new CliError({
-    code: "unread_run",
-    category: "incomplete",
-    message: `run ${unread.run} cannot be read, and its people would be bought again: ${unread.why}; nothing was spent`,
-    next: `headcount runs export ${unread.run} --force -o rest.ndjson`,
-    hint: `headcount runs export ${unread.run} --force -o rest.ndjson, headcount owned import rest.ndjson, and headcount runs remove ${unread.run} --force`,
-  });
-}
 
 async function takeIn(work: Work): Promise<void> {
   const library = await libraryOf(work);

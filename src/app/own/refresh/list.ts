@@ -41,14 +41,9 @@ export async function followed(work: Work): Promise<Followed> {
       );
     }
     const known = output === undefined ? undefined : listed(output, work, canonicalJson(given.canonical));
-    return (
-      known ?? {
-        ...given,
-        before: ownedBy(library.database, { matching: given.canonical }),
-        at: context.now(),
-        view: undefined,
-      }
-    );
+    if (known !== undefined) return known;
+    const before = ownedBy(library.database, { matching: given.canonical });
+    return { ...given, before, at: context.now(), view: undefined };
   }
   const path = await listPath(word, context);
   const run = await newestRun(path, work);
@@ -154,16 +149,15 @@ async function ofFile(word: string, path: string, work: Work): Promise<Followed>
 
 /** @throws CliError exit 2 where somebody in it is not owned */
 async function peopleIn(path: string, { order: { word = path }, held, context }: Work): Promise<OwnedPerson[]> {
+  const { database } = held.library;
   const records = await recordsIn(await readInput(context, path, "people", MAX_BYTES), word);
   const identities = identitiesOf(records);
-  const byIdentity = new Map(ownedBy(held.library.database, identities).map((person) => [person.identity, person]));
+  const byIdentity = new Map(ownedBy(database, identities).map((person) => [person.identity, person]));
   const addresses = records.map(({ network_url: url }) =>
     typeof url === "string" ? canonicalAddress(url) : undefined,
   );
   const asked = addresses.flatMap((address, index) => (byIdentity.has(identities[index] ?? "") ? [] : (address ?? [])));
-  const byAddress = new Map(
-    ownedBy(held.library.database, { addresses: asked }).map((person) => [person.address, person]),
-  );
+  const byAddress = new Map(ownedBy(database, { addresses: asked }).map((person) => [person.address, person]));
   const missing = identities.filter((each, index) => !byIdentity.has(each) && !byAddress.has(addresses[index]));
   if (missing.length > 0) {
     throw usageError(
@@ -197,6 +191,7 @@ export function merged(all: readonly OwnedPerson[]): Merged {
   const own = ({ address }: OwnedPerson): string | undefined =>
     address === undefined ? undefined : canonicalAddress(address);
   const isBare = ({ identity }: OwnedPerson): boolean => identity.startsWith("@");
+  if (!people.some(isBare)) return { people, renamed: new Map() };
   const withId = new Map(people.flatMap((person) => (isBare(person) ? [] : [[own(person), person.identity] as const])));
   withId.delete(undefined);
   const renamed = new Map<string, string>();

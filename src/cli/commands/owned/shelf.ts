@@ -3,8 +3,8 @@ import { baseUrlText, parseBaseUrl } from "../../../engine/client/addresses.ts";
 import { existingConnection, readConfig, SAMPLE } from "../../../engine/connections/config.ts";
 import { findFolder, sampleDir, sampleId, stateDir } from "../../../engine/connections/paths.ts";
 import { keyModeOf, selectionOf } from "../../../engine/connections/resolve.ts";
-import { type Library, libraryPath } from "../../../engine/library/library.ts";
-import { openLibrary, type Shelf } from "../../../engine/library/take-in.ts";
+import type { Library } from "../../../engine/library/library.ts";
+import { openLibrary, type Shelf, shelfAt } from "../../../engine/library/take-in.ts";
 import type { Context } from "../../../shared/context.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { type Command, type GlobalOptions, modeOption } from "../../options.ts";
@@ -32,8 +32,7 @@ function serviceIdOf(options: GlobalOptions, context: Context): string {
 export function shelfOf(options: ShelfOptions, context: Context): Shelf {
   const serviceId = serviceIdOf(options, context);
   const ofKey = keyModeOf(context.env.HEADCOUNT_API_KEY ?? "") === "test" ? "test" : "live";
-  const mode = options.mode ?? ofKey;
-  return { path: libraryPath(stateDir(context), serviceId, mode), serviceId, mode };
+  return shelfAt(stateDir(context), serviceId, options.mode ?? ofKey);
 }
 
 /**
