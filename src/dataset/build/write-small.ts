@@ -1,9 +1,8 @@
 import { join } from "node:path";
 import { FILTER_COLUMNS, NUMBER_COLUMNS } from "../../shared/contract/conditions.ts";
-import { canonicalAddress, canonicalDomain, normalForm, slugOf } from "../../shared/contract/normalise.ts";
+import { normalForm, slugOf } from "../../shared/contract/normalise.ts";
 import { COMPANY_FIELDS, type Company, PERSON_FIELDS, type Person } from "../../shared/contract/records.ts";
 import { isPlaced, type KeyIndex, ROW_INDEXES, type RowIndex, SORT_KEYS } from "../columns.ts";
-import { RECORDS_A_BLOCK } from "../embedded/blocks.ts";
 import { type ColumnValues, ColumnWriter, codesFor, sizeOf, textLines } from "../embedded/column-writer.ts";
 import { RecordWriter } from "../embedded/record-writer.ts";
 import { packer } from "../embedded/records.ts";
@@ -26,9 +25,9 @@ class Column {
   readonly people: number[] = [];
 
   add(value: unknown): void {
-    const number = this.#numbers.get(value) ?? this.#numbers.size;
-    this.#numbers.set(value, number);
-    this.people.push(number);
+    const number = this.#numbers.get(value);
+    this.people.push(number ?? this.#numbers.size);
+    if (number === undefined) this.#numbers.set(value, this.#numbers.size);
   }
 
   coding(name: string): Coding {
@@ -46,12 +45,11 @@ class Column {
 }
 
 const formOf = (text: string | null): string => normalForm(text ?? "");
-const domainOf = (text: string | null): string | undefined => canonicalDomain(text ?? "");
 
-/** Slug first, as {@link KeyIndex} `address` has it. */
+/** Slug first, as {@link KeyIndex} `address` has it. A generated one is in canonical form but for large letters. */
 function addressKey(text: string | null): string | undefined {
-  const address = canonicalAddress(text ?? "");
-  if (address === undefined) return undefined;
+  if (text === null) return undefined;
+  const address = formOf(text);
   const slug = slugOf(address);
   // One text in memory: one of parts is slow to compare.
   return [slug, address.slice(0, address.length - slug.length)].join("/");
@@ -59,7 +57,7 @@ function addressKey(text: string | null): string | undefined {
 
 const COMPANY_KEYS: Readonly<Record<Exclude<KeyIndex, RowIndex>, (company: Company) => string | undefined>> = {
   company_id: ({ id }) => id,
-  company_domain: ({ domain }) => domainOf(domain),
+  company_domain: ({ domain }) => domain ?? undefined,
   company_name: ({ name }) => formOf(name),
   company_address: ({ company_network_url }) => addressKey(company_network_url),
 };
@@ -132,7 +130,6 @@ class SmallPeople {
 const samplesOf = <Row>(rows: readonly Row[]): Row[] =>
   rows.filter((_, place) => place % Math.max(1, Math.floor(rows.length / SAMPLES)) === 0);
 const withoutEnd = (line: Buffer): string => line.toString("utf8", 0, line.length - 1);
-const RECORDS_AT_ONCE = 128 * RECORDS_A_BLOCK;
 
 /** @returns how many people there are */
 export async function writeSmall(draft: string, made: Iterable<Person>, theirs: readonly Company[]): Promise<number> {
@@ -140,32 +137,27 @@ export async function writeSmall(draft: string, made: Iterable<Person>, theirs: 
   const people = new SmallPeople(made, companies);
   const writer = new RecordWriter(draft, 1);
   const columns = await ColumnWriter.create(join(draft, FILES.columns), people.ids.length);
-  const writeRecords = async (table: "people" | "companies", records: readonly Buffer[]): Promise<void> => {
-    for (let from = 0; from < records.length; from += RECORDS_AT_ONCE) {
-      const lines = Buffer.concat(records.slice(from, from + RECORDS_AT_ONCE));
-      await writer.addRecords(table, lines, from + RECORDS_AT_ONCE >= records.length);
-    }
-  };
   try {
     const company = packer(COMPANY_FIELDS);
     const documents = companies.map((each) => Buffer.from(`${company(each)}\n`));
     writer.packAgainst("companies", samplesOf(documents).map(withoutEnd));
-    await writeRecords("companies", documents);
+    await writer.addRecords("companies", Buffer.concat(documents), true);
     const order = await people.writeColumns(columns);
     writer.packAgainst("people", samplesOf(people.records).map(withoutEnd));
-    await writeRecords(
-      "people",
-      Array.from(order, (place) => people.records[place] ?? Buffer.alloc(0)),
-    );
+    const records = Buffer.concat(Array.from(order, (place) => people.records[place] ?? Buffer.alloc(0)));
     writer.packAgainst("headline", samplesOf(people.keys.headline.map((key) => key ?? "")));
-    for (const index of ROW_INDEXES) {
-      const keys = people.keys[index];
-      const { rids } = await writer.addKeys(index, keyLines(Array.from(order, (place) => keys[place])), true);
-      if (isPlaced(index)) await columns.addOrder(index, Uint32Array.from(rids));
-    }
-    for (const [index, keyOf] of Object.entries(COMPANY_KEYS)) {
-      await writer.addKeys(index as KeyIndex, keyLines(companies.map(keyOf)), true);
-    }
+    const writeKeys = async (): Promise<void> => {
+      for (const index of ROW_INDEXES) {
+        const keys = people.keys[index];
+        const { rids } = await writer.addKeys(index, keyLines(Array.from(order, (place) => keys[place])), true);
+        if (isPlaced(index)) await columns.addOrder(index, Uint32Array.from(rids));
+      }
+      for (const [index, keyOf] of Object.entries(COMPANY_KEYS)) {
+        await writer.addKeys(index as KeyIndex, keyLines(companies.map(keyOf)), true);
+      }
+    };
+    // A thread packs the records while keys are sorted in this one.
+    await Promise.all([writer.addRecords("people", records, true), writeKeys()]);
     await columns.finish();
     await writer.finish();
     return people.ids.length;
@@ -178,12 +170,17 @@ export async function writeSmall(draft: string, made: Iterable<Person>, theirs: 
 
 /** Sorted by key and position. Generated texts have no characters that code units sort otherwise. */
 function keyLines(keys: readonly (string | undefined)[]): Buffer {
-  const keyOf = (position: number): string => keys[position] ?? "";
-  const positions = Uint32Array.from([...keys.keys()].filter((position) => keyOf(position) !== ""));
-  positions.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : keyOf(a) > keyOf(b) ? 1 : a - b));
-  const lines = Array.from(positions, (position) => {
-    const key = keyOf(position);
-    return `${position} ${Buffer.byteLength(key)} ${key}\n`;
+  const positions = new Map<string, number[]>();
+  for (const [position, key = ""] of keys.entries()) {
+    const same = positions.get(key);
+    if (same) same.push(position);
+    else positions.set(key, [position]);
+  }
+  positions.delete("");
+  // Without a function that compares: in a fifth of the time.
+  const lines = [...positions.keys()].sort().flatMap((key) => {
+    const end = ` ${Buffer.byteLength(key)} ${key}\n`;
+    return (positions.get(key) ?? []).map((position) => position + end);
   });
   return Buffer.from(lines.join(""));
 }
