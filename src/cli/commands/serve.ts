@@ -267,16 +267,15 @@ const interrupted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener("abort", () => resolve(), { once: true });
   });
 
+const NOT_HEARD: Readonly<Record<string, string>> = {
+  EADDRINUSE: "the port is in use",
+  EACCES: "the port is not allowed to this user",
+  EADDRNOTAVAIL: "this machine has no such address",
+  ENOTFOUND: "this machine has no such address",
+};
+
 function listenError(error: unknown, options: ServeOptions): CliError | undefined {
-  const { code } = error as NodeJS.ErrnoException;
-  const why =
-    code === "EADDRINUSE"
-      ? "the port is in use"
-      : code === "EACCES"
-        ? "the port is not allowed to this user"
-        : code === "EADDRNOTAVAIL" || code === "ENOTFOUND"
-          ? "this machine has no such address"
-          : undefined;
+  const why = NOT_HEARD[(error as NodeJS.ErrnoException).code ?? ""];
   const { address, port, syscall } = error as { address?: string; port?: number; syscall?: string };
   if (why === undefined || syscall === "open") return undefined;
   const metrics = options.metrics === undefined ? undefined : metricsAt(options.metrics);

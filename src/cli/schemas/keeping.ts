@@ -20,12 +20,10 @@ import { outcome, receipt } from "../../shared/schema/purchase.ts";
 import { filters, person } from "../../shared/schema/rows.ts";
 
 const run = {
-  id: text,
+  ...each(text, "id", "connection", "base_url", "format"),
   status: one("finished", "running", "unfinished", "closed", "stale", "damaged"),
   command: one("search", "employees", "enrich"),
-  connection: text,
-  base_url: text,
-  account_id: maybe(text),
+  ...each(maybe(text), "account_id", "problem"),
   key_mode: maybe(one("live", "test")),
   target: some(filters, list(object({ by: text, value: text }))),
   sample: maybe(
@@ -41,10 +39,7 @@ const run = {
   ...each(creditsShape, "settled", "uncertain", "foreign"),
   pending: said(wholeNumberShape, "requests whose reply is not known"),
   output: said(maybe(text), "null: stdout"),
-  format: text,
-  created_at: time,
-  last_at: time,
-  problem: maybe(text),
+  ...each(time, "created_at", "last_at"),
 };
 
 const sums = {
@@ -99,15 +94,11 @@ const jobs = {
         job: text,
         command: one("refresh", "search"),
         status: one("never", "done", "failed", "running", "killed", "invalid"),
-        exit_code: maybe(wholeNumberShape),
-        last: maybe(time),
-        rows: maybe(wholeNumberShape),
-        rows_before: maybe(wholeNumberShape),
+        ...each(maybe(wholeNumberShape), "exit_code", "rows", "rows_before"),
+        ...each(maybe(time), "last", "next"),
         credits: maybe(creditsShape),
-        next: maybe(time),
         due: flag,
-        output: maybe(text),
-        message: maybe(text),
+        ...each(maybe(text), "output", "message"),
       }),
     ),
   }),

@@ -32,19 +32,15 @@ const copied = {
 };
 
 const key = object({
-  id: text,
-  name: text,
+  ...each(text, "id", "name", "prefix"),
   mode,
-  prefix: text,
   state: one("active", "expired", "revoked"),
   scopes: list(text),
   spent: creditsShape,
   max_credits: maybe(creditsShape),
   left: said(maybe(number), "of the cap"),
-  last_used_at: maybe(time),
-  expires_at: maybe(time),
+  ...each(maybe(time), "last_used_at", "expires_at", "revoked_at"),
   created_at: time,
-  revoked_at: maybe(time),
   rotated_from: maybe(text),
 });
 
@@ -70,13 +66,9 @@ const entry = object({
   balance_after: creditsShape,
   actor: text,
   call: maybe(priced),
-  rows: maybe(wholeNumberShape),
   price: maybe(creditsShape),
-  key: maybe(text),
-  request_id: maybe(text),
-  refund_of: maybe(wholeNumberShape),
-  reference: maybe(text),
-  note: maybe(text),
+  ...each(maybe(wholeNumberShape), "rows", "refund_of"),
+  ...each(maybe(text), "key", "request_id", "reference", "note"),
 });
 
 const read = object({

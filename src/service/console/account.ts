@@ -4,7 +4,6 @@ import { harmless } from "../../shared/contract/text.ts";
 import { createKey } from "../admin/keys.ts";
 import { timeOf } from "../ledger/clock.ts";
 import {
-  type EntryKind,
   type KeyDetail,
   type KeyMode,
   type LedgerEntry,
@@ -49,7 +48,7 @@ export const ACCOUNT_ENDPOINTS: readonly ConsoleEndpoint[] = [
 
 async function me(call: ConsoleCall) {
   const { parts, visitor } = call;
-  const { account, key, session } = visitor;
+  const { account, key } = visitor;
   const modes: readonly KeyMode[] = key === undefined ? ["live", "test"] : [key.mode];
   const balances = await Promise.all(
     modes.map(async (mode) => {
@@ -57,12 +56,9 @@ async function me(call: ConsoleCall) {
       return { mode, ...inNumbers({ balance, held, used_today: usedToday }) };
     }),
   );
-  const detail = key === undefined ? undefined : await parts.store.key(key.id);
   return {
-    role: session.role,
-    session: session.id,
+    role: visitor.session.role,
     account: { id: account.id, name: account.name },
-    key: detail === undefined ? null : shownKey(detail),
     modes: balances,
     plan: accountPlan(account.plan),
     limits: { per_page_max: PER_PAGE_MAX, max_depth: parts.maxDepth ?? null, count_cache_seconds: COUNT_CACHE_SECONDS },
@@ -103,8 +99,6 @@ async function usage(call: ConsoleCall) {
   };
 }
 
-const KINDS: readonly EntryKind[] = ["grant", "charge", "refund", "correction"];
-
 const shownEntry = ({ actor, amount, at, balanceAfter, call, id, keyId, kind, note, ...entry }: LedgerEntry) => ({
   ...{ id: String(id), at: timeOf(at), kind, call, key: keyId, actor, rows: entry.rows },
   price: creditsOrNull(entry.price),
@@ -118,12 +112,10 @@ async function entries(call: ConsoleCall) {
   const limit = wholeOf(Number(query.get("limit") ?? 50), "limit", 1, MAX_PAGE);
   const after = query.get("after");
   if (after !== null && !/^\d{1,18}$/.test(after)) throw bad("after is the id of an entry");
-  const kind = query.get("kind");
   const [keyId, named] = [query.get("key"), query.get("call")];
   const found = await parts.store.entries({
     accountId: visitor.account.id,
     mode: modeOf(call),
-    ...(kind === null ? {} : { kind: chosen(kind, "kind", KINDS) }),
     ...(keyId === null ? {} : { keyId }),
     ...(named === null ? {} : { call: named }),
     ...ownKey(call),

@@ -71,18 +71,15 @@ async function moneyOf({ parts, visitor }: ConsoleCall, mode: KeyMode, key: Stor
 async function count(call: ConsoleCall) {
   const mode = modeOf(call);
   const key = countedPeople(call, mode, "count");
-  const { asOf, cached, count: people, ms, version } = await countNow(call, mode, key);
+  const { asOf, cached, count: people, ms } = await countNow(call, mode, key);
   const { free } = await moneyOf(call, mode, key);
-  const { credits, creditsNumber, requests } = quoteOf(call.visitor.account, people);
+  const { credits, creditsNumber } = quoteOf(call.visitor.account, people);
   return {
     count: people,
     cached,
     as_of: asOf,
-    version,
     ms,
     credits: creditsNumber,
-    requests,
-    balance: creditsToNumber(free),
     balance_after: creditsToNumber(subtractCredits(free, credits)),
   };
 }

@@ -131,12 +131,8 @@ async function wasForgotten(word: string, context: Context): Promise<boolean> {
 }
 
 function listOf(context: Context): SuppressionList {
-  const { now, sleep, interrupted: signal } = context;
-  return new SuppressionList(suppressionFolder(stateDir(context)), new Disk(failpoint(context.env)), {
-    now,
-    sleep,
-    signal,
-  });
+  const { env, now, sleep, interrupted: signal } = context;
+  return new SuppressionList(suppressionFolder(stateDir(context)), new Disk(failpoint(env)), { now, sleep, signal });
 }
 
 async function find(word: string, store: RunStore, context: Context): Promise<Found> {
