@@ -14,7 +14,9 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { tempDir } from "../support/client.ts";
+import { available, openRing } from "../keyring/ring.ts";
+import { answerEnvelope, rawServer, tempDir } from "../support/client.ts";
+import { isLeftOut } from "../support/tools.ts";
 
 interface Locked {
   readonly version?: string;
@@ -47,6 +49,23 @@ function checkout(more: Readonly<Record<string, string>> = {}): string {
 
 const release = (root: string) =>
   spawnSync(process.execPath, [RELEASE, root, join(root, "out")], { encoding: "utf8", timeout: 120_000 });
+
+interface Command {
+  readonly path: readonly string[];
+  readonly commands: readonly Command[];
+}
+
+const pathsOf = ({ path, commands }: Command): string[] => [
+  path.join(" "),
+  ...commands.filter((each) => each.path[0] !== "help").flatMap(pathsOf),
+];
+
+const HELLO = JSON.stringify({
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
+  params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "t", version: "1" } },
+});
 
 const bytesUnder = (folder: string): number =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -310,6 +329,8 @@ describe("npm run release", () => {
       expect(await run(legal)).toMatchObject({ code: 0 });
       expect(await run("refresh legal.csv --max-credits 0")).toMatchObject({ code: 0 });
       expect(await run(`${legal.replace("legal.csv", "new.csv")} --new-only`)).toMatchObject({ code: 0 });
+      const { stdout } = await shell(`echo '${HELLO}' | ${program} -c sample mcp`, home);
+      expect(stdout).toContain('"serverInfo"');
       // Two at once: one waits for the other.
       const both = await Promise.all([run("count"), run("count --country Norway")]);
       expect(both.map(({ code }) => code)).toEqual([0, 0]);
@@ -329,26 +350,70 @@ describe("npm run release", () => {
       300_000,
     );
 
-    test("what a kill left of the sample's ledger is taken up: nothing is paid twice", async () => {
-      const home = tempDir("headcount-release-");
-      const bin = join(unpacked, "bin/headcount.js");
-      const search = ["-c", "sample", "search", "--department", "Sales", "--limit", "5000", "--yes", "-o", "n.csv"];
-      const env = { PATH: process.env.PATH, HOME: home };
-      const child = spawn(process.execPath, [bin, ...search], { cwd: home, env, stdio: "ignore" });
-      const ended = new Promise((resolve) => child.once("close", resolve));
-      // At its first page, or wherever it is by then.
-      const isPaying = (): boolean =>
-        readdirSync(home, { recursive: true, encoding: "utf8" }).some(
-          (path) => path.endsWith("journal.ndjson") && statSync(join(home, path)).size > 100_000,
+    // In the clone the sample has the native SQLite.
+    const [own, native] = [() => join(unpacked, "bin/headcount.js"), () => join(ROOT, "bin/headcount.js")];
+
+    test.each([
+      ["one of the package", own],
+      ["one with the native SQLite", native],
+    ])(
+      "what a kill left of the sample's ledger, of %s, is taken up: nothing is paid twice",
+      async (_, killed) => {
+        const home = tempDir("headcount-release-");
+        const search = ["-c", "sample", "search", "--department", "Sales", "--limit", "5000", "--yes", "-o", "n.csv"];
+        const env = { PATH: process.env.PATH, HOME: home };
+        const child = spawn(process.execPath, [killed(), ...search], { cwd: home, env, stdio: "ignore" });
+        const ended = new Promise((resolve) => child.once("close", resolve));
+        // At its first page, or wherever it is by then.
+        const isPaying = (): boolean =>
+          readdirSync(home, { recursive: true, encoding: "utf8" }).some(
+            (path) => path.endsWith("journal.ndjson") && statSync(join(home, path)).size > 100_000,
+          );
+        while (child.exitCode === null && !isPaying()) await new Promise((resolve) => setTimeout(resolve, 5));
+        child.kill("SIGKILL");
+        await ended;
+        const logs = readdirSync(home, { recursive: true, encoding: "utf8" }).filter((path) =>
+          path.endsWith(".db-wal"),
         );
-      while (child.exitCode === null && !isPaying()) await new Promise((resolve) => setTimeout(resolve, 5));
-      child.kill("SIGKILL");
-      await ended;
-      const program = `'${process.execPath}' '${bin}'`;
-      const whole = await shell(`${program} ${search.join(" ")}`, home);
-      expect(whole.code, whole.stderr).toBe(0);
-      const { stdout } = await shell(`${program} -c sample account --json`, home);
-      expect(JSON.parse(stdout)).toMatchObject({ credits: { balance: 5_000, held: 0, used_today: 5_000 } });
+        expect(logs.length > 0).toBe(killed === native);
+        const program = `'${process.execPath}' '${own()}'`;
+        const whole = await shell(`${program} ${search.join(" ")}`, home);
+        expect(whole.code, whole.stderr).toBe(0);
+        const { stdout } = await shell(`${program} -c sample account --json`, home);
+        expect(JSON.parse(stdout)).toMatchObject({ credits: { balance: 5_000, held: 0, used_today: 5_000 } });
+        // And the other way round: the native one goes on with what this one wrote.
+        const back = await shell(`'${process.execPath}' '${native()}' -c sample account --json`, home);
+        expect(JSON.parse(back.stdout)).toMatchObject({ credits: { balance: 5_000, held: 0, used_today: 5_000 } });
+      },
+      300_000,
+    );
+
+    test("the sample's counts, facets, cursors and pages are the same with the native SQLite and without", async () => {
+      const [ours, theirs] = await Promise.all(
+        [own(), native()].map(async (bin) => {
+          const home = tempDir("headcount-release-");
+          const run = async (args: string): Promise<string> => {
+            const { code, stderr, stdout } = await shell(`'${process.execPath}' '${bin}' -c sample ${args}`, home);
+            expect(code, stderr).toBe(0);
+            return stdout;
+          };
+          const filters = ["--name-prefix jo", "--country germany --seniority-level vp", "--headline-prefix 'senior '"];
+          const counts: string[] = [];
+          for (const filter of filters) counts.push(await run(`count ${filter} --by department --json`));
+          await run("search --department Sales --limit 2500 --yes -q -o a.csv");
+          const journal = readdirSync(home, { recursive: true, encoding: "utf8" }).find((path) =>
+            path.endsWith("journal.ndjson"),
+          );
+          const lines = readFileSync(join(home, journal ?? "none"), "utf8").split("\n");
+          const cursors = lines.flatMap((line) => /"t":"settled".*"next":"([^"]+)"/.exec(line)?.[1] ?? []);
+          const pages = lines.filter((line) => line.startsWith('{"status":true'));
+          return { counts, cursors, pages, file: readFileSync(join(home, "a.csv"), "utf8") };
+        }),
+      );
+      expect(ours?.counts).toEqual(expect.arrayContaining([expect.stringMatching(/"count":[1-9].*"parts":\[\{/)]));
+      expect(ours?.pages).toHaveLength(3);
+      expect(ours?.cursors.length).toBeGreaterThanOrEqual(2);
+      expect(ours).toEqual(theirs);
     }, 300_000);
 
     test("a global install is one package and the keychain's; what a native is missing for says the command that brings it, which works", async () => {
@@ -365,23 +430,21 @@ describe("npm run release", () => {
       const program = join(prefix, "bin/headcount");
       const headcount = (args: string) => shell(`'${program}' ${args}`, home);
       expect((await headcount("--version")).stdout).toBe("0.1.0\n");
-      const topics = (await headcount("completion bash")).stdout;
-      expect(topics).toContain("headcount");
-      for (const command of [
-        "count",
-        "search",
-        "enrich",
-        "employees",
-        "refresh",
-        "runs",
-        "jobs",
-        "serve",
-        "service",
-        "mcp",
-        "sql",
-        "doctor",
-      ]) {
-        expect(await headcount(`${command} --help`), command).toMatchObject({ code: 0, stderr: "" });
+      expect((await headcount("completion bash")).stdout).toContain("headcount");
+      const tree = JSON.parse(readFileSync(join(modules, "headcount/completions/tree.json"), "utf8")) as Command;
+      const commands = pathsOf(tree);
+      expect(commands.length).toBeGreaterThan(80);
+      while (commands.length > 0) {
+        const some = commands.splice(0, 4);
+        for (const { path, help } of await Promise.all(
+          some.map(async (path) => ({ path, help: await headcount(`${path} --help`) })),
+        )) {
+          expect(help, path).toMatchObject({
+            code: 0,
+            stderr: "",
+            stdout: expect.stringContaining(`headcount ${path}`),
+          });
+        }
       }
       expect(await headcount("filters department")).toMatchObject({ code: 0 });
       const people = join(modules, "headcount/package.json");
@@ -417,16 +480,69 @@ describe("npm run release", () => {
         code: 0,
         stdout: expect.stringMatching(/^n\n\d+\n$/),
       });
-      const hello = {
-        jsonrpc: "2.0",
-        id: 1,
-        method: "initialize",
-        params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "t", version: "1" } },
-      };
-      const answer = await shell(`echo '${JSON.stringify(hello)}' | '${program}' -c sample mcp`, home);
+      const answer = await shell(`echo '${HELLO}' | '${program}' -c sample mcp`, home);
       expect(answer.stdout).toContain('"serverInfo"');
       expect(await headcount("doctor -c sample")).toMatchObject({ code: 0 });
     }, 300_000);
+
+    test("the container's steps, without the container: installed, it serves, is healthy, and ends when it is told to", async () => {
+      const text = readFileSync(join(ROOT, "packaging/Dockerfile"), "utf8").replaceAll("\\\n", "");
+      const prefix = tempDir("headcount-release-");
+      const [, install = "none"] = /^RUN (npm install .*?) &&/m.exec(text) ?? [];
+      const here = install.replace("/tmp/", `'${out}'/`).replace("install -g", `install -g --prefix '${prefix}'`);
+      expect(here).toContain(`'${out}'/headcount-*.tgz`);
+      expect(await shell(here, prefix)).toMatchObject({ code: 0 });
+      const listOf = (line: RegExp): string[] => JSON.parse(line.exec(text)?.[1] ?? "[]") as string[];
+      const argv = [...listOf(/^ENTRYPOINT (.*)$/m), ...listOf(/^CMD (.*)$/m)].map((word) =>
+        word === "/data" ? join(prefix, "data") : word,
+      );
+      const env = { PATH: `${prefix}/bin:${process.env.PATH}`, HOME: prefix };
+      const [program = "none", ...words] = [...argv, "--port", "0"];
+      const child = spawn(program, words, { cwd: prefix, env, stdio: ["ignore", "pipe", "ignore"] });
+      const ended = new Promise((resolve) => child.once("close", resolve));
+      try {
+        const port = await new Promise<string>((found) => {
+          let said = "";
+          child.stdout.on("data", (piece: Buffer) => {
+            said += piece;
+            const at = /^Serving http\S+:(\d+)$/m.exec(said)?.[1];
+            if (at !== undefined) found(at);
+          });
+          child.once("close", () => found(`ended: ${said}`));
+        });
+        const [node = "none", ...check] = listOf(/^HEALTHCHECK .* CMD (.*)$/m);
+        const healthy = check.map((word) => word.replace(":8787/", `:${port}/`));
+        expect(healthy.join()).toContain(port);
+        expect(spawnSync(node, healthy, { env }).status).toBe(0);
+      } finally {
+        child.kill("SIGTERM");
+      }
+      expect(await ended).toBe(0);
+    }, 300_000);
+
+    test.skipIf(isLeftOut(available))(
+      "installed so, it keeps keys in a real keychain",
+      async () => {
+        const ring = await openRing("gnome-keyring");
+        const server = await rawServer((_, response) =>
+          answerEnvelope(response, { account: { id: "acc", name: "Acme" }, costs: { person_search: 1 } }),
+        );
+        try {
+          const prefix = tempDir("headcount-release-");
+          expect((await shell(`npm install -g --prefix '${prefix}' --no-audit headcount`, prefix)).code).toBe(0);
+          const run = (argv: readonly string[], stdin = "") =>
+            ring.run(argv, { stdin, program: join(prefix, "lib/node_modules/headcount/bin/headcount.js") });
+          const login = await run(["login", "work", "--key-stdin", "--base-url", server.url], "svc_live_0001");
+          expect(login, login.stderr).toMatchObject({ code: 0 });
+          expect(await ring.operate(["get", "work"])).toEqual(["svc_live_0001"]);
+          expect(JSON.parse((await run(["account", "--json"])).stdout)).toMatchObject({ key: { source: "keychain" } });
+        } finally {
+          await server.close();
+          ring.close();
+        }
+      },
+      60_000,
+    );
 
     test("in a project, the command is the project's", async () => {
       const folder = tempDir("headcount-release-");

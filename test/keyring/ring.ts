@@ -37,10 +37,10 @@ export interface Ring {
   /** Process id of the keyring's daemon. */
   readonly pid: number | undefined;
   lock(): void;
-  /** The built headcount, in a process of its own on this bus. */
+  /** The built headcount, or another one, in a process of its own on this bus. */
   run(
     argv: readonly string[],
-    options?: { readonly stdin?: string; readonly env?: NodeJS.ProcessEnv },
+    options?: { readonly stdin?: string; readonly env?: NodeJS.ProcessEnv; readonly program?: string },
   ): Promise<Outcome>;
   /** Operations of the keychain itself, one after the other: what each answered, or the code of its error. */
   operate(...operations: readonly (readonly [string, ...string[]])[]): Promise<readonly unknown[]>;
@@ -101,8 +101,8 @@ export async function openRing(kind: "gnome-keyring" | "no provider" | "no bus")
       const what = ["org.freedesktop.Secret.Service.Lock", "array:objpath:/org/freedesktop/secrets/collection/login"];
       execFileSync("dbus-send", [...to, ...what], { env, stdio: "ignore" });
     },
-    run: (argv, options = {}) =>
-      node([join(ROOT, "bin/headcount.js"), ...argv], { ...env, ...options.env }, options.stdin ?? ""),
+    run: (argv, { program = join(ROOT, "bin/headcount.js"), stdin = "", ...options } = {}) =>
+      node([program, ...argv], { ...env, ...options.env }, stdin),
     async operate(...operations) {
       const outcome = await node(["--input-type=module", "-e", OPERATE, JSON.stringify(operations)], env, "");
       if (outcome.code !== 0) throw new Error(outcome.stderr);
