@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { startAgent, YES } from "../support/agent.ts";
 import { readCsv, seeded, type User, user } from "../support/export.ts";
+import { long } from "../support/long.ts";
 import { Crowd, type PeopleOptions, type PeopleService, startPeopleService } from "../support/people-service.ts";
 
 // Services that give only the first rows of a segment, and tell it of no account: only a refusal does.
@@ -147,9 +148,11 @@ describe("whoever buys learns it", () => {
     "a wall": { wallSays: "page*per_page must not exceed 500" },
     "pages of 25": { wall: undefined, fixedPage: 25 },
   };
+  // A refresh stakes no more than was agreed to, and the last page could cost a whole one.
+  const stakes = (habit: string, buyer: string) => habit === "pages of 25" && /refresh|job/.test(buyer);
   const all = Object.keys(HABITS)
     .flatMap((habit) => Object.keys(BUYERS).map((buyer) => [habit, buyer] as const))
-    .filter(([habit, buyer]) => habit === "a wall" || buyer.startsWith("search"));
+    .filter(([habit, buyer]) => !stakes(habit, buyer));
   test.each(all)("%s: %s", async (habit, buyer) => {
     const { service, u, sales } = await scene(HABITS[habit] ?? {}, { size: 2_500 });
     expect(sales).toBeGreaterThan(500);
@@ -158,12 +161,12 @@ describe("whoever buys learns it", () => {
     expect([service.rowsSold(), mostSold(service)]).toEqual([sales, 1]);
   });
 
-  test("a list beyond a wall is kept up to date by the same commands", async () => {
+  long("a list beyond a wall is kept up to date by the same commands", async () => {
     const { service, u } = await scene({ wallSays: "page*per_page must not exceed 500" }, { size: 2_500 });
     expect(await u.run([...SALES, "--yes", "-o", "o.csv"])).toMatchObject({ code: 0 });
     const sold = service.rowsSold();
     const crowd = new Crowd(seeded(8));
-    const came = Array.from({ length: 520 }, () => crowd.born({ department: "Sales" }));
+    const came = Array.from({ length: 100 }, () => crowd.born({ department: "Sales" }));
     service.options.people = [
       ...service.options.people,
       ...came.map((human, at) => ({ ...human, id: `n${at}`, network_url: `https://www.people.example/in/n${at}` })),
@@ -173,6 +176,6 @@ describe("whoever buys learns it", () => {
     expect(new Set(readCsv(u.read("o.csv")).map(({ id }) => id)).size).toBe(
       service.matching({ department: "Sales" }).length,
     );
-    expect(service.rowsSold() - sold).toBeLessThan(600);
+    expect(service.rowsSold() - sold).toBeLessThan(150);
   });
 });
