@@ -1,7 +1,7 @@
 import { DEFAULT_DIALECT } from "../engine/client/dialect.ts";
 import { createClient, type RequestLog } from "../engine/client/http-client.ts";
 import { keyFingerprint, openPacer } from "../engine/client/pacing.ts";
-import { type PacedOptions, paced } from "../engine/client/retry.ts";
+import { type PacedOptions, paced, patienceOf } from "../engine/client/retry.ts";
 import {
   existingConnection,
   findConnection,
@@ -40,7 +40,7 @@ export interface Connecting {
   readonly connection?: string;
   readonly baseUrl?: string;
   readonly paging?: string;
-  /** Longest single wait for a rate limit, in seconds. */
+  /** How long a service may hold one call up, in seconds: by its rate limit, or by no answer. */
   readonly maxWait: number;
 }
 
@@ -116,7 +116,8 @@ function sessionFor(target: Opened, context: Context, { maxWait }: Connecting, e
     notice(`the service goes no deeper than row ${grouped(rows)} of a segment; larger ones are divided from now on`);
     saved = saveDepth(rows, target, context).catch((error: Error) => notice(`warning: not kept: ${error.message}`));
   };
-  const client = createClient({ baseUrl, apiKey, dialect, now, env, log, onDepth });
+  const timeouts = { free: patienceOf(maxWaitMs) };
+  const client = createClient({ baseUrl, apiKey, dialect, now, env, log, onDepth, timeouts });
   const pauses: Session["pauses"] = {};
   return {
     client: paced(client, { now, sleep, random, maxWaitMs, pacer, signal, ...wordsOf(events, pauses, now) }),

@@ -132,7 +132,9 @@ export async function buildProgram(
     .option("-v, --verbose", "one line per request on stderr")
     .option("--no-color", "no colour (also NO_COLOR, TERM=dumb)")
     .addOption(
-      new Option("--max-wait <seconds>", "longest wait of one call for a rate limit").argParser(seconds).default(300),
+      new Option("--max-wait <seconds>", "longest that one call waits for a rate limit, or an answer")
+        .argParser(seconds)
+        .default(300),
     )
     .version(packageVersion(), "-V, --version", "print the version")
     .addHelpOption(

@@ -1,5 +1,6 @@
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
+import { startAgent } from "../support/agent.ts";
 import { type Ran, readCsv, type User, user } from "../support/export.ts";
 import { type ForeignOptions, type ForeignService, startForeignService } from "../support/foreign-service.ts";
 import { long } from "../support/long.ts";
@@ -61,6 +62,28 @@ describe("a success that is no answer", () => {
     const s = await scene({ people: 60, mishap: (call) => (call === 2 || call === 4 ? "null-200" : undefined) });
     expect(await s.run(...argv)).toMatchObject({ code: 0 });
     expect(s.ids()).toEqual(s.service.ids());
+  });
+});
+
+describe("no answer at all", () => {
+  long("is given up after --max-wait at every door, with what was waited, and nothing is bought", async () => {
+    const s = await scene({ hangs: ["/v1/account", "/v1/person/count"] });
+    const job = { command: "search", filters: { country: "x" }, max_wait: 1, max_credits: 5, output: "j.csv" };
+    writeFileSync(s.u.file("jobs.jsonc"), JSON.stringify({ jobs: { a: job } }));
+    const doors = [["account"], ["count", "--country", "x"], ["doctor"], SEARCH, EMPLOYEES, ENRICH].map((argv, at) =>
+      s.run(...argv.map((word) => (word === "o.csv" ? `o${at}.csv` : word)), "--max-wait", "1"),
+    );
+    const agent = await startAgent(s.u, ["--max-wait", "1"]);
+    const [told, ...rans] = await Promise.all([
+      agent.call("account", {}),
+      s.run("jobs", "run", "a", "--file", "jobs.jsonc"),
+      ...doors,
+    ]);
+    await agent.close();
+    for (const { code, stderr } of rans)
+      expect({ code, stderr }).toEqual({ code: 8, stderr: expect.stringContaining("no answer within 10 s") });
+    expect(told).toMatchObject({ failed: true, text: expect.stringContaining("no answer within 10 s") });
+    expect(s.service.paidCalls()).toBe(0);
   });
 });
 

@@ -204,6 +204,62 @@ describe("a lost page", () => {
   });
 });
 
+describe("a promise to know keys that is not kept", () => {
+  const FORGETS = { people: 60, announcesKeys: true, version: () => "v1" };
+  const DOORS = [SEARCH, EMPLOYEES, [...ENRICH, "d.example", "e.example", "f.example"]];
+
+  test.each(DOORS)("replies that are lost for ever count against the cap: %s", async (...argv) => {
+    for (const concurrency of ["1", "4"]) {
+      const s = await scene({ ...FORGETS, mishap: () => "drop" });
+      const ran = await s.run(...argv, "--max-credits", "40", "--concurrency", concurrency);
+      expect(ran.code, ran.stderr).not.toBe(0);
+      expect(s.service.charged()).toBeLessThanOrEqual(40);
+      expect(await spent(s)).toMatchObject({ settled: 0, uncertain: s.service.charged(), foreign: 0 });
+      // Nor is it believed by whoever goes on.
+      const [, id = ""] = /resume (\S+)/.exec(ran.stderr) ?? [];
+      await s.run("resume", id, "--yes");
+      expect(s.service.charged()).toBeLessThanOrEqual(40);
+    }
+  });
+
+  test.each(DOORS)(
+    "each second reply is lost: what it cost is booked, and ends inside the cap: %s",
+    async (...argv) => {
+      const s = await scene({ ...FORGETS, mishap: (call) => (call % 2 === 1 ? "drop" : undefined) });
+      await s.run(...argv, "--max-credits", "40", "--concurrency", "1");
+      const { settled, uncertain, foreign } = await spent(s);
+      expect({ sum: settled + uncertain, foreign }).toEqual({ sum: s.service.charged(), foreign: 0 });
+      expect(uncertain).toBeGreaterThan(0);
+      expect(s.service.charged()).toBeLessThanOrEqual(40);
+    },
+  );
+
+  test.each(DOORS)("one that keeps them is asked again, and nothing is in doubt: %s", async (...argv) => {
+    for (const concurrency of ["1", "4"]) {
+      const s = await scene({ ...FORGETS, idempotent: true, mishap: (call) => (call % 4 > 0 ? "drop" : undefined) });
+      const ran = await s.run(...argv, "--max-credits", "60", "--concurrency", concurrency);
+      expect(ran, ran.stderr).toMatchObject({ code: 0 });
+      const { settled, uncertain, foreign } = await spent(s);
+      expect({ settled, uncertain, foreign }).toEqual({ settled: s.service.charged(), uncertain: 0, foreign: 0 });
+    }
+  });
+
+  test("nor do a job and an agent pass their caps", async () => {
+    const s = await scene({ ...FORGETS, mishap: () => "drop" });
+    const job = { filters: { country: "x" }, command: "search", per_page: 5, limit: 20, max_credits: 20 };
+    writeFileSync(s.u.file("jobs.jsonc"), JSON.stringify({ jobs: { a: { ...job, output: "a.csv" } } }));
+    await s.run("jobs", "run", "a", "--file", "jobs.jsonc");
+    expect(s.service.charged()).toBeLessThanOrEqual(20);
+    const before = s.service.charged();
+    const agent = await startAgent(s.u, ["--max-credits", "20"], { answer: YES });
+    const quote = await agent.call("quote", { kind: "people", filters: { country: "y" }, profiles: 5 });
+    await agent.call("buy", { quote_id: String(quote.data.quote_id) });
+    await agent.close();
+    expect(s.service.charged() - before).toBeLessThanOrEqual(20);
+    expect(await spent(s)).toMatchObject({ settled: 0, uncertain: s.service.charged(), foreign: 0 });
+  });
+});
+
 describe("runs of one state folder side by side", () => {
   test.each([
     ["search", "1"],

@@ -96,6 +96,10 @@ export interface ForeignOptions {
   chargesRequests: boolean;
   /** Remembers Idempotency-Key, as the contract does not ask it to. */
   idempotent: boolean;
+  /** Says in its account that it does, whether or not. */
+  announcesKeys: boolean;
+  /** Calls of these paths are never answered. */
+  hangs: readonly string[];
   delayMs: number;
   /** A number in [0, 1). */
   random: () => number;
@@ -182,6 +186,8 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     refusesKey: false,
     chargesRequests: false,
     idempotent: false,
+    announcesKeys: false,
+    hangs: [],
     delayMs: 0,
     random: Math.random,
     ...change,
@@ -271,6 +277,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
       entry.status = response.statusCode;
       entry.done = performance.now();
     });
+    if (options.hangs.includes(url.pathname)) return;
     if (request.headers.authorization !== `Bearer ${key}`) return answer(response, 401, refusal("Unauthenticated."));
     const body = chunks.length === 0 ? {} : (JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>);
     const unknown = Object.keys((body.filters ?? {}) as object).filter((name) => !FILTERS.has(name));
@@ -306,7 +313,10 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
           balance: left / 1_000,
           plan: { name: "Growth", rate_limit: { rpm: options.perMinute, rpd: 100_000 } },
           ...(options.tellsCosts ? { costs } : {}),
-          ...(options.tellsMaxPerPage ? { limits: { max_per_page: options.maxPerPage } } : {}),
+          limits: {
+            ...(options.tellsMaxPerPage ? { max_per_page: options.maxPerPage } : {}),
+            ...(options.announcesKeys ? { idempotency_seconds: 86_400 } : {}),
+          },
         }),
       );
     }

@@ -549,6 +549,17 @@ describe("no whole answer", () => {
     });
   });
 
+  test("a free call is given up sooner than a paid one, and both say after how long", async () => {
+    const timeouts = { headers: 900, free: 200 };
+    const silent = await tcp(() => undefined);
+    const [free, bought] = await Promise.all([
+      lost(clientFor(silent, { timeouts }).account()),
+      lost(clientFor(silent, { timeouts }).searchPage({}, { offset: 0, perPage: 1 }, paid)),
+    ]);
+    expect(free).toMatchObject({ code: "HEADERS_TIMEOUT", message: expect.stringContaining("no answer within 0.2 s") });
+    expect(bought).toMatchObject({ sent: true, message: expect.stringContaining("no answer within 0.9 s") });
+  });
+
   long("a body that trickles in for ever", async () => {
     const url = await tcp((socket) => {
       socket.write("HTTP/1.1 200 OK\r\ncontent-length: 5000\r\n\r\n");

@@ -126,6 +126,27 @@ describe("free calls", () => {
     expect(clock.sleeps).toEqual([25_000, 25_000]);
   });
 
+  test("that get no answer are made again only while there is patience, ten seconds at least, and say how long it was", async () => {
+    const { clock, options } = harness();
+    const hung = new LostReplyError("no answer within 40 s", "HEADERS_TIMEOUT", true);
+    const slowly = (call: () => Promise<string>) => () => {
+      clock.advance(40_000);
+      return call();
+    };
+    const { call, calls } = failing([hung, hung, hung]);
+    await expect(retryCall(slowly(call), options)).rejects.toMatchObject({
+      message: "no answer within 40 s (2 tries, 81 s)",
+      code: "HEADERS_TIMEOUT",
+      sent: true,
+    });
+    expect([calls(), clock.sleeps]).toEqual([2, [250]]);
+    const none = failing([hung]);
+    await expect(retryCall(slowly(none.call), { ...options, maxWaitMs: 0 })).rejects.toBe(hung);
+    expect(none.calls()).toBe(1);
+    const blip = failing([new LostReplyError("reset", "ECONNRESET", true), refused(500)]);
+    expect(await retryCall(blip.call, { ...options, maxWaitMs: 0 })).toBe("done");
+  });
+
   test("can be interrupted while waiting", async () => {
     const controller = new AbortController();
     const { clock, options } = harness({

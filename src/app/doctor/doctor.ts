@@ -61,6 +61,8 @@ const OPTIONAL = {
 
 export interface DoctorOptions extends ConnectionChoice {
   readonly quiet?: boolean;
+  /** Seconds without an answer after which the service is given up. */
+  readonly maxWait: number;
 }
 
 export async function checkMachine(context: Context, options: DoctorOptions): Promise<Check[]> {
@@ -148,9 +150,9 @@ async function proxyCheck({ env }: Context): Promise<Check> {
   }
 }
 
-type Target = Pick<Destination, "name" | "baseUrl" | "apiKey" | "dialect"> & {
+interface Target extends Pick<Destination, "name" | "baseUrl" | "apiKey" | "dialect">, Pick<DoctorOptions, "maxWait"> {
   readonly keySource: KeySource | "sample";
-};
+}
 type Add = (check: Check) => void;
 
 /** The key, the way to the service, and how the service speaks. Free calls alone. */
@@ -167,10 +169,10 @@ export async function checkService(context: Context, options: DoctorOptions, add
   const places = { environment: "HEADCOUNT_API_KEY", keychain: "the system's keychain", file: "the credentials file" };
   const kind = keyModeOf(target.apiKey) ?? "unknown kind of";
   add(key("Key", "ok", `${kind} key ${keyPrefix(target.apiKey)} from ${places[target.keySource]}`));
-  await probe(target, context, add);
+  await probe({ ...target, maxWait: options.maxWait }, context, add);
 }
 
-async function checkSample(context: Context, { quiet }: DoctorOptions, add: Add): Promise<void> {
+async function checkSample(context: Context, { quiet, maxWait }: DoctorOptions, add: Add): Promise<void> {
   const say = (text: string): void => void (quiet || context.stderr.write(`${text}\n`));
   const sample = await context.startSample(context, say).catch((error: unknown) => {
     add(failed(service, "Sample", error));
@@ -179,18 +181,21 @@ async function checkSample(context: Context, { quiet }: DoctorOptions, add: Add)
   const { url: baseUrl, key: apiKey, dir } = sample;
   add(key("Key", "ok", `the sample's own, in ${dir}`));
   try {
-    await probe({ name: SAMPLE, baseUrl, apiKey, dialect: DEFAULT_DIALECT, keySource: "sample" }, context, add);
+    const target = { name: SAMPLE, baseUrl, apiKey, dialect: DEFAULT_DIALECT, keySource: SAMPLE, maxWait } as const;
+    await probe(target, context, add);
   } finally {
     await sample.close();
   }
 }
 
-async function probe({ name, baseUrl, apiKey, dialect, keySource }: Target, context: Context, add: Add): Promise<void> {
+async function probe(target: Target, context: Context, add: Add): Promise<void> {
+  const { name, baseUrl, apiKey, dialect, keySource, maxWait } = target;
   const { probeService } = await import("../../engine/client/probe.ts");
+  const { patienceOf } = await import("../../engine/client/retry.ts");
   const { now, env, interrupted: signal } = context;
   let report: ProbeReport;
   try {
-    report = await probeService({ baseUrl, apiKey, now, env, signal });
+    report = await probeService({ baseUrl, apiKey, now, env, signal, timeouts: { free: patienceOf(maxWait * 1_000) } });
   } catch (error) {
     const shown = { shown: keyPrefix(apiKey), source: keySource };
     const mapped = mapError(error, { connectionName: name, baseUrl, key: shown });

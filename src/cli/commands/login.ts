@@ -3,7 +3,7 @@ import { mapError } from "../../app/failures.ts";
 import { baseUrlText, parseBaseUrl } from "../../engine/client/addresses.ts";
 import { DEFAULT_DIALECT } from "../../engine/client/dialect.ts";
 import { createClient } from "../../engine/client/http-client.ts";
-import { retryCall } from "../../engine/client/retry.ts";
+import { patienceOf, retryCall } from "../../engine/client/retry.ts";
 import type { AccountView } from "../../engine/client/types.ts";
 import {
   type Connection,
@@ -185,16 +185,12 @@ async function checkWithService(
   context: Context,
 ): Promise<AccountView> {
   const { now, env, sleep, random, interrupted: signal } = context;
-  const client = createClient({
-    baseUrl,
-    apiKey,
-    dialect: DEFAULT_DIALECT,
-    now,
-    env,
-    log: requestLog(options, context),
-  });
+  const maxWaitMs = options.maxWait * 1000;
+  const timeouts = { free: patienceOf(maxWaitMs) };
+  const log = requestLog(options, context);
+  const client = createClient({ baseUrl, apiKey, dialect: DEFAULT_DIALECT, now, env, log, timeouts });
   try {
-    const settings = { now, sleep, random, maxWaitMs: options.maxWait * 1000, attempts: 3, signal };
+    const settings = { now, sleep, random, maxWaitMs, attempts: 3, signal };
     return await retryCall((inner) => client.account(inner), settings);
   } catch (error) {
     const mapped = mapError(error, { connectionName: name, baseUrl });

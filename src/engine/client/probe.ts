@@ -33,7 +33,7 @@ function answered({ result, meta }: ReturnType<typeof unwrap>): Told {
 }
 
 function refusedWith(error: unknown): Told {
-  if (error instanceof LostReplyError && error.code !== "ABORTED") return { kind: "nothing", text: "" };
+  if (error instanceof LostReplyError && !/ABORTED|TIMEOUT/.test(error.code)) return { kind: "nothing", text: "" };
   if (!(error instanceof ServiceError)) throw error;
   const text = error.detail.join("; ");
   if ((error.creditsUsed ?? 0n) > 0n) return { kind: "charged", text: error.requestId ?? "without id" };

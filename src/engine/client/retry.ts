@@ -12,7 +12,7 @@ export interface RetryWait {
 export interface RetryOptions {
   readonly now: () => number;
   readonly random: () => number;
-  /** The longest that a service may have one call wait, all its waits together, in milliseconds. */
+  /** The longest that a service may hold one call up, all its tries and waits together, in milliseconds. */
   readonly maxWaitMs: number;
   readonly attempts?: number;
 }
@@ -30,6 +30,12 @@ const BASE_MS = 250;
 /** A service that says 0 again and again is not asked again at once. */
 const LEAST_MS = 100;
 const CAP_MS = 15_000;
+
+/** A call whose patience is over at once is still waited for so long: a connection alone may take it. */
+const LEAST_PATIENCE_MS = 10_000;
+
+/** How long a free call is waited for that gets no answer. @param maxWaitMs what its user allows */
+export const patienceOf = (maxWaitMs: number): number => Math.max(maxWaitMs, LEAST_PATIENCE_MS);
 
 const NEVER = /^ABORTED$|CERT|TLS|SSL|EPROTO|SIGNATURE|UNSENDABLE|PROXY_REFUSED|REPLY_TOO_LARGE|BAD_ENCODING/;
 
@@ -49,22 +55,25 @@ export function isTransient(error: unknown): error is ServiceError | LostReplyEr
 
 const isNotYet = (error: unknown): boolean => error instanceof ServiceError && error.envelope && error.status < 300;
 
-/** By `Retry-After`, the reset or full jitter (250 ms x 2^n, at most 15 s). */
+/** By `Retry-After`, the reset or full jitter (250 ms x 2^n, at most 15 s). Rate limits and faults count apart. */
 export class CallAttempts {
   readonly #options: RetryOptions;
   #faults = 0;
+  #faultMs = 0;
   #limited = 0;
-  #laterMs = 0;
-  #heldUpSince: number | undefined;
+  #limitedMs = 0;
 
   constructor(options: RetryOptions) {
     this.#options = options;
   }
 
-  /** @returns undefined where no other attempt makes sense. @throws WaitTooLongError beyond `maxWaitMs` */
-  after(error: unknown): RetryWait | undefined {
+  /**
+   * @param tookMs how long the attempt took @returns undefined where no other one makes sense @throws WaitTooLongError
+   * for a rate limit, LostReplyError for no answer, beyond `maxWaitMs`
+   */
+  after(error: unknown, tookMs = 0): RetryWait | undefined {
     if (!isTransient(error)) return undefined;
-    return error instanceof ServiceError && error.status === 429 ? this.#limit(error) : this.#fault(error);
+    return error instanceof ServiceError && error.status === 429 ? this.#limit(error) : this.#fault(error, tookMs);
   }
 
   #limit(error: ServiceError): RetryWait {
@@ -73,35 +82,36 @@ export class CallAttempts {
     const asked = error.retryAfterMs ?? (error.rateLimit === undefined ? undefined : error.rateLimit.resetAt - now());
     const least = Math.min(LEAST_MS * 2 ** Math.min(attempt - 1, 20), CAP_MS);
     const waitMs = Math.ceil(Math.max(asked ?? backoff(attempt, random), least));
-    const waitedMs = this.#heldUp();
+    const waitedMs = this.#limitedMs;
     if (waitedMs + waitMs > maxWaitMs) {
       const { requestId } = error;
       throw new WaitTooLongError({ waitMs, waitedMs, maxWaitMs, resetAt: now() + waitMs, requestId, cause: error });
     }
-    return { ms: waitMs + Math.floor(random() * 250), reason: "rate_limit", attempt, error };
+    const ms = waitMs + Math.floor(random() * 250);
+    this.#limitedMs += ms;
+    return { ms, reason: "rate_limit", attempt, error };
   }
 
-  #fault(error: ServiceError | LostReplyError): RetryWait | undefined {
+  #fault(error: ServiceError | LostReplyError, tookMs: number): RetryWait | undefined {
     const { random, maxWaitMs, attempts } = this.#options;
     const attempt = ++this.#faults;
-    const unreachable = error instanceof LostReplyError && /^(ECONNREFUSED|ENOTFOUND)$/.test(error.code);
-    if (isNotYet(error)) return this.#later(error, attempt);
-    if (attempt >= (attempts ?? (unreachable ? UNREACHABLE_ATTEMPTS : ATTEMPTS))) return undefined;
-    const asked = error instanceof ServiceError ? error.retryAfterMs : undefined;
-    if (asked !== undefined && this.#heldUp() + asked > maxWaitMs) return undefined;
-    return { ms: Math.max(asked ?? 0, backoff(attempt, random)), reason: "retry", attempt, error };
-  }
-
-  #later(error: ServiceError | LostReplyError, attempt: number): RetryWait | undefined {
-    const asked = error instanceof ServiceError ? error.retryAfterMs : undefined;
-    const ms = Math.max(asked ?? 0, Math.min(LEAST_MS * 2 ** Math.min(attempt, 20), CAP_MS));
-    this.#laterMs += ms;
-    return this.#laterMs > this.#options.maxWaitMs ? undefined : { ms, reason: "retry", attempt, error };
-  }
-
-  #heldUp(): number {
-    this.#heldUpSince ??= this.#options.now();
-    return this.#options.now() - this.#heldUpSince;
+    const isLost = error instanceof LostReplyError;
+    const isLater = isNotYet(error);
+    const unreachable = isLost && /^(ECONNREFUSED|ENOTFOUND)$/.test(error.code);
+    const most = attempts ?? (unreachable ? UNREACHABLE_ATTEMPTS : ATTEMPTS);
+    if (!isLater && attempt >= most) return undefined;
+    const asked = isLost ? undefined : error.retryAfterMs;
+    const own = isLater ? Math.min(LEAST_MS * 2 ** Math.min(attempt, 20), CAP_MS) : backoff(attempt, random);
+    const ms = Math.max(asked ?? 0, own);
+    this.#faultMs += tookMs;
+    const patience = isLater || asked !== undefined ? maxWaitMs : patienceOf(maxWaitMs);
+    if (this.#faultMs + ms > patience) {
+      if (!isLost || attempt === 1) return undefined;
+      const tries = `${error.message} (${attempt} tries, ${Math.ceil(this.#faultMs / 1000)} s)`;
+      throw new LostReplyError(tries, error.code, error.sent, error);
+    }
+    this.#faultMs += ms;
+    return { ms, reason: "retry", attempt, error };
   }
 }
 
@@ -113,10 +123,11 @@ export async function retryCall<T>(call: (signal?: AbortSignal) => Promise<T>, o
   const attempts = new CallAttempts(options);
   for (;;) {
     options.signal?.throwIfAborted();
+    const startedAt = options.now();
     try {
       return await call(options.signal);
     } catch (error) {
-      const wait = attempts.after(error);
+      const wait = attempts.after(error, options.now() - startedAt);
       if (wait === undefined) throw error;
       options.onWait?.(wait);
       await options.sleep(wait.ms, options.signal);

@@ -44,14 +44,17 @@ export interface TransportOptions {
   readonly origin: URL;
   readonly env: Env;
   readonly now: () => number;
-  readonly timeouts?: Partial<Timeouts> | undefined;
+  /** `free`: what none of them is beyond for a free call, in milliseconds. */
+  readonly timeouts?: (Partial<Timeouts> & { readonly free?: number }) | undefined;
 }
 
 /** `node:http` loads in a third of the time of undici, which is there for proxies. */
-export function openTransport({ origin, env, now, timeouts }: TransportOptions) {
+export function openTransport({ origin, env, now, timeouts: { free, ...given } = {} }: TransportOptions) {
   const proxy = proxyFor(origin, env);
   const name = `${origin.origin}${proxy === undefined ? "" : ` through the proxy ${proxy.host}`}`;
-  const options = { name, timeouts: { ...TIMEOUTS, ...timeouts }, now };
+  const paid = { ...TIMEOUTS, ...given };
+  const least = Object.entries(paid).map(([limit, ms]) => [limit, Math.min(ms, free ?? ms)]);
+  const unpaid = Object.fromEntries(least) as Timeouts;
   let wire: Promise<Wire> | undefined;
   const open = async (): Promise<Wire> =>
     proxy === undefined
@@ -60,7 +63,7 @@ export function openTransport({ origin, env, now, timeouts }: TransportOptions) 
   return {
     async send(request: RawRequest): Promise<RawReply> {
       wire ??= open();
-      return exchange(await wire, request, options);
+      return exchange(await wire, request, { name, timeouts: request.paid === true ? paid : unpaid, now });
     },
     async close(): Promise<void> {
       await (await wire)?.close();

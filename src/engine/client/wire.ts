@@ -137,7 +137,7 @@ class Exchange implements Receiver {
     return true;
   }
 
-  #giveUp(code: string, cause?: unknown, message = `${this.#options.name}: ${EXPLANATIONS[code]}`): void {
+  #giveUp(code: string, cause: unknown, message: string): void {
     if (!this.#settle()) return;
     const error = new LostReplyError(message, code, this.#sent, cause);
     this.#outcome.reject(error);
@@ -146,7 +146,8 @@ class Exchange implements Receiver {
 
   #within(ms: number, code: string): void {
     clearTimeout(this.#timer);
-    if (!this.#over) this.#timer = setTimeout(() => this.#giveUp(code), ms);
+    const message = `${this.#options.name}: ${EXPLANATIONS[code]} within ${ms / 1000} s`;
+    if (!this.#over) this.#timer = setTimeout(() => this.#giveUp(code, undefined, message), ms);
   }
 }
 
@@ -164,9 +165,9 @@ const EXPLANATIONS: Readonly<Record<string, string>> = {
   ETIMEDOUT: "the connection timed out",
   ECONNRESET: "the connection was reset",
   EPIPE: "the connection was closed while sending",
-  CONNECT_TIMEOUT: "no connection within the time limit",
-  HEADERS_TIMEOUT: "no answer within the time limit",
-  BODY_TIMEOUT: "the answer stopped half way",
+  CONNECT_TIMEOUT: "no connection",
+  HEADERS_TIMEOUT: "no answer",
+  BODY_TIMEOUT: "the answer stopped half way, and nothing more came",
   CLOSED: "the connection was closed before the answer was whole",
   WRONG_LENGTH: "the answer was not as long as it said",
   BROKEN_HTTP: "the answer is no HTTP",

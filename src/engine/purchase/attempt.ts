@@ -1,7 +1,7 @@
 import { affordableRows, type Credits, credits, maxCredits, minCredits, ZERO } from "../../shared/contract/money.ts";
 import { grouped, whole } from "../../shared/contract/text.ts";
 import type { CliError } from "../../shared/errors.ts";
-import { ServiceError } from "../client/errors.ts";
+import { LostReplyError, ServiceError } from "../client/errors.ts";
 import { asLost, depthIn, isOtherPaging, isTooDeep, sizeRefusal } from "../client/refusal.ts";
 import { CallAttempts } from "../client/retry.ts";
 import type { PageReply } from "../client/types.ts";
@@ -10,7 +10,7 @@ import type { Budget } from "./budget.ts";
 import { chargedForError, drawnSize, drawnTooDeep, otherPaging } from "./failures.ts";
 import type { Flight, Flown } from "./flight.ts";
 import type { Remaining, Wall } from "./remaining.ts";
-import type { Settlement } from "./settle.ts";
+import { FORGOTTEN, type Settlement } from "./settle.ts";
 import type { Source } from "./source.ts";
 import type { Clock, Seller, Wait } from "./world.ts";
 
@@ -53,25 +53,28 @@ export class Attempts {
 
   /** One unit to its end: settled, given back, or left pending with the failure that stops the run. */
   async ask(flown: Flown): Promise<void> {
-    const { source } = this.#options;
+    const { source, now } = this.#options;
     const { target, offset, perPage, cursor, key } = flown.unit.intent;
     const position = { offset, perPage, ...(cursor === undefined ? {} : { cursor }) };
     const attempts = new CallAttempts({ ...this.#options, attempts: ATTEMPTS });
     for (;;) {
       let reply: PageReply;
+      let turnAt = now();
       try {
         await this.#takeTurn();
+        turnAt = now();
         // A machine that slept for a day wakes in the middle of a wait.
         if (this.#hasOutlived(flown) && !(await this.#settleDoubt(flown, OUTLIVED))) return;
+        // That its key is known is believed of one lost reply; of more the balance tells.
+        if (flown.lost > 1 && !(await this.#settleDoubt(flown, FORGOTTEN))) return;
         await this.#parts.settlement.sendAgain(flown.unit);
         reply = await source.call(target, position, { idempotencyKey: key });
       } catch (error) {
         if (this.#parts.flight.stopped && error === this.#parts.flight.halt.reason) return this.#abandon(flown);
-        const isOver = await this.#mayTryAgain(flown, error, attempts).then(
-          (again) => !again,
-          async (failure: unknown) => Promise.reject(await this.#unlessCharged(flown, error, failure)),
+        const again = await this.#mayTryAgain(flown, error, attempts, now() - turnAt).catch(async (failure: unknown) =>
+          Promise.reject(await this.#unlessCharged(flown, error, failure)),
         );
-        if (isOver) return;
+        if (!again) return;
         continue;
       }
       this.#lowered = false;
@@ -81,16 +84,14 @@ export class Attempts {
   }
 
   /** Waits where another attempt may help. @returns whether to; false: the unit is over. @throws the error otherwise */
-  async #mayTryAgain(flown: Flown, error: unknown, attempts: CallAttempts): Promise<boolean> {
+  async #mayTryAgain(flown: Flown, error: unknown, attempts: CallAttempts, tookMs: number): Promise<boolean> {
     const lost = asLost(error);
-    if (lost?.sent === true) this.#parts.flight.markSent(flown);
+    if (lost?.sent === true) this.#parts.flight.mark(flown, { sent: true, lost: flown.lost + 1 });
     if (error instanceof ServiceError) await this.#bookRefusal(flown, error);
     if (lost === undefined && (await this.#refused(flown, error))) return false;
-    const isKnown = this.#parts.settlement.honoursKeys && !hasOutlivedKey(flown.unit, this.#options.now());
-    if (lost?.sent === true && !isKnown && !(await this.#settleDoubt(flown, `a reply was lost (${lost.message})`))) {
-      return false;
-    }
-    const wait = attempts.after(lost ?? error);
+    const isDoubted = lost?.sent === true && !this.#isKnown(flown);
+    if (isDoubted && !(await this.#settleDoubt(flown, `a reply was lost (${lost.message})`))) return false;
+    const wait = attempts.after(lost ?? error, tookMs);
     if (wait === undefined) throw error;
     const why = wait.reason === "rate_limit" ? "the rate limit" : wait.error.message;
     if (await this.#pause(wait.ms, wait.reason, why)) return true;
@@ -109,7 +110,7 @@ export class Attempts {
     if (isFault && this.#parts.budget.unproven > 0n) await this.#look(flown, `the answer ${status}`);
     const charged = credits(unit.uncertain - before);
     if (creditsUsed <= 0n && !(isFault && charged > 0n)) return;
-    this.#parts.flight.markSent(flown);
+    this.#parts.flight.mark(flown, { sent: true });
     throw chargedForError(error, charged);
   }
 
@@ -122,14 +123,18 @@ export class Attempts {
     await this.#look(flown, `the answer ${answer.status}`, ZERO);
     const charged = credits(flown.unit.uncertain - before);
     if (charged <= 0n) return failure;
-    flight.markSent(flown);
+    flight.mark(flown, { sent: true });
     return chargedForError(answer, charged);
   }
 
-  #hasOutlived({ unit, sent }: Flown): boolean {
-    return (
-      sent && this.#parts.settlement.honoursKeys && unit.uncertain === 0n && hasOutlivedKey(unit, this.#options.now())
-    );
+  /** Whether the service promises to know its key. */
+  #isKnown({ unit }: Flown): boolean {
+    return this.#parts.settlement.honoursKeys && !hasOutlivedKey(unit, this.#options.now());
+  }
+
+  #hasOutlived(flown: Flown): boolean {
+    const { unit, sent } = flown;
+    return sent && this.#parts.settlement.honoursKeys && unit.uncertain === 0n && !this.#isKnown(flown);
   }
 
   #isMiss({ status, envelope }: ServiceError): boolean {
@@ -280,25 +285,47 @@ export class Attempts {
   /** What a call cost is not known: the free balance tells what is uncertain. */
   async #look(flown: Flown, why: string, unknown = flown.hold): Promise<void> {
     const { flight, budget, settlement } = this.#parts;
-    const { unit, hold } = flown;
+    const { unit, hold, lost } = flown;
+    const isPromised = this.#isKnown(flown);
     flight.turn(flown, "doubt");
-    while (flight.mustWait(flown)) await flight.change();
-    const after = await this.#balanceAfter();
-    const before = budget.balance;
-    const isKnown = before !== undefined && after !== undefined;
-    const { gone, most: unproven } = budget.look(after);
-    // Where nobody told the price the hold is a guess.
-    const most = budget.priceKnown ? maxCredits(hold, unproven) : gone;
-    // What is gone beyond it may be what others in doubt were charged: it is left for their own looks to find.
-    const theirs = maxCredits(ZERO, minCredits(credits(gone - most), credits(flight.held("doubt") - hold)));
-    if (after !== undefined) budget.setBalance(credits(after + theirs), budget.sure);
-    if (isKnown) await settlement.explain(unit, { gone: credits(gone - theirs), most }, why);
-    else if (unknown > 0n) await settlement.bookUncertain(unit, unknown, why);
-    flight.turn(flown, "flying");
+    try {
+      while (flight.mustWait(flown)) await flight.change();
+      const after = await this.#balanceAfter(isPromised);
+      const left = budget.gone(after);
+      if (isPromised && left !== undefined && (await this.#keepsPromise(flown, left))) return;
+      const charges = BigInt(isPromised ? lost : 1);
+      const fall = budget.look(after);
+      // Each by itself: a stored reply that comes after all gives one of them back.
+      const each = left === undefined ? hold : minCredits(hold, credits(fall.gone / charges));
+      for (let more = charges; more > 1n; more--) await settlement.bookUncertain(unit, each, why);
+      const gone = credits(fall.gone - each * (charges - 1n));
+      // Where nobody told the price the hold is a guess.
+      const most = budget.priceKnown ? maxCredits(hold, fall.most) : gone;
+      // What is gone beyond it may be what others in doubt were charged: it is left for their own looks to find.
+      const theirs = maxCredits(ZERO, minCredits(credits(gone - most), credits(flight.held("doubt") - hold)));
+      if (after !== undefined) budget.setBalance(credits(after + theirs), budget.sure);
+      if (left !== undefined) await settlement.explain(unit, { gone: credits(gone - theirs), most }, why);
+      else if (unknown > 0n) await settlement.bookUncertain(unit, unknown, why);
+      flight.mark(flown, { lost: 0, seen: ZERO });
+    } finally {
+      flight.turn(flown, "flying");
+    }
   }
 
-  /** The balance once the service is no longer at work on a call whose reply was lost: its hold is not yet a charge. */
-  async #balanceAfter(): Promise<Credits | undefined> {
+  /** Whether the balance fell no more than once for replies that were lost under one key. */
+  async #keepsPromise(flown: Flown, gone: Credits): Promise<boolean> {
+    const { flight, settlement } = this.#parts;
+    const { hold, lost, seen } = flown;
+    const ours = credits(gone - (await settlement.beside(gone)) - flight.held("doubt") + hold);
+    flight.mark(flown, { seen: ours });
+    return ours <= 0n || (ours < hold * BigInt(lost) && (seen <= 0n || ours <= seen));
+  }
+
+  /**
+   * The balance once the service is no longer at work on a call whose reply was lost: its hold is not yet a charge.
+   * @throws LostReplyError where the account cannot be asked and `isNeeded`: until then the call is not made again
+   */
+  async #balanceAfter(isNeeded: boolean): Promise<Credits | undefined> {
     const { client, sleep } = this.#options;
     try {
       let account = await client.account();
@@ -307,7 +334,8 @@ export class Attempts {
         account = await client.account();
       }
       return account.balance;
-    } catch {
+    } catch (error) {
+      if (isNeeded) throw new LostReplyError((error as Error).message, "ACCOUNT", false, error);
       return undefined;
     }
   }

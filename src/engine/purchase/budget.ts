@@ -148,11 +148,14 @@ export class Budget {
     return alone && told !== undefined && told >= (this.balance ?? told);
   }
 
+  /** What left the balance that no charge explains so far; undefined where nobody can know. */
+  gone(balance: Credits | undefined): Credits | undefined {
+    return this.balance === undefined || balance === undefined ? undefined : credits(this.balance - balance);
+  }
+
   /** The balance while nothing moves it: no answer that came before is in doubt any more. */
   look(balance: Credits | undefined): Fall {
-    const before = this.balance;
-    const gone = before === undefined || balance === undefined ? ZERO : credits(before - balance);
-    const fall = { gone, most: this.unproven };
+    const fall = { gone: this.gone(balance) ?? ZERO, most: this.unproven };
     this.balance = balance ?? this.balance;
     this.unproven = ZERO;
     return fall;
@@ -160,8 +163,7 @@ export class Budget {
 
   /** What a call cost by the balance of its reply; undefined where nobody can know. Before {@link charge}. */
   measured(told: Credits | undefined, alone: boolean): Credits | undefined {
-    if (!alone || told === undefined || this.balance === undefined) return undefined;
-    return credits(this.balance - told);
+    return alone ? this.gone(told) : undefined;
   }
 
   /**

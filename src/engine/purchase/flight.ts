@@ -10,6 +10,10 @@ export interface Flown {
   readonly phase: Phase;
   /** Whether any attempt may have reached the service. */
   readonly sent: boolean;
+  /** Replies of it that were lost and are not booked. */
+  readonly lost: number;
+  /** What of them was last seen gone of the balance. */
+  readonly seen: Credits;
   /** Whether no other call was in flight at any moment since it was asked for. */
   readonly alone: boolean;
 }
@@ -70,7 +74,8 @@ export class Flight {
   }
 
   add(unit: Unit, sent: boolean): Flown {
-    const flown = { unit, hold: creditsOf(unit.intent.hold), phase: "ready" as Phase, sent, alone: true };
+    const hold = creditsOf(unit.intent.hold);
+    const flown = { unit, hold, phase: "ready" as Phase, sent, lost: 0, seen: ZERO, alone: true };
     this.#units.set(unit.intent.n, flown);
     return flown;
   }
@@ -84,9 +89,8 @@ export class Flight {
     this.signal();
   }
 
-  markSent({ unit }: Flown): void {
-    const flown = this.#units.get(unit.intent.n);
-    if (flown !== undefined) flown.sent = true;
+  mark({ unit }: Flown, facts: Partial<Pick<Flown, "sent" | "lost" | "seen">>): void {
+    Object.assign(this.#units.get(unit.intent.n) ?? {}, facts);
   }
 
   remove({ intent }: Unit): void {

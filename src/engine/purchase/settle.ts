@@ -53,6 +53,8 @@ export interface SettlementParts {
 }
 
 export const UNTOLD = "the balance fell with an answer that says it is free";
+/** A promise to know keys is believed no more in this run: another call under the same key was charged too. */
+export const FORGOTTEN = "the balance fell again when a lost reply was asked for once more";
 
 /** Puts on the disk what happened, before anything is built on it: replies and what settles them, amounts, refusals. */
 export class Settlement {
@@ -75,9 +77,9 @@ export class Settlement {
     this.#kind = kindOf(options.run);
   }
 
-  /** Whether the service promises to know a key while it is used: one that only answered by a key may forget. */
+  /** Whether the service promises to know a key while it is used, and was not seen to forget one. */
   get honoursKeys(): boolean {
-    return this.#options.honoursKeys;
+    return this.#options.honoursKeys && !this.#options.run.state.forgetsKeys;
   }
 
   restore(unit: Unit, settled: SettledRecord): void {
@@ -108,7 +110,9 @@ export class Settlement {
     const isImpossible = creditsUsed !== undefined && creditsUsed < 0n;
     const charged = isTold ? (isImpossible ? ZERO : creditsUsed) : measured;
     const atMost = charged ?? flown.hold;
-    flight.markSent(flown);
+    // No stored reply: those that were lost before it cost as much, each, where their key was forgotten.
+    const again = this.honoursKeys && !replayed ? credits((charged ?? ZERO) * BigInt(flown.lost)) : ZERO;
+    flight.mark(flown, { sent: true });
     const { datasetVersion: expected } = this.#options;
     if (datasetVersion !== undefined && expected !== null && datasetVersion !== expected)
       flight.stop(datasetMoved(expected, datasetVersion));
@@ -117,9 +121,9 @@ export class Settlement {
     // The balance told with a stored reply is not the one of now; what a look found gone for this unit is off already.
     const off = replayed ? minCredits(unit.uncertain, atMost) : ZERO;
     const most = charged === undefined || isSame ? ZERO : maxCredits(ZERO, credits(flown.hold - charged));
-    const charge = { used: credits(atMost - off), told: replayed ? undefined : remaining, most };
-    const fall = budget.charge(flown, charge);
-    const atRisk = credits(atMost + most + (fall?.most ?? ZERO));
+    const told = replayed ? undefined : remaining;
+    const fall = budget.charge(flown, { used: credits(atMost - off), told, most: credits(most + again) });
+    const atRisk = credits(atMost + most + (fall?.most ?? again));
     budget.keeping(atRisk);
     await turn();
     await turn();
@@ -146,7 +150,11 @@ export class Settlement {
         reply.body,
       );
       if (fall === undefined) budget.doubt(credits(suspect - most));
-      else await this.explain(unit, { ...fall, most: credits(fall.most + suspect - most) }, UNTOLD);
+      else {
+        const isForgotten = again > 0n && fall.gone >= used;
+        const ours = credits(fall.most + suspect - most - (isForgotten ? ZERO : again));
+        await this.explain(unit, { ...fall, most: ours }, isForgotten ? FORGOTTEN : UNTOLD);
+      }
     } finally {
       budget.kept(atRisk);
     }
@@ -196,13 +204,17 @@ export class Settlement {
   /** A fall of the balance that no charge explains: our other runs, then calls in doubt, then others. */
   async explain(unit: Unit, { gone, most }: Fall, why: string): Promise<void> {
     if (gone <= 0n) return;
-    const { run, since } = this.#options;
-    const spent = most > 0n ? await spentBeside(run, since) : ZERO;
-    const siblings = minCredits(gone, maxCredits(ZERO, credits(spent - this.#siblings)));
+    const siblings = most > 0n ? await this.beside(gone) : ZERO;
     const ours = minCredits(credits(gone - siblings), most);
     this.#siblings = credits(this.#siblings + siblings);
     this.#others = credits(this.#others + gone - siblings - ours);
     if (ours > 0n) await this.bookUncertain(unit, ours, why);
+  }
+
+  /** How much of a fall our other runs explain that explained none before. */
+  async beside(gone: Credits): Promise<Credits> {
+    const spent = await spentBeside(this.#options.run, this.#options.since);
+    return minCredits(gone, maxCredits(ZERO, credits(spent - this.#siblings)));
   }
 
   /** What is left of the falls once our other runs' spending is off: others spent it. */
@@ -227,7 +239,8 @@ export class Settlement {
 
   async bookUncertain({ intent }: Unit, amount: Credits, why: string): Promise<void> {
     const { run, now, onNotice } = this.#options;
-    await run.append({ t: "uncertain", n: intent.n, amount: creditText(amount), why, at: now() });
+    const forgot = why === FORGOTTEN ? { forgot: true as const } : {};
+    await run.append({ t: "uncertain", n: intent.n, amount: creditText(amount), why, ...forgot, at: now() });
     onNotice?.(`${why}: ${creditsText(amount)} may have been charged for it and count against the cap`);
   }
 

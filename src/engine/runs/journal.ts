@@ -58,8 +58,8 @@ export interface SettledRecord extends LogRecord {
 /** An intent that cost nothing and will not be repeated: its rows are asked for in another way. */
 type VoidRecord = Entry<"void", { n: number; why: string; at: number }>;
 
-/** Credits that may have been charged for a lost reply of this unit; counts against the cap. */
-type UncertainRecord = Entry<"uncertain", { n: number; amount: CreditText; why: string; at: number }>;
+/** Credits that may have been charged for a lost reply of this unit; counts against the cap. `forgot`: by its key. */
+type UncertainRecord = Entry<"uncertain", { n: number; amount: CreditText; why: string; forgot?: true; at: number }>;
 
 /** Before a request goes out once more whose lost reply is booked: this one may be charged too. */
 type AgainRecord = Entry<"again", { n: number; at: number }>;
@@ -165,6 +165,8 @@ export const emptyState = () => ({
   /** Rows of {@link BESIDE}, which are none of `rows`. */
   beside: 0,
   misses: 0,
+  /** Whether the service was seen to charge twice under one key that it promised to know. */
+  forgetsKeys: false,
   perPageMax: undefined as number | undefined,
   division: undefined as Division | undefined,
   session: undefined as SessionRecord | undefined,
@@ -212,6 +214,7 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
     case "uncertain": {
       const unit = state.units.get(record.n);
       const amount = creditsOf(record.amount);
+      if (record.forgot === true) state.forgetsKeys = true;
       if (unit !== undefined) {
         unit.uncertain = credits(unit.uncertain + amount);
         unit.lost.push(amount);
