@@ -80,20 +80,20 @@ describe("a table with companies beside it", () => {
       ran = await u.run(KEEP);
     });
     expect(ran).toMatchObject({ code: 0, stdout: "" });
-    expect(ran?.stderr).toContain("10 rows: 4 found, 5 not found, 1 ambiguous");
+    expect(ran?.stderr).toContain("10 rows: 4 found, 1 not found, 4 no company, 1 ambiguous");
     expect(spent).toBe(2);
     const out = cells(u.read("out.csv"));
     expect(out.map((row) => row.slice(0, 4))).toEqual(table);
     const rows = readCsv(u.read("out.csv"));
     expect(rows.map(({ hc_match: match, hc_why: why }) => [match, why])).toEqual([
       ["found", ""],
-      ["not found", "empty"],
+      ["no company", "empty"],
       ["found", ""],
       ["found", ""],
       ["not found", "the service does not know it"],
-      ["not found", '"n/a" names no company'],
-      ["not found", '"call them first" is no domain, profile address or slug'],
-      ["not found", `"info@${domainOf(0)}" is no domain, profile address or slug`],
+      ["no company", '"n/a" names no company'],
+      ["no company", '"call them first" is no domain, profile address or slug'],
+      ["no company", `"info@${domainOf(0)}" is no domain, profile address or slug`],
       ["ambiguous", `names 2 companies: ${domainOf(0)}, ${domainOf(1)}`],
       ["found", ""],
     ]);
@@ -197,8 +197,8 @@ describe("a table with companies beside it", () => {
       `{"id":12345678901234567890,"site":"${domainOf(0)}","deep":{"a":[1.50,null]},"hc_match":"found","hc_why":"","hc_name":${JSON.stringify(companies[0]?.name)}}`,
     );
     expect([b, c, end]).toEqual([
-      '{"site":null,"x":"é","hc_match":"not found","hc_why":"empty","hc_name":null}',
-      '{"hc_match":"not found","hc_why":"empty","hc_name":null}',
+      '{"site":null,"x":"é","hc_match":"no company","hc_why":"empty","hc_name":null}',
+      '{"hc_match":"no company","hc_why":"empty","hc_name":null}',
       "",
     ]);
     await u.run([...argv, "--prefix", "ours.", "-o", "out.csv"]);

@@ -206,8 +206,8 @@ test("a table keeps its rows and columns: a row for each person, and what became
     ...found("Account 1", second),
     ...[
       ["Account 2", "not found"],
-      ["Account 3", "not found"],
-      ["Account 4", empty === "" ? "not found" : "nobody"],
+      ["Account 3", "no company"],
+      ["Account 4", empty === "" ? "no company" : "nobody"],
     ],
     ...found("Account 5", first),
   ]);

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { stateDir } from "../../engine/connections/paths.ts";
 import { isNewOnly, newPeopleIn } from "../../engine/purchase/owned.ts";
-import { paidAgain, paidAgainText, rowsToBuy } from "../../engine/purchase/quote.ts";
+import { paidAgain, paidAgainText, paidTwiceText, rowsToBuy } from "../../engine/purchase/quote.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import { ARGUMENTS, hintsFor, Questions } from "../../shared/contract/hints.ts";
 import { type Credits, creditsOrNull, creditsToNumber, formatCreditsGrouped } from "../../shared/contract/money.ts";
@@ -80,8 +80,10 @@ export async function quoteTool(given: Given<"quote">, world: AgentWorld) {
   };
 }
 
-const paidAgainNotice = ({ quote: offered, target }: HeldQuote): string | undefined =>
-  paidAgainText(offered, target, "new_only");
+function paidAgainNotice({ quote: offered, target }: HeldQuote): string | undefined {
+  const twice = paidTwiceText(offered, target);
+  return paidAgainText(offered, target, "new_only") ?? (twice && `paid twice: ${twice}`);
+}
 
 function whyNot({ quote: { balance, credits } }: HeldQuote, left: Credits | undefined): string | undefined {
   if (left === undefined) return "nothing can be bought here: the server was started without --max-credits";

@@ -1,8 +1,7 @@
 import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import { canonicalAddress, canonicalDomain } from "../../shared/contract/normalise.ts";
-import { echo, isObject } from "../../shared/contract/text.ts";
+import { isObject } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
-import { inputName } from "../../shared/input.ts";
 
 /** Columns that a company is looked up by, best first; in any case, with spaces or hyphens for underscores. */
 const COLUMNS = [
@@ -74,40 +73,6 @@ export function queryOf(text: string, by?: "name" | "id" | null): CompanyQuery |
   return { by: "company_network_url", value };
 }
 
-type Entry = [line: number, value: string];
-
-/** Values of a list that name companies, with their line numbers: of NDJSON, a CSV column, or plain lines. */
-export async function entriesOf(text: string, input: string, column: string | undefined): Promise<Entry[]> {
-  if (/^\s*\{/.test(text)) return fromNdjson(text, inputName(input), column);
-  const rows = await parseCsv(text);
-  const [header] = rows;
-  if (header === undefined) return [];
-  const names = header.cells.map((cell) => cell.trim());
-  if (column === undefined && names.length === 1) {
-    return values(HEADINGS.has(columnName(names[0] ?? "")) ? rows.slice(1) : rows, 0);
-  }
-  const wanted = chooseColumn(names, column);
-  if (wanted === undefined) {
-    const isData = column === undefined && names.some((name) => canonicalDomain(name) !== undefined);
-    const what = isData
-      ? "no line with the names of its columns: the first one is data"
-      : column === undefined
-        ? "no column that names a company"
-        : `no column "${echo(column)}"`;
-    throw usageError(
-      `${inputName(input)} has ${what}; ${isData ? "it begins with" : "its columns"}: ${names.map(echo).join(", ")}`,
-      isData ? "add a first line such as id,website" : "choose one with --column NAME",
-    );
-  }
-  return values(rows.slice(1), names.indexOf(wanted));
-}
-
-const values = (rows: readonly CsvRow[], index: number): Entry[] =>
-  rows.flatMap(({ line, cells }) => {
-    const value = cells[index]?.trim() ?? "";
-    return value === "" ? [] : [[line, value] as Entry];
-  });
-
 /** What may name a company: ids may be numbers, as long as they are exact. */
 export const isWord = (value: unknown): value is string | number =>
   typeof value === "string" || Number.isSafeInteger(value);
@@ -124,19 +89,6 @@ export function* jsonLines(text: string, name: string) {
     if (!isObject(fields)) throw usageError(`line ${index + 1} of ${name} is not a JSON object`);
     yield { line: index + 1, text: line, fields };
   }
-}
-
-function fromNdjson(text: string, name: string, column: string | undefined): Entry[] {
-  return [...jsonLines(text, name)].map(({ line, fields }): Entry => {
-    const words = Object.keys(fields).filter((each) => isWord(fields[each]));
-    const key = chooseColumn(words, column) ?? column;
-    const found = String((key === undefined ? undefined : fields[key]) ?? "").trim();
-    if (found !== "" && key !== undefined && isWord(fields[key])) return [line, found];
-    throw usageError(
-      `line ${line} has no ${key === undefined ? `text under ${COLUMNS.join(", ")}` : `text under "${echo(key)}"`}`,
-      "choose the member with --column NAME",
-    );
-  });
 }
 
 interface CsvRow {

@@ -4,7 +4,7 @@ import type { Join, JoinRow } from "../../engine/output/kept-rows.ts";
 import { companyKey, type Keep } from "../../engine/runs/plan.ts";
 import { canonicalDomain } from "../../shared/contract/normalise.ts";
 import { echo } from "../../shared/contract/text.ts";
-import { usageError } from "../../shared/errors.ts";
+import { type CliError, usageError } from "../../shared/errors.ts";
 import { chooseColumn, columnName, HEADINGS, isWord, jsonLines, parseCsv, queryOf } from "./companies.ts";
 
 export const DEFAULT_PREFIX = "hc_";
@@ -20,7 +20,9 @@ export interface InputRows {
 
 interface Table {
   readonly columns: readonly string[];
-  readonly rows: readonly { readonly body: string; readonly text: string }[];
+  /** `text` names the company of the row that begins on that line. */
+  readonly rows: readonly { readonly line: number; readonly body: string; readonly text: string }[];
+  readonly json: boolean;
 }
 
 type How = Pick<Keep, "column" | "by" | "prefix">;
@@ -47,8 +49,7 @@ export async function readKept(
   isLeftOut: (company: CompanyQuery) => boolean,
 ): Promise<InputRows> {
   const { column, by, prefix } = how;
-  const json = /^\s*\{/.test(text);
-  const table = json ? ofNdjson(text, name, column) : await ofCsv(text, name, column);
+  const table = await tableOf(text, name, column);
   const taken = table.columns.find((each) => each.toLowerCase().startsWith(prefix.toLowerCase()));
   if (taken !== undefined) {
     throw usageError(
@@ -61,7 +62,7 @@ export async function readKept(
   let leftOut = 0;
   const rows = table.rows.map((row): JoinRow => {
     const found = readCell(row.text, by);
-    if (typeof found === "string") return { body: row.body, company: undefined, match: "not found", why: found };
+    if (typeof found === "string") return { body: row.body, company: undefined, match: "no company", why: found };
     if (Array.isArray(found)) {
       const why = `names ${found.length} companies: ${found.slice(0, 5).map(echo).join(", ")}`;
       return { body: row.body, company: undefined, match: "ambiguous", why };
@@ -91,7 +92,7 @@ export async function readKept(
     companies,
     leftOut,
     keep: { sha256, column, by, prefix },
-    join: { text, columns: table.columns, rows, prefix, json },
+    join: { text, columns: table.columns, rows, prefix, json: table.json },
   };
 }
 
@@ -115,6 +116,10 @@ function readCell(text: string, by: Keep["by"]): CompanyQuery | string | readonl
   return query ?? `"${echo(value)}" is no domain, profile address or slug`;
 }
 
+/** @param column undefined or null: the best that names companies @throws CliError exit 2 where there is none */
+export const tableOf = async (text: string, name: string, column: string | null | undefined): Promise<Table> =>
+  /^\s*\{/.test(text) ? ofNdjson(text, name, column ?? null) : await ofCsv(text, name, column ?? null);
+
 async function ofCsv(text: string, name: string, column: string | null): Promise<Table> {
   const parsed = await parseCsv(text);
   const [first] = parsed;
@@ -129,18 +134,25 @@ async function ofCsv(text: string, name: string, column: string | null): Promise
   const at = header.indexOf(named);
   const columns = uniqueNames(header, Math.max(...parsed.map(({ cells }) => cells.length)));
   const keys = columns.map((each) => JSON.stringify(each));
-  const rows = data.map(({ cells }) => ({
+  const rows = data.map(({ line, cells }) => ({
+    line,
     body: `{${keys.map((key, index) => `${key}:${JSON.stringify(cells[index] ?? "")}`).join(",")}`,
     text: cells[at] ?? "",
   }));
-  return { columns, rows };
+  return { columns, rows, json: false };
 }
 
-const noColumn = (name: string, column: string | null, columns: readonly string[]) =>
-  usageError(
-    `${name} has no column ${column === null ? "that names a company" : `"${echo(column)}"`}; its columns: ${columns.map(echo).join(", ")}`,
-    "choose one with --column NAME",
+function noColumn(name: string, column: string | null, columns: readonly string[]): CliError {
+  const isData = column === null && columns.some((each) => canonicalDomain(each) !== undefined);
+  const what = column === null ? "no column that names a company" : `no column "${echo(column)}"`;
+  const [lacks, has] = isData
+    ? ["no line with the names of its columns: the first one is data", "it begins with"]
+    : [what, "its columns"];
+  return usageError(
+    `${name} has ${lacks}; ${has}: ${columns.map(echo).join(", ")}`,
+    isData ? "add a first line such as id,website" : "choose one with --column NAME",
   );
+}
 
 /** Names for so many columns: as given; of names that are empty or there twice, others. */
 function uniqueNames(header: readonly string[], width: number): string[] {
@@ -160,10 +172,12 @@ function ofNdjson(text: string, name: string, column: string | null): Table {
   const columns = [...new Set(records.flatMap(({ fields }) => Object.keys(fields)))];
   const named = chooseColumn(columns, column ?? undefined);
   if (named === undefined) throw noColumn(name, column, columns);
-  const rows = records.map(({ text: line, fields }) => {
+  const rows = records.map(({ line, text: whole, fields }) => {
     // A list names what its items name: one company, or several.
-    const texts = [fields[named]].flat().filter(isWord);
-    return { body: line.slice(0, -1).trimEnd(), text: texts.join(", ") };
+    const wordsIn = (key: string) => [fields[key]].flat().filter(isWord);
+    const own = Object.keys(fields).filter((key) => wordsIn(key).length > 0);
+    const key = column === null ? chooseColumn(own, undefined) : named;
+    return { line, body: whole.slice(0, -1).trimEnd(), text: wordsIn(key ?? named).join(", ") };
   });
-  return { columns, rows };
+  return { columns, rows, json: true };
 }

@@ -1,7 +1,7 @@
 import { searchTarget } from "../../engine/purchase/joined.ts";
 import type { Keep, Prospect, Target } from "../../engine/runs/plan.ts";
 import { canonicalJson } from "../../shared/contract/filters.ts";
-import { canonicalAddress, normalForm, slugOf } from "../../shared/contract/normalise.ts";
+import { normalForm, slugIn } from "../../shared/contract/normalise.ts";
 import { echo, grouped } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { type CheckedFilters, checkedFilters } from "../segments/segment-set.ts";
@@ -26,7 +26,13 @@ export interface Staffing {
  * those whose address is known. @throws CliError exit 2
  */
 export function staffOf(companies: readonly Prospect[], { most, segment, ladder, keep, newOnly }: Staffing): Target {
-  if ((segment ?? ladder ?? keep ?? newOnly) === undefined) return { kind: "employees", companies, perCompany: most };
+  if ((segment ?? ladder ?? keep ?? newOnly) === undefined) {
+    // Whom a domain means is known by its people: before a company is asked for by its address.
+    const [named, others] = [true, false].map((is) =>
+      companies.filter(({ by }) => (by === "company_network_url") === is),
+    );
+    return { kind: "employees", companies: [...(others ?? []), ...(named ?? [])], perCompany: most };
+  }
   const { canonical, filters } = segment ?? checkedFilters({});
   if (filters.company_network_url !== undefined) {
     throw usageError("companies are named twice: as such, and by the filter company_network_url", "leave one out");
@@ -46,7 +52,7 @@ export function staffOf(companies: readonly Prospect[], { most, segment, ladder,
   const addresses = companies.flatMap(
     ({ by, value, address }) => (by === "company_network_url" ? value : address) ?? [],
   );
-  const each = new Map(addresses.map((address) => [slugOf(canonicalAddress(address) ?? address), address]));
+  const each = new Map(addresses.map((address) => [slugIn(address), address]));
   const union = [...each.values()].flatMap((address) =>
     rungs.map((title) => checkedFilters({ ...filters, ...titled(title), company_network_url: address }).filters),
   );

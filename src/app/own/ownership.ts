@@ -297,7 +297,7 @@ interface Whole {
 /** What a target is the people of, whole; undefined where no filter says it. */
 function wholeOf(target: Target): Whole | undefined {
   if (target.kind === "search" && target.staff !== undefined) return isNarrowed(target) ? target : undefined;
-  if (target.kind === "search") return (target.union ?? target.except ?? target.sample) ? undefined : target;
+  if (target.kind === "search") return (target.union ?? target.except) ? undefined : target;
   const { kind, companies } = target;
   if (kind === "enrich" || companies.some(({ by }) => by !== "company_network_url")) return undefined;
   const [filters, ...beside] = companies.map(({ value }) => ({ company_network_url: value }));

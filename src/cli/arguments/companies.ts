@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { entriesOf, queryOf } from "../../app/buy/companies.ts";
+import { queryOf } from "../../app/buy/companies.ts";
+import { tableOf } from "../../app/buy/input-table.ts";
 import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import { companyKey } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
@@ -58,8 +59,10 @@ export async function readCompanies(
   if (wrong !== undefined) throw usageError(`"${echo(wrong)}" names no company`, HOW);
   if (input !== undefined) {
     const text = await readInput(context, input, "companies", MAX_INPUT_BYTES);
-    const lines = (await entriesOf(text, input, flags.column)).filter(([, value]) => !add(value));
-    const told = lines.map(([line, value]) => `${inputName(input)} line ${line}: "${echo(value)}" names no company`);
+    const name = inputName(input);
+    const { rows, json } = await tableOf(text, name, flags.column);
+    const lines = rows.filter(({ text: value }) => !add(value) && (json || value.trim() !== ""));
+    const told = lines.map(({ line, text: value }) => `${name} line ${line}: "${echo(value)}" names no company`);
     const [first] = told;
     if (first !== undefined && companies.size === 0) throw usageError(first, HOW);
     for (const each of told.slice(0, TOLD)) context.stderr.write(`warning: ${each}: left out\n`);

@@ -1,5 +1,12 @@
 import { isNarrowed, isNewOnly } from "../../engine/purchase/owned.ts";
-import { newPriceText, type Quote, rowsToBuy, type SampleQuote, whoIsPaidAgain } from "../../engine/purchase/quote.ts";
+import {
+  newPriceText,
+  paidTwiceText,
+  type Quote,
+  rowsToBuy,
+  type SampleQuote,
+  whoIsPaidAgain,
+} from "../../engine/purchase/quote.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import { creditsText, priceOf } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
@@ -42,12 +49,7 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
     ["drawn", quote.sample === undefined ? undefined : drawnText(quote.sample)],
     ["in parts", quote.depth === undefined ? undefined : `of at most ${grouped(quote.depth)}, found by free counts`],
     ["price", `${creditsText(quote.unitPrice)} a ${one}`],
-    [
-      "paid twice",
-      quote.overlap === undefined || quote.overlap === 0
-        ? undefined
-        : `up to ${grouped(quote.overlap)}, in more than one segment`,
-    ],
+    ["paid twice", paidTwiceText(quote, target)],
     ["look-ups", lookUpsText(quote)],
     ["cost", `${most}${creditsText(quote.credits)}`],
     ["balance", quote.balance === undefined ? "not told" : creditsText(quote.balance)],
@@ -82,10 +84,11 @@ function ownedEntries(quote: Quote, target: Target): Entries {
   const checked = calls === 0 ? "" : ` (${counted(calls, "free count")})`;
   if (!exact) {
     const rough = calls === 0 ? grouped(owned) : `about ${grouped(owned)}`;
-    return [["people owned", `${rough} by your records${calls === 0 ? "" : `; --new-only counts them${checked}`}`]];
+    const how = calls === 0 || quote.sample !== undefined ? "" : `; --new-only counts them${checked}`;
+    return [["people owned", `${rough} by your records${how}`]];
   }
   const lines: [string, string | undefined][] = [["people owned", `${grouped(owned)}${checked}`]];
-  if (estimate === undefined || owned === 0) return lines;
+  if (estimate === undefined || owned === 0 || quote.sample !== undefined) return lines;
   const wait = durationMs === 0 ? "" : `, about ${duration(durationMs)}`;
   const finding = `about ${counted(estimate.calls, "free count")}${wait}`;
   const isWhole = estimate.callsPerCredit === 0 && estimate.rows > 0;

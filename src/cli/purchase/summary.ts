@@ -6,8 +6,10 @@ import type { Target } from "../../engine/runs/plan.ts";
 import {
   affordableRows,
   type Credits,
+  credits,
   creditsText,
   formatCreditsGrouped,
+  minCredits,
   parseCredits,
   ZERO,
 } from "../../shared/contract/money.ts";
@@ -41,11 +43,18 @@ export function printSummary(
   const where = order.output === undefined ? "" : ` to ${flags.output ?? order.output}${fresh}`;
   const credit = balance === undefined ? "" : ` (balance ${formatCreditsGrouped(balance)})`;
   const seed = quote.sample === undefined ? "" : ` by chance (--seed ${quote.sample.seed})`;
-  printer.say(`Exported ${bought}${seed} for ${creditsText(parseCredits(receipt.credits) ?? ZERO)}${where}${credit}`);
-  const again = receipt.new_only?.again ?? 0;
+  const paid = parseCredits(receipt.credits) ?? ZERO;
+  const before = minCredits(paid, credits(quote.total - quote.credits));
+  const now = before <= 0n ? "" : ` (${formatCreditsGrouped(credits(paid - before))} of them now)`;
+  printer.say(`Exported ${bought}${seed} for ${creditsText(paid)}${now}${where}${credit}`);
+  const again = receipt.paid_again ?? 0;
   if (again > 0) {
+    const why =
+      receipt.sample === null
+        ? "parting them from new ones would have cost more"
+        : "paid for again, as a sample is drawn from all of the segment";
     printer.note(
-      `notice: ${grouped(again)} of the ${grouped(receipt.received)} rows ${again === 1 ? "is of somebody" : "are of people"} you owned: parting them from new ones would have cost more`,
+      `notice: ${grouped(again)} of the ${grouped(receipt.received)} rows ${again === 1 ? "is of somebody" : "are of people"} you owned: ${why}`,
     );
   }
   if (receipt.uncertain_credits > 0) {

@@ -1,4 +1,4 @@
-import { canonicalAddress, canonicalDomain, normalForm, slugOf } from "../../shared/contract/normalise.ts";
+import { canonicalAddress, canonicalDomain, normalForm, slugIn, slugOf } from "../../shared/contract/normalise.ts";
 import { echo, grouped } from "../../shared/contract/text.ts";
 import { collectColumns, eachCell } from "../../shared/rows/columns.ts";
 import { guardOf } from "../../shared/rows/csv.ts";
@@ -127,7 +127,9 @@ export class JoinOutput implements Output {
   #peopleAt({ by, value, address = by === "company_network_url" ? value : undefined, why = "" }: Prospect): Answer[] {
     if (address === undefined) return [{ match: "not found", why }];
     const { target, parts = [] } = this.#run.plan;
-    const theirs = parts.flatMap(({ company_network_url: of }, n) => (slugIn(of) === slugIn(address) ? [n] : []));
+    const theirs = parts.flatMap(({ company_network_url: of }, n) =>
+      slugIn(String(of)) === slugIn(address) ? [n] : [],
+    );
     if (theirs.length === 0) {
       const isNew = target.kind === "search" && target.owned !== undefined;
       return [{ match: "nobody", why: isNew ? "nobody there is new" : "nobody there matches" }];
@@ -162,8 +164,6 @@ export class JoinOutput implements Output {
     return other === undefined ? { match: "found", why: "", record } : { match: "ambiguous", why: other, record };
   }
 }
-
-const slugIn = (address: unknown): string => slugOf(canonicalAddress(String(address)) ?? String(address));
 
 function cellsOf(record: JsonRecord): ReadonlyMap<string, JsonValue> {
   const cells = new Map<string, JsonValue>();

@@ -79,9 +79,9 @@ export class Buyer {
       return options.commit(page, unit);
     };
     const flight = this.#flight;
-    this.#repeats = new Repeats(source.segment);
     const perPage = Math.min(options.perPage, run.state.perPageMax ?? Number.POSITIVE_INFINITY);
     const remaining = new Remaining(source, run.plan.paging, perPage);
+    this.#repeats = new Repeats(source, (target, end) => remaining.cut(target, end));
     const isNext = (unit: Unit): boolean => !flight.hasBefore(unit) && !remaining.hasBefore(unit.intent);
     const read = (unit: Unit): Page => Page.read(run.readReply(unit), kindOf(run));
     const budget = new Budget(options, run.state, flight);

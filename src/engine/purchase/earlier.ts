@@ -197,8 +197,6 @@ export async function ownedCompanies(
 function keysOf(page: Page): string[] {
   return (["id", "domain", "company_network_url"] as const).flatMap((by) => {
     const value = page.identity(0, [by]);
-    if (value === undefined) return [];
-    const values = by === "company_network_url" ? [value, value.slice(value.lastIndexOf("/") + 1)] : [value];
-    return values.map((each) => companyKey({ by, value: each }));
+    return value === undefined ? [] : companyKey({ by, value });
   });
 }

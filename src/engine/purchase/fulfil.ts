@@ -27,17 +27,20 @@ export async function fulfil(run: Run, quote: Quote, trade: Trade): Promise<Fini
   let written: Output | undefined;
   try {
     const isContinued = run.state.session !== undefined;
-    const ownership = isNarrowed(run.plan.target) ? await deps.ownership?.(account, run.plan.target) : undefined;
+    const { target, draw } = run.plan;
+    const isLooked = isNarrowed(target) || draw !== undefined;
+    const ownership = isLooked ? await deps.ownership?.(account, target) : undefined;
     const opened = await openOutput(run, options, deps);
-    const sink = ownership === undefined ? opened : new OwnedOutput(opened, run, ownership);
+    const owned = ownership && new OwnedOutput(opened, run, ownership);
+    const sink = owned ?? opened;
     written = sink;
     const cap = await beginSession(run, quote, trade);
     const most = Math.min(quote.rows, quote.matches === null ? 50_000 : 1_000_000);
     const distinct = new Distinct(kindOf(run), most, run.suppression);
     const bought = await buyPages({ run, quote, cap, sink, distinct }, trade);
     const narrowed = await narrowing(run, quote, sink, ownership);
-    if (sink instanceof OwnedOutput && narrowed?.shortfall === null) await sink.writeOwned(distinct, deps.now);
-    const whole = { run, quote, distinct, bought, sink, narrowed };
+    if (narrowed?.shortfall === null) await owned?.writeOwned(distinct, deps.now);
+    const whole = { run, quote, distinct, bought, sink, narrowed, again: owned?.paidAgain };
     const { receipt, misses } = await deliver(whole, options, isContinued, deps);
     written = undefined;
     await store.finish(run, deps.now());
@@ -107,12 +110,13 @@ async function buyPages(
   let company = 0;
   let doubled = 0;
   const addresses = new Map<number, string | undefined>();
+  const source = sourceOf(run, seller.client, quote);
   const buyer = new Buyer({
     ...{ now, sleep, random, interrupted, onProgress, onNotice, run, cap, datasetVersion },
     client: seller.client,
     pacer: seller.pacer,
     maxWaitMs: seller.maxWaitMs,
-    source: sourceOf(run, seller.client, quote),
+    source,
     price: quote.unitPrice,
     priceKnown,
     maxCredits: options.maxCredits,
@@ -144,6 +148,11 @@ async function buyPages(
   const bought = await buyer.buy();
   const above = aboveCap(run);
   if (above !== undefined) deps.onWarning(`warning: ${above}`);
+  const doubles = source.doubles?.() ?? [];
+  if (doubles.length > 0) {
+    const some = `${doubles.slice(0, 5).join("; ")}${doubles.length > 5 ? "; ..." : ""}`;
+    onNotice(`notice: named more than once, and the rest of it bought once: ${some}`);
+  }
   const { untold, rows } = bought.missing;
   const looking = { run, untold, addresses, client: seller.client, signal: interrupted, onWarning: deps.onWarning };
   const first = bought.ended === "all" ? await missingFirstPage(looking) : 0;

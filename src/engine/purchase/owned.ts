@@ -61,6 +61,12 @@ export class OwnedOutput implements Output {
     return this.#inner.notices;
   }
 
+  /** Rows of people who were owned before, without those that an earlier run brought. */
+  get paidAgain(): number {
+    const { plan, state } = this.#run;
+    return isNarrowed(plan.target) ? this.rows.again : Math.max(0, this.rows.again - state.owned);
+  }
+
   write(page: Page): Promise<void> {
     const { kept, again } = this.#kept(page);
     this.rows.bought += page.length;
@@ -81,7 +87,9 @@ export class OwnedOutput implements Output {
   /** The rows of a page that are written: with the owned, what was bought again too, as it is newer. */
   #kept(page: Page): { readonly kept: Page; readonly again: number } {
     const before = this.#ownership.before(this.#run, page);
-    if (before.size === 0 || withOwned(this.#run.plan)) return { kept: page, again: before.size };
+    const { target } = this.#run.plan;
+    const isFresh = target.kind === "search" && target.owned === "without";
+    if (before.size === 0 || !isFresh) return { kept: page, again: before.size };
     const fresh = Array.from({ length: page.length }, (_, row) => row).filter((row) => !before.has(row));
     return { kept: page.select(fresh), again: before.size };
   }
@@ -111,13 +119,13 @@ export async function narrowing(
   sink: Output,
   ownership: Ownership | undefined,
 ): Promise<Narrowed | null> {
-  if (!(sink instanceof OwnedOutput) || ownership === undefined) return null;
+  if (!(sink instanceof OwnedOutput) || ownership === undefined || !isNarrowed(run.plan.target)) return null;
   const { bought, again } = sink.rows;
   const all = quote.bound === "matches" && run.state.rows >= quote.rows;
   const unreached = all ? unreachedText(run.plan) : undefined;
   const shortfall = unreached ?? (all ? ((await ownership.certify(run)) ?? null) : null);
   const others = unreached === undefined ? [] : commandsFor(run.plan, quote);
-  return { new: bought - again, again, whole: all ? shortfall === null : null, shortfall, others };
+  return { new: bought - again, whole: all ? shortfall === null : null, shortfall, others };
 }
 
 function unreachedText({ unreached = [] }: Pick<Plan, "unreached">): string | undefined {

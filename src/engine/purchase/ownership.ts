@@ -43,8 +43,6 @@ export interface Ownership {
 
 export interface Narrowed {
   readonly new: number;
-  /** Rows of people who were owned before: they shared the last parts with new ones, or moved. */
-  readonly again: number;
   /** Whether free counts said at the end that everybody is owned; null where a limit or cap left some out. */
   readonly whole: boolean | null;
   readonly shortfall: string | null;

@@ -250,6 +250,15 @@ export function overlapWarning({ overlap = 0, unitPrice }: Quote): string {
   return `warning: up to ${grouped(overlap)} ${overlap === 1 ? "person is" : "people are"} in more than one of the segments, and no filter takes those apart: paid for each time (up to ${price} credits more), written once`;
 }
 
+/** Of companies that are not named by their addresses only their people tell which are one. */
+export function paidTwiceText({ overlap = 0 }: Quote, target: Target): string | undefined {
+  if (overlap > 0) return `up to ${grouped(overlap)}, in more than one segment`;
+  // They come before those that are.
+  const [, second] = target.kind === "employees" ? target.companies : [];
+  if (second === undefined || second.by === "company_network_url") return undefined;
+  return "of a company that two of the names mean, one page at most";
+}
+
 /** Rows that are still to be paid for. An unfinished run may hold more than is wanted now. */
 export const rowsToBuy = ({ rows, kept }: Pick<Quote, "rows" | "kept">): number => Math.max(0, rows - kept);
 
@@ -266,11 +275,16 @@ export function whoIsPaidAgain(quote: Quote, target: Target): string | undefined
   const { known, rows } = quote;
   const again = paidAgain(quote);
   if (known === undefined || again === 0) return undefined;
-  const isAll = rows >= known.total && !(target.kind === "employees" && target.perCompany !== null);
-  const about = isAll ? (known.exact ? "" : "about ") : "up to ";
-  const source = known.exact ? "" : " by your records";
-  const toBuy = grouped(rowsToBuy(quote));
-  return `${about}${grouped(again)} of the ${toBuy} to buy ${again === 1 ? "is" : "are"} yours already${source}`;
+  const { owned, total, exact } = known;
+  const toBuy = rowsToBuy(quote);
+  const isDrawn = quote.sample !== undefined;
+  const isAll = isDrawn
+    ? owned >= total
+    : rows >= total && !(target.kind === "employees" && target.perCompany !== null);
+  const about = isAll ? (exact ? "" : "about ") : isDrawn ? "about " : "up to ";
+  const many = isDrawn ? Math.min(again, Math.max(1, Math.round((toBuy * owned) / Math.max(1, total)))) : again;
+  const source = exact ? "" : " by your records";
+  return `${about}${grouped(many)} of the ${grouped(toBuy)} to buy ${many === 1 ? "is" : "are"} yours already${source}`;
 }
 
 /** What would be paid for again and what would not, in a sentence. @param option what buys only new people */
@@ -283,6 +297,7 @@ export function paidAgainText(quote: Quote, target: Target, option: string): str
 
 function wayAround(quote: Quote, known: Known, target: Target, option: string): string {
   const { owned, total, exact, estimate } = known;
+  if (quote.sample !== undefined) return "a sample is drawn from all of the segment";
   if (target.kind === "employees" && (target.companies.length > 1 || target.perCompany !== null))
     return `${option} buys only the others`;
   if (total === owned) return exact ? "nobody is new" : `${option} looks whether anybody is new`;

@@ -31,6 +31,8 @@ export interface ReceiptInput {
   readonly maxCredits: Credits | undefined;
   readonly finishedAt: number;
   readonly narrowed?: Narrowed | null;
+  /** Rows of people who were owned before; undefined: nobody looked. */
+  readonly again?: number | undefined;
 }
 
 export function buildReceipt(input: ReceiptInput): Receipt {
@@ -51,7 +53,7 @@ export function buildReceipt(input: ReceiptInput): Receipt {
     filters: filtersOf(target),
     companies: target.kind === "search" ? null : target.companies.map(({ value }) => value),
     sample: quote.sample ?? null,
-    new_only: narrowed === null ? null : { new: narrowed.new, again: narrowed.again, whole: narrowed.whole },
+    new_only: narrowed === null ? null : { new: narrowed.new, whole: narrowed.whole },
     count: plan.matches,
     wanted: quote.rows,
     bound: quote.bound,
@@ -61,6 +63,7 @@ export function buildReceipt(input: ReceiptInput): Receipt {
     suppressed: distinct.suppressed,
     withheld: withheldOf(run),
     reused: state.owned,
+    paid_again: input.again ?? null,
     misses: state.misses,
     unit_cost: creditsToNumber(bought.price),
     credits: creditsToNumber(state.settled),

@@ -14,6 +14,8 @@ export interface Targets {
   /** The size of the one page that a target is, asked for whole or not at all. undefined: targets have many pages. */
   readonly page?: ((target: number) => number) | undefined;
   readonly first?: number | undefined;
+  /** From this target on: what comes of those before it says whether it is wanted. */
+  readonly barrier?: number | undefined;
   /** Whether a total that comes with a page is known to be the target's, and not the page's own length. */
   readonly trusted: boolean;
 }
@@ -27,6 +29,8 @@ export interface Open {
   /** What leads there; null: nothing that is known does. undefined: none is needed. */
   readonly cursor: string | null | undefined;
   readonly page?: number | undefined;
+  /** Whether all that is in flight has to come first. */
+  readonly alone?: boolean;
 }
 
 type Position = Pick<IntentRecord, "target" | "offset" | "perPage">;
@@ -70,6 +74,7 @@ export class Remaining {
   readonly #begun = new Set<number>();
   readonly #cursors = new Map<string, string>();
   #nextTarget = 0;
+  #lastTarget = -1;
   #largest = 0;
   #least = 1;
   #own: number | undefined;
@@ -116,10 +121,13 @@ export class Remaining {
     const { from, to } = first;
     const cursor = this.paging === "cursor" && from > 0 ? (this.#cursors.get(`${target}:${from}`) ?? null) : undefined;
     const sequential = this.paging === "cursor" || this.#expected(target) === undefined;
-    yield { target, from, left: to - from, sequential, cursor, page: this.#source.page?.(target) };
+    const { barrier = Number.POSITIVE_INFINITY, page } = this.#source;
+    const alone = target >= barrier && this.#lastTarget < barrier;
+    yield { target, from, left: to - from, sequential, cursor, page: page?.(target), alone };
   }
 
   take({ target, offset, perPage }: Position): void {
+    this.#lastTarget = Math.max(this.#lastTarget, target);
     this.#change(target, (state) => ({ ...state, left: without(state.left, offset, offset + perPage) }));
   }
 

@@ -2,23 +2,33 @@ import { crc32 } from "node:zlib";
 import type { Page } from "../../shared/rows/page.ts";
 import type { Unit } from "../runs/journal.ts";
 
+export interface Watched {
+  /** Where every target is one page: of which segment. A row may then come twice. */
+  readonly segment?: ((target: number) => number) | undefined;
+  /** Takes a page that came. @returns whether its target came as another one before: then no more of it is wanted */
+  readonly see?: ((target: number, page: Page) => boolean) | undefined;
+}
+
 /** Whether a service turns its pages, or gives the same rows again and again and is paid for them each time. */
 export class Repeats {
-  readonly #segmentOf: ((target: number) => number) | undefined;
+  readonly #source: Watched;
+  readonly #cut: (target: number, end: number) => void;
   proven = false;
   repeated = false;
   /** The rows of the first page that was seen of each target, until a second page was another. */
   readonly #first = new Map<number, Set<string>>();
   readonly #pages = new Map<number, Set<string>>();
 
-  /** @param segmentOf where every target is one page: of which segment. A row may then come twice. */
-  constructor(segmentOf?: (target: number) => number) {
-    this.#segmentOf = segmentOf;
+  constructor(source: Watched, cut: (target: number, end: number) => void) {
+    this.#source = source;
+    this.#cut = cut;
   }
 
   see({ intent }: Unit, page: Page): void {
-    if (page.length === 0 || (this.proven && this.#segmentOf !== undefined)) return;
-    const target = this.#segmentOf?.(intent.target) ?? intent.target;
+    const { segment, see } = this.#source;
+    if (page.length === 0 || (this.proven && segment !== undefined)) return;
+    if (see?.(intent.target, page) === true) this.#cut(intent.target, intent.offset + page.length);
+    const target = segment?.(intent.target) ?? intent.target;
     const nameOf = (index: number): string => page.identity(index) ?? page.text(index);
     const mark = `${page.length} ${crc32(nameOf(0))} ${crc32(nameOf(page.length - 1))}`;
     const pages = this.#pages.get(target) ?? new Set();

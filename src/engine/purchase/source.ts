@@ -1,16 +1,21 @@
+import { slugIn } from "../../shared/contract/normalise.ts";
+import { echo } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
+import type { Page } from "../../shared/rows/page.ts";
 import type { PagePosition, PageReply, PaidCallOptions, ServiceClient } from "../client/types.ts";
 import { type DrawnPage, pagesOf, rowsBegun } from "../planning/draw.ts";
 import { isForgiving, type Plan, type Target } from "../runs/plan.ts";
 import { evenly } from "./paging.ts";
 import type { Targets } from "./remaining.ts";
+import type { Watched } from "./repeats.ts";
 
-export interface Source extends Targets {
+export interface Source extends Targets, Watched {
   call(target: number, position: PagePosition, options: PaidCallOptions): Promise<PageReply>;
   /** Whether a 404 means that the service does not know this target (free), and not a mistake. */
   readonly missing: boolean;
   readonly forgiving?: boolean;
-  readonly segment?: ((target: number) => number) | undefined;
+  /** Targets that were another one under a further name, in words. */
+  readonly doubles?: (() => readonly string[]) | undefined;
 }
 
 interface Quoted {
@@ -30,8 +35,7 @@ export function sourceOf(run: { readonly plan: Plan }, client: ServiceClient, qu
       return segmentsOf(run, target, client, quote);
     case "employees":
       return {
-        targets: target.companies.length,
-        size: () => target.perCompany ?? undefined,
+        ...companiesOf(target),
         call: (index, position, options) => client.employeesPage(at(target.companies, index), position, options),
         // Nobody counted may be a company that is not known: asking tells.
         count: (index) => counts?.[index] || undefined,
@@ -49,6 +53,32 @@ export function sourceOf(run: { readonly plan: Plan }, client: ServiceClient, qu
         forgiving: isForgiving(target),
       };
   }
+}
+
+/** Two names may be of one company. That is known by the address in its people's rows, and then it is bought once. */
+function companiesOf({ companies, perCompany }: Target & { readonly kind: "employees" }) {
+  const slugs = companies.map(({ by, value }) => (by === "company_network_url" ? slugIn(value) : undefined));
+  const first = slugs.findIndex((slug) => slug !== undefined);
+  /** Which target brought the people of a slug. */
+  const seen = new Map<string | undefined, number>();
+  const sameAs = (index: number): number => seen.get(slugs[index]) ?? index;
+  const nameOf = (index: number): string => echo(at(companies, index).value);
+  return {
+    targets: companies.length,
+    size: (index: number) => (sameAs(index) === index ? (perCompany ?? undefined) : 0),
+    // Those named otherwise come before.
+    barrier: first > 0 ? first : undefined,
+    see: (index: number, page: Page): boolean => {
+      const rows = Array.from({ length: page.length }, (_, row) => page.identity(row, ["company_network_url"]));
+      const [address, ...others] = new Set(rows);
+      if (address === undefined || others.length > 0) return false;
+      slugs[index] = slugIn(address);
+      if (!seen.has(slugs[index])) seen.set(slugs[index], index);
+      return sameAs(index) !== index;
+    },
+    doubles: () =>
+      companies.flatMap((_, index) => (sameAs(index) === index ? [] : `${nameOf(index)} is ${nameOf(sameAs(index))}`)),
+  };
 }
 
 /** The segment, or its parts: there may be more of them where it is divided under way. */

@@ -137,7 +137,8 @@ export async function survey(asked: Inquiry, open: string | undefined): Promise<
 
 /** The same inquiry for new people alone, those who are owned beside them; undefined where nobody found that cheap. */
 function withoutOwned({ target, identity, ...trade }: Inquiry, known: Known | undefined): Inquiry | undefined {
-  if (target.kind !== "search" || target.owned !== undefined || known?.divide === undefined) return undefined;
+  if (target.kind !== "search" || (target.owned ?? target.sample) !== undefined || known?.divide === undefined)
+    return undefined;
   const narrowed = { ...target, owned: "with" as const };
   return { ...trade, target: narrowed, identity: { ...identity, target: narrowed } };
 }

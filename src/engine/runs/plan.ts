@@ -1,4 +1,4 @@
-import { canonicalAddress, normalForm } from "../../shared/contract/normalise.ts";
+import { normalForm, slugIn } from "../../shared/contract/normalise.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import type { CompanyQuery, Dialect } from "../client/dialect.ts";
@@ -109,8 +109,9 @@ export interface RunIdentity {
 
 const EVERYBODY = "everybody";
 
+/** Equal for one company: an address, and its last part alone, are one. */
 export const companyKey = ({ by, value }: CompanyQuery): string =>
-  `${by} ${by === "company_network_url" ? (canonicalAddress(value) ?? value) : by === "id" ? value : normalForm(value)}`;
+  `${by} ${by === "company_network_url" ? slugIn(value) : by === "id" ? value : normalForm(value)}`;
 
 /** A target as one line of text, equal where the same thing is bought. */
 export function targetText(target: Target): string {
