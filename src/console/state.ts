@@ -117,15 +117,19 @@ export const problems = computed(() => (answer.value.error instanceof ApiError ?
 export const inquiryAt = <Answer>(path: string, tell: (answer: Finding<Answer>) => void) =>
   segmentInquiry<Answer>((of, signal) => api<Answer>("POST", path, JSON.parse(of), signal), tell);
 
+const counts = inquiryAt<CountReply>("/count", (next) => {
+  told.value = next;
+  if (next.value !== undefined) notice.value = "";
+  if (next.error instanceof ApiError && next.error.code === "signed_out") fail(next.error);
+});
+
+/** Counts and prices the same segment again: what was told of it holds no more. */
+export const recount = (): void => counts.ask(segment.value);
+
 /** Counts the segment whenever it changes. */
 export function countAlways(): void {
-  const inquiry = inquiryAt<CountReply>("/count", (next) => {
-    told.value = next;
-    if (next.value !== undefined) notice.value = "";
-    if (next.error instanceof ApiError && next.error.code === "signed_out") fail(next.error);
-  });
   effect(() => {
     const of = segment.value;
-    if (me.value !== undefined || signedOut.value === undefined) inquiry.ask(of);
+    if (me.value !== undefined || signedOut.value === undefined) counts.ask(of);
   });
 }

@@ -92,7 +92,9 @@ test("jobs check: what breaks a rule, failed last or should have run by now, wit
   const check = async (jobs: object, ...more: readonly string[]) => {
     write({ jobs });
     utimesSync(u.file("jobs.jsonc"), written, written);
-    const { code, stdout, stderr } = await u.run(["jobs", "check", "jobs.jsonc", "--json", ...more], { clock });
+    const { code, stdout, stderr } = await u.run(["jobs", "check", "--file", "jobs.jsonc", "--json", ...more], {
+      clock,
+    });
     return { code, found: JSON.parse(stdout) as { job: string; finding: string; message: string }[], stderr };
   };
   const daily = { ...LEGAL, schedule: "0 6 * * *" };

@@ -191,7 +191,7 @@ describe("what the built program prints with --json fits its schema", () => {
     const lines = ajv.compile(DESCRIBED.get("jobs run") ?? false);
     expect(lines([JSON.parse(u.read("log.ndjson"))]), ajv.errorsText(lines.errors)).toBe(true);
     await run("jobs status", ...file);
-    await run("jobs check", "jobs.jsonc");
+    await run("jobs check", "--file", "jobs.jsonc");
     await run("schema", "jobs-file");
   }, 60_000);
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { parseCredits } from "../../src/shared/contract/money.ts";
 import { isLeftOut } from "../support/tools.ts";
 import { HAS_CHROMIUM, type Looking, linkTo, lookAtConsole } from "./browser.ts";
 
@@ -51,6 +52,23 @@ describe.skipIf(isLeftOut(HAS_CHROMIUM))("a segment that could not be counted", 
     await page.getByRole("button", { name: "Remove usa" }).click();
     await buy().waitFor();
     await expect.poll(async () => hint?.includes(`counts ${await number().textContent()} `)).toBe(true);
+  }, 60_000);
+
+  test("a price that changed while the dialog was open buys nothing, and is told anew beside the number too", async () => {
+    await page.goto(await linkTo(service));
+    await buy().click();
+    await page.getByLabel("How many").fill("3");
+    await page.getByRole("button", { name: "Buy 3 profiles for 3 credits" }).waitFor();
+    const all = Number((await number().textContent())?.replaceAll(",", ""));
+    await service.store.setPlan("default", { costs: { person_search: parseCredits("2") as never } });
+    try {
+      await page.getByRole("button", { name: "Buy 3 profiles for 3 credits" }).click();
+      await page.getByText("the price changed since this quote").waitFor();
+      await page.getByRole("button", { name: "Buy 3 profiles for 6 credits" }).waitFor();
+      await page.locator(".count .price b", { hasText: `${(2 * all).toLocaleString("en-US")} credits` }).waitFor();
+    } finally {
+      await service.store.setPlan("default", { costs: { person_search: parseCredits("1") as never } });
+    }
   }, 60_000);
 
   test("a limit and a service that is away say until when, and end by themselves", async () => {

@@ -136,7 +136,8 @@ function argumentProblem(given: unknown, schema: JsonSchema): string | undefined
 const isTold = (told: Told | InputRequiredResult): told is Told => "structured" in told;
 
 /** A failure as sentences: what, why, what helps, the command that goes on. Never a stack trace. */
-const refused = ({ message, details, hint, exitCode, next, resumable }: CliError): CallToolResult => {
+const refused = ({ code, message, details, hint: told, exitCode, next, resumable }: CliError): CallToolResult => {
+  const hint = code === "no_such_run" ? told?.replace("headcount runs lists", "the tool runs lists") : told;
   const lines = [exitCode === 1 ? "this is a bug in headcount" : message, ...details];
   if (hint !== undefined) lines.push(`hint: ${hint}`);
   if (next !== undefined) lines.push(`${resumable ? "resumable, next" : "next"}: ${next}`);

@@ -49,7 +49,7 @@ async function filesAt(path: string): Promise<Files & { readonly bytes: number }
 const below = async (folder: string | undefined): Promise<readonly string[]> =>
   folder === undefined ? [] : (await readdir(folder).catch(() => [])).sort();
 
-/** What this user keeps, place by place; what is not there is left out. Takes nothing in and changes nothing. */
+/** What this user keeps, place by place; what is not there is left out, but for what was written. Takes nothing in and changes nothing. */
 export async function keptHere(context: Context): Promise<readonly Kept[]> {
   const state = stateDir(context);
   const store = openRuns(context);
@@ -117,6 +117,7 @@ async function written(runs: readonly RunSummary[], lists: readonly string[], co
     if (engineOf(path) !== undefined) kept.push({ ...NO_FILE, what: "table", path, people: null, rows });
     else if (existsSync(path) && isList) kept.push({ ...NOBODY, ...(await filesAt(path)), what: "list", path });
     else if (existsSync(path)) kept.push({ ...(await filesAt(path)), what, path, people: null, rows });
+    else kept.push({ ...NO_FILE, items: 0, what: "moved or removed", path, people: null, rows });
   }
   return kept;
 }

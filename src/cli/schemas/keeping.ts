@@ -123,6 +123,7 @@ const found = object({
   outputs: list(object({ path: text, how: text })),
   histories: list(object({ job: text, lines: wholeNumberShape })),
   mentions: list(object({ path: text, lines: list(wholeNumberShape) })),
+  gone: list(text),
 });
 const pruned = some(object({ removed: list(text) }), titled("--dry-run", object({ would_remove: list(text) })));
 

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { ApiError, api, reasonOf } from "../api.ts";
 import { amount, figure, fragmentOf, inWords } from "../segment.ts";
-import { chosenFilters, count, go, mode, place, refreshMe } from "../state.ts";
+import { chosenFilters, count, go, mode, place, recount, refreshMe } from "../state.ts";
 import { Alert, Button, Dialog, DialogButtons, FactTable, Text, useInquiry } from "./parts.tsx";
 
 interface Quote {
@@ -32,6 +32,12 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
   useEffect(() => {
     problem.value = "";
   }, [asked]);
+  useEffect(() => {
+    if (now === undefined || asked === undefined) return undefined;
+    // A clock that is ahead asks no more often.
+    const timer = setTimeout(() => ask(asked), Math.max(60_000, Date.parse(now.expires) - Date.now()));
+    return () => clearTimeout(timer);
+  }, [now?.quote_id]);
   const buy = async (): Promise<void> => {
     if (now === undefined || isBusy.value) return;
     isBusy.value = true;
@@ -43,7 +49,10 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
     } catch (failure) {
       problem.value = reasonOf(failure);
       // It binds no more: the new number is shown, and the button has to be pressed again.
-      if (failure instanceof ApiError && failure.status === 409 && asked !== undefined) ask(asked);
+      if (failure instanceof ApiError && failure.status === 409 && asked !== undefined) {
+        ask(asked);
+        recount();
+      }
     } finally {
       isBusy.value = false;
     }

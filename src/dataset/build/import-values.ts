@@ -89,6 +89,12 @@ export interface ClearedReport {
   readonly examples: readonly { readonly value: string; readonly rows: number }[];
 }
 
+/** As the file has it: a number of a typed column is staged with an exponent. */
+const shown = (value: unknown): string =>
+  String(value)
+    .replace(/^(-?\d*\.\d+)e0$/, "$1")
+    .slice(0, 200);
+
 export async function clearedReport(
   connection: DuckDBConnection,
   kind: ImportKind,
@@ -102,7 +108,7 @@ export async function clearedReport(
     );
     const rows = found.getRowsJS();
     if (rows.length === 0) continue;
-    const examples = rows.map(([value, count]) => ({ value: String(value).slice(0, 200), rows: toNumber(count) }));
+    const examples = rows.map(([value, count]) => ({ value: shown(value), rows: toNumber(count) }));
     cleared[`${kind}.${field}`] = { values: toNumber(rows[0]?.[2]), examples };
   }
   return cleared;

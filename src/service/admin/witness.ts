@@ -70,16 +70,16 @@ export async function assertNotOlder(ledger: string, file: string): Promise<void
       const end = told[kind];
       if (end === null) continue;
       const row = await runStatement(chainEnd(kind, end.id), async (statement) => ask(statement));
-      if (row?.link !== end.link) return `${kind} ${end.id}`;
+      if (row?.link !== end.link) return `lacks ${kind} ${end.id} of`;
     }
     return undefined;
   }).catch((error: Error) => {
-    if (error.name === "NoLedgerError") return "anything at all";
+    if (error.name === "NoLedgerError") return "holds nothing, and so nothing of";
     throw error;
   });
   if (lacks === undefined) return;
   throw new OlderLedgerError(
-    `the ledger is older than the one that was served until ${told.at}, or another: it lacks ${lacks} of the head ${told.head}`,
+    `the ledger is older than the one that was served until ${told.at}, or another: it ${lacks} the head ${told.head}`,
   );
 }
 

@@ -56,9 +56,10 @@ export async function openLog(out: LogStream): Promise<ServiceLog> {
       });
     },
     fault(requestId, error) {
-      if (!isLost && error instanceof StoreUnavailableError) {
+      if (error instanceof StoreUnavailableError) {
+        if (!isLost) logger.error({ request_id: requestId, error: error.message }, "ledger lost");
         isLost = true;
-        logger.error({ request_id: requestId, error: error.message }, "ledger lost");
+        return;
       }
       const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
       logger.error({ request_id: requestId, error: name, stack: stack?.split("\n").slice(1, 6).join(" ") }, message);

@@ -62,11 +62,14 @@ export interface Looked {
   readonly outputs: readonly OutputFound[];
   readonly files: number;
   readonly tables: number;
+  /** Files that are not where they were written: moved ones may have the person. */
+  readonly gone: readonly string[];
 }
 
 /** The files and tables of the register that have the person; those that runs write again apart. */
 export async function registered(entries: readonly RegisterEntry[], person: PersonMatcher): Promise<Looked> {
   const outputs: OutputFound[] = [];
+  const gone: string[] = [];
   let [files, tables] = [0, 0];
   for (const entry of entries) {
     const { path, what, kind } = entry;
@@ -79,9 +82,9 @@ export async function registered(entries: readonly RegisterEntry[], person: Pers
       files++;
       const how = await inFile(entry, person);
       if (how !== undefined) outputs.push({ path, how, run: undefined });
-    }
+    } else gone.push(path);
   }
-  return { outputs, files, tables };
+  return { outputs, files, tables, gone };
 }
 
 async function inFile(entry: RegisterEntry, person: PersonMatcher): Promise<"cut" | "left" | undefined> {

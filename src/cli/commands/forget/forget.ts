@@ -9,6 +9,7 @@ import {
 } from "../../../app/keep/forget/mentions.ts";
 import {
   cutFile,
+  type Looked,
   type OutputFound,
   outputsOf,
   registered,
@@ -62,6 +63,7 @@ interface Found {
   /** People in the libraries. */
   readonly owned: number;
   readonly outputs: readonly OutputFound[];
+  readonly gone: Looked["gone"];
   readonly histories: readonly HistoryFound[];
   /** In files of the user's own. */
   readonly mentions: readonly MentionFound[];
@@ -142,7 +144,8 @@ async function find(word: string, store: RunStore, context: Context): Promise<Fo
   const outputs: OutputFound[] = [];
   for (const run of all) outputs.push(...(await outputsOf(run, person)));
   let owned = 0;
-  outputs.push(...(await registered(await registerOf(context).entries(), person)).outputs);
+  const { gone, ...looked } = await registered(await registerOf(context).entries(), person);
+  outputs.push(...looked.outputs);
   for (const path of kept.libraries) {
     const library = await Library.open(path, await store.suppression());
     try {
@@ -161,7 +164,7 @@ async function find(word: string, store: RunStore, context: Context): Promise<Fo
   const mentions = await mentionsOf(person, context);
   const nothing = [runs, once, histories, mentions].every(({ length }) => length === 0) && owned === 0;
   if (nothing && !(await wasForgotten(word, context))) throw nobody(word);
-  return { person, runs, libraries: kept.libraries, owned, outputs: once, histories, mentions };
+  return { person, runs, libraries: kept.libraries, owned, outputs: once, gone, histories, mentions };
 }
 
 async function forgetRun(
@@ -214,7 +217,7 @@ const OUTPUT_LINES: Readonly<Record<OutputFound["how"], (path: string) => string
   left: (path) => `left, look yourself: ${path}`,
 };
 
-function linesOf({ runs, owned, outputs, histories, mentions }: Found): string[] {
+function linesOf({ runs, owned, outputs, gone, histories, mentions }: Found): string[] {
   return [
     ...runs.map(({ plan, rows, named }) =>
       named ? `run ${plan.id}: whole, it names the person` : `run ${plan.id}: ${counted(rows, "row")}`,
@@ -223,15 +226,17 @@ function linesOf({ runs, owned, outputs, histories, mentions }: Found): string[]
     ...histories.map(({ job, lines }) => `history of job ${job}: ${counted(lines, "line")}`),
     ...outputs.map(({ path, how }) => OUTPUT_LINES[how](path)),
     ...mentions.flatMap(mentionLines).map((place) => `left, by hand: ${place}`),
+    ...gone.map((path) => `moved or removed, cannot be looked at: ${path}`),
   ];
 }
 
 function report(found: Found, verb: "forgot" | "would_forget", printer: Printer): void {
-  const { runs, owned, outputs, histories, mentions } = found;
+  const { runs, owned, outputs, gone, histories, mentions } = found;
   const document = {
     runs: runs.map(({ plan, rows, named }) => ({ run: plan.id, rows, removed: named })),
     owned,
     outputs: outputs.map(({ path, how }) => ({ path, how })),
+    gone,
     histories: histories.map(({ job, lines }) => ({ job, lines })),
     mentions: mentions.map(({ path, lines }) => ({ path, lines })),
   };

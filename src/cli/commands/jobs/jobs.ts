@@ -19,7 +19,7 @@ export function register(program: Command, context: Context): void {
 
 const EXAMPLE = `
   $ headcount schema jobs-file > jobs.schema.json
-  $ headcount jobs check jobs.jsonc
+  $ headcount jobs check --file jobs.jsonc
   $ headcount -c sample jobs run legal --file jobs.jsonc
   $ headcount jobs status --file jobs.jsonc
 
@@ -85,15 +85,13 @@ function registerLooking(jobs: Command, context: Context, read: Read): void {
       const { showStatus } = await import("./list.ts");
       await showStatus(file, await jobsNamed(file, names), options, context);
     });
-  jobs
-    .command("check")
-    .argument("[file]", "the file of jobs (default: jobs.jsonc in the config folder)")
+  withFile(jobs.command("check"))
     .description(
       "Say which jobs break a rule, failed last, were killed, or should have run by now. Exit 2 where one breaks a rule, 5 where another one needs a look, else 0: for a monitor. Offline.",
     )
-    .examples("\n  $ headcount jobs check jobs.jsonc --json | jq -r '.[] | [.job, .finding] | @tsv'")
-    .does(async (options: GlobalOptions, file: string | undefined) => {
+    .examples("\n  $ headcount jobs check --file jobs.jsonc --json | jq -r '.[] | [.job, .finding] | @tsv'")
+    .does(async (options: JobsOptions) => {
       const { checkJobs } = await import("./list.ts");
-      await checkJobs(await readJobs(context, file), options, context);
+      await checkJobs(await read(options), options, context);
     });
 }
