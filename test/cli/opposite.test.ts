@@ -1,4 +1,4 @@
-import { closeSync, copyFileSync, openSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, copyFileSync, openSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
@@ -188,6 +188,26 @@ test("forgotten: a copy that headcount was not told of is not said to be gone", 
   expect(u.read("o.csv")).not.toContain("1000003");
   expect(said(ran)).not.toMatch(/everywhere|every copy|nothing is left/);
   expect(said(ran)).not.toContain("copy.csv");
+});
+
+test("none has the person: a file that was moved was not looked at, and is named", async () => {
+  const { u } = await at({ people: 20 });
+  expect((await u.run(SEARCH)).code).toBe(0);
+  renameSync(u.file("o.csv"), u.file("moved.csv"));
+  const kept = JSON.parse((await u.run(["data", "--json"])).stdout) as { kept: { what: string; path: string }[] };
+  expect(kept.kept).toContainEqual(expect.objectContaining({ what: "moved or removed", path: u.file("o.csv") }));
+  const line = `moved or removed, cannot be looked at: ${u.file("o.csv")}`;
+  for (const how of ["--dry-run", "--yes"])
+    expect((await u.run(["forget", "1000003", how])).stdout).toContain(line);
+});
+
+test("for 20 credits: of a run that was bought before, how much of it now", async () => {
+  const { u } = await at({ people: 20 });
+  expect((await u.run([...SEARCH, "--limit", "12"])).code).toBe(0);
+  const same = await u.run(["resume", "last", "--yes", "--overwrite"]);
+  expect(same.stderr).toContain("for 12 credits (0 of them now) to o.csv");
+  const more = await u.run(["resume", "last", "--limit", "20", "--max-credits", "20", "--yes", "--overwrite"]);
+  expect(more.stderr).toContain("for 20 credits (8 of them now) to o.csv");
 });
 
 test("unchanged: a list whose fields nobody asked for again", async () => {

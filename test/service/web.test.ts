@@ -315,6 +315,7 @@ test("a ledger that is lost and back is an event of the log, once each, and the 
   away = true;
   for (let time = 0; time < 3; time++) expect((await search()).status).toBe(500);
   expect(events()).toEqual(["ledger lost"]);
+  expect(written.join("")).not.toContain("StoreUnavailableError");
   away = false;
   for (let time = 0; time < 3; time++) expect((await search()).status).toBe(200);
   while (events().length < 2) await new Promise((wake) => setTimeout(wake, 5));

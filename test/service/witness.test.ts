@@ -47,7 +47,7 @@ long("a ledger that is gone, and a witness that was written anew, are seen", asy
   expect((await serve(data)).err).toContain("it is no JSON");
   writeFileSync(witness, text);
   rmSync(join(data, "ledger.db"));
-  expect((await serve(data)).err).toContain("it lacks anything at all");
+  expect((await serve(data)).err).toContain("it holds nothing, and so nothing of the head");
 });
 
 test("a backup is restored on purpose: into a new folder, or under a witness elsewhere with the flag", async () => {
