@@ -566,6 +566,17 @@ describe("rows that cannot be taken", () => {
   });
 });
 
+test("a number of a typed column that is left out is shown as the file has it", async () => {
+  const instance = await startDuckDb(SMALL);
+  const connection = await instance.connect();
+  const path = join(folder, "typed.parquet");
+  await connection.run(`COPY (SELECT 1 AS id, 'Ada' AS name, 3.5::DOUBLE AS followers) TO '${path}' (FORMAT parquet)`);
+  connection.closeSync();
+  instance.closeSync();
+  const { cleared } = await load({ people: ["typed.parquet"] });
+  expect(cleared["people.followers"]).toEqual({ values: 1, examples: [{ value: "3.5", rows: 1 }] });
+});
+
 test("a packed file that is cut off anywhere is refused, not read short", async () => {
   const instance = await startDuckDb(SMALL);
   const connection = await instance.connect();
