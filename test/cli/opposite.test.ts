@@ -197,8 +197,7 @@ test("none has the person: a file that was moved was not looked at, and is named
   const kept = JSON.parse((await u.run(["data", "--json"])).stdout) as { kept: { what: string; path: string }[] };
   expect(kept.kept).toContainEqual(expect.objectContaining({ what: "moved or removed", path: u.file("o.csv") }));
   const line = `moved or removed, cannot be looked at: ${u.file("o.csv")}`;
-  for (const how of ["--dry-run", "--yes"])
-    expect((await u.run(["forget", "1000003", how])).stdout).toContain(line);
+  for (const how of ["--dry-run", "--yes"]) expect((await u.run(["forget", "1000003", how])).stdout).toContain(line);
 });
 
 test("for 20 credits: of a run that was bought before, how much of it now", async () => {

@@ -571,7 +571,6 @@ test("a number of a typed column that is left out is shown as the file has it", 
   const connection = await instance.connect();
   const path = join(folder, "typed.parquet");
   await connection.run(`COPY (SELECT 1 AS id, 'Ada' AS name, 3.5::DOUBLE AS followers) TO '${path}' (FORMAT parquet)`);
-  connection.closeSync();
   instance.closeSync();
   const { cleared } = await load({ people: ["typed.parquet"] });
   expect(cleared["people.followers"]).toEqual({ values: 1, examples: [{ value: "3.5", rows: 1 }] });

@@ -100,7 +100,7 @@ test.each([
   ["account", { key: "x" }, /unknown argument: key; the tool takes none/],
   ["export_run", { run: "last", format: "pdf" }, /format is one of csv/],
   ["read_rows", { run: "last", limit: 51 }, /50/],
-  ["read_rows", { run: "20200101-000000-000000" }, /there is no run[^]*\bthe tool runs lists them/],
+  ["read_rows", { run: "20200101-000000-000000" }, /there is no run[\s\S]*\bthe tool runs lists them/],
   ["enrich_company", {}, /exactly one way/],
   ["buy", { quote_id: "q_nope" }, /nothing was spent/],
 ])("%s %j is refused in words, and costs nothing", async (name, given, words) => {
