@@ -61,8 +61,6 @@ const OPTIONAL = {
 
 export interface DoctorOptions extends ConnectionChoice {
   readonly quiet?: boolean;
-  /** Seconds without an answer after which the service is given up. */
-  readonly maxWait: number;
 }
 
 export async function checkMachine(context: Context, options: DoctorOptions): Promise<Check[]> {
@@ -150,9 +148,9 @@ async function proxyCheck({ env }: Context): Promise<Check> {
   }
 }
 
-interface Target extends Pick<Destination, "name" | "baseUrl" | "apiKey" | "dialect">, Pick<DoctorOptions, "maxWait"> {
+type Target = Pick<Destination, "name" | "baseUrl" | "apiKey" | "dialect"> & {
   readonly keySource: KeySource | "sample";
-}
+};
 type Add = (check: Check) => void;
 
 /** The key, the way to the service, and how the service speaks. Free calls alone. */
@@ -169,10 +167,10 @@ export async function checkService(context: Context, options: DoctorOptions, add
   const places = { environment: "HEADCOUNT_API_KEY", keychain: "the system's keychain", file: "the credentials file" };
   const kind = keyModeOf(target.apiKey) ?? "unknown kind of";
   add(key("Key", "ok", `${kind} key ${keyPrefix(target.apiKey)} from ${places[target.keySource]}`));
-  await probe({ ...target, maxWait: options.maxWait }, context, add);
+  await probe(target, context, add);
 }
 
-async function checkSample(context: Context, { quiet, maxWait }: DoctorOptions, add: Add): Promise<void> {
+async function checkSample(context: Context, { quiet }: DoctorOptions, add: Add): Promise<void> {
   const say = (text: string): void => void (quiet || context.stderr.write(`${text}\n`));
   const sample = await context.startSample(context, say).catch((error: unknown) => {
     add(failed(service, "Sample", error));
@@ -181,21 +179,18 @@ async function checkSample(context: Context, { quiet, maxWait }: DoctorOptions, 
   const { url: baseUrl, key: apiKey, dir } = sample;
   add(key("Key", "ok", `the sample's own, in ${dir}`));
   try {
-    const target = { name: SAMPLE, baseUrl, apiKey, dialect: DEFAULT_DIALECT, keySource: SAMPLE, maxWait } as const;
-    await probe(target, context, add);
+    await probe({ name: SAMPLE, baseUrl, apiKey, dialect: DEFAULT_DIALECT, keySource: "sample" }, context, add);
   } finally {
     await sample.close();
   }
 }
 
-async function probe(target: Target, context: Context, add: Add): Promise<void> {
-  const { name, baseUrl, apiKey, dialect, keySource, maxWait } = target;
+async function probe({ name, baseUrl, apiKey, dialect, keySource }: Target, context: Context, add: Add): Promise<void> {
   const { probeService } = await import("../../engine/client/probe.ts");
-  const { patienceOf } = await import("../../engine/client/retry.ts");
   const { now, env, interrupted: signal } = context;
   let report: ProbeReport;
   try {
-    report = await probeService({ baseUrl, apiKey, now, env, signal, timeouts: { free: patienceOf(maxWait * 1_000) } });
+    report = await probeService({ baseUrl, apiKey, now, env, signal });
   } catch (error) {
     const shown = { shown: keyPrefix(apiKey), source: keySource };
     const mapped = mapError(error, { connectionName: name, baseUrl, key: shown });

@@ -32,12 +32,6 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
   useEffect(() => {
     problem.value = "";
   }, [asked]);
-  useEffect(() => {
-    if (now === undefined || asked === undefined) return undefined;
-    // A clock that is ahead asks no more often.
-    const timer = setTimeout(() => ask(asked), Math.max(60_000, Date.parse(now.expires) - Date.now()));
-    return () => clearTimeout(timer);
-  }, [now?.quote_id]);
   const buy = async (): Promise<void> => {
     if (now === undefined || isBusy.value) return;
     isBusy.value = true;

@@ -3,6 +3,7 @@ import type { Dialect } from "./dialect.ts";
 import { unwrap } from "./envelope.ts";
 import { LostReplyError, ServiceError } from "./errors.ts";
 import { serverClock } from "./rate-limit.ts";
+import { patienceOf } from "./retry.ts";
 import { saysUnknown, sizeRefusal, speaksOf } from "./refusal.ts";
 import { type Access, openCalls, type ServiceCall, withoutKey } from "./transport.ts";
 import type { AccountView } from "./types.ts";
@@ -44,7 +45,7 @@ function refusedWith(error: unknown): Told {
 /** By free calls alone. @throws ServiceError or LostReplyError where `account` or `count` fails */
 export async function probeService(options: ProbeOptions): Promise<ProbeReport> {
   const { now, signal } = options;
-  const calls = openCalls(options, false);
+  const calls = openCalls({ ...options, timeouts: { free: patienceOf(0) } }, false);
   const send = async (method: ServiceCall["method"], path: string, body?: unknown): Promise<RawReply> => {
     const reply = await calls.send({ method, path, body, signal });
     return { ...reply, body: withoutKey(reply.body, options) };

@@ -148,11 +148,8 @@ async function buyPages(
   const bought = await buyer.buy();
   const above = aboveCap(run);
   if (above !== undefined) deps.onWarning(`warning: ${above}`);
-  const doubles = source.doubles?.() ?? [];
-  if (doubles.length > 0) {
-    const some = `${doubles.slice(0, 5).join("; ")}${doubles.length > 5 ? "; ..." : ""}`;
-    onNotice(`notice: named more than once, and the rest of it bought once: ${some}`);
-  }
+  const doubles = source.doubles?.() ?? "";
+  if (doubles !== "") onNotice(`notice: named more than once, and the rest of it bought once: ${doubles}`);
   const { untold, rows } = bought.missing;
   const looking = { run, untold, addresses, client: seller.client, signal: interrupted, onWarning: deps.onWarning };
   const first = bought.ended === "all" ? await missingFirstPage(looking) : 0;

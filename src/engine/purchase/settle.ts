@@ -121,8 +121,8 @@ export class Settlement {
     // The balance told with a stored reply is not the one of now; what a look found gone for this unit is off already.
     const off = replayed ? minCredits(unit.uncertain, atMost) : ZERO;
     const most = charged === undefined || isSame ? ZERO : maxCredits(ZERO, credits(flown.hold - charged));
-    const told = replayed ? undefined : remaining;
-    const fall = budget.charge(flown, { used: credits(atMost - off), told, most: credits(most + again) });
+    const doubted = { told: replayed ? undefined : remaining, most: credits(most + again) };
+    const fall = budget.charge(flown, { used: credits(atMost - off), ...doubted });
     const atRisk = credits(atMost + most + (fall?.most ?? again));
     budget.keeping(atRisk);
     await turn();
@@ -136,25 +136,13 @@ export class Settlement {
     try {
       // Some services answer a look-up that found nothing with a success: free, as a 404 is.
       const miss = this.#kind === "company" && looked.page?.length === 0 && used === 0n;
-      await this.#settle(
-        unit,
-        {
-          rows,
-          used: creditText(used),
-          ...(isImpossible ? { impossible: creditText(creditsUsed) } : {}),
-          ...factsOf(reply),
-          ...(replayed ? { replayed: true } : {}),
-          ...(withheld > 0 ? { withheld } : {}),
-          ...(miss ? { miss: true } : {}),
-        },
-        reply.body,
-      );
-      if (fall === undefined) budget.doubt(credits(suspect - most));
-      else {
-        const isForgotten = again > 0n && fall.gone >= used;
-        const ours = credits(fall.most + suspect - most - (isForgotten ? ZERO : again));
-        await this.explain(unit, { ...fall, most: ours }, isForgotten ? FORGOTTEN : UNTOLD);
-      }
+      const impossible = isImpossible ? { impossible: creditText(creditsUsed) } : {};
+      const told = { rows, used: creditText(used), ...impossible, ...factsOf(reply, { replayed, withheld, miss }) };
+      await this.#settle(unit, told, reply.body);
+      const isForgotten = again > 0n && (fall?.gone ?? ZERO) >= used;
+      const less = credits(suspect - most - (isForgotten || fall === undefined ? ZERO : again));
+      if (fall === undefined) budget.doubt(less);
+      else await this.explain(unit, { ...fall, most: credits(fall.most + less) }, isForgotten ? FORGOTTEN : UNTOLD);
     } finally {
       budget.kept(atRisk);
     }
@@ -301,8 +289,14 @@ export class Settlement {
   }
 }
 
-/** What a reply says beside its rows and its charge. */
-function factsOf({ nextCursor, total, meta }: PageReply): Partial<SettledRecord> {
+interface Seen {
+  readonly replayed: boolean;
+  readonly withheld: number;
+  readonly miss: boolean;
+}
+
+/** What a reply says beside its rows and its charge, and what was seen of it. */
+function factsOf({ nextCursor, total, meta }: PageReply, { replayed, withheld, miss }: Seen): Partial<SettledRecord> {
   const { creditsRemaining: remaining, datasetVersion, requestId } = meta;
   return {
     ...(remaining === undefined ? {} : { remaining: creditText(remaining) }),
@@ -310,6 +304,9 @@ function factsOf({ nextCursor, total, meta }: PageReply): Partial<SettledRecord>
     ...(total === undefined ? {} : { total }),
     ...(datasetVersion === undefined ? {} : { version: datasetVersion }),
     ...(requestId === undefined ? {} : { requestId }),
+    ...(replayed ? { replayed } : {}),
+    ...(withheld > 0 ? { withheld } : {}),
+    ...(miss ? { miss } : {}),
   };
 }
 

@@ -15,7 +15,7 @@ export interface Source extends Targets, Watched {
   readonly missing: boolean;
   readonly forgiving?: boolean;
   /** Targets that were another one under a further name, in words. */
-  readonly doubles?: (() => readonly string[]) | undefined;
+  readonly doubles?: (() => string) | undefined;
 }
 
 interface Quoted {
@@ -76,8 +76,11 @@ function companiesOf({ companies, perCompany }: Target & { readonly kind: "emplo
       if (!seen.has(slugs[index])) seen.set(slugs[index], index);
       return sameAs(index) !== index;
     },
-    doubles: () =>
-      companies.flatMap((_, index) => (sameAs(index) === index ? [] : `${nameOf(index)} is ${nameOf(sameAs(index))}`)),
+    doubles: () => {
+      const all = companies.flatMap((_, index) => (sameAs(index) === index ? [] : [[index, sameAs(index)]]));
+      const some = all.slice(0, 5).map((pair) => pair.map(nameOf).join(" is "));
+      return [...some, ...(all.length > 5 ? ["..."] : [])].join("; ");
+    },
   };
 }
 
