@@ -123,7 +123,6 @@ const counts = inquiryAt<CountReply>("/count", (next) => {
   if (next.error instanceof ApiError && next.error.code === "signed_out") fail(next.error);
 });
 
-/** Counts and prices the same segment again: what was told of it holds no more. */
 export const recount = (): void => counts.ask(segment.value);
 
 /** Counts the segment whenever it changes. */

@@ -20,7 +20,6 @@ export interface InputRows {
 
 interface Table {
   readonly columns: readonly string[];
-  /** `text` names the company of the row that begins on that line. */
   readonly rows: readonly { readonly line: number; readonly body: string; readonly text: string }[];
   readonly json: boolean;
 }
@@ -116,7 +115,7 @@ function readCell(text: string, by: Keep["by"]): CompanyQuery | string | readonl
   return query ?? `"${echo(value)}" is no domain, profile address or slug`;
 }
 
-/** @param column undefined or null: the best that names companies @throws CliError exit 2 where there is none */
+/** @throws CliError exit 2 where no column names companies */
 export const tableOf = async (text: string, name: string, column: string | null | undefined): Promise<Table> =>
   /^\s*\{/.test(text) ? ofNdjson(text, name, column ?? null) : await ofCsv(text, name, column ?? null);
 

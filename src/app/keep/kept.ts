@@ -49,7 +49,7 @@ async function filesAt(path: string): Promise<Files & { readonly bytes: number }
 const below = async (folder: string | undefined): Promise<readonly string[]> =>
   folder === undefined ? [] : (await readdir(folder).catch(() => [])).sort();
 
-/** What this user keeps, place by place, without what is not there, but for files that were written. Changes nothing. */
+/** What this user keeps, place by place, and what was written and is not there. Changes nothing. */
 export async function keptHere(context: Context): Promise<readonly Kept[]> {
   const state = stateDir(context);
   const store = openRuns(context);

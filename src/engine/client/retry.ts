@@ -31,10 +31,10 @@ const BASE_MS = 250;
 const LEAST_MS = 100;
 const CAP_MS = 15_000;
 
-/** A call whose patience is over at once is still waited for so long: a connection alone may take it. */
+/** A connection alone may take it. */
 const LEAST_PATIENCE_MS = 10_000;
 
-/** How long a free call is waited for that gets no answer. @param maxWaitMs what its user allows */
+/** How long a free call is waited for that gets no answer. */
 export const patienceOf = (maxWaitMs: number): number => Math.max(maxWaitMs, LEAST_PATIENCE_MS);
 
 const NEVER = /^ABORTED$|CERT|TLS|SSL|EPROTO|SIGNATURE|UNSENDABLE|PROXY_REFUSED|REPLY_TOO_LARGE|BAD_ENCODING/;
@@ -55,7 +55,7 @@ export function isTransient(error: unknown): error is ServiceError | LostReplyEr
 
 const isNotYet = (error: unknown): boolean => error instanceof ServiceError && error.envelope && error.status < 300;
 
-/** By `Retry-After`, the reset or full jitter (250 ms x 2^n, at most 15 s). Rate limits and faults count apart. */
+/** By `Retry-After`, the reset or full jitter (250 ms x 2^n, at most 15 s). */
 export class CallAttempts {
   readonly #options: RetryOptions;
   #faults = 0;
@@ -67,10 +67,7 @@ export class CallAttempts {
     this.#options = options;
   }
 
-  /**
-   * @param tookMs how long the attempt took @returns undefined where no other one makes sense @throws WaitTooLongError
-   * for a rate limit, LostReplyError for no answer, beyond `maxWaitMs`
-   */
+  /** @returns undefined where no other attempt makes sense. @throws WaitTooLongError, LostReplyError beyond `maxWaitMs` */
   after(error: unknown, tookMs = 0): RetryWait | undefined {
     if (!isTransient(error)) return undefined;
     return error instanceof ServiceError && error.status === 429 ? this.#limit(error) : this.#fault(error, tookMs);

@@ -127,7 +127,6 @@ export class Attempts {
     return chargedForError(answer, charged);
   }
 
-  /** Whether the service promises to know its key. */
   #isKnown({ unit }: Flown): boolean {
     return this.#parts.settlement.honoursKeys && !hasOutlivedKey(unit, this.#options.now());
   }
@@ -321,10 +320,7 @@ export class Attempts {
     return ours <= 0n || (ours < hold * BigInt(lost) && (seen <= 0n || ours <= seen));
   }
 
-  /**
-   * The balance once the service is no longer at work on a call whose reply was lost: its hold is not yet a charge.
-   * @throws LostReplyError where the account cannot be asked and `isNeeded`: until then the call is not made again
-   */
+  /** Once the service is no longer at work on a call whose reply was lost: its hold is not yet a charge. */
   async #balanceAfter(isNeeded: boolean): Promise<Credits | undefined> {
     const { client, sleep } = this.#options;
     try {

@@ -148,7 +148,7 @@ export class Budget {
     return alone && told !== undefined && told >= (this.balance ?? told);
   }
 
-  /** What left the balance that no charge explains so far; undefined where nobody can know. */
+  /** What left the balance that no charge explains. */
   gone(balance: Credits | undefined): Credits | undefined {
     return this.balance === undefined || balance === undefined ? undefined : credits(this.balance - balance);
   }

@@ -61,7 +61,6 @@ export class OwnedOutput implements Output {
     return this.#inner.notices;
   }
 
-  /** Rows of people who were owned before, without those that an earlier run brought. */
   get paidAgain(): number {
     const { plan, state } = this.#run;
     return isNarrowed(plan.target) ? this.rows.again : Math.max(0, this.rows.again - state.owned);

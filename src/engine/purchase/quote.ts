@@ -253,7 +253,6 @@ export function overlapWarning({ overlap = 0, unitPrice }: Quote): string {
 /** Of companies that are not named by their addresses only their people tell which are one. */
 export function paidTwiceText({ overlap = 0 }: Quote, target: Target): string | undefined {
   if (overlap > 0) return `up to ${grouped(overlap)}, in more than one segment`;
-  // They come before those that are.
   const [, second] = target.kind === "employees" ? target.companies : [];
   if (second === undefined || second.by === "company_network_url") return undefined;
   return "of a company that two of the names mean, one page at most";

@@ -29,7 +29,6 @@ export interface Open {
   /** What leads there; null: nothing that is known does. undefined: none is needed. */
   readonly cursor: string | null | undefined;
   readonly page?: number | undefined;
-  /** Whether all that is in flight has to come first. */
   readonly alone?: boolean;
 }
 

@@ -295,7 +295,7 @@ interface Seen {
   readonly miss: boolean;
 }
 
-/** What a reply says beside its rows and its charge, and what was seen of it. */
+/** What a reply says beside its rows and its charge. */
 function factsOf({ nextCursor, total, meta }: PageReply, { replayed, withheld, miss }: Seen): Partial<SettledRecord> {
   const { creditsRemaining: remaining, datasetVersion, requestId } = meta;
   return {

@@ -14,7 +14,6 @@ export interface Source extends Targets, Watched {
   /** Whether a 404 means that the service does not know this target (free), and not a mistake. */
   readonly missing: boolean;
   readonly forgiving?: boolean;
-  /** Targets that were another one under a further name, in words. */
   readonly doubles?: (() => string) | undefined;
 }
 
@@ -59,14 +58,12 @@ export function sourceOf(run: { readonly plan: Plan }, client: ServiceClient, qu
 function companiesOf({ companies, perCompany }: Target & { readonly kind: "employees" }) {
   const slugs = companies.map(({ by, value }) => (by === "company_network_url" ? slugIn(value) : undefined));
   const first = slugs.findIndex((slug) => slug !== undefined);
-  /** Which target brought the people of a slug. */
   const seen = new Map<string | undefined, number>();
   const sameAs = (index: number): number => seen.get(slugs[index]) ?? index;
   const nameOf = (index: number): string => echo(at(companies, index).value);
   return {
     targets: companies.length,
     size: (index: number) => (sameAs(index) === index ? (perCompany ?? undefined) : 0),
-    // Those named otherwise come before.
     barrier: first > 0 ? first : undefined,
     see: (index: number, page: Page): boolean => {
       const rows = Array.from({ length: page.length }, (_, row) => page.identity(row, ["company_network_url"]));

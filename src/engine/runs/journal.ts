@@ -165,7 +165,6 @@ export const emptyState = () => ({
   /** Rows of {@link BESIDE}, which are none of `rows`. */
   beside: 0,
   misses: 0,
-  /** Whether the service was seen to charge twice under one key that it promised to know. */
   forgetsKeys: false,
   perPageMax: undefined as number | undefined,
   division: undefined as Division | undefined,

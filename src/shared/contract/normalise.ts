@@ -73,7 +73,6 @@ const unescaped = (address: string): string =>
 
 export const slugOf = (canonical: string): string => canonical.slice(canonical.lastIndexOf("/") + 1);
 
-/** The slug of what is an address or a slug. */
 export const slugIn = (text: string): string => slugOf(canonicalAddress(text) ?? text);
 
 export const isSlug = (canonical: string): boolean => !canonical.includes("/");
