@@ -27,7 +27,7 @@ export interface Staffing {
  */
 export function staffOf(companies: readonly Prospect[], { most, segment, ladder, keep, newOnly }: Staffing): Target {
   if ((segment ?? ladder ?? keep ?? newOnly) === undefined) {
-    // Whom a domain means is known by its people: before a company is asked for by its address.
+    // Their people tell which companies they are.
     const [named, others] = [true, false].map((is) =>
       companies.filter(({ by }) => (by === "company_network_url") === is),
     );

@@ -67,7 +67,7 @@ export class CallAttempts {
     this.#options = options;
   }
 
-  /** @returns undefined where no other attempt makes sense. @throws WaitTooLongError, LostReplyError beyond `maxWaitMs` */
+  /** Undefined: no other attempt makes sense. @throws WaitTooLongError, LostReplyError beyond `maxWaitMs` */
   after(error: unknown, tookMs = 0): RetryWait | undefined {
     if (!isTransient(error)) return undefined;
     return error instanceof ServiceError && error.status === 429 ? this.#limit(error) : this.#fault(error, tookMs);

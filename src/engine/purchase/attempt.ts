@@ -65,7 +65,7 @@ export class Attempts {
         turnAt = now();
         // A machine that slept for a day wakes in the middle of a wait.
         if (this.#hasOutlived(flown) && !(await this.#settleDoubt(flown, OUTLIVED))) return;
-        // That its key is known is believed of one lost reply; of more the balance tells.
+        // A promise is believed of one lost reply.
         if (flown.lost > 1 && !(await this.#settleDoubt(flown, FORGOTTEN))) return;
         await this.#parts.settlement.sendAgain(flown.unit);
         reply = await source.call(target, position, { idempotencyKey: key });

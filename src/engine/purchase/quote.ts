@@ -250,7 +250,6 @@ export function overlapWarning({ overlap = 0, unitPrice }: Quote): string {
   return `warning: up to ${grouped(overlap)} ${overlap === 1 ? "person is" : "people are"} in more than one of the segments, and no filter takes those apart: paid for each time (up to ${price} credits more), written once`;
 }
 
-/** Of companies that are not named by their addresses only their people tell which are one. */
 export function paidTwiceText({ overlap = 0 }: Quote, target: Target): string | undefined {
   if (overlap > 0) return `up to ${grouped(overlap)}, in more than one segment`;
   const [, second] = target.kind === "employees" ? target.companies : [];

@@ -5,7 +5,7 @@ import type { Unit } from "../runs/journal.ts";
 export interface Watched {
   /** Where every target is one page: of which segment. A row may then come twice. */
   readonly segment?: ((target: number) => number) | undefined;
-  /** Takes a page that came. @returns whether its target came as another one before: then no more of it is wanted */
+  /** @returns whether its target came as another one before */
   readonly see?: ((target: number, page: Page) => boolean) | undefined;
 }
 

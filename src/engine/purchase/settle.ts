@@ -53,7 +53,7 @@ export interface SettlementParts {
 }
 
 export const UNTOLD = "the balance fell with an answer that says it is free";
-/** A promise to know keys is believed no more in this run: another call under the same key was charged too. */
+/** A promise to know keys is believed no more in this run. */
 export const FORGOTTEN = "the balance fell again when a lost reply was asked for once more";
 
 /** Puts on the disk what happened, before anything is built on it: replies and what settles them, amounts, refusals. */
@@ -199,7 +199,7 @@ export class Settlement {
     if (ours > 0n) await this.bookUncertain(unit, ours, why);
   }
 
-  /** How much of a fall our other runs explain that explained none before. */
+  /** What of a fall our other runs explain. */
   async beside(gone: Credits): Promise<Credits> {
     const spent = await spentBeside(this.#options.run, this.#options.since);
     return minCredits(gone, maxCredits(ZERO, credits(spent - this.#siblings)));

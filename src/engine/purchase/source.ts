@@ -54,7 +54,7 @@ export function sourceOf(run: { readonly plan: Plan }, client: ServiceClient, qu
   }
 }
 
-/** Two names may be of one company. That is known by the address in its people's rows, and then it is bought once. */
+/** Two names may be of one company: the address in its people's rows tells. */
 function companiesOf({ companies, perCompany }: Target & { readonly kind: "employees" }) {
   const slugs = companies.map(({ by, value }) => (by === "company_network_url" ? slugIn(value) : undefined));
   const first = slugs.findIndex((slug) => slug !== undefined);

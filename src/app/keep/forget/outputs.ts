@@ -62,7 +62,7 @@ export interface Looked {
   readonly outputs: readonly OutputFound[];
   readonly files: number;
   readonly tables: number;
-  /** Files that are not where they were written: moved ones may have the person. */
+  /** Files that are not where they were written. */
   readonly gone: readonly string[];
 }
 
