@@ -117,7 +117,7 @@ async function written(runs: readonly RunSummary[], lists: readonly string[], co
     if (engineOf(path) !== undefined) kept.push({ ...NO_FILE, what: "table", path, people: null, rows });
     else if (existsSync(path) && isList) kept.push({ ...NOBODY, ...(await filesAt(path)), what: "list", path });
     else if (existsSync(path)) kept.push({ ...(await filesAt(path)), what, path, people: null, rows });
-    else kept.push({ ...NO_FILE, items: 0, what: "moved or removed", path, people: null, rows });
+    else kept.push({ ...NO_FILE, what: "moved or removed", path, people: null, rows });
   }
   return kept;
 }
