@@ -53,10 +53,12 @@ async function week(size) {
   await store.setPlan("default", { ...STANDARD_PLAN, perMinute: 600, perDay: 1_000_000 });
   const { key } = await createKey(store, { name: "bench", mode: "live", now: Date.now });
   let bytes = 0;
-  const observe = ({ body, url }) => {
-    if (url === "/sketch") bytes += Buffer.byteLength(body);
-  };
-  const service = await startService({ engine, store, observe });
+  const onApp = (app) =>
+    app.addHook("onSend", async ({ url }, _, payload) => {
+      if (url === "/sketch") bytes += Buffer.byteLength(payload);
+      return payload;
+    });
+  const service = await startService({ engine, store, onApp });
   atEnd(async () => {
     await service.close();
     await store.close();
