@@ -51,14 +51,16 @@ async function codesOf(writing: PeopleDraft, columns: readonly string[]): Promis
   for (const column of columns) {
     const isNumber = NUMBER_COLUMNS.includes(column);
     await connection.run(`CREATE TABLE codes_${column} AS
-      SELECT value, form, (dense_rank() OVER (ORDER BY form NULLS LAST) - 1)::UINTEGER AS code
+      SELECT value, form, (dense_rank() OVER forms - 1)::UINTEGER AS code, row_number() OVER forms = rank() OVER forms AS is_first
       FROM (SELECT value, ${isAsIs(column) ? "value" : "normal_form(value)"} AS form
-        FROM (SELECT DISTINCT ${column} AS value FROM staged_people WHERE ${column} IS NOT NULL))`);
-    const forms = `SELECT any_value(form) AS form, code FROM codes_${column} WHERE form IS NOT NULL GROUP BY code`;
-    const length = isNumber ? "8" : "strlen(form)";
-    const found = await connection.runAndReadAll(`SELECT count(*), sum(${length})::BIGINT FROM (${forms})`);
+        FROM (SELECT DISTINCT ${column} AS value FROM staged_people WHERE ${column} IS NOT NULL))
+      WINDOW forms AS (ORDER BY form NULLS LAST)`);
+    const forms = `FROM codes_${column} WHERE is_first AND form IS NOT NULL`;
+    const found = await connection.runAndReadAll(
+      `SELECT count(*), sum(${isNumber ? "8" : "strlen(form)"})::BIGINT ${forms}`,
+    );
     const [size = 0, bytes = 0] = (found.getRowsJS()[0] ?? []).map(toNumber);
-    const sorted = `SELECT form FROM (${forms}) ORDER BY code`;
+    const sorted = `SELECT form ${forms} ORDER BY code`;
     const values = isNumber
       ? await numbersOf(writing, sorted, size)
       : { size, bytes, each: (take: (lines: Buffer) => Promise<number>) => eachPiece(writing, sorted, take) };
