@@ -97,14 +97,15 @@ async function samplesOf({ connection }: PeopleDraft, text: string, table: strin
   return reader.getRowsJS().map(([sample]) => String(sample ?? ""));
 }
 
+const ALL_BUT_FILTERED_AFTERWARDS = 2 ** 32;
+
 async function writeKeys(
   writing: PeopleDraft,
   index: KeyIndex,
   keys: string,
   onRids: (rids: readonly number[]) => void = () => undefined,
 ): Promise<void> {
-  // The limit, above any number of rows, keeps the condition behind the sort: before it each key would be made twice.
-  const sorted = `SELECT key, rid FROM (${keys}) ORDER BY key, rid LIMIT ${2 ** 32}`;
+  const sorted = `SELECT key, rid FROM (${keys}) ORDER BY key, rid LIMIT ${ALL_BUT_FILTERED_AFTERWARDS}`;
   const lines = `SELECT ${keyLineSql("key", "rid")} FROM (${sorted}) WHERE key IS NOT NULL`;
   await eachPiece(writing, lines, async (piece, isLast) => {
     const { rids, taken } = await writing.writer.addKeys(index, piece, isLast);
