@@ -1,4 +1,5 @@
 import { LostReplyError, ServiceError, WaitTooLongError } from "../engine/client/errors.ts";
+import type { KeySource } from "../engine/connections/resolve.ts";
 import { shellWord } from "../shared/contract/text.ts";
 import { CliError, type CliErrorInit, failed, systemFailure } from "../shared/errors.ts";
 import { missingPackage } from "../shared/packages.ts";
@@ -8,9 +9,7 @@ export interface CallSite {
   readonly baseUrl: string;
   /** Whether the call costs credits: only then can a lost reply have been charged. */
   readonly paid?: boolean;
-  readonly key?:
-    | { readonly shown: string; readonly source: "environment" | "keychain" | "file" | "sample" }
-    | undefined;
+  readonly key?: { readonly shown: string; readonly source: KeySource } | undefined;
   /** The data folder of the built-in sample service, where it is the one that answered. */
   readonly sampleDir?: string | undefined;
 }
@@ -76,12 +75,13 @@ function creditHint({ sampleDir }: Pick<CallSite, "sampleDir">): string {
     : `headcount service credits add 10000 --data ${shellWord(sampleDir)}`;
 }
 
-const PLACES = {
+/** Where a key comes from. */
+export const KEY_PLACES: Readonly<Record<KeySource, string>> = {
   environment: "HEADCOUNT_API_KEY",
   keychain: "the keychain",
   file: "the credentials file",
   sample: "the sample's folder",
-} as const;
+};
 
 function rowOf({ status, envelope, detail }: ServiceError): ReturnType<typeof row> {
   if (status >= 300 && status < 400) return REDIRECT;
@@ -105,7 +105,7 @@ function answerFailure(error: ServiceError, site: CallSite): CliError {
     STATUS: String(error.status),
     DETAIL: detail,
     ADDRESS: site.baseUrl,
-    KEY: site.key === undefined ? "" : ` ${site.key.shown} from ${PLACES[site.key.source]}`,
+    KEY: site.key === undefined ? "" : ` ${site.key.shown} from ${KEY_PLACES[site.key.source]}`,
   };
   const isCharged = (error.creditsUsed ?? 0n) > 0n;
   const told = typeof hint === "function" ? hint(site) : hint;

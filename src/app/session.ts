@@ -1,6 +1,6 @@
 import { DEFAULT_DIALECT } from "../engine/client/dialect.ts";
 import { createClient, type RequestLog } from "../engine/client/http-client.ts";
-import { keyFingerprint, openPacer } from "../engine/client/pacing.ts";
+import { keyFingerprint, Pacer } from "../engine/client/pacing.ts";
 import { type PacedOptions, paced, patienceOf } from "../engine/client/retry.ts";
 import {
   existingConnection,
@@ -11,6 +11,7 @@ import {
 } from "../engine/connections/config.ts";
 import { findFolder, sampleId } from "../engine/connections/paths.ts";
 import {
+  type ConnectionChoice,
   type Destination,
   type KeySource,
   keyModeOf,
@@ -28,7 +29,7 @@ import type { CallSite } from "./failures.ts";
 export interface Session extends Seller {
   readonly keyFingerprint: string;
   readonly keyMode: "live" | "test" | undefined;
-  readonly keySource: KeySource | "sample";
+  readonly keySource: KeySource;
   readonly site: CallSite;
   /** Shows what a free call waits for, where something is at hand that does. */
   readonly pauses: { show?: ((until: number, reason: string) => void) | undefined };
@@ -36,10 +37,7 @@ export interface Session extends Seller {
   close(): Promise<void>;
 }
 
-export interface Connecting {
-  readonly connection?: string;
-  readonly baseUrl?: string;
-  readonly paging?: string;
+export interface Connecting extends ConnectionChoice {
   /** How long a service may hold one call up, in seconds: by its rate limit, or by no answer. */
   readonly maxWait: number;
 }
@@ -53,8 +51,7 @@ export interface SessionEvents {
   readonly log?: ((entry: RequestLog) => void) | undefined;
 }
 
-interface Opened extends Omit<Destination, "keySource"> {
-  readonly keySource: KeySource | "sample";
+interface Opened extends Destination {
   readonly serviceId: string;
   readonly sampleDir?: string;
   readonly close?: () => Promise<void>;
@@ -110,7 +107,7 @@ function sessionFor(target: Opened, context: Context, { maxWait }: Connecting, e
   const maxWaitMs = maxWait * 1000;
   const keyMode = keyModeOf(apiKey);
   if (keyMode === "test") notice("TEST key: synthetic people and simulated credits");
-  const pacer = openPacer({ stateDir: findFolder("state", context), baseUrl: serviceId, apiKey, now });
+  const pacer = new Pacer({ stateDir: findFolder("state", context), baseUrl: serviceId, apiKey, now });
   let saved = Promise.resolve();
   const onDepth = (rows: number): void => {
     notice(`the service goes no deeper than row ${grouped(rows)} of a segment; larger ones are divided from now on`);

@@ -2,14 +2,12 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { decompress } from "fzstd";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { keyOf } from "../../src/app/jobs/history.ts";
 import { startDuckDb } from "../../src/dataset/duckdb.ts";
 import { startAgent, YES } from "../support/agent.ts";
 import { charged, readCsv, runIds, seeded, spawnUser, spentBy, type User, user } from "../support/export.ts";
-import { ZST } from "../support/packings.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
 import { ok } from "../support/ran.ts";
 import { startTestService, type TestService } from "../support/service.ts";
@@ -43,7 +41,6 @@ async function parquetText(path: string): Promise<string> {
 async function contents(path: string): Promise<Buffer> {
   const bytes = readFileSync(path);
   if (path.endsWith(".gz")) return gunzipSync(bytes);
-  if (path.endsWith(".zst")) return Buffer.from(decompress(bytes));
   if (path.endsWith(".xlsx")) return execFileSync("unzip", ["-p", path]);
   if (path.endsWith(".parquet")) return Buffer.from(await parquetText(path));
   return bytes;
@@ -121,7 +118,7 @@ test("bought through every door, a person is in no file afterwards, packed ones 
   const canary = canaryOf(all);
   const names = namesOf(canary);
   const address = canary.network_url ?? "";
-  const packed = ["s.csv.gz", `s.ndjson.${ZST}`, "s.xlsx", "s.parquet", "s.tsv"];
+  const packed = ["s.csv.gz", "s.ndjson.gz", "s.xlsx", "s.parquet", "s.tsv"];
   for (const file of packed) await ok(me, [...SALES, "-o", file]);
   await ok(me, ["search", "--network-url", address, "--yes", "-o", "one.csv", "--receipt", "one.json"]);
   await ok(me, ["count", "--network-url", address]);
@@ -242,17 +239,17 @@ test("the packed files beside a list, and its history", async () => {
   const other = await startPeopleService({ people });
   try {
     const me = user(other.url, other.key);
-    const list = ["refresh", `list.ndjson.${ZST}`, "--yes"];
-    await ok(me, ["refresh", "--department", "Sales", "-o", `list.ndjson.${ZST}`, "--yes"]);
+    const list = ["refresh", "list.ndjson.gz", "--yes"];
+    await ok(me, ["refresh", "--department", "Sales", "-o", "list.ndjson.gz", "--yes"]);
     other.options.people = [...people, named];
     await ok(me, list);
-    expect(await holding(me, names)).toContain(`list.added.ndjson.${ZST}`);
+    expect(await holding(me, names)).toContain("list.added.ndjson.gz");
     const moved = { ...named, title: "somebody else by now" };
     other.options.people = [...people, moved];
     await ok(me, list);
     other.options.people = people;
     await ok(me, list);
-    expect(await holding(me, names)).toContain(`list.removed.ndjson.${ZST}`);
+    expect(await holding(me, names)).toContain("list.removed.ndjson.gz");
     await ok(me, ["forget", address, "--yes"]);
     expect(await holding(me, names)).toEqual([]);
     other.options.people = [...people, moved];
@@ -299,7 +296,7 @@ test("whatever another door wrote is in the register, and is cleaned in place: e
   const all = rows(await ok(me, [...SALES, "--format", "ndjson"]));
   const canary = canaryOf(all);
   const names = namesOf(canary);
-  const forms = ["csv", "tsv", "ndjson", "json", "xlsx", "parquet", "csv.gz", `json.${ZST}`];
+  const forms = ["csv", "tsv", "ndjson", "json", "xlsx", "parquet", "csv.gz", "json.gz"];
   for (const form of forms) {
     await ok(me, ["runs", "export", "last", "-o", `run.${form}`]);
     await ok(me, ["owned", "export", "-o", `owned.${form}`]);

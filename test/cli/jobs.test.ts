@@ -37,7 +37,7 @@ describe("the file", () => {
     [
       "a budget that is none",
       '{"budget": "2000",\n "jobs": {}}',
-      "jobs.jsonc:1:12: a budget is credits a month, such as 2000/month",
+      'jobs.jsonc:1:12: "budget" is credits a month, such as 2000/month',
     ],
     ["a name twice", '{"jobs": {"a": {},\n"a": {}}}', 'jobs.jsonc:2:1: "a" stands twice'],
     ["no jobs", "{}", 'jobs.jsonc:1:1: the file has no "jobs"'],

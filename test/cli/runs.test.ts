@@ -309,7 +309,7 @@ describe("runs export", () => {
       [["--format", "parquet"], "Parquet needs a file"],
       [["--format", "json", "--csv", "excel"], "--csv excel is about CSV, not json"],
       [["-o", "people.txt"], "does not tell the format"],
-      [["-o", "people.csv.bz2"], "the first five also with .gz or .zst"],
+      [["-o", "people.csv.bz2"], "the first five also with .gz"],
       [["-o", "people.xls"], "name it .xlsx"],
       [["-o", "nowhere/people.csv"], "does not exist"],
     ] as const) {

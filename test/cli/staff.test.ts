@@ -236,6 +236,19 @@ test("a table keeps its rows and columns: a row for each person, and what became
   expect(other.read("people.csv")).toBe(own.read("people.csv"));
 });
 
+test("forgetting somebody leaves a table of one's own with its columns, and names it", async () => {
+  const own = user(service.url, service.key);
+  writeFileSync(own.file("crm.csv"), `Name,Website\nMine,${slugs()[0]}\n`);
+  const argv = ["employees", "crm.csv", "--keep-input", "--department", DEPARTMENT, "--per-company", "2"];
+  const ran = await own.run([...argv, "--max-credits", "20", "-o", "people.csv"]);
+  expect(ran.code, ran.stderr).toBe(0);
+  const before = own.read("people.csv");
+  const [{ Name, hc_id: id = "" } = {}] = readCsv(before);
+  const forgot = await own.run(["forget", id, "--yes"]);
+  expect([Name, forgot.code, forgot.stderr]).toEqual(["Mine", 5, expect.stringContaining("people.csv")]);
+  expect(own.read("people.csv")).toBe(before);
+});
+
 test.each([[], ["--keep-input"]])(
   "--new-only of several companies: so many of each whom nobody owns %j",
   async (...kept) => {

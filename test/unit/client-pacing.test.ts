@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { openPacer, type Pacer } from "../../src/engine/client/pacing.ts";
+import { Pacer } from "../../src/engine/client/pacing.ts";
 import { type FakeClock, fakeClock, tempDir } from "../support/client.ts";
 
 const BASE = { baseUrl: "https://api.example.com", apiKey: "x_live_12345678" };
@@ -30,7 +30,7 @@ describe("the bucket", () => {
   test("a 429 that tells a reset and no limit holds up until then, and no call after it", () => {
     const clock = fakeClock();
     for (const stateDir of [tempDir(), undefined]) {
-      const pacer = openPacer({ ...BASE, stateDir, now: clock.now });
+      const pacer = new Pacer({ ...BASE, stateDir, now: clock.now });
       pacer.observe({ limit: 0, remaining: 0, resetAt: clock.now() + 2_000, window: undefined });
       for (const wait of Array.from({ length: 4 }, () => pacer.take())) expect(wait).toBeLessThanOrEqual(2_000);
       clock.advance(2_001);
@@ -40,7 +40,7 @@ describe("the bucket", () => {
 
   test("nothing is held up, and nothing written, before a service has told a limit", () => {
     const stateDir = tempDir();
-    const pacer = openPacer({ ...BASE, stateDir, now: fakeClock().now });
+    const pacer = new Pacer({ ...BASE, stateDir, now: fakeClock().now });
     pacer.observe(undefined);
     expect(Array.from({ length: 100 }, () => pacer.take())).toEqual(Array.from({ length: 100 }, () => 0));
     expect(readdirSync(stateDir)).toEqual([]);
@@ -49,7 +49,7 @@ describe("the bucket", () => {
   test("300 calls at 60 a minute: none is refused, and none is waited for longer than the limit asks", () => {
     const clock = fakeClock();
     const api = service(clock, 60);
-    const pacer = openPacer({ ...BASE, stateDir: tempDir(), now: clock.now });
+    const pacer = new Pacer({ ...BASE, stateDir: tempDir(), now: clock.now });
     const start = clock.now();
     for (let call = 0; call < 300; call++) {
       clock.advance(pacer.take());
@@ -66,7 +66,7 @@ describe("the bucket", () => {
     const clock = fakeClock();
     const api = service(clock, 60);
     const stateDir = tempDir();
-    const pacers = Array.from({ length: 3 }, () => openPacer({ ...BASE, stateDir, now: clock.now }));
+    const pacers = Array.from({ length: 3 }, () => new Pacer({ ...BASE, stateDir, now: clock.now }));
     // What all know of the service is what its first answer told.
     pacers.slice(0, 1).forEach((pacer) => void api.call(pacer));
     const due = pacers.map((pacer) => clock.now() + pacer.take());
@@ -86,7 +86,7 @@ describe("the bucket", () => {
 
   test("calls that others make are noticed", () => {
     const clock = fakeClock();
-    const pacer = openPacer({ ...BASE, stateDir: undefined, now: clock.now });
+    const pacer = new Pacer({ ...BASE, stateDir: undefined, now: clock.now });
     const resetAt = clock.now() + 30_000;
     pacer.observe({ limit: 60, remaining: 50, resetAt, window: "minute" });
     expect(pacer.take()).toBe(0);
@@ -99,7 +99,7 @@ describe("the bucket", () => {
 
   test("after a 429 the next call waits for the reset", () => {
     const clock = fakeClock();
-    const pacer = openPacer({ ...BASE, stateDir: undefined, now: clock.now });
+    const pacer = new Pacer({ ...BASE, stateDir: undefined, now: clock.now });
     pacer.observe({ limit: 60, remaining: 0, resetAt: clock.now() + 9_000, window: "minute" });
     expect(pacer.take()).toBe(9_000);
     clock.advance(9_000);
@@ -108,7 +108,7 @@ describe("the bucket", () => {
 
   test("a day that is used up is told, not waited for; the next day is open", () => {
     const clock = fakeClock();
-    const pacer = openPacer({ ...BASE, stateDir: tempDir(), now: clock.now });
+    const pacer = new Pacer({ ...BASE, stateDir: tempDir(), now: clock.now });
     const resetAt = clock.now() + 5 * 3_600_000;
     pacer.observe({ limit: 1_000, remaining: 2, resetAt, window: "day" });
     expect([pacer.take(), pacer.take(), pacer.take(), pacer.take()]).toEqual([0, 0, 5 * 3_600_000, 5 * 3_600_000]);
@@ -119,17 +119,17 @@ describe("the bucket", () => {
   test("a day that is used up is open again where a newer reply has calls left in its minute", () => {
     const clock = fakeClock();
     const stateDir = tempDir();
-    const pacer = openPacer({ ...BASE, stateDir, now: clock.now });
+    const pacer = new Pacer({ ...BASE, stateDir, now: clock.now });
     pacer.observe({ limit: 600, remaining: 0, resetAt: clock.now() + 20 * 3_600_000, window: "day" });
-    const other = openPacer({ ...BASE, stateDir, now: clock.now });
+    const other = new Pacer({ ...BASE, stateDir, now: clock.now });
     expect(other.take()).toBe(20 * 3_600_000);
     other.observe({ limit: 600, remaining: 599, resetAt: clock.now() + MINUTE, window: "minute" });
-    expect(openPacer({ ...BASE, stateDir, now: clock.now }).take()).toBe(0);
+    expect(new Pacer({ ...BASE, stateDir, now: clock.now }).take()).toBe(0);
   });
 
   test("an unnamed window is a day where its reset is hours away", () => {
     const clock = fakeClock();
-    const pacer = openPacer({ ...BASE, stateDir: undefined, now: clock.now });
+    const pacer = new Pacer({ ...BASE, stateDir: undefined, now: clock.now });
     pacer.observe({ limit: 1_000, remaining: 0, resetAt: clock.now() + 3_600_000, window: undefined });
     expect(pacer.take()).toBe(3_600_000);
   });
@@ -139,7 +139,7 @@ describe("the shared file", () => {
   test("is not written for one call in plenty, and is from the second call on with what the first one told", () => {
     const clock = fakeClock();
     const stateDir = tempDir();
-    const pacer = openPacer({ ...BASE, stateDir, now: clock.now });
+    const pacer = new Pacer({ ...BASE, stateDir, now: clock.now });
     expect(pacer.take()).toBe(0);
     pacer.observe({ limit: 60, remaining: 59, resetAt: clock.now() + MINUTE, window: "minute" });
     expect(readdirSync(stateDir)).toEqual([]);
@@ -155,7 +155,7 @@ describe("the shared file", () => {
   test("tells neither address nor key, and is private", () => {
     const clock = fakeClock();
     const stateDir = tempDir();
-    openPacer({ ...BASE, stateDir, now: clock.now }).observe({ ...observed, resetAt: clock.now() + MINUTE });
+    new Pacer({ ...BASE, stateDir, now: clock.now }).observe({ ...observed, resetAt: clock.now() + MINUTE });
     const [name = ""] = readdirSync(join(stateDir, "pacing"));
     const file = join(stateDir, "pacing", name);
     expect(name).toMatch(/^[0-9a-f]{32}\.json$/);
@@ -166,28 +166,28 @@ describe("the shared file", () => {
   test("of another key is another bucket", () => {
     const clock = fakeClock();
     const stateDir = tempDir();
-    const one = openPacer({ ...BASE, stateDir, now: clock.now });
-    const other = openPacer({ ...BASE, apiKey: "x_live_87654321", stateDir, now: clock.now });
+    const one = new Pacer({ ...BASE, stateDir, now: clock.now });
+    const other = new Pacer({ ...BASE, apiKey: "x_live_87654321", stateDir, now: clock.now });
     one.observe({ ...observed, remaining: 0, resetAt: clock.now() + MINUTE });
     expect(other.take()).toBe(0);
-    expect(openPacer({ ...BASE, stateDir, now: clock.now }).take()).toBe(MINUTE);
+    expect(new Pacer({ ...BASE, stateDir, now: clock.now }).take()).toBe(MINUTE);
   });
 
   test.each(["{", "[]", '{"minute":{"limit":"x"}}', "null"])("torn or strange is read as empty: %s", (text) => {
     const clock = fakeClock();
     const stateDir = tempDir();
-    const pacer = openPacer({ ...BASE, stateDir, now: clock.now });
+    const pacer = new Pacer({ ...BASE, stateDir, now: clock.now });
     pacer.observe({ ...observed, resetAt: clock.now() + MINUTE });
     const [name = ""] = readdirSync(join(stateDir, "pacing"));
     writeFileSync(join(stateDir, "pacing", name), text);
-    expect(openPacer({ ...BASE, stateDir, now: clock.now }).take()).toBe(0);
+    expect(new Pacer({ ...BASE, stateDir, now: clock.now }).take()).toBe(0);
   });
 
   test("a folder that cannot be made costs the sharing alone", () => {
     const clock = fakeClock();
     const stateDir = join(tempDir(), "file");
     writeFileSync(stateDir, "");
-    const pacer = openPacer({ ...BASE, stateDir, now: clock.now });
+    const pacer = new Pacer({ ...BASE, stateDir, now: clock.now });
     pacer.observe({ ...observed, remaining: 0, resetAt: clock.now() + 9_000 });
     expect(pacer.take()).toBe(9_000);
   });
@@ -195,7 +195,7 @@ describe("the shared file", () => {
   test("a lock that a dead process left is taken away", () => {
     const clock = fakeClock();
     const stateDir = tempDir();
-    const pacer = openPacer({ ...BASE, stateDir, now: clock.now });
+    const pacer = new Pacer({ ...BASE, stateDir, now: clock.now });
     pacer.observe({ ...observed, resetAt: clock.now() + MINUTE });
     const [name = ""] = readdirSync(join(stateDir, "pacing"));
     const lock = join(stateDir, "pacing", `${name}.lock`);

@@ -601,11 +601,10 @@ describe("choices", () => {
       [undefined, "a.tsv", "tsv"],
       [undefined, "a.b.xlsx", "xlsx"],
       [undefined, "a.csv.gz", "csv.gz"],
-      [undefined, "A.NDJSON.ZST", "ndjson.zst"],
+      [undefined, "A.NDJSON.GZ", "ndjson.gz"],
       // What the name says of packing holds where the format alone is named; what is named wins.
       ["csv", "a.json.gz", "csv.gz"],
       ["csv.gz", "a.csv", "csv.gz"],
-      ["csv.zst", "a.csv.gz", "csv.zst"],
       ["Json", "mail.txt.gz", "json.gz"],
       ["csv.gz", undefined, "csv.gz"],
     ];
@@ -616,7 +615,7 @@ describe("choices", () => {
       [undefined, "csv", "does not tell the format", "--format csv"],
       [undefined, "a.zip", "does not tell the format", ".csv.gz"],
       [undefined, "a.xlsx.gz", "compressed in itself", "leave .gz out"],
-      ["parquet.zst", "a", "compressed in itself", "leave .zst out"],
+      ["parquet.gz", "a", "compressed in itself", "leave .gz out"],
       ["xlsx", undefined, "needs a file", "-o people.xlsx"],
       ["csv.gz", undefined, "nothing for a terminal", "-o people.csv.gz"],
       ["cs.gz", undefined, "unknown format: cs.gz", undefined],
@@ -635,7 +634,7 @@ describe("choices", () => {
 test.each([
   ["/a/fr.csv", "/a/fr.added.csv"],
   ["/a/fr.csv.gz", "/a/fr.added.csv.gz"],
-  ["fr.NDJSON.ZST", "fr.added.NDJSON.ZST"],
+  ["fr.NDJSON.GZ", "fr.added.NDJSON.GZ"],
   ["/a.b/list", "/a.b/list.added"],
 ])("beside %s stands %s", (list, beside) => {
   expect(besideName(list, "added")).toBe(beside);

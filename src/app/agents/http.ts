@@ -11,12 +11,6 @@ const PATH = "/mcp";
 /** What a call can need: the filters of the largest segment, many times over. */
 const MOST_BYTES = 1 << 20;
 
-export interface HttpDoor {
-  readonly url: string;
-  readonly token: string;
-  close(): Promise<void>;
-}
-
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
 /** @param given HEADCOUNT_MCP_TOKEN @throws CliError exit 2 where it is too short to be a secret */
@@ -31,7 +25,7 @@ export async function openHttp(
   sdk: Sdk,
   factory: McpServerFactory,
   { port, token: given }: { readonly port: number; readonly token: string | undefined },
-): Promise<HttpDoor> {
+) {
   const token = tokenFrom(given);
   const handler = sdk.createMcpHandler(factory);
   const [hosts, origins] = [sdk.localhostAllowedHostnames(), sdk.localhostAllowedOrigins()];

@@ -17,10 +17,10 @@ import {
 } from "../../shared/contract/vocabulary.ts";
 import { CliError, failed, usageError } from "../../shared/errors.ts";
 import { openRuns } from "../keep/store.ts";
-import { DEFAULT_LIMIT, exportRun, inert, readRows, THIRD_PARTY } from "./rows.ts";
+import { inert } from "./rows.ts";
 import { type Given, RUNS_MOST } from "./schemas.ts";
 import { filtersOfTool } from "./targets.ts";
-import { type AgentWorld, budgetDocument, runNamed, withService } from "./world.ts";
+import { type AgentWorld, budgetDocument, withService } from "./world.ts";
 
 export async function accountTool(world: AgentWorld) {
   return await withService(world, async ({ client, keyMode }) => {
@@ -161,23 +161,4 @@ export async function runsTool({ state, limit = RUNS_MOST, after }: Given<"runs"
     runs.push(runDocument(summary));
   }
   return { runs };
-}
-
-/** Rows of a run that is owned. Asks nobody. @throws CliError exit 2 */
-export async function readRowsTool(given: Given<"read_rows">, world: AgentWorld) {
-  const { run: name, fields, where, offset = 0, limit = DEFAULT_LIMIT } = given;
-  const run = await runNamed(name, world);
-  const wanted = { fields, where: where && filtersOfTool(where).canonical, offset, limit };
-  const { rows, total, next, cut } = await readRows(run, wanted, world.positions);
-  return {
-    ...{ run: run.id, source: THIRD_PARTY, rows, total },
-    ...(next === undefined ? {} : { next }),
-    ...(cut.length === 0 ? {} : { cut }),
-  };
-}
-
-/** Writes a run to the one folder that a person gave, and never over something. @throws CliError exit 2 */
-export async function exportTool({ run, ...wanted }: Given<"export_run">, world: AgentWorld) {
-  if (world.out === undefined) throw usageError("nothing can be written: the server was started without --output");
-  return await exportRun(await runNamed(run, world), wanted, world.out, world.context);
 }

@@ -2,13 +2,12 @@ import { join } from "node:path";
 import { stateDir } from "../../engine/connections/paths.ts";
 import { isNewOnly, newPeopleIn } from "../../engine/purchase/owned.ts";
 import { paidAgain, paidAgainText, paidTwiceText, rowsToBuy } from "../../engine/purchase/quote.ts";
-import type { Target } from "../../engine/runs/plan.ts";
 import { ARGUMENTS, hintsFor, Questions } from "../../shared/contract/hints.ts";
 import { type Credits, creditsOrNull, creditsToNumber, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { counted } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { buy, quote } from "../buy/buy.ts";
-import { worldOf } from "../buy/order.ts";
+import { type Order, worldOf } from "../buy/order.ts";
 import { failureOf } from "../failures.ts";
 import { withinBudget } from "../jobs/budget.ts";
 import { openRuns } from "../keep/store.ts";
@@ -19,26 +18,20 @@ import { type AgentWorld, budgetOf, type HeldQuote, leftOf, withService } from "
 /** Free calls that looking for new people may take: an agent waits for them. */
 const AGENT_CALLS = 500;
 
-interface QuoteRequest {
-  readonly target: Target;
-  readonly limit?: number | undefined;
-  readonly again?: boolean | undefined;
-}
-
 /** Prices what is wanted as a purchase of it would, and keeps that for ten minutes. Free. @throws CliError */
 export async function heldQuoteFor(
-  { target, limit, again = false }: QuoteRequest,
+  { target, limit, fresh = false }: Pick<Order, "target" | "limit" | "fresh">,
   world: AgentWorld,
 ): Promise<HeldQuote> {
   const { context } = world;
-  const wanted = { target, limit, fresh: again, maxCalls: AGENT_CALLS };
+  const wanted = { target, limit, fresh, maxCalls: AGENT_CALLS };
   return await withService(world, async (session) => {
     const quotation = await quote(wanted, worldOf(session, context));
     const { account, continues, order, quote: offered } = quotation;
     const questions = new Questions(session.client, context.interrupted, ARGUMENTS);
     const matches = offered.known?.total ?? offered.matches ?? Number.POSITIVE_INFINITY;
     const { hints } = target.kind === "search" ? await hintsFor(target.filters, matches, questions) : { hints: [] };
-    const bounds = { limit, credits: offered.total, again };
+    const bounds = { limit, credits: offered.total, again: fresh };
     return world.quotes.keep({
       ...{ target: order.target, quote: offered, continues, hints },
       isTest: account.keyMode === "test",
@@ -56,7 +49,7 @@ export async function heldQuoteFor(
 
 export async function quoteTool(given: Given<"quote">, world: AgentWorld) {
   const { profiles: limit, again } = given;
-  const held = await heldQuoteFor({ target: targetOf(given), limit, again }, world);
+  const held = await heldQuoteFor({ target: targetOf(given), limit, fresh: again === true }, world);
   const { quote: offered, isTest, target } = held;
   const left = world.budget === undefined ? undefined : await leftOf(world, isTest);
   const why = whyNot(held, left);

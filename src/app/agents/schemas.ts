@@ -129,13 +129,7 @@ const outputs = {
   runs: object({ runs: list(run), next: optionalProperty(text) }),
 } as const;
 
-export interface ToolSchema {
-  readonly input: JsonSchema;
-  readonly checked: JsonSchema;
-  readonly output: JsonSchema;
-}
-
-export const toolSchema = (name: ToolName): ToolSchema => ({
+export const toolSchema = (name: ToolName): Readonly<Record<"input" | "checked" | "output", JsonSchema>> => ({
   input: { ...inputs(raw(briefFiltersSchema()))[name] },
   checked: { ...inputs(open)[name] },
   output: { ...outputs[name] },

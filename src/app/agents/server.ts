@@ -12,13 +12,13 @@ import type { CliError } from "../../shared/errors.ts";
 import type { JsonSchema } from "../../shared/schema/build.ts";
 import { packageVersion } from "../../shared/version.ts";
 import { failureOf } from "../failures.ts";
-import { type QuestionCodec, questionCodec } from "./consent.ts";
+import { type ConsentAsking, questionCodec } from "./consent.ts";
 import { type ToolName, toolSchema } from "./schemas.ts";
 import { budgetText, resultOf, type Told, type Tool } from "./tool.ts";
 import { type AgentWorld, worldOfCall } from "./world.ts";
 
-export type Sdk = typeof import("@modelcontextprotocol/server");
-export type Validators = typeof import("@modelcontextprotocol/server/validators/ajv");
+type Sdk = typeof import("@modelcontextprotocol/server");
+type Validators = typeof import("@modelcontextprotocol/server/validators/ajv");
 
 /** The list is the same as long as the server runs. */
 const LIST_TTL_MS = 300_000;
@@ -62,11 +62,8 @@ export function serverFactory(
   };
 }
 
-interface Parts {
-  readonly sdk: Sdk;
+interface Parts extends Pick<ConsentAsking, "sdk" | "codec" | "world"> {
   readonly server: McpServer;
-  readonly codec: QuestionCodec;
-  readonly world: AgentWorld;
   readonly work: AtWork;
   readonly validator: InstanceType<Validators["AjvJsonSchemaValidator"]>;
 }

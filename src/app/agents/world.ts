@@ -92,7 +92,11 @@ export const QUOTE_MS = 10 * 60_000;
 const MOST = 500;
 
 /** What was offered: a purchase is this or nothing. */
-export interface Offered {
+export interface HeldQuote {
+  readonly id: string;
+  readonly expiresAt: number;
+  /** The question that was asked last, and not yet answered. */
+  asked?: string | undefined;
   readonly target: Target;
   readonly quote: Quote;
   readonly isTest: boolean;
@@ -108,13 +112,6 @@ export interface Offered {
   ) => Promise<{ readonly receipt: Receipt; readonly run: string }>;
 }
 
-export interface HeldQuote extends Offered {
-  readonly id: string;
-  readonly expiresAt: number;
-  /** The question that was asked last, and not yet answered. */
-  asked?: string | undefined;
-}
-
 const gone = (id: string, why: string) =>
   usageError(`quote ${id} ${why}; nothing was spent`, "ask for a new one with the tool quote", "quote_gone");
 
@@ -127,7 +124,7 @@ export class QuoteBook {
     this.#now = now;
   }
 
-  keep(offered: Offered): HeldQuote {
+  keep(offered: Omit<HeldQuote, "id" | "expiresAt">): HeldQuote {
     const quote: HeldQuote = {
       ...offered,
       id: `q_${randomBytes(9).toString("base64url")}`,

@@ -1,7 +1,6 @@
 import { chooseForm, type Form } from "../../engine/output/formats.ts";
-import type { Guard } from "../../engine/output/publish.ts";
 import { engineOf } from "../../engine/output/tables/target.ts";
-import type { Target } from "../../engine/runs/plan.ts";
+import type { Guard, Target } from "../../engine/runs/plan.ts";
 import { usageError } from "../../shared/errors.ts";
 import { parseFields } from "../../shared/rows/columns.ts";
 

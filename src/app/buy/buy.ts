@@ -14,7 +14,7 @@ import { CliError, failed, usageError } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { MAX_CALLS } from "../own/bounds.ts";
 import { type Events, nowhere, type Order, optionsOf, type World } from "./order.ts";
-import { buyExport, type Finished, type Priced, quoteExport, resumeExport } from "./purchase.ts";
+import { buyExport, type Priced, quoteExport, resumeExport } from "./purchase.ts";
 import { staffOf } from "./staff.ts";
 
 /** A priced order: what it would cost when it was asked for, and what free calls told then. */
@@ -42,7 +42,7 @@ export async function quote(given: Order, world: World, events: Events = {}): Pr
  * Goes on with the run that the same order left unfinished. What was paid is kept by then, whatever is thrown.
  * @throws CliError exit 10 (`quote_changed`) where a quotation no longer holds
  */
-export async function buy(what: Order | Quotation, world: World, events: Events = {}): Promise<Finished> {
+export async function buy(what: Order | Quotation, world: World, events: Events = {}) {
   const { order } = "quote" in what ? what : await addressed(what, world, events, true);
   const agreed = "quote" in what ? agreedTo(what, world) : {};
   return await purchase(order, world, events, async (deps) => {
@@ -120,12 +120,7 @@ function agreedTo({ order, quote: agreed, offer, madeAt }: Quotation, { now }: W
  * Goes on with a run: target, output, format and fields are its own, and so are bounds where none are given.
  * Asks only where more would be spent than was agreed to for it. @throws CliError
  */
-export async function resume(
-  id: string,
-  terms: Omit<Order, "target">,
-  world: World,
-  events: Events = {},
-): Promise<Finished> {
+export async function resume(id: string, terms: Omit<Order, "target">, world: World, events: Events = {}) {
   const { target } = await new RunStore(world.stateDir, world.disk).readPlan(id);
   const order = { ...terms, target };
   return await purchase(order, world, events, (deps) => resumeExport(id, optionsOf(order), deps));

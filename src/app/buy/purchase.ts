@@ -17,8 +17,6 @@ import type { Plan, Target } from "../../engine/runs/plan.ts";
 import type { Run } from "../../engine/runs/run.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
 
-export type { Finished } from "../../engine/purchase/deliver.ts";
-
 /** What an order would cost now, and what free calls told of it. */
 export interface Priced {
   readonly quote: Quote;
@@ -60,11 +58,8 @@ export async function buyExport(target: Target, given: ExportOptions, deps: Expo
 export const continueRun = async (run: Run, trade: Trade, isNamed: boolean): Promise<Finished> =>
   fulfil(run, ...(await agreeToRest(run, trade, isNamed)));
 
-/** What `headcount resume` may say anew: the rest is the run's own. */
-export type ResumeOptions = Omit<ExportOptions, "output" | "format" | "fresh" | "onNewDataset" | "receipt">;
-
 /** Output, format and fields are the run's own. @throws CliError exit 5 where service or dataset are not */
-export async function resumeExport(id: string, given: ResumeOptions, deps: ExportDeps): Promise<Finished> {
+export async function resumeExport(id: string, given: ExportOptions, deps: ExportDeps): Promise<Finished> {
   const store = new RunStore(deps.stateDir, deps.disk);
   const plan = await store.readPlan(id);
   const options = await placed(savedOptions(plan, given));
@@ -80,13 +75,13 @@ export async function resumeExport(id: string, given: ResumeOptions, deps: Expor
   });
 }
 
-function savedOptions({ view, few, ...plan }: Plan, given: ResumeOptions): ExportOptions {
+function savedOptions({ view, guard, ...plan }: Plan, given: ExportOptions): ExportOptions {
   return {
     ...given,
     perPage: given.perPage ?? plan.per_page ?? undefined,
-    allowEmpty: given.allowEmpty || few?.allow_empty === true,
-    minRows: given.minRows ?? few?.min_rows ?? undefined,
-    maxShrink: given.maxShrink ?? few?.max_shrink ?? undefined,
+    allowEmpty: given.allowEmpty || guard?.allowEmpty === true,
+    minRows: given.minRows ?? guard?.minRows,
+    maxShrink: given.maxShrink ?? guard?.maxShrink,
     output: plan.output ?? undefined,
     ...savedForm(view.format),
     fields: view.fields ?? undefined,

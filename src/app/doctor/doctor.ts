@@ -18,7 +18,6 @@ import {
   type ConnectionChoice,
   type Destination,
   FROM_ENVIRONMENT,
-  type KeySource,
   keyModeOf,
   keyPrefix,
   resolveTarget,
@@ -29,7 +28,7 @@ import { formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { grouped, harmless, withoutPassword } from "../../shared/contract/text.ts";
 import { CliError } from "../../shared/errors.ts";
 import { installCommand, nativePath } from "../../shared/packages.ts";
-import { mapError } from "../failures.ts";
+import { KEY_PLACES, mapError } from "../failures.ts";
 
 export interface Check {
   readonly name: string;
@@ -148,9 +147,6 @@ async function proxyCheck({ env }: Context): Promise<Check> {
   }
 }
 
-type Target = Pick<Destination, "name" | "baseUrl" | "apiKey" | "dialect"> & {
-  readonly keySource: KeySource | "sample";
-};
 type Add = (check: Check) => void;
 
 /** The key, the way to the service, and how the service speaks. Free calls alone. */
@@ -164,9 +160,8 @@ export async function checkService(context: Context, options: DoctorOptions, add
     add(service("Service", "skip", "not tried without a key"));
     return;
   }
-  const places = { environment: "HEADCOUNT_API_KEY", keychain: "the system's keychain", file: "the credentials file" };
   const kind = keyModeOf(target.apiKey) ?? "unknown kind of";
-  add(key("Key", "ok", `${kind} key ${keyPrefix(target.apiKey)} from ${places[target.keySource]}`));
+  add(key("Key", "ok", `${kind} key ${keyPrefix(target.apiKey)} from ${KEY_PLACES[target.keySource]}`));
   await probe(target, context, add);
 }
 
@@ -185,7 +180,11 @@ async function checkSample(context: Context, { quiet }: DoctorOptions, add: Add)
   }
 }
 
-async function probe({ name, baseUrl, apiKey, dialect, keySource }: Target, context: Context, add: Add): Promise<void> {
+async function probe(
+  { name, baseUrl, apiKey, dialect, keySource }: Destination,
+  context: Context,
+  add: Add,
+): Promise<void> {
   const { probeService } = await import("../../engine/client/probe.ts");
   const { now, env, interrupted: signal } = context;
   let report: ProbeReport;

@@ -2,17 +2,9 @@ import { join } from "node:path";
 import { stateDir } from "../../engine/connections/paths.ts";
 import { creditsOf } from "../../engine/runs/journal.ts";
 import { acquireLock } from "../../engine/runs/lock.ts";
-import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
+import { netOf, type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
-import {
-  addCredits,
-  type Credits,
-  credits,
-  formatCreditsGrouped,
-  parseCredits,
-  ZERO,
-} from "../../shared/contract/money.ts";
-import { echo } from "../../shared/contract/text.ts";
+import { addCredits, type Credits, credits, formatCreditsGrouped, ZERO } from "../../shared/contract/money.ts";
 import { makeFolder } from "../../shared/folder.ts";
 import { failureOf } from "../failures.ts";
 
@@ -84,24 +76,6 @@ export async function withinBudget<T>(
   } finally {
     await lock.release();
   }
-}
-
-/** What runs cost: charged, and what lost replies may have cost. */
-export const netOf = (runs: readonly RunSpend[]): Credits =>
-  runs
-    .flatMap(({ days }) => days)
-    .reduce<Credits>(
-      (sum, { settled, uncertain, refunded }) =>
-        addCredits(sum, credits(creditsOf(settled) + creditsOf(uncertain) - creditsOf(refunded))),
-      ZERO,
-    );
-
-/** Reads `2000/month`. @returns credits a calendar month, or what is wrong with it in words */
-export function readBudget(text: string): Credits | string {
-  const [, amount = ""] = /^\s*([\d.,_]+)\s*\/\s*month\s*$/i.exec(text) ?? [];
-  const credits = parseCredits(amount.replace(/[,_]/g, ""));
-  if (credits !== undefined && credits > 0n) return credits;
-  return `a budget is credits a month, such as 2000/month, not "${echo(text)}"`;
 }
 
 /** The first moment of a calendar month in UTC, as `headcount spend` counts its days. Epoch milliseconds. */

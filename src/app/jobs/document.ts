@@ -1,4 +1,4 @@
-import type { AnyNode, ArrayNode, MemberNode, ObjectNode } from "@humanwhocodes/momoa";
+import type { AnyNode, MemberNode, ObjectNode } from "@humanwhocodes/momoa";
 import { nearest } from "../../shared/contract/suggest.ts";
 import { echo, harmlessLine } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
@@ -19,11 +19,11 @@ export interface DocumentMember {
   readonly value: AnyNode;
 }
 
-/** JSON with comments and the place of every key. @throws CliError exit 2 with line and column */
-export async function readDocument(text: string, name: string): Promise<AnyNode> {
-  const { parse } = await import("@humanwhocodes/momoa");
+/** JSON with comments, the place of every key, and what makes plain values of it. @throws CliError exit 2, with both */
+export async function readDocument(text: string, name: string) {
+  const { evaluate: plainOf, parse } = await import("@humanwhocodes/momoa");
   try {
-    return parse(text, { mode: "jsonc", allowTrailingCommas: true }).body;
+    return { body: parse(text, { mode: "jsonc", allowTrailingCommas: true }).body, plainOf };
   } catch (error) {
     const { message, line = 1, column = 1 } = error as Error & Partial<TextPlace>;
     const why = text.trim() === "" ? "it is empty" : harmlessLine(message.replace(/ ?\(\d+:\d+\)$/, ""));
@@ -69,20 +69,4 @@ export function documentMembers(
     } else found.set(key, { key, at, value: member.value });
   }
   return [...found.values()];
-}
-
-/** A node as the value that JSON would give. */
-export function plainOf(node: AnyNode): unknown {
-  switch (node.type) {
-    case "Object":
-      return Object.fromEntries(node.members.map((member) => [nameOf(member), plainOf(member.value)]));
-    case "Array":
-      return (node as ArrayNode).elements.map(({ value }) => plainOf(value));
-    case "String":
-    case "Number":
-    case "Boolean":
-      return node.value;
-    default:
-      return null;
-  }
 }

@@ -8,18 +8,26 @@ import { echo } from "../../shared/contract/text.ts";
 import { FILTER_KEYS } from "../../shared/contract/vocabulary.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
 import { readInput } from "../../shared/input.ts";
-import { readBudget } from "./budget.ts";
 import {
   type DocumentMember,
   type DocumentProblem,
   documentMembers,
   isObjectNode,
-  plainOf,
   readDocument,
   refusal,
   textPlaceOf,
 } from "./document.ts";
-import { JOB_NAME, type JobCommand, type JobValues, KEYS, type KeyName, readValue } from "./keys.ts";
+import {
+  FILE_KEYS,
+  JOB_NAME,
+  type JobCommand,
+  type JobValues,
+  KEYS,
+  type KeyName,
+  type Keys,
+  type KeyValues,
+  readValue,
+} from "./keys.ts";
 import { scheduleProblem } from "./schedule.ts";
 
 export interface Job {
@@ -48,11 +56,12 @@ export interface JobsFile {
 }
 
 const MOST_BYTES = 1 << 20;
-const FILE_KEYS = ["$schema", "budget", "log", "notify", "notify_failure", "jobs"] as const;
 
 const defaultPath = (context: Context): string => join(configDir(context), "jobs.jsonc");
 
-type Shared = Pick<JobsFile, "folder" | "budget"> & Pick<Job, "log" | "notify" | "notifyFailure">;
+interface Shared extends Pick<JobsFile, "folder" | "budget">, Pick<Job, "log" | "notify" | "notifyFailure"> {
+  readonly plainOf: (node: DocumentMember["value"]) => unknown;
+}
 
 /**
  * Reads a file of jobs (docs/jobs.md). A job that breaks a rule does not hide the others.
@@ -66,32 +75,22 @@ export async function readJobs(context: Context, given: string | undefined): Pro
       : error;
   });
   const name = given ?? path;
-  const body = await readDocument(text, name);
+  const { body, plainOf } = await readDocument(text, name);
   const problems: DocumentProblem[] = [];
   if (!isObjectNode(body))
     throw refusal(name, [{ ...textPlaceOf(body), message: "a file of jobs is one JSON object" }]);
-  const members = new Map(documentMembers(body, "the file", problems, FILE_KEYS).map((member) => [member.key, member]));
+  const members = documentMembers(body, "the file", problems, [...Object.keys(FILE_KEYS), "jobs"]);
+  const all = members.find(({ key }) => key === "jobs");
+  const own = members.filter((member) => member !== all);
+  const { budget, log, notify, notify_failure: notifyFailure } = valuesOf(own, FILE_KEYS, plainOf, problems);
   const folder = dirname(path);
-  const log = textOf(members.get("log"), problems);
-  const budgetText = textOf(members.get("budget"), problems);
-  const budget = budgetText === undefined ? undefined : readBudget(budgetText);
-  const place = textPlaceOf((members.get("budget") ?? { value: body }).value);
-  if (typeof budget === "string") problems.push({ ...place, message: budget });
-  const all = members.get("jobs");
   if (all === undefined) problems.push({ ...textPlaceOf(body), message: 'the file has no "jobs"' });
   else if (!isObjectNode(all.value))
     problems.push({ ...textPlaceOf(all.value), message: '"jobs" is an object: a name for each job' });
-  const notify = textOf(members.get("notify"), problems);
-  const notifyFailure = textOf(members.get("notify_failure"), problems);
   const named = all !== undefined && isObjectNode(all.value) ? documentMembers(all.value, '"jobs"', problems) : [];
   if (problems.length > 0) throw refusal(name, problems);
-  const shared: Shared = {
-    folder,
-    log: log === undefined ? undefined : resolve(folder, log),
-    notify,
-    notifyFailure,
-    budget: typeof budget === "string" ? undefined : budget,
-  };
+  const logFile = log === undefined ? undefined : resolve(folder, log);
+  const shared: Shared = { folder, plainOf, log: logFile, notify, notifyFailure, budget };
   const jobs: Job[] = [];
   const outputs = new Map<string, string>();
   for (const member of named) {
@@ -102,14 +101,7 @@ export async function readJobs(context: Context, given: string | undefined): Pro
     else if (job.output !== undefined) outputs.set(job.output, job.name);
     jobs.push({ ...job, problem: found.length === 0 ? undefined : refusal(name, found) });
   }
-  return { path, folder, budget: shared.budget, jobs };
-}
-
-function textOf(member: DocumentMember | undefined, problems: DocumentProblem[]): string | undefined {
-  if (member === undefined) return undefined;
-  if (member.value.type === "String" && member.value.value.trim() !== "") return member.value.value;
-  problems.push({ ...textPlaceOf(member.value), message: `"${member.key}" is a text` });
-  return undefined;
+  return { path, folder, budget, jobs };
 }
 
 async function readJob(
@@ -125,7 +117,7 @@ async function readJob(
   const members = isObjectNode(node) ? documentMembers(node, "a job", problems, Object.keys(KEYS)) : [];
   const places = new Map(members.map((member) => [member.key, textPlaceOf(member.value)]));
   const add = (key: KeyName, message: string): void => void problems.push({ ...(places.get(key) ?? at), message });
-  const values = valuesOf(members, problems);
+  const values = valuesOf(members, KEYS, shared.plainOf, problems);
   // A refresh writes the list that it reads, unless it is told otherwise.
   const written = values.output ?? values.list;
   const output = attempt(() => (written === undefined ? undefined : resolveOutput(written, shared.folder)));
@@ -191,16 +183,21 @@ function requireWhole(
   );
 }
 
-/** The values of a job, each read by the rule of its key. */
-function valuesOf(members: readonly DocumentMember[], problems: DocumentProblem[]): JobValues {
+/** Each read by the rule of its key. */
+function valuesOf<Of extends Keys>(
+  members: readonly DocumentMember[],
+  keys: Of,
+  plainOf: Shared["plainOf"],
+  problems: DocumentProblem[],
+): KeyValues<Of> {
   const values: Record<string, unknown> = {};
   for (const member of members) {
     const value = plainOf(member.value);
-    const got = readValue(member.key as KeyName, value);
+    const got = readValue(keys, member.key, value);
     if (typeof got === "string") problems.push({ ...textPlaceOf(member.value), message: got });
     else if (member.key !== "filters" || areFilters(member, value, problems)) values[member.key] = got.read;
   }
-  return values;
+  return values as KeyValues<Of>;
 }
 
 /** Whether filters that stand in the job itself are some; else each place that is wrong is told. */

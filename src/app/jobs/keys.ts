@@ -10,7 +10,6 @@ import {
   object,
   raw,
   type Schema,
-  said,
   some,
   text,
 } from "../../shared/schema/build.ts";
@@ -56,6 +55,14 @@ const credits: Kind<Credits> = {
   read: (value) => {
     const amount = parseCredits(asText(value) ?? "");
     return amount !== undefined && amount >= 0n ? amount : undefined;
+  },
+};
+const monthly: Kind<Credits> = {
+  is: "credits a month, such as 2000/month",
+  schema: more(TEXT, { examples: ["2000/month"] }),
+  read: (value) => {
+    const [, amount = ""] = /^\s*([\d.,_]+)\s*\/\s*month\s*$/i.exec(asText(value) ?? "") ?? [];
+    return credits.read(amount.replace(/[,_]/g, "")) || undefined;
   },
 };
 const share: Kind<number> = {
@@ -144,14 +151,24 @@ export const KEYS = {
 
 export type KeyName = keyof typeof KEYS;
 
+/** What is said beside the jobs. */
+export const FILE_KEYS = {
+  $schema: key(word, "the schema that an editor checks by"),
+  budget: key(monthly, "credits of a calendar month (UTC), over all jobs at one service"),
+  log: KEYS.log,
+  notify: KEYS.notify,
+  notify_failure: KEYS.notify_failure,
+} as const;
+
+export type Keys = Readonly<Record<string, Key<unknown>>>;
+
+export type KeyValues<Of extends Keys> = { readonly [Name in keyof Of]?: Of[Name] extends Key<infer T> ? T : never };
 /** The values of a job, read. */
-export type JobValues = {
-  readonly [Name in KeyName]?: (typeof KEYS)[Name] extends Key<infer T> ? T : never;
-};
+export type JobValues = KeyValues<typeof KEYS>;
 
 /** @returns what is read, or in words why it is none */
-export function readValue(name: KeyName, value: unknown): { readonly read: unknown } | string {
-  const { is, read } = KEYS[name].takes as Kind<unknown>;
+export function readValue(keys: Keys, name: string, value: unknown): { readonly read: unknown } | string {
+  const { is, read } = keys[name]?.takes ?? { is: "unknown", read: () => undefined };
   const got = read(value);
   return got === undefined ? `"${name}" is ${is}` : { read: got };
 }
@@ -161,20 +178,17 @@ export const JOB_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
 /** A JSON Schema for files of jobs, from the keys that a job may have. */
 export function jobsSchema(): JsonSchema {
-  const keys = Object.entries(KEYS).map(([name, { says, takes }]) => [name, { description: says, ...takes.schema }]);
-  const job = { ...object(Object.fromEntries(keys)), required: ["max_credits"] };
-  const budget = said(TEXT, "credits of a calendar month (UTC), over all jobs at one service", "2000/month");
-  const { log, notify, notify_failure } = KEYS;
+  const properties = (keys: Keys) =>
+    Object.fromEntries(
+      Object.entries(keys).map(([name, { says, takes }]) => [name, { description: says, ...takes.schema }]),
+    );
+  const job = { ...object(properties(KEYS)), required: ["max_credits"] };
   return {
     $schema: DIALECT,
     title: "headcount jobs",
     description: "Exports that run on a schedule.",
     ...object({
-      $schema: text,
-      budget,
-      log: said(TEXT, log.says),
-      notify: said(TEXT, notify.says),
-      notify_failure: said(TEXT, notify_failure.says),
+      ...properties(FILE_KEYS),
       jobs: raw({
         type: "object",
         propertyNames: { pattern: JOB_NAME.source },

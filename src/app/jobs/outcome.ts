@@ -5,7 +5,7 @@ import { kill } from "node:process";
 import { stateDir } from "../../engine/connections/paths.ts";
 import { sha256Of } from "../../engine/output/paths.ts";
 import { FILE_MODE } from "../../engine/runs/disk.ts";
-import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
+import { netOf, type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
 import { type Credits, creditsToNumber } from "../../shared/contract/money.ts";
 import { harmlessLine } from "../../shared/contract/text.ts";
@@ -14,7 +14,6 @@ import type { Of } from "../../shared/schema/build.ts";
 import type { outcome } from "../../shared/schema/purchase.ts";
 import { failureOf } from "../failures.ts";
 import { enterOwn } from "../keep/store.ts";
-import { netOf } from "./budget.ts";
 import type { Job } from "./file.ts";
 
 /** How a job went: a line of its log, what `notify` gets, and what `jobs status` reads (docs/jobs.md, "Log"). */

@@ -46,6 +46,11 @@ async function filesAt(path: string): Promise<Files & { readonly bytes: number }
   };
 }
 
+const filesKept = async (what: string, path: string, more: Partial<Kept> = {}): Promise<Kept> => ({
+  ...{ ...NOBODY, ...(await filesAt(path)), what, path },
+  ...more,
+});
+
 const below = async (folder: string | undefined): Promise<readonly string[]> =>
   folder === undefined ? [] : (await readdir(folder).catch(() => [])).sort();
 
@@ -58,24 +63,16 @@ export async function keptHere(context: Context): Promise<readonly Kept[]> {
   const kept = [...(await runsKept(runs, state)), ...libraries, ...(await written(runs, lists, context))];
   const marks = await marksOn(store, state);
   const list = join(state, "suppression");
-  if (marks > 0) kept.push({ ...NOBODY, ...(await filesAt(list)), what: "suppression list", path: list, items: marks });
+  if (marks > 0) kept.push(await filesKept("suppression list", list, { items: marks }));
   const known = new Set(["runs", "library", "suppression", REGISTER]);
   for (const name of (await below(state)).filter((one) => !known.has(one)))
-    kept.push({
-      ...NOBODY,
-      ...(await filesAt(join(state, name))),
-      what: name.replace(/\.\w+$/, ""),
-      path: join(state, name),
-    });
+    kept.push(await filesKept(name.replace(/\.\w+$/, ""), join(state, name)));
   for (const { path, what } of (await usersFiles(context)).filter((file) => file.what !== "segment"))
-    kept.push({ ...NOBODY, ...(await filesAt(path)), what, path });
+    kept.push(await filesKept(what, path));
   kept.push(...(await configured(context)));
   // Of services.
   const data = findFolder("data", context);
-  for (const name of await below(data)) {
-    const path = join(data ?? "", name);
-    kept.push({ ...NOBODY, ...(await filesAt(path)), what: "data folder", path });
-  }
+  for (const name of await below(data)) kept.push(await filesKept("data folder", join(data ?? "", name)));
   return kept.filter(({ items, what }) => items > 0 || what === OWN);
 }
 
@@ -115,8 +112,7 @@ async function written(runs: readonly RunSummary[], lists: readonly string[], co
     const rows = what === "output" ? (rowsOfRun.get(by) ?? null) : null;
     const isList = lists.includes(path);
     if (engineOf(path) !== undefined) kept.push({ ...NO_FILE, what: "table", path, people: null, rows });
-    else if (existsSync(path) && isList) kept.push({ ...NOBODY, ...(await filesAt(path)), what: "list", path });
-    else if (existsSync(path)) kept.push({ ...(await filesAt(path)), what, path, people: null, rows });
+    else if (existsSync(path)) kept.push(await filesKept(isList ? "list" : what, path, isList ? {} : { rows }));
     else kept.push({ ...NO_FILE, what: "moved or removed", path, people: null, rows });
   }
   return kept;
@@ -139,13 +135,13 @@ async function configured(context: Context): Promise<readonly Kept[]> {
   const connections = Object.values(readConfig(path).connections);
   const inKeychain = connections.filter(({ keyStore }) => keyStore === "keychain").length;
   const files = await filesAt(path);
-  const segments = await filesAt(join(path, "segments"));
+  const segments = await filesKept("segments", join(path, "segments"));
   const jobs = await filesAt(join(path, "jobs.jsonc"));
-  const bytes = files.bytes - segments.bytes - jobs.bytes;
+  const bytes = files.bytes - (segments.bytes ?? 0) - jobs.bytes;
   const own = { ...NOBODY, ...files, what: OWN, path, items: connections.length, bytes };
   return [
     ...(files.items > segments.items + jobs.items ? [own] : []),
     { ...NOBODY, ...NO_FILE, what: "keys", path: "keychain", items: inKeychain },
-    { ...NOBODY, ...segments, what: "segments", path: join(path, "segments") },
+    segments,
   ];
 }

@@ -1,10 +1,10 @@
-import type { OutputFacts, Rendering } from "../../engine/output/formats.ts";
+import type { AskedView, Rendering, Written } from "../../engine/output/formats.ts";
 import type { StreamOptions } from "../../engine/output/output.ts";
 import { exists, placeOf } from "../../engine/output/paths.ts";
-import type { Guard } from "../../engine/output/publish.ts";
-import { type AskedView, checkSink, openSink } from "../../engine/output/sinks/sink.ts";
+import { checkSink, openSink } from "../../engine/output/sinks/sink.ts";
 import type { DrawTable } from "../../engine/output/table.ts";
 import { Disk } from "../../engine/runs/disk.ts";
+import type { Guard } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
 import { usageError } from "../../shared/errors.ts";
 import { checkFields, collectColumns, publishedFields } from "../../shared/rows/columns.ts";
@@ -32,15 +32,15 @@ export async function writePages(
   pages: Pages,
   { output: target, stream, rendering, guard, name }: PagesOutput,
   context: Context,
-): Promise<{ readonly rows: number; readonly file: OutputFacts | undefined; readonly notices: readonly string[] }> {
+): Promise<{ readonly rows: number; readonly file: Written | undefined; readonly notices: readonly string[] }> {
   const { pid, interrupted } = context;
   const path = await placeOf(target);
   if (path !== undefined && !guard.overwrite && (await exists(path))) {
     throw usageError(`${target} exists`, "add --overwrite, or choose another name with -o", "file_exists");
   }
   const disk = new Disk();
-  const { kind, format, packing, fields } = rendering;
-  await checkSink({ ...guard, format, packing, fields, output: path, excel: false, raw: false }, kind, disk);
+  const { kind, format, fields } = rendering;
+  await checkSink({ ...guard, format, fields, output: path }, kind, disk);
   const output = await openSink({
     ...{ output: path, stream, rendering, guard, interrupted },
     place: { name: `${name}-${pid}`, by: name, disk, register: registerOf(context, disk) },

@@ -80,7 +80,7 @@ export const addViewOptions = (
     .option("-o, --output <file>", output)
     .offers(
       "--format <format>",
-      `${FORMATS.join(", ")}; csv.gz, ndjson.zst and the like compress (default: by the file's ending)`,
+      `${FORMATS.join(", ")}; csv.gz and the like compress (default: by the file's ending)`,
       {
         kind: "list",
         values: FORMATS,

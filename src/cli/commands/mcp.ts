@@ -159,10 +159,10 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
   context.interrupted.addEventListener("abort", stop, { once: true });
   if (context.interrupted.aborted) stop();
   const inner = Object.create(context, { interrupted: { value: closing.signal } }) as Context;
-  const { json: _, ...globals } = options;
+  const { connection, baseUrl, paging, maxWait } = options;
   const world: AgentWorld = {
     ...{ context: inner, budget, out, askOver: options.askOver ?? ZERO },
-    connecting: globalsOf(globals),
+    connecting: { connection, baseUrl, paging, maxWait },
     events: { log: requestLog(options, context) },
     startedAt: context.now(),
     quotes: new QuoteBook(context.now),
@@ -198,11 +198,3 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
   await handle.close();
   context.stdin.pause();
 }
-
-const globalsOf = ({ connection, baseUrl, paging, verbose, maxWait }: GlobalOptions): GlobalOptions => ({
-  ...(connection === undefined ? {} : { connection }),
-  ...(baseUrl === undefined ? {} : { baseUrl }),
-  ...(paging === undefined ? {} : { paging }),
-  ...(verbose === undefined ? {} : { verbose }),
-  maxWait,
-});

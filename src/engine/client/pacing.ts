@@ -5,14 +5,7 @@ import { makeFolder } from "../../shared/folder.ts";
 import type { RateLimit } from "./errors.ts";
 import { locked } from "./lock-file.ts";
 
-export interface Pacer {
-  /** Takes one call out of the shared bucket. @returns milliseconds to wait before it */
-  take(): number;
-  observe(limit: RateLimit | undefined): void;
-  perMinute(): number | undefined;
-}
-
-export interface PacerOptions {
+interface PacerOptions {
   /** Undefined: this process alone. */
   readonly stateDir: string | undefined;
   readonly baseUrl: string;
@@ -43,11 +36,9 @@ const LEASE_MS = 1_000;
 const GUARD_MS = 100;
 
 /** All processes of this machine share it (docs/contract.md, Limits). Without a file: less exact. */
-export const openPacer = (options: PacerOptions): Pacer => new BucketPacer(options);
-
-class BucketPacer implements Pacer {
+export class Pacer {
   readonly #now: () => number;
-  readonly #file: SharedFile | undefined;
+  readonly #file: ReturnType<typeof sharedFile> | undefined;
   #state: Shared = {};
   #lease = 0;
   #leasedUntil = 0;
@@ -59,6 +50,7 @@ class BucketPacer implements Pacer {
     this.#file = stateDir === undefined ? undefined : sharedFile(stateDir, baseUrl, apiKey);
   }
 
+  /** Takes one call out of the shared bucket. @returns milliseconds to wait before it */
   take(): number {
     const at = this.#now();
     if (this.#lease > 0 && at < this.#leasedUntil) {
@@ -168,13 +160,7 @@ export function keyFingerprint(baseUrl: string, apiKey: string): string {
   return createHash("sha256").update(`${baseUrl}\n${apiKey}`).digest("hex").slice(0, 32);
 }
 
-interface SharedFile {
-  exists(): boolean;
-  /** Reads, changes and writes under a lock; `fallback` where the folder cannot be used. */
-  update(change: (shared: Shared) => void, fallback: Shared): Shared;
-}
-
-function sharedFile(stateDir: string, baseUrl: string, apiKey: string): SharedFile {
+function sharedFile(stateDir: string, baseUrl: string, apiKey: string) {
   const folder = join(stateDir, "pacing");
   let path: string | undefined;
   const file = (): string => {
@@ -183,7 +169,8 @@ function sharedFile(stateDir: string, baseUrl: string, apiKey: string): SharedFi
   };
   return {
     exists: () => existsSync(folder) && existsSync(file()),
-    update(change, fallback) {
+    /** Reads, changes and writes under a lock; `fallback` where the folder cannot be used. */
+    update(change: (shared: Shared) => void, fallback: Shared): Shared {
       try {
         makeFolder(folder);
         const written = locked(`${file()}.lock`, PATIENCE_MS, () => {

@@ -20,10 +20,6 @@ export interface ProbeReport extends PagingReport {
   readonly refusesUnknownFilters: boolean;
 }
 
-export interface ProbeOptions extends Access {
-  readonly signal?: AbortSignal | undefined;
-}
-
 const holdsRows = (result: unknown): boolean =>
   Array.isArray(result) ? result.length > 0 : Object.values(result ?? {}).some((v) => Array.isArray(v) && v.length > 0);
 
@@ -43,7 +39,7 @@ function refusedWith(error: unknown): Told {
 }
 
 /** By free calls alone. @throws ServiceError or LostReplyError where `account` or `count` fails */
-export async function probeService(options: ProbeOptions): Promise<ProbeReport> {
+export async function probeService(options: Access & Pick<ServiceCall, "signal">): Promise<ProbeReport> {
   const { now, signal } = options;
   const calls = openCalls({ ...options, timeouts: { free: patienceOf(0) } }, false);
   const send = async (method: ServiceCall["method"], path: string, body?: unknown): Promise<RawReply> => {
@@ -99,10 +95,10 @@ interface Told {
 type AskPage = (method: "GET" | "POST", path: string, body?: unknown) => Promise<Told>;
 
 interface PagingReport {
-  readonly paging: Dialect["paging"] | undefined;
-  readonly firstPage: 0 | 1 | undefined;
-  readonly perPageMax: number | undefined;
-  readonly charged: string | undefined;
+  paging?: Dialect["paging"] | undefined;
+  firstPage?: 0 | 1 | undefined;
+  perPageMax?: number | undefined;
+  charged?: string;
 }
 
 const FAR_TOO_LARGE = 1_000_000_000;
@@ -115,18 +111,15 @@ type Attempt = (fields: Fields) => Promise<Told>;
 
 /** @param nobody filters of which the service has counted that they match nobody, though it has people */
 async function probePaging(ask: AskPage, refusesUnknown: boolean, nobody: object | undefined): Promise<PagingReport> {
-  let known: PagingReport = { paging: undefined, firstPage: undefined, perPageMax: undefined, charged: undefined };
+  const known: PagingReport = {};
   const isWhole = (): boolean =>
     known.perPageMax !== undefined &&
     known.paging !== undefined &&
     (known.paging !== "page" || known.firstPage !== undefined);
   const learn = (found: PagingReport): void => {
-    known = {
-      paging: known.paging ?? found.paging,
-      firstPage: known.firstPage ?? found.firstPage,
-      perPageMax: known.perPageMax ?? found.perPageMax,
-      charged: undefined,
-    };
+    known.paging ??= found.paging;
+    known.firstPage ??= found.firstPage;
+    known.perPageMax ??= found.perPageMax;
   };
   let size = 1;
   const search = (filters: object, fields: object): Promise<Told> =>
@@ -183,10 +176,10 @@ async function fromWords(search: Attempt): Promise<PagingReport> {
     if (speaksOf(text, name) && !saysUnknown(text)) paging ??= name;
   }
   const perPageMax = largestIn(await words({ per_page: FAR_TOO_LARGE }));
-  if (paging !== "page") return { paging, perPageMax, charged: undefined, firstPage: undefined };
+  if (paging !== "page") return { paging, perPageMax };
   const [negative, zero] = [await words({ page: -1 }), await words({ page: 0 })];
   const firstPage = speaksOf(zero, "page") ? 1 : speaksOf(negative, "page") ? 0 : undefined;
-  return { paging, perPageMax, charged: undefined, firstPage };
+  return { paging, perPageMax, firstPage };
 }
 
 /** What is understood and wrong is refused; what is not known is refused as such. */
@@ -211,7 +204,7 @@ async function fromOutcomes(attempt: Attempt): Promise<PagingReport> {
     if (zero === "miss") firstPage = 0;
     else if (zero === "refused" && (await attempt({ page: 1 })).kind === "miss") firstPage = 1;
   }
-  return { paging, firstPage, perPageMax, charged: undefined };
+  return { paging, firstPage, perPageMax };
 }
 
 function largestIn(text: string): number | undefined {

@@ -14,14 +14,10 @@ export interface Connection {
   readonly accountId?: string;
 }
 
-/** Spans such as `90d`. */
-interface Retention {
-  readonly runs?: string;
-}
-
 export interface Config {
   readonly default?: string;
-  readonly retention?: Retention;
+  /** Spans such as `90d`. */
+  readonly retention?: { readonly runs?: string };
   readonly connections: Readonly<Record<string, Connection>>;
 }
 
@@ -87,10 +83,16 @@ export function readConfig(dir: string | undefined): Config {
 export const findConnection = (config: Config, name: string): Connection | undefined =>
   Object.hasOwn(config.connections, name) ? config.connections[name] : undefined;
 
-export function existingConnection(config: Config, name: string): Connection {
+/** @throws CliError (exit 2) with those that there are */
+export function existingConnection(config: Config, name: string, dir?: string): Connection {
   const found = findConnection(config, checkName(name));
   if (found !== undefined) return found;
-  throw usageError(`there is no connection "${name}"`, "headcount connections lists them", "unknown_connection");
+  const names = [SAMPLE, ...Object.keys(config.connections)].join(", ");
+  throw usageError(
+    `there is no connection "${name}"${dir === undefined ? "" : ` in ${configFile(dir)}`}; there is: ${names}`,
+    `headcount login ${name}, or one of those`,
+    "unknown_connection",
+  );
 }
 
 /** What it holds by then, written whole, one process after the other. @throws CliError (exit 2) */

@@ -1,10 +1,10 @@
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { baseUrlText, parseBaseUrl } from "../client/addresses.ts";
 import { DEFAULT_DIALECT, type Dialect, pagingOf } from "../client/dialect.ts";
-import { type Config, type Connection, checkName, configFile, findConnection, readConfig, SAMPLE } from "./config.ts";
+import { type Connection, existingConnection, readConfig } from "./config.ts";
 import { findFolder, type Surroundings } from "./paths.ts";
 
-export type KeySource = "environment" | "keychain" | "file";
+export type KeySource = "environment" | "keychain" | "file" | "sample";
 
 export interface Destination {
   /** {@link FROM_ENVIRONMENT} where address and key come from variables alone. */
@@ -81,7 +81,7 @@ export async function resolveTarget(flags: ConnectionChoice, surroundings: Surro
   }
   const config = readConfig(dir);
   const name = connection ?? config.default;
-  const found = name === undefined ? undefined : known(config, name, dir);
+  const found = name === undefined ? undefined : existingConnection(config, name, dir);
   if (name === undefined || found === undefined) throw apiKey === undefined ? noKey(undefined) : noAddress();
   const stored = baseUrlText(parseBaseUrl(found.baseUrl));
   const baseUrl = override ?? stored;
@@ -120,17 +120,6 @@ function dialectFor(dir: string | undefined, baseUrl: string): Dialect {
   } catch {
     return DEFAULT_DIALECT;
   }
-}
-
-function known(config: Config, name: string, dir: string | undefined): Connection {
-  const found = findConnection(config, checkName(name));
-  if (found !== undefined) return found;
-  const names = [SAMPLE, ...Object.keys(config.connections)].join(", ");
-  throw usageError(
-    `there is no connection "${name}"${dir === undefined ? "" : ` in ${configFile(dir)}`}; there is: ${names}`,
-    `headcount login ${name}, or -c with one of those`,
-    "unknown_connection",
-  );
 }
 
 const storedForAnother = (name: string, stored: string, other: string): CliError =>

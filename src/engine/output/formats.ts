@@ -8,8 +8,9 @@ import type { Page, View } from "../../shared/rows/page.ts";
 import type { JsonValue, RecordKind } from "../../shared/rows/values.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { writtenShape } from "../../shared/schema/purchase.ts";
+import type { Guard } from "../runs/plan.ts";
 import { PACKING_NAMES, type Packing, packedName, unpacked } from "./packing.ts";
-import { type Guard, TOO_FEW } from "./publish.ts";
+import { TOO_FEW } from "./publish.ts";
 import {
   type Chosen,
   cellRows,
@@ -29,12 +30,15 @@ export interface Form {
   readonly packing?: Packing | undefined;
 }
 
-export interface Rendering extends Form {
-  readonly kind: RecordKind;
+export interface AskedView extends Form {
   /** `--fields`: columns and members are exactly these. Without it what the records carry. */
   readonly fields?: readonly string[] | undefined;
-  readonly excel?: boolean;
-  readonly raw?: boolean;
+  readonly excel: boolean;
+  readonly raw: boolean;
+}
+
+export interface Rendering extends Form, Partial<Omit<AskedView, keyof Form>> {
+  readonly kind: RecordKind;
   readonly table?: DrawTable | undefined;
 }
 
@@ -42,30 +46,13 @@ export interface Output {
   write(page: Page): Promise<void>;
   readonly notices: readonly string[];
   /** @param pages all of the run's pages once more, where a file has to be written again */
-  prepare(pages: () => AsyncIterable<Page>): Promise<OutputFacts | undefined>;
+  prepare(pages: () => AsyncIterable<Page>): Promise<Written | undefined>;
   publish(): Promise<void>;
   abort(): Promise<void>;
 }
 
-/** What was written. Of a file its size and digest, of a table how many rows are new in it. */
-export interface OutputFacts {
-  /** The file, or `duckdb:FILE#TABLE`, or the address of a database with `#TABLE`. */
-  readonly path: string;
-  readonly bytes: number | null;
-  readonly sha256: string | null;
-  readonly added: number | null;
-}
-
-/** As receipts and `--json` tell it; `added` counts the new rows of a table. */
+/** As receipts and `--json` tell it: of a file its size and digest, of a table how many rows are new in it. */
 export type Written = Of<typeof writtenShape>;
-
-export const writtenAs = ({ path, bytes, sha256, added }: OutputFacts, form: Form): Written => ({
-  file: path,
-  format: formName(form),
-  bytes,
-  sha256,
-  added,
-});
 
 interface FormatSpec {
   readonly endings: readonly string[];

@@ -9,7 +9,7 @@ import { settledUnits, type Unit } from "../runs/journal.ts";
 import type { Prospect, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { distinctPages, kindOf, shown } from "./distinct.ts";
-import type { Format, Output, OutputFacts, Rendering } from "./formats.ts";
+import type { Format, Output, Rendering, Written } from "./formats.ts";
 import { type Join, type JoinRow, MATCHES, type Match } from "./kept-rows.ts";
 
 type CompanyQuery = Exclude<Target, { kind: "search" }>["companies"][number];
@@ -58,7 +58,7 @@ export class JoinOutput implements Output {
     ];
   }
 
-  async prepare(): Promise<OutputFacts | undefined> {
+  async prepare(): Promise<Written | undefined> {
     const { rendering, join } = this.#view;
     this.#settled = new Map(settledUnits(this.#run.state).map((unit) => [unit.intent.target, unit]));
     const ours = rendering.fields ?? (await collectColumns(distinctPages(this.#run), kindOf(this.#run)));

@@ -7,6 +7,7 @@ import { type CliError, failed } from "../../shared/errors.ts";
 import { AskedFields, collectColumns } from "../../shared/rows/columns.ts";
 import type { Page, View } from "../../shared/rows/page.ts";
 import { errorCode, FILE_MODE, remove } from "../runs/disk.ts";
+import type { Guard } from "../runs/plan.ts";
 import {
   checkRows,
   createView,
@@ -14,11 +15,11 @@ import {
   isWhole,
   lateFormat,
   type Output,
-  type OutputFacts,
   type Rendering,
+  type Written,
 } from "./formats.ts";
 import { openPacker, type Packer } from "./packing.ts";
-import { clearLeftovers, type Guard, naming } from "./publish.ts";
+import { clearLeftovers, naming } from "./publish.ts";
 import { enterOutput, type OutputPlace } from "./register.ts";
 import { surveyColumns } from "./whole/survey.ts";
 
@@ -109,7 +110,7 @@ export class FileOutput implements Output {
     if (this.#view !== undefined) await this.#put(this.#view.page(page));
   }
 
-  async prepare(pages: () => AsyncIterable<Page>): Promise<OutputFacts> {
+  async prepare(pages: () => AsyncIterable<Page>): Promise<Written> {
     await checkRows(this.#asked.rows, this.#path, this.#guard);
     const { format, kind, fields } = this.#rendering;
     const whole = await lateFormat(format);
@@ -128,7 +129,8 @@ export class FileOutput implements Output {
     await this.#file?.sync();
     await this.#close();
     this.#sha256 = this.#hash.digest("hex");
-    return { path: this.#path, bytes: this.#bytes, sha256: this.#sha256, added: null };
+    const form = formName(this.#rendering);
+    return { file: this.#path, format: form, bytes: this.#bytes, sha256: this.#sha256, added: null };
   }
 
   async #close(): Promise<void> {
@@ -165,10 +167,7 @@ export interface StreamOptions {
   readonly interrupted: AbortSignal;
 }
 
-/**
- * A page counts as written when the reader took it. @throws CliError (exit 2) where this Node cannot write its
- * packing
- */
+/** A page counts as written when the reader took it. */
 export function openStream({ stream, rendering, guard, interrupted }: StreamOptions): Output {
   const packer = openPacker(rendering.packing);
   const asked = new AskedFields(rendering.fields);

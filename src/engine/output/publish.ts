@@ -4,15 +4,6 @@ import { kill } from "node:process";
 import { failed } from "../../shared/errors.ts";
 import { errorCode, remove } from "../runs/disk.ts";
 
-export interface Guard {
-  readonly overwrite: boolean;
-  /** Whether nothing may take the place of something. */
-  readonly allowEmpty: boolean;
-  readonly minRows?: number | undefined;
-  /** The most that the rows may become fewer by, as a share (0.5: half). */
-  readonly maxShrink?: number | undefined;
-}
-
 export const TOO_FEW = "too_few_rows";
 
 /** @throws CliError exit 5 where a file appeared that may not be replaced */

@@ -52,7 +52,7 @@ function boundsOf(
 /** @throws CliError exit 5 where files are in the way that the run did not write and may not replace */
 async function mayReplace(run: Run, options: ExportOptions): Promise<boolean> {
   const { plan } = run;
-  const overwrite = options.overwrite || plan.overwrite === true;
+  const overwrite = options.overwrite || plan.guard?.overwrite === true;
   const isOwn = options.output !== undefined && (await isOwnOutput(run, options.output));
   const own = [isOwn ? options.output : undefined, plan.receipt, plan.misses];
   await requireFree({ ...options, overwrite }, own);

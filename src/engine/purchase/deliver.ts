@@ -1,7 +1,7 @@
 import type { Credits } from "../../shared/contract/money.ts";
 import type { CompanyQuery } from "../client/dialect.ts";
 import { distinctPages } from "../output/distinct.ts";
-import { type Output, writtenAs } from "../output/formats.ts";
+import type { Output } from "../output/formats.ts";
 import { naming } from "../output/publish.ts";
 import { Register } from "../output/register.ts";
 import { isForgiving } from "../runs/plan.ts";
@@ -27,10 +27,7 @@ export interface Bought extends Omit<ReceiptInput, "maxCredits" | "finishedAt"> 
 /** Writes receipt, misses and output. @throws CliError exit 5 where it fell short, 6 where its company is unknown */
 export async function deliver(
   { sink, ...purchase }: Bought,
-  options: Pick<
-    ExportOptions,
-    "receipt" | "misses" | "format" | "packing" | "requireComplete" | "overwrite" | "maxCredits"
-  >,
+  options: Pick<ExportOptions, "receipt" | "misses" | "requireComplete" | "overwrite" | "maxCredits">,
   /** Whether an earlier session of the run may have written the files beside the output. */
   continued: boolean,
   { disk, now, onNotice, stateDir }: Pick<ExportDeps, "disk" | "now" | "onNotice" | "stateDir">,
@@ -63,9 +60,8 @@ export async function deliver(
       ? newUnreached(shortfall, others)
       : incomplete("incomplete", shortfall, { next: /headcount resume .+?(?= (?:buys|prices) )/.exec(shortfall)?.[0] });
   }
-  const file = await sink.prepare(() => distinctPages(run));
+  const output = (await sink.prepare(() => distinctPages(run))) ?? null;
   for (const notice of sink.notices) onNotice(notice);
-  const output = file === undefined ? null : writtenAs(file, options);
   const whole: Receipt = { ...receipt, output };
   // Before the file appears: a crash between the two leaves a file that the run knows as its own.
   await run.writeReceipt(whole);

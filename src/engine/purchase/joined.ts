@@ -87,16 +87,7 @@ export interface Counting {
   readonly values?: ListOf;
 }
 
-interface Looked {
-  readonly sets: Sets;
-  readonly spelled: (segment: Segment) => Filters;
-  readonly segments: readonly Segment[];
-  readonly except: readonly Segment[];
-  readonly calls: () => number;
-  readonly version: () => string | undefined;
-}
-
-function look({ filters, union = [filters], except = [] }: SearchTarget, { count, values }: Counting): Looked {
+function look({ filters, union = [filters], except = [] }: SearchTarget, { count, values }: Counting) {
   const spelled = spelling([...union, ...except]);
   const versions = new Set<string | undefined>();
   let calls = 0;

@@ -1,22 +1,18 @@
 import type { Writable } from "node:stream";
 import type { Credits } from "../../shared/contract/money.ts";
 import type { AccountView } from "../client/types.ts";
-import type { Form } from "../output/formats.ts";
+import type { AskedView } from "../output/formats.ts";
 import type { Join } from "../output/kept-rows.ts";
-import type { Guard } from "../output/publish.ts";
 import type { DrawTable } from "../output/table.ts";
-import type { RunIdentity, Target } from "../runs/plan.ts";
+import type { Guard, RunIdentity, Target } from "../runs/plan.ts";
 import type { RunStore } from "../runs/run-store.ts";
 import type { Ownership } from "./ownership.ts";
 import type { Offer, Quote } from "./quote.ts";
 import type { Progress, Start, World } from "./world.ts";
 
-export interface ExportOptions extends Guard, Form {
+export interface ExportOptions extends Guard, AskedView {
   /** Absolute path, or undefined: stdout. */
   readonly output?: string | undefined;
-  readonly fields?: readonly string[] | undefined;
-  readonly excel: boolean;
-  readonly raw: boolean;
   readonly maxCredits?: Credits | undefined;
   readonly limit?: number | undefined;
   readonly perPage?: number | undefined;

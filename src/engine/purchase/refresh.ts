@@ -1,6 +1,6 @@
 import { normalForm } from "../../shared/contract/normalise.ts";
 import type { FilterKey, Filters } from "../../shared/contract/vocabulary.ts";
-import { findChanged, type Held, type Most, type Question, testCalls } from "../planning/changed.ts";
+import { findChanged, type Held, type Question, testCalls } from "../planning/changed.ts";
 import type { Counts, OwnedAddress, SegmentMember } from "../planning/question.ts";
 
 export interface VerifiedField {
@@ -20,18 +20,7 @@ type Listed = SegmentMember & { readonly address: OwnedAddress };
 
 export type BoughtParts = (field: string) => ReadonlyMap<string, string>;
 
-interface Verification {
-  readonly field: VerifiedField;
-  readonly held: readonly Held<Listed>[];
-  readonly most: Most;
-}
-
-function verificationOf(
-  field: VerifiedField,
-  people: readonly SegmentMember[],
-  bought: BoughtParts,
-  counts: Counts,
-): Verification {
+function verificationOf(field: VerifiedField, people: readonly SegmentMember[], bought: BoughtParts, counts: Counts) {
   const held: Held<Listed>[] = [];
   const texts = bought(field.field);
   let [address, value] = [1, 1];
@@ -46,14 +35,8 @@ function verificationOf(
     value = Math.max(value, known.length);
   }
   const values = Math.min(MOST_VALUES, counts.listSize, Math.floor(VALUE_CHARACTERS / value));
-  return {
-    field,
-    held,
-    most: {
-      people: Math.max(1, Math.min(counts.listSize, Math.floor(ADDRESS_CHARACTERS / address))),
-      values: field.several ? Math.max(1, values) : 1,
-    },
-  };
+  const listed = Math.max(1, Math.min(counts.listSize, Math.floor(ADDRESS_CHARACTERS / address)));
+  return { held, most: { people: listed, values: field.several ? Math.max(1, values) : 1 } };
 }
 
 export const verifyCalls = (

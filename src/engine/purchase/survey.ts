@@ -201,6 +201,7 @@ function divisionIn(plan: Plan | undefined): Omit<Division, "matches"> | undefin
 
 function planOf({ quote, offer, inquiry: { identity, options, deps } }: Survey, parts: Division): NewPlan {
   const { dialect } = deps.seller.client;
+  const { overwrite, allowEmpty, minRows, maxShrink } = options;
   return {
     command: identity.target.kind,
     ...identity,
@@ -211,12 +212,7 @@ function planOf({ quote, offer, inquiry: { identity, options, deps } }: Survey, 
     ...(pagingName(dialect) === "page0" ? { first_page: 0 as const } : {}),
     view: savedView(options),
     per_page: options.perPage ?? null,
-    overwrite: options.overwrite,
-    few: {
-      allow_empty: options.allowEmpty,
-      min_rows: options.minRows ?? null,
-      max_shrink: options.maxShrink ?? null,
-    },
+    guard: { overwrite, allowEmpty, minRows, maxShrink },
     misses: options.misses ?? null,
     receipt: options.receipt ?? null,
   };

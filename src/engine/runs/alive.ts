@@ -12,7 +12,7 @@ export type Fate = "living" | "gone" | "elsewhere";
 
 const bootedAt = (): number => Number(/^btime (\d+)$/m.exec(systemText("/proc/stat"))?.[1] ?? 0) * 1_000;
 
-/** @param since epoch milliseconds @param sign where its {@link LifeSign} is */
+/** @param since epoch milliseconds @param sign where its sign of life is */
 export async function fateOf(holder: ProcessIdentity, since: number, sign: string): Promise<Fate> {
   const self = thisProcess();
   if (holder.boot !== self.boot) {
@@ -52,13 +52,9 @@ async function startOf(id: number): Promise<number> {
   );
 }
 
-/** A socket that a process listens on: the kernel tells other PID namespaces when it is gone. */
-export interface LifeSign {
-  end(): Promise<void>;
-}
-
-export const showLife = (path: string): Promise<LifeSign | undefined> =>
-  shortly<LifeSign | undefined>(path, undefined, (short) => {
+/** A socket that a process listens on: the kernel tells other PID namespaces when it is gone. @returns what ends it */
+export const showLife = (path: string): Promise<(() => Promise<void>) | undefined> =>
+  shortly<(() => Promise<void>) | undefined>(path, undefined, (short) => {
     return new Promise((resolve) => {
       const server = createServer((socket) => socket.destroy());
       const end = async (): Promise<void> => {
@@ -66,7 +62,7 @@ export const showLife = (path: string): Promise<LifeSign | undefined> =>
         await unlink(path).catch(() => undefined);
       };
       server.on("error", () => resolve(undefined));
-      server.listen(short, () => resolve({ end }));
+      server.listen(short, () => resolve(end));
       server.unref();
     });
   });

@@ -42,15 +42,7 @@ export class Disk {
   /** @throws EEXIST where something has the name */
   async place(from: string, to: string, what: string): Promise<void> {
     this.#step?.(what, "before");
-    try {
-      await link(from, to);
-      await rm(from);
-    } catch (error) {
-      // Without hard links the name is claimed by an empty file, which is then replaced.
-      if (!["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"].includes(errorCode(error) ?? "")) throw error;
-      await (await open(to, "wx", FILE_MODE)).close();
-      await rename(from, to);
-    }
+    await claim(from, to);
     syncFolder(dirname(to));
     this.#step?.(what, "renamed");
   }
@@ -81,6 +73,19 @@ export class Disk {
       writeAll(file, [part.subarray(half)]);
       this.#step(what, "written");
     }
+  }
+}
+
+/** Gives a file a name that nothing has. @throws EEXIST */
+export async function claim(from: string, to: string): Promise<void> {
+  try {
+    await link(from, to);
+    await rm(from);
+  } catch (error) {
+    // Without hard links the name is claimed by an empty file, which is then replaced.
+    if (!["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"].includes(errorCode(error) ?? "")) throw error;
+    await (await open(to, "wx", FILE_MODE)).close();
+    await rename(from, to);
   }
 }
 

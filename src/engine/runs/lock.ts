@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { link, open, readdir, readFile, stat, unlink, writeFile } from "node:fs/promises";
+import { readdir, readFile, stat, unlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { type CliError, failed } from "../../shared/errors.ts";
 import { type ProcessIdentity, thisProcess } from "../../shared/process.ts";
 import { askSign, type Fate, fateOf, showLife } from "./alive.ts";
-import { errorCode, FILE_MODE } from "./disk.ts";
+import { claim, errorCode, FILE_MODE } from "./disk.ts";
 
 export interface LockHolder extends ProcessIdentity {
   readonly at: string;
@@ -38,11 +38,11 @@ export async function acquireLock(path: string, options: LockOptions): Promise<L
   const token = randomBytes(8).toString("hex");
   const mine: LockHolder = { ...thisProcess(), at: new Date(options.now()).toISOString(), token };
   // Before the lock says whose it is: a holder that shows no sign where it should is gone.
-  const sign = await showLife(signOf(path, token));
+  const endSign = await showLife(signOf(path, token));
   try {
     await take(path, mine, options);
   } catch (error) {
-    await sign?.end();
+    await endSign?.();
     throw error;
   }
   await clearLeft(path, token, options.now());
@@ -50,7 +50,7 @@ export async function acquireLock(path: string, options: LockOptions): Promise<L
     path,
     release: async () => {
       if ((await readHolder(path))?.token === token) await unlink(path).catch(() => undefined);
-      await sign?.end();
+      await endSign?.();
     },
   };
 }
@@ -135,29 +135,15 @@ async function lockedError(path: string, what: string, holder: LockHolder | unde
 /** @param path the lock's, @param file its own or a turn's */
 async function create(path: string, file: string, mine: LockHolder): Promise<boolean> {
   const temporary = temporaryOf(path, mine.token);
-  const text = JSON.stringify(mine);
-  await writeFile(temporary, text, { mode: FILE_MODE, flag: "wx" });
+  await writeFile(temporary, JSON.stringify(mine), { mode: FILE_MODE, flag: "wx" });
   try {
-    await link(temporary, file);
-    return true;
-  } catch (error) {
-    if (errorCode(error) === "EEXIST") return false;
-    if (!["EPERM", "ENOTSUP", "ENOSYS", "EOPNOTSUPP"].includes(errorCode(error) ?? "")) throw error;
-    return await createExclusive(file, text);
-  } finally {
-    await unlink(temporary).catch(() => undefined);
-  }
-}
-
-async function createExclusive(path: string, text: string): Promise<boolean> {
-  try {
-    const file = await open(path, "wx", FILE_MODE);
-    await file.writeFile(text);
-    await file.close();
+    await claim(temporary, file);
     return true;
   } catch (error) {
     if (errorCode(error) === "EEXIST") return false;
     throw error;
+  } finally {
+    await unlink(temporary).catch(() => undefined);
   }
 }
 

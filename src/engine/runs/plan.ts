@@ -60,6 +60,16 @@ export type Target =
 export const isForgiving = (target: Target): boolean =>
   target.kind === "enrich" && (target.keep !== undefined || target.lookUp === true);
 
+/** What takes the place of a file: see docs/output.md, "Files that stay". */
+export interface Guard {
+  readonly overwrite: boolean;
+  /** Whether nothing may take the place of something. */
+  readonly allowEmpty: boolean;
+  readonly minRows?: number | undefined;
+  /** The most that the rows may become fewer by, as a share (0.5: half). */
+  readonly maxShrink?: number | undefined;
+}
+
 export interface SavedView {
   readonly format: string;
   readonly fields: readonly string[] | null;
@@ -86,13 +96,7 @@ export interface Plan extends RunIdentity, Division {
   readonly first_page?: 0;
   readonly view: SavedView;
   readonly per_page: number | null;
-  readonly overwrite?: boolean;
-  /** See docs/output.md, "Files that stay". */
-  readonly few?: {
-    readonly allow_empty: boolean;
-    readonly min_rows: number | null;
-    readonly max_shrink: number | null;
-  };
+  readonly guard?: Guard;
   readonly misses: string | null;
   readonly receipt: string | null;
 }

@@ -11,7 +11,6 @@ import {
   type JournalRecord,
   type RunState,
   replay,
-  type SettledRecord,
   type Sums,
   settledUnits,
   type Unit,
@@ -38,12 +37,6 @@ export interface RunSummary {
   readonly expected: number | null;
   readonly lastAt: number;
   readonly problem?: string;
-}
-
-export interface SpooledPage {
-  readonly unit: Unit;
-  readonly settled: SettledRecord;
-  readonly body: Buffer;
 }
 
 export const LAYOUT = 2;
@@ -184,7 +177,7 @@ export class RunReader {
   }
 
   /** In the order of the output, one in memory at a time. Throws where one was damaged. */
-  async *pages(wanted: (unit: Unit) => boolean = () => true): AsyncGenerator<SpooledPage> {
+  async *pages(wanted: (unit: Unit) => boolean = () => true) {
     const file = openSync(journalOf(this.path), "r");
     try {
       const source = logSourceOf(file);

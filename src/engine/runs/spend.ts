@@ -58,6 +58,16 @@ export async function readSpend(folder: string, since = 0): Promise<Spend> {
   return { runs, damaged };
 }
 
+/** What runs cost: charged, and what lost replies may have cost. */
+export const netOf = (runs: readonly RunSpend[]): Credits =>
+  runs
+    .flatMap(({ days }) => days)
+    .reduce<Credits>(
+      (sum, { settled, uncertain, refunded }) =>
+        addCredits(sum, credits(creditsOf(settled) + creditsOf(uncertain) - creditsOf(refunded))),
+      ZERO,
+    );
+
 /** Of the other runs of the same account. @param since epoch milliseconds */
 export const spentBeside = ({ path: own, plan }: Pick<RunReader, "path" | "plan">, since: number): Promise<Credits> =>
   spentBy(
@@ -78,11 +88,8 @@ export async function spentBy(
     const written = await stat(journalOf(path)).catch(() => undefined);
     const plan = (written?.mtimeMs ?? 0) < since ? undefined : knownPlan(path, id).plan;
     if (plan === undefined || !isMeant(plan, path)) continue;
-    const { pending, days } = spendOf(path, plan, since).spend;
-    sum = addCredits(sum, creditsOf(pending));
-    for (const day of days) {
-      sum = credits(sum + creditsOf(day.settled) + creditsOf(day.uncertain) - creditsOf(day.refunded));
-    }
+    const { spend } = spendOf(path, plan, since);
+    sum = credits(sum + creditsOf(spend.pending) + netOf([spend]));
   }
   return sum;
 }

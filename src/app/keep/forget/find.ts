@@ -26,10 +26,7 @@ import { Page } from "../../../shared/rows/page.ts";
 import { parseExact } from "../../../shared/rows/values.ts";
 import { openRuns } from "../store.ts";
 
-export interface RunFound {
-  readonly plan: Plan;
-  /** The library that its people belong to: ids mean the same person in it. */
-  readonly service: string;
+export interface RunFound extends KeptData {
   readonly rows: number;
   /** Whether it was bought by the person's name, or a table that it keeps has the name: then it cannot stay. */
   readonly named: boolean;
@@ -46,8 +43,9 @@ interface Receipt {
   readonly replaces?: string | null;
 }
 
-export interface KeptData {
+interface KeptData {
   readonly plan: Plan;
+  /** The library that its people belong to: ids mean the same person in it. */
   readonly service: string;
 }
 
@@ -172,7 +170,7 @@ export async function runsWith(person: PersonMatcher, runs: readonly KeptData[],
     const input = await store.input(plan.id).catch(() => "");
     const named = person.isNamedIn(JSON.stringify(plan.target)) || person.isNamedIn(input);
     const receipt = (await store.receipt(plan.id)) as Receipt | undefined;
-    found.push({ plan, service, rows, named, receipt });
+    found.push({ ...run, rows, named, receipt });
   }
   return found;
 }

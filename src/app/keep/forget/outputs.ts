@@ -1,14 +1,7 @@
 import { lstat, open, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
-import {
-  type Form,
-  plainTextOf,
-  rowsWithout,
-  savedForm,
-  type Written,
-  writtenAs,
-} from "../../../engine/output/formats.ts";
+import { type Form, plainTextOf, rowsWithout, savedForm, type Written } from "../../../engine/output/formats.ts";
 import { openPacker } from "../../../engine/output/packing.ts";
 import { exists, sha256Of } from "../../../engine/output/paths.ts";
 import { clearLeftovers } from "../../../engine/output/publish.ts";
@@ -43,31 +36,20 @@ async function mentions(path: string, person: PersonMatcher, form?: Form): Promi
   });
 }
 
-/** The outputs of a run that have the person: those that it writes again, and the receipts that name the person. */
+/** The output of a run that has the person, where it is the run's to be written again. */
 export async function outputsOf({ plan, named, receipt }: RunFound, person: PersonMatcher): Promise<OutputFound[]> {
-  const found: OutputFound[] = [];
-  for (const path of [plan.receipt, plan.misses]) {
-    if (path != null && (await exists(path)) && (await mentions(path, person)))
-      found.push({ path, how: "left", run: plan.id });
-  }
-  const { output: path } = plan;
-  if (path === null || engineOf(path) !== undefined || receipt?.output?.file !== path || named) return found;
-  if (!(await exists(path)) || !(await mentions(path, person, savedForm(plan.view.format)))) return found;
+  const { output: path, target } = plan;
+  if (path === null || engineOf(path) !== undefined || receipt?.output?.file !== path || named) return [];
+  // Beside its rows stand those of a table of the user's own.
+  if (target.kind === "search" && target.staff?.keep !== undefined) return [];
+  if (!(await exists(path)) || !(await mentions(path, person, savedForm(plan.view.format)))) return [];
   const sha256 = await sha256Of(path);
   const isOurs = sha256 !== undefined && [receipt.output.sha256, receipt.replaces].includes(sha256);
-  return isOurs ? [...found, { path, how: "again", run: plan.id }] : found;
-}
-
-export interface Looked {
-  readonly outputs: readonly OutputFound[];
-  readonly files: number;
-  readonly tables: number;
-  /** Files that are not where they were written. */
-  readonly gone: readonly string[];
+  return isOurs ? [{ path, how: "again", run: plan.id }] : [];
 }
 
 /** The files and tables of the register that have the person; those that runs write again apart. */
-export async function registered(entries: readonly RegisterEntry[], person: PersonMatcher): Promise<Looked> {
+export async function registered(entries: readonly RegisterEntry[], person: PersonMatcher) {
   const outputs: OutputFound[] = [];
   const gone: string[] = [];
   let [files, tables] = [0, 0];
@@ -178,7 +160,7 @@ export async function writeAgain(plan: Plan, store: RunStore, context: Context):
     name: `${plan.id}-forget`,
   };
   const { file } = await writePages(pages, writing, context);
-  return file === undefined ? undefined : { ...writtenAs(file, form), file: plan.output ?? "" };
+  return file === undefined ? undefined : { ...file, file: plan.output ?? "" };
 }
 
 export const replaceOutput = (plan: Plan, disk: Disk): Promise<void> =>

@@ -1,11 +1,11 @@
 import { basename, dirname, join } from "node:path";
 import { type Library, recordPages } from "../../../engine/library/library.ts";
 import { changedSince, newestRecords } from "../../../engine/library/members.ts";
-import { formName, type Output, type OutputFacts, type Rendering } from "../../../engine/output/formats.ts";
+import { formName, type Output, type Rendering } from "../../../engine/output/formats.ts";
 import { packedName } from "../../../engine/output/packing.ts";
 import { checkOutput, exists } from "../../../engine/output/paths.ts";
-import type { Guard } from "../../../engine/output/publish.ts";
 import { openSink, savedView } from "../../../engine/output/sinks/sink.ts";
+import type { Guard } from "../../../engine/runs/plan.ts";
 import { canonicalJson } from "../../../shared/contract/filters.ts";
 import { creditsToNumber, formatCredits, priceOf } from "../../../shared/contract/money.ts";
 import { counted } from "../../../shared/contract/text.ts";
@@ -97,7 +97,7 @@ export async function keep(found: Brought, work: Work): Promise<RefreshReceipt> 
     changes: people.changed.map((person) => ({ person, fields: changed.get(person) ?? [] })),
     files: Object.fromEntries(
       FILES.map((what, index) => {
-        const { path: file = "", sha256 } = facts[index] ?? {};
+        const { file = "", sha256 } = facts[index] ?? {};
         return [what, { file, rows: people[what].length, sha256: sha256 ?? "" }];
       }),
     ) as RefreshReceipt["files"],
@@ -185,14 +185,10 @@ interface FileToWrite {
 }
 
 /** The first file gets its name last. */
-async function writeTogether(
-  files: readonly FileToWrite[],
-  rendering: Rendering,
-  { context, deps: { disk } }: Work,
-): Promise<(OutputFacts | undefined)[]> {
+async function writeTogether(files: readonly FileToWrite[], rendering: Rendering, { context, deps: { disk } }: Work) {
   const outputs: Output[] = [];
   try {
-    const facts: (OutputFacts | undefined)[] = [];
+    const facts: Awaited<ReturnType<Output["prepare"]>>[] = [];
     for (const { path, pages, guard } of files) {
       const output = await openSink({
         output: await checkOutput(path),

@@ -1,11 +1,11 @@
 import type { AccountView } from "../../../engine/client/types.ts";
 import type { Library } from "../../../engine/library/library.ts";
 import type { Shelf } from "../../../engine/library/take-in.ts";
-import type { Guard } from "../../../engine/output/publish.ts";
-import type { AskedView } from "../../../engine/output/sinks/sink.ts";
+import type { AskedView } from "../../../engine/output/formats.ts";
 import type { ExportDeps } from "../../../engine/purchase/order.ts";
 import type { VerifiedField } from "../../../engine/purchase/refresh.ts";
 import type { Start } from "../../../engine/purchase/world.ts";
+import type { Guard } from "../../../engine/runs/plan.ts";
 import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import type { Credits } from "../../../shared/contract/money.ts";

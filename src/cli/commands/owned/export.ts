@@ -1,6 +1,5 @@
 import { writePages } from "../../../app/keep/write-pages.ts";
 import { recordPages } from "../../../engine/library/library.ts";
-import { writtenAs } from "../../../engine/output/formats.ts";
 import type { Context } from "../../../shared/context.ts";
 import { PERSON_FIELDS } from "../../../shared/contract/records.ts";
 import { counted } from "../../../shared/contract/text.ts";
@@ -43,7 +42,7 @@ async function exportOwned(filters: CanonicalFilters, options: ExportOwnedOption
     const { rows, file, notices } = await writePages(pages, { ...writing, name: "owned" }, context);
     for (const notice of notices) printer.note(notice);
     if (file === undefined) return;
-    if (printer.json) printer.document<"owned export">({ rows, credits: 0, output: writtenAs(file, view) });
+    if (printer.json) printer.document<"owned export">({ rows, credits: 0, output: file });
     printer.note(`Wrote ${counted(rows, "profile")} that you own to ${options.output} at 0 credits`);
   });
 }

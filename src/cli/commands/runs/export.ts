@@ -1,7 +1,6 @@
 import { openRuns } from "../../../app/keep/store.ts";
 import { writePages } from "../../../app/keep/write-pages.ts";
 import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
-import { writtenAs } from "../../../engine/output/formats.ts";
 import type { RunReader } from "../../../engine/runs/reader.ts";
 import type { Context } from "../../../shared/context.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../../shared/contract/records.ts";
@@ -68,13 +67,7 @@ async function exportRun(name: string, options: ExportRunOptions, context: Conte
   }
   if (file === undefined) return;
   if (printer.json) {
-    printer.document<"runs export">({
-      run: run.id,
-      finished,
-      rows,
-      credits: 0,
-      output: writtenAs(file, view),
-    });
+    printer.document<"runs export">({ run: run.id, finished, rows, credits: 0, output: file });
   }
   const what = kind === "person" ? counted(rows, "profile") : counted(rows, "company", "companies");
   printer.note(`Wrote ${what} of run ${run.id} to ${options.output} at 0 credits`);

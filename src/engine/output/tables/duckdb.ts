@@ -2,7 +2,8 @@ import { chmod, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import type { JsonRecord } from "../../../shared/rows/values.ts";
-import { type Disk, FILE_MODE, remove } from "../../runs/disk.ts";
+import { FILE_MODE, remove } from "../../runs/disk.ts";
+import type { OutputPlace } from "../register.ts";
 import type { ColumnType, TypedColumn } from "../whole/cells.ts";
 import { append, type DuckDb, definitions, loadDuckDb, openFile } from "../whole/duck.ts";
 import { quoted, sqlName, type TableTarget } from "./target.ts";
@@ -12,13 +13,11 @@ type Target = TableTarget & { readonly engine: "duckdb" };
 
 const NAMES = "-o duckdb:FILE#TABLE names a DuckDB file, or one that is not there yet";
 
-interface Place {
-  readonly name: string;
-  readonly disk: Disk;
-}
-
 /** A file that is not there yet is made beside its place, and appears whole. */
-export async function openDuckDb(target: Target, { name, disk }: Place): Promise<TableWriter> {
+export async function openDuckDb(
+  target: Target,
+  { name, disk }: Pick<OutputPlace, "name" | "disk">,
+): Promise<TableWriter> {
   const isNew = (await stat(target.file).catch(() => undefined)) === undefined;
   const part = join(dirname(target.file), `.${basename(target.file)}.${name}.part`);
   if (isNew) await clear(part);

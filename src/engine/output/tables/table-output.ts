@@ -1,9 +1,10 @@
 import { CliError, usageError } from "../../../shared/errors.ts";
 import { AskedFields } from "../../../shared/rows/columns.ts";
 import { errorCode } from "../../runs/disk.ts";
+import type { Guard } from "../../runs/plan.ts";
 import { checkRows, formName, type Output, type Rendering } from "../formats.ts";
 import { checkOutput, exists } from "../paths.ts";
-import { clearLeftovers, type Guard, naming } from "../publish.ts";
+import { clearLeftovers, naming } from "../publish.ts";
 import { enterOutput, type OutputPlace } from "../register.ts";
 import { surveyColumns } from "../whole/survey.ts";
 import { parseTable, type TableTarget, tableText } from "./target.ts";
@@ -76,7 +77,7 @@ export async function openTable(output: string, rendering: Rendering, guard: Gua
       try {
         writer = await open(target, place);
         const added = await writer.upsert(columns, identified(pages, kind));
-        return { path: tableText(target), bytes: null, sha256: null, added };
+        return { file: tableText(target), format: formName(rendering), bytes: null, sha256: null, added };
       } catch (error) {
         throw refused(error, target, "writing");
       }
