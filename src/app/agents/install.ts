@@ -10,7 +10,6 @@ import { packageRoot } from "../../shared/paths.ts";
 interface Launch {
   readonly command: string;
   readonly args: readonly string[];
-  /** Variables that say where things are, and no secret. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -25,7 +24,6 @@ const HANDED_ON = [
   "XDG_DATA_HOME",
 ] as const;
 
-/** Starts this program with the variables of this shell that say where things are. */
 export function launchOf(args: readonly string[], { env, cwd }: Pick<Context, "cwd" | "env">): Launch {
   const places = HANDED_ON.flatMap((name) => {
     const value = env[name];

@@ -161,7 +161,6 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
   },
 };
 
-/** Every tool that exists in this world, by name. */
 export const toolsOf = ({ budget, out }: AgentWorld) =>
   (Object.entries(TOOLS) as [ToolName, Tool][]).filter(
     ([, { spends, writes }]) => !((spends && budget === undefined) || (writes && out === undefined)),

@@ -22,7 +22,6 @@ export interface NamedBudget {
   readonly per: Period;
 }
 
-/** What every tool works with. Nothing in it can be changed by a tool. */
 export interface AgentWorld {
   readonly context: Context;
   readonly connecting: Connecting;
@@ -72,7 +71,6 @@ export const useOf = async (world: AgentWorld, isTest: boolean): Promise<BudgetU
 export const leftOf = async (world: AgentWorld, isTest: boolean): Promise<Credits> =>
   (await useOf(world, isTest))?.left ?? ZERO;
 
-/** The budget as a tool tells it; null where there is none. */
 export async function budgetDocument(world: AgentWorld, isTest: boolean) {
   const use = await useOf(world, isTest);
   if (world.budget === undefined || use === undefined) return null;

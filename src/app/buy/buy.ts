@@ -126,7 +126,6 @@ export async function resume(id: string, terms: Omit<Order, "target">, world: Wo
   return await purchase(order, world, events, (deps) => resumeExport(id, optionsOf(order), deps));
 }
 
-/** Hands an order to the engine with all that it needs. */
 async function purchase<T>(
   order: Order,
   world: World,

@@ -62,7 +62,6 @@ const DEFAULTS = {
   wait: false,
 } as const satisfies ExportOptions;
 
-/** All that the engine wants to be told. */
 export function optionsOf({ target, rows, table, maxCalls, strict, accounts, ...options }: Order): ExportOptions {
   return { ...DEFAULTS, ...options };
 }

@@ -270,7 +270,6 @@ function pagingCheck(report: ProbeReport, name: string, used: Dialect): Check {
   return service("Paging", "warn", `${half}; ${WORDS[using]}, is used`, fix);
 }
 
-/** Keeps what was learned with the connection, where there is one. */
 async function saveDialect(name: string, report: ProbeReport, context: Context): Promise<Check | undefined> {
   const dir = findFolder("config", context);
   const before = dir === undefined || name === SAMPLE ? undefined : findConnection(readConfig(dir), name);

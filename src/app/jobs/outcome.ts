@@ -27,7 +27,6 @@ export interface Ended {
   readonly receipt?: RunOutcome["receipt"];
 }
 
-/** What is to be told of a job, and how its spending is known among others'. */
 interface Telling {
   readonly job: Job;
   readonly rowsBefore: number | null;

@@ -36,7 +36,6 @@ export type Done =
   | { readonly kind: "search"; readonly order: Order; readonly purchase: Awaited<ReturnType<typeof buy>> }
   | { readonly kind: "refresh"; readonly receipt: RefreshReceipt };
 
-/** What a job would do, by the same functions and checks. */
 export type Quoted =
   | { readonly kind: "search"; readonly order: Order; readonly quote: Awaited<ReturnType<typeof quote>>["quote"] }
   | { readonly kind: "refresh"; readonly order: RefreshOrder; readonly plan: RefreshPlan };
