@@ -9,7 +9,6 @@ import {
 } from "../../../app/keep/forget/mentions.ts";
 import {
   cutFile,
-  type Looked,
   type OutputFound,
   outputsOf,
   registered,
@@ -63,7 +62,7 @@ interface Found {
   /** People in the libraries. */
   readonly owned: number;
   readonly outputs: readonly OutputFound[];
-  readonly gone: Looked["gone"];
+  readonly gone: Awaited<ReturnType<typeof registered>>["gone"];
   readonly histories: readonly HistoryFound[];
   /** In files of the user's own. */
   readonly mentions: readonly MentionFound[];
