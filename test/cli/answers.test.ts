@@ -120,7 +120,7 @@ describe("how many there are", () => {
   });
 
   test("nobody came and nobody said how many there are: not complete where that is required", async () => {
-    const s = await scene({ people: 6, firstPage: 0 });
+    const s = await scene({ people: 6, firstPage: 0, total: "header" });
     const argv = ["employees", "acme.example", "--limit", "1000", "-o", "o.csv", "--yes"];
     const ran = await s.run(...argv, "--require-complete");
     expect(ran).toMatchObject({ code: 5, stderr: expect.stringContaining("--paging page0") });
@@ -175,10 +175,19 @@ describe("what a service writes otherwise", () => {
     expect(s.service.paidCalls()).toBeLessThan(20);
   });
 
-  test("where no cursor is found, it says where it was looked for", async () => {
-    const s = await scene({ people: 60, paging: "cursor", nextUnder: "after" });
-    const ran = await s.run(...EMPLOYEES.slice(0, 4), "--per-page", "10", "-o", "o.csv", "--yes", "--paging", "cursor");
-    expect(ran).toMatchObject({ code: 5, stderr: expect.stringContaining("in X-Next-Cursor, or as next_cursor") });
+  test.each([EMPLOYEES.slice(0, 4), SEARCH])(
+    "where no cursor is found, it says where it was looked for: %s",
+    async (...argv) => {
+      const s = await scene({ people: 60, paging: "cursor", nextUnder: "after" });
+      const ran = await s.run(...argv, "--per-page", "10", "-o", "o.csv", "--yes", "--paging", "cursor");
+      expect(ran).toMatchObject({ code: 5, stderr: expect.stringContaining("in X-Next-Cursor, or as next_cursor") });
+    },
+  );
+
+  test("where page 0 was not told, of a company too whose pages are asked for larger than all of it", async () => {
+    const s = await scene({ people: 6, firstPage: 0, total: "header" });
+    const ran = await s.run("employees", "acme.example", "--max-credits", "30", "--require-complete");
+    expect(ran).toMatchObject({ code: 5, stderr: expect.stringContaining("--again --paging page0") });
   });
 
   test("where page 0 was not told, the advice is to buy the missing people alone", async () => {

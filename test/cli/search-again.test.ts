@@ -72,6 +72,21 @@ test("a finished run that holds the same rows is written, and nothing is bought;
   expect(await charged(service, CREDITS)).toBe(before + 7 + 25);
 });
 
+test("what a finished run holds is not bought with the rest of one that --again began and that is not finished", async () => {
+  const whole = [...SALES, "--yes"];
+  expect(await u.run([...whole, "-o", "a.csv"])).toMatchObject({ code: 0 });
+  expect(await u.run([...whole, "--again", "--limit", "5", "--require-complete", "-o", "b.csv"])).toMatchObject({
+    code: 5,
+  });
+  const before = await charged(service, CREDITS);
+  const quote = await u.run([...whole, "--dry-run", "--json", "-o", "b.csv"]);
+  expect(JSON.parse(quote.stdout)).toMatchObject({ credits: 0, paid_again: 0 });
+  const again = await u.run([...whole, "-o", "b.csv"]);
+  expect(again.code, again.stderr).toBe(0);
+  expect(u.read("b.csv")).toBe(u.read("a.csv"));
+  expect(await charged(service, CREDITS)).toBe(before);
+});
+
 test("going on says what is kept and what is to be bought; the hint for consent counts as the flag does", async () => {
   await u.run([...SALES, "--max-credits", "60", "--require-complete", "-o", "a.csv"]);
   const before = await charged(service, CREDITS);

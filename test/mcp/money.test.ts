@@ -256,6 +256,18 @@ test("what is owned is not paid for again: a quote says how many are yours and b
   expect(await u.run([...written, "-o", "whole.csv"])).toMatchObject({ code: 0 });
 });
 
+test("what a finished run holds is not bought with the rest of one that --again began and that is not finished", async () => {
+  const whole = ["search", "--department", "Legal", "--yes"];
+  expect(await u.run([...whole, "-o", "a.csv"])).toMatchObject({ code: 0 });
+  expect(await u.run([...whole, "--again", "--limit", "2", "--require-complete", "-q"])).toMatchObject({ code: 5 });
+  const before = await spent();
+  const agent = await start(["--max-credits", "100"]);
+  const quote = await agent.call("quote", { kind: "people", filters: { department: "Legal" } });
+  expect(quote.data).toMatchObject({ profiles: 0, credits: 0, paid_again: 0 });
+  expect((await agent.call("buy", { quote_id: idOf(quote) })).data).toMatchObject({ credits: 0 });
+  expect(await spent()).toBe(before);
+});
+
 test("a quote says which of several values matches nobody, and why nobody does", async () => {
   const agent = await start(["--max-credits", "5"]);
   const some = await quoted(agent, 2, { country: ["USA", "germany"] });

@@ -40,15 +40,13 @@ export async function deliver(
   const receipt = buildReceipt({ ...purchase, maxCredits: options.maxCredits, finishedAt: now() });
   const mayReplace = options.overwrite || continued;
   const register = new Register(stateDir, disk, now);
-  const beside = async (path: string, what: "receipt" | "misses", text: string): Promise<void> => {
+  const beside = async (path: string | undefined, what: "receipt" | "misses", text: string): Promise<void> => {
+    if (path === undefined) return;
     await register.enter({ path, what, by: run.id, kind: null, format: null, sha256: [] });
     await naming(path, disk.replaceFile(path, text, what === "receipt" ? "receipt copy" : what, mayReplace));
   };
-  const copyReceipt = async (copy: Receipt): Promise<void> => {
-    if (options.receipt === undefined) return;
-    const text = `${JSON.stringify(copy, null, 2)}\n`;
-    await beside(options.receipt, "receipt", text);
-  };
+  const copyReceipt = (copy: Receipt): Promise<void> =>
+    beside(options.receipt, "receipt", `${JSON.stringify(copy, null, 2)}\n`);
   const { shortfall } = receipt;
   if (shortfall !== null || (options.requireComplete && !receipt.complete)) {
     await run.writeReceipt(receipt);
@@ -67,22 +65,15 @@ export async function deliver(
   await run.writeReceipt(whole);
   await sink.publish();
   const misses = missesOf(run);
-  if (options.misses !== undefined) {
-    const text = misses.map((line) => `${line}\n`).join("");
-    await beside(options.misses, "misses", text);
-  }
+  await beside(options.misses, "misses", misses.map((line) => `${line}\n`).join(""));
   await copyReceipt(whole);
   return { receipt: whole, misses };
 }
 
-function missesOf(run: Run): string[] {
-  const { target } = run.plan;
+function missesOf({ plan: { target }, state }: Run): string[] {
   if (target.kind === "search") return [];
-  const misses: string[] = [];
-  for (const { intent, settled } of run.state.units.values()) {
-    if (settled?.miss === true) misses.push(target.companies[intent.target]?.value ?? "");
-  }
-  return misses;
+  const missed = [...state.units.values()].filter(({ settled }) => settled?.miss === true);
+  return missed.map(({ intent }) => target.companies[intent.target]?.value ?? "");
 }
 
 /** Why no company at all was looked up, in the service's words: then it is no matter of one of them. */

@@ -124,6 +124,13 @@ async function earlier(
   return most;
 }
 
+/** Whether another run has everybody of one that is not finished: nobody needs to pay for the rest of that one. */
+export async function isBoughtElsewhere({ id, dataset_version: version, matches, ...identity }: Plan, store: RunStore) {
+  if (version === null || matches === null || identity.target.kind === "enrich") return false;
+  const whole = await earlier(store, identity, version, matches);
+  return whole !== undefined && whole.id !== id && whole.state.rows >= matches;
+}
+
 /** Finished, or all of it paid for and only the output failed. */
 const isBought = ({ plan, state }: RunReader): boolean =>
   state.done !== undefined ||

@@ -1,4 +1,4 @@
-import { grouped } from "../../shared/contract/text.ts";
+import { counted, grouped } from "../../shared/contract/text.ts";
 import { type Filters, MAX_CHARACTERS, MAX_VALUES_PER_KEY } from "../../shared/contract/vocabulary.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { ServiceError } from "../client/errors.ts";
@@ -143,7 +143,7 @@ export class FreeCounts implements Counts {
     const { maxCalls, now, sleep, signal, perMinute, onCall } = this.#options;
     if (this.calls + others >= maxCalls) {
       throw usageError(
-        `this takes more than ${grouped(maxCalls)} free calls`,
+        `this takes more than ${counted(maxCalls, "free call")}`,
         "--max-calls allows more",
         "too_many_counts",
       );

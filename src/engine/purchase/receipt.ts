@@ -36,12 +36,10 @@ export interface ReceiptInput {
 }
 
 export function buildReceipt(input: ReceiptInput): Receipt {
-  const { run, quote, distinct, bought, finishedAt } = input;
+  const { run, quote, distinct, bought, finishedAt, narrowed = null } = input;
   const { plan, state } = run;
   const { target } = plan;
-  const { balance } = bought;
   const isWhole = quote.bound === "matches" || quote.bound === "companies";
-  const narrowed = input.narrowed ?? null;
   const shortfall = whyShort(input) ?? narrowed?.shortfall ?? null;
   return {
     run: run.id,
@@ -69,7 +67,7 @@ export function buildReceipt(input: ReceiptInput): Receipt {
     credits: creditsToNumber(state.settled),
     uncertain_credits: creditsToNumber(state.uncertain),
     foreign_credits: creditsToNumber(state.foreign),
-    balance: creditsOrNull(balance),
+    balance: creditsOrNull(bought.balance),
     complete:
       shortfall === null &&
       !cameNobody(run, bought.missing.untold) &&
@@ -100,6 +98,9 @@ function filtersOf(target: Target): Receipt["filters"] {
 const firstPage = ({ target }: Plan): string =>
   ` (where it counts pages from 0, the same command with ${target.kind === "search" ? "--paging page0 --with-owned buys the missing ones alone" : "--again --paging page0 gets the first page too"})`;
 
+const NO_CURSOR =
+  "no cursor to the next one (in X-Next-Cursor, or as next_cursor, nextCursor or cursor in result, its meta, pagination, paging or page_info)";
+
 function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): string | null {
   const { rows } = run.state;
   const { wall, least, missing, price } = bought;
@@ -126,7 +127,7 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
     return `a row costs ${formatCreditsGrouped(price)} credits, which the account did not tell, and not the ${formatCreditsGrouped(quote.unitPrice)} that were agreed to: ${came}; headcount resume ${run.id} --max-credits ${formatCredits(credits(spent + priceOf(quote.rows - rows, price)))} buys the rest`;
   }
   if (missing.unsure > 0) {
-    return `the service gave a whole page, no cursor to the next one (in X-Next-Cursor, or as next_cursor, nextCursor or cursor in result, its meta, pagination, paging or page_info), and no total: whether there are more than the ${grouped(rows)} profiles that came, nobody knows`;
+    return `the service gave a whole page, ${NO_CURSOR}, and no total: whether there are more than the ${grouped(rows)} profiles that came, nobody knows`;
   }
   if (quote.bound === "matches" && missing.newer > 0) {
     return `the count said ${grouped(quote.rows)} profiles, and since then the pages say ${grouped(quote.rows + missing.newer)}: ${came}; headcount resume ${run.id} prices the other ${grouped(missing.newer)}`;
@@ -141,9 +142,9 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
     return `${came}; the service gives only a part of a large segment, and no filter divides ${grouped(behind)} of its people further: ${who.join(", ")}${others}`;
   }
   const first = [...run.state.units.values()].find(({ settled }) => settled !== undefined);
-  const page0 =
-    quote.sample === undefined && run.plan.paging === "page" && isFirstPage(first, fewer) ? firstPage(run.plan) : "";
-  return `the service gave ${grouped(rows)} of the ${grouped(rows + fewer)} profiles that it counted; nothing was charged for the missing ${grouped(fewer)}${page0}`;
+  const isPage0 = quote.sample === undefined && run.plan.paging === "page" && isFirstPage(first, fewer);
+  const why = isPage0 ? firstPage(run.plan) : run.plan.paging === "cursor" ? `; the last page had ${NO_CURSOR}` : "";
+  return `the service gave ${grouped(rows)} of the ${grouped(rows + fewer)} profiles that it counted; nothing was charged for the missing ${grouped(fewer)}${why}`;
 }
 
 function cameTwice({ state, plan }: Run, quote: Quote, distinct: Distinct, bought: Doubled): string | null {
@@ -191,9 +192,11 @@ const mayCountFromZero = ({ plan }: Pick<Run, "plan">): boolean =>
 export const cameNobody = (run: Pick<Run, "plan" | "state">, untold: readonly number[]): boolean =>
   untold.length > 0 && run.state.rows === 0 && mayCountFromZero(run);
 
-/** Whether so many rows are a page 0 that was never asked for. @param unit the first that was settled */
-const isFirstPage = (unit: Unit | undefined, rows: number): boolean =>
-  rows > 0 && (rows === unit?.intent.perPage || rows === unit?.settled?.rows);
+/** Whether so many rows may be a page 0 that was never asked for. @param unit the first that was settled */
+function isFirstPage(unit: Unit | undefined, rows: number): boolean {
+  const { intent: { perPage } = { perPage: 0 }, settled } = unit ?? {};
+  return rows > 0 && (rows === settled?.rows || (settled?.rows === 0 ? rows <= perPage : rows === perPage));
+}
 
 /**
  * Rows of a company's first page that were never asked for, because the service counts pages from 0 and nobody said

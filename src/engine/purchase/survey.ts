@@ -8,7 +8,7 @@ import { creditText, emptyState } from "../runs/journal.ts";
 import type { Plan, RunIdentity, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { type NewPlan, RunStore } from "../runs/run-store.ts";
-import { earlierRun, ownedCompanies, type Reuse } from "./earlier.ts";
+import { earlierRun, isBoughtElsewhere, ownedCompanies, type Reuse } from "./earlier.ts";
 import { staleRun } from "./failures.ts";
 import { lockOptions, openRun } from "./locks.ts";
 import { checkSame, offerOf, quoteFor, runIdentityOf, spentOf, termsOf } from "./offer.ts";
@@ -61,7 +61,8 @@ export async function stillOpen(
   const { store, account, options, deps } = trade;
   const open = options.fresh ? undefined : await openOf(identity, store);
   const moved = open === undefined ? undefined : await checkSame(open, account, deps);
-  if (open === undefined || moved === undefined) return open;
+  if (open === undefined) return undefined;
+  if (moved === undefined) return (await isBoughtElsewhere(open, store)) ? undefined : open;
   if (options.onNewDataset === "fail") throw staleRun(open.id, moved, "declined", "--again begins anew");
   if (!buys) return undefined;
   const run = await openRun(open.id, trade);

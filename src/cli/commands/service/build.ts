@@ -72,7 +72,7 @@ function inputError(error: unknown): unknown {
   if (/no space left|disk is full/i.test(error.message)) {
     return failed.filesystem(
       "the disk is full; the dataset is as it was before",
-      "a build needs about 2 KB of disk for each person, and 0.3 KB when it is done; choose another --data",
+      "a build needs about 1 KB of disk for each person, and up to 0.5 KB when it is done; choose another --data",
       "disk_full",
       error,
     );
