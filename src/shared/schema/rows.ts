@@ -19,7 +19,7 @@ export const company = row("a company", COMPANY_FIELDS, {
   specialties: { type: ["array", "null"], items: text },
 });
 
-export const filters = raw<Filters>({ type: "object", description: "as `headcount schema filter-file` describes them" });
+export const filters = raw<Filters>({ type: "object", description: "as `headcount schema filter-file` says" });
 export const segments = some(
   filters,
   titled("several segments", object({ union: list(filters), except: list(filters) })),
