@@ -133,6 +133,7 @@ export class Buyer {
       repeated: this.#repeats.repeated,
       missing: this.#remaining.missing,
       least: this.#indivisible ? this.#remaining.sizes.least : undefined,
+      own: this.#remaining.sizes.own,
       price: this.#budget.price,
       ended: this.#remaining.somethingLeft || flight.hasShelved ? "limit" : "all",
       wall: this.#attempts.wall,

@@ -103,7 +103,7 @@ const NO_CURSOR =
 
 function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): string | null {
   const { rows } = run.state;
-  const { wall, least, missing, price } = bought;
+  const { wall, least, own = 0, missing, price } = bought;
   const came = `${grouped(rows)} of ${grouped(quote.rows)} rows came`;
   if (wall !== undefined) {
     return `the service does not go deeper than row ${grouped(wall.depth)} of this segment ("${wall.detail}"): ${came}; split the segment by another filter`;
@@ -140,6 +140,10 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
     const who = unreached.slice(0, 5).map(({ where, count }) => `${grouped(count)} ${where}`);
     const others = unreached.length > who.length ? `, and ${unreached.length - who.length} other groups` : "";
     return `${came}; the service gives only a part of a large segment, and no filter divides ${grouped(behind)} of its people further: ${who.join(", ")}${others}`;
+  }
+  const room = credits(spent + priceOf(own, price));
+  if (fewer < own && maxCredits !== undefined && room > maxCredits) {
+    return `${came}, and nothing was charged for the others: where each page has ${grouped(own)}, whatever is asked for, --max-credits ${formatCredits(room)} leaves room for the last one`;
   }
   const first = [...run.state.units.values()].find(({ settled }) => settled !== undefined);
   const isPage0 = quote.sample === undefined && run.plan.paging === "page" && isFirstPage(first, fewer);

@@ -304,6 +304,7 @@ export interface BuyResult {
   readonly missing: Missing;
   /** The smallest page that the service gives, where what was left was less than that. */
   readonly least: number | undefined;
+  readonly own: Sizes["own"];
   /** Credits a row, as they were charged where nobody told them beforehand. */
   readonly price: Credits;
   readonly balance: Credits | undefined;

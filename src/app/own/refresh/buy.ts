@@ -12,6 +12,7 @@ import {
   creditsText,
   formatCredits,
   formatCreditsGrouped,
+  maxCredits as maxOf,
   minCredits,
   parseCredits,
   priceOf,
@@ -23,7 +24,7 @@ import { optionsOf } from "../../buy/order.ts";
 import { buyExport, continueRun } from "../../buy/purchase.ts";
 import { libraryOf } from "./begin.ts";
 import type { Followed } from "./list.ts";
-import type { RefreshResult, Work } from "./work.ts";
+import { capOf, type RefreshResult, type Work } from "./work.ts";
 
 async function takeIn(work: Work): Promise<void> {
   const library = await libraryOf(work);
@@ -75,7 +76,8 @@ export async function finishRest(list: Followed, work: Work): Promise<RefreshRes
   }
   if (rest > 0n) await events.agreeToRest(open.id, rest);
   const agreed = before.session?.maxCredits;
-  const own = most === undefined ? undefined : credits(spent(before) + most);
+  const cap = capOf(order.terms);
+  const own = cap === undefined ? undefined : credits(spent(before) + maxOf(rest, cap));
   const maxCredits = own === undefined || agreed == null ? own : minCredits(own, creditsOf(agreed));
   try {
     await continueRun(await openRun(open.id, trade), { ...trade, options: { ...options, maxCredits } }, true);

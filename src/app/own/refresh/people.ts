@@ -15,7 +15,7 @@ import { CliError } from "../../../shared/errors.ts";
 import { CALLS_PER_CREDIT } from "../bounds.ts";
 import { lookInto, type Sight } from "../look.ts";
 import { type Brought, type Followed, type Merged, merged } from "./list.ts";
-import type { RefreshPlan, RefreshResult, Work } from "./work.ts";
+import { capOf, type RefreshPlan, type RefreshResult, type Work } from "./work.ts";
 
 export interface Begun extends Merged {
   readonly list: Followed;
@@ -55,7 +55,8 @@ export async function bring(
   const results: RefreshResult[] = [];
   const buy = async (leaves: readonly Leaf[]): Promise<void> => {
     if (leaves.length === 0) return;
-    const most = credits(plan.most - spentBy(results));
+    // All leaves cost no more than was quoted; a last page larger than what is left is staked on within the user's cap.
+    const most = credits((capOf(terms) ?? plan.most) - spentBy(results));
     const result = await buyLeaves(leaves, { list, datasetVersion: counts.datasetVersion ?? null, most }, work);
     for (const person of ownedBy(held.library.database, { run: result.run })) bought.set(person.identity, person);
     results.push(result);

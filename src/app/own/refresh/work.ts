@@ -8,7 +8,7 @@ import type { Start } from "../../../engine/purchase/world.ts";
 import type { Guard } from "../../../engine/runs/plan.ts";
 import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
-import type { Credits } from "../../../shared/contract/money.ts";
+import { type Credits, minCredits } from "../../../shared/contract/money.ts";
 import { nearest } from "../../../shared/contract/suggest.ts";
 import { echo } from "../../../shared/contract/text.ts";
 import { EXACT_KEYS, type FilterKey } from "../../../shared/contract/vocabulary.ts";
@@ -31,6 +31,10 @@ export interface RefreshTerms extends Guard {
   readonly job?: string | undefined;
   readonly budgetLeft?: Credits | undefined;
 }
+
+/** The user's own, within the budget. */
+export const capOf = ({ maxCredits, budgetLeft }: RefreshTerms): Credits | undefined =>
+  maxCredits && minCredits(maxCredits, budgetLeft ?? maxCredits);
 
 export interface RefreshOrder {
   /** A file or a run; undefined: the filters say what it is. */
