@@ -125,6 +125,10 @@ describe("how many there are", () => {
     const ran = await s.run(...argv, "--require-complete");
     expect(ran).toMatchObject({ code: 5, stderr: expect.stringContaining("--paging page0") });
     expect(existsSync(s.u.file("o.csv"))).toBe(false);
+    const untold = await scene({ people: 6, firstPage: 0 });
+    const nobody = await untold.run(...argv, "--require-complete");
+    expect(nobody.code, nobody.stderr).toBe(5);
+    expect(nobody.stderr.split("no profile came"), nobody.stderr).toHaveLength(2);
     expect(s.service.charged()).toBe(0);
     const zero = await s.run(...argv, "--require-complete", "--paging", "page0", "--again");
     expect(zero, zero.stderr).toMatchObject({ code: 0 });

@@ -69,7 +69,7 @@ test("an unattended search says it too, by few free counts", async () => {
 test("bounded, it says how many at most; what a run of the same request holds is not among them", async () => {
   const few = await u.run([...SALES, "--limit", "10", "--yes", "-o", "few.csv"]);
   expect(few.stderr).toContain("notice: up to 10 of the 10 to buy are yours already and would be paid for again");
-  expect(few.stderr).toContain("--new-only buys only the others for 10 credits");
+  expect(few.stderr).toContain("--new-only buys only new people for 10 credits");
   const before = await charged(service, CREDITS);
   const same = await u.run([...SALES, "--limit", "10", "--yes", "-o", "same.csv"]);
   expect(same.code, same.stderr).toBe(0);

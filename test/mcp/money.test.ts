@@ -213,6 +213,8 @@ test("what is owned is not paid for again: a quote says how many are yours and b
   const first = await quoted(agent, 4, filters);
   expect(first.data).toMatchObject({ yours: 0, profiles: 4 });
   expect((await agent.call("buy", { quote_id: idOf(first) })).data).toMatchObject({ credits: 4 });
+  const same = await agent.call("quote", { kind: "people", filters, profiles: 4 });
+  expect(same.text).toContain("4 are yours already; nothing to buy.");
   const second = await agent.call("quote", { kind: "people", filters, profiles: 3, new_only: true });
   expect(second.data).toMatchObject({ yours: 4, profiles: 3 });
   expect(second.text).toContain("4 are yours already; 3 rows");

@@ -130,7 +130,8 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
     call: async (given, world) => {
       const structured = await quoteTool(given, world);
       const { credits, notice, profiles, why_not: why, yours } = structured;
-      const rows = `${counted(profiles, "row")} for ${counted(credits, "credit")}`;
+      const price = `${counted(profiles, "row")} for ${counted(credits, "credit")}`;
+      const rows = profiles === 0 && credits === 0 ? "nothing to buy" : price;
       const owned = notice ?? (yours ? `${grouped(yours)} ${yours === 1 ? "is" : "are"} yours already` : undefined);
       const what = owned === undefined ? rows : `${owned}; ${rows}`;
       const said = why === undefined ? what : `${what}; not to be bought here: ${why}`;

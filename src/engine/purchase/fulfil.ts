@@ -15,7 +15,7 @@ import { isPriceKnown, perPageOf, WHOLE_PAGE } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
 import { isNarrowed, narrowing, OwnedOutput } from "./owned.ts";
 import { consentedCap, type Quote } from "./quote.ts";
-import { missingFirstPage } from "./receipt.ts";
+import { cameNobody, missingFirstPage, NOBODY_CAME } from "./receipt.ts";
 import type { Doubled } from "./remaining.ts";
 import { sourceOf } from "./source.ts";
 
@@ -151,8 +151,10 @@ async function buyPages(
   const doubles = source.doubles?.() ?? "";
   if (doubles !== "") onNotice(`notice: named more than once, and the rest of it bought once: ${doubles}`);
   const { untold, rows } = bought.missing;
-  const looking = { run, untold, addresses, client: seller.client, signal: interrupted, onWarning: deps.onWarning };
-  const first = bought.ended === "all" ? await missingFirstPage(looking) : 0;
+  const isAll = bought.ended === "all";
+  if (isAll && !options.requireComplete && cameNobody(run, untold)) deps.onWarning(`warning: ${NOBODY_CAME}`);
+  const looking = { run, untold, addresses, client: seller.client, signal: interrupted };
+  const first = isAll ? await missingFirstPage(looking) : 0;
   const missing = { ...bought.missing, rows: rows + first };
   return { ...bought, missing, doubled: target.kind === "search" ? distinct.duplicates : doubled };
 }

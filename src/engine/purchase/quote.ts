@@ -300,7 +300,7 @@ function wayAround(quote: Quote, known: Known, target: Target, option: string): 
     return `${option} buys only the others`;
   if (total === owned) return exact ? "nobody is new" : `${option} looks whether anybody is new`;
   if (estimate?.callsPerCredit === 0) return "finding the others costs more than buying all of it";
-  return `${option} buys only the others for ${exact ? "" : "about "}${newPriceText(quote, known)}`;
+  return `${option} buys only ${quote.rows < total ? "new people" : "the others"} for ${exact ? "" : "about "}${newPriceText(quote, known)}`;
 }
 
 export function newPriceText(quote: Quote, { total, owned, estimate }: Known): string {

@@ -183,7 +183,6 @@ interface Untold {
   readonly addresses: ReadonlyMap<number, string | undefined>;
   readonly client: Pick<ServiceClient, "count">;
   readonly signal: AbortSignal;
-  readonly onWarning: (text: string) => void;
 }
 
 export const NOBODY_CAME =
@@ -207,9 +206,8 @@ function isFirstPage(unit: Unit | undefined, rows: number): boolean {
  * so. One free count of the address in its people's rows tells. Only a lack of exactly one page is believed: other
  * counts have other reasons. @returns 0 where nothing is known to be missing
  */
-export async function missingFirstPage({ run, untold, addresses, client, signal, onWarning }: Untold): Promise<number> {
+export async function missingFirstPage({ run, untold, addresses, client, signal }: Untold): Promise<number> {
   if (untold.length === 0 || !mayCountFromZero(run)) return 0;
-  if (cameNobody(run, untold)) onWarning(`warning: ${NOBODY_CAME}`);
   const settled = [...run.state.units.values()].filter((unit) => unit.settled !== undefined);
   const target = untold.find((each) => addresses.get(each) !== undefined) ?? -1;
   const address = addresses.get(target);
