@@ -58,7 +58,9 @@ async function rejects(): Promise<Record<string, unknown>[]> {
 const rows = (count: number, row: (index: number) => string): string =>
   Array.from({ length: count }, (_, index) => `${row(index)}\n`).join("");
 
-describe("dialects drawn at random, beside csv-parse", () => {
+const FILES = cases(100, 3_000);
+
+describe("dialects drawn at random, beside csv-parse", { timeout: FILES * 3_000 }, () => {
   let instance: DuckDBInstance;
   let connection: DuckDBConnection;
 
@@ -147,7 +149,7 @@ describe("dialects drawn at random, beside csv-parse", () => {
           ),
         );
       }),
-      { numRuns: cases(100, 3_000) },
+      { numRuns: FILES },
     );
   });
 });

@@ -187,7 +187,7 @@ test("people who do not fit into memory at once are written in rounds, in the sa
   }
   await roomy.close();
   await tight.close();
-});
+}, 300_000);
 
 async function smallDatasetCopy(people: number, seed: number) {
   const folder = join(await tempFolder(), "dataset");
