@@ -147,6 +147,22 @@ describe("--new-only", () => {
     expect(idsIn(me, "none.csv")).toEqual([]);
   });
 
+  test("where nobody is new the receipt of --with-owned counts nobody to buy, and has the owned whom it writes", async () => {
+    const { me, owned } = await owner();
+    const argv = ["search", ...SEGMENT, "--followers-max", "1500", "--with-owned", "--yes", "-o", "all.csv"];
+    const ran = await me.run([...argv, "--again", "--receipt", "r.json"]);
+    expect(ran.code, ran.stderr).toBe(0);
+    const people = owned.length;
+    const bought = { count: 0, wanted: 0, credits: 0 };
+    expect(JSON.parse(me.read("r.json"))).toMatchObject({
+      ...bought,
+      received: 0,
+      distinct: people,
+      reused: people,
+    });
+    expect(idsIn(me, "all.csv")).toEqual(owned);
+  });
+
   long("--with-owned writes the whole segment, the owned at 0 credits", async () => {
     const { me, owned } = await owner();
     const [ran, credits] = await spent(() => me.run(["search", ...SEGMENT, "--with-owned", "--yes", "-o", "all.csv"]));

@@ -43,7 +43,7 @@ export const receipt = object({
   companies: maybe(list(text)),
   sample: maybe(sample),
   new_only: maybe(object({ new: wholeNumberShape, whole: maybe(flag) })),
-  count: said(maybe(wholeNumberShape), "rows that matched when it was quoted"),
+  count: said(maybe(wholeNumberShape), "rows that matched when it was quoted; of new people the parts to buy"),
   wanted: wholeNumberShape,
   bound: one("matches", "limit", "cap", "companies", "sample"),
   ...each(wholeNumberShape, "received", "distinct", "duplicates"),
