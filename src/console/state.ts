@@ -1,4 +1,5 @@
-import { computed, effect, signal } from "@preact/signals";
+import { computed, effect, signal, useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
 import type { Filters } from "../shared/contract/vocabulary.ts";
 import { answerTo, type Finding, segmentInquiry } from "./answer.ts";
 import { ApiError, api, dropProof, reasonOf } from "./api.ts";
@@ -114,7 +115,7 @@ export const uncounted = computed(() => {
 export const problems = computed(() => (answer.value.error instanceof ApiError ? answer.value.error.issues : []));
 
 /** Asks one question after another at a path of the API. */
-export const inquiryAt = <Answer>(path: string, tell: (answer: Finding<Answer>) => void) =>
+const inquiryAt = <Answer>(path: string, tell: (answer: Finding<Answer>) => void) =>
   segmentInquiry<Answer>((of, signal) => api<Answer>("POST", path, JSON.parse(of), signal), tell);
 
 const counts = inquiryAt<CountReply>("/count", (next) => {
@@ -131,4 +132,15 @@ export function countAlways(): void {
     const of = segment.value;
     if (me.value !== undefined || signedOut.value === undefined) counts.ask(of);
   });
+}
+
+/** What a POST answers to a question, asked again whenever that changes; undefined: nothing is asked. */
+export function useInquiry<Answer>(path: string, of: string | undefined, waitMs = 0) {
+  const told = useSignal<Finding<Answer>>({ of: "" });
+  const inquiry = useMemo(() => inquiryAt<Answer>(path, (next) => (told.value = next)), []);
+  useEffect(() => {
+    if (of !== undefined) inquiry.ask(of, waitMs);
+    return () => inquiry.stop();
+  }, [of]);
+  return { ...answerTo(of ?? "", told.value), ask: inquiry.ask };
 }

@@ -2,8 +2,8 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { ApiError, api, reasonOf } from "../api.ts";
 import { amount, figure, fragmentOf, inWords } from "../segment.ts";
-import { chosenFilters, count, go, mode, place, recount, refreshMe } from "../state.ts";
-import { Alert, Button, Dialog, DialogButtons, FactTable, Text, useInquiry } from "./parts.tsx";
+import { chosenFilters, count, go, mode, place, recount, refreshMe, useInquiry } from "../state.ts";
+import { Alert, Button, Dialog, DialogButtons, FactTable, Text } from "./parts.tsx";
 
 interface Quote {
   readonly quote_id: string;

@@ -1,10 +1,9 @@
 import { type Signal, useSignal } from "@preact/signals";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useRef } from "preact/hooks";
 import { isFacetKey } from "../../shared/contract/facets.ts";
-import { type FilterKey, type Filters, knownValues } from "../../shared/contract/vocabulary.ts";
-import { api } from "../api.ts";
+import { type FilterKey, knownValues } from "../../shared/contract/vocabulary.ts";
 import { figure, filterValues, labelOf, withValues } from "../segment.ts";
-import { chosenFilters, mode, setFilters } from "../state.ts";
+import { chosenFilters, mode, setFilters, useInquiry } from "../state.ts";
 
 /** What the people of a segment have under one key. */
 export interface Facets {
@@ -143,44 +142,17 @@ export const FieldProblem = ({ id, text }: { readonly id: string; readonly text:
   );
 
 function useSuggestions(key: FilterKey, text: string, isOpen: boolean): Facets["values"] {
-  const options = useSignal<Facets["values"]>([]);
-  const chosen = filterValues(chosenFilters.value, key);
-  const without = JSON.stringify(withValues(chosenFilters.value, key, []));
-  useEffect(() => {
-    if (!isOpen) return;
-    const turn = new AbortController();
-    const ask = (): void => {
-      suggest(key, JSON.parse(without) as Filters, text.trim(), turn.signal)
-        .then((found) => (options.value = found.filter(({ value }) => !chosen.includes(value))))
-        // Suggestions only help: without them any text can be entered.
-        .catch(() => undefined);
-    };
-    const timer = setTimeout(ask, text === "" ? 0 : PAUSE_MS);
-    return () => {
-      clearTimeout(timer);
-      turn.abort();
-    };
-  }, [text, isOpen, without, mode.value, chosen.length]);
-  return options.value;
-}
-
-async function suggest(
-  key: FilterKey,
-  filters: Filters,
-  prefix: string,
-  signal: AbortSignal,
-): Promise<Facets["values"]> {
+  const prefix = text.trim();
+  const filters = withValues(chosenFilters.value, key, []);
+  const asked = { filters, mode: mode.value, key, ...(prefix === "" ? {} : { prefix }), limit: OPTIONS };
+  const of = isOpen && isFacetKey(key) ? JSON.stringify(asked) : undefined;
+  const { value: facets } = useInquiry<Facets>("/facets", of, prefix === "" ? 0 : PAUSE_MS);
+  // What was suggested stays until something else is.
+  const told = useRef<Facets["values"]>([]);
+  told.current = facets?.values ?? told.current;
   const known = knownValues(key)
     .filter((value) => value.toLowerCase().startsWith(prefix.toLowerCase()))
     .map((value) => ({ value }));
-  if (!isFacetKey(key)) return known;
-  try {
-    const begin = prefix === "" ? {} : { prefix };
-    const asked = { filters, mode: mode.value, key, ...begin, limit: OPTIONS };
-    const found = await api<Facets>("POST", "/facets", asked, signal);
-    return found.values.length > 0 ? found.values : known;
-  } catch (error) {
-    if (known.length > 0 && !signal.aborted) return known;
-    throw error;
-  }
+  const chosen = filterValues(chosenFilters.value, key);
+  return (told.current.length > 0 ? told.current : known).filter(({ value }) => !chosen.includes(value));
 }

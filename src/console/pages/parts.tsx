@@ -1,9 +1,8 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { ComponentChildren, HTMLAttributes, PartialInputHTMLAttributes } from "preact";
-import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import { answerTo, type Finding } from "../answer.ts";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { api, reasonOf } from "../api.ts";
-import { fail, inquiryAt, notice } from "../state.ts";
+import { fail, notice } from "../state.ts";
 
 /** What a GET answers: asked for when the page is shown, again by `load`, and every so many milliseconds. */
 export function useLoaded<Answer>(path: string, everyMs?: number) {
@@ -34,17 +33,6 @@ export function useLoaded<Answer>(path: string, everyMs?: number) {
     };
   }, [path, everyMs]);
   return { found: found.value?.answer, load: () => load() };
-}
-
-/** What a POST answers to a question, asked again whenever that changes; undefined: nothing is asked. */
-export function useInquiry<Answer>(path: string, of: string | undefined, waitMs = 0) {
-  const told = useSignal<Finding<Answer>>({ of: "" });
-  const inquiry = useMemo(() => inquiryAt<Answer>(path, (next) => (told.value = next)), []);
-  useEffect(() => {
-    if (of !== undefined) inquiry.ask(of, waitMs);
-    return () => inquiry.stop();
-  }, [of]);
-  return { ...answerTo(of ?? "", told.value), ask: inquiry.ask };
 }
 
 /** What a form does, and why it did not: said until it works. */

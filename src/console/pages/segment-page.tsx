@@ -7,12 +7,12 @@ import type { FilterKey } from "../../shared/contract/vocabulary.ts";
 import { answerTo, type Finding } from "../answer.ts";
 import { api, reasonOf } from "../api.ts";
 import { amount, figure, filterValues, inWords, labelOf, withValues } from "../segment.ts";
-import { chosenFilters, count, counting, may, mode, segment, setFilters, uncounted } from "../state.ts";
+import { chosenFilters, count, counting, may, mode, segment, setFilters, uncounted, useInquiry } from "../state.ts";
 import { BuyDrawer } from "./buy.tsx";
 import type { Facets } from "./combobox.tsx";
 import { Copy } from "./copy.tsx";
 import { FilterForm } from "./filters.tsx";
-import { Button, Card, Choice, useInquiry } from "./parts.tsx";
+import { Button, Card, Choice } from "./parts.tsx";
 
 export function SegmentPage() {
   // What is bought is the segment that was priced: another one closes the dialog.
