@@ -1,10 +1,10 @@
-import { ZERO } from "../../shared/contract/money.ts";
+import { creditsText, ZERO } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { pagingName } from "../client/dialect.ts";
 import { kindOf } from "../output/distinct.ts";
 import { checkRows } from "../output/formats.ts";
 import { checkRoom, checkSink, savedView } from "../output/sinks/sink.ts";
-import { creditText, emptyState } from "../runs/journal.ts";
+import { creditsOf, creditText, emptyState, isBooked, pendingUnits } from "../runs/journal.ts";
 import type { Plan, RunIdentity, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { type NewPlan, RunStore } from "../runs/run-store.ts";
@@ -82,8 +82,17 @@ async function openOf(identity: RunIdentity, store: RunStore): Promise<Plan | un
   return store.findOpen({ ...identity, target: { ...target, owned: "with" } });
 }
 
+/** What it asked for and got no reply to is asked for no more: the dataset that was charged for is gone. */
 export async function endStale(run: Run, why: string, { store, deps }: Pick<Trade, "store" | "deps">): Promise<void> {
   try {
+    for (const unit of pendingUnits(run.state)) {
+      const { hold: amount, n, owned } = unit.intent;
+      if (owned === true || isBooked(unit)) continue;
+      await run.append({ t: "uncertain", n, amount, why: `no reply came, and ${why}`, at: deps.now() });
+      deps.onWarning(
+        `warning: run ${run.plan.id} had asked for a page: ${creditsText(creditsOf(amount))} may have been charged for it`,
+      );
+    }
     await store.end(run, "stale", why, deps.now());
   } finally {
     await run.close();
