@@ -19,7 +19,7 @@ export default defineConfig(({ mode }) => ({
     globalSetup: ["test/support/global-setup.ts"],
     setupFiles: ["test/support/own-folder.ts"],
     reporters: [process.env.CI ? "default" : "dot", ...(mode === "quick" ? [new SlowTests()] : [])],
-    testTimeout: 60_000,
+    testTimeout: 180_000,
     hookTimeout: 120_000,
     // Real servers, shells and databases: two files at a time on two cores, each in a process of its own.
     maxWorkers: 2,

@@ -39,7 +39,7 @@ function bash(script: string, cwd = work): { status: number | null; stdout: stri
     cwd,
     env: environment,
     encoding: "utf8",
-    timeout: 120_000,
+    timeout: 170_000,
   });
 }
 

@@ -203,7 +203,7 @@ describe("headcount service forget", () => {
       await over.close();
     }
     expect(step).toBeGreaterThan(12);
-  }, 300_000);
+  }, 600_000);
 
   test("names what somebody else put into the folder, and refuses a word that several people share", async () => {
     const dir = await made();
