@@ -174,7 +174,7 @@ test("a run that is stale or whose reader had enough says so, is not resumed by 
   const options = { now: Date.now, sleep: async () => undefined, what: "the run" };
   const end = async (how: "stale" | "closed"): Promise<void> => {
     const run = await store.openForWriting(id, options);
-    await store.end(run, how, `it is ${how}`, Date.now());
+    await store.end(run, { how, why: `it is ${how}`, at: Date.now() });
     await run.close();
   };
   for (const how of ["closed", "stale"] as const) {

@@ -3,14 +3,13 @@ import {
   type Credits,
   credits,
   formatCreditsGrouped,
-  minCredits,
   priceOf,
   ZERO,
 } from "../../shared/contract/money.ts";
 import { counted } from "../../shared/contract/text.ts";
 import { CliError } from "../../shared/errors.ts";
 import type { ServiceError } from "../client/errors.ts";
-import { creditsOf, type RunState, type Unit } from "../runs/journal.ts";
+import type { RunState } from "../runs/journal.ts";
 import type { Flight, Flown } from "./flight.ts";
 
 export interface BudgetOptions {
@@ -166,22 +165,6 @@ export class Budget {
     return alone ? this.gone(told) : undefined;
   }
 
-  /**
-   * What a request of an earlier session may have cost: at most its hold. Each balance told before it went out bounds
-   * it, less what is booked of requests after it. A balance below today's tells nothing: credits were added.
-   */
-  explain({ intent }: Unit): Credits {
-    const hold = creditsOf(intent.hold);
-    const now = this.#options.balance;
-    if (now === undefined) return hold;
-    const since = bookedSince(this.#spent);
-    const bounds = [...this.#spent.units.values()]
-      .filter(({ settled, before }) => settled?.remaining !== undefined && before <= intent.n)
-      .map(({ settled, before }) => credits(creditsOf(settled?.remaining) - now - (since[before] ?? ZERO)))
-      .filter((gone) => gone >= 0n);
-    return bounds.reduce(minCredits, hold);
-  }
-
   usedUp(cause: ServiceError | undefined): CliError {
     return usedUp(cause?.creditsRemaining ?? this.balance, this.price, this.#spent.rows, cause);
   }
@@ -193,19 +176,6 @@ export class Budget {
   #atRisk(): Credits {
     return this.#flight.held("ready", "flying", "doubt");
   }
-}
-
-/** By the number of an intent: what is booked of it and of all later ones. */
-function bookedSince({ units, nextN }: RunState): Credits[] {
-  const since: Credits[] = [];
-  let sum: Credits = ZERO;
-  for (let n = nextN - 1; n > 0; n--) {
-    const { settled, uncertain = ZERO } = units.get(n) ?? {};
-    const used = settled?.owned === undefined ? creditsOf(settled?.used) : ZERO;
-    sum = credits(sum + used + uncertain);
-    since[n] = sum;
-  }
-  return since;
 }
 
 /** Where the balance would do, it is something else, such as the cap of the key: the service's words say it. */

@@ -11,6 +11,7 @@ import {
   creditText,
   hasOutlivedKey,
   isBooked,
+  mostCharged,
   newUnit,
   OUTLIVED,
   pendingUnits,
@@ -350,18 +351,18 @@ async function restore(state: RunState, parts: AttemptParts, now: number): Promi
     remaining.take(unit.intent);
     if (unit.settled !== undefined) settlement.restore(unit, unit.settled);
   }
-  for (const unit of pendingUnits(state)) await recover(unit, parts, now);
+  for (const unit of pendingUnits(state)) await recover(unit, state, parts, now);
 }
 
 /** An intent without an end: it may have been charged, or it was never sent. */
-async function recover(unit: Unit, { flight, budget, settlement }: AttemptParts, now: number): Promise<void> {
+async function recover(unit: Unit, state: RunState, { flight, budget, settlement }: AttemptParts, now: number) {
   const { owned, target } = unit.intent;
   if (owned === true) {
     return settlement.giveUp(unit, "the reply of another run was not written", target !== BESIDE);
   }
   const tooOld = hasOutlivedKey(unit, now);
   if (!isBooked(unit) && (tooOld || !settlement.honoursKeys)) {
-    const charged = budget.explain(unit);
+    const charged = mostCharged(state, unit, budget.balance);
     const why = tooOld ? OUTLIVED : "the service is not known to honour keys";
     if (charged > 0n) await settlement.bookUncertain(unit, charged, `the process ended before the reply came; ${why}`);
   }

@@ -225,10 +225,8 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   const { list } = run.plan.target.kind === "search" ? run.plan.target : {};
   const on = list === undefined ? `headcount resume ${run.id}` : `headcount refresh ${shellWord(list)}`;
   const writes = `headcount runs export ${run.id}`;
-  const open = [
-    aboveCap(run) ?? [],
-    pending > 0 ? `${pages} in flight may be charged; going on asks for them under the same key` : [],
-  ].flat();
+  const onAgain = run.state.ended?.how === "stale" ? "" : "; going on asks for them under the same key";
+  const open = [aboveCap(run) ?? [], pending > 0 ? `${pages} in flight may be charged${onAgain}` : []].flat();
   if (interrupted) {
     return new CliError({
       code: "interrupted",

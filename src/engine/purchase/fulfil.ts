@@ -79,7 +79,8 @@ async function endSession(run: Run, error: unknown, { store, deps }: Trade): Pro
   }
   const interrupted = deps.interrupted.aborted;
   const how = interrupted ? undefined : ENDS[code];
-  if (how !== undefined) await store.end(run, how, (error as CliError).message, deps.now()).catch(() => undefined);
+  const end = how && { how, why: (error as CliError).message, at: deps.now() };
+  if (end !== undefined) await store.end(run, end).catch(() => undefined);
   const ended = ending(interrupted ? error : deps.mapError(error), run, interrupted);
   if (ended instanceof CliError && ended.exitCode === EXIT.pipeClosed && ended.details.length > 0) {
     deps.onWarning(

@@ -289,11 +289,7 @@ export class Settlement {
   }
 }
 
-interface Seen {
-  readonly replayed: boolean;
-  readonly withheld: number;
-  readonly miss: boolean;
-}
+type Seen = Required<Pick<SettledRecord, "replayed" | "withheld" | "miss">>;
 
 /** What a reply says beside its rows and its charge. */
 function factsOf({ nextCursor, total, meta }: PageReply, { replayed, withheld, miss }: Seen): Partial<SettledRecord> {

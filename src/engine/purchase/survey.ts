@@ -1,10 +1,10 @@
-import { creditsText, ZERO } from "../../shared/contract/money.ts";
+import { credits, creditsText, ZERO } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { pagingName } from "../client/dialect.ts";
 import { kindOf } from "../output/distinct.ts";
 import { checkRows } from "../output/formats.ts";
 import { checkRoom, checkSink, savedView } from "../output/sinks/sink.ts";
-import { creditsOf, creditText, emptyState, isBooked, pendingUnits } from "../runs/journal.ts";
+import { creditText, emptyState } from "../runs/journal.ts";
 import type { Plan, RunIdentity, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { type NewPlan, RunStore } from "../runs/run-store.ts";
@@ -82,21 +82,16 @@ async function openOf(identity: RunIdentity, store: RunStore): Promise<Plan | un
   return store.findOpen({ ...identity, target: { ...target, owned: "with" } });
 }
 
-/** What it asked for and got no reply to is asked for no more: the dataset that was charged for is gone. */
-export async function endStale(run: Run, why: string, { store, deps }: Pick<Trade, "store" | "deps">): Promise<void> {
+export async function endStale(run: Run, why: string, { store, account, deps }: Omit<Trade, "options">): Promise<void> {
+  const booked = run.state.uncertain;
   try {
-    for (const unit of pendingUnits(run.state)) {
-      const { hold: amount, n, owned } = unit.intent;
-      if (owned === true || isBooked(unit)) continue;
-      await run.append({ t: "uncertain", n, amount, why: `no reply came, and ${why}`, at: deps.now() });
-      deps.onWarning(
-        `warning: run ${run.plan.id} had asked for a page: ${creditsText(creditsOf(amount))} may have been charged for it`,
-      );
-    }
-    await store.end(run, "stale", why, deps.now());
+    await store.end(run, { how: "stale", why, at: deps.now() }, account.balance);
   } finally {
     await run.close();
   }
+  const more = credits(run.state.uncertain - booked);
+  if (more > 0n)
+    deps.onWarning(`warning: ${creditsText(more)} may have been charged for pages that run ${run.id} got no reply to`);
 }
 
 export async function survey(asked: Inquiry, open: string | undefined): Promise<Survey> {

@@ -1,4 +1,12 @@
-import { addCredits, type Credits, credits, formatCredits, parseCredits, ZERO } from "../../shared/contract/money.ts";
+import {
+  addCredits,
+  type Credits,
+  credits,
+  formatCredits,
+  minCredits,
+  parseCredits,
+  ZERO,
+} from "../../shared/contract/money.ts";
 import type { CreditText, Division, LogEntry, LogRecord } from "./record.ts";
 
 // Times (`at`) are epoch milliseconds. docs/runs.md has an example of what stands on the disk.
@@ -331,6 +339,34 @@ export const OUTLIVED = "its idempotency key is older than 24 hours";
 
 export const pendingUnits = (state: RunState): Unit[] =>
   [...state.units.values()].filter((unit) => unit.settled === undefined && !unit.voided);
+
+/**
+ * What a request without a reply may have cost: at most its hold. Each balance told before it went out bounds it, less
+ * what is booked of requests after it. A balance below today's tells nothing: credits were added. @param now today's
+ */
+export function mostCharged(state: RunState, { intent }: Unit, now: Credits | undefined): Credits {
+  const hold = creditsOf(intent.hold);
+  if (now === undefined) return hold;
+  const since = bookedSince(state);
+  const bounds = [...state.units.values()]
+    .filter(({ settled, before }) => settled?.remaining !== undefined && before <= intent.n)
+    .map(({ settled, before }) => credits(creditsOf(settled?.remaining) - now - (since[before] ?? ZERO)))
+    .filter((gone) => gone >= 0n);
+  return bounds.reduce(minCredits, hold);
+}
+
+/** By the number of an intent: what is booked of it and of all later ones. */
+function bookedSince({ units, nextN }: RunState): Credits[] {
+  const since: Credits[] = [];
+  let sum: Credits = ZERO;
+  for (let n = nextN - 1; n > 0; n--) {
+    const { settled, uncertain = ZERO } = units.get(n) ?? {};
+    const used = settled?.owned === undefined ? creditsOf(settled?.used) : ZERO;
+    sum = credits(sum + used + uncertain);
+    since[n] = sum;
+  }
+  return since;
+}
 
 /** What its last request may have cost is booked: it is not under way. */
 export const isBooked = ({ booked, lost }: Unit): boolean => lost.length > booked;

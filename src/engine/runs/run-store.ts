@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { closeSync, existsSync, openSync } from "node:fs";
 import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { type Credits, ZERO } from "../../shared/contract/money.ts";
 import { nearest } from "../../shared/contract/suggest.ts";
 import type { Suppression } from "../../shared/contract/suppression.ts";
 import { counted, echo } from "../../shared/contract/text.ts";
@@ -10,8 +11,11 @@ import { makeFolder } from "../../shared/folder.ts";
 import { type Disk, errorCode, remove } from "./disk.ts";
 import {
   creditsOf,
+  creditText,
   type EndedRecord,
+  isBooked,
   type JournalRecord,
+  mostCharged,
   pendingUnits,
   type RunState,
   type Sums,
@@ -290,8 +294,13 @@ export class RunStore {
     await this.#forgetOpen(run.plan);
   }
 
-  /** A stale one is let go of: the same command begins a new one. */
-  async end(run: Run, how: EndedRecord["how"], why: string, at: number): Promise<void> {
+  /** A stale one is let go of: nobody asks again for its pages without a reply. @param balance as it is told now */
+  async end(run: Run, { how, why, at }: Omit<EndedRecord, "t">, balance?: Credits): Promise<void> {
+    for (const unit of how === "stale" ? pendingUnits(run.state) : []) {
+      const { n, owned } = unit.intent;
+      const most = owned === true || isBooked(unit) ? ZERO : mostCharged(run.state, unit, balance);
+      if (most > 0n) await run.append({ t: "uncertain", n, amount: creditText(most), why: `no reply; ${why}`, at });
+    }
     await run.append({ t: "ended", how, why, at });
     if (how === "stale") await this.#forgetOpen(run.plan);
   }
