@@ -149,6 +149,7 @@ describe("the next page", () => {
   });
   const limits = FREE;
   const LEAST = { least: 50, accepted: new Set([100]), refused: new Set([25]) };
+  const OWN = { least: 1, own: 25, accepted: new Set([25]), refused: new Set<number>() };
   const moving = { ...limits, moving: true };
 
   test.each<[string, State, Limits, unknown]>([
@@ -169,6 +170,12 @@ describe("the next page", () => {
     ["nothing allowed now", state(one), { ...moving, rows: 0 }, "wait"],
     ["no balance", state(one), { ...limits, covered: 0 }, "broke"],
     ["a balance that what is in flight may leave", state(one), { ...moving, covered: 50 }, "wait"],
+    [
+      "room that what is in flight may leave, where all pages may have one size",
+      { ...state({ ...one, from: 875, left: 37 }), sizes: OWN },
+      { ...moving, rows: 12 },
+      "wait",
+    ],
     ["a cursor that nothing told", state({ ...one, from: 7, cursor: null }), limits, "end"],
     ["one page after the other", state({ ...one, sequential: true }), { ...moving, busy: new Set([0]) }, "wait"],
     ["the second page", { ...state({ ...one, from: 100 }), turns: "unknown" }, limits, { offset: 100 }],

@@ -127,9 +127,10 @@ export class Flight {
     return false;
   }
 
+  /** Rows that may still come: those that were settled are counted in the run. */
   get rowsAsked(): number {
     let rows = 0;
-    for (const { unit } of this.#units.values()) rows += unit.intent.perPage;
+    for (const { unit } of this.#units.values()) rows += unit.settled === undefined ? unit.intent.perPage : 0;
     return rows;
   }
 

@@ -50,7 +50,9 @@ export function nextPage(state: State, limits: Limits): Next {
     // Where all pages have one size the last one has it too, once nothing is in flight.
     if (busy.has(target) && left < (state.sizes.own ?? 0)) continue;
     // A smaller page now, or a whole one once it is known what is in flight costs.
-    if (covered < Math.min(rows, perPage, left) && moving) return "wait";
+    // Where all pages may have one size a smaller one begins elsewhere.
+    const [room, most] = state.sizes.own === undefined ? [covered, rows] : [Math.min(covered, rows), left];
+    if (room < Math.min(most, perPage, left) && moving) return "wait";
     if (covered < 1) return "broke";
     if (open.page !== undefined) {
       // Until two pages were seen to differ, the service may give the same one again and again.

@@ -123,7 +123,7 @@ export class Settlement {
     const most = charged === undefined || isSame ? ZERO : maxCredits(ZERO, credits(flown.hold - charged));
     const doubted = { told: replayed ? undefined : remaining, most: credits(most + again) };
     const fall = budget.charge(flown, { used: credits(atMost - off), ...doubted });
-    const atRisk = credits(atMost + most + (fall?.most ?? again));
+    let atRisk = credits(atMost + most + (fall?.most ?? again));
     budget.keeping(atRisk);
     await turn();
     await turn();
@@ -139,6 +139,9 @@ export class Settlement {
       const impossible = isImpossible ? { impossible: creditText(creditsUsed) } : {};
       const told = { rows, used: creditText(used), ...impossible, ...factsOf(reply, { replayed, withheld, miss }) };
       await this.#settle(unit, told, reply.body);
+      // In the sum of what was charged from here on.
+      budget.kept(used);
+      atRisk = credits(atRisk - used);
       const isForgotten = again > 0n && (fall?.gone ?? ZERO) >= used;
       const less = credits(suspect - most - (isForgotten || fall === undefined ? ZERO : again));
       if (fall === undefined) budget.doubt(less);
