@@ -169,17 +169,83 @@ describe("a service that charges for misses", () => {
   });
 });
 
-test.each(["enrich", "employees"])(
+describe("a miss that costs more than the price", () => {
+  const absent = Array.from({ length: 9 }, (_, at) => `missing${at}.example`);
+  const dear = { people: 1, missCosts: 5 };
+  const CASES = [
+    ...TELLS.flatMap((faultTells) =>
+      ["enrich", "employees"].map((command): [string, string, Partial<ForeignOptions>] => [
+        command,
+        `told by ${faultTells}`,
+        { ...dear, faultTells },
+      ]),
+    ),
+    ["enrich", "a success without a row", { ...dear, missing: { result: [] } }],
+  ] as [string, string, Partial<ForeignOptions>][];
+
+  test.each(CASES)("is booked whole, and the cap of %s holds for the others: %s", async (command, _, change) => {
+    for (const concurrency of ["1", "8"]) {
+      const s = await scene({ ...change, jitterMs: 5 });
+      const argv = [command, ...absent, "here.example", "-o", "o.csv", "--yes", "--max-credits", "10"];
+      const ran = await s.run(...argv, "--concurrency", concurrency);
+      expect(ran, ran.stderr).toMatchObject({ code: 5 });
+      expect(ran.stderr).not.toContain("others spent");
+      expect(s.service.charged()).toBe(10);
+      expect(await spent(s)).toMatchObject({ settled: 0, uncertain: 10, foreign: 0 });
+    }
+  });
+
+  test("nor does a job or an agent pass its cap by more than one of them", async () => {
+    const s = await scene({ ...dear, faultTells: "nothing" });
+    const agent = await startAgent(s.u, ["--max-credits", "7"], { answer: YES });
+    for (const domain of absent) await agent.call("enrich_company", { domain });
+    await agent.close();
+    expect(s.service.charged()).toBeLessThanOrEqual(10);
+    expect(await spent(s)).toMatchObject({ uncertain: s.service.charged(), foreign: 0 });
+  });
+
+  test("free ones are looked at once, and believed then", async () => {
+    const s = await scene({ people: 1, faultTells: "nothing" });
+    const ran = await s.run("enrich", ...absent, "here.example", "-o", "o.csv", "--yes", "--concurrency", "1");
+    expect(ran, ran.stderr).toMatchObject({ code: 0 });
+    const looks = s.service.seen.filter(({ path }) => path === "/v1/account").length;
+    const plain = await scene({ people: 1, faultTells: "balance" });
+    await plain.run("enrich", ...absent, "here.example", "-o", "o.csv", "--yes", "--concurrency", "1");
+    expect(looks).toBeLessThanOrEqual(1 + plain.service.seen.filter(({ path }) => path === "/v1/account").length);
+    expect(await spent(s)).toMatchObject({ settled: 1, uncertain: 0, foreign: 0 });
+  });
+});
+
+test.each(["balance", "nothing"] as const)(
+  "an error that costs more than its page is booked whole by the balance, and that is said: %s",
+  async (faultTells) => {
+    for (const argv of [SEARCH, EMPLOYEES, ENRICH]) {
+      const s = await scene({ people: 60, faultTells, faultCosts: 50, mishap: () => "500-charged" });
+      const ran = await s.run(...argv, "--max-credits", "10");
+      expect(ran, ran.stderr).toMatchObject({ code: 8 });
+      expect(ran.stderr).toContain("its answer cost 50 credits by the balance, though errors are free");
+      expect(s.service.charged()).toBe(50);
+      expect(await spent(s)).toMatchObject({ settled: 0, uncertain: 50, foreign: 0 });
+    }
+  },
+);
+
+test.each([
+  ["enrich", 10],
+  ["employees", 21],
+] as const)(
   "what a miss of %s costs beyond the price is no free miss, and nobody knows that others spent it",
-  async (command) => {
+  async (command, charged) => {
     const s = await scene({ people: 1, missCosts: 10, faultTells: "balance" });
     const names = ["missing1.example", "missing2.example", "here.example", "missing3.example"];
     const ran = await s.run(command, ...names, "-o", "o.csv", "--yes", "--max-credits", "30", "--concurrency", "1");
-    expect(s.service.charged()).toBe(31);
+    // The quote of four companies is 4 credits, and that of the people 30.
+    expect(ran, ran.stderr).toMatchObject({ code: 5 });
+    expect(s.service.charged()).toBe(charged);
     const { settled, uncertain, foreign } = await spent(s);
-    expect(settled + uncertain + foreign).toBe(31);
+    expect({ sum: settled + uncertain, foreign }).toEqual({ sum: charged, foreign: 0 });
     expect(ran.stderr).not.toContain("free of charge");
-    expect(ran.stderr).toContain("others spent them, or the service takes more than it says");
+    expect(ran.stderr).not.toContain("others spent");
   },
 );
 

@@ -354,7 +354,10 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
   ): undefined {
     const query = url.searchParams;
     if (!url.pathname.includes("person") && (query.get("domain") ?? "").startsWith("missing")) {
-      if (options.missing !== undefined) return answer(response, 200, envelope(options.missing.result));
+      if (options.missing !== undefined) {
+        left -= Math.round(options.missCosts * 1_000);
+        return answer(response, 200, envelope(options.missing.result));
+      }
       return answer(response, 404, dearRefusal("No such company.", options.missCosts));
     }
     const wanted = (name: string): unknown => body[name] ?? query.get(name) ?? undefined;

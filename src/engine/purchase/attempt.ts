@@ -105,13 +105,22 @@ export class Attempts {
     const { status, creditsUsed = ZERO } = error;
     const before = unit.uncertain;
     await this.#parts.settlement.refusal(flown, error);
-    if (this.#isMiss(error)) return;
+    if (this.#isMiss(error)) return this.#learnMiss(flown, error, before);
     const isFault = error.envelope && (status >= 500 || status < 300) && !this.#parts.settlement.honoursKeys;
-    if (isFault && this.#parts.budget.unproven > 0n) await this.#look(flown, `the answer ${status}`);
+    if (isFault && this.#parts.budget.unproven > 0n) await this.#look(flown, `the answer ${status}`, false);
     const charged = credits(unit.uncertain - before);
     if (creditsUsed <= 0n && !(isFault && charged > 0n)) return;
     this.#parts.flight.mark(flown, { sent: true });
     throw chargedForError(error, charged);
+  }
+
+  /** What the first miss cost is known before the next call: by that the cap holds, and a free one is believed. */
+  async #learnMiss(flown: Flown, { status, creditsUsed = ZERO }: ServiceError, before: Credits): Promise<void> {
+    const { budget } = this.#parts;
+    const isTold = creditsUsed > 0n || budget.isExact(flown);
+    const isDoubted = flown.alone && budget.unproven > 0n && budget.balance !== undefined;
+    if (budget.missCost === undefined && isDoubted) await this.#look(flown, `the answer ${status}`, false);
+    if (isTold) budget.missCost = budget.mostOf(credits(flown.unit.uncertain - before));
   }
 
   /** What ends a run is free only where its own balance or the account's shows that. */
@@ -120,7 +129,7 @@ export class Attempts {
     const isLooked = !(answer instanceof ServiceError) || LOOKED_AT.has(answer.status) || asLost(answer) !== undefined;
     if (isLooked || settlement.honoursKeys || budget.showsFree(flown, answer)) return failure;
     const before = flown.unit.uncertain;
-    await this.#look(flown, `the answer ${answer.status}`, ZERO);
+    await this.#look(flown, `the answer ${answer.status}`, false, ZERO);
     const charged = credits(flown.unit.uncertain - before);
     if (charged <= 0n) return failure;
     flight.mark(flown, { sent: true });
@@ -272,7 +281,7 @@ export class Attempts {
 
   /** Whether a call that may have been charged is asked again: the cap needs room for another charge. */
   async #settleDoubt(flown: Flown, why: string): Promise<boolean> {
-    await this.#look(flown, why);
+    await this.#look(flown, why, true);
     const room = this.#parts.budget.room();
     // This unit's own hold is in the sum already.
     if (room === undefined || room >= 0n) return true;
@@ -282,7 +291,7 @@ export class Attempts {
   }
 
   /** What a call cost is not known: the free balance tells what is uncertain. */
-  async #look(flown: Flown, why: string, unknown = flown.hold): Promise<void> {
+  async #look(flown: Flown, why: string, isLost: boolean, unknown = flown.hold): Promise<void> {
     const { flight, budget, settlement } = this.#parts;
     const { unit, hold, lost } = flown;
     const isPromised = this.#isKnown(flown);
@@ -293,13 +302,15 @@ export class Attempts {
       const left = budget.gone(after);
       if (isPromised && left !== undefined && (await this.#keepsPromise(flown, left))) return;
       const charges = BigInt(isPromised ? lost : 1);
+      // Of an answer that came all that nothing else explains; a reply that was lost cost its hold at most.
+      const isWhole = !isLost && budget.isExact(flown);
       const fall = budget.look(after);
       // Each by itself: a stored reply that comes after all gives one of them back.
       const each = left === undefined ? hold : minCredits(hold, credits(fall.gone / charges));
       for (let more = charges; more > 1n; more--) await settlement.bookUncertain(unit, each, why);
       const gone = credits(fall.gone - each * (charges - 1n));
       // Where nobody told the price the hold is a guess.
-      const most = budget.priceKnown ? maxCredits(hold, fall.most) : gone;
+      const most = budget.priceKnown && !isWhole ? maxCredits(hold, fall.most) : gone;
       // What is gone beyond it may be what others in doubt were charged: it is left for their own looks to find.
       const theirs = maxCredits(ZERO, minCredits(credits(gone - most), credits(flight.held("doubt") - hold)));
       if (after !== undefined) budget.setBalance(credits(after + theirs), budget.sure);

@@ -3,6 +3,7 @@ import {
   type Credits,
   credits,
   formatCreditsGrouped,
+  maxCredits,
   priceOf,
   ZERO,
 } from "../../shared/contract/money.ts";
@@ -11,8 +12,12 @@ import { CliError } from "../../shared/errors.ts";
 import type { ServiceError } from "../client/errors.ts";
 import type { RunState } from "../runs/journal.ts";
 import type { Flight, Flown } from "./flight.ts";
+import type { Clock } from "./world.ts";
 
-export interface BudgetOptions {
+/** How long a fall of the balance since it was told is laid to a single call, whatever it comes to. */
+const FRESH_MS = 30_000;
+
+export interface BudgetOptions extends Pick<Clock, "now"> {
   readonly price: Credits;
   /** Whether the service told that price: else it is a guess, and the first row that is paid for tells. */
   readonly priceKnown: boolean;
@@ -52,6 +57,10 @@ export class Budget {
   unproven: Credits = ZERO;
   price: Credits;
   priceKnown: boolean;
+  /** The most that one miss was seen to cost; undefined: of none it is known. */
+  missCost: Credits | undefined;
+  /** When the balance was told; undefined: several calls have moved it since. */
+  #since: number | undefined;
 
   constructor(options: BudgetOptions, spent: RunState, flight: Flight) {
     this.#options = options;
@@ -60,6 +69,7 @@ export class Budget {
     this.balance = options.balance;
     this.price = options.price;
     this.priceKnown = options.priceKnown;
+    this.#since = options.since;
   }
 
   learnPrice(used: Credits, rows: number): void {
@@ -93,6 +103,7 @@ export class Budget {
     const { maxRows } = this.#options;
     const room = this.room();
     const affordable = room === undefined ? Number.POSITIVE_INFINITY : affordableRows(room, this.price);
+    if (room !== undefined && room < this.mostOf(ZERO)) return 0;
     if (maxRows === undefined) return affordable;
     // A page that is being written counts whole: how many rows it has is known only once it was read.
     return Math.min(affordable, maxRows - this.#spent.rows - this.#flight.rowsAsked - this.#flight.waiting.rows);
@@ -127,7 +138,7 @@ export class Budget {
 
   /** Whether the cap holds with this hold, too, should all of that turn out to be charged. */
   fitsUnproven(hold: Credits): boolean {
-    return this.unproven === 0n || this.fits(credits(hold + this.unproven));
+    return this.unproven === 0n || this.fits(credits(this.mostOf(hold) + this.unproven));
   }
 
   /** Takes a charge off, and believes the balance told where no other call was in flight. */
@@ -135,6 +146,7 @@ export class Budget {
     if (this.balance !== undefined) this.balance = credits(this.balance - used);
     this.doubt(most);
     this.#sure = alone && told !== undefined;
+    if (!alone) this.#since = undefined;
     return alone && told !== undefined ? this.look(told) : undefined;
   }
 
@@ -147,6 +159,17 @@ export class Budget {
     return alone && told !== undefined && told >= (this.balance ?? told);
   }
 
+  /** Whether this call alone moved the balance since it was told, and others had hardly time to. */
+  isExact({ alone }: Flown): boolean {
+    const { now } = this.#options;
+    return alone && this.balance !== undefined && this.#since !== undefined && now() - this.#since < FRESH_MS;
+  }
+
+  /** What a call with this hold may cost: it may be a miss that costs more. */
+  mostOf(hold: Credits): Credits {
+    return maxCredits(hold, this.missCost ?? ZERO);
+  }
+
   /** What left the balance that no charge explains. */
   gone(balance: Credits | undefined): Credits | undefined {
     return this.balance === undefined || balance === undefined ? undefined : credits(this.balance - balance);
@@ -156,6 +179,7 @@ export class Budget {
   look(balance: Credits | undefined): Fall {
     const fall = { gone: this.gone(balance) ?? ZERO, most: this.unproven };
     this.balance = balance ?? this.balance;
+    if (balance !== undefined) this.#since = this.#options.now();
     this.unproven = ZERO;
     return fall;
   }
@@ -174,7 +198,7 @@ export class Budget {
   }
 
   #atRisk(): Credits {
-    return this.#flight.held("ready", "flying", "doubt");
+    return this.#flight.atRisk(this.mostOf(ZERO), "ready", "flying", "doubt");
   }
 }
 

@@ -311,6 +311,7 @@ export class Buyer {
     if (flown.sent) return false;
     const isTooLarge = this.#options.source.page === undefined && intent.perPage > this.#remaining.perPage;
     if (isTooLarge || this.#repeats.repeated || this.#remaining.isPastEnd(intent)) return true;
+    if (this.#budget.mostOf(ZERO) > flown.hold && !this.#budget.fits(ZERO)) return true;
     return !this.#budget.covers(flown) || this.#options.enough?.() === true;
   }
 

@@ -62,15 +62,19 @@ export const impossibleCharge = (used: Credits): CliError =>
     `the service says that it charged ${formatCreditsGrouped(used)} credits, which cannot be; booked as 0, and nothing more is bought`,
   );
 
-export const chargedForError = (cause: ServiceError, amount: Credits): CliError =>
-  new CliError({
+/** @param amount what was booked for it: what it says, and what the balance shows beyond that */
+export const chargedForError = (cause: ServiceError, amount: Credits): CliError => {
+  const told = cause.creditsUsed ?? 0n;
+  const evidence = told <= 0n ? "the balance" : amount > told ? "its own words and the balance" : "its own words";
+  return new CliError({
     code: "charged_for_error",
     category: "service",
-    message: `the service answered ${cause.status}: ${cause.detail[0] ?? "no detail"}; its answer cost ${creditsText(amount)}, by its own words or by the balance, though errors are free; they count against the cap, and it is not asked again`,
+    message: `the service answered ${cause.status}: ${cause.detail[0] ?? "no detail"}; its answer cost ${creditsText(amount)} by ${evidence}, though errors are free; they count against the cap, and it is not asked again`,
     status: cause.status,
     requestId: cause.requestId,
     cause,
   });
+};
 
 export const cursorTooLong = (length: number): CliError =>
   incomplete(

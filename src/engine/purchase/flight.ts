@@ -1,4 +1,4 @@
-import { type Credits, credits, minCredits, ZERO } from "../../shared/contract/money.ts";
+import { type Credits, credits, maxCredits, minCredits, ZERO } from "../../shared/contract/money.ts";
 import { byPosition, creditsOf, type Unit } from "../runs/journal.ts";
 
 /** `ready`: intent written; `flying`: asked for; `keeping`: reply being written; `doubt`: it may be charged. */
@@ -113,8 +113,13 @@ export class Flight {
   }
 
   held(...phases: readonly Phase[]): Credits {
+    return this.atRisk(ZERO, ...phases);
+  }
+
+  /** Their holds. @param least what each of them may cost where its hold is less */
+  atRisk(least: Credits, ...phases: readonly Phase[]): Credits {
     let sum: bigint = ZERO;
-    for (const { hold, phase } of this.#units.values()) if (phases.includes(phase)) sum += hold;
+    for (const { hold, phase } of this.#units.values()) if (phases.includes(phase)) sum += maxCredits(hold, least);
     return credits(sum);
   }
 

@@ -102,6 +102,7 @@ export class Settlement {
     const { flight, budget } = this.#parts;
     const { creditsUsed, creditsRemaining: remaining, datasetVersion } = reply.meta;
     const measured = budget.measured(remaining, flown.alone);
+    const isFirst = budget.missCost === undefined && budget.isExact(flown);
     // What a lost reply cost has left the balance; where this one cost nothing more, it is that charge again.
     const isSame = unit.uncertain > 0n && measured === 0n && creditsUsed !== undefined && creditsUsed > 0n;
     const replayed = reply.replayed || isSame;
@@ -120,7 +121,7 @@ export class Settlement {
     flight.turn(flown, "keeping");
     // The balance told with a stored reply is not the one of now; what a look found gone for this unit is off already.
     const off = replayed ? minCredits(unit.uncertain, atMost) : ZERO;
-    const most = charged === undefined || isSame ? ZERO : maxCredits(ZERO, credits(flown.hold - charged));
+    const most = isSame ? ZERO : maxCredits(ZERO, credits(budget.mostOf(flown.hold) - atMost));
     const doubted = { told: replayed ? undefined : remaining, most: credits(most + again) };
     const fall = budget.charge(flown, { used: credits(atMost - off), ...doubted });
     let atRisk = credits(atMost + most + (fall?.most ?? again));
@@ -145,7 +146,11 @@ export class Settlement {
       const isForgotten = again > 0n && (fall?.gone ?? ZERO) >= used;
       const less = credits(suspect - most - (isForgotten || fall === undefined ? ZERO : again));
       if (fall === undefined) budget.doubt(less);
-      else await this.explain(unit, { ...fall, most: credits(fall.most + less) }, isForgotten ? FORGOTTEN : UNTOLD);
+      else {
+        const ours = miss && isFirst ? fall.gone : credits(fall.most + less);
+        await this.explain(unit, { ...fall, most: ours }, isForgotten ? FORGOTTEN : UNTOLD);
+        if (miss && isFirst) budget.missCost = unit.uncertain;
+      }
     } finally {
       budget.kept(atRisk);
     }
@@ -185,7 +190,7 @@ export class Settlement {
     const isFree = this.#parts.budget.showsFree(flown, answer);
     // Where keys are honoured an attempt that failed is never charged beside the one that answers.
     const isSafe = isFree || !envelope || (this.honoursKeys && status !== 404);
-    const most = isSafe ? ZERO : maxCredits(ZERO, credits(hold - used));
+    const most = isSafe ? ZERO : maxCredits(ZERO, credits(this.#parts.budget.mostOf(hold) - used));
     if (most > 0n) this.#parts.budget.doubt(most);
     if (used <= 0n) return;
     this.#parts.budget.charge(flown, { used, told: undefined, most: ZERO });
