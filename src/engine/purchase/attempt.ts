@@ -114,7 +114,7 @@ export class Attempts {
     throw chargedForError(error, charged);
   }
 
-  /** What the first miss cost is known before the next call: by that the cap holds, and a free one is believed. */
+  /** What the first miss cost is known before the next call. */
   async #learnMiss(flown: Flown, { status, creditsUsed = ZERO }: ServiceError, before: Credits): Promise<void> {
     const { budget } = this.#parts;
     const isTold = creditsUsed > 0n || budget.isExact(flown);
@@ -302,7 +302,6 @@ export class Attempts {
       const left = budget.gone(after);
       if (isPromised && left !== undefined && (await this.#keepsPromise(flown, left))) return;
       const charges = BigInt(isPromised ? lost : 1);
-      // Of an answer that came all that nothing else explains; a reply that was lost cost its hold at most.
       const isWhole = !isLost && budget.isExact(flown);
       const fall = budget.look(after);
       // Each by itself: a stored reply that comes after all gives one of them back.

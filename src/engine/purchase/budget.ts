@@ -12,12 +12,12 @@ import { CliError } from "../../shared/errors.ts";
 import type { ServiceError } from "../client/errors.ts";
 import type { RunState } from "../runs/journal.ts";
 import type { Flight, Flown } from "./flight.ts";
-import type { Clock } from "./world.ts";
 
 /** How long a fall of the balance since it was told is laid to a single call, whatever it comes to. */
 const FRESH_MS = 30_000;
 
-export interface BudgetOptions extends Pick<Clock, "now"> {
+export interface BudgetOptions {
+  readonly now: () => number;
   readonly price: Credits;
   /** Whether the service told that price: else it is a guess, and the first row that is paid for tells. */
   readonly priceKnown: boolean;
@@ -165,7 +165,6 @@ export class Budget {
     return alone && this.balance !== undefined && this.#since !== undefined && now() - this.#since < FRESH_MS;
   }
 
-  /** What a call with this hold may cost: it may be a miss that costs more. */
   mostOf(hold: Credits): Credits {
     return maxCredits(hold, this.missCost ?? ZERO);
   }

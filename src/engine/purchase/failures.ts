@@ -62,7 +62,6 @@ export const impossibleCharge = (used: Credits): CliError =>
     `the service says that it charged ${formatCreditsGrouped(used)} credits, which cannot be; booked as 0, and nothing more is bought`,
   );
 
-/** @param amount what was booked for it: what it says, and what the balance shows beyond that */
 export const chargedForError = (cause: ServiceError, amount: Credits): CliError => {
   const told = cause.creditsUsed ?? 0n;
   const evidence = told <= 0n ? "the balance" : amount > told ? "its own words and the balance" : "its own words";

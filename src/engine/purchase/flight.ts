@@ -116,7 +116,7 @@ export class Flight {
     return this.atRisk(ZERO, ...phases);
   }
 
-  /** Their holds. @param least what each of them may cost where its hold is less */
+  /** @param least what each may cost at least */
   atRisk(least: Credits, ...phases: readonly Phase[]): Credits {
     let sum: bigint = ZERO;
     for (const { hold, phase } of this.#units.values()) if (phases.includes(phase)) sum += maxCredits(hold, least);
