@@ -106,10 +106,7 @@ export class Settlement {
     // What a lost reply cost has left the balance; where this one cost nothing more, it is that charge again.
     const isSame = unit.uncertain > 0n && measured === 0n && creditsUsed !== undefined && creditsUsed > 0n;
     const replayed = reply.replayed || isSame;
-    // A negative charge is none: it would make room in the cap for others.
-    const isTold = creditsUsed !== undefined || !(measured !== undefined && measured >= 0n && !budget.priceKnown);
-    const isImpossible = creditsUsed !== undefined && creditsUsed < 0n;
-    const charged = isTold ? (isImpossible ? ZERO : creditsUsed) : measured;
+    const charged = chargeOf(creditsUsed, budget.priceKnown ? undefined : measured);
     const atMost = charged ?? flown.hold;
     // No stored reply: those that were lost before it cost as much, each, where their key was forgotten.
     const again = this.honoursKeys && !replayed ? credits((charged ?? ZERO) * BigInt(flown.lost)) : ZERO;
@@ -137,7 +134,7 @@ export class Settlement {
     try {
       // Some services answer a look-up that found nothing with a success: free, as a 404 is.
       const miss = this.#kind === "company" && looked.page?.length === 0 && used === 0n;
-      const impossible = isImpossible ? { impossible: creditText(creditsUsed) } : {};
+      const impossible = creditsUsed !== undefined && creditsUsed < 0n ? { impossible: creditText(creditsUsed) } : {};
       const told = { rows, used: creditText(used), ...impossible, ...factsOf(reply, { replayed, withheld, miss }) };
       await this.#settle(unit, told, reply.body);
       // In the sum of what was charged from here on.
@@ -295,6 +292,12 @@ export class Settlement {
     else if (rows < drawn) this.#parts.flight.stop(drawnShort(rows, drawn));
     else if (this.#movedTo !== undefined) this.#parts.flight.stop(datasetMoved(datasetVersion, this.#movedTo));
   }
+}
+
+/** A negative charge is none: it would make room in the cap for others. */
+function chargeOf(told: Credits | undefined, measured: Credits | undefined): Credits | undefined {
+  if (told !== undefined) return maxCredits(ZERO, told);
+  return measured !== undefined && measured >= 0n ? measured : undefined;
 }
 
 type Seen = Required<Pick<SettledRecord, "replayed" | "withheld" | "miss">>;
