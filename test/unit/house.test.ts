@@ -10,7 +10,7 @@ const SRC = resolve(import.meta.dirname, "../../src");
  * than `air`, the ceiling is too high and comes down in the same commit.
  */
 const CEILINGS: Readonly<Record<string, { readonly most: number; readonly goal: number; readonly air: number }>> = {
-  "lines of src": { most: 62_490, goal: 62_000, air: 400 },
+  "lines of src": { most: 62_560, goal: 62_000, air: 400 },
   "lines of the longest file": { most: 400, goal: 400, air: 40 },
   "files in circles": { most: 0, goal: 0, air: 0 },
   "files of the longest chain of imports": { most: 16, goal: 16, air: 0 },
@@ -22,7 +22,7 @@ const CEILINGS: Readonly<Record<string, { readonly most: number; readonly goal: 
   "functions over 60 lines": { most: 5, goal: 5, air: 2 },
   "lines of the longest function": { most: 80, goal: 80, air: 20 },
   "names exported by two files or more": { most: 4, goal: 15, air: 7 },
-  "comments, % of characters": { most: 9.7, goal: 10, air: 0.3 },
+  "comments, % of characters": { most: 9.8, goal: 10, air: 0.3 },
   "comment lines over 120 columns": { most: 0, goal: 0, air: 20 },
 };
 
