@@ -7,9 +7,9 @@ import { grouped } from "../../shared/contract/text.ts";
 import { timeText } from "../../shared/numbers.ts";
 import type { Command, GlobalOptions } from "../options.ts";
 import { withSession } from "../session.ts";
-import { Printer } from "../terminal/printer.ts";
+import { atDesk, type Desk } from "../terminal/printer.ts";
 
-export function register(program: Command, context: Context, run = runAccount): void {
+export function register(program: Command, context: Context): void {
   program
     .command("account")
     .alias("whoami")
@@ -23,11 +23,10 @@ export function register(program: Command, context: Context, run = runAccount): 
 
 A terminal gets a card, a pipe gets tab-separated lines, --json one document. A service that does not tell a key about
 itself says "told": false: then scopes, cap and end are not known.`)
-    .does((options: GlobalOptions) => run(options, context));
+    .does(atDesk(context, runAccount));
 }
 
-async function runAccount(options: GlobalOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
+async function runAccount({ options, printer, context }: Desk<GlobalOptions>): Promise<void> {
   await withSession(context, options, async (session) => {
     const account = await session.client.account();
     const key = await told(session.client);

@@ -15,7 +15,7 @@ import { usageError } from "../../shared/errors.ts";
 import { settingsOf } from "../arguments/settings.ts";
 import { Argument, type Command, type GlobalOptions, offering, wholeNumber } from "../options.ts";
 import type { Documents } from "../schemas/all.ts";
-import { Printer } from "../terminal/printer.ts";
+import { atDesk, type Desk } from "../terminal/printer.ts";
 
 export function register(program: Command, context: Context): void {
   const connections = program
@@ -34,23 +34,23 @@ export function register(program: Command, context: Context): void {
   connections
     .command("list", { isDefault: true })
     .description("list connections and where their keys live (no key is read or shown)")
-    .does((options: GlobalOptions) => list(options, context));
+    .does(atDesk(context, list));
   connections
     .command("use")
     .description("make a connection the one that is used where none is named")
     .addArgument(named())
-    .does((options: GlobalOptions, name: string) => use(name, options, context));
+    .does(atDesk(context, use));
   connections
     .command("set")
     .description("say how a service pages, where doctor cannot find it out")
     .addArgument(named())
     .argument("<setting...>", "paging=page|page0|offset|cursor, per-page-max=N; auto: not known")
-    .does((options: GlobalOptions, name: string, settings: readonly string[]) => set(name, settings, options, context));
+    .does(atDesk(context, set));
   connections
     .command("remove")
     .description("forget a connection: its address and its key")
     .addArgument(named())
-    .does((options: GlobalOptions, name: string) => remove(name, options, context));
+    .does(atDesk(context, remove));
 }
 
 const KEY_PLACES = { keychain: "keychain", file: "credentials file", none: "none", built_in: "built in" } as const;
@@ -80,8 +80,7 @@ const rowsOf = (config: Config): Row[] => [
   },
 ];
 
-async function list(options: GlobalOptions, context: Context): Promise<void> {
-  const print = new Printer(context, options);
+async function list({ options, printer, context }: Desk<GlobalOptions>): Promise<void> {
   const rows = rowsOf(readConfig(findFolder("config", context)));
   const { HEADCOUNT_API_KEY, HEADCOUNT_BASE_URL, HEADCOUNT_CONNECTION } = context.env;
   const environment = {
@@ -89,8 +88,8 @@ async function list(options: GlobalOptions, context: Context): Promise<void> {
     HEADCOUNT_BASE_URL: HEADCOUNT_BASE_URL || null,
     HEADCOUNT_CONNECTION: HEADCOUNT_CONNECTION || null,
   };
-  if (options.json) return print.document<"connections list">({ connections: rows, environment });
-  await print.rows(
+  if (options.json) return printer.document<"connections list">({ connections: rows, environment });
+  await printer.rows(
     [
       { title: "name", fixed: true },
       { title: "address", show: (value) => String(value || "inside headcount, on synthetic data") },
@@ -99,16 +98,16 @@ async function list(options: GlobalOptions, context: Context): Promise<void> {
     ],
     rows.map((row) => [row.name, row.base_url, row.key_store, row.default ? "default" : ""]),
   );
-  if (environment.HEADCOUNT_API_KEY) print.note("HEADCOUNT_API_KEY is set: it is used in place of every stored key");
+  if (environment.HEADCOUNT_API_KEY) printer.note("HEADCOUNT_API_KEY is set: it is used in place of every stored key");
   if (environment.HEADCOUNT_BASE_URL !== null)
-    print.note("HEADCOUNT_BASE_URL is set: it is used in place of every connection's address");
+    printer.note("HEADCOUNT_BASE_URL is set: it is used in place of every connection's address");
   if (environment.HEADCOUNT_CONNECTION !== null) {
     const name = harmless(environment.HEADCOUNT_CONNECTION);
-    print.note(`HEADCOUNT_CONNECTION is set: "${name}" is used where none is named`);
+    printer.note(`HEADCOUNT_CONNECTION is set: "${name}" is used where none is named`);
   }
 }
 
-async function use(name: string, options: GlobalOptions, context: Context): Promise<void> {
+async function use({ options, printer, context }: Desk<GlobalOptions>, name: string): Promise<void> {
   if (name === SAMPLE) {
     throw usageError(
       '"sample" is for trying things out and is always named',
@@ -120,9 +119,8 @@ async function use(name: string, options: GlobalOptions, context: Context): Prom
     existingConnection(config, name);
     return { ...config, default: name };
   });
-  const print = new Printer(context, options);
-  if (options.json) print.document<"connections use">({ default: name });
-  else print.note(`"${name}" is used where no connection is named`);
+  if (options.json) printer.document<"connections use">({ default: name });
+  else printer.note(`"${name}" is used where no connection is named`);
 }
 
 /** `NAME=VALUE` words as changes of a dialect; `auto` takes what was known back. @throws CliError exit 2 */
@@ -142,7 +140,11 @@ function dialectBy(words: readonly string[]): (before: Dialect | undefined) => D
   };
 }
 
-async function set(name: string, words: readonly string[], options: GlobalOptions, context: Context): Promise<void> {
+async function set(
+  { options, printer, context }: Desk<GlobalOptions>,
+  name: string,
+  words: readonly string[],
+): Promise<void> {
   if (name === SAMPLE) throw usageError('"sample" is built in; nothing of it is to be set', "headcount connections");
   const change = dialectBy(words);
   const { connections } = await updateConfig(configDir(context), (config) => {
@@ -151,15 +153,14 @@ async function set(name: string, words: readonly string[], options: GlobalOption
     return withConnection(config, name, { ...rest, ...(dialect === undefined ? {} : { dialect }) });
   });
   const dialect = connections[name]?.dialect;
-  const print = new Printer(context, options);
   const paging = dialect === undefined ? null : pagingName(dialect);
   if (options.json)
-    return print.document<"connections set">({ connection: name, paging, per_page_max: dialect?.perPageMax ?? null });
+    return printer.document<"connections set">({ connection: name, paging, per_page_max: dialect?.perPageMax ?? null });
   const largest = dialect?.perPageMax === undefined ? "" : `, at most ${dialect.perPageMax} profiles a page`;
-  print.note(`"${name}" pages by ${paging ?? "page"}${largest}; headcount doctor -c ${name} checks it`);
+  printer.note(`"${name}" pages by ${paging ?? "page"}${largest}; headcount doctor -c ${name} checks it`);
 }
 
-async function remove(name: string, options: GlobalOptions, context: Context): Promise<void> {
+async function remove({ options, printer, context }: Desk<GlobalOptions>, name: string): Promise<void> {
   if (name === SAMPLE)
     throw usageError('"sample" is built in and cannot be removed', "headcount connections", "reserved_name");
   const dir = configDir(context);
@@ -169,10 +170,9 @@ async function remove(name: string, options: GlobalOptions, context: Context): P
     wasDefault = before === name;
     return { ...rest, ...(before === undefined || wasDefault ? {} : { default: before }), connections };
   });
-  const print = new Printer(context, options);
-  if (options.json) return print.document<"connections remove">({ removed: name, key_removed: keyRemoved });
-  print.note(`Removed the connection "${name}"${keyRemoved ? " and its key" : ""}`);
-  if (wasDefault) print.note("No connection is used by default now: headcount connections use NAME");
+  if (options.json) return printer.document<"connections remove">({ removed: name, key_removed: keyRemoved });
+  printer.note(`Removed the connection "${name}"${keyRemoved ? " and its key" : ""}`);
+  if (wasDefault) printer.note("No connection is used by default now: headcount connections use NAME");
 }
 
 export function registerLogout(program: Command, context: Context): void {
@@ -186,11 +186,13 @@ export function registerLogout(program: Command, context: Context): void {
   $ headcount connections remove work               key and address
 
 The key itself goes on working until it is revoked at the service.`)
-    .does((options: GlobalOptions, name: string | undefined) => logout(name, options, context));
+    .does(atDesk(context, logout));
 }
 
-async function logout(nameGiven: string | undefined, options: GlobalOptions, context: Context): Promise<void> {
-  const print = new Printer(context, options);
+async function logout(
+  { options, printer, context }: Desk<GlobalOptions>,
+  nameGiven: string | undefined,
+): Promise<void> {
   const dir = configDir(context);
   const config = readConfig(dir);
   const name = nameGiven ?? (options.connection || context.env.HEADCOUNT_CONNECTION || config.default);
@@ -201,10 +203,10 @@ async function logout(nameGiven: string | undefined, options: GlobalOptions, con
     const { keyStore: _, ...rest } = existingConnection(now, name);
     return withConnection(now, name, rest);
   });
-  if (options.json) print.document<"logout">({ connection: name, removed });
-  else if (!removed) print.note(`"${name}" had no key stored`);
-  else print.note(`Removed the key of "${name}"; it goes on working until it is revoked at the service`);
-  if (context.env.HEADCOUNT_API_KEY?.trim()) print.note("notice: HEADCOUNT_API_KEY is set and goes on being used");
+  if (options.json) printer.document<"logout">({ connection: name, removed });
+  else if (!removed) printer.note(`"${name}" had no key stored`);
+  else printer.note(`Removed the key of "${name}"; it goes on working until it is revoked at the service`);
+  if (context.env.HEADCOUNT_API_KEY?.trim()) printer.note("notice: HEADCOUNT_API_KEY is set and goes on being used");
 }
 
 /**

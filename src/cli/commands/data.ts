@@ -9,7 +9,7 @@ import { bytesText } from "../../shared/numbers.ts";
 import { settingsOf } from "../arguments/settings.ts";
 import type { Command, GlobalOptions } from "../options.ts";
 import { countColumn, documentsOf, iso, type Listed, printList, timeColumn } from "../terminal/list.ts";
-import { Printer } from "../terminal/printer.ts";
+import { atDesk, type Desk } from "../terminal/printer.ts";
 
 export function register(program: Command, context: Context): void {
   const data = program
@@ -29,16 +29,16 @@ See also: headcount forget, headcount suppress`);
     .command("show", { isDefault: true })
     .description("Show what is kept: where it lies, how many, how old.")
     .examples("\n  $ headcount data show --json")
-    .does((options: GlobalOptions) => show(options, context));
+    .does(atDesk(context, show));
   data
     .command("set")
     .description("Say how long runs are kept that are over; what is not named stays.")
     .argument("<setting...>", "runs=90d (12h, 8w), runs=forever")
     .examples("\n  $ headcount data set runs=26w\n  $ headcount data set runs=forever")
-    .does((options: GlobalOptions, settings: readonly string[]) => set(settings, options, context));
+    .does(atDesk(context, set));
 }
 
-async function set(settings: readonly string[], options: GlobalOptions, context: Context): Promise<void> {
+async function set({ printer, context }: Desk<GlobalOptions>, settings: readonly string[]): Promise<void> {
   const { runs = "" } = settingsOf("data set", settings, ["runs"]);
   const span = spanMs(runs);
   if (runs !== "forever" && span === undefined)
@@ -52,7 +52,6 @@ async function set(settings: readonly string[], options: GlobalOptions, context:
   await updateConfig(configDir(context), ({ retention: _, ...config }) =>
     runs === "forever" ? config : { ...config, retention: { runs } },
   );
-  const printer = new Printer(context, options);
   const kept = keptRuns(context) ?? null;
   if (printer.json) printer.document<"data set">({ retention: { runs: kept } });
   printer.note(
@@ -62,9 +61,8 @@ async function set(settings: readonly string[], options: GlobalOptions, context:
   );
 }
 
-async function show(options: GlobalOptions, context: Context): Promise<void> {
+async function show({ printer, context }: Desk<GlobalOptions>): Promise<void> {
   const kept = await keptHere(context);
-  const printer = new Printer(context, options);
   const policy = keptRuns(context) ?? null;
   if (printer.json) {
     return printer.document({

@@ -2,7 +2,7 @@ import { type Check, checkMachine, checkService } from "../../app/doctor/doctor.
 import type { Context } from "../../shared/context.ts";
 import { CliError } from "../../shared/errors.ts";
 import type { Command, GlobalOptions } from "../options.ts";
-import { Printer } from "../terminal/printer.ts";
+import { atDesk, type Desk, type Printer } from "../terminal/printer.ts";
 import { wrap } from "../terminal/width.ts";
 
 export function register(program: Command, context: Context): void {
@@ -21,22 +21,21 @@ is free. Where that tells nothing, say it: headcount connections set NAME
 paging=offset, or --paging, or HEADCOUNT_PAGING.
 
 Exit code 0 where nothing failed; else 2 for the machine or config, 3 for the key, 8 for the service.`)
-    .does((options: GlobalOptions) => run(options, context));
+    .does(atDesk(context, run));
 }
 
 const CATEGORIES = { machine: "usage", key: "auth", service: "service" } as const;
 
-async function run(options: GlobalOptions, context: Context): Promise<void> {
+async function run({ options, printer, context }: Desk<GlobalOptions>): Promise<void> {
   const checks: Check[] = [];
-  const print = new Printer(context, options);
   const add = (check: Check): void => {
     checks.push(check);
-    if (!print.json) printCheck(check, print);
+    if (!printer.json) printCheck(check, printer);
   };
   for (const check of await checkMachine(context, options)) add(check);
   await checkService(context, options, add);
   const failed = checks.filter(({ status }) => status === "fail");
-  if (print.json) print.document<"doctor">({ ok: failed.length === 0, checks });
+  if (printer.json) printer.document<"doctor">({ ok: failed.length === 0, checks });
   const [first] = failed;
   if (first === undefined) return;
   const more = failed.length > 1 ? ` (and ${failed.length - 1} more)` : "";
@@ -48,15 +47,15 @@ const MARKS = { ok: ["✓", "ok"], warn: ["!", "!"], fail: ["✗", "FAIL"], skip
 const PAINT = { ok: "good", warn: "warning", fail: "strong", skip: "faint" } as const;
 
 /** To a terminal a mark, a name and what was found; piped, the same tab-separated with the status in words. */
-function printCheck({ name, status, message, fix }: Check, print: Printer): void {
-  if (!print.terminal) {
-    print.lines([[status, name, message, fix]]);
+function printCheck({ name, status, message, fix }: Check, printer: Printer): void {
+  if (!printer.terminal) {
+    printer.lines([[status, name, message, fix]]);
     return;
   }
-  const mark = MARKS[status][print.unicode ? 0 : 1];
-  const indent = print.unicode ? 17 : 20;
+  const mark = MARKS[status][printer.unicode ? 0 : 1];
+  const indent = printer.unicode ? 17 : 20;
   const lines = [message, ...(fix === undefined || status === "ok" ? [] : [fix])];
-  const [first = "", ...more] = lines.flatMap((line) => wrap(line, print.width - indent));
-  const head = `${print.style[PAINT[status]](mark)}${" ".repeat(indent - 15 - mark.length)}${name.padEnd(15)}`;
-  print.text(`${[`${head}${first}`, ...more.map((line) => " ".repeat(indent) + line)].join("\n")}\n`);
+  const [first = "", ...more] = lines.flatMap((line) => wrap(line, printer.width - indent));
+  const head = `${printer.style[PAINT[status]](mark)}${" ".repeat(indent - 15 - mark.length)}${name.padEnd(15)}`;
+  printer.text(`${[`${head}${first}`, ...more.map((line) => " ".repeat(indent) + line)].join("\n")}\n`);
 }

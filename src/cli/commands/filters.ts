@@ -13,14 +13,14 @@ import {
 import { usageError } from "../../shared/errors.ts";
 import { keyName } from "../arguments/filter-options.ts";
 import type { Command, GlobalOptions } from "../options.ts";
-import { Printer, type TsvValue } from "../terminal/printer.ts";
+import { atDesk, type Desk, type Printer, type TsvValue } from "../terminal/printer.ts";
 
 interface FiltersOptions extends GlobalOptions {
   readonly prefix?: string;
   readonly top?: number;
 }
 
-export function register(program: Command, context: Context, run = runFilters): void {
+export function register(program: Command, context: Context): void {
   program
     .command("filters")
     .description(
@@ -40,15 +40,15 @@ export function register(program: Command, context: Context, run = runFilters): 
   $ headcount filters --json                        the same for programs
 
 See also: headcount help filters, headcount schema filter-file`)
-    .does((options: FiltersOptions, key: string | undefined) => run(key, options, context));
+    .does(atDesk(context, runFilters));
 }
 
-async function runFilters(key: string | undefined, options: FiltersOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
+async function runFilters(desk: Desk<FiltersOptions>, key: string | undefined): Promise<void> {
+  const { options, printer } = desk;
   if (options.prefix !== undefined || options.top !== undefined) {
     if (key === undefined)
       throw usageError("--prefix and --top are about one key", "for example headcount filters country --prefix uni");
-    return printValues(parseKey(key), options, printer, context);
+    return printValues(parseKey(key), desk);
   }
   if (key === undefined) await printAll(FILTER_SPECS.map(describe), printer);
   else await printOne(describe(parseKey(key)), printer);
@@ -79,12 +79,7 @@ type Entry = ReturnType<typeof describe>;
 const TOP = 20;
 
 /** From the service, else from who is owned. @throws CliError exit 2 where neither tells any */
-async function printValues(
-  spec: FilterKeySpec,
-  options: FiltersOptions,
-  printer: Printer,
-  context: Context,
-): Promise<void> {
+async function printValues(spec: FilterKeySpec, { options, printer, context }: Desk<FiltersOptions>): Promise<void> {
   const { prefix, top = TOP } = options;
   const [{ withSession }, { valuesIn }] = await Promise.all([
     import("../session.ts"),

@@ -12,7 +12,7 @@ import { creditAmount } from "../arguments/export-options.ts";
 import { creditsGiven } from "../arguments/settings.ts";
 import { Argument, type Command, type GlobalOptions } from "../options.ts";
 import { requestLog } from "../session.ts";
-import { Printer } from "../terminal/printer.ts";
+import { atDesk, type Desk } from "../terminal/printer.ts";
 
 interface McpOptions extends GlobalOptions {
   readonly maxCredits?: Cap;
@@ -58,7 +58,7 @@ const addCapOptions = (command: Command): Command =>
     .option("--ask-over <n>", "ask nobody for up to so many credits (0)", askOver)
     .offers("-o, --output <dir>", "let it write runs as files into this folder", { kind: "directory" });
 
-export function register(parent: Command, context: Context, run = serve): void {
+export function register(parent: Command, context: Context): void {
   const command = parent
     .command("mcp")
     .description(
@@ -76,7 +76,7 @@ export function register(parent: Command, context: Context, run = serve): void {
   $ headcount mcp install claude --max-credits 500
 
 See docs/mcp.md for the tools, the cap, and how to make a key that cannot spend more.`)
-    .does((options: McpOptions) => run(options, context));
+    .does((options: McpOptions) => serve(options, context));
   addCapOptions(
     command
       .command("install")
@@ -90,10 +90,10 @@ See docs/mcp.md for the tools, the cap, and how to make a key that cannot spend 
   $ headcount -c sample mcp install codex
   $ headcount mcp install vscode --max-credits 50/total --budget pilot
   $ headcount mcp install skill > SKILL.md`)
-    .does((options: McpOptions, client: Client | typeof SKILL) => install(client, options, context));
+    .does(atDesk(context, install));
 }
 
-function install(client: Client | typeof SKILL, options: McpOptions, context: Context): void {
+function install({ options, printer, context }: Desk<McpOptions>, client: Client | typeof SKILL): void {
   budgetFrom(options);
   if (client === SKILL) return void context.stdout.write(skillText());
   const { cwd, env, platform } = context;
@@ -116,7 +116,6 @@ function install(client: Client | typeof SKILL, options: McpOptions, context: Co
   ];
   const { entry, file, line } = entryFor(client, launchOf(args, context), platform);
   context.stdout.write(entry);
-  const printer = new Printer(context, options);
   printer.note(`goes into ${file}, beside what is there${line === undefined ? "" : `; or: ${line}`}`);
   if (connection === undefined && env.HEADCOUNT_API_KEY !== undefined)
     printer.note("notice: the client does not see HEADCOUNT_API_KEY of this shell: headcount login keeps a key for it");

@@ -34,7 +34,7 @@ export interface RefreshFlags extends ViewFlags, GuardFlags, Pick<ExportFlags, B
   readonly buyChanged?: boolean;
 }
 
-export function register(program: Command, context: Context, run = bringUpToDate): void {
+export function register(program: Command, context: Context): void {
   const command = program
     .command("refresh")
     .takes("[list]", "a file that headcount wrote, or a run", { kind: "file" })
@@ -65,7 +65,7 @@ export function register(program: Command, context: Context, run = bringUpToDate
 A file knows its segment from the run that wrote it. legal.csv is written anew, and beside it legal.added.csv,
 legal.removed.csv and legal.changed.csv: all of them or none.`)
     .does(async (options: RefreshFlags & FilterOptions, word: string | undefined) =>
-      run(await parse(word, options, context), options, context),
+      bringUpToDate(await parse(word, options, context), options, context),
     );
 }
 

@@ -14,7 +14,7 @@ import type { ParsedPurchase } from "../purchase/purchase.ts";
 
 export type ResumeFlags = ExportFlags;
 
-export function register(program: Command, context: Context, run = buy): void {
+export function register(program: Command, context: Context): void {
   const command = program
     .command("resume")
     .argument("[run]", "id of a run, or part of it (default: the one that is unfinished)")
@@ -30,7 +30,7 @@ Where several runs are unfinished, name one: headcount runs lists them.`)
     .does(async (options: ResumeFlags, named: string | undefined) => {
       const purchase = await parse(named, options, context);
       if (purchase === undefined) return;
-      await run(purchase, context).catch(async (error: unknown) => {
+      await buy(purchase, context).catch(async (error: unknown) => {
         if (!(error instanceof CliError) || error.code !== "no_base_url") throw error;
         const { base_url: address } = await openRuns(context).readPlan(purchase.run ?? "");
         const command = `headcount resume ${purchase.run} --base-url ${shellWord(address)}`;

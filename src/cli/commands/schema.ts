@@ -4,7 +4,7 @@ import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import type { Command, GlobalOptions } from "../options.ts";
 import { DESCRIBED, describedPath, schemaOf } from "../schemas/all.ts";
-import { Printer } from "../terminal/printer.ts";
+import { atDesk, type Desk, type Printer } from "../terminal/printer.ts";
 
 /** Files that people write: an editor completes and checks by it. */
 const FILES = {
@@ -14,7 +14,7 @@ const FILES = {
 
 const WORDS = [...new Set([...DESCRIBED.keys(), "errors", ...Object.keys(FILES)].flatMap((path) => path.split(" ")))];
 
-export function register(program: Command, context: Context, run = printSchema): void {
+export function register(program: Command, context: Context): void {
   program
     .command("schema")
     .description(
@@ -28,11 +28,10 @@ export function register(program: Command, context: Context, run = printSchema):
   $ headcount schema errors                         a failure, with --json or HEADCOUNT_JSON=1
   $ headcount schema jobs-file > jobs.schema.json   for an editor; filter-file too
   $ headcount schema account | jq '.properties.credits.properties | keys'`)
-    .does((options: GlobalOptions, words: readonly string[]) => run(words, options, context));
+    .does(atDesk(context, printSchema));
 }
 
-async function printSchema(words: readonly string[], options: GlobalOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
+async function printSchema({ printer }: Desk<GlobalOptions>, words: readonly string[]): Promise<void> {
   if (words.length === 0) return printAll(printer);
   const asked = words.join(" ");
   const file = FILES[asked as keyof typeof FILES];

@@ -12,7 +12,7 @@ import { usageError } from "../../shared/errors.ts";
 import { timeText } from "../../shared/numbers.ts";
 import { addFilterOptions, type FilterOptions, readFilterSets, readFilters } from "../arguments/filter-options.ts";
 import { Argument, type Command, type GlobalOptions, offering } from "../options.ts";
-import { Printer } from "../terminal/printer.ts";
+import { atDesk, type Desk } from "../terminal/printer.ts";
 
 type SaveOptions = GlobalOptions & { readonly overwrite?: boolean };
 
@@ -32,43 +32,38 @@ export function register(program: Command, context: Context): void {
 See also: headcount help filters`);
   const named = (label: string): Argument =>
     offering(new Argument(label, "name of the segment (or a pattern: 'eu-*')"), { kind: "segments" });
-  segment
-    .command("list", { isDefault: true })
-    .description("list the saved segments")
-    .does((options: GlobalOptions) => list(options, context));
+  segment.command("list", { isDefault: true }).description("list the saved segments").does(atDesk(context, list));
   addFilterOptions(
     segment
       .command("save")
       .description("keep filters under a name")
       .argument("<name>", "lower-case letters, digits, - and _")
       .option("--overwrite", "replace the segment of this name"),
-  ).does((options: SaveOptions & FilterOptions, name: string) => save(name, options, context));
+  ).does(atDesk(context, save));
   segment
     .command("show")
     .description("print a segment's filters, as -f reads them")
     .addArgument(named("<name>"))
-    .does((options: GlobalOptions, name: string) => show(name, options, context));
+    .does(atDesk(context, show));
   segment
     .command("remove")
     .description("forget segments")
     .addArgument(named("<name...>"))
-    .does((options: GlobalOptions, names: readonly string[]) => remove(names, options, context));
+    .does(atDesk(context, remove));
 }
 
-async function save(name: string, options: SaveOptions & FilterOptions, context: Context): Promise<void> {
+async function save({ options, printer, context }: Desk<SaveOptions & FilterOptions>, name: string): Promise<void> {
   checkSegmentName(name);
   const { filters, canonical } = await readFilters(context, options);
   if (isUnfiltered(canonical)) {
     throw usageError("a segment without any filter would be everybody", "give a filter (headcount filters lists them)");
   }
   const saved = await saveSegment(context, name, filters, options.overwrite === true);
-  const printer = new Printer(context, options);
   if (printer.json) printer.document<"segment save">({ name, file: saved.file, filters });
   printer.note(`saved as ${name}: headcount count -s ${name}`);
 }
 
-async function list(options: GlobalOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
+async function list({ printer, context }: Desk<GlobalOptions>): Promise<void> {
   const rows = await Promise.all((await savedSegments(context)).map((segment) => described(segment, context)));
   if (printer.json) return printer.document<"segment list">({ segments: rows });
   if (rows.length === 0 && printer.terminal) {
@@ -98,14 +93,12 @@ async function described({ name, file, savedAt }: SavedSegment, context: Context
   }
 }
 
-async function show(name: string, options: GlobalOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
+async function show({ printer, context }: Desk<GlobalOptions>, name: string): Promise<void> {
   const { filters } = await readFilters(context, { segment: [name] });
   printer.document<"segment show">(filters);
 }
 
-async function remove(names: readonly string[], options: GlobalOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
+async function remove({ printer, context }: Desk<GlobalOptions>, names: readonly string[]): Promise<void> {
   const removed = await removeSegments(context, names);
   if (printer.json) printer.document<"segment remove">({ removed: removed.map(({ name }) => name) });
   printer.note(`removed ${removed.map(({ name }) => name).join(", ")}`);

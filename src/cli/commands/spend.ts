@@ -6,7 +6,7 @@ import { addCredits, type Credits, ZERO } from "../../shared/contract/money.ts";
 import { spanMs } from "../../shared/contract/text.ts";
 import { type Command, type GlobalOptions, sinceMs } from "../options.ts";
 import { countColumn, creditsColumn, documentsOf, type Listed, printList } from "../terminal/list.ts";
-import { Printer } from "../terminal/printer.ts";
+import { atDesk, type Desk } from "../terminal/printer.ts";
 
 const GROUPINGS = ["day", "run", "connection", "job"] as const;
 type Grouping = (typeof GROUPINGS)[number];
@@ -36,7 +36,7 @@ refunded:  uncertain credits that turned out not to be lost.
 foreign:   left the same balance meanwhile and no answer tells why: others
            spent them, or the service takes more than it says.
 A pipe gets CSV.`)
-    .does((options: SpendOptions) => spend(options, context));
+    .does(atDesk(context, spend));
 }
 
 interface Sums {
@@ -62,8 +62,7 @@ const KEYS: Readonly<Record<Grouping, readonly string[]>> = {
 };
 const noSums = (): Sums => ({ settled: ZERO, uncertain: ZERO, refunded: ZERO, foreign: ZERO, rows: 0 });
 
-async function spend(options: SpendOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
+async function spend({ options, printer, context }: Desk<SpendOptions>): Promise<void> {
   const since = sinceMs(options.since, context.now());
   const { runs, damaged } = await readSpend(openRuns(context).folder, since);
   const { groups, total } = fold(runs, options);

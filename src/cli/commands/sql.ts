@@ -4,7 +4,7 @@ import { usageError } from "../../shared/errors.ts";
 import { readInput } from "../../shared/input.ts";
 import { type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
 import type { Command } from "../options.ts";
-import { addShelfOption, type ShelfOptions, withLibrary } from "./owned/shelf.ts";
+import { addShelfOption, atLibrary, type LibraryDesk, type ShelfOptions } from "./owned/shelf.ts";
 
 export interface SqlOptions extends ShelfOptions {
   readonly file?: string;
@@ -12,7 +12,7 @@ export interface SqlOptions extends ShelfOptions {
 
 const MAX_QUERY_BYTES = 1 << 20;
 
-export function register(program: Command, context: Context, run = query): void {
+export function register(program: Command, context: Context): void {
   addShelfOption(
     program
       .command("sql [query]")
@@ -35,30 +35,28 @@ removed, changed, calls, credits, run. list_people: list, id, since and until (r
         );
       }
       const statement = text ?? (await readInput(context, options.file ?? "-", "sql", MAX_QUERY_BYTES));
-      await run(statement, options, context);
+      await atLibrary(context, query)(options, statement);
     });
 }
 
-async function query(text: string, options: SqlOptions, context: Context): Promise<void> {
-  await withLibrary(options, context, async (library, printer) => {
-    if (library === undefined) throw usageError("there is nobody to ask about", "headcount search buys people");
-    const { columns, rows } = await askViews(library, text, context.interrupted);
-    if (printer.json) {
-      const documents = rows.map((row) =>
-        Object.fromEntries(columns.map((name, index) => [name, row[index] as JsonValue])),
-      );
-      printer.text(`${stringifyExact(documents)}\n`);
-    } else if (!printer.terminal) {
-      const { csvDocument } = await import("../../shared/rows/csv.ts");
-      printer.text(csvDocument(columns, rows));
-    } else {
-      await printer.table(
-        columns.map((title, index) => ({
-          title,
-          ...(typeof rows[0]?.[index] === "string" ? {} : { align: "right" as const }),
-        })),
-        rows.map((row) => row.map((cell) => (cell === null ? "" : String(cell)))),
-      );
-    }
-  });
+async function query({ context, library, printer }: LibraryDesk<SqlOptions>, text: string): Promise<void> {
+  if (library === undefined) throw usageError("there is nobody to ask about", "headcount search buys people");
+  const { columns, rows } = await askViews(library, text, context.interrupted);
+  if (printer.json) {
+    const documents = rows.map((row) =>
+      Object.fromEntries(columns.map((name, index) => [name, row[index] as JsonValue])),
+    );
+    printer.text(`${stringifyExact(documents)}\n`);
+  } else if (!printer.terminal) {
+    const { csvDocument } = await import("../../shared/rows/csv.ts");
+    printer.text(csvDocument(columns, rows));
+  } else {
+    await printer.table(
+      columns.map((title, index) => ({
+        title,
+        ...(typeof rows[0]?.[index] === "string" ? {} : { align: "right" as const }),
+      })),
+      rows.map((row) => row.map((cell) => (cell === null ? "" : String(cell)))),
+    );
+  }
 }

@@ -1,6 +1,6 @@
 import { Writable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
-import { written } from "../../shared/context.ts";
+import { type Context, written } from "../../shared/context.ts";
 import { harmless, harmlessJson } from "../../shared/contract/text.ts";
 import type { Documents } from "../schemas/all.ts";
 import { hasColor, hasUnicode, type Style, styleFor, widthOfStream } from "./style.ts";
@@ -156,3 +156,19 @@ export class Printer {
     return (columns: readonly string[], always: number) => createRowsTable(columns, always, this);
   }
 }
+
+/** What a command works with. */
+export interface Desk<Options> {
+  readonly options: Options;
+  readonly printer: Printer;
+  readonly context: Context;
+}
+
+/** For `does`: the work at a desk, with the arguments behind it. */
+export const atDesk =
+  <Options extends PrintOptions, Args extends unknown[], Result>(
+    context: Context,
+    work: (desk: Desk<Options>, ...args: Args) => Result,
+  ) =>
+  (options: Options, ...args: Args): Result =>
+    work({ options, printer: new Printer(context, options), context }, ...args);

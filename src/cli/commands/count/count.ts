@@ -93,14 +93,9 @@ async function countAs(request: CountRequest, counting: CountDesk): Promise<read
 }
 
 async function countOwnedAs(request: Exclude<CountRequest, { kind: "set" }>, context: Context): Promise<void> {
+  const { options } = request;
   const segments = request.kind === "files" ? request.segments : [request.segment];
-  const by = request.kind === "parts" ? request.by : undefined;
-  const { countOwned } = await import("./parts.ts");
-  const owned = {
-    segments,
-    by: by?.spec,
-    values: by?.values ?? [],
-    top: request.options.top,
-  };
-  await countOwned(owned, request.options, context);
+  const { spec: by, values = [] } = request.kind === "parts" ? request.by : {};
+  const [{ countOwned }, { atLibrary }] = await Promise.all([import("./parts.ts"), import("../owned/shelf.ts")]);
+  await atLibrary(context, countOwned)(options, { segments, by, values, top: options.top });
 }

@@ -1,6 +1,5 @@
 import { checkedFilters } from "../../../app/segments/segment-set.ts";
 import type { Library } from "../../../engine/library/library.ts";
-import type { Context } from "../../../shared/context.ts";
 import { normalForm } from "../../../shared/contract/normalise.ts";
 import { grouped } from "../../../shared/contract/text.ts";
 import type { FilterKeySpec, Filters } from "../../../shared/contract/vocabulary.ts";
@@ -8,7 +7,7 @@ import { usageError } from "../../../shared/errors.ts";
 import { bar, percent } from "../../../shared/numbers.ts";
 import { csvDocument } from "../../../shared/rows/csv.ts";
 import type { Printer } from "../../terminal/printer.ts";
-import { type ShelfOptions, withLibrary } from "../owned/shelf.ts";
+import type { LibraryDesk, ShelfOptions } from "../owned/shelf.ts";
 
 export interface CountPart {
   readonly value: string;
@@ -119,31 +118,28 @@ export interface OwnedCount {
 }
 
 /** `count --owned`: the same counts over who is owned, offline and free. */
-export async function countOwned(
+export function countOwned(
+  { library, printer }: LibraryDesk<ShelfOptions>,
   { segments, by, values, top }: OwnedCount,
-  options: ShelfOptions,
-  context: Context,
-): Promise<void> {
-  await withLibrary(options, context, async (library, printer) => {
-    const count = (filters: Filters): number => library?.count(checkedFilters(filters).canonical) ?? 0;
-    const [first] = segments;
-    if (first !== undefined && by !== undefined) {
-      const { filters } = first;
-      const parts =
-        values.length > 0
-          ? values.map((value) => ({ value, count: count({ ...filters, [by.key]: value }) }))
-          : known(library, by, filters);
-      const largest = [...parts].sort((a, b) => b.count - a.count).slice(0, top ?? parts.length);
-      return printParts({ by, whole: count(filters), parts: largest, filters }, printer);
-    }
-    const rows = segments.map(({ name, filters }) => ({ segment: name, count: count(filters), filters }));
-    if (first !== undefined && rows.length === 1) {
-      const { count: people, filters } = rows[0] ?? { count: 0, filters: {} };
-      if (printer.json) printer.document<"count">({ count: people, owned: true, filters });
-      else printer.text(printer.terminal ? `${printer.style.strong(grouped(people))} owned\n` : `${people}\n`);
-    } else if (printer.json) printer.document<"count">(rows);
-    else printer.text(segmentsCsv(rows));
-  });
+): void | Promise<void> {
+  const count = (filters: Filters): number => library?.count(checkedFilters(filters).canonical) ?? 0;
+  const [first] = segments;
+  if (first !== undefined && by !== undefined) {
+    const { filters } = first;
+    const parts =
+      values.length > 0
+        ? values.map((value) => ({ value, count: count({ ...filters, [by.key]: value }) }))
+        : known(library, by, filters);
+    const largest = [...parts].sort((a, b) => b.count - a.count).slice(0, top ?? parts.length);
+    return printParts({ by, whole: count(filters), parts: largest, filters }, printer);
+  }
+  const rows = segments.map(({ name, filters }) => ({ segment: name, count: count(filters), filters }));
+  if (first !== undefined && rows.length === 1) {
+    const { count: people, filters } = rows[0] ?? { count: 0, filters: {} };
+    if (printer.json) printer.document<"count">({ count: people, owned: true, filters });
+    else printer.text(printer.terminal ? `${printer.style.strong(grouped(people))} owned\n` : `${people}\n`);
+  } else if (printer.json) printer.document<"count">(rows);
+  else printer.text(segmentsCsv(rows));
 }
 
 export const segmentsCsv = (rows: readonly { readonly segment: string; readonly count: number }[]): string =>

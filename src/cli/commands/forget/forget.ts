@@ -31,7 +31,7 @@ import { counted } from "../../../shared/contract/text.ts";
 import { CliError } from "../../../shared/errors.ts";
 import type { PersonMatcher } from "../../../shared/person.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
-import { Printer } from "../../terminal/printer.ts";
+import { atDesk, type Desk, type Printer } from "../../terminal/printer.ts";
 import { agreeToForget, reportForgotten } from "./consent.ts";
 
 type ForgetOptions = GlobalOptions & { readonly yes?: boolean; readonly dryRun?: boolean };
@@ -50,9 +50,7 @@ export function register(program: Command, context: Context): void {
 
 Files that name the person outside of rows (receipts, text by another program) and tables that do not answer are named and left: exit 5.
 See also: headcount suppress`)
-    .does(async (options: ForgetOptions, word: string) => {
-      await forget(word, options, context);
-    });
+    .does(atDesk(context, forget));
 }
 
 interface Found {
@@ -68,11 +66,10 @@ interface Found {
   readonly mentions: readonly MentionFound[];
 }
 
-async function forget(word: string, options: ForgetOptions, context: Context): Promise<void> {
+async function forget({ options, printer, context }: Desk<ForgetOptions>, word: string): Promise<void> {
   const disk = new Disk(failpoint(context.env));
   const store = new RunStore(stateDir(context), disk);
   const found = await find(word, store, context);
-  const printer = new Printer(context, options);
   if (options.dryRun === true) {
     report(found, "would_forget", printer);
     if (!printer.json) printer.text("nothing of this was done (--dry-run)\n");

@@ -15,11 +15,11 @@ import {
 import { addFilterOptions, type FilterOptions, readFilters } from "../../arguments/filter-options.ts";
 import type { Command } from "../../options.ts";
 import { writingOf } from "../../purchase/writing.ts";
-import { addShelfOption, type ShelfOptions, withLibrary } from "./shelf.ts";
+import { addShelfOption, atLibrary, type LibraryDesk, type ShelfOptions } from "./shelf.ts";
 
 type ExportOwnedOptions = ShelfOptions & ViewFlags & GuardFlags;
 
-export function register(owned: Command, context: Context, run = exportOwned): void {
+export function register(owned: Command, context: Context): void {
   const command = owned
     .command("export")
     .description("Write the newest record of everybody you own who matches, in any format. Offline, 0 credits.");
@@ -28,21 +28,22 @@ export function register(owned: Command, context: Context, run = exportOwned): v
   $ headcount -c sample owned export --department Legal -o legal.parquet --overwrite
   $ headcount -c sample owned export --fields name,title | head -3`)
     .does(async (options: ExportOwnedOptions & FilterOptions) =>
-      run((await readFilters(context, options)).canonical, options, context),
+      atLibrary(context, exportOwned)(options, (await readFilters(context, options)).canonical),
     );
 }
 
-async function exportOwned(filters: CanonicalFilters, options: ExportOwnedOptions, context: Context): Promise<void> {
-  await withLibrary(options, context, async (library, printer) => {
-    async function* pages(): AsyncGenerator<Page> {
-      if (library !== undefined) yield* recordPages(library.records(filters));
-    }
-    const view = readView(context, options);
-    const writing = await writingOf(pages, "person", view, options, printer);
-    const { rows, file, notices } = await writePages(pages, { ...writing, name: "owned" }, context);
-    for (const notice of notices) printer.note(notice);
-    if (file === undefined) return;
-    if (printer.json) printer.document<"owned export">({ rows, credits: 0, output: file });
-    printer.note(`Wrote ${counted(rows, "profile")} that you own to ${options.output} at 0 credits`);
-  });
+async function exportOwned(
+  { context, library, options, printer }: LibraryDesk<ExportOwnedOptions>,
+  filters: CanonicalFilters,
+): Promise<void> {
+  async function* pages(): AsyncGenerator<Page> {
+    if (library !== undefined) yield* recordPages(library.records(filters));
+  }
+  const view = readView(context, options);
+  const writing = await writingOf(pages, "person", view, options, printer);
+  const { rows, file, notices } = await writePages(pages, { ...writing, name: "owned" }, context);
+  for (const notice of notices) printer.note(notice);
+  if (file === undefined) return;
+  if (printer.json) printer.document<"owned export">({ rows, credits: 0, output: file });
+  printer.note(`Wrote ${counted(rows, "profile")} that you own to ${options.output} at 0 credits`);
 }

@@ -9,11 +9,10 @@ import { credits, creditsToNumber, formatCreditsGrouped } from "../../../shared/
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import { readInput } from "../../../shared/input.ts";
 import { timeText } from "../../../shared/numbers.ts";
-import type { JsonRecord } from "../../../shared/rows/values.ts";
 import type { Command } from "../../options.ts";
-import { Printer } from "../../terminal/printer.ts";
+import { atDesk, type Desk } from "../../terminal/printer.ts";
 import { register as registerExport } from "./export.ts";
-import { addShelfOption, type ShelfOptions, shelfOf, withLibrary } from "./shelf.ts";
+import { addShelfOption, atLibrary, type LibraryDesk, type ShelfOptions, shelfOf } from "./shelf.ts";
 import { register as registerShow } from "./show.ts";
 
 export function register(program: Command, context: Context): void {
@@ -45,56 +44,54 @@ const NOTHING: LibraryTotals = {
   lastAt: null,
 };
 
-export function registerStatus(owned: Command, context: Context, run = printStatus): void {
+export function registerStatus(owned: Command, context: Context): void {
   addShelfOption(owned.command("status", { isDefault: true }))
     .description("Say how many people are owned, what they cost, and what was paid for somebody who was owned already.")
     .examples("\n  $ headcount -c sample owned status\n  $ headcount -c sample owned --json | jq .people")
-    .does((options: ShelfOptions) => run(options, context));
+    .does(atLibrary(context, printStatus));
 }
 
-async function printStatus(options: ShelfOptions, context: Context): Promise<void> {
-  await withLibrary(options, context, async (library, printer) => {
-    const totals = library === undefined ? NOTHING : totalsOf(library.database);
-    const iso = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
-    const document = {
-      people: totals.people,
-      suppressed: totals.suppressed,
-      forgotten: totals.forgotten,
-      rows_paid: totals.purchases,
-      rows_repeated: totals.purchases - totals.people - totals.suppressed - totals.forgotten,
-      credits: creditsToNumber(credits(totals.credits)),
-      credits_for_repeated: creditsToNumber(credits(totals.repeatCredits)),
-      runs: totals.runs,
-      first_bought_at: iso(totals.firstAt),
-      last_bought_at: iso(totals.lastAt),
-      file: library?.path ?? null,
-    };
-    if (printer.json) return printer.document<"owned status">(document);
-    if (!printer.terminal) return printer.leaves(document);
-    const repeated = document.rows_repeated;
-    await printer.card([
-      ["owned", counted(totals.people, "person", "people")],
-      [
-        "suppressed",
-        totals.suppressed === 0 ? undefined : `${grouped(totals.suppressed)} more, left out of every answer`,
-      ],
-      ["forgotten", totals.forgotten === 0 ? undefined : grouped(totals.forgotten)],
-      ["paid for", `${counted(totals.purchases, "row")}, ${formatCreditsGrouped(credits(totals.credits))} credits`],
-      [
-        "bought again",
-        repeated === 0
-          ? undefined
-          : `${grouped(repeated)} of them, ${formatCreditsGrouped(credits(totals.repeatCredits))} credits`,
-      ],
-      ["runs", grouped(totals.runs)],
-      ["first", totals.firstAt === null ? undefined : timeText(totals.firstAt)],
-      ["last", totals.lastAt === null ? undefined : timeText(totals.lastAt)],
-      ["kept in", document.file ?? undefined],
-    ]);
-  });
+async function printStatus({ library, printer }: LibraryDesk<ShelfOptions>): Promise<void> {
+  const totals = library === undefined ? NOTHING : totalsOf(library.database);
+  const iso = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
+  const document = {
+    people: totals.people,
+    suppressed: totals.suppressed,
+    forgotten: totals.forgotten,
+    rows_paid: totals.purchases,
+    rows_repeated: totals.purchases - totals.people - totals.suppressed - totals.forgotten,
+    credits: creditsToNumber(credits(totals.credits)),
+    credits_for_repeated: creditsToNumber(credits(totals.repeatCredits)),
+    runs: totals.runs,
+    first_bought_at: iso(totals.firstAt),
+    last_bought_at: iso(totals.lastAt),
+    file: library?.path ?? null,
+  };
+  if (printer.json) return printer.document<"owned status">(document);
+  if (!printer.terminal) return printer.leaves(document);
+  const repeated = document.rows_repeated;
+  await printer.card([
+    ["owned", counted(totals.people, "person", "people")],
+    [
+      "suppressed",
+      totals.suppressed === 0 ? undefined : `${grouped(totals.suppressed)} more, left out of every answer`,
+    ],
+    ["forgotten", totals.forgotten === 0 ? undefined : grouped(totals.forgotten)],
+    ["paid for", `${counted(totals.purchases, "row")}, ${formatCreditsGrouped(credits(totals.credits))} credits`],
+    [
+      "bought again",
+      repeated === 0
+        ? undefined
+        : `${grouped(repeated)} of them, ${formatCreditsGrouped(credits(totals.repeatCredits))} credits`,
+    ],
+    ["runs", grouped(totals.runs)],
+    ["first", totals.firstAt === null ? undefined : timeText(totals.firstAt)],
+    ["last", totals.lastAt === null ? undefined : timeText(totals.lastAt)],
+    ["kept in", document.file ?? undefined],
+  ]);
 }
 
-export function registerImport(owned: Command, context: Context, run = importFiles): void {
+export function registerImport(owned: Command, context: Context): void {
   addShelfOption(owned.command("import <file...>"))
     .description(
       "Take in people that you own already: earlier exports as NDJSON, JSON or CSV with a column `id` or `network_url`. From then on they count as owned, at no price, and as true when the file was last written.",
@@ -102,40 +99,41 @@ export function registerImport(owned: Command, context: Context, run = importFil
     .examples(`
   $ headcount owned import people.csv
   $ headcount owned import people.ndjson people.csv`)
-    .does((options: ShelfOptions, files: readonly string[]) => run(files, options, context));
+    .does(async (options: ShelfOptions, files: readonly string[]) => {
+      // Everything is read before anything is taken in: a file that is refused leaves the library as it was.
+      const sources: Source[] = [];
+      for (const file of files) {
+        const records = await recordsIn(await readInput(context, file, "people", MAX_BYTES), file);
+        const written = file === "-" ? context.now() : (await stat(resolve(context.cwd, file))).mtimeMs;
+        sources.push({ name: basename(file), at: Math.floor(written), records });
+      }
+      const made = await Library.open(shelfOf(options, context).path, await openRuns(context).suppression());
+      made.close();
+      await atLibrary(context, takeIn)(options, sources);
+    });
 }
 
-async function importFiles(files: readonly string[], options: ShelfOptions, context: Context): Promise<void> {
-  // Everything is read before anything is taken in: a file that is refused leaves the library as it was.
-  const sources: { readonly name: string; readonly at: number; readonly records: readonly JsonRecord[] }[] = [];
-  for (const file of files) {
-    const records = await recordsIn(await readInput(context, file, "people", MAX_BYTES), file);
-    const written = file === "-" ? context.now() : (await stat(resolve(context.cwd, file))).mtimeMs;
-    sources.push({ name: basename(file), at: Math.floor(written), records });
+type Source = Parameters<typeof importRecords>[1];
+
+function takeIn({ library, printer }: LibraryDesk<ShelfOptions>, sources: readonly Source[]): void {
+  if (library === undefined) throw new RangeError("the library that was made is gone");
+  let [rows, fresh] = [0, 0];
+  for (const source of sources) {
+    rows += source.records.length;
+    fresh += importRecords(library, source);
   }
-  const made = await Library.open(shelfOf(options, context).path, await openRuns(context).suppression());
-  made.close();
-  await withLibrary(options, context, async (library, printer) => {
-    if (library === undefined) throw new RangeError("the library that was made is gone");
-    let [rows, fresh] = [0, 0];
-    for (const source of sources) {
-      rows += source.records.length;
-      fresh += importRecords(library, source);
-    }
-    if (printer.json) printer.document<"owned import">({ files: files.length, rows, new: fresh });
-    printer.note(`Took in ${counted(rows, "row")}: ${grouped(fresh)} people who were not owned before`);
-  });
+  if (printer.json) printer.document<"owned import">({ files: sources.length, rows, new: fresh });
+  printer.note(`Took in ${counted(rows, "row")}: ${grouped(fresh)} people who were not owned before`);
 }
 
-export function registerRebuild(owned: Command, context: Context, run = rebuild): void {
+export function registerRebuild(owned: Command, context: Context): void {
   addShelfOption(owned.command("rebuild"))
     .description("Make the library again from the runs. What came from removed runs and from files stays.")
     .examples("\n  $ headcount -c sample owned rebuild")
-    .does((options: ShelfOptions) => run(options, context));
+    .does(atDesk(context, rebuild));
 }
 
-async function rebuild(options: ShelfOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
+async function rebuild({ context, options, printer }: Desk<ShelfOptions>): Promise<void> {
   const opened = await rebuildLibrary(shelfOf(options, context), openRuns(context));
   if (opened === undefined) {
     if (printer.json) printer.document<"owned rebuild">({ people: 0, rows_paid: 0 });

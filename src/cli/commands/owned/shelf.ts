@@ -8,7 +8,7 @@ import { openLibrary, type Shelf, shelfAt } from "../../../engine/library/take-i
 import type { Context } from "../../../shared/context.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { type Command, type GlobalOptions, modeOption } from "../../options.ts";
-import { Printer } from "../../terminal/printer.ts";
+import { atDesk, type Desk } from "../../terminal/printer.ts";
 
 export type ShelfOptions = GlobalOptions & { readonly mode?: "live" | "test" };
 
@@ -35,25 +35,27 @@ export function shelfOf(options: ShelfOptions, context: Context): Shelf {
   return shelfAt(stateDir(context), serviceId, options.mode ?? ofKey);
 }
 
-/**
- * Works with the library of the service that is meant, after it has taken in what was bought meanwhile.
- * @param work gets undefined where nothing was ever bought there
- */
-export async function withLibrary<T>(
-  options: ShelfOptions,
-  context: Context,
-  work: (library: Library | undefined, printer: Printer) => Promise<T>,
-): Promise<T> {
-  const printer = new Printer(context, options);
-  const shelf = shelfOf(options, context);
-  const opened = await openLibrary(shelf, openRuns(context));
-  for (const { run, why } of opened?.taken.unread ?? []) printer.say(`warning: run ${run} is not counted: ${why}`);
-  if (opened === undefined) {
-    printer.note(`nothing was bought from ${shelf.serviceId}${shelf.mode === "test" ? " with a test key" : ""} yet`);
-  }
-  try {
-    return await work(opened?.library, printer);
-  } finally {
-    opened?.library.close();
-  }
+export interface LibraryDesk<Options> extends Desk<Options> {
+  /** Undefined where nothing was ever bought there. */
+  readonly library: Library | undefined;
 }
+
+/** Works with the library of the service that is meant, after it has taken in what was bought meanwhile. */
+export const atLibrary = <Options extends ShelfOptions, Args extends unknown[]>(
+  context: Context,
+  work: (desk: LibraryDesk<Options>, ...args: Args) => void | Promise<void>,
+) =>
+  atDesk(context, async (desk: Desk<Options>, ...args: Args) => {
+    const { options, printer } = desk;
+    const shelf = shelfOf(options, context);
+    const opened = await openLibrary(shelf, openRuns(context));
+    for (const { run, why } of opened?.taken.unread ?? []) printer.say(`warning: run ${run} is not counted: ${why}`);
+    if (opened === undefined) {
+      printer.note(`nothing was bought from ${shelf.serviceId}${shelf.mode === "test" ? " with a test key" : ""} yet`);
+    }
+    try {
+      await work({ ...desk, library: opened?.library }, ...args);
+    } finally {
+      opened?.library.close();
+    }
+  });

@@ -5,9 +5,9 @@ import { echo, grouped } from "../../../shared/contract/text.ts";
 import { type CliError, failed } from "../../../shared/errors.ts";
 import { type JsonValue, stringifyExact } from "../../../shared/rows/values.ts";
 import type { Command } from "../../options.ts";
-import { addShelfOption, type ShelfOptions, withLibrary } from "./shelf.ts";
+import { addShelfOption, atLibrary, type LibraryDesk, type ShelfOptions } from "./shelf.ts";
 
-export function register(owned: Command, context: Context, run = show): void {
+export function register(owned: Command, context: Context): void {
   addShelfOption(owned.command("show <person>"))
     .description(
       "Show what is owned of a person, named by id, profile address or its slug, or whole name: the record, every purchase, what changed.",
@@ -15,7 +15,7 @@ export function register(owned: Command, context: Context, run = show): void {
     .examples(`
   $ headcount owned show "$(headcount sql 'select id from people limit 1' | tail -1)"
   $ headcount owned show "$(headcount sql 'select network_url from people limit 1' | tail -1)" --json | jq .purchases`)
-    .does((options: ShelfOptions, person: string) => run(person, options, context));
+    .does(atLibrary(context, show));
 }
 
 const iso = (at: number): string => new Date(at).toISOString();
@@ -33,30 +33,28 @@ function documentOf(purchases: readonly PastPurchase[]) {
   };
 }
 
-async function show(person: string, options: ShelfOptions, context: Context): Promise<void> {
-  await withLibrary(options, context, async (library, printer) => {
-    const people = library?.find(person) ?? [];
-    if (library === undefined || people.length === 0) throw notOwned(person);
-    const everybody = people.map((one) => library.purchases(one));
-    const documents = everybody.map(documentOf);
-    if (printer.json)
-      return printer.text(`${stringifyExact(documents.length === 1 ? (documents[0] ?? null) : documents)}\n`);
-    for (const [index, { record, states }] of documents.entries()) {
-      await printer.card(Object.entries(record).map(([name, value]) => [name, textOf(value)]));
-      const seen = states.map(({ valid_from, changed }) =>
-        changed.length === 0
-          ? (["seen", valid_from] as const)
-          : (["changed", `${valid_from}: ${changed.join(", ")}`] as const),
-      );
-      const bought = (everybody[index] ?? []).map(
-        ({ at, run, price }) =>
-          ["bought", `${iso(at)} for ${formatCreditsGrouped(credits(price))} in run ${run}`] as const,
-      );
-      await printer.card([...seen, ...bought], 2);
-    }
-    if (documents.length > 1)
-      printer.note(`${grouped(documents.length)} people are called so; an id or a profile address names one`);
-  });
+async function show({ library, printer }: LibraryDesk<ShelfOptions>, person: string): Promise<void> {
+  const people = library?.find(person) ?? [];
+  if (library === undefined || people.length === 0) throw notOwned(person);
+  const everybody = people.map((one) => library.purchases(one));
+  const documents = everybody.map(documentOf);
+  if (printer.json)
+    return printer.text(`${stringifyExact(documents.length === 1 ? (documents[0] ?? null) : documents)}\n`);
+  for (const [index, { record, states }] of documents.entries()) {
+    await printer.card(Object.entries(record).map(([name, value]) => [name, textOf(value)]));
+    const seen = states.map(({ valid_from, changed }) =>
+      changed.length === 0
+        ? (["seen", valid_from] as const)
+        : (["changed", `${valid_from}: ${changed.join(", ")}`] as const),
+    );
+    const bought = (everybody[index] ?? []).map(
+      ({ at, run, price }) =>
+        ["bought", `${iso(at)} for ${formatCreditsGrouped(credits(price))} in run ${run}`] as const,
+    );
+    await printer.card([...seen, ...bought], 2);
+  }
+  if (documents.length > 1)
+    printer.note(`${grouped(documents.length)} people are called so; an id or a profile address names one`);
 }
 
 const textOf = (value: JsonValue): string | undefined =>

@@ -16,7 +16,7 @@ import {
 } from "../../arguments/export-options.ts";
 import type { Command } from "../../options.ts";
 import { writingOf } from "../../purchase/writing.ts";
-import { Printer } from "../../terminal/printer.ts";
+import { atDesk, type Desk } from "../../terminal/printer.ts";
 
 interface ExportRunOptions extends ViewFlags, GuardFlags {
   readonly requireComplete?: boolean;
@@ -38,12 +38,11 @@ export function register(runs: Command, context: Context): void {
   $ headcount runs export last --json | jq length
 
 A run that is not finished gives what it has so far, and says so.`)
-    .does((options: ExportRunOptions, run: string) => exportRun(run, options, context));
+    .does(atDesk(context, exportRun));
 }
 
 /** The run's rows, every one once, in another form. Reads what was kept; asks no service. */
-async function exportRun(name: string, options: ExportRunOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
+async function exportRun({ options, printer, context }: Desk<ExportRunOptions>, name: string): Promise<void> {
   const view = readView(context, options);
   const store = openRuns(context);
   const id = await store.resolve(name);

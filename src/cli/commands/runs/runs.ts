@@ -16,7 +16,7 @@ import { ago, timeText } from "../../../shared/numbers.ts";
 import { type Command, type GlobalOptions, sinceMs } from "../../options.ts";
 import type { Documents } from "../../schemas/all.ts";
 import { iso, type Listed, printList } from "../../terminal/list.ts";
-import { Printer } from "../../terminal/printer.ts";
+import { atDesk, type Desk, type Printer } from "../../terminal/printer.ts";
 import { register as registerExport } from "./export.ts";
 import { registerPrune, registerRemove } from "./remove.ts";
 
@@ -57,11 +57,10 @@ export function registerList(runs: Command, context: Context): void {
   $ headcount runs list --json | jq -r '.[] | select(.rows > 1000) | .id'
 
 -c lists the runs of one connection.`)
-    .does((options: ListOptions) => list(options, context));
+    .does(atDesk(context, list));
 }
 
-async function list(options: ListOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
+async function list({ options, printer, context }: Desk<ListOptions>): Promise<void> {
   const since = sinceMs(options.since, context.now());
   const all = await openRuns(context).list();
   const wanted = all.filter(
@@ -184,11 +183,10 @@ export function registerShow(runs: Command, context: Context): void {
     .examples(`
   $ headcount runs show last
   $ headcount runs show last --json | jq .receipt`)
-    .does((options: GlobalOptions, run: string) => show(run, options, context));
+    .does(atDesk(context, show));
 }
 
-async function show(name: string, options: GlobalOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
+async function show({ printer, context }: Desk<GlobalOptions>, name: string): Promise<void> {
   const store = openRuns(context);
   const summary = await store.find(name);
   const { id, plan, status, problem } = summary;

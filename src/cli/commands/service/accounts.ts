@@ -11,12 +11,12 @@ import {
   actor,
   addAccountOptions,
   addFolderOptions,
-  atDesk,
-  type Desk,
+  atStore,
   type FolderOptions,
   nameOf,
   placeFlags,
   requireAccount,
+  type StoreDesk,
 } from "./folder.ts";
 
 type CreateOptions = FolderOptions & { readonly name?: string };
@@ -34,11 +34,11 @@ export function register(service: Command, context: Context): void {
   $ headcount service accounts create acme --name "Acme Ltd"
   $ headcount service credits add 5000 --account acme
   $ headcount service keys create --account acme --name first`)
-    .does(atDesk(context, create));
+    .does(atStore(context, create));
   addFolderOptions(accounts.command("list", { isDefault: true }))
     .description("List the accounts with their balances and keys. A pipe gets CSV.")
     .examples("\n  $ headcount service accounts\n  $ headcount service accounts list --json")
-    .does(atDesk(context, list));
+    .does(atStore(context, list));
   for (const [verb, suspended, what] of [
     [
       "suspend",
@@ -50,11 +50,11 @@ export function register(service: Command, context: Context): void {
     addFolderOptions(accounts.command(verb).argument("<id>", "as `service accounts list` shows it"))
       .description(what)
       .examples(`\n  $ headcount service accounts ${verb} acme`)
-      .does(atDesk(context, (desk: Desk<FolderOptions>, id: string) => suspend(desk, id, suspended)));
+      .does(atStore(context, (desk: StoreDesk<FolderOptions>, id: string) => suspend(desk, id, suspended)));
   }
 }
 
-async function create({ options, printer, store }: Desk<CreateOptions>, id: string): Promise<void> {
+async function create({ options, printer, store }: StoreDesk<CreateOptions>, id: string): Promise<void> {
   const { ACCOUNT_ID, ACCOUNT_ID_RULE, newAccount } = await import("../../../service/admin/keys.ts");
   if (!ACCOUNT_ID.test(id))
     throw usageError(`${ACCOUNT_ID_RULE}, not "${echo(id)}"`, "for example acme; --name takes any name");
@@ -65,10 +65,10 @@ async function create({ options, printer, store }: Desk<CreateOptions>, id: stri
   printer.note(`Account ${id} is made, with no credits yet. ${next}.`);
 }
 
-const list = async ({ printer, store }: Desk<FolderOptions>): Promise<void> =>
+const list = async ({ printer, store }: StoreDesk<FolderOptions>): Promise<void> =>
   printList(COLUMNS, await store.listAccounts(), printer, "No accounts yet.");
 
-async function suspend({ options, printer, store }: Desk<FolderOptions>, id: string, suspended: boolean) {
+async function suspend({ options, printer, store }: StoreDesk<FolderOptions>, id: string, suspended: boolean) {
   await requireAccount(store, id, options);
   const changed = await store.suspendAccount(id, suspended);
   const state = suspended ? "suspended" : "active";
@@ -107,10 +107,10 @@ export function registerLink(service: Command, context: Context): void {
   $ headcount service link
   $ headcount service link --account acme --name ada-growth
   $ headcount service link viewer --public-url https://people.example`)
-    .does(atDesk(context, printLink));
+    .does(atStore(context, printLink));
 }
 
-async function printLink({ context, options, store }: Desk<LinkOptions>, role: Role): Promise<void> {
+async function printLink({ context, options, store }: StoreDesk<LinkOptions>, role: Role): Promise<void> {
   const { account, name = "", publicUrl: url } = options;
   if (name !== "" && !isLinkName(name)) throw usageError(`--name takes ${LINK_NAME}, not "${echo(name)}"`);
   const origin = url === undefined ? ((await store.console.lastServed()) ?? DEFAULT_ORIGIN) : publicOrigin(url);
@@ -124,17 +124,17 @@ export function registerSessions(service: Command, context: Context): void {
   const sessions = addFolderOptions(service.command("sessions"))
     .description("List who is signed in to the console, the newest first; `end` signs one of them out.")
     .examples("\n  $ headcount service sessions\n  $ headcount service sessions end 1f2e3d4c5b6a")
-    .does(atDesk(context, listSessions));
+    .does(atStore(context, listSessions));
   addFolderOptions(sessions.command("end"))
     .description("Sign a session out.")
     .argument("<id>", "as the list names it")
-    .does(atDesk(context, endSession));
+    .does(atStore(context, endSession));
 }
 
-const listSessions = async ({ printer, store }: Desk<FolderOptions>): Promise<void> =>
+const listSessions = async ({ printer, store }: StoreDesk<FolderOptions>): Promise<void> =>
   printList(SESSION_COLUMNS, await store.console.sessions(), printer, "Nobody is signed in.");
 
-async function endSession({ context, printer, store }: Desk<FolderOptions>, id: string): Promise<void> {
+async function endSession({ context, printer, store }: StoreDesk<FolderOptions>, id: string): Promise<void> {
   const ended = await store.console.endSession(id, actor(context));
   if (!ended) throw usageError(`no session ${id} goes on`, "headcount service sessions lists them");
   if (printer.json) printer.document<"service sessions end">({ id, ended: true });

@@ -5,7 +5,7 @@ import type { Context } from "../../../shared/context.ts";
 import { counted, shellWord } from "../../../shared/contract/text.ts";
 import { CliError, failed } from "../../../shared/errors.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
-import { Printer } from "../../terminal/printer.ts";
+import { atDesk, type Desk, type Printer } from "../../terminal/printer.ts";
 import {
   actor,
   addFolderOptions,
@@ -24,15 +24,14 @@ export function register(service: Command, context: Context): void {
     .examples(
       "\n  $ headcount service backup ./backup-monday\n  $ headcount service backup ./backup-tuesday --data ./data --json",
     )
-    .does((options: FolderOptions, to: string) => run(to, options, context));
+    .does(atDesk(context, run));
 }
 
-async function run(to: string, options: FolderOptions, context: Context): Promise<void> {
+async function run({ options, printer, context }: Desk<FolderOptions>, to: string): Promise<void> {
   const dir = await folderOf(options, context);
   const target = resolve(context.cwd, to);
   const store = await storeOf(options, context);
   const elsewhere = store !== undefined && /^postgres/i.test(store);
-  const printer = new Printer(context, options);
   try {
     const [{ backUp }, { ledgerFile }] = await Promise.all([
       import("../../../service/admin/backup.ts"),
@@ -98,10 +97,10 @@ export function registerVerify(service: Command, context: Context): void {
       "Recompute every invariant of the ledger (balances, holds, entries, stored replies) and of the dataset from zero, hold every file of the dataset against its SHA-256 from when it was made, and write nothing: a read-only copy will do, and a service may run meanwhile. Exits 1 on a breach. A ledger that somebody wrote anew, chain and all, is sound in itself: --against tells, since all that is in a backup must be the beginning of today's. An old copy put back is sound too: --against HEAD tells, the head as serve --log or service backup told it last, for a service that is stopped.",
     )
     .examples("\n  $ headcount service verify\n  $ headcount service verify --data ./data --json")
-    .does((options: FolderOptions) => verify(options, context));
+    .does(atDesk(context, verify));
 }
 
-async function verify(options: VerifyOptions, context: Context): Promise<void> {
+async function verify({ options, printer, context }: Desk<VerifyOptions>): Promise<void> {
   const dir = await folderOf(options, context);
   const store = await storeOf(options, context);
   const files = "a folder of service backup, a SQLite file, a head";
@@ -115,7 +114,6 @@ async function verify(options: VerifyOptions, context: Context): Promise<void> {
     throw backupError(error, dir, options.store);
   });
   const breaches = breachesOf(findings);
-  const printer = new Printer(context, options);
   if (printer.json) printer.document<"service verify">({ sound: breaches.length === 0, ...findings });
   else printFindings(findings, printer);
   if (breaches.length === 0) return;
@@ -153,12 +151,11 @@ export function registerRestore(service: Command, context: Context): void {
     .examples(
       "\n  $ headcount service restore ./backup-monday --data ./restored\n  $ headcount serve --data ./restored",
     )
-    .does((options: RestoreOptions, from: string) => restoreFrom(from, options, context));
+    .does(atDesk(context, restoreFrom));
 }
 
-async function restoreFrom(from: string, options: RestoreOptions, context: Context): Promise<void> {
+async function restoreFrom({ options, printer, context }: Desk<RestoreOptions>, from: string): Promise<void> {
   const dir = await folderOf(options, context);
-  const printer = new Printer(context, options);
   try {
     const { restoreBackup: restore } = await import("../../../service/admin/backup.ts");
     const source = resolve(context.cwd, from);

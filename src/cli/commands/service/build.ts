@@ -1,8 +1,7 @@
 import type { BuildOptions, BuildProgress } from "../../../dataset/build/options.ts";
-import type { Context } from "../../../shared/context.ts";
 import { CliError, failed, usageError } from "../../../shared/errors.ts";
-import { type Command, type GlobalOptions, wholeNumber } from "../../options.ts";
-import { Printer } from "../../terminal/printer.ts";
+import { type Command, wholeNumber } from "../../options.ts";
+import type { Desk } from "../../terminal/printer.ts";
 import type { ProgressLine } from "../../terminal/progress.ts";
 import { type FolderOptions, folderOf, serviceError } from "./folder.ts";
 
@@ -33,13 +32,13 @@ export type BuildSetup = Required<Pick<BuildOptions, "datasetDir" | "now" | "sle
 
 /** Runs a build in the data folder of the options, with progress on stderr. Errors become those of the command line. */
 export async function withBuild<Result>(
-  options: FolderOptions,
-  context: Context,
+  desk: Desk<FolderOptions>,
   work: (setup: BuildSetup) => Promise<Result>,
   whenInterrupted?: string,
 ): Promise<Result> {
+  const { context, options } = desk;
   const dir = await folderOf(options, context);
-  const progress = await buildProgress(options, context);
+  const progress = await buildProgress(desk);
   try {
     const { datasetDir } = await import("../../../service/admin/datasets.ts");
     const setup = {
@@ -100,10 +99,10 @@ const DOING = {
 } as const;
 
 /** A line on stderr for each phase, on a terminal only. */
-async function buildProgress(options: GlobalOptions, context: Context) {
+async function buildProgress({ context, printer }: Desk<FolderOptions>) {
   const { openProgress } = await import("../../terminal/progress.ts");
   const { stderr, now } = context;
-  const { noteStyle: style, quiet, unicode } = new Printer(context, options);
+  const { noteStyle: style, quiet, unicode } = printer;
   const enabled = stderr.isTTY === true && !quiet;
   let doing: BuildProgress["phase"] | undefined;
   let line: ProgressLine | undefined;

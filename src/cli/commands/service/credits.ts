@@ -11,11 +11,11 @@ import {
   type AccountOptions,
   addAccountOptions,
   addMode,
-  atDesk,
-  type Desk,
+  atStore,
   nameOf,
   placeFlags,
   requireAccount,
+  type StoreDesk,
 } from "./folder.ts";
 
 type CreditsOptions = AccountOptions & { readonly mode: "live" | "test" };
@@ -43,16 +43,16 @@ export function register(service: Command, context: Context): void {
     .examples(`
   $ headcount service credits add 10000
   $ headcount service credits add 250.5 --reference invoice-2026-17 --note "paid by transfer" --json`)
-    .does(atDesk(context, adjusting("add")));
+    .does(atStore(context, adjusting("add")));
   addAdjust(addMode(credits.command("remove").argument("<amount>", "credits, with up to six decimals")))
     .description("Take credits away from an account, as an entry of its own: never what calls in flight hold.")
     .examples(`\n  $ headcount service credits remove 10 --note "added twice" --reference fix-17`)
-    .does(atDesk(context, adjusting("remove")));
+    .does(atStore(context, adjusting("remove")));
   registerRefund(credits, context);
   addMode(credits.command("show", { isDefault: true }))
     .description("Show the balance of an account, what calls in flight hold of it, and what was used today (UTC).")
     .examples("\n  $ headcount service credits\n  $ headcount service credits show --json")
-    .does(atDesk(context, show));
+    .does(atStore(context, show));
 }
 
 function registerRefund(credits: Command, context: Context): void {
@@ -65,7 +65,7 @@ function registerRefund(credits: Command, context: Context): void {
     .examples(`
   $ headcount service credits refund 17 --note "stale records"
   $ headcount service credits refund 17 2.5 --reference ticket-88`)
-    .does(atDesk(context, refund));
+    .does(atStore(context, refund));
 }
 
 function adjustmentOf({ note, reference }: AdjustOptions, otherwise: string): Adjustment {
@@ -78,7 +78,7 @@ function adjustmentOf({ note, reference }: AdjustOptions, otherwise: string): Ad
 
 const adjusting =
   (kind: Kind) =>
-  async ({ options, printer, store }: Desk<AdjustOptions>, text: string): Promise<void> => {
+  async ({ options, printer, store }: StoreDesk<AdjustOptions>, text: string): Promise<void> => {
     const { account, mode } = options;
     const amount = creditsGiven(`credits ${kind}`, text);
     const adjustment = adjustmentOf(options, `service credits ${kind}`);
@@ -90,7 +90,7 @@ const adjusting =
   };
 
 async function refund(
-  { options, printer, store }: Desk<AccountOptions & AdjustOptions>,
+  { options, printer, store }: StoreDesk<AccountOptions & AdjustOptions>,
   id: string,
   text: string | undefined,
 ): Promise<void> {
@@ -116,7 +116,7 @@ function tell({ repeated }: Adjusted, { reference }: Adjustment, printer: Printe
   if (!printer.json) printer.note(repeated ? `"${reference}" was done before: nothing was done now.` : done);
 }
 
-const show = async ({ options, printer, store }: Desk<CreditsOptions>): Promise<void> =>
+const show = async ({ options, printer, store }: StoreDesk<CreditsOptions>): Promise<void> =>
   print(await store.balance(options.account, options.mode), options, printer);
 
 function print(
@@ -158,14 +158,17 @@ export function registerPlan(service: Command, context: Context): void {
   $ headcount service plan set small-counts=5
 
 Counts of fewer people than small-counts are small: an account gets 100 of them a day; off: no bound.`)
-    .does(atDesk(context, setPlan));
+    .does(atStore(context, setPlan));
   addAccountOptions(plan.command("show", { isDefault: true }))
     .description("Show the rate limits and the prices of an account.")
     .examples("\n  $ headcount service plan\n  $ headcount service plan show --json")
-    .does(atDesk(context, showPlan));
+    .does(atStore(context, showPlan));
 }
 
-async function setPlan({ options, printer, store }: Desk<AccountOptions>, words: readonly string[]): Promise<void> {
+async function setPlan(
+  { options, printer, store }: StoreDesk<AccountOptions>,
+  words: readonly string[],
+): Promise<void> {
   const {
     name,
     "per-day": perDay,
@@ -187,7 +190,7 @@ async function setPlan({ options, printer, store }: Desk<AccountOptions>, words:
 const smallOf = (text: string): number | null =>
   text === "off" ? null : wholeNumber("small-counts", 1, MAX_CALLS)(text);
 
-const showPlan = async ({ options, printer, store }: Desk<AccountOptions>): Promise<void> =>
+const showPlan = async ({ options, printer, store }: StoreDesk<AccountOptions>): Promise<void> =>
   printPlan((await requireAccount(store, options.account, options)).plan, options, printer);
 
 function printPlan(plan: AccountPlan, { account }: AccountOptions, printer: Printer): void {

@@ -4,7 +4,7 @@ import { counted, harmlessLine } from "../../../shared/contract/text.ts";
 import { failed } from "../../../shared/errors.ts";
 import type { Command } from "../../options.ts";
 import { countColumn, type Listed, minute, printList } from "../../terminal/list.ts";
-import { Printer } from "../../terminal/printer.ts";
+import { atDesk, type Desk } from "../../terminal/printer.ts";
 import { type BuildSetup, withBuild } from "./build.ts";
 import { type FolderOptions, placeFlags } from "./folder.ts";
 
@@ -23,7 +23,7 @@ export function register(service: Command, context: Context): void {
     )
     .option(...DATA)
     .examples("\n  $ headcount service dataset\n  $ headcount service dataset list --data ./demo --json")
-    .does((options: FolderOptions) => list(options, context));
+    .does(atDesk(context, list));
   dataset
     .command("rollback")
     .argument("[version]", "a version of the list", "previous")
@@ -32,7 +32,7 @@ export function register(service: Command, context: Context): void {
     )
     .option(...DATA)
     .examples("\n  $ headcount service dataset rollback --data ./demo")
-    .does((options: FolderOptions, version: string) => rollBack(version, options, context));
+    .does(atDesk(context, rollBack));
 }
 
 const COLUMNS: readonly Listed<KeptVersion>[] = [
@@ -56,27 +56,21 @@ const COLUMNS: readonly Listed<KeptVersion>[] = [
   { name: "source", title: "from", long: true, value: ({ source }) => source },
 ];
 
-async function list(options: FolderOptions, context: Context): Promise<void> {
-  const versions = await onVersions(options, context, async ({ datasetDir }, { versionsOf }) => versionsOf(datasetDir));
-  await printList(COLUMNS, versions, new Printer(context, options), "No dataset yet.");
+async function list(desk: Desk<FolderOptions>): Promise<void> {
+  const versions = await onVersions(desk, async ({ datasetDir }, { versionsOf }) => versionsOf(datasetDir));
+  await printList(COLUMNS, versions, desk.printer, "No dataset yet.");
 }
 
-async function rollBack(wanted: string, options: FolderOptions, context: Context): Promise<void> {
-  const { before, now } = await onVersions(options, context, async (setup, versions) => {
+async function rollBack(desk: Desk<FolderOptions>, wanted: string): Promise<void> {
+  const { printer } = desk;
+  const { before, now } = await onVersions(desk, async (setup, versions) => {
     const [before] = await versions.versionsOf(setup.datasetDir);
     return { before, now: await versions.rollBack(wanted, setup) };
   });
-  const printer = new Printer(context, options);
   const { companies, created_at, people, source, version } = now;
   if (printer.json) {
-    printer.document<"service dataset rollback">({
-      version,
-      people,
-      companies,
-      created_at,
-      source,
-      before: before?.version ?? null,
-    });
+    const served = { version, people, companies, created_at, source };
+    printer.document<"service dataset rollback">({ ...served, before: before?.version ?? null });
   } else if (before?.version === version) printer.note(`Version ${version} is the one that is served.`);
   else {
     const what = `${counted(people, "person", "people")}, from ${harmlessLine(source, 60)}`;
@@ -88,18 +82,17 @@ type Versions = typeof import("../../../dataset/versions.ts");
 
 /** Does work on the versions of the options' data folder. @throws CliError where one that is named is not kept */
 async function onVersions<Result>(
-  options: FolderOptions,
-  context: Context,
+  desk: Desk<FolderOptions>,
   work: (setup: BuildSetup, versions: Versions) => Promise<Result>,
 ): Promise<Result> {
   const versions = await import("../../../dataset/versions.ts");
   try {
-    return await withBuild(options, context, (setup) => work(setup, versions));
+    return await withBuild(desk, (setup) => work(setup, versions));
   } catch (error) {
     if (!(error instanceof versions.UnknownVersionError)) throw error;
     throw failed.not_found(
       error.message,
-      `headcount service dataset list${placeFlags(options)}`,
+      `headcount service dataset list${placeFlags(desk.options)}`,
       "unknown_version",
       error,
     );

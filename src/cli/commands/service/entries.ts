@@ -11,7 +11,14 @@ import { creditsOrNull } from "../../../shared/contract/money.ts";
 import { wordsGiven } from "../../arguments/settings.ts";
 import { type Command, Option, offering, sinceMs } from "../../options.ts";
 import { countColumn, creditsColumn, type Listed, printList, printPages, timeColumn } from "../../terminal/list.ts";
-import { type AccountOptions, addFolderOptions, addMode, atDesk, type Desk, type FolderOptions } from "./folder.ts";
+import {
+  type AccountOptions,
+  addFolderOptions,
+  addMode,
+  atStore,
+  type FolderOptions,
+  type StoreDesk,
+} from "./folder.ts";
 import { requireUsedKey } from "./keys.ts";
 
 interface EntriesOptions extends AccountOptions, Times {
@@ -36,10 +43,10 @@ export function register(service: Command, context: Context): void {
   $ headcount service entries --kind charge --since 7d > charges.csv
   $ headcount service entries --since 2026-01-31T10:00Z --until 2026-01-31T10:06Z
   $ headcount service entries --account default --limit 5 --json`)
-    .does(atDesk(context, entries));
+    .does(atStore(context, entries));
 }
 
-async function entries({ context, options, printer, store }: Desk<EntriesOptions>): Promise<void> {
+async function entries({ context, options, printer, store }: StoreDesk<EntriesOptions>): Promise<void> {
   const { account, key, kind, mode } = options;
   const query: Omit<EntryQuery, "limit"> = {
     ...{ accountId: account, mode, ...timesOf(options, context.now()) },
@@ -111,10 +118,10 @@ export function registerUsage(service: Command, context: Context): void {
   $ headcount service usage
   $ headcount service usage --by key --since all
   $ headcount service usage --by day,call --json`)
-    .does(atDesk(context, usage));
+    .does(atStore(context, usage));
 }
 
-async function usage({ context, options, printer, store }: Desk<UsageOptions>): Promise<void> {
+async function usage({ context, options, printer, store }: StoreDesk<UsageOptions>): Promise<void> {
   const { account, key, mode } = options;
   const by = wordsGiven("--by", options.by, GROUPS);
   const since = new Date(sinceMs(options.since, context.now())).toISOString().slice(0, 10);
@@ -152,10 +159,10 @@ export function registerAudit(service: Command, context: Context): void {
     .option("--until <when>", "and before when, said as --since")
     .number("--limit <n>", "so many at most", [1, 1e9])
     .examples("\n  $ headcount service audit\n  $ headcount service audit --since 30d --json")
-    .does(atDesk(context, audit));
+    .does(atStore(context, audit));
 }
 
-async function audit({ context, options, printer, store }: Desk<AuditOptions>): Promise<void> {
+async function audit({ context, options, printer, store }: StoreDesk<AuditOptions>): Promise<void> {
   const times = timesOf(options, context.now());
   const whose = options.account === undefined ? {} : { accountId: options.account };
   await printPages(AUDIT_COLUMNS, { limit: options.limit, printer }, (limit, last) =>

@@ -8,7 +8,7 @@ import { echo, harmless, shellWord, withoutPassword } from "../../../shared/cont
 import { CliError, type ErrorCategory, failed, usageError } from "../../../shared/errors.ts";
 import { missingPackage } from "../../../shared/packages.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
-import { Printer } from "../../terminal/printer.ts";
+import { atDesk, type Desk } from "../../terminal/printer.ts";
 
 export type FolderOptions = GlobalOptions & { readonly data?: string; readonly store?: string };
 
@@ -45,50 +45,36 @@ export async function folderOf(options: FolderOptions, context: Context): Promis
   return options.data === undefined ? join(dataDir(context), "default") : resolve(context.cwd, options.data);
 }
 
+export interface StoreDesk<Options> extends Desk<Options> {
+  readonly store: Store;
+}
+
 /**
  * Opens the accounts of the options' data folder, does the work, closes them. Accounts are made only beside a dataset,
  * so that a mistyped folder is not a new one. Errors become those of the command line.
  */
-async function withStore<Result>(
-  options: FolderOptions,
+export const atStore = <Options extends FolderOptions & { readonly account?: string }, Args extends unknown[]>(
   context: Context,
-  work: (store: Store) => Promise<Result>,
-): Promise<Result> {
-  const dir = await folderOf(options, context);
-  try {
-    const { openStore } = await import("../../../service/admin/data-folder.ts");
-    const ledger = await ledgerOf(options, context);
-    const create = ledger.store === undefined && existsSync(join(dir, "dataset", "CURRENT"));
-    const store = await openStore(dir, { ...ledger, create });
+  work: (desk: StoreDesk<Options>, ...args: Args) => Promise<void>,
+) =>
+  atDesk(context, async (desk: Desk<Options>, ...args: Args) => {
+    const { options } = desk;
+    const dir = await folderOf(options, context);
     try {
-      return await work(store);
-    } finally {
-      await store.close();
+      const { openStore } = await import("../../../service/admin/data-folder.ts");
+      const ledger = await ledgerOf(options, context);
+      const create = ledger.store === undefined && existsSync(join(dir, "dataset", "CURRENT"));
+      const store = await openStore(dir, { ...ledger, create });
+      try {
+        if (options.account !== undefined) await requireAccount(store, options.account, options);
+        await work({ ...desk, store }, ...args);
+      } finally {
+        await store.close();
+      }
+    } catch (error) {
+      throw serviceError(error, dir, options.store);
     }
-  } catch (error) {
-    throw serviceError(error, dir, options.store);
-  }
-}
-
-export interface Desk<Options> {
-  readonly store: Store;
-  readonly options: Options;
-  readonly printer: Printer;
-  readonly context: Context;
-}
-
-export const atDesk =
-  <Options extends FolderOptions & { readonly account?: string }, Args extends unknown[]>(
-    context: Context,
-    work: (desk: Desk<Options>, ...args: Args) => Promise<void>,
-  ) =>
-  async (options: Options, ...args: Args): Promise<void> => {
-    const printer = new Printer(context, options);
-    await withStore(options, context, async (store) => {
-      if (options.account !== undefined) await requireAccount(store, options.account, options);
-      await work({ store, options, printer, context }, ...args);
-    });
-  };
+  });
 
 export function actor({ env }: Context): string {
   try {

@@ -7,7 +7,7 @@ import { type SuppressedName, suppressedName } from "../../../shared/contract/su
 import { counted, echo, shellWord, withoutPassword } from "../../../shared/contract/text.ts";
 import { CliError, failed, usageError } from "../../../shared/errors.ts";
 import type { Command } from "../../options.ts";
-import { Printer } from "../../terminal/printer.ts";
+import { atDesk, type Desk, type Printer } from "../../terminal/printer.ts";
 import { agreeToForget, reportForgotten } from "../forget/consent.ts";
 import { addListCommands, type SuppressOptions } from "../suppress/list-commands.ts";
 import { withBuild } from "./build.ts";
@@ -33,10 +33,11 @@ export function register(service: Command, context: Context): void {
 A reply that was bought is given again without the person, for nothing.
 Exit 5 names files that headcount did not write; exit 9: a file is in use.
 See also: headcount service suppress`)
-    .does((options: ForgetOptions, word: string) => forget(word, options, context));
+    .does(atDesk(context, forget));
 }
 
-async function forget(word: string, options: ForgetOptions, context: Context): Promise<void> {
+async function forget(desk: Desk<ForgetOptions>, word: string): Promise<void> {
+  const { options, printer, context } = desk;
   const name = suppressedName(word);
   if (name === undefined || name.kind === "domain") {
     throw usageError(
@@ -48,8 +49,7 @@ async function forget(word: string, options: ForgetOptions, context: Context): P
   const dir = await folderOf(options, context);
   const step = failpoint(context.env);
   const [disk, lock] = [new Disk(step), { now: context.now, sleep: context.sleep, signal: context.interrupted }];
-  const printer = new Printer(context, options);
-  await withBuild(options, context, async (setup) => {
+  await withBuild(desk, async (setup) => {
     const servers = await servedPeople(options, context);
     const kept = await openKept(dir, await ledgerOf(options, context), servers).catch(async (error: unknown) => {
       await servers?.close();
@@ -166,9 +166,9 @@ with --dataset, as in "headcount serve"; without it the people leave that one wi
 }
 
 /** Serves nobody who is on the list; where a process died in between, the same command again does it. */
-async function rebuild(names: readonly SuppressedName[], options: SuppressFlags, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
-  const away = await withBuild(options, context, () => leaveOutOfServers(names, options, context));
+async function rebuild(names: readonly SuppressedName[], desk: Desk<SuppressFlags>): Promise<void> {
+  const { context, options, printer } = desk;
+  const away = await withBuild(desk, () => leaveOutOfServers(names, options, context));
   if (away !== undefined) {
     printer.note(
       away.removed === 0
@@ -176,7 +176,7 @@ async function rebuild(names: readonly SuppressedName[], options: SuppressFlags,
         : `took ${counted(away.removed, "person", "people")} out of the dataset in ClickHouse (now ${away.version})`,
     );
   }
-  const built = await withBuild(options, context, async (setup) => {
+  const built = await withBuild(desk, async (setup) => {
     const [{ rebuildDataset }, { peopleFolders }] = await Promise.all([
       import("../../../dataset/build/rebuild.ts"),
       import("../../../service/admin/datasets.ts"),

@@ -4,6 +4,7 @@ import type { Context } from "../../../shared/context.ts";
 import { counted, grouped, harmless, harmlessJson, harmlessLine } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { type Command, wholeNumber } from "../../options.ts";
+import { atDesk, type Desk } from "../../terminal/printer.ts";
 import { addTextFlags, type BuildSetup, type TextFlags, textOptions, withBuild } from "./build.ts";
 import { type FolderOptions, folderOf } from "./folder.ts";
 
@@ -40,7 +41,7 @@ export function register(service: Command, context: Context): void {
   $ headcount service import --people people.ndjson --data ./demo --json | jq .people.reasons
 
 Columns of other names are named with the map that takes them; "headcount service dataset rollback" takes an import back.`)
-    .does((options: ImportOptions) => run(options, context));
+    .does(atDesk(context, run));
 }
 
 function refusedLimit(text: string): { readonly rows: number } | { readonly share: number } {
@@ -55,7 +56,8 @@ function refusedLimit(text: string): { readonly rows: number } | { readonly shar
 
 const GOES_ON = "the same command goes on where this one stopped";
 
-async function run(options: ImportOptions, context: Context): Promise<void> {
+async function run(desk: Desk<ImportOptions>): Promise<void> {
+  const { context, options, printer } = desk;
   const { people, companies = [], map } = options;
   if (people === undefined) throw usageError("--people is missing", "for example --people people.csv");
   if (options.dataset !== undefined && options.keep !== undefined) {
@@ -86,10 +88,10 @@ async function run(options: ImportOptions, context: Context): Promise<void> {
     const suppression = suppressionDir(setup.datasetDir);
     return importIntoClickHouse(options.dataset, password, input, { ...setup, datasetDir, suppression });
   };
-  const report = await withBuild(options, context, load, options.dataset === undefined ? undefined : GOES_ON);
+  const report = await withBuild(desk, load, options.dataset === undefined ? undefined : GOES_ON);
   const seconds = (context.now() - began) / 1_000;
-  if (options.json) context.stdout.write(`${JSON.stringify({ ...report, seconds })}\n`);
-  else if (!options.quiet) context.stderr.write(summary(report, seconds, options.dryRun === true));
+  if (printer.json) printer.document({ ...report, seconds });
+  else printer.note(summary(report, seconds, options.dryRun === true));
 }
 
 function summary(report: ImportReport, seconds: number, isDryRun: boolean): string {
@@ -127,7 +129,7 @@ function summary(report: ImportReport, seconds: number, isDryRun: boolean): stri
       lines.push('  "numbers": "en" in the map reads 1,234 as 1234, "numbers": "de" reads 1.234 so');
     }
   }
-  return `${lines.join("\n")}\n`;
+  return lines.join("\n");
 }
 
 const DELIMITERS: Readonly<Record<string, string>> = { "\t": "tabs", ";": "semicolons", "|": "bars" };
@@ -171,24 +173,22 @@ export function registerGenerate(service: Command, context: Context): void {
     .examples(`
   $ headcount service generate --people 1000 --data ./demo
   $ headcount service generate --people 100000 --seed 7 --data ./demo --json`)
-    .does((options: GenerateOptions) => generate(options, context));
+    .does(atDesk(context, generate));
 }
 
-async function generate(options: GenerateOptions, context: Context): Promise<void> {
+async function generate(desk: Desk<GenerateOptions>): Promise<void> {
+  const { context, options, printer } = desk;
   if (options.people === undefined) throw usageError("--people is missing", "for example --people 50000");
   const people = wholeNumber("--people", 1, 4_000_000_000)(options.people);
   const seed = wholeNumber("--seed", 0, 4_294_967_295)(options.seed);
   const began = context.now();
-  const meta = await withBuild(options, context, async (setup) => {
+  const meta = await withBuild(desk, async (setup) => {
     const { generateDataset } = await import("../../../dataset/build/sample.ts");
     return generateDataset({ people, seed }, setup);
   });
   const seconds = (context.now() - began) / 1_000;
   const { version, companies } = meta;
-  if (options.json) {
-    context.stdout.write(`${JSON.stringify({ version, people, companies, seed, seconds })}\n`);
-  } else if (!options.quiet) {
-    const made = `${counted(people, "person", "people")} and ${counted(companies, "company", "companies")}`;
-    context.stderr.write(`Generated ${made} in ${seconds.toFixed(1)} s (dataset ${version}).\n`);
-  }
+  const made = `${counted(people, "person", "people")} and ${counted(companies, "company", "companies")}`;
+  if (printer.json) printer.document<"service generate">({ version, people, companies, seed, seconds });
+  else printer.note(`Generated ${made} in ${seconds.toFixed(1)} s (dataset ${version}).`);
 }

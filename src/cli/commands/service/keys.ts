@@ -11,7 +11,7 @@ import type { Command } from "../../options.ts";
 import type { Documents } from "../../schemas/all.ts";
 import { creditsColumn, iso, type Listed, printList, timeColumn } from "../../terminal/list.ts";
 import type { Printer } from "../../terminal/printer.ts";
-import { type AccountOptions, addAccountOptions, atDesk, type Desk, nameOf, placeFlags } from "./folder.ts";
+import { type AccountOptions, addAccountOptions, atStore, nameOf, placeFlags, type StoreDesk } from "./folder.ts";
 
 interface CreateOptions extends AccountOptions, BoundOptions {
   readonly name: string;
@@ -34,7 +34,7 @@ export function register(service: Command, context: Context): void {
       "List the keys of an account, revoked ones too: what they may do, spent, and when each was last used. Secrets are not kept, so they cannot be shown. A pipe gets CSV.",
     )
     .examples("\n  $ headcount service keys\n  $ headcount service keys list --json")
-    .does(atDesk(context, list));
+    .does(atStore(context, list));
   addBoundOptions(addAccountOptions(keys.command("set").argument(...KEY_ID)))
     .description(
       "Change the name, end, cap or scopes of a key; what is not given stays. A cap counts all that the key was ever charged, and cannot be below what it spent and holds.",
@@ -43,11 +43,11 @@ export function register(service: Command, context: Context): void {
     .examples(
       "\n  $ headcount service keys set k_0a1b2c3d4e5f --max-credits 1000\n  $ headcount service keys set k_0a1b2c3d4e5f --expires never --scope all",
     )
-    .does(atDesk(context, set));
+    .does(atStore(context, set));
   addAccountOptions(keys.command("revoke").argument(...KEY_ID))
     .description("Revoke a key; it cannot be brought back. Calls with it are refused from then on.")
     .examples("\n  $ headcount service keys revoke k_0a1b2c3d4e5f")
-    .does(atDesk(context, revoke));
+    .does(atStore(context, revoke));
 }
 
 function registerMaking(keys: Command, context: Context): void {
@@ -61,7 +61,7 @@ function registerMaking(keys: Command, context: Context): void {
   $ headcount service keys create --name nightly
   $ headcount service keys create --name agent --max-credits 500 --expires 7d --scope count,search
   $ headcount service keys create --mode test --json`)
-    .does(atDesk(context, create));
+    .does(atStore(context, create));
   addAccountOptions(keys.command("rotate").argument(...KEY_ID))
     .argument("[overlap]", "how long the old key goes on: 0, 12h, 7d, 4w", "24h")
     .description(
@@ -70,10 +70,10 @@ function registerMaking(keys: Command, context: Context): void {
     .examples(
       "\n  $ headcount service keys rotate k_0a1b2c3d4e5f\n  $ headcount service keys rotate k_0a1b2c3d4e5f 7d --json",
     )
-    .does(atDesk(context, rotate));
+    .does(atStore(context, rotate));
 }
 
-async function create({ context, options, printer, store }: Desk<CreateOptions>): Promise<void> {
+async function create({ context, options, printer, store }: StoreDesk<CreateOptions>): Promise<void> {
   const { account: accountId, mode } = options;
   const { now } = context;
   const init = { ...keyBoundsOf(options, now()), accountId, name: nameOf(options.name), mode, now };
@@ -98,7 +98,7 @@ async function show(
 }
 
 async function rotate(
-  { context, options, printer, store }: Desk<AccountOptions>,
+  { context, options, printer, store }: StoreDesk<AccountOptions>,
   id: string,
   overlap: string,
 ): Promise<void> {
@@ -116,7 +116,7 @@ async function rotate(
   });
 }
 
-async function set({ context, options, printer, store }: Desk<SetOptions>, id: string): Promise<void> {
+async function set({ context, options, printer, store }: StoreDesk<SetOptions>, id: string): Promise<void> {
   const { name } = options;
   const changes = { ...keyBoundsOf(options, context.now()), ...(name === undefined ? {} : { name: nameOf(name) }) };
   if (Object.keys(changes).length === 0) {
@@ -127,12 +127,12 @@ async function set({ context, options, printer, store }: Desk<SetOptions>, id: s
   await printList(columns(context.now()), [await requireKey(store, id, options)], printer, "");
 }
 
-async function list({ context, options, printer, store }: Desk<AccountOptions>): Promise<void> {
+async function list({ context, options, printer, store }: StoreDesk<AccountOptions>): Promise<void> {
   const none = `No keys yet: headcount service keys create${forAccount(options)}${placeFlags(options)} makes one.`;
   await printList(columns(context.now()), await store.listKeys(options.account), printer, none);
 }
 
-async function revoke({ options, printer, store }: Desk<AccountOptions>, id: string): Promise<void> {
+async function revoke({ options, printer, store }: StoreDesk<AccountOptions>, id: string): Promise<void> {
   const key = await requireKey(store, id, options);
   const revoked = key.revokedAt === null && (await store.revokeKey(id));
   if (printer.json) printer.document<"service keys revoke">({ id, revoked: true });

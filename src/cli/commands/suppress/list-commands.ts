@@ -13,7 +13,7 @@ import { failed, usageError } from "../../../shared/errors.ts";
 import { inputName, readInput } from "../../../shared/input.ts";
 import { isName } from "../../../shared/person.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
-import { Printer } from "../../terminal/printer.ts";
+import { atDesk, type Desk } from "../../terminal/printer.ts";
 
 export type SuppressOptions = GlobalOptions & { readonly kind?: SuppressedKind; readonly note?: string };
 
@@ -22,7 +22,7 @@ export interface ListPlace<Options extends SuppressOptions> {
   readonly folder: (options: Options, context: Context) => Promise<string>;
   readonly byName?: (name: string, context: Context) => Promise<readonly SuppressedName[]>;
   /** What is done for those who were added before it is reported. */
-  readonly added?: (names: readonly SuppressedName[], options: Options, context: Context) => Promise<void>;
+  readonly added?: (names: readonly SuppressedName[], desk: Desk<Options>) => Promise<void>;
   readonly options?: (command: Command) => Command;
   readonly addOptions?: (command: Command) => Command;
 }
@@ -45,54 +45,56 @@ export function addListCommands<Options extends SuppressOptions>(
   const adding = (command: Command): Command => (place.addOptions ?? ((it) => it))(own(note(kind(command))));
   const { now, sleep, interrupted: signal } = context;
   const disk = new Disk(failpoint(context.env));
-  const open = async (options: Options): Promise<Opened> => ({
+  const open = async (desk: Desk<Options>): Promise<Opened> => ({
+    ...desk,
     place: place.name,
-    options,
-    printer: new Printer(context, options),
-    list: new SuppressionList(await place.folder(options, context), disk, { now, sleep, signal }),
+    list: new SuppressionList(await place.folder(desk.options, context), disk, { now, sleep, signal }),
     namesOf: async (word) =>
-      options.kind === undefined && place.byName !== undefined && isName(word)
+      desk.options.kind === undefined && place.byName !== undefined && isName(word)
         ? place.byName(word, context)
-        : [nameOf(word, options.kind)],
-    added: async (names) => place.added?.(names, options, context),
+        : [nameOf(word, desk.options.kind)],
+    added: async (names) => place.added?.(names, desk),
   });
+  const opening = <Args extends unknown[]>(work: (opened: Opened, ...args: Args) => Promise<void>) =>
+    atDesk(context, async (desk: Desk<Options>, ...args: Args) => work(await open(desk), ...args));
   adding(parent.command("add <who...>"))
     .description("leave people out: by profile address, id or domain")
-    .does(async (options: Options, words: readonly string[]) => {
-      const opened = await open(options);
-      const names: SuppressedName[] = [];
-      for (const word of words) names.push(...(await opened.namesOf(word)));
-      await add(names, opened);
-    });
+    .does(
+      opening(async (opened, words: readonly string[]) => {
+        const names: SuppressedName[] = [];
+        for (const word of words) names.push(...(await opened.namesOf(word)));
+        await add(opened, names);
+      }),
+    );
   adding(parent.command("import <file>"))
     .description("leave out everybody in a file (- for stdin): an address, id or domain a line")
-    .does(async (options: Options, file: string) => {
-      const text = await readInput(context, file, "suppression", MAX_BYTES);
-      await add(namesIn(text, file, options.kind), await open(options));
-    });
+    .does(
+      opening(async (opened, file: string) => {
+        const text = await readInput(context, file, "suppression", MAX_BYTES);
+        await add(opened, namesIn(text, file, opened.options.kind));
+      }),
+    );
   own(parent.command("list", { isDefault: true }))
     .description("show when, as what and why; nobody's name is kept")
-    .does(async (options: Options) => show(await open(options)));
+    .does(opening(show));
   own(kind(parent.command("check <who...>")))
     .description("say who is on the list, since when and why; exit 6 where somebody is not")
-    .does(async (options: Options, words: readonly string[]) => check(words, await open(options)));
+    .does(opening(check));
   own(kind(parent.command("remove <who...>")))
     .description("take people off the list: as they were added, or by a mark of the list")
-    .does(async (options: Options, words: readonly string[]) => remove(words, await open(options)));
+    .does(opening(remove));
 }
 
-interface Opened {
+interface Opened extends Desk<SuppressOptions> {
   /** `headcount suppress`. */
   readonly place: string;
-  readonly options: SuppressOptions;
-  readonly printer: Printer;
   readonly list: SuppressionList;
   /** How somebody is named on the list; by a whole name where the one person who has it is known. */
   readonly namesOf: (word: string) => Promise<readonly SuppressedName[]>;
   readonly added: (names: readonly SuppressedName[]) => Promise<void>;
 }
 
-async function check(words: readonly string[], { list, namesOf, place, printer }: Opened): Promise<void> {
+async function check({ list, namesOf, place, printer }: Opened, words: readonly string[]): Promise<void> {
   const checked: { readonly who: string; readonly suppressed: boolean; readonly entry: SuppressedEntry | null }[] = [];
   for (const who of words) {
     const names = await namesOf(who);
@@ -151,7 +153,7 @@ function namesIn(text: string, file: string, kind: SuppressedKind | undefined): 
   throw usageError(`${inputName(file)} names nobody`, "the file has an address, id or domain a line", "bad_name");
 }
 
-async function add(names: readonly SuppressedName[], opened: Opened): Promise<void> {
+async function add(opened: Opened, names: readonly SuppressedName[]): Promise<void> {
   const { list: suppression, options, printer } = opened;
   const { note } = options;
   if (note !== undefined && (note.length > NOTE_LENGTH || /\p{Cc}/u.test(note))) {
@@ -166,7 +168,7 @@ async function add(names: readonly SuppressedName[], opened: Opened): Promise<vo
   printer.note(`added ${counted(added, "entry", "entries")}${again}; the list has ${entries}`);
 }
 
-async function remove(words: readonly string[], { list, options, place, printer }: Opened): Promise<void> {
+async function remove({ list, options, place, printer }: Opened, words: readonly string[]): Promise<void> {
   const isMark = (word: string): boolean => options.kind === undefined && /^[0-9a-f]{12,32}$/.test(word);
   const names = words.map((word) => nameOf(word, options.kind));
   const removed = await list.remove(names, words.filter(isMark));
