@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
+import { ifMissing } from "../shared/folder.ts";
 import { writeManifest } from "./manifest.ts";
 
 /*
@@ -46,18 +47,10 @@ export class DatasetDamagedError extends Error {
   override readonly name = "DatasetDamagedError";
 }
 
-const isMissing = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
-
 /** What CURRENT names, or undefined where there is no dataset yet. @throws Error where CURRENT is not what we write */
 export async function readPointer(datasetDir: string): Promise<Pointer | undefined> {
-  let text: string;
-  try {
-    text = await readFile(join(datasetDir, "CURRENT"), "utf8");
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
+  const text = await readFile(join(datasetDir, "CURRENT"), "utf8").catch(ifMissing(undefined));
+  if (text === undefined) return undefined;
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && "version" in value && "folder" in value) {
@@ -73,10 +66,7 @@ export async function readPointer(datasetDir: string): Promise<Pointer | undefin
 
 /** What is wrong where nothing says which version is served; undefined where none was ever published. */
 export async function lostPointer(datasetDir: string): Promise<string | undefined> {
-  const names = await readdir(datasetDir).catch((error: unknown) => {
-    if (isMissing(error)) return [];
-    throw error;
-  });
+  const names = await readdir(datasetDir).catch(ifMissing<string[]>([]));
   const versions = names.filter((name) => /^v-\d/.test(name)).sort();
   if (versions.length === 0 || (await readPointer(datasetDir)) !== undefined) return undefined;
   return `${join(datasetDir, "CURRENT")} is gone and ${versions.join(", ")} is there: nothing says what is served. Restore the folder from a backup, or import or generate the dataset again`;
@@ -200,7 +190,7 @@ export async function purgeOldVersions(
 ): Promise<readonly string[]> {
   if ((await readPointer(datasetDir)) === undefined) return [];
   for (let waited = 0; ; waited += 200) {
-    await withBuildLock(datasetDir, sleep, () => removeUnused(datasetDir));
+    await withBuildLock({ datasetDir, sleep }, () => removeUnused(datasetDir));
     const current = await readPointer(datasetDir);
     const left = (await readdir(datasetDir)).filter((name) => /^(?:v|build)-/.test(name) && name !== current?.folder);
     if (left.length === 0 || waited >= patienceMs) return left;
@@ -208,12 +198,16 @@ export async function purgeOldVersions(
   }
 }
 
+export interface Building {
+  readonly datasetDir: string;
+  readonly sleep: (ms: number) => Promise<void>;
+  readonly signal?: AbortSignal;
+}
+
 /** Runs `work` as the folder's only builder; waits for another. @throws the reason of `signal` */
 export async function withBuildLock<Result>(
-  datasetDir: string,
-  sleep: (ms: number) => Promise<void>,
+  { datasetDir, sleep, signal }: Building,
   work: () => Promise<Result>,
-  signal?: AbortSignal,
 ): Promise<Result> {
   const lock = join(datasetDir, "lock.db");
   await writeFile(lock, "", { flag: "a", mode: 0o600 });

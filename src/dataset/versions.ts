@@ -1,6 +1,7 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import {
+  type Building,
   currentPointer,
   type DatasetMeta,
   lostPointer,
@@ -21,12 +22,6 @@ export interface KeptVersion extends DatasetMeta {
 
 export class UnknownVersionError extends Error {
   override readonly name = "UnknownVersionError";
-}
-
-export interface VersionOptions {
-  readonly datasetDir: string;
-  readonly sleep: (ms: number) => Promise<void>;
-  readonly signal?: AbortSignal;
 }
 
 /** The version that is served, then those kept, the last served first. @throws NoDatasetError where there is none */
@@ -51,12 +46,10 @@ async function sizeOf(folder: string): Promise<number> {
 }
 
 /** @param wanted by default the one that was served last. @throws UnknownVersionError where it is not kept */
-export async function rollBack(
-  wanted: string | undefined,
-  { datasetDir, signal, sleep }: VersionOptions,
-): Promise<KeptVersion> {
+export async function rollBack(wanted: string | undefined, building: Building): Promise<KeptVersion> {
+  const { datasetDir } = building;
   await currentPointer(datasetDir);
-  const work = async (): Promise<KeptVersion> => {
+  return withBuildLock(building, async () => {
     const versions = await versionsOf(datasetDir);
     const chosen = versionNamed(versions, wanted ?? "previous");
     if (chosen.serves) return chosen;
@@ -65,8 +58,7 @@ export async function rollBack(
     const others = [folder, ...previous].filter((other) => other !== name);
     await pointTo(datasetDir, { version: chosen.version, folder: name, previous: others });
     return { ...chosen, serves: true };
-  };
-  return withBuildLock(datasetDir, sleep, work, signal);
+  });
 }
 
 /** @param name a version, `current` or `previous`. @throws UnknownVersionError */
@@ -80,15 +72,13 @@ export function versionNamed(versions: readonly KeptVersion[], name: string): Ke
   );
 }
 
-export async function dropPrevious({ datasetDir, signal, sleep }: VersionOptions): Promise<void> {
-  const work = async (): Promise<void> => {
-    const pointer = await readPointer(datasetDir);
+export const dropPrevious = (building: Building): Promise<void> =>
+  withBuildLock(building, async () => {
+    const pointer = await readPointer(building.datasetDir);
     if (pointer === undefined || pointer.previous.length === 0) return;
-    await pointTo(datasetDir, { ...pointer, previous: [] });
-    await removeUnused(datasetDir);
-  };
-  await withBuildLock(datasetDir, sleep, work, signal);
-}
+    await pointTo(building.datasetDir, { ...pointer, previous: [] });
+    await removeUnused(building.datasetDir);
+  });
 
 /** Reads every byte, writes nothing. @returns a sentence for each file that is hurt; undefined without a dataset */
 export async function checkVersionFiles(datasetDir: string): Promise<string[] | undefined> {

@@ -4,11 +4,12 @@ import { dirname } from "node:path";
 /** Folders are for their owner alone: they hold keys, and personal data that was paid for. */
 export const FOLDER_MODE = 0o700;
 
-/** In a `catch`: what stands for a file or folder that is not there. */
+/** In a `catch`: what stands for a file or folder that is not there, nor may be below a file. */
 export const ifMissing =
   <Value>(value: Value) =>
   (error: unknown): Value => {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return value;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return value;
     throw error;
   };
 

@@ -151,15 +151,16 @@ test.each(["read", "sort", "records"] as const)(
 test("a statement that would not end is interrupted", async () => {
   const folder = join(await tempFolder(), "dataset");
   const interrupt = new AbortController();
-  const stage = async (connection: DuckDBConnection): Promise<void> => {
+  const stage = async (connection: DuckDBConnection): Promise<undefined> => {
     const endless = connection.run(
       "SELECT sum(a.range * b.range) FROM range(100_000_000) AS a, range(100_000_000) AS b",
     );
     interrupt.abort(new Error("enough"));
     await endless;
+    return undefined;
   };
   const options = { datasetDir: folder, now: Date.now, sleep, resources: SMALL, signal: interrupt.signal };
-  await expect(buildDataset({ name: "endless", version: "1", stage }, options)).rejects.toThrow("enough");
+  await expect(buildDataset({ version: "1", stage }, options)).rejects.toThrow("enough");
   expect((await readdir(folder)).filter((name) => name !== "lock.db")).toEqual([]);
 });
 

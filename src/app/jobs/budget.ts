@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { stateDir } from "../../engine/connections/paths.ts";
 import { creditsOf } from "../../engine/runs/journal.ts";
-import { acquireLock } from "../../engine/runs/lock.ts";
+import { withLock } from "../../engine/runs/lock.ts";
 import { netOf, type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
 import { addCredits, type Credits, credits, formatCreditsGrouped, ZERO } from "../../shared/contract/money.ts";
@@ -57,12 +57,9 @@ export async function withinBudget<T>(
 ): Promise<T> {
   const { now, sleep, interrupted } = context;
   makeFolder(turn.folder);
-  const lock = await acquireLock(join(turn.folder, turn.name), {
-    ...{ now, sleep, what: turn.what, onWait: turn.onWait },
-    wait: true,
-    signal: interrupted,
-  });
-  try {
+  const { what, onWait } = turn;
+  const lock = { now, sleep, what, onWait, wait: true, signal: interrupted };
+  return await withLock(join(turn.folder, turn.name), lock, async () => {
     const { spent, left } = await budgetUse(budget, context, turn.continues);
     return await work(left).catch((error: unknown) => {
       const failure = failureOf(error);
@@ -73,9 +70,7 @@ export async function withinBudget<T>(
         hint: turn.refusal.hint,
       });
     });
-  } finally {
-    await lock.release();
-  }
+  });
 }
 
 /** The first moment of a calendar month in UTC, as `headcount spend` counts its days. Epoch milliseconds. */

@@ -8,7 +8,7 @@ import { nearest } from "../../shared/contract/suggest.ts";
 import { echo } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { usageError } from "../../shared/errors.ts";
-import { makeFolder } from "../../shared/folder.ts";
+import { ifMissing, makeFolder } from "../../shared/folder.ts";
 
 const NAMED = /^([a-z0-9][a-z0-9_-]{0,63})\.json$/;
 
@@ -27,10 +27,7 @@ export const checkSegmentName = (name: string): string => checkWord(name, "segme
 export async function savedSegments(context: Context): Promise<readonly SavedSegment[]> {
   const config = findFolder("config", context);
   if (config === undefined) return [];
-  const names = await readdir(folderIn(config)).catch((error: unknown) => {
-    if (errorCode(error) === "ENOENT" || errorCode(error) === "ENOTDIR") return [];
-    throw error;
-  });
+  const names = await readdir(folderIn(config)).catch(ifMissing<string[]>([]));
   const saved: SavedSegment[] = [];
   for (const each of names.sort()) {
     const name = NAMED.exec(each)?.[1];

@@ -31,52 +31,54 @@ export interface VersionSource {
   readonly isDone?: () => Promise<boolean>;
 }
 
-/** What a build starts from: fills `staged_people` (and `place`, a row's own number) and `staged_companies`. */
+/** What a build starts from. */
 export interface BuildSource extends VersionSource {
-  readonly name: string;
-  readonly nameOf?: () => string;
-  readonly stage: (connection: DuckDBConnection, scratch: string) => Promise<void>;
+  /**
+   * Fills `staged_people` (and `place`, a row's own number) and `staged_companies`.
+   * @returns what the source is called; undefined where no version is to be made of it
+   */
+  readonly stage: (connection: DuckDBConnection, scratch: string) => Promise<string | undefined>;
   /** The table behind `staged_people` where that is a view. */
   readonly rows?: string;
 }
 
 const INTERRUPT_EVERY_MS = 50;
 
-/** Builds a version beside the current one and publishes it. @returns undefined where `isDone` said so */
+/** Builds a version beside the current one and publishes it. @returns undefined where none is to be made */
 export const buildDataset = (source: BuildSource, options: BuildOptions): Promise<DatasetMeta | undefined> =>
   buildVersion(source, options, (draft) => writeVersion(source, draft, options));
 
-/** @param write fills the folder of a draft */
+/** @param write fills the folder of a draft; undefined where it is to be none */
 export async function buildVersion(
   { isDone }: VersionSource,
   options: BuildOptions,
-  write: (draft: string) => Promise<DatasetMeta>,
+  write: (draft: string) => Promise<DatasetMeta | undefined>,
 ): Promise<DatasetMeta | undefined> {
   await mkdir(options.datasetDir, { recursive: true, mode: 0o700 });
-  return withBuildLock(
-    options.datasetDir,
-    options.sleep,
-    async () => {
-      if (await isDone?.()) return undefined;
+  return withBuildLock(options, async () => {
+    if (await isDone?.()) return undefined;
+    await removeUnused(options.datasetDir);
+    const draft = join(options.datasetDir, newDraftName());
+    await mkdir(draft, { mode: 0o700 });
+    try {
+      const meta = await write(draft);
+      if (meta === undefined) return undefined;
+      options.signal?.throwIfAborted();
+      await publish(options.datasetDir, draft, meta, options.keep ?? KEPT);
       await removeUnused(options.datasetDir);
-      const draft = join(options.datasetDir, newDraftName());
-      await mkdir(draft, { mode: 0o700 });
-      try {
-        const meta = await write(draft);
-        options.signal?.throwIfAborted();
-        await publish(options.datasetDir, draft, meta, options.keep ?? KEPT);
-        await removeUnused(options.datasetDir);
-        return meta;
-      } catch (error) {
-        await rm(draft, { recursive: true, force: true });
-        throw error;
-      }
-    },
-    options.signal,
-  );
+      return meta;
+    } finally {
+      // By now it has its place as a version, where it became one.
+      await rm(draft, { recursive: true, force: true });
+    }
+  });
 }
 
-async function writeVersion(source: BuildSource, draft: string, options: BuildOptions): Promise<DatasetMeta> {
+async function writeVersion(
+  source: BuildSource,
+  draft: string,
+  options: BuildOptions,
+): Promise<DatasetMeta | undefined> {
   const scratch = join(draft, "scratch");
   await mkdir(scratch, { mode: 0o700 });
   const resources = options.resources ?? machineResources();
@@ -93,8 +95,12 @@ async function writeVersion(source: BuildSource, draft: string, options: BuildOp
   try {
     await addNormalForms(connection, beside);
     options.onProgress?.({ phase: "read", done: 0, total: 0 });
-    await source.stage(connection, scratch);
+    const name = await source.stage(connection, scratch);
     options.signal?.throwIfAborted();
+    if (name === undefined) {
+      await writer.abandon();
+      return undefined;
+    }
     const companies = toNumber(await scalar(connection, "SELECT count(*) FROM staged_companies"));
     // Whom a list leaves out is known with their companies only; without a list these are linked later.
     const list = await readHiddenPeople(options.suppression ?? suppressionDir(options.datasetDir));
@@ -121,7 +127,7 @@ async function writeVersion(source: BuildSource, draft: string, options: BuildOp
       people,
       companies,
       created_at: new Date(options.now()).toISOString(),
-      source: source.nameOf?.() ?? source.name,
+      source: name,
     };
   } catch (error) {
     await writer.abandon();

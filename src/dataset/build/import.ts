@@ -44,22 +44,16 @@ export class TooManyRefusedError extends Error {
   override readonly name = "TooManyRefusedError";
 }
 
-class DryRunEnd extends Error {}
-
 /** The old dataset stays until the new one is whole. @throws InputError, TooManyRefusedError */
 export async function importDataset(input: ImportInput, options: BuildOptions): Promise<ImportReport> {
   const map = input.map === undefined ? NO_MAP : await readMap(input.map, input.cwd);
   const version = newVersion(options.now());
   let report: ImportReport | undefined;
-  const stage = async (connection: DuckDBConnection, scratch: string): Promise<void> => {
+  const stage = async (connection: DuckDBConnection, scratch: string): Promise<string | undefined> => {
     report = await stageFiles({ connection, scratch, map, input, options }, version);
-    if (input.dryRun) throw new DryRunEnd();
+    return input.dryRun ? undefined : sourceOf(input);
   };
-  try {
-    await buildDataset({ name: sourceOf(input), version, stage, rows: "raw_people" }, options);
-  } catch (error) {
-    if (!(error instanceof DryRunEnd)) throw error;
-  }
+  await buildDataset({ version, stage, rows: "raw_people" }, options);
   if (!report) throw new Error("nothing was imported");
   return report;
 }

@@ -9,8 +9,6 @@ import { buildDataset } from "./build.ts";
 import type { BuildOptions } from "./options.ts";
 import { loadRecords, peopleOf, stagePeople } from "./records-table.ts";
 
-class NothingToDo extends Error {}
-
 /** Builds the current version without whom it leaves out now. @returns undefined where nobody had to go */
 export async function rebuildDataset(
   options: BuildOptions,
@@ -18,10 +16,8 @@ export async function rebuildDataset(
   const { datasetDir } = options;
   if ((await readPointer(datasetDir)) === undefined) return undefined;
   let removed = 0;
-  let name = "";
-  const stage = async (connection: DuckDBConnection, scratch: string): Promise<void> => {
+  const stage = async (connection: DuckDBConnection, scratch: string): Promise<string | undefined> => {
     const { folder, meta } = await currentVersion(datasetDir);
-    name = meta.source;
     const suppression = await readHiddenPeople(options.suppression ?? suppressionDir(datasetDir));
     const store = new RecordStore(folder);
     try {
@@ -30,22 +26,17 @@ export async function rebuildDataset(
       removed = meta.people - left;
       if (removed === 0) {
         await noteLeftOut(datasetDir, meta.version, suppression);
-        throw new NothingToDo();
+        return undefined;
       }
       await loadRecords({ connection, scratch }, "staged_companies", COMPANY_FIELDS, store.companies());
+      return meta.source;
     } finally {
       await store.close();
     }
   };
-  try {
-    const source = { version: newVersion(options.now()), stage };
-    const meta = await buildDataset({ ...source, nameOf: () => name, name: "rebuilt" }, { ...options, keep: 0 });
-    return meta && { meta, removed };
-  } catch (error) {
-    if (!(error instanceof NothingToDo)) throw error;
-    await dropPrevious(options);
-    return undefined;
-  }
+  const meta = await buildDataset({ version: newVersion(options.now()), stage }, { ...options, keep: 0 });
+  if (meta === undefined) await dropPrevious(options);
+  return meta && { meta, removed };
 }
 
 async function* peopleLeft(

@@ -1,3 +1,4 @@
+import type { DuckDBConnection } from "@duckdb/node-api";
 import type { Person } from "../../shared/contract/records.ts";
 import type { Suppression } from "../../shared/contract/suppression.ts";
 import { DATASET_FORMAT, type DatasetMeta, hasDataset, newVersion } from "../layout.ts";
@@ -57,14 +58,11 @@ export async function generateDataset(generate: GenerateOptions, options: BuildO
   if (!Number.isInteger(seed) || seed < 0 || seed > 4_294_967_295) {
     throw new RangeError(`the seed must be a whole number from 0 to 4,294,967,295, not ${seed}`);
   }
-  const meta = await buildDataset(
-    {
-      name: `generated: ${people} people, seed ${seed}`,
-      version: newVersion(options.now()),
-      stage: (connection, scratch) => generateInto({ connection, scratch }, generate),
-    },
-    options,
-  );
+  const stage = async (connection: DuckDBConnection, scratch: string): Promise<string> => {
+    await generateInto({ connection, scratch }, generate);
+    return `generated: ${people} people, seed ${seed}`;
+  };
+  const meta = await buildDataset({ version: newVersion(options.now()), stage }, options);
   if (!meta) throw new Error("nothing was built");
   return meta;
 }

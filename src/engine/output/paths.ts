@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import host from "node:process";
 import { shellWord } from "../../shared/contract/text.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
-import { errorCode } from "../runs/disk.ts";
+import { ifMissing } from "../../shared/folder.ts";
 import { engineOf } from "./tables/target.ts";
 
 /** @returns what is written: the file behind a symbolic link @throws CliError exit 2 where it could not be */
@@ -24,13 +24,8 @@ export async function checkOutput(path: string): Promise<string> {
   } catch {
     throw usageError(`the folder ${folder} may not be written`, "choose another with -o", "not_writable");
   }
-  let there: Awaited<ReturnType<typeof lstat>>;
-  try {
-    there = await lstat(path);
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return path;
-    throw error;
-  }
+  const there = await lstat(path).catch(ifMissing(undefined));
+  if (there === undefined) return path;
   if (there.isSymbolicLink()) {
     if (host.getuid !== undefined && there.uid !== host.getuid()) {
       throw usageError(
@@ -61,8 +56,7 @@ export async function sha256Of(path: string): Promise<string | undefined> {
   try {
     for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
   } catch (error) {
-    if (errorCode(error) === "ENOENT") return undefined;
-    throw error;
+    return ifMissing(undefined)(error);
   }
   return hash.digest("hex");
 }

@@ -55,6 +55,12 @@ export async function acquireLock(path: string, options: LockOptions): Promise<L
   };
 }
 
+/** Works while the lock is held. @throws CliError as {@link acquireLock} */
+export async function withLock<T>(path: string, options: LockOptions, work: () => Promise<T>): Promise<T> {
+  const lock = await acquireLock(path, options);
+  return await work().finally(() => lock.release());
+}
+
 /** Of those who were killed as they waited. A sign that is too young may have no listener yet. */
 async function clearLeft(path: string, token: string, now: number): Promise<void> {
   const start = `${basename(path)}.`;

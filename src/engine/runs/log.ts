@@ -3,8 +3,8 @@ import { type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
 import { type CliError, failed } from "../../shared/errors.ts";
-import { syncFolder } from "../../shared/folder.ts";
-import { type Disk, errorCode, FILE_MODE } from "./disk.ts";
+import { ifMissing, syncFolder } from "../../shared/folder.ts";
+import { type Disk, FILE_MODE } from "./disk.ts";
 import type { LogEntry, LogRecord } from "./record.ts";
 
 const LAST_LINE = 8_192;
@@ -14,8 +14,7 @@ function reading<Result>(path: string, work: (read: LogSource, size: number) => 
   try {
     file = openSync(path, "r");
   } catch (error) {
-    if (errorCode(error) === "ENOENT") return undefined;
-    throw error;
+    return ifMissing(undefined)(error);
   }
   try {
     return work(logSourceOf(file), fstatSync(file).size);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Credits } from "../../shared/contract/money.ts";
 import { NOBODY_SUPPRESSED, type Suppression } from "../../shared/contract/suppression.ts";
 import { type CliError, failed } from "../../shared/errors.ts";
-import { errorCode } from "./disk.ts";
+import { ifMissing } from "../../shared/folder.ts";
 import {
   apply,
   emptyState,
@@ -73,8 +73,7 @@ export function planOf(path: string): Plan | undefined {
   try {
     text = readFileSync(file, "utf8");
   } catch (error) {
-    if (errorCode(error) === "ENOENT" || errorCode(error) === "ENOTDIR") return undefined;
-    throw error;
+    return ifMissing(undefined)(error);
   }
   let plan: Plan;
   try {
@@ -123,26 +122,17 @@ const unknownPlan = (id: string): Plan => ({
 });
 
 export async function runIds(folder: string): Promise<string[]> {
-  try {
-    const entries = await readdir(folder, { withFileTypes: true });
-    return entries
-      .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
-      .map((entry) => entry.name)
-      .sort()
-      .reverse();
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return [];
-    throw error;
-  }
+  const entries = await readdir(folder, { withFileTypes: true }).catch(ifMissing([]));
+  const runs = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith("."));
+  return runs
+    .map(({ name }) => name)
+    .sort()
+    .reverse();
 }
 
 export async function receiptOf(path: string): Promise<unknown> {
-  try {
-    return JSON.parse(await readFile(join(path, "receipt.json"), "utf8")) as unknown;
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return undefined;
-    throw error;
-  }
+  const text = await readFile(join(path, "receipt.json"), "utf8").catch(ifMissing(undefined));
+  return text === undefined ? undefined : JSON.parse(text);
 }
 
 const damagedRun = (message: string, cause?: unknown): CliError =>

@@ -6,9 +6,9 @@ import { type Credits, ZERO } from "../../shared/contract/money.ts";
 import { nearest } from "../../shared/contract/suggest.ts";
 import type { Suppression } from "../../shared/contract/suppression.ts";
 import { counted, echo } from "../../shared/contract/text.ts";
-import { CliError, failed, usageError } from "../../shared/errors.ts";
-import { makeFolder } from "../../shared/folder.ts";
-import { type Disk, errorCode, remove } from "./disk.ts";
+import { type CliError, failed, usageError } from "../../shared/errors.ts";
+import { ifMissing, makeFolder } from "../../shared/folder.ts";
+import { type Disk, remove } from "./disk.ts";
 import {
   creditsOf,
   creditText,
@@ -21,7 +21,7 @@ import {
   type Sums,
   sumsOf,
 } from "./journal.ts";
-import { acquireLock, isLocked, type LockOptions } from "./lock.ts";
+import { acquireLock, isLocked, type LockOptions, withLock } from "./lock.ts";
 import { checksum, encodeLine, logSourceOf, readLog, undamaged } from "./log.ts";
 import { type Plan, type RunIdentity, targetText } from "./plan.ts";
 import {
@@ -72,8 +72,7 @@ export class RunStore {
   }
 
   async #locked(id: string, { now, sleep }: Pick<LockOptions, "now" | "sleep">, work: () => Promise<void>) {
-    const lock = await acquireLock(join(this.#path(id), "lock"), { now, sleep, what: `run ${id}` });
-    await work().finally(() => lock.release());
+    await withLock(join(this.#path(id), "lock"), { now, sleep, what: `run ${id}` }, work);
   }
 
   async create(plan: NewPlan, at: number, lock: LockOptions): Promise<Run> {
@@ -107,23 +106,11 @@ export class RunStore {
   }
 
   async findOpen(identity: RunIdentity): Promise<Plan | undefined> {
-    let id: string;
-    try {
-      id = (await readFile(this.#lookup(identity), "utf8")).trim();
-    } catch (error) {
-      if (errorCode(error) === "ENOENT") return undefined;
-      throw error;
-    }
-    try {
-      const plan = await this.readPlan(id);
-      if (identityHash(plan) !== identityHash(identity)) return undefined;
-      const { done, ended } = stateOf(this.#path(id));
-      return done === undefined && ended?.how !== "stale" ? plan : undefined;
-    } catch (error) {
-      if (errorCode(error) === "ENOENT" || (error instanceof CliError && error.code === "no_such_run"))
-        return undefined;
-      throw error;
-    }
+    const id = (await readFile(this.#lookup(identity), "utf8").catch(ifMissing(""))).trim();
+    const plan = id === "" ? undefined : planOf(this.#path(id));
+    if (plan === undefined || identityHash(plan) !== identityHash(identity)) return undefined;
+    const { done, ended } = stateOf(this.#path(id));
+    return done === undefined && ended?.how !== "stale" ? plan : undefined;
   }
 
   async openForWriting(id: string, lock: LockOptions): Promise<Run> {

@@ -13,7 +13,7 @@ import { failed } from "../../shared/errors.ts";
 import { makeFolder } from "../../shared/folder.ts";
 import { readSuppressionList } from "../../shared/suppression-list.ts";
 import type { Disk } from "./disk.ts";
-import { acquireLock, type LockOptions } from "./lock.ts";
+import { type LockOptions, withLock } from "./lock.ts";
 
 export const suppressionFolder = (stateDir: string): string => join(stateDir, "suppression");
 
@@ -84,17 +84,14 @@ export class SuppressionList {
   ): Promise<number> {
     makeFolder(this.#folder);
     const what = "the suppression list";
-    const lock = await acquireLock(join(this.#folder, "lock"), { ...this.#lock, what, wait: true });
-    try {
+    return await withLock(join(this.#folder, "lock"), { ...this.#lock, what, wait: true }, async () => {
       const { key = await this.#makeKey(), entries } = await readList(this.#folder);
       const { entries: after, changed } = work(entries, key);
       if (changed === 0) return 0;
       const text = suppressedText(after, key);
       await this.#disk.replaceFile(join(this.#folder, SUPPRESSION_FILES.list), text, "suppression");
       return changed;
-    } finally {
-      await lock.release();
-    }
+    });
   }
 
   /** A key without a list is one whose list was lost. */

@@ -3,7 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Disk } from "../../../engine/runs/disk.ts";
-import { acquireLock } from "../../../engine/runs/lock.ts";
+import { withLock } from "../../../engine/runs/lock.ts";
 import { removeDrafts } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import type { PersonMatcher } from "../../../shared/person.ts";
@@ -33,15 +33,11 @@ export async function historiesWith(person: PersonMatcher, context: Context): Pr
 /** Writes a job's history again: when, how and for how much stay. @throws CliError exit 9 while the job runs */
 export async function forgetHistory(job: string, person: PersonMatcher, disk: Disk, context: Context): Promise<void> {
   const { now, sleep, interrupted: signal } = context;
-  const lock = await acquireLock(lockOf(context, job), { now, sleep, signal, what: `job ${job}` });
-  try {
-    const path = historyFile(context, job);
+  await withLock(lockOf(context, job), { now, sleep, signal, what: `job ${job}` }, async () => {
     await removeDrafts(join(jobsFolder(context), job));
     const lines = (await linesOf(context, job)).flatMap((line) => withoutName(line, person));
-    await disk.replaceFile(path, lines.map((line) => `${line}\n`).join(""), "history");
-  } finally {
-    await lock.release();
-  }
+    await disk.replaceFile(historyFile(context, job), lines.map((line) => `${line}\n`).join(""), "history");
+  });
 }
 
 /** Half a line, or one that has the name in what must stay, goes. */

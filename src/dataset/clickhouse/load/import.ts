@@ -46,8 +46,7 @@ export async function loadIntoClickHouse(
   options: LoadBuildOptions,
 ): Promise<ImportReport> {
   await mkdir(options.datasetDir, { recursive: true, mode: 0o700 });
-  const work = (): Promise<ImportReport> => loadWhole(servers, place, input, options);
-  return withBuildLock(options.datasetDir, options.sleep, work, options.signal);
+  return withBuildLock(options, () => loadWhole(servers, place, input, options));
 }
 
 async function loadWhole(
