@@ -1,7 +1,7 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
-import type { Suppression } from "../../shared/contract/suppression.ts";
+
 import { ROW_INDEXES, type RowIndex } from "../columns.ts";
 import { machineResources, scalar, startDuckDb, toNumber } from "../duckdb.ts";
 import { ColumnWriter } from "../embedded/column-writer.ts";
@@ -102,20 +102,11 @@ async function writeVersion(
       return undefined;
     }
     const companies = toNumber(await scalar(connection, "SELECT count(*) FROM staged_companies"));
-    // Whom a list leaves out is known with their companies only; without a list these are linked later.
-    const list = await readHiddenPeople(options.suppression ?? suppressionDir(options.datasetDir));
-    const link = async (on: DuckDBConnection): Promise<void> => {
-      await keyCompanies(on);
-      await linkCompanies(on);
-    };
-    if (!list.isEmpty) {
-      await link(connection);
-      await leaveOut(connection, source, list, options);
-    }
+    const linked = await withoutHidden(connection, beside, source, options);
     const people = toNumber(await scalar(connection, "SELECT count(*) FROM staged_people"));
     const tell = (phase: BuildProgress["phase"]) => (done: number) =>
       options.onProgress?.({ phase, done, total: people });
-    const linked = list.isEmpty ? () => link(beside) : () => Promise.resolve();
+
     const columns = await ColumnWriter.create(join(draft, FILES.columns), people);
     const writing: PeopleDraft = { connection, writer, columns, people, scratch, signal: stop.signal };
     await writePeople(writing, { beside, stop, tell, linked, peopleARound: options.peopleARound });
@@ -141,11 +132,25 @@ async function writeVersion(
   }
 }
 
-async function leaveOut(on: DuckDBConnection, source: BuildSource, list: Suppression, options: BuildOptions) {
-  const rows = "SELECT id, network_url, company_domain FROM linked_people";
-  await removeSuppressed(on, source.rows ?? "staged_people", rows, list);
+/** Takes out of the stage whom the list names. @returns what links people to their companies, where that is not done */
+async function withoutHidden(
+  connection: DuckDBConnection,
+  beside: DuckDBConnection,
+  { rows = "staged_people", version }: BuildSource,
+  { datasetDir, suppression = suppressionDir(datasetDir) }: BuildOptions,
+): Promise<() => Promise<void>> {
+  const list = await readHiddenPeople(suppression);
+  const link = async (on: DuckDBConnection): Promise<void> => {
+    await keyCompanies(on);
+    await linkCompanies(on);
+  };
+  if (list.isEmpty) return () => link(beside);
+  // Whom it names is known with their companies only.
+  await link(connection);
+  await removeSuppressed(connection, rows, "SELECT id, network_url, company_domain FROM linked_people", list);
   // Of a version that is not published yet: until then the one that is served counts as built without anybody.
-  await noteLeftOut(options.datasetDir, source.version, list);
+  await noteLeftOut(datasetDir, version, list);
+  return () => Promise.resolve();
 }
 
 /** Headlines are long: their sort wants the room that records leave on the disk. */
