@@ -116,8 +116,13 @@ describe("a wall that only a refusal tells", () => {
 });
 
 describe("pages whose size is not asked for", () => {
-  test.each([60, 75, 10])("%i people in pages of 25, whatever is asked for", async (size) => {
-    const { service, u } = await scene({ wall: undefined, fixedPage: 25, people: [] });
+  test.each([
+    [60, 100],
+    [75, 100],
+    [10, 100],
+    [60, 25],
+  ])("%i people in pages of 25, whatever is asked for, where the account tells %i", async (size, maxPerPage) => {
+    const { service, u } = await scene({ wall: undefined, fixedPage: 25, maxPerPage, people: [] });
     const crowd = new Crowd(seeded(3));
     service.options.people = Array.from({ length: size }, () => crowd.born({ department: "Sales" }));
     const ran = await u.run([...SALES, "--yes", "-o", "o.csv"]);

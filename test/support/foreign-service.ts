@@ -41,6 +41,8 @@ export interface ForeignOptions {
   /** More than this is a 422; with `clamp` the page is just smaller. */
   maxPerPage: number;
   clamp: boolean;
+  /** Pages have this size, whatever is asked for. */
+  fixedPage: number | undefined;
   /** Smaller pages are refused. */
   minPerPage: number;
   /** Only these sizes are given; undefined: any. */
@@ -63,6 +65,8 @@ export interface ForeignOptions {
   costNames: "path" | "snake" | "camel" | "list";
   /** The version of its dataset, as every reply tells, after so many paid calls. */
   version: ((calls: number) => string) | undefined;
+  /** Whether a reply says what is left of the balance. */
+  tellsLeft: boolean;
   /** What a reply says of its charge, in place of what it was. */
   usedIs: number | "missing" | undefined;
   /** A reply waits up to so long after it was charged: replies overtake each other. */
@@ -157,6 +161,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     countUnder: "total_results",
     maxPerPage: 1_000,
     clamp: false,
+    fixedPage: undefined,
     minPerPage: 1,
     sizes: undefined,
     refusal: "laravel",
@@ -168,6 +173,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     pagingUnder: undefined,
     costNames: "path",
     version: undefined,
+    tellsLeft: true,
     usedIs: undefined,
     jitterMs: 0,
     tellsCosts: true,
@@ -241,12 +247,13 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
   }
   const versionHeader = (): Record<string, string> =>
     options.version === undefined ? {} : { "x-dataset-version": options.version(calls) };
+  const toldLeft = (): object => (options.tellsLeft ? { credits_remaining: left / 1_000 } : {});
   const envelope = (result: unknown, used = 0): unknown => ({
     status: true,
     detail: ["ok"],
     result,
     credits_used: used / 1_000,
-    credits_remaining: left / 1_000,
+    ...toldLeft(),
     took_ms: 3,
   });
   const refusal = (...detail: string[]): unknown => ({
@@ -254,7 +261,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     detail,
     result: null,
     credits_used: 0,
-    credits_remaining: left / 1_000,
+    ...toldLeft(),
   });
 
   /** A refusal that takes credits all the same. */
@@ -262,7 +269,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     left -= Math.round(cost * 1_000);
     const { credits_used, credits_remaining, ...plain } = refusal(detail) as Record<string, unknown>;
     if (options.faultTells === "nothing") return plain;
-    return { ...plain, credits_used: options.faultTells === "used" ? cost : 0, credits_remaining: left / 1_000 };
+    return { ...plain, credits_used: options.faultTells === "used" ? cost : 0, ...toldLeft() };
   };
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<undefined> {
@@ -395,7 +402,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     const replay = options.idempotent && idempotencyKey !== undefined ? stored.get(idempotencyKey) : undefined;
     let text = replay;
     if (text === undefined) {
-      const perPage = Math.min(asked, options.maxPerPage);
+      const perPage = options.fixedPage ?? Math.min(asked, options.maxPerPage);
       if (mishap === "402" || left < Math.round(perPage * options.price * 1_000)) {
         return answer(response, 402, refusal("Insufficient credits."));
       }

@@ -21,7 +21,10 @@ const FREE: Limits = {
   busy: new Set(),
   proving: false,
 };
-const TURNING = { sizes: { least: 1, accepted: new Set<number>(), refused: new Set<number>() }, turns: "yes" } as const;
+const TURNING = {
+  sizes: { least: 1, behind: Number.POSITIVE_INFINITY, accepted: new Set<number>(), refused: new Set<number>() },
+  turns: "yes",
+} as const;
 
 interface World {
   readonly paging: Dialect["paging"];
@@ -47,7 +50,7 @@ function buyAll(world: World): { readonly got: number[][]; readonly asks: Ask[] 
     count: (target: number) => (counted ? rows[target] : undefined),
     trusted: false,
   };
-  const remaining = new Remaining(source, paging, perPage);
+  const remaining = new Remaining(source, paging, perPage, true);
   const got: number[][] = rows.map(() => []);
   const asks: Ask[] = [];
   const flying: Ask[] = [];
@@ -148,8 +151,8 @@ describe("the next page", () => {
     open: () => open.map((each) => ({ ...one, ...each })),
   });
   const limits = FREE;
-  const LEAST = { least: 50, accepted: new Set([100]), refused: new Set([25]) };
-  const OWN = { least: 1, own: 25, accepted: new Set([25]), refused: new Set<number>() };
+  const LEAST = { least: 50, behind: 100, accepted: new Set([100]), refused: new Set([25]) };
+  const OWN = { least: 1, behind: 100, own: 25, accepted: new Set([25]), refused: new Set<number>() };
   const moving = { ...limits, moving: true };
 
   test.each<[string, State, Limits, unknown]>([

@@ -143,15 +143,16 @@ export class Budget {
 
   /** Takes a charge off, and believes the balance told where no other call was in flight. */
   charge({ alone }: Flown, { used, told, most }: Charge): Fall | undefined {
-    if (this.balance !== undefined) this.balance = credits(this.balance - used);
-    this.doubt(most);
+    this.takeOff(used, most);
     this.#sure = alone && told !== undefined;
     if (!alone) this.#since = undefined;
     return alone && told !== undefined ? this.look(told) : undefined;
   }
 
-  doubt(amount: Credits): void {
-    this.unproven = credits(this.unproven + amount);
+  /** @param most what may be gone beside it */
+  takeOff(used: Credits, most: Credits): void {
+    if (this.balance !== undefined) this.balance = credits(this.balance - used);
+    this.unproven = credits(this.unproven + most);
   }
 
   /** A balance in an error may be anything, such as 0: only one that did not fall is believed. */

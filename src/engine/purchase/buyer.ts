@@ -39,6 +39,7 @@ export interface BuyerOptions
     Omit<AttemptOptions, "onWait">,
     Pick<SettlementOptions, "run" | "honoursKeys" | "datasetVersion"> {
   readonly perPage: number;
+  readonly perPageTold: boolean;
   readonly concurrency: number;
   readonly interrupted: AbortSignal;
   readonly commit: (page: Page, unit: Unit) => Promise<void>;
@@ -81,7 +82,8 @@ export class Buyer {
     };
     const flight = this.#flight;
     const perPage = Math.min(options.perPage, run.state.perPageMax ?? Number.POSITIVE_INFINITY);
-    const remaining = new Remaining(source, run.plan.paging, perPage);
+    const isTold = options.perPageTold || run.state.perPageMax !== undefined;
+    const remaining = new Remaining(source, run.plan.paging, perPage, isTold);
     this.#repeats = new Repeats(source, (target, end) => remaining.cut(target, end));
     const isNext = (unit: Unit): boolean => !flight.hasBefore(unit) && !remaining.hasBefore(unit.intent);
     const read = (unit: Unit): Page => Page.read(run.readReply(unit), kindOf(run));

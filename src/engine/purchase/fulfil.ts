@@ -118,12 +118,11 @@ async function buyPages(
     pacer: seller.pacer,
     maxWaitMs: seller.maxWaitMs,
     source,
-    price: quote.unitPrice,
-    priceKnown,
-    maxCredits: options.maxCredits,
+    ...{ price: quote.unitPrice, priceKnown, maxCredits: options.maxCredits },
     // A row may turn out to be cheaper than it was thought to be: then the cap buys more of them.
     maxRows: priceKnown ? quote.rows : quote.rowsUncapped,
     perPage: run.plan.draw === undefined ? perPageOf(options, account, deps) : WHOLE_PAGE,
+    perPageTold: (account.perPageMax ?? seller.client.dialect.perPageMax) !== undefined,
     concurrency: options.concurrency,
     // A gateway that drops headers it does not know drops the keys, too, whatever the account promises.
     honoursKeys: (account.idempotencyMs ?? 0) > KEY_LIFE_MS && datasetVersion !== null,

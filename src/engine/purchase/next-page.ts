@@ -85,9 +85,10 @@ interface Room extends Pick<Open, "from" | "left"> {
 
 /** The size of a page that begins at `from`; undefined where the service gives none that fits. */
 function sizeOf(
-  { paging, sizes: { least, own = 0, refused, accepted } }: State,
-  { from, left, allowed, perPage, whole }: Room,
+  { paging, sizes: { least, behind, own = 0, refused, accepted } }: State,
+  { from, left, allowed, whole, ...room }: Room,
 ): number | undefined {
+  const perPage = paging === "page" && from > 0 ? Math.min(room.perPage, behind) : room.perPage;
   const natural = pageSize(paging, from, allowed, perPage);
   const fits = (size: number): boolean =>
     size >= least && size <= perPage && !refused.has(size) && (paging !== "page" || from % size === 0);

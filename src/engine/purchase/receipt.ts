@@ -104,6 +104,8 @@ const NO_CURSOR =
 function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): string | null {
   const { rows } = run.state;
   const { wall, least, own = 0, missing, price } = bought;
+  const spent = credits(run.state.settled + run.state.uncertain);
+  const fewer = Math.max(missing.rows, run.plan.target.kind === "search" ? quote.rows - rows - withheldOf(run) : 0);
   const came = `${grouped(rows)} of ${grouped(quote.rows)} rows came`;
   if (wall !== undefined) {
     return `the service does not go deeper than row ${grouped(wall.depth)} of this segment ("${wall.detail}"): ${came}; split the segment by another filter`;
@@ -113,14 +115,18 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
   if (least !== undefined && quote.sample !== undefined) {
     return `what cap and balance leave does not pay for the next page of the sample: ${came}`;
   }
-  if (least !== undefined) {
-    const fitting = [rows, rows + least].filter((limit) => limit > 0).map((limit) => `--limit ${limit}`);
-    return `the service gives no page that is as small as what is left to buy, but ${grouped(least)} rows or more: ${came}; ${fitting.join(" or ")} ends whole`;
-  }
   const uncertain = uncertainCap(run, quote, bought);
   if (uncertain !== null) return uncertain;
+  const room = credits(spent + priceOf(own, price));
+  if (fewer > 0 && fewer < own && maxCredits !== undefined && room > maxCredits) {
+    return `${came}, and nothing was charged for the others: where each page has ${grouped(own)}, whatever is asked for, --max-credits ${formatCredits(room)} leaves room for the last one`;
+  }
+  if (least !== undefined) {
+    const more = credits(spent + priceOf(least, price));
+    const fitting = quote.bound === "cap" ? `--max-credits ${formatCredits(more)}` : `--limit ${rows + least}`;
+    return `the service gives no page that is as small as what is left to buy, but ${grouped(least)} rows or more: ${came}; ${rows > 0 ? `--limit ${rows} or ` : ""}${fitting} ends whole`;
+  }
   const isDearer = price > quote.unitPrice && bought.ended === "limit" && rows < quote.rows;
-  const spent = run.state.settled + run.state.uncertain;
   // The user's own cap was reached: that is done, and said.
   if (isDearer && maxCredits !== undefined && spent + price > maxCredits) return null;
   if (isDearer) {
@@ -132,7 +138,6 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
   if (quote.bound === "matches" && missing.newer > 0) {
     return `the count said ${grouped(quote.rows)} profiles, and since then the pages say ${grouped(quote.rows + missing.newer)}: ${came}; headcount resume ${run.id} prices the other ${grouped(missing.newer)}`;
   }
-  const fewer = Math.max(missing.rows, run.plan.target.kind === "search" ? quote.rows - rows - withheldOf(run) : 0);
   if (fewer <= 0) return null;
   const unreached = run.plan.unreached ?? [];
   const behind = unreached.reduce((sum, { count }) => sum + count, 0);
@@ -140,10 +145,6 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
     const who = unreached.slice(0, 5).map(({ where, count }) => `${grouped(count)} ${where}`);
     const others = unreached.length > who.length ? `, and ${unreached.length - who.length} other groups` : "";
     return `${came}; the service gives only a part of a large segment, and no filter divides ${grouped(behind)} of its people further: ${who.join(", ")}${others}`;
-  }
-  const room = credits(spent + priceOf(own, price));
-  if (fewer < own && maxCredits !== undefined && room > maxCredits) {
-    return `${came}, and nothing was charged for the others: where each page has ${grouped(own)}, whatever is asked for, --max-credits ${formatCredits(room)} leaves room for the last one`;
   }
   const first = [...run.state.units.values()].find(({ settled }) => settled !== undefined);
   const isPage0 = quote.sample === undefined && run.plan.paging === "page" && isFirstPage(first, fewer);
@@ -173,7 +174,9 @@ function uncertainCap({ id, state }: Run, quote: Quote, bought: Doubled): string
   if (bought.ended !== "limit" || state.rows >= wanted || state.uncertain === 0n) return null;
   // A cap below that would leave rows out once more.
   const missing = (quote.rowsUncapped ?? wanted) - state.rows;
-  const cap = formatCredits(credits(state.settled + state.uncertain + priceOf(missing, bought.price)));
+  const { least = 1, price } = bought;
+  const whole = priceOf(Math.ceil(missing / least) * least, price);
+  const cap = formatCredits(credits(state.settled + state.uncertain + whole));
   return `${creditsText(state.uncertain)} may have been charged for replies that were lost, failed or said otherwise, and count against the cap: ${grouped(state.rows)} of ${grouped(wanted)} rows came; headcount resume ${id} --max-credits ${cap} buys the other ${grouped(missing)}`;
 }
 

@@ -32,6 +32,9 @@ export interface Open {
   readonly alone?: boolean;
 }
 
+/** As many as hardly any service cuts a page down below. */
+const COMMON_PAGE = 100;
+
 type Position = Pick<IntentRecord, "target" | "offset" | "perPage">;
 type Taught = Pick<SettledRecord, "rows" | "total" | "next" | "miss">;
 
@@ -51,6 +54,8 @@ interface TargetState {
 
 export interface Sizes {
   readonly least: number;
+  /** The most that is asked for behind the first page: where it came cut, it began elsewhere, and rows come twice. */
+  readonly behind: number;
   /** What came where more was asked for: it may be the size of every page, whatever is asked for. */
   readonly own?: number | undefined;
   readonly accepted: ReadonlySet<number>;
@@ -79,16 +84,20 @@ export class Remaining {
   #own: number | undefined;
   readonly #accepted = new Set<number>();
   readonly #refused = new Set<number>();
+  readonly #told: boolean;
   perPage: number;
 
-  constructor(source: Targets, paging: Dialect["paging"], perPage: number) {
+  /** @param told whether the service said how large a page may be */
+  constructor(source: Targets, paging: Dialect["paging"], perPage: number, told: boolean) {
     this.#source = source;
     this.paging = paging;
     this.perPage = perPage;
+    this.#told = told;
   }
 
   get sizes(): Sizes {
-    return { least: this.#least, own: this.#own, accepted: this.#accepted, refused: this.#refused };
+    const behind = this.#told ? Number.POSITIVE_INFINITY : Math.max(this.#largest, COMMON_PAGE);
+    return { least: this.#least, behind, own: this.#own, accepted: this.#accepted, refused: this.#refused };
   }
 
   /** The service refused a page for its size. @param least the smallest that it gives, where it is known */
@@ -170,7 +179,11 @@ export class Remaining {
     const expected = this.#expected(target);
     const more = expected === undefined ? (next === undefined ? undefined : next !== null) : expected > end;
     const isShort = rows < perPage;
-    if (this.paging === "cursor" && typeof next !== "string") {
+    // A smaller page without anybody may lie elsewhere: where all pages have the size of the larger ones.
+    if (rows === 0 && more === true && this.paging === "page" && offset > 0 && perPage < this.#largest) {
+      this.refuse(perPage, this.#largest);
+      this.giveBack(position);
+    } else if (this.paging === "cursor" && typeof next !== "string") {
       // Where no more are wanted, it does not matter whether there are.
       const wanted = end < (this.#source.size(target) ?? Number.POSITIVE_INFINITY);
       this.#change(target, (state) => ({ ...state, unsure: more === undefined && !isShort && wanted }));

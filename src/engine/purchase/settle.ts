@@ -89,7 +89,9 @@ export class Settlement {
       this.#parts.buffer.add(unit, undefined);
       return;
     }
-    this.#parts.budget.learnPrice(creditsOf(settled.used), placesOf(settled));
+    const { budget } = this.#parts;
+    budget.learnPrice(creditsOf(settled.used), placesOf(settled));
+    if (settled.miss === true) budget.missCost = budget.mostOf(unit.uncertain);
     this.#learn(unit, settled);
     // A reply without rows is read once more when its turn comes, and says itself what it is.
     if (settled.rows > 0 || settled.impossible !== undefined) this.#check(unit);
@@ -134,18 +136,19 @@ export class Settlement {
     try {
       // Some services answer a look-up that found nothing with a success: free, as a 404 is.
       const miss = this.#kind === "company" && looked.page?.length === 0 && used === 0n;
-      const impossible = creditsUsed !== undefined && creditsUsed < 0n ? { impossible: creditText(creditsUsed) } : {};
-      const told = { rows, used: creditText(used), ...impossible, ...factsOf(reply, { replayed, withheld, miss }) };
-      await this.#settle(unit, told, reply.body);
+      const facts = factsOf(reply, { replayed, withheld, miss });
+      await this.#settle(unit, { rows, used: creditText(used), ...facts }, reply.body);
       // In the sum of what was charged from here on.
       budget.kept(used);
       atRisk = credits(atRisk - used);
-      const isForgotten = again > 0n && (fall?.gone ?? ZERO) >= used;
+      const more = credits(used - atMost);
+      const gone = credits((fall?.gone ?? ZERO) - more);
+      const isForgotten = again > 0n && gone >= used;
       const less = credits(suspect - most - (isForgotten || fall === undefined ? ZERO : again));
-      if (fall === undefined) budget.doubt(less);
+      if (fall === undefined) budget.takeOff(more, less);
       else {
-        const ours = miss && isFirst ? fall.gone : credits(fall.most + less);
-        await this.explain(unit, { ...fall, most: ours }, isForgotten ? FORGOTTEN : UNTOLD);
+        const ours = miss && isFirst ? gone : credits(fall.most + less);
+        await this.explain(unit, { gone, most: ours }, isForgotten ? FORGOTTEN : UNTOLD);
         if (miss && isFirst) budget.missCost = unit.uncertain;
       }
     } finally {
@@ -188,7 +191,7 @@ export class Settlement {
     // Where keys are honoured an attempt that failed is never charged beside the one that answers.
     const isSafe = isFree || !envelope || (this.honoursKeys && status !== 404);
     const most = isSafe ? ZERO : maxCredits(ZERO, credits(this.#parts.budget.mostOf(hold) - used));
-    if (most > 0n) this.#parts.budget.doubt(most);
+    if (most > 0n) this.#parts.budget.takeOff(ZERO, most);
     if (used <= 0n) return;
     this.#parts.budget.charge(flown, { used, told: undefined, most: ZERO });
     await this.bookUncertain(unit, used, `the service says that its answer ${status} was not free`);
@@ -304,8 +307,9 @@ type Seen = Required<Pick<SettledRecord, "replayed" | "withheld" | "miss">>;
 
 /** What a reply says beside its rows and its charge. */
 function factsOf({ nextCursor, total, meta }: PageReply, { replayed, withheld, miss }: Seen): Partial<SettledRecord> {
-  const { creditsRemaining: remaining, datasetVersion, requestId } = meta;
+  const { creditsRemaining: remaining, creditsUsed: used = ZERO, datasetVersion, requestId } = meta;
   return {
+    ...(used < 0n ? { impossible: creditText(used) } : {}),
     ...(remaining === undefined ? {} : { remaining: creditText(remaining) }),
     ...(nextCursor === undefined ? {} : { next: nextCursor }),
     ...(total === undefined ? {} : { total }),
