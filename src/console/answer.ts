@@ -4,26 +4,12 @@ export interface Finding<Value> {
   readonly of: string;
   readonly value?: Value;
   readonly error?: unknown;
-  /** When it is asked again, in milliseconds of {@link Timer}. */
+  /** When it is asked again, epoch milliseconds. */
   readonly again?: number;
 }
 
 /** What is known of this question: nothing, where another one was asked last. */
 export const answerTo = <Value>(of: string, last: Finding<Value>): Finding<Value> => (last.of === of ? last : { of });
-
-export interface Timer {
-  now(): number;
-  /** @returns what takes it back */
-  later(ms: number, act: () => void): () => void;
-}
-
-const BROWSER: Timer = {
-  now: () => Date.now(),
-  later(ms, act) {
-    const timer = setTimeout(act, ms);
-    return () => clearTimeout(timer);
-  },
-};
 
 /**
  * Asks one question at a time. What it tells belongs to the question that was asked last: an answer that comes late is
@@ -32,15 +18,13 @@ const BROWSER: Timer = {
 export function segmentInquiry<Value>(
   request: (of: string, signal: AbortSignal) => Promise<Value>,
   tell: (answer: Finding<Value>) => void,
-  clock: Timer = BROWSER,
 ) {
   let last: string | undefined;
   let turn = new AbortController();
-  let takeBack: (() => void) | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
   /** Nothing is told from here on, until the next question. */
   const stop = (): void => {
-    takeBack?.();
-    takeBack = undefined;
+    clearTimeout(timer);
     turn.abort();
     turn = new AbortController();
   };
@@ -53,8 +37,8 @@ export function segmentInquiry<Value>(
       if (signal.aborted) return;
       const ms = patience(error);
       if (ms === undefined) return tell({ of, error });
-      tell({ of, error, again: clock.now() + ms });
-      takeBack = clock.later(ms, () => void begin(of));
+      tell({ of, error, again: Date.now() + ms });
+      timer = setTimeout(() => void begin(of), ms);
     }
   };
   /** @param waitMs before it is asked: while somebody types */
@@ -64,7 +48,7 @@ export function segmentInquiry<Value>(
     if (of !== last) tell({ of });
     last = of;
     if (waitMs === 0) void begin(of);
-    else takeBack = clock.later(waitMs, () => void begin(of));
+    else timer = setTimeout(() => void begin(of), waitMs);
   };
   return { ask, stop };
 }

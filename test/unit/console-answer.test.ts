@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { afterAll, beforeEach, expect, test, vi } from "vitest";
 import { answerTo, type Finding, patience, segmentInquiry } from "../../src/console/answer.ts";
 
 /** What can happen, in any order: somebody types, the service answers or fails, time goes by. */
@@ -38,43 +38,24 @@ interface Asked {
   readonly reject: (error: unknown) => void;
 }
 
-class Hand {
-  ms = 0;
-  readonly timers = new Map<number, { readonly at: number; readonly act: () => void }>();
-  #next = 0;
-
-  now(): number {
-    return this.ms;
-  }
-
-  later(ms: number, act: () => void): () => void {
-    const id = this.#next++;
-    this.timers.set(id, { at: this.ms + ms, act });
-    return () => this.timers.delete(id);
-  }
-
-  async wait(ms: number): Promise<void> {
-    this.ms += ms;
-    for (const [id, { act, at }] of [...this.timers]) {
-      if (at > this.ms || !this.timers.delete(id)) continue;
-      act();
-      await settled();
-    }
-  }
-}
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"], now: 0 });
+});
+afterAll(() => {
+  vi.useRealTimers();
+});
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const refusal = (status: number, retryMs?: number): Error => Object.assign(new Error("refused"), { status, retryMs });
 const LIMITED = refusal(429, 2_000);
 
 async function play(story: readonly Event[]): Promise<void> {
-  const hand = new Hand();
+  vi.clearAllTimers();
   const open: Asked[] = [];
   let last: Finding<string> = { of: "" };
   const inquiry = segmentInquiry<string>(
     (of) => new Promise((resolve, reject) => open.push({ of, resolve, reject })),
     (answer) => (last = answer),
-    hand,
   );
   let screen = "";
   for (const event of story) {
@@ -82,7 +63,7 @@ async function play(story: readonly Event[]): Promise<void> {
     if (event.kind === "type") {
       screen = event.of;
       inquiry.ask(screen, event.waitMs);
-    } else if (event.kind === "wait") await hand.wait(event.ms);
+    } else if (event.kind === "wait") await vi.advanceTimersByTimeAsync(event.ms);
     else if (event.kind === "leave") inquiry.stop();
     else {
       const [asked] = open.splice(event.nth % Math.max(1, open.length), 1);
@@ -108,23 +89,22 @@ test("whatever comes in whatever order, what is shown belongs to the segment on 
 });
 
 test("a limit ends by itself: the same question is asked again when the service said, and once", async () => {
-  const hand = new Hand();
   const open: Asked[] = [];
   const told: Finding<string>[] = [];
   const ask = (of: string): Promise<string> => new Promise((resolve, reject) => open.push({ of, resolve, reject }));
-  const inquiry = segmentInquiry<string>(ask, (answer) => told.push(answer), hand);
+  const inquiry = segmentInquiry<string>(ask, (answer) => told.push(answer));
   inquiry.ask("Sales");
   open[0]?.reject(LIMITED);
   await settled();
   expect(told.at(-1)).toEqual({ of: "Sales", error: LIMITED, again: 2_000 });
-  await hand.wait(1_999);
+  await vi.advanceTimersByTimeAsync(1_999);
   expect(open).toHaveLength(1);
-  await hand.wait(1);
+  await vi.advanceTimersByTimeAsync(1);
   expect(open).toHaveLength(2);
   open[1]?.resolve("5,292");
   await settled();
   expect(told.at(-1)).toEqual({ of: "Sales", value: "5,292" });
-  expect(hand.timers.size).toBe(0);
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 test("a day's limit is not waited for, and a refusal neither", () => {

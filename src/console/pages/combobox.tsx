@@ -2,19 +2,11 @@ import { type Signal, useSignal } from "@preact/signals";
 import { useId, useRef } from "preact/hooks";
 import { isFacetKey } from "../../shared/contract/facets.ts";
 import { type FilterKey, knownValues } from "../../shared/contract/vocabulary.ts";
+import type { FacetResult } from "../../shared/schema/api.ts";
 import { figure, filterValues, labelOf, withValues } from "../segment.ts";
 import { chosenFilters, mode, setFilters, useInquiry } from "../state.ts";
 
-/** What the people of a segment have under one key. */
-export interface Facets {
-  readonly key: string;
-  readonly values: readonly { readonly value: string; readonly count?: number }[];
-  /** People of values that are not named; null where it was cut. */
-  readonly others: number | null;
-  readonly missing: number | null;
-  readonly exact: boolean;
-  readonly reason?: string;
-}
+type Suggestions = readonly { readonly value: string; readonly count?: number }[];
 
 const PAUSE_MS = 120;
 const OPTIONS = 12;
@@ -107,7 +99,7 @@ const Chips = ({ remove, values }: ChipsProps) =>
 interface OptionsProps {
   readonly id: string;
   readonly name: string;
-  readonly options: Facets["values"];
+  readonly options: Suggestions;
   /** Which of them is meant; -1: none. */
   readonly active: Signal<number>;
   readonly hidden: boolean;
@@ -141,14 +133,14 @@ export const FieldProblem = ({ id, text }: { readonly id: string; readonly text:
     </p>
   );
 
-function useSuggestions(key: FilterKey, text: string, isOpen: boolean): Facets["values"] {
+function useSuggestions(key: FilterKey, text: string, isOpen: boolean): Suggestions {
   const prefix = text.trim();
   const filters = withValues(chosenFilters.value, key, []);
   const asked = { filters, mode: mode.value, key, ...(prefix === "" ? {} : { prefix }), limit: OPTIONS };
   const of = isOpen && isFacetKey(key) ? JSON.stringify(asked) : undefined;
-  const { value: facets } = useInquiry<Facets>("/facets", of, prefix === "" ? 0 : PAUSE_MS);
+  const { value: facets } = useInquiry<FacetResult>("/facets", of, prefix === "" ? 0 : PAUSE_MS);
   // What was suggested stays until something else is.
-  const told = useRef<Facets["values"]>([]);
+  const told = useRef<Suggestions>([]);
   told.current = facets?.values ?? told.current;
   const known = knownValues(key)
     .filter((value) => value.toLowerCase().startsWith(prefix.toLowerCase()))

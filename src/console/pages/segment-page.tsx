@@ -4,12 +4,12 @@ import { useEffect } from "preact/hooks";
 import { FACET_KEYS } from "../../shared/contract/facets.ts";
 import { type FreeAnswers, hintsFor, Questions, type Speech } from "../../shared/contract/hints.ts";
 import type { FilterKey } from "../../shared/contract/vocabulary.ts";
+import type { FacetResult } from "../../shared/schema/api.ts";
 import { answerTo, type Finding } from "../answer.ts";
 import { api, reasonOf } from "../api.ts";
 import { amount, figure, filterValues, inWords, labelOf, withValues } from "../segment.ts";
 import { chosenFilters, count, counting, may, mode, segment, setFilters, uncounted, useInquiry } from "../state.ts";
 import { BuyDrawer } from "./buy.tsx";
-import type { Facets } from "./combobox.tsx";
 import { Copy } from "./copy.tsx";
 import { FilterForm } from "./filters.tsx";
 import { Button, Card, Choice } from "./parts.tsx";
@@ -141,7 +141,7 @@ function Breakdown() {
   const chosen = filterValues(chosenFilters.value, key.value);
   const filters = withValues(chosenFilters.value, key.value, []);
   const asked = JSON.stringify({ filters, mode: mode.value, key: key.value, limit: BARS });
-  const { again, error, value: facets } = useInquiry<Facets>("/facets", asked);
+  const { again, error, value: facets } = useInquiry<FacetResult>("/facets", asked);
   const toggle = (value: string): void => {
     const next = chosen.includes(value) ? chosen.filter((each) => each !== value) : [...chosen, value];
     setFilters(withValues(chosenFilters.value, key.value, next));
@@ -167,7 +167,7 @@ function Breakdown() {
 }
 
 interface BarsProps {
-  readonly facets: Facets;
+  readonly facets: FacetResult;
   readonly chosen: readonly string[];
   readonly onToggle: (value: string) => void;
 }

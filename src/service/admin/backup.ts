@@ -244,17 +244,28 @@ async function assertSound(folder: string): Promise<void> {
   const ledger = join(folder, LEDGER);
   const there = (await stat(ledger).catch(ifMissing(undefined))) !== undefined;
   const breaches = there ? [...(await verifySqliteFile(ledger)).breaches] : [];
-  breaches.push(...((await checkVersionFiles(datasetDir(folder))) ?? []));
-  if (breaches.length === 0 && (await readPointer(datasetDir(folder))) !== undefined) {
+  breaches.push(...((await verifyVersions(datasetDir(folder))) ?? []));
+  if (breaches.length > 0) throw new BackupError("what was copied is not sound: nothing was kept of it", breaches);
+}
+
+/** @returns null where the folder has no dataset */
+export async function verifyVersions(folder: string): Promise<readonly string[] | null> {
+  const hurt = await checkVersionFiles(folder);
+  if (hurt === undefined) return null;
+  try {
     const { openDataset } = await import("../../dataset/embedded/open.ts");
-    const engine = await openDataset(datasetDir(folder));
+    const engine = await openDataset(folder);
     try {
-      breaches.push(...(await engine.verify()));
+      return [...hurt, ...(await engine.verify())];
     } finally {
       await engine.close();
     }
+  } catch (error) {
+    // What is so damaged that it cannot be opened is a breach too, and hides none of the ledger.
+    if (hurt.length > 0) return hurt;
+    if (error instanceof Error && error.name === "DatasetDamagedError") return [error.message];
+    throw error;
   }
-  if (breaches.length > 0) throw new BackupError("what was copied is not sound: nothing was kept of it", breaches);
 }
 
 async function filesOf(folder: string): Promise<readonly string[]> {

@@ -1,10 +1,8 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { openDataset } from "../../dataset/embedded/open.ts";
 import { fileDigest } from "../../dataset/manifest.ts";
-import { checkVersionFiles } from "../../dataset/versions.ts";
 import { historyBreaches } from "../ledger/chain/against.ts";
-import { BackupError, checkBackup, MANIFEST, readManifest } from "./backup.ts";
+import { BackupError, checkBackup, MANIFEST, readManifest, verifyVersions } from "./backup.ts";
 import { isUrl, ledgerFile, readLedger, verifyLedger } from "./data-folder.ts";
 import { datasetDir, testDatasetDir } from "./datasets.ts";
 import { assertNotOlder, WITNESS } from "./witness.ts";
@@ -66,24 +64,6 @@ async function verifyDataset(dir: string): Promise<readonly string[] | null> {
   const [dataset = null, test] = await Promise.all([datasetDir(dir), testDatasetDir(dir)].map(verifyVersions));
   const others = [...(test ?? []), ...(await checkBackup(dir))];
   return dataset === null && others.length === 0 ? null : [...(dataset ?? []), ...others];
-}
-
-async function verifyVersions(folder: string): Promise<readonly string[] | null> {
-  const hurt = await checkVersionFiles(folder);
-  if (hurt === undefined) return null;
-  try {
-    const engine = await openDataset(folder);
-    try {
-      return [...hurt, ...(await engine.verify())];
-    } finally {
-      await engine.close();
-    }
-  } catch (error) {
-    // What is so damaged that it cannot be opened is a breach too, and hides none of the ledger.
-    if (hurt.length > 0) return hurt;
-    if (error instanceof Error && error.name === "DatasetDamagedError") return [error.message];
-    throw error;
-  }
 }
 
 interface AgainstOptions {

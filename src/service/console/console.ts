@@ -163,15 +163,10 @@ function sendError(
   reply: FastifyReply,
   onFault: ConsoleSetting["onFault"],
 ): FastifyReply {
-  const refusal = error instanceof ConsoleRefusal ? error : undefined;
-  const problem = refusal === undefined ? problemOf(error) : undefined;
-  const status = refusal?.status ?? problem?.status ?? 500;
+  const problem = problemOf(error);
+  const { detail, headers, status } = problem;
   if (status >= 500 && !(error instanceof Problem)) onFault(request.id, error);
-  const body = {
-    error: refusal?.message ?? problem?.detail.join("; ") ?? "internal error",
-    code: refusal?.code ?? `status_${status}`,
-    ...(refusal === undefined || refusal.issues.length === 0 ? {} : { issues: refusal.issues }),
-  };
-  reply.headers({ ...CONSOLE_HEADERS, ...refusal?.headers, ...problem?.headers });
-  return answer(reply.code(status), body);
+  const { code, issues } = problem instanceof ConsoleRefusal ? problem : { code: `status_${status}` };
+  reply.headers({ ...CONSOLE_HEADERS, ...headers });
+  return answer(reply.code(status), { error: detail.join("; "), code, issues });
 }

@@ -187,7 +187,7 @@ export class Exports {
 
 class PlanWait extends ConsoleRefusal {}
 
-const isFault = (error: unknown): boolean => !(error instanceof Problem || error instanceof ConsoleRefusal);
+const isFault = (error: unknown): boolean => !(error instanceof Problem);
 
 /** For whoever buys; what is wrong with the service is for the log alone. */
 function told(error: unknown): string {
@@ -201,7 +201,7 @@ function told(error: unknown): string {
  */
 function waitAfter(error: unknown, tries: number): number | undefined {
   if (error instanceof PlanWait) return WAIT_MS;
-  const isProblem = error instanceof Problem;
+  const isProblem = error instanceof Problem && !(error instanceof ConsoleRefusal);
   const isInFlight = isProblem && error.status === 409;
   if (tries >= (isInFlight ? IN_FLIGHT_TRIES : TRIES)) return undefined;
   if (isInFlight || (isProblem && error.status === 503)) return Number(error.headers["retry-after"] ?? 1) * 1_000;

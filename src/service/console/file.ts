@@ -9,7 +9,6 @@ import type { ConsoleExport } from "../ledger/records.ts";
 import { assertScope, Problem } from "../problem.ts";
 import { BUYERS, type ConsoleEndpoint, type ConsoleParts, chosen, exportOf } from "./call.ts";
 import { storedPages } from "./exports.ts";
-import { ConsoleRefusal } from "./guard.ts";
 
 const FORMATS = ["csv", "ndjson"] as const;
 type Format = (typeof FORMATS)[number];
@@ -40,9 +39,7 @@ export function addExportFiles(app: FastifyInstance, admission: Admission, opene
     const isOwn = item?.keyId === key.id || (await parts.store.key(key.id))?.budget === null;
     if (item?.mode !== key.mode || !isOwn)
       throw new Problem(404, ["this key has no such export; /exports/ID.csv or .ndjson"]);
-    const { headers, rows } = await fileOf(parts, item, format as Format).catch((error: unknown) => {
-      throw error instanceof ConsoleRefusal ? new Problem(error.status, [error.message]) : error;
-    });
+    const { headers, rows } = await fileOf(parts, item, format as Format);
     return reply.headers(headers).send(rows);
   });
 }

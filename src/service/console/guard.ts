@@ -1,24 +1,20 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { Problem } from "../problem.ts";
 
 /** An answer of the console that is an error: a sentence for the page to show, and a word for it to act on. */
-export class ConsoleRefusal extends Error {
-  override readonly name = "ConsoleRefusal";
-  readonly status: number;
+export class ConsoleRefusal extends Problem {
   readonly code: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly issues: readonly { readonly key: string; readonly message: string }[];
+  readonly issues: readonly { readonly key: string; readonly message: string }[] | undefined;
 
   constructor(
     status: number,
     code: string,
     message: string,
-    more: Partial<Pick<ConsoleRefusal, "headers" | "issues">> = {},
+    { headers, issues }: Partial<Pick<ConsoleRefusal, "headers" | "issues">> = {},
   ) {
-    super(message);
-    this.status = status;
+    super(status, [message], headers);
     this.code = code;
-    this.headers = more.headers ?? {};
-    this.issues = more.issues ?? [];
+    this.issues = issues;
   }
 }
 

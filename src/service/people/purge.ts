@@ -81,19 +81,20 @@ export async function findInFolder(word: string, kept: KeptPeople, setup: BuildS
     import("./suppressed.ts"),
   ]);
   const person = new PersonMatcher(word);
+  const theirs = async (records: AsyncIterable<string> | Iterable<string>, service = LIVE): Promise<Identity[]> => {
+    const found: Identity[] = [];
+    for await (const record of records) {
+      const who = identityIn(parseExact(record));
+      if (who !== undefined && person.is(who, service)) found.push(who);
+    }
+    return found;
+  };
   let records = 0;
   let replies = 0;
   let exports = new Set<string>();
   for (let pass = 0, fresh = true; fresh; pass++) {
-    const found: Identity[] = [];
-    for await (const record of currentPeople(kept.folders.dataset, setup)) {
-      const who = identityIn(parseExact(record));
-      if (who !== undefined && person.is(who, LIVE)) found.push(who);
-    }
-    for (const record of (await kept.servers?.records(namesOf(person))) ?? []) {
-      const who = identityIn(parseExact(record));
-      if (who !== undefined && person.is(who, LIVE)) found.push(who);
-    }
+    const away = (await kept.servers?.records(namesOf(person))) ?? [];
+    const found = [...(await theirs(currentPeople(kept.folders.dataset, setup))), ...(await theirs(away))];
     [records, replies, exports] = [found.length, 0, new Set()];
     for await (const { key, mode, reply } of kept.store?.people.replies() ?? []) {
       const here = peopleIn(reply)
@@ -113,11 +114,7 @@ export async function findInFolder(word: string, kept: KeptPeople, setup: BuildS
     fresh = false;
     for (const who of found) fresh = person.add(who, LIVE) || fresh;
   }
-  let test = 0;
-  for await (const record of currentPeople(kept.folders.testDataset, setup)) {
-    const who = identityIn(parseExact(record));
-    if (who !== undefined && person.is(who, "test")) test++;
-  }
+  const { length: test } = await theirs(currentPeople(kept.folders.testDataset, setup), "test");
   const filters = await namedBy(person, kept);
   return {
     person,

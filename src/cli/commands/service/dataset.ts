@@ -6,9 +6,7 @@ import type { Command } from "../../options.ts";
 import { countColumn, type Listed, minute, printList } from "../../terminal/list.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";
 import { type BuildSetup, withBuild } from "./build.ts";
-import { type FolderOptions, placeFlags } from "./folder.ts";
-
-const DATA = ["--data <dir>", "data folder with the dataset and the accounts (default: the XDG data folder)"] as const;
+import { addDataOption, type FolderOptions, placeFlags } from "./folder.ts";
 
 export function register(service: Command, context: Context): void {
   const dataset = service
@@ -16,21 +14,16 @@ export function register(service: Command, context: Context): void {
     .description(
       "List and take back versions of the dataset. Every import, generate and suppression makes one; one that was served before is kept (--keep of import says how many), so that a bad import can be looked at and taken back.",
     );
-  dataset
-    .command("list", { isDefault: true })
+  addDataOption(dataset.command("list", { isDefault: true }))
     .description(
       "List the version that is served and those kept, the last served first: when each was made, from what, people, companies and bytes. A pipe gets CSV.",
     )
-    .option(...DATA)
     .examples("\n  $ headcount service dataset\n  $ headcount service dataset list --data ./demo --json")
     .does(atDesk(context, list));
-  dataset
-    .command("rollback")
-    .argument("[version]", "a version of the list", "previous")
+  addDataOption(dataset.command("rollback").argument("[version]", "a version of the list", "previous"))
     .description(
       "Serve a kept version again, by default the one that was served last. The version served until now is kept, so that the same command takes it back. A running service follows within a second; cursors of other versions get a 422.",
     )
-    .option(...DATA)
     .examples("\n  $ headcount service dataset rollback --data ./demo")
     .does(atDesk(context, rollBack));
 }

@@ -25,19 +25,16 @@ interface EntriesOptions extends AccountOptions, Times {
   readonly mode: "live" | "test";
   readonly kind?: EntryKind;
   readonly key?: string;
-  readonly limit?: number;
 }
 
 export function register(service: Command, context: Context): void {
-  addMode(service.command("entries"))
+  const command = addMode(service.command("entries"))
     .description(
       "List the entries of the ledger, the newest first: who, which call, rows, price, and the balance after it. All of them in a pipe (CSV), the last thirty on a terminal.",
     )
     .oneOf("--kind <kind>", "only these", ["grant", "charge", "refund", "correction"])
-    .option("--key <key-id>", "only what one key was charged, or got back")
-    .option("--since <when>", "from when on: 2m, 12h, 30d ago, 2026-01-31, 2026-01-31T10:03Z, or all", "all")
-    .option("--until <when>", "and before when, said as --since")
-    .number("--limit <n>", "so many at most", [1, 1e9])
+    .option("--key <key-id>", "only what one key was charged, or got back");
+  addTimes(command)
     .examples(`
   $ headcount service entries
   $ headcount service entries --kind charge --since 7d > charges.csv
@@ -62,7 +59,14 @@ async function entries({ context, options, printer, store }: StoreDesk<EntriesOp
 interface Times {
   readonly since: string;
   readonly until?: string;
+  readonly limit?: number;
 }
+
+const addTimes = (command: Command): Command =>
+  command
+    .option("--since <when>", "from when on: 2m, 12h, 30d ago, 2026-01-31, 2026-01-31T10:03Z, or all", "all")
+    .option("--until <when>", "and before when, said as --since")
+    .number("--limit <n>", "so many at most", [1, 1e9]);
 
 const timesOf = ({ since, until }: Times, now: number) => ({
   since: sinceMs(since, now),
@@ -146,18 +150,15 @@ const SUMS: readonly Listed<UsageRow>[] = [
 
 interface AuditOptions extends FolderOptions, Times {
   readonly account?: string;
-  readonly limit?: number;
 }
 
 export function registerAudit(service: Command, context: Context): void {
-  addFolderOptions(service.command("audit"))
+  const command = addFolderOptions(service.command("audit"))
     .description(
       "List every act of administration, the newest first: accounts, keys, plans and credits; who, when and what, never a key or a record. All of them in a pipe (CSV), the last thirty on a terminal.",
     )
-    .option("--account <id>", "only what concerns one account")
-    .option("--since <when>", "from when on: 2m, 12h, 30d ago, 2026-01-31, 2026-01-31T10:03Z, or all", "all")
-    .option("--until <when>", "and before when, said as --since")
-    .number("--limit <n>", "so many at most", [1, 1e9])
+    .option("--account <id>", "only what concerns one account");
+  addTimes(command)
     .examples("\n  $ headcount service audit\n  $ headcount service audit --since 30d --json")
     .does(atStore(context, audit));
 }

@@ -14,13 +14,14 @@ export type FolderOptions = GlobalOptions & { readonly data?: string; readonly s
 
 export type AccountOptions = FolderOptions & { readonly account: string };
 
+export const addDataOption = (command: Command): Command =>
+  command.option("--data <dir>", "data folder with the dataset and the accounts (default: the XDG data folder)");
+
 export const addFolderOptions = (command: Command): Command =>
-  command
-    .option("--data <dir>", "data folder with the dataset and the accounts (default: the XDG data folder)")
-    .option(
-      "--store <place>",
-      "accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)",
-    );
+  addDataOption(command).option(
+    "--store <place>",
+    "accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)",
+  );
 
 export const addAccountOptions = (command: Command): Command =>
   addFolderOptions(command).option("--account <id>", "which account", "default");

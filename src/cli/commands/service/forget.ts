@@ -11,7 +11,15 @@ import { atDesk, type Desk, type Printer } from "../../terminal/printer.ts";
 import { agreeToForget, reportForgotten } from "../forget/consent.ts";
 import { addListCommands, type SuppressOptions } from "../suppress/list-commands.ts";
 import { withBuild } from "./build.ts";
-import { actor, addFolderOptions, type FolderOptions, folderOf, ledgerOf, placeFlags } from "./folder.ts";
+import {
+  actor,
+  addDataOption,
+  addFolderOptions,
+  type FolderOptions,
+  folderOf,
+  ledgerOf,
+  placeFlags,
+} from "./folder.ts";
 
 interface ForgetOptions extends FolderOptions, ServersOptions {
   readonly yes?: boolean;
@@ -154,8 +162,7 @@ The last one lets the person in again with the next import. A dataset in ClickHo
 with --dataset, as in "headcount serve"; without it the people leave that one with its next import only.`);
   addListCommands<SuppressFlags>(suppress, context, {
     name: "headcount service suppress",
-    options: (command) =>
-      command.option("--data <dir>", "data folder with the dataset and the accounts (default: the XDG data folder)"),
+    options: addDataOption,
     addOptions: addServersOption,
     folder: async (options) => {
       const { peopleFolders } = await import("../../../service/admin/datasets.ts");

@@ -6,7 +6,7 @@ import { usageError } from "../../../shared/errors.ts";
 import { type Command, wholeNumber } from "../../options.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";
 import { addTextFlags, type BuildSetup, type TextFlags, textOptions, withBuild } from "./build.ts";
-import { type FolderOptions, folderOf } from "./folder.ts";
+import { addDataOption, type FolderOptions, folderOf } from "./folder.ts";
 
 interface ImportOptions extends FolderOptions, TextFlags {
   readonly people?: string[];
@@ -30,9 +30,9 @@ export function register(service: Command, context: Context): void {
     .option("--max-refused <n>", "keep the old dataset (exit 5) where more rows are refused: 100, or 1%")
     .number("--keep <n>", "how many versions that were served before stay to go back to (default: 1)", [0, 100])
     .option("--dry-run", "read and check the files, and leave the dataset as it is");
-  addTextFlags(command)
-    .option("--dataset <url>", "load into clickhouse://... instead of the data folder")
-    .option("--data <dir>", "data folder with the dataset and the accounts (default: the XDG data folder)")
+  addDataOption(
+    addTextFlags(command).option("--dataset <url>", "load into clickhouse://... instead of the data folder"),
+  )
     .examples(`
   $ headcount -c sample search --all --limit 1000 --yes -o people.csv --overwrite
   $ headcount service import --people people.csv --data ./demo
@@ -162,12 +162,10 @@ function refusals(what: string, { refused, reasons, examples }: TableReport): st
 type GenerateOptions = FolderOptions & { readonly people?: string; readonly seed: string };
 
 export function registerGenerate(service: Command, context: Context): void {
-  service
-    .command("generate")
+  addDataOption(service.command("generate"))
     .description(
       "Replace the dataset of a data folder by synthetic people, and about one company for seven of them. The same number and seed give the same people on every machine. A running service takes it over by itself.",
     )
-    .option("--data <dir>", "data folder with the dataset and the accounts (default: the XDG data folder)")
     .option("--people <n>", "how many people, 1 to 4000000000")
     .option("--seed <s>", "another seed gives other people, 0 to 4294967295", "1")
     .examples(`
