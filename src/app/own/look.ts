@@ -20,6 +20,7 @@ import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import { duration } from "../../shared/numbers.ts";
 import type { CheckedFilters } from "../segments/segment-set.ts";
 
+/** By a sketch its members are those who are there, read when they are first asked for. */
 export interface Sight extends Presence, Look {
   readonly forgotten: Forgotten;
 }
@@ -30,10 +31,10 @@ const LEFT_A_LIST = 40;
 export interface Looking {
   readonly counts: FreeCounts;
   readonly account: AccountView;
-  /** Undefined where it does not matter who is forgotten. */
+  /** Undefined where nobody was ever bought. */
   readonly library: Library | undefined;
   /** Who may be asked after beside them where only counts tell: some of them may be there. */
-  readonly beside?: () => readonly OwnedPerson[];
+  readonly beside?: () => readonly string[];
   /** Whether counts are tried first, where they tell. */
   readonly isTried?: boolean;
   /** Whether it is counted how alike the new people are to those who are owned: a quote by the way does without. */
@@ -45,33 +46,40 @@ export interface Looking {
 /** Nobody can ask after who is forgotten: they are left out where they are known to be all of the others. */
 export async function lookInto(
   { filters, canonical }: CheckedFilters,
-  people: readonly OwnedPerson[],
+  identities: readonly string[],
   { counts, account, library, beside = () => [], isTried = false, isMeasured = false, byFilters = false }: Looking,
 ): Promise<Sight> {
   const version = (): string | undefined => counts.datasetVersion ?? account.datasetVersion;
   const now = version();
-  const membersOf = (some: readonly OwnedPerson[]) => some.map((person) => memberOf(person, now));
+  const membersOf = (some: readonly string[]): SegmentMember[] =>
+    library === undefined ? [] : ownedBy(library.database, some).map((person) => memberOf(person, now));
   // Only our own service names its dataset, and gives sketches.
-  const own = membersOf(people);
   const told =
     now === undefined || library === undefined || byFilters
       ? undefined
-      : await lookBySketch(filters, own, {
+      : await lookBySketch(filters, identities, {
           ask: (from, cells) => counts.sketch(filters, from, cells),
           elsewhere: () => identitiesIn(library.database),
-          membersOf: (identities) => membersOf(ownedBy(library.database, identities)),
+          membersOf,
           counts,
         });
   if (told === undefined && isTried) await requireSound(filters, counts);
-  const members = told?.groups.flatMap((group) => group.people) ?? [...own, ...membersOf(beside())];
-  const seen = told ?? (await lookFor(filters, members, counts));
+  // Most sketches need nobody's record.
+  let members = told === undefined ? [...membersOf(identities), ...membersOf(beside())] : undefined;
+  const seen = told ?? (await lookFor(filters, members ?? [], counts));
   const alike =
-    told === undefined && isMeasured
+    members !== undefined && isMeasured
       ? await likenessIn(seen, members, counts, Math.floor(counts.left / LEFT_A_LIST))
       : 0;
   const forgotten = forgottenIn(canonical, seen.others, version(), library);
   const left = forgotten.leftOut ? { total: seen.total - forgotten.people, others: 0 } : {};
-  return { ...seen, ...left, alike, members, listSize: counts.listSize, forgotten };
+  return {
+    ...{ ...seen, ...left, alike, listSize: counts.listSize, forgotten },
+    get members() {
+      members ??= membersOf(told?.sketch?.there ?? []);
+      return members;
+    },
+  };
 }
 
 function memberOf({ identity, address, name, values, version }: OwnedPerson, now: string | undefined): SegmentMember {

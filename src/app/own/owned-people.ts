@@ -1,6 +1,6 @@
 import type { AccountView } from "../../engine/client/types.ts";
 import { type Library, pagewise } from "../../engine/library/library.ts";
-import { boughtBefore, newestRecords, type OwnedPerson, ownedBy, type Who } from "../../engine/library/members.ts";
+import { boughtBefore, identitiesIn, newestRecords, type Who } from "../../engine/library/members.ts";
 import { openLibrary, shelfAt } from "../../engine/library/take-in.ts";
 import { identityOf } from "../../engine/output/distinct.ts";
 import type { ExportDeps } from "../../engine/purchase/order.ts";
@@ -38,8 +38,8 @@ export class OwnedPeople {
     this.library = undefined;
   }
 
-  by(who: Who): OwnedPerson[] {
-    return this.library === undefined ? [] : ownedBy(this.library.database, who);
+  identities(who: Who): string[] {
+    return this.library === undefined ? [] : identitiesIn(this.library.database, who);
   }
 
   /** Without the suppressed. */
@@ -58,10 +58,10 @@ export class OwnedPeople {
   }
 
   /** Newest records of those whom a run did not bring. */
-  *pagesBeside(run: string, people: readonly Pick<OwnedPerson, "identity">[]): Iterable<OwnedPage> {
+  *pagesBeside(run: string, people: readonly string[]): Iterable<OwnedPage> {
     if (this.library === undefined) return;
-    const bought = new Set(this.by({ run }).map(({ identity }) => identity));
-    const there = people.map(({ identity }) => identity).filter((identity) => !bought.has(identity));
+    const bought = new Set(this.identities({ run }));
+    const there = people.filter((identity) => !bought.has(identity));
     let offset = 0;
     for (const records of pagewise(newestRecords(this.library.database, there))) {
       const rows = records.length;

@@ -1,6 +1,6 @@
 import { costOf, costWithin } from "../../engine/planning/cost.ts";
 import { findNew } from "../../engine/planning/new-people.ts";
-import { tellApart } from "../../engine/planning/presence.ts";
+import { identitiesThere, tellApart } from "../../engine/planning/presence.ts";
 import { type Cost, ownedAddress, requireSound, UnsoundCountsError } from "../../engine/planning/question.ts";
 import type { FreeCounts } from "../../engine/purchase/free-counts.ts";
 import type { ExportDeps, OpenOwnership } from "../../engine/purchase/order.ts";
@@ -70,7 +70,7 @@ class OwnedSegment implements Ownership {
       const sight = await this.#sight(counts, this.#people.library !== undefined && total > 0);
       this.#warn(sight);
       const { maxCalls } = this.#bounds;
-      const left = maxCalls - counts.calls - callsToLook(sight.members.length, counts);
+      const left = maxCalls - counts.calls - sight.calls;
       const estimate = await costWithin(sight, this.#perCredit, left);
       if (estimate === undefined) throw await this.#tooManyCalls(sight);
       return {
@@ -141,7 +141,7 @@ class OwnedSegment implements Ownership {
       const estimate = await costWithin(sight, this.#perCredit, this.#bounds.maxCalls);
       const known = this.#known(sight, estimate, counts);
       if (estimate === undefined || known.durationMs > 0 || !isDividedUnasked(sight, estimate)) return known;
-      if (sight.fresh === undefined) await requireSound(this.#segment.filters, counts);
+      if (sight.sketch === undefined) await requireSound(this.#segment.filters, counts);
       return { ...known, divide: (maxRows) => sound(() => this.#divide(sight, estimate, maxRows, counts)) };
     } catch (error) {
       // The quote is right without it.
@@ -156,16 +156,16 @@ class OwnedSegment implements Ownership {
   }
 
   async #divide(sight: Sight, estimate: Cost, maxRows: number, counts: FreeCounts): Promise<NewParts> {
-    const { total, others, segment, fresh } = sight;
+    const { total, others, segment, sketch } = sight;
     if (others === 0) return { parts: [], counts: [] };
-    if (segment.network_url !== undefined && fresh === undefined) return this.#listedParts(total, counts);
+    if (segment.network_url !== undefined && sketch === undefined) return this.#listedParts(sight, counts);
     // Where less than all of it may be bought, the first rows could be those that are owned.
     const callsPerCredit = maxRows >= total ? estimate.callsPerCredit : estimate.callsPerCredit || this.#perCredit;
-    const isLong = callsPerCredit > 0 && fresh === undefined;
+    const isLong = callsPerCredit > 0 && sketch === undefined;
     const { onNotice } = this.#deps;
     const people = counted(others, "new person", "new people");
     if (isLong) onNotice(`looking for ${people}: about ${counted(estimate.calls, "free count")}`);
-    const { kept } = isLong ? await tellApart(sight, counts) : { kept: sight.members };
+    const { kept } = isLong ? await tellApart(sight, counts) : { kept: sketch === undefined ? sight.members : [] };
     const allowed = {
       callsPerCredit,
       maxCalls: this.#bounds.maxCalls - callsToLook(kept.length + others, counts),
@@ -187,11 +187,9 @@ class OwnedSegment implements Ownership {
     };
   }
 
-  async #listedParts(total: number, counts: FreeCounts): Promise<NewParts> {
+  async #listedParts({ total, members }: Sight, counts: FreeCounts): Promise<NewParts> {
     const { filters } = this.#segment;
-    const owned = new Set(
-      this.#matching().flatMap(({ address: own }) => (own === undefined ? [] : [own, slugOf(own)])),
-    );
+    const owned = new Set(members.flatMap(({ address: own }) => (own === undefined ? [] : [own, slugOf(own)])));
     const rest = [filters.network_url ?? []]
       .flat()
       .map(String)
@@ -221,8 +219,7 @@ class OwnedSegment implements Ownership {
   }
 
   async *beside({ id }: RunReader): ReturnType<Ownership["beside"]> {
-    const { kept } = await this.#again(tellApart);
-    yield* this.#people.pagesBeside(id, kept);
+    yield* this.#people.pagesBeside(id, await this.#again(identitiesThere));
   }
 
   /** Of whose records match, and where that takes few calls of all others: some may have moved into the segment. */
@@ -233,19 +230,19 @@ class OwnedSegment implements Ownership {
       // Of a segment that names addresses nobody else is in it.
       if (this.#segment.filters.network_url !== undefined) return [];
       if (all <= matching.length || callsToLook(all, counts) > this.#bounds.maxCalls * LOOK_SHARE) return [];
-      const known = new Set(matching.map(({ identity }) => identity));
-      return this.#people.by({ matching: EVERYBODY }).filter(({ identity }) => !known.has(identity));
+      const known = new Set(matching);
+      return this.#people.identities({ matching: EVERYBODY }).filter((identity) => !known.has(identity));
     };
     return this.#lookInto(matching, { counts, beside, isTried, isMeasured: isTried, ...this.#how });
   }
 
-  #lookInto(people: ReturnType<OwnedPeople["by"]>, how: Omit<Looking, "account" | "library">): Promise<Sight> {
+  #lookInto(people: readonly string[], how: Omit<Looking, "account" | "library">): Promise<Sight> {
     const { account, library } = this.#people;
     return lookInto(this.#segment, people, { account, library, ...how });
   }
 
   #matching() {
-    return this.#people.by({ matching: this.#segment.canonical });
+    return this.#people.identities({ matching: this.#segment.canonical });
   }
 
   #warn({ unknown, forgotten, others }: Sight): void {
@@ -267,13 +264,13 @@ class OwnedSegment implements Ownership {
 }
 
 /** Few calls, and records that say what the service says today: then nobody who is owned is paid for again. */
-const isDividedUnasked = ({ members, present, forgotten, unknown }: Sight, { rows, calls, callsPerCredit }: Cost) =>
-  present > 0 &&
-  unknown.length === 0 &&
-  forgotten.people === 0 &&
-  members.every(({ known }) => known) &&
+const isDividedUnasked = (sight: Sight, { rows, calls, callsPerCredit }: Cost) =>
+  sight.present > 0 &&
+  sight.unknown.length === 0 &&
+  sight.forgotten.people === 0 &&
   calls <= DIVIDE_CALLS &&
-  (rows === 0 || callsPerCredit > 0);
+  (rows === 0 || callsPerCredit > 0) &&
+  sight.members.every(({ known }) => known);
 
 const rowsOf = (counts: readonly number[]): number => counts.reduce((sum, count) => sum + count, 0);
 

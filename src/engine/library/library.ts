@@ -206,7 +206,7 @@ export class Library {
   }
 
   shown(identities: readonly string[]): string[] {
-    const sql = `SELECT identity FROM person WHERE n IN (SELECT person FROM suppressed) AND identity ${AMONG}`;
+    const sql = `SELECT identity FROM person WHERE n IN (SELECT person FROM suppressed) AND +identity ${AMONG}`;
     const rows = this.#statement(sql).all(JSON.stringify(identities)) as { identity: string }[];
     const hidden = new Set(rows.map(({ identity }) => identity));
     return identities.filter((identity) => !hidden.has(identity));

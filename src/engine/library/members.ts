@@ -16,9 +16,10 @@ export interface OwnedPerson {
   readonly version: string | null;
 }
 
-/** By identity, by canonical address, by the run or all runs for a segment that brought them, or by what was bought. */
+/** By identity, list, canonical address, the run or all runs for a segment that brought them, or by what was bought. */
 export type Who =
   | readonly string[]
+  | { readonly list: number }
   | { readonly addresses: readonly string[] }
   | { readonly run: string }
   | { readonly segment: string }
@@ -55,12 +56,17 @@ function whereOf(who: Who): readonly [where: string, ...values: (string | number
   }
   if ("addresses" in who) return [` WHERE network_url_address ${AMONG}`, JSON.stringify(who.addresses)];
   if ("run" in who) return [" WHERE n IN (SELECT person FROM purchase WHERE run = ?)", who.run];
-  if (!("segment" in who)) return [` WHERE identity ${AMONG}`, JSON.stringify(who)];
+  if ("list" in who) return [among("SELECT person FROM member WHERE list = ? AND until IS NULL"), who.list];
+  if (!("segment" in who)) return [among("SELECT value FROM json_each(?)"), JSON.stringify(who)];
   const target = `search ${who.segment}`;
   const lists = `${target} for `;
   const runs = "SELECT id FROM run WHERE target = ? OR substr(target, 1, ?) = ?";
   return [` WHERE n IN (SELECT person FROM purchase WHERE run IN (${runs}))`, target, lists.length, lists];
 }
+
+/** By number first: they are read in the order in which they are stored. */
+const among = (identities: string): string =>
+  ` WHERE n IN (SELECT n FROM main.person WHERE identity IN (${identities}))`;
 
 /** As the service wrote it, by identity; nobody without a text. @param field of the record, no path */
 export function textsOf(database: DatabaseSyncInstance, identities: readonly string[], field: string) {
@@ -72,8 +78,9 @@ export function textsOf(database: DatabaseSyncInstance, identities: readonly str
 }
 
 export function* newestRecords(database: DatabaseSyncInstance, identities: readonly string[]): Generator<string> {
-  const sql = `SELECT body FROM shown AS person JOIN record ON r = person.record WHERE identity ${AMONG} ORDER BY n`;
-  for (const { body } of queryRows<{ body: string }>(database, sql, JSON.stringify(identities))) yield body;
+  const [where, ...values] = whereOf(identities);
+  const sql = `SELECT body FROM shown AS person JOIN record ON r = person.record${where} ORDER BY n`;
+  for (const { body } of queryRows<{ body: string }>(database, sql, ...values)) yield body;
 }
 
 /** Epoch milliseconds; with the fields that differ. */
@@ -81,7 +88,7 @@ export function changedSince(database: DatabaseSyncInstance, identities: readonl
   const sql = `SELECT identity, body AS now,
       (SELECT old.body FROM purchase JOIN record AS old ON old.r = purchase.record WHERE purchase.person = n AND at <= ?
        ORDER BY at DESC, run DESC, unit DESC, position DESC LIMIT 1) AS old
-    FROM person JOIN record ON record.r = person.record WHERE bought_at > ? AND identity ${AMONG}`;
+    FROM person JOIN record ON record.r = person.record WHERE bought_at > ? AND +identity ${AMONG}`;
   type Change = { identity: string; now: string; old: string | null };
   const changed = new Map<string, string[]>();
   for (const { identity, now, old } of allRows<Change>(database, sql, at, at, JSON.stringify(identities))) {

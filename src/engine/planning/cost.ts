@@ -3,7 +3,7 @@ import { descend } from "./descent.ts";
 import { MOST_NAMED, type Presence } from "./presence.ts";
 import { type Cost, type Counts, type SegmentMember, UnsoundCountsError } from "./question.ts";
 
-export interface Look extends Pick<Presence, "segment" | "total" | "others" | "chunks" | "calls" | "fresh"> {
+export interface Look extends Pick<Presence, "segment" | "total" | "others" | "chunks" | "calls" | "sketch"> {
   readonly members: readonly SegmentMember[];
   readonly listSize: number;
   /** Share of the new people who are like an owned one: told apart by nothing, and bought with them. */
@@ -20,9 +20,9 @@ const KINDS: readonly { readonly from: number; readonly rows: number }[] = [
 const SPARE = 2;
 
 export async function costOf(look: Look, callsPerCredit: number): Promise<Cost> {
-  const { total, others, fresh, alike } = look;
+  const { total, others, sketch, alike } = look;
   // One sketch more proves it.
-  if (fresh !== undefined) return { callsPerCredit, calls: 1, rows: callsPerCredit === 0 ? total : others, parts: 1 };
+  if (sketch !== undefined) return { callsPerCredit, calls: 1, rows: callsPerCredit === 0 ? total : others, parts: 1 };
   const kind = KINDS.find(({ from }) => callsPerCredit >= from);
   const each = Math.max(kind?.rows ?? Number.POSITIVE_INFINITY, 1.1 + alike);
   const rows = Math.min(total, Math.ceil(others * each) + SPARE);

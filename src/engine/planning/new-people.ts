@@ -20,7 +20,7 @@ const EXACT = { unreached: [], overlap: 0, beyond: 0 };
  * @throws UnsoundCountsError
  */
 export async function findNew(
-  { segment, total, others, fresh }: Presence,
+  { segment, total, others, sketch }: Presence,
   kept: readonly SegmentMember[],
   { maxWaste, maxRenamed, ...allowed }: Allowed,
   counts: Counts,
@@ -29,7 +29,8 @@ export async function findNew(
   const whole = { ...EXACT, leaves: [{ filters: segment, count: total, fresh: others }] };
   if (total > 0 && callsPerCredit === 0) return whole;
   if (others === 0) return { ...EXACT, leaves: [] };
-  if (fresh !== undefined) {
+  if (sketch !== undefined) {
+    const { fresh } = sketch;
     const digests = fresh.slice(0, maxRows);
     const leaf = { filters: segment, count: digests.length, fresh: digests.length, digests };
     return { ...EXACT, leaves: [leaf], beyond: fresh.length - digests.length };

@@ -29,8 +29,8 @@ export interface Presence {
   readonly calls: number;
   /** With neither address nor name: no count tells whether they are there. */
   readonly unknown: readonly SegmentMember[];
-  /** Digests of the others, where a sketch told them: they are bought by these, and by no filter. */
-  readonly fresh?: readonly string[];
+  /** Where a sketch told it: digests of the others, who are bought by these and by no filter; identities. */
+  readonly sketch?: Readonly<Record<"fresh" | "there" | "gone", readonly string[]>>;
 }
 
 /** Several people where one of them was imported without an id. */
@@ -70,6 +70,9 @@ export async function tellApart({ segment, chunks, groups }: Presence, counts: C
   const whole = groups.filter(({ people, present }) => present === people.length);
   return { kept: [...kept, ...whole.flatMap(({ people }) => people)] };
 }
+
+export const identitiesThere = async (presence: Presence, counts: Counts): Promise<readonly string[]> =>
+  presence.sketch?.there ?? (await tellApart(presence, counts)).kept.map(({ identity }) => identity);
 
 export const MOST_NAMED = 400;
 
@@ -131,8 +134,9 @@ export async function likenessIn(
   return alike <= 2 * Math.sqrt(all) ? 0 : Math.min(1, (MORE_ALIKE * alike * people.length) / (others * looked));
 }
 
-export const isWholeSegment = ({ chunks, groups, others, unknown }: Presence): boolean =>
+export const isWholeSegment = ({ chunks, groups, others, sketch, unknown }: Presence): boolean =>
   others === 0 &&
+  !sketch?.gone.length &&
   unknown.length === 0 &&
   chunks.every(({ items, present }) => items.length === present) &&
   groups.every(({ people, present }) => people.length === present);

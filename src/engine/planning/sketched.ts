@@ -23,9 +23,9 @@ type AskSketch = (from: number, cells: number) => Promise<Told | undefined>;
 
 /** Tell a difference of some 180, and of a larger one its size to a tenth. */
 const FIRST_CELLS = 256;
-/** What almost every difference is read out of, by its size; and how many more where it is not. */
-const CELLS_A_PERSON = 1.4;
-const MORE = 1.12;
+/** 1.36 cells a person, and more of a small difference: by its size to a tenth less is asked for, to tell it better. */
+const MORE_CELLS = { second: { each: 1.2, beside: 300 }, later: { each: 1.4, beside: 200 } } as const;
+const LEAST_MORE = 1.05;
 const MOST_CELLS = 2 ** 19;
 
 interface Reconciled extends Difference {
@@ -50,7 +50,8 @@ async function reconcile(ids: readonly string[], ask: AskSketch): Promise<Reconc
     const difference = differenceIn(known);
     if (difference !== undefined) return { total, key, own, ...difference };
     const size = differenceSize(known, total - ids.length);
-    wanted = Math.ceil(Math.max(CELLS_A_PERSON * (from === 0 ? size : 0), MORE * known.to));
+    const { each, beside } = from === 0 ? MORE_CELLS.second : MORE_CELLS.later;
+    wanted = Math.ceil(Math.max(each * size + beside, LEAST_MORE * known.to));
   }
   return undefined;
 }
@@ -69,31 +70,26 @@ const MOST_RENUMBERED = 0.01;
 /** What {@link lookFor} finds, by one to five calls in all; undefined where no sketch tells, or somebody has no id. */
 export async function lookBySketch(
   segment: Filters,
-  people: readonly SegmentMember[],
+  ids: readonly string[],
   { ask, elsewhere, membersOf, counts }: Asked,
 ): Promise<Presence | undefined> {
-  const ids = people.map(({ identity }) => identity);
   if (ids.length === 0 || ids.some((id) => id.startsWith("@"))) return undefined;
   const found = await reconcile(ids, ask);
   if (found === undefined) return undefined;
   const { key, total } = found;
   const away = new Set(named(found.fewer, ids, found.own).values());
-  const gone = people.filter(({ identity }) => away.has(identity));
+  const gone = [...away];
   // An id need not outlive a dataset: whoever is still at the address has another one, and only counts tell them.
-  const addresses = addressesOf(gone).slice(0, counts.listSize);
+  const addresses = addressesOf(membersOf(gone)).slice(0, counts.listSize);
   const renumbered = addresses.length === 0 ? 0 : await counts.listed(segment, addresses);
-  if (renumbered > people.length * MOST_RENUMBERED) return undefined;
+  if (renumbered > ids.length * MOST_RENUMBERED) return undefined;
   const own = new Set(ids);
   const others = found.more.length === 0 ? [] : elsewhere().filter((id) => !own.has(id));
   const moved = named(found.more, others, digestsOf(key, others));
-  const there = [...people.filter(({ identity }) => !away.has(identity)), ...membersOf([...moved.values()])];
+  const there = [...ids.filter((id) => !away.has(id)), ...moved.values()];
   const fresh = found.more.filter((digest) => !moved.has(digest));
-  const groups = [
-    { people: there, present: there.length },
-    { people: gone, present: 0 },
-  ].filter(({ people: some }) => some.length > 0);
-  const seen = { segment, total, present: there.length, others: fresh.length, groups, fresh };
-  return { ...seen, chunks: [], unknown: [], calls: 1 };
+  const seen = { segment, total, present: there.length, others: fresh.length, sketch: { fresh, there, gone } };
+  return { ...seen, chunks: [], groups: [], unknown: [], calls: 1 };
 }
 
 /** Whose the digests are, by digest. */

@@ -41,12 +41,12 @@ function verificationOf(field: VerifiedField, people: readonly SegmentMember[], 
 
 export const verifyCalls = (
   fields: readonly VerifiedField[],
-  people: readonly SegmentMember[],
+  of: { readonly members: readonly SegmentMember[] },
   bought: BoughtParts,
   counts: Counts,
 ): number =>
   fields.reduce((sum, field) => {
-    const { held, most } = verificationOf(field, people, bought, counts);
+    const { held, most } = verificationOf(field, of.members, bought, counts);
     return sum + testCalls(held, most);
   }, 0);
 

@@ -3,10 +3,10 @@ import type { Digests } from "./sketch.ts";
 
 /** The first 8 bytes of a SHA-256 over the sketch's key and the person's id. @param key 32 hexadecimal digits */
 export function digestsOf(key: string, ids: readonly string[]): Digests {
-  const secret = Buffer.from(key, "hex");
+  const begun = createHash("sha256").update(Buffer.from(key, "hex"));
   const [high, low] = [new Uint32Array(ids.length), new Uint32Array(ids.length)];
   for (const [at, id] of ids.entries()) {
-    const hash = createHash("sha256").update(secret).update(id).digest();
+    const hash = begun.copy().update(id).digest();
     high[at] = hash.readUInt32BE(0);
     low[at] = hash.readUInt32BE(4);
   }

@@ -26,18 +26,20 @@ function checkOf(high: number, low: number): number {
   return (mixed ^ (mixed >>> 16)) >>> 0;
 }
 
-/** Cells of one digest: the first, and cell i with a probability of 1 / (1 + i / 2). */
+/** Cells of one digest, which all 64 bits lead: the first, and cell i with a probability of 1 / (1 + i / 2). */
 class Walk {
+  readonly #high: number;
   #state: number;
   at = 0;
 
   constructor(high: number, low: number) {
-    this.#state = (Math.imul(high, 0x9e37_79b1) ^ low) >>> 0;
+    this.#high = high;
+    this.#state = low;
   }
 
   next(): number {
     this.#state = (this.#state + 0x6d2b_79f5) >>> 0;
-    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
+    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1) ^ this.#high;
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     const even = (((mixed ^ (mixed >>> 14)) >>> 0) + 1) / 2 ** 32;
     this.at += Math.max(1, Math.ceil((this.at + 1.5) * (1 / Math.sqrt(even) - 1)));
@@ -50,11 +52,13 @@ export class SketchCells {
   readonly from: number;
   readonly to: number;
   readonly #bytes: Buffer;
+  readonly #view: DataView;
 
   private constructor(from: number, bytes: Buffer) {
     this.from = from;
     this.to = from + bytes.length / CELL_BYTES;
     this.#bytes = bytes;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   }
 
   static empty(from: number, to: number): SketchCells {
@@ -81,14 +85,14 @@ export class SketchCells {
   add(high: number, low: number, times: 1 | -1): void {
     const check = checkOf(high, low);
     for (const walk = new Walk(high, low); walk.at < this.to; walk.next()) {
-      if (walk.at >= this.from) this.#put(walk.at, { count: times, high, low, check });
+      if (walk.at >= this.from) this.#put(walk.at, times, high, low, check);
     }
   }
 
   minus(other: SketchCells): void {
     for (let cell = this.from; cell < this.to; cell++) {
-      const { count, ...rest } = other.at(cell);
-      this.#put(cell, { count: -count, ...rest });
+      const { check, count, high, low } = other.at(cell);
+      this.#put(cell, -count, high, low, check);
     }
   }
 
@@ -100,20 +104,20 @@ export class SketchCells {
   at(cell: number): Readonly<Record<"count" | "high" | "low" | "check", number>> {
     const start = (cell - this.from) * CELL_BYTES;
     return {
-      count: this.#bytes.readInt16LE(start + PLACES.count),
-      high: this.#bytes.readUInt32LE(start + PLACES.high),
-      low: this.#bytes.readUInt32LE(start + PLACES.low),
-      check: this.#bytes.readUInt32LE(start + PLACES.check),
+      count: this.#view.getInt16(start + PLACES.count, true),
+      high: this.#view.getUint32(start + PLACES.high, true),
+      low: this.#view.getUint32(start + PLACES.low, true),
+      check: this.#view.getUint32(start + PLACES.check, true),
     };
   }
 
-  #put(cell: number, { count, high, low, check }: ReturnType<SketchCells["at"]>): void {
+  #put(cell: number, count: number, high: number, low: number, check: number): void {
     const start = (cell - this.from) * CELL_BYTES;
-    const bytes = this.#bytes;
-    bytes.writeUInt16LE((bytes.readUInt16LE(start) + count + 0x1_0000) & 0xffff, start);
-    bytes.writeUInt32LE((bytes.readUInt32LE(start + PLACES.high) ^ high) >>> 0, start + PLACES.high);
-    bytes.writeUInt32LE((bytes.readUInt32LE(start + PLACES.low) ^ low) >>> 0, start + PLACES.low);
-    bytes.writeUInt32LE((bytes.readUInt32LE(start + PLACES.check) ^ check) >>> 0, start + PLACES.check);
+    const view = this.#view;
+    view.setInt16(start, view.getInt16(start, true) + count, true);
+    view.setUint32(start + PLACES.high, view.getUint32(start + PLACES.high, true) ^ high, true);
+    view.setUint32(start + PLACES.low, view.getUint32(start + PLACES.low, true) ^ low, true);
+    view.setUint32(start + PLACES.check, view.getUint32(start + PLACES.check, true) ^ check, true);
   }
 }
 

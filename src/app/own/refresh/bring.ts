@@ -1,4 +1,3 @@
-import type { OwnedPerson } from "../../../engine/library/members.ts";
 import { checkRows } from "../../../engine/output/formats.ts";
 import { checkRoom } from "../../../engine/output/sinks/sink.ts";
 import { withRunLock } from "../../../engine/purchase/locks.ts";
@@ -53,15 +52,14 @@ async function looked<T>(
     const { terms, view, output } = work.order;
     const counts = freeCounts(work.deps, account, terms.maxCalls, events.progress);
     const own = candidates(list, held.library);
-    const inList = new Set(list.before.map(({ identity }) => own.renamed.get(identity) ?? identity));
-    const [listed, others] = [true, false].map((is) =>
-      own.people.filter(({ identity }) => inList.has(identity) === is),
-    ) as [OwnedPerson[], OwnedPerson[]];
-    const looking = { counts, account, library: held.library, beside: () => others };
+    const inList = new Set(list.before.map((identity) => own.renamed.get(identity) ?? identity));
+    const listed = own.people.filter((identity) => inList.has(identity));
+    const beside = () => own.people.filter((identity) => !inList.has(identity));
+    const looking = { counts, account, library: held.library, beside };
     const sight = await lookInto(list, listed, { ...looking, isMeasured: true });
     if (sight.unknown.length > 0) throw untold(sight.unknown.length);
     events.progress?.(undefined);
-    const bought = textsIn(sight.members, held.library);
+    const bought = textsIn(sight, held.library);
     const plan = await refreshPlanOf({ sight, bought, counts, finished }, work);
     const { calls } = counts;
     if (sight.total === 0 || list.view === undefined) {

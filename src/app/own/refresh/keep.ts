@@ -48,8 +48,8 @@ export async function keep(found: Brought, work: Work): Promise<RefreshReceipt> 
   const { list, counts } = found;
   const { library } = held;
   const { output = "" } = order;
-  const now = found.now.map(({ identity }) => identity);
-  const before = [...new Set(list.before.map(({ identity }) => found.renamed.get(identity) ?? identity))];
+  const { now } = found;
+  const before = [...new Set(list.before.map((identity) => found.renamed.get(identity) ?? identity))];
   const added = without(now, before);
   const removed = without(before, now);
   const changed = new Map(changedSince(library.database, without(now, added), list.at));

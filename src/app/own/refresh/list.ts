@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { lstat, realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Library } from "../../../engine/library/library.ts";
-import { identitiesIn, type OwnedPerson, ownedBy } from "../../../engine/library/members.ts";
+import { identitiesIn, ownedBy } from "../../../engine/library/members.ts";
 import { identitiesOf } from "../../../engine/library/take-in.ts";
 import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
 import type { Verified } from "../../../engine/purchase/refresh.ts";
@@ -21,7 +21,8 @@ import { MAX_BYTES, recordsIn } from "../people-file.ts";
 import type { RefreshPlan, Work } from "./work.ts";
 
 export interface Followed extends CheckedFilters {
-  readonly before: readonly OwnedPerson[];
+  /** Identities. */
+  readonly before: readonly string[];
   /** Epoch milliseconds: records that came later are news. */
   readonly at: number;
   readonly view: SavedView | undefined;
@@ -42,7 +43,7 @@ export async function followed(work: Work): Promise<Followed> {
     }
     const known = output === undefined ? undefined : listed(output, work, canonicalJson(given.canonical));
     if (known !== undefined) return known;
-    const before = ownedBy(library.database, { matching: given.canonical });
+    const before = identitiesIn(library.database, { matching: given.canonical });
     return { ...given, before, at: context.now(), view: undefined };
   }
   const path = await listPath(word, context);
@@ -80,7 +81,7 @@ function listed(path: string, work: Work, canonical?: string): Followed | undefi
   const { library } = work.held;
   const list = library.lists.at(path);
   if (list === undefined || (canonical !== undefined && list.canonical !== canonical)) return undefined;
-  const before = ownedBy(library.database, library.lists.members(list.n));
+  const before = identitiesIn(library.database, { list: list.n });
   return { ...sameSegment(list.filters, path, work), before, at: list.at, view: list.view };
 }
 
@@ -114,7 +115,7 @@ function ofRun(plan: Plan, at: number, work: Work): Followed {
   }
   return {
     ...sameSegment(target.filters, `run ${plan.id}`, work),
-    before: ownedBy(held.library.database, { run: plan.id }),
+    before: identitiesIn(held.library.database, { run: plan.id }),
     at,
     view: plan.view,
   };
@@ -148,16 +149,18 @@ async function ofFile(word: string, path: string, work: Work): Promise<Followed>
 }
 
 /** @throws CliError exit 2 where somebody in it is not owned */
-async function peopleIn(path: string, { order: { word = path }, held, context }: Work): Promise<OwnedPerson[]> {
+async function peopleIn(path: string, { order: { word = path }, held, context }: Work): Promise<string[]> {
   const { database } = held.library;
   const records = await recordsIn(await readInput(context, path, "people", MAX_BYTES), word);
   const identities = identitiesOf(records);
-  const byIdentity = new Map(ownedBy(database, identities).map((person) => [person.identity, person]));
+  const byIdentity = new Set(identitiesIn(database, identities));
   const addresses = records.map(({ network_url: url }) =>
     typeof url === "string" ? canonicalAddress(url) : undefined,
   );
   const asked = addresses.flatMap((address, index) => (byIdentity.has(identities[index] ?? "") ? [] : (address ?? [])));
-  const byAddress = new Map(ownedBy(database, { addresses: asked }).map((person) => [person.address, person]));
+  const byAddress = new Map(
+    ownedBy(database, { addresses: asked }).map(({ address, identity }) => [address, identity]),
+  );
   const missing = identities.filter((each, index) => !byIdentity.has(each) && !byAddress.has(addresses[index]));
   if (missing.length > 0) {
     throw usageError(
@@ -166,40 +169,38 @@ async function peopleIn(path: string, { order: { word = path }, held, context }:
       "not_owned",
     );
   }
-  return [
-    ...new Map([...byIdentity.values(), ...byAddress.values()].map((person) => [person.identity, person])).values(),
-  ];
+  return [...new Set([...byIdentity, ...byAddress.values()])];
 }
 
-export function candidates({ before, canonical }: Followed, { database }: Library): Merged {
-  const listed = new Set(before.map(({ identity }) => identity));
-  const others = [{ matching: canonical }, { segment: canonicalJson(canonical) }].flatMap((who) =>
-    identitiesIn(database, who).filter((identity) => !listed.has(identity)),
-  );
-  return merged([...before, ...ownedBy(database, others)]);
+export function candidates({ before, canonical }: Followed, library: Library): Merged {
+  const others = [{ matching: canonical }, { segment: canonicalJson(canonical) }];
+  return merged([...before, ...others.flatMap((who) => identitiesIn(library.database, who))], library);
 }
 
 export interface Merged {
-  readonly people: readonly OwnedPerson[];
+  /** Identities. */
+  readonly people: readonly string[];
   /** Who went by the address, and has an id now. */
   readonly renamed: ReadonlyMap<string, string>;
 }
 
 /** Who was taken in without an id, and bought with one later, is one person. */
-export function merged(all: readonly OwnedPerson[]): Merged {
-  const people = [...new Map(all.map((person) => [person.identity, person])).values()];
-  const own = ({ address }: OwnedPerson): string | undefined =>
-    address === undefined ? undefined : canonicalAddress(address);
-  const isBare = ({ identity }: OwnedPerson): boolean => identity.startsWith("@");
+export function merged(all: readonly string[], { database }: Library): Merged {
+  const people = [...new Set(all)];
+  const isBare = (identity: string): boolean => identity.startsWith("@");
   if (!people.some(isBare)) return { people, renamed: new Map() };
-  const withId = new Map(people.flatMap((person) => (isBare(person) ? [] : [[own(person), person.identity] as const])));
+  const owned = ownedBy(database, people).map(({ address, identity }) => ({
+    identity,
+    own: address === undefined ? undefined : canonicalAddress(address),
+  }));
+  const withId = new Map(owned.flatMap(({ identity, own }) => (isBare(identity) ? [] : [[own, identity] as const])));
   withId.delete(undefined);
   const renamed = new Map<string, string>();
-  for (const person of people.filter(isBare)) {
-    const id = withId.get(own(person));
-    if (id !== undefined) renamed.set(person.identity, id);
+  for (const { identity, own } of owned) {
+    const id = isBare(identity) ? withId.get(own) : undefined;
+    if (id !== undefined) renamed.set(identity, id);
   }
-  return { people: people.filter(({ identity }) => !renamed.has(identity)), renamed };
+  return { people: people.filter((identity) => !renamed.has(identity)), renamed };
 }
 
 /** What was found and bought, before it is written. */
@@ -207,7 +208,8 @@ export interface Brought extends Verified {
   readonly list: Followed;
   readonly plan: RefreshPlan;
   readonly counts: FreeCounts;
-  readonly now: readonly OwnedPerson[];
+  /** Identities. */
+  readonly now: readonly string[];
   /** Who went by the address, and by an id now. */
   readonly renamed: ReadonlyMap<string, string>;
   readonly runs: readonly string[];

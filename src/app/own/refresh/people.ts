@@ -1,8 +1,8 @@
 import type { Library } from "../../../engine/library/library.ts";
-import { type OwnedPerson, ownedBy, textsOf } from "../../../engine/library/members.ts";
+import { identitiesIn, textsOf } from "../../../engine/library/members.ts";
 import type { Descent, Leaf } from "../../../engine/planning/descent.ts";
 import { findNew } from "../../../engine/planning/new-people.ts";
-import { isWholeSegment, tellApart } from "../../../engine/planning/presence.ts";
+import { identitiesThere, isWholeSegment } from "../../../engine/planning/presence.ts";
 import { addressesOf, type SegmentMember, UnsoundCountsError } from "../../../engine/planning/question.ts";
 import { chunksOf } from "../../../engine/planning/removed.ts";
 import { incomplete, NEW_UNREACHED } from "../../../engine/purchase/failures.ts";
@@ -39,9 +39,10 @@ export async function bring(
 ): Promise<Brought> {
   const { held, order } = work;
   const { terms, verify } = order;
-  const { kept } = await tellApart(sight, counts);
-  const there = new Set(kept.map(({ identity }) => identity));
-  const verified = await verifyFields(list.filters, verify, kept, textsIn(kept, held.library), counts);
+  const there = new Set(await identitiesThere(sight, counts));
+  const isRead = sight.sketch === undefined || verify.length > 0;
+  const kept = isRead ? sight.members.filter(({ identity }) => there.has(identity)) : [];
+  const verified = await verifyFields(list.filters, verify, kept, textsIn(sight, held.library), counts);
   // What is left of the calls must do for the proof.
   const proof = sight.calls + Math.ceil(sight.others / counts.listSize) + 3;
   const allowed = {
@@ -51,14 +52,14 @@ export async function bring(
     maxWaste: Math.max(0, plan.rows - sight.others),
     maxRenamed: MOST_RENAMED,
   };
-  const bought = new Map<string, OwnedPerson>();
+  const bought = new Set<string>();
   const results: RefreshResult[] = [];
   const buy = async (leaves: readonly Leaf[]): Promise<void> => {
     if (leaves.length === 0) return;
     // All leaves cost no more than was quoted; a last page larger than what is left is staked on within the user's cap.
     const most = credits((capOf(terms) ?? plan.most) - spentBy(results));
     const result = await buyLeaves(leaves, { list, datasetVersion: counts.datasetVersion ?? null, most }, work);
-    for (const person of ownedBy(held.library.database, { run: result.run })) bought.set(person.identity, person);
+    for (const identity of identitiesIn(held.library.database, { run: result.run })) bought.add(identity);
     results.push(result);
   };
   const found = await findNew(sight, kept, allowed, counts);
@@ -68,12 +69,8 @@ export async function bring(
     const missing = kept.filter(({ identity }) => verified.changed.has(identity) && !bought.has(identity));
     await buy(leavesAt(list.filters, missing, counts.listSize));
   }
-  const listed = new Set(people.map(({ identity }) => identity));
-  const moved = ownedBy(
-    held.library.database,
-    [...there].filter((identity) => !listed.has(identity)),
-  );
-  const now = merged([...people.filter(({ identity }) => there.has(identity)), ...moved, ...bought.values()]);
+  const listed = new Set(people);
+  const now = merged([...there, ...bought], held.library);
   // Where everybody was there at the first look, that is the proof.
   const isProved = results.length === 0 && isWholeSegment(sight);
   const all = [...(finished === undefined || finished.spent === ZERO ? [] : [finished]), ...results];
@@ -84,8 +81,8 @@ export async function bring(
     runs: all.map(({ run }) => run),
     spent: credits(spentBy(all)),
     rows: all.reduce((sum, { rows }) => sum + rows, 0),
-    again: [...bought.keys()].filter((identity) => listed.has(identity)).length,
-    hidden: bought.size - held.library.shown([...bought.keys()]).length,
+    again: [...bought].filter((identity) => listed.has(identity)).length,
+    hidden: bought.size - held.library.shown([...bought]).length,
     certificate: isProved ? sight : await proved(list, now.people, work, counts),
   };
 }
@@ -113,7 +110,7 @@ const spentBy = (results: readonly RefreshResult[]): bigint => results.reduce((s
 /** The segment's count is the sum of the counts of who is owned. @throws CliError exit 5 where it is not */
 async function proved(
   list: Followed,
-  people: readonly OwnedPerson[],
+  people: readonly string[],
   { account, held }: Work,
   counts: FreeCounts,
 ): Promise<Sight> {
@@ -137,11 +134,11 @@ async function proved(
 }
 
 export const textsIn =
-  (people: readonly SegmentMember[], library: Library): BoughtParts =>
+  (of: { readonly members: readonly SegmentMember[] }, library: Library): BoughtParts =>
   (field) =>
     textsOf(
       library.database,
-      people.map(({ identity }) => identity),
+      of.members.map(({ identity }) => identity),
       field,
     );
 

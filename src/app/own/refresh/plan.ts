@@ -26,17 +26,17 @@ export async function refreshPlanOf({ sight, bought, counts, finished }: Looked,
   const price = account.costs.personSearch;
   const anew = order.terms.again === true;
   const about = await costOf(sight, anew ? 0 : CALLS_PER_CREDIT);
-  const { total, others, present, chunks, groups, forgotten } = sight;
+  const { total, others, present, chunks, groups, sketch, forgotten } = sight;
   const pays = maxCredits === undefined ? Number.POSITIVE_INFINITY : affordableRows(maxCredits, price);
   const again = priceOf(total, price);
-  const calls = counts.calls + about.calls + verifyCalls(order.verify, sight.members, bought, counts);
+  const calls = counts.calls + about.calls + verifyCalls(order.verify, sight, bought, counts);
   const worth = maxCredits === undefined ? about.rows : pays;
   const rows = anew ? total : others === 0 ? 0 : Math.min(total, worth);
   const asked = [...chunks.map(({ items }) => items.length), ...groups.map(({ people }) => people.length)];
   const plan = {
     total,
     owned: present,
-    gone: asked.reduce((sum, each) => sum + each, 0) - present,
+    gone: sketch?.gone.length ?? asked.reduce((sum, each) => sum + each, 0) - present,
     others,
     forgotten: forgotten.people,
     leftOut: forgotten.leftOut,
