@@ -23,9 +23,11 @@ type AskSketch = (from: number, cells: number) => Promise<Told | undefined>;
 
 /** Tell a difference of some 180, and of a larger one its size to a tenth. */
 const FIRST_CELLS = 256;
-/** 1.36 cells a person, and more of a small difference: by its size to a tenth less is asked for, to tell it better. */
-const MORE_CELLS = { second: { each: 1.2, beside: 300 }, later: { each: 1.4, beside: 200 } } as const;
-const LEAST_MORE = 1.05;
+/** Few, which tell the size to a hundredth. */
+const SECOND_CELLS = { each: 1.15, beside: 300 };
+/** What almost every difference is read out of: 1.36 a person, and more of a small one. */
+const ALL_CELLS = { each: 1.4, beside: 200 };
+const MORE = 1.5;
 const MOST_CELLS = 2 ** 19;
 
 interface Reconciled extends Difference {
@@ -50,8 +52,9 @@ async function reconcile(ids: readonly string[], ask: AskSketch): Promise<Reconc
     const difference = differenceIn(known);
     if (difference !== undefined) return { total, key, own, ...difference };
     const size = differenceSize(known, total - ids.length);
-    const { each, beside } = from === 0 ? MORE_CELLS.second : MORE_CELLS.later;
-    wanted = Math.ceil(Math.max(each * size + beside, LEAST_MORE * known.to));
+    const { each, beside } = from === 0 ? SECOND_CELLS : ALL_CELLS;
+    wanted = Math.ceil(each * size + beside);
+    if (wanted <= known.to) wanted = Math.ceil(MORE * known.to);
   }
   return undefined;
 }
