@@ -115,3 +115,16 @@ test("a page that is longer than was asked for: what its rows cost was spent by 
   expect(ran.code).toBe(5);
   expect(await spentBy(u)).toMatchObject({ settled: service.charged(), uncertain: 0, foreign: 0 });
 });
+
+test.each(["offset", "cursor", "page0"])(
+  "the command that a hint names goes on with %s, which no connection knows",
+  async (how) => {
+    const paging = how === "page0" ? "page" : (how as "offset");
+    const { service, u } = await scene({ people: 60, paging, firstPage: how === "page0" ? 0 : 1 });
+    const few = await u.run([...BUY, "--max-credits", "20", "--paging", how]);
+    expect(few.code, few.stderr).toBe(0);
+    const rest = await u.run([...hinted(few.stderr), "--yes"]);
+    expect(rest.code, rest.stderr).toBe(0);
+    expect([idsIn(u), service.charged()]).toEqual([service.ids(), 60]);
+  },
+);

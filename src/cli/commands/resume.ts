@@ -1,6 +1,6 @@
 import { readKept } from "../../app/buy/input-table.ts";
 import { openRuns } from "../../app/keep/store.ts";
-import type { CompanyQuery } from "../../engine/client/dialect.ts";
+import { type CompanyQuery, pagingName } from "../../engine/client/dialect.ts";
 import { savedForm } from "../../engine/output/formats.ts";
 import { companyKey, spokenTarget } from "../../engine/runs/plan.ts";
 import type { RunStore } from "../../engine/runs/run-store.ts";
@@ -50,7 +50,7 @@ async function parse(
     context.stderr.write("Nothing to resume: no run is unfinished\n");
     return undefined;
   }
-  const { connection: saved, target, output, view } = await store.readPlan(id);
+  const { connection: saved, target, output, view, ...plan } = await store.readPlan(id);
   if (target.kind === "search" && target.list !== undefined) {
     throw usageError(
       `run ${id} buys for the list ${target.list}, which is more than its rows`,
@@ -68,7 +68,9 @@ async function parse(
     keep === undefined ? undefined : (await readKept(await keptInput(store, id), "the table", keep, isLeftOut)).join;
   // "environment" is what a connection is called that variables alone make up.
   const connection = given.connection ?? (saved === "environment" ? undefined : saved);
-  const flags = connection === undefined ? given : { ...given, connection };
+  const begun = pagingName({ paging: plan.paging, firstPage: plan.first_page ?? 1 });
+  const paging = given.paging || context.env.HEADCOUNT_PAGING?.trim() || begun;
+  const flags = { ...given, paging, ...(connection === undefined ? {} : { connection }) };
   return {
     order: {
       ...readBuyingOptions(flags),
