@@ -1,5 +1,5 @@
 import { canonicalAddress, isSlug, normalForm, slugOf } from "./contract/normalise.ts";
-import { echo } from "./contract/text.ts";
+import { echo, someOf } from "./contract/text.ts";
 import { type CliError, usageError } from "./errors.ts";
 import { isNested, type JsonValue, parseExact, stringifyExact, WRAPPERS } from "./rows/values.ts";
 
@@ -220,13 +220,10 @@ export function requireOne(word: string, sightings: readonly Sighting[]): void {
   if (people.length > 1) throw ambiguous(word, people);
 }
 
-const NAMES_SHOWN = 5;
-
 function ambiguous(word: string, people: readonly ReadonlySet<string>[]): CliError {
-  const said = people.slice(0, NAMES_SHOWN).map(([first = ""]) => echo(first));
-  const more = people.length > NAMES_SHOWN ? ` and ${people.length - NAMES_SHOWN} more` : "";
+  const said = someOf(people.map(([first = ""]) => echo(first)));
   return usageError(
-    `"${echo(word)}" names ${people.length} people: ${said.join(", ")}${more}; nothing was changed`,
+    `"${echo(word)}" names ${people.length} people: ${said}; nothing was changed`,
     "name one by the whole profile address",
     "ambiguous_person",
   );

@@ -6,7 +6,7 @@ import type { RunSummary } from "../../engine/runs/reader.ts";
 import { FACET_KEYS, isFacetKey } from "../../shared/contract/facets.ts";
 import { ARGUMENTS, hintsFor, Questions } from "../../shared/contract/hints.ts";
 import { creditsOrNull, creditsToNumber, priceOf } from "../../shared/contract/money.ts";
-import { nearest } from "../../shared/contract/suggest.ts";
+import { didYouMean } from "../../shared/contract/suggest.ts";
 import { echo, harmlessLine } from "../../shared/contract/text.ts";
 import {
   type CanonicalFilters,
@@ -49,7 +49,7 @@ export async function countTool({ filters: input, by, top = 10 }: Given<"count_p
   if (by !== undefined && !isFacetKey(by))
     throw usageError(
       `"${echo(by)}" is no key to count by; one of ${FACET_KEYS.join(", ")}`,
-      near(by, FACET_KEYS) ?? "leave by out to count the segment as a whole",
+      didYouMean(by, FACET_KEYS) ?? "leave by out to count the segment as a whole",
     );
   return await withService(world, async ({ client, keyMode, serviceId }) => {
     const { count, cached, asOf } = await client.count(filters, signal);
@@ -101,11 +101,6 @@ async function ownedOf(
   }
 }
 
-const near = (text: string, names: readonly string[]): string | undefined => {
-  const found = nearest(text, names);
-  return found === undefined ? undefined : `did you mean ${found}?`;
-};
-
 const VALUES_MOST = 50;
 
 export async function describeTool({ key, prefix }: Given<"describe_filters">, world: AgentWorld) {
@@ -113,7 +108,7 @@ export async function describeTool({ key, prefix }: Given<"describe_filters">, w
   if (key !== undefined && spec === undefined)
     throw usageError(
       `unknown filter: "${echo(key)}"; valid filters: ${FILTER_KEYS.join(", ")}`,
-      near(key, FILTER_KEYS) ?? "leave key out for all of them",
+      didYouMean(key, FILTER_KEYS) ?? "leave key out for all of them",
     );
   if (spec === undefined && prefix !== undefined)
     throw usageError("prefix goes with a key", "say whose values are to begin with it");

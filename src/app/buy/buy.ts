@@ -8,8 +8,8 @@ import type { Quote } from "../../engine/purchase/quote.ts";
 import { type Prospect, type Target, targetText } from "../../engine/runs/plan.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
 import { spentBy } from "../../engine/runs/spend.ts";
-import { type Credits, credits, creditsText, maxCredits as maxOf, ZERO } from "../../shared/contract/money.ts";
-import { counted, echo } from "../../shared/contract/text.ts";
+import { type Credits, credits, creditsLess, creditsText } from "../../shared/contract/money.ts";
+import { counted, echo, someOf } from "../../shared/contract/text.ts";
 import { CliError, failed, usageError } from "../../shared/errors.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { MAX_CALLS } from "../own/bounds.ts";
@@ -74,18 +74,17 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
   const known = await withAddresses(companies, target, account, world);
   const left = buys ? known.filter(({ address }) => address === undefined).map(({ value }) => echo(value)) : [];
   if (left.length > 0) {
-    const some = `${left.slice(0, 5).join(", ")}${left.length > 5 ? ", ..." : ""}`;
     const none = counted(left.length, "company has", "companies have");
-    (events.warning ?? events.notice)?.(`notice: ${none} no profile address that is known, left out: ${some}`);
+    (events.warning ?? events.notice)?.(`notice: ${none} no profile address that is known, left out: ${someOf(left)}`);
   }
   const spent = buys ? await spentOn(target, account, world) : cost;
-  const less = (amount: Credits | undefined, by: Credits) => amount && maxOf(ZERO, credits(amount - by));
+
   return {
     order: {
       ...order,
       target: staffOf(known, staffing),
-      maxCredits: less(maxCredits, spent),
-      budgetLeft: less(budgetLeft, credits(spent - before)),
+      maxCredits: maxCredits && creditsLess(maxCredits, spent),
+      budgetLeft: budgetLeft && creditsLess(budgetLeft, spent - before),
     },
     lookUps: buys || lookUps.credits === 0n ? undefined : lookUps,
   };

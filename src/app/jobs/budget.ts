@@ -4,7 +4,7 @@ import { creditsOf } from "../../engine/runs/journal.ts";
 import { withLock } from "../../engine/runs/lock.ts";
 import { netOf, type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
-import { addCredits, type Credits, credits, formatCreditsGrouped, ZERO } from "../../shared/contract/money.ts";
+import { addCredits, type Credits, creditsLess, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { makeFolder } from "../../shared/folder.ts";
 import { failureOf } from "../failures.ts";
 
@@ -34,7 +34,7 @@ export async function budgetUse(
   const mine = runs.filter(counts);
   let spent = netOf(mine);
   for (const run of mine) if (!(await continues(run))) spent = addCredits(spent, creditsOf(run.pending));
-  return { spent, left: credits(cap > spent ? cap - spent : ZERO) };
+  return { spent, left: creditsLess(cap, spent) };
 }
 
 export interface Turn {

@@ -218,13 +218,9 @@ export async function jobsNamed({ jobs, path }: JobsFile, names: readonly string
   const known = jobs.map(({ name }) => name);
   const unknown = names.find((name) => !known.includes(name));
   if (unknown !== undefined) {
-    const { nearest } = await import("../../shared/contract/suggest.ts");
-    const near = nearest(unknown, known);
-    throw usageError(
-      `${path} has no job "${echo(unknown)}"`,
-      near === undefined ? `its jobs: ${known.join(", ")}` : `did you mean ${near}?`,
-      "no_such_job",
-    );
+    const { didYouMean } = await import("../../shared/contract/suggest.ts");
+    const hint = didYouMean(unknown, known) ?? `its jobs: ${known.join(", ")}`;
+    throw usageError(`${path} has no job "${echo(unknown)}"`, hint, "no_such_job");
   }
   return jobs.filter(({ name }) => names.length === 0 || names.includes(name));
 }

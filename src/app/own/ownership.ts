@@ -1,4 +1,5 @@
 import { costOf, costWithin } from "../../engine/planning/cost.ts";
+import { partsOf } from "../../engine/planning/descent.ts";
 import { findNew } from "../../engine/planning/new-people.ts";
 import { identitiesThere, tellApart } from "../../engine/planning/presence.ts";
 import { type Cost, ownedAddress, requireSound, UnsoundCountsError } from "../../engine/planning/question.ts";
@@ -176,15 +177,7 @@ class OwnedSegment implements Ownership {
     const { leaves, unreached, overlap, beyond } = await findNew(sight, kept, allowed, counts);
     if (isLong)
       onNotice(`${people} in ${counted(leaves.length, "part")}, found by ${counted(counts.calls, "free count")}`);
-    const digests = leaves.flatMap((leaf) => leaf.digests ?? []).join("");
-    return {
-      parts: leaves.map(({ filters }) => filters),
-      counts: leaves.map(({ count }) => count),
-      ...(digests && { digests }),
-      unreached,
-      ...(overlap === 0 ? {} : { overlap }),
-      beyond,
-    };
+    return { ...partsOf(leaves), unreached, ...(overlap === 0 ? {} : { overlap }), beyond };
   }
 
   async #listedParts({ total, members }: Sight, counts: FreeCounts): Promise<NewParts> {

@@ -4,7 +4,7 @@ import { checkWord } from "../../engine/connections/config.ts";
 import { configDir, findFolder } from "../../engine/connections/paths.ts";
 import { Disk, errorCode } from "../../engine/runs/disk.ts";
 import type { Context } from "../../shared/context.ts";
-import { nearest } from "../../shared/contract/suggest.ts";
+import { didYouMean } from "../../shared/contract/suggest.ts";
 import { echo } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { usageError } from "../../shared/errors.ts";
@@ -53,12 +53,11 @@ export async function namedSegments(context: Context, words: readonly string[]):
 
 function noSuch(name: string, saved: readonly SavedSegment[]) {
   const names = saved.map((segment) => segment.name);
-  const near = nearest(name, names);
+
   const example = `headcount segment save ${name.replaceAll("*", "x")} --department Legal`;
   const others =
     names.length === 0 ? `none is saved yet; for example: ${example}` : "headcount segment list shows them";
-  const hint = near === undefined ? others : `did you mean ${near}?`;
-  return usageError(`there is no segment "${echo(name)}"`, hint, "unknown_segment");
+  return usageError(`there is no segment "${echo(name)}"`, didYouMean(name, names) ?? others, "unknown_segment");
 }
 
 /** Whole or not at all. @throws CliError exit 2 where another is there and may not be replaced */

@@ -1,6 +1,7 @@
 import { departmentOf } from "../../shared/contract/filters.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../shared/contract/records.ts";
-import { nearest } from "../../shared/contract/suggest.ts";
+import { didYouMean } from "../../shared/contract/suggest.ts";
+import { isObject, someOf } from "../../shared/contract/text.ts";
 import { DEPARTMENTS } from "../../shared/contract/vocabulary.ts";
 import { InputError } from "../text/input-file.ts";
 import otherNames from "./column-names.json" with { type: "json" };
@@ -104,11 +105,8 @@ function parseValues(value: unknown, source: string): ImportMap["values"] {
         throw new InputError(`${source}: "${from}" of ${field} must become a text or null, not ${JSON.stringify(to)}`);
       }
       if (field === "department" && to !== null && departmentOf(to) === undefined) {
-        const near = nearest(to, DEPARTMENTS);
-        throw new InputError(
-          `${source}: "${to}" is none of the 20 departments`,
-          near === undefined ? `departments: ${DEPARTMENTS.join(", ")}` : `did you mean "${near}"?`,
-        );
+        const hint = didYouMean(to, DEPARTMENTS, asText) ?? `departments: ${DEPARTMENTS.join(", ")}`;
+        throw new InputError(`${source}: "${to}" is none of the 20 departments`, hint);
       }
     }
   }
@@ -116,8 +114,7 @@ function parseValues(value: unknown, source: string): ImportMap["values"] {
 }
 
 function unknownField(source: string, field: string, kind: string, fields: readonly string[]): InputError {
-  const near = nearest(field, fields);
-  const hint = near === undefined ? `fields: ${[...new Set(fields)].join(", ")}` : `did you mean "${near}"?`;
+  const hint = didYouMean(field, fields, asText) ?? `fields: ${[...new Set(fields)].join(", ")}`;
   return new InputError(`${source}: "${field}" is no field of ${kind}`, hint);
 }
 
@@ -147,8 +144,7 @@ function turned(value: Record<string, unknown>, fields: readonly string[]): Reco
   return isTurned ? Object.fromEntries(entries.map(([column, field]) => [String(field), column])) : value;
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+const asText = (name: string): string => `"${name}"`;
 
 /** `Job Title`, `jobTitle` and `job-title` are all `job_title`. */
 const plainName = (column: string): string =>
@@ -206,8 +202,7 @@ export function findColumns(
     } else {
       const path = nested && names.includes(wanted.split(".", 1)[0] ?? "");
       if (!names.includes(wanted) && !path) {
-        const near = nearest(wanted, names);
-        const hint = near === undefined ? `its columns: ${shortList(names)}` : `did you mean "${near}"?`;
+        const hint = didYouMean(wanted, names, asText) ?? `its columns: ${shortList(names)}`;
         throw new InputError(`${file} has no column "${wanted}" (mapped to ${field})`, hint);
       }
       columns.set(field, wanted);
@@ -240,5 +235,4 @@ export function proposedMap(kind: ImportKind, map: ColumnMap, names: readonly st
   return proposed;
 }
 
-const shortList = (names: readonly string[]): string =>
-  names.length === 0 ? "no columns" : `${names.slice(0, 30).join(", ")}${names.length > 30 ? ", ..." : ""}`;
+const shortList = (names: readonly string[]): string => someOf(names, 30) || "no columns";

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { grouped } from "../../shared/contract/text.ts";
+import { grouped, someOf } from "../../shared/contract/text.ts";
 import { newVersion } from "../layout.ts";
 import { InputError } from "../text/input-file.ts";
 import type { TextOptions } from "../text/rows.ts";
@@ -58,11 +58,8 @@ export async function importDataset(input: ImportInput, options: BuildOptions): 
   return report;
 }
 
-function sourceOf({ companies, people }: ImportInput): string {
-  const names = [...people, ...companies].map((name) => basename(name));
-  const more = names.length > 4 ? ` and ${names.length - 4} more` : "";
-  return `${names.slice(0, 4).join(", ")}${more}`;
-}
+const sourceOf = ({ companies, people }: ImportInput): string =>
+  someOf([...people, ...companies].map((name) => basename(name)));
 
 export async function readMap(name: string, cwd: string): Promise<ImportMap> {
   let text: string;

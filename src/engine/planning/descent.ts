@@ -22,6 +22,13 @@ export type Leaf = Readonly<Record<"count" | "fresh", number>> & {
   readonly digests?: readonly string[];
 };
 
+/** What leaves are bought as. */
+export function partsOf(leaves: readonly Leaf[]) {
+  const digests = leaves.flatMap((leaf) => leaf.digests ?? []).join("");
+  const each = { parts: leaves.map(({ filters }) => filters), counts: leaves.map(({ count }) => count) };
+  return digests === "" ? each : { ...each, digests };
+}
+
 type Within = readonly { readonly filters: Filters; readonly rows: number }[];
 
 export interface Descent {

@@ -190,7 +190,11 @@ export class Budget {
   }
 
   usedUp(cause: ServiceError | undefined): CliError {
-    return usedUp(cause?.creditsRemaining ?? this.balance, this.price, this.#spent.rows, cause);
+    const rows = counted(this.#spent.rows, "row is", "rows are");
+    const why = soldOut(cause?.creditsRemaining ?? this.balance, this.price, cause);
+    const { status, requestId } = cause ?? {};
+    const message = `${why}; ${rows} bought and kept`;
+    return new CliError({ code: "insufficient_credits", category: "credits", message, status, requestId, cause });
   }
 
   priceOf(rows: number): Credits {
@@ -209,17 +213,3 @@ const soldOut = (balance: Credits | undefined, price: Credits, cause: ServiceErr
   const left = balance === undefined ? "used up" : formatCreditsGrouped(balance);
   return `not enough credits for another profile at ${formatCreditsGrouped(price)}: the balance is ${left}`;
 };
-
-const usedUp = (
-  balance: Credits | undefined,
-  price: Credits,
-  rows: number,
-  cause: ServiceError | undefined,
-): CliError =>
-  new CliError({
-    code: "insufficient_credits",
-    category: "credits",
-    message: `${soldOut(balance, price, cause)}; ${counted(rows, "row")} ${rows === 1 ? "is" : "are"} bought and kept`,
-    ...(cause === undefined ? {} : { status: cause.status, cause }),
-    ...(cause?.requestId === undefined ? {} : { requestId: cause.requestId }),
-  });

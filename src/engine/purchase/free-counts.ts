@@ -1,6 +1,6 @@
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { type Filters, MAX_CHARACTERS, MAX_VALUES_PER_KEY } from "../../shared/contract/vocabulary.ts";
-import { CliError, usageError } from "../../shared/errors.ts";
+import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { ServiceError } from "../client/errors.ts";
 import type { CountView, RateLimit, ServiceClient, SketchView } from "../client/types.ts";
 import { type Counts, type OwnedAddress, SHARE_OF_MINUTE } from "../planning/question.ts";
@@ -198,12 +198,11 @@ export class FreeCounts implements Counts {
 }
 
 const endOfDay = ({ limit, remaining, resetAt }: RateLimit): CliError =>
-  new CliError({
-    code: "day_limit_near",
-    category: "rate_limit",
-    message: `${grouped(remaining)} of the day's ${grouped(limit)} calls are left, which free counts leave to others`,
-    hint: `the day's calls are new at ${new Date(resetAt).toISOString()}; what was bought is kept`,
-  });
+  failed.rate_limit(
+    `${grouped(remaining)} of the day's ${grouped(limit)} calls are left, which free counts leave to others`,
+    `the day's calls are new at ${new Date(resetAt).toISOString()}; what was bought is kept`,
+    "day_limit_near",
+  );
 
 const ABOUT_LISTS = /at most|maximum|max\b|exceed|too (many|long|large|big)|less than|no more than|up to|fewer/i;
 

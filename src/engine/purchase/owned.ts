@@ -6,7 +6,7 @@ import { Page } from "../../shared/rows/page.ts";
 import type { Distinct } from "../output/distinct.ts";
 import type { Output } from "../output/formats.ts";
 import { BESIDE, type IntentRecord, settledUnits } from "../runs/journal.ts";
-import type { Plan, Target } from "../runs/plan.ts";
+import { type Plan, type Target, unreachedGroups } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { divisionOf } from "./divided.ts";
 import type { ExportDeps } from "./order.ts";
@@ -130,8 +130,7 @@ export async function narrowing(
 function unreachedText({ unreached = [] }: Pick<Plan, "unreached">): string | undefined {
   const people = rowsOf(unreached.map(({ count }) => count));
   if (people === 0) return undefined;
-  const who = unreached.slice(0, 5).map(({ where, count }) => `${grouped(count)} ${where}`);
-  return `${people === 1 ? "1 new person was" : `${grouped(people)} new people were`} not bought, as more of those you own would be bought again than was agreed to: ${who.join(", ")}`;
+  return `${people === 1 ? "1 new person was" : `${grouped(people)} new people were`} not bought, as more of those you own would be bought again than was agreed to: ${unreachedGroups(unreached)}`;
 }
 
 function commandsFor({ unreached = [] }: Pick<Plan, "unreached">, { unitPrice }: Quote): string[] {

@@ -14,7 +14,7 @@ import type { receipt } from "../../shared/schema/purchase.ts";
 import type { ServiceClient } from "../client/types.ts";
 import type { Distinct } from "../output/distinct.ts";
 import type { Unit } from "../runs/journal.ts";
-import type { Plan, Target } from "../runs/plan.ts";
+import { type Plan, type Target, unreachedGroups } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import type { Narrowed } from "./ownership.ts";
 import type { Quote } from "./quote.ts";
@@ -142,9 +142,7 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
   const unreached = run.plan.unreached ?? [];
   const behind = unreached.reduce((sum, { count }) => sum + count, 0);
   if (behind > 0) {
-    const who = unreached.slice(0, 5).map(({ where, count }) => `${grouped(count)} ${where}`);
-    const others = unreached.length > who.length ? `, and ${unreached.length - who.length} other groups` : "";
-    return `${came}; the service gives only a part of a large segment, and no filter divides ${grouped(behind)} of its people further: ${who.join(", ")}${others}`;
+    return `${came}; the service gives only a part of a large segment, and no filter divides ${grouped(behind)} of its people further: ${unreachedGroups(unreached)}`;
   }
   const first = [...run.state.units.values()].find(({ settled }) => settled !== undefined);
   const isPage0 = quote.sample === undefined && run.plan.paging === "page" && isFirstPage(first, fewer);

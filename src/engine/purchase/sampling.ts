@@ -3,7 +3,7 @@ import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { type DrawnPage, dice, draw, drawPages, pagesOf, pagesText } from "../planning/draw.ts";
 import type { Part } from "../planning/parts.ts";
-import type { Plan, Sampling, Target } from "../runs/plan.ts";
+import { type Plan, type Sampling, type Target, unreachedGroups } from "../runs/plan.ts";
 import { dividedParts } from "./divided.ts";
 import type { ExportDeps } from "./order.ts";
 import type { Offer, QuoteInput } from "./quote.ts";
@@ -104,9 +104,8 @@ async function drawnBehind(
   const { parts, unreached } = await dividedParts(filters, count, wall, deps, wanted);
   const pages = pagesAt(places, parts).map((page) => {
     if (page !== undefined) return page;
-    const who = unreached.slice(0, 5).map((group) => `${grouped(group.count)} ${group.where}`);
     throw failed.service(
-      `a row was drawn that the service does not give: it gives at most ${grouped(wall)} rows of one segment, and no filter divides some people further: ${who.join(", ")}; nothing was spent`,
+      `a row was drawn that the service does not give: it gives at most ${grouped(wall)} rows of one segment, and no filter divides some people further: ${unreachedGroups(unreached)}; nothing was spent`,
       "another --seed may draw none of them; a filter that leaves them out makes the sample fair again",
       "unreached",
     );

@@ -1,5 +1,5 @@
 import { slugIn } from "../../shared/contract/normalise.ts";
-import { echo } from "../../shared/contract/text.ts";
+import { echo, someOf } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import type { Page } from "../../shared/rows/page.ts";
 import type { PagePosition, PageReply, PaidCallOptions, ServiceClient } from "../client/types.ts";
@@ -75,8 +75,7 @@ function companiesOf({ companies, perCompany }: Target & { readonly kind: "emplo
     },
     doubles: () => {
       const all = companies.flatMap((_, index) => (sameAs(index) === index ? [] : [[index, sameAs(index)]]));
-      const some = all.slice(0, 5).map((pair) => pair.map(nameOf).join(" is "));
-      return [...some, ...(all.length > 5 ? ["..."] : [])].join("; ");
+      return someOf(all.map((pair) => pair.map(nameOf).join(" is ")));
     },
   };
 }

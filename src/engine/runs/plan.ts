@@ -1,5 +1,5 @@
 import { normalForm, slugIn } from "../../shared/contract/normalise.ts";
-import { counted, grouped } from "../../shared/contract/text.ts";
+import { counted, grouped, someOf } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import type { CompanyQuery, Dialect } from "../client/dialect.ts";
 import type { CreditText, Division } from "./record.ts";
@@ -144,9 +144,7 @@ export function spokenTarget(target: Target): string {
 
 export function spokenFilters(filters: Filters): string {
   const parts = Object.entries(filters).map(([key, value]) => {
-    const values = [value].flat();
-    const some =
-      values.length > 5 ? `${values.slice(0, 4).join(", ")} and ${values.length - 4} more` : values.join(", ");
+    const some = someOf([value].flat().map(String));
     if (key.endsWith("_prefix")) return `${some}…`;
     return typeof value === "number" ? `${key} ${some}` : some;
   });
@@ -176,7 +174,14 @@ export function describeTarget(target: Target): string {
   if (target.kind === "search") {
     return `${selectionText(target)}${target.canonical === "{}" ? EVERYBODY : target.canonical}`;
   }
-  const [first] = target.companies;
-  const more = target.companies.length - 1;
-  return `${first?.value ?? "nothing"}${more > 0 ? ` and ${more} more` : ""}`;
+  return (
+    someOf(
+      target.companies.map(({ value }) => value),
+      1,
+    ) || "nothing"
+  );
 }
+
+/** People whom no part holds, and why: at most so many groups. */
+export const unreachedGroups = (groups: NonNullable<Division["unreached"]>): string =>
+  someOf(groups.map(({ where, count }) => `${grouped(count)} ${where}`));

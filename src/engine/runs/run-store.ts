@@ -3,9 +3,9 @@ import { closeSync, existsSync, openSync } from "node:fs";
 import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type Credits, ZERO } from "../../shared/contract/money.ts";
-import { nearest } from "../../shared/contract/suggest.ts";
+import { didYouMean } from "../../shared/contract/suggest.ts";
 import type { Suppression } from "../../shared/contract/suppression.ts";
-import { counted, echo } from "../../shared/contract/text.ts";
+import { counted, echo, someOf } from "../../shared/contract/text.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import { ifMissing, makeFolder } from "../../shared/folder.ts";
 import { type Disk, remove } from "./disk.ts";
@@ -197,23 +197,15 @@ export class RunStore {
     const fitting = text === "" ? [] : ids.filter((id) => id.startsWith(text) || id.endsWith(text));
     if (fitting.length === 1 && fitting[0] !== undefined) return fitting[0];
     if (fitting.length > 1) {
-      const more = fitting.length > 5 ? ` and ${fitting.length - 5} more` : "";
-      throw usageError(
-        `"${echo(text)}" names ${fitting.length} runs: ${fitting.slice(0, 5).join(", ")}${more}`,
-        "give more of it, or `last` for the newest",
-      );
+      const named = `"${echo(text)}" names ${fitting.length} runs: ${someOf(fitting)}`;
+      throw usageError(named, "give more of it, or `last` for the newest");
     }
     throw await this.#noSuchRun(text);
   }
 
   async #noSuchRun(text: string): Promise<CliError> {
-    const ids = await this.ids();
-    const near = nearest(text, ids);
-    return usageError(
-      `there is no run "${echo(text)}"`,
-      near === undefined ? "headcount runs lists them" : `did you mean ${near}? headcount runs lists them`,
-      "no_such_run",
-    );
+    const hint = [didYouMean(text, await this.ids()) ?? [], "headcount runs lists them"].flat().join(" ");
+    return usageError(`there is no run "${echo(text)}"`, hint, "no_such_run");
   }
 
   async find(text: string): Promise<RunSummary> {

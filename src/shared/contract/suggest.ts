@@ -1,5 +1,15 @@
 import { distance } from "fastest-levenshtein";
 
+/** A hint for a word that is none of these; undefined where none is near. @param shown how a name is written */
+export function didYouMean(
+  text: string,
+  names: readonly string[],
+  shown: (name: string) => string = (name) => name,
+): string | undefined {
+  const near = nearest(text, names);
+  return near === undefined ? undefined : `did you mean ${shown(near)}?`;
+}
+
 /**
  * The candidate a person most likely meant: the nearest within a third of its length, or one of which one is the
  * beginning of the other. @returns undefined where nothing is near enough

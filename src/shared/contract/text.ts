@@ -56,6 +56,12 @@ export const grouped = (value: number | bigint | string): string =>
 export const counted = (value: number | bigint, one: string, many = `${one}s`): string =>
   `${grouped(value)} ${value === 1 || value === 1n ? one : many}`;
 
+/** The first so many, and how many more there are: `a, b and 3 more`. */
+export const someOf = (texts: readonly string[], most = 5): string =>
+  texts.length > most
+    ? `${texts.slice(0, most).join(", ")} and ${grouped(texts.length - most)} more`
+    : texts.join(", ");
+
 /** A whole number, written in digits or a number already. @returns undefined where it is none, or out of bounds */
 export function whole(value: unknown, least = 0, most = Number.MAX_SAFE_INTEGER): number | undefined {
   const number = typeof value === "string" && /^\d{1,16}$/.test(value.trim()) ? Number(value) : value;

@@ -1,7 +1,7 @@
 import { checkRows } from "../../../engine/output/formats.ts";
 import { checkRoom } from "../../../engine/output/sinks/sink.ts";
 import { withRunLock } from "../../../engine/purchase/locks.ts";
-import { type Credits, credits, ZERO } from "../../../shared/contract/money.ts";
+import { creditsLess } from "../../../shared/contract/money.ts";
 import { counted } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { tellHints } from "../../count/hints.ts";
@@ -86,10 +86,12 @@ async function looked<T>(
 
 /** What was finished now leaves that much less to spend. */
 function afterwards(work: Work, { spent }: RefreshResult): Work {
-  const left = (amount: Credits | undefined): Credits | undefined =>
-    amount === undefined ? undefined : credits(amount > spent ? amount - spent : ZERO);
   const { terms } = work.order;
-  const rest = { maxCredits: left(terms.maxCredits), budgetLeft: left(terms.budgetLeft) };
+  const { maxCredits, budgetLeft } = terms;
+  const rest = {
+    maxCredits: maxCredits && creditsLess(maxCredits, spent),
+    budgetLeft: budgetLeft && creditsLess(budgetLeft, spent),
+  };
   return { ...work, order: { ...work.order, terms: { ...terms, ...rest } } };
 }
 

@@ -1,4 +1,4 @@
-import type { Leaf } from "../../../engine/planning/descent.ts";
+import { type Leaf, partsOf } from "../../../engine/planning/descent.ts";
 import { openRun } from "../../../engine/purchase/locks.ts";
 import { runIdentityOf } from "../../../engine/purchase/offer.ts";
 import type { ExportOptions } from "../../../engine/purchase/order.ts";
@@ -19,7 +19,7 @@ import {
   ZERO,
 } from "../../../shared/contract/money.ts";
 import { grouped } from "../../../shared/contract/text.ts";
-import { CliError } from "../../../shared/errors.ts";
+import { CliError, failed } from "../../../shared/errors.ts";
 import { optionsOf } from "../../buy/order.ts";
 import { buyExport, continueRun } from "../../buy/purchase.ts";
 import { libraryOf } from "./begin.ts";
@@ -69,9 +69,10 @@ export async function finishRest(list: Followed, work: Work): Promise<RefreshRes
   const spent = ({ settled, uncertain }: RunState): bigint => settled + uncertain;
   const rest = credits(creditsOf(before.session?.cap) - spent(before));
   if (most !== undefined && rest > most) {
-    throw overCap(
+    throw failed.credits(
       `run ${open.id}, which was begun for this list, may cost ${creditsText(rest)} more, and --max-credits is ${formatCredits(most)}; nothing was spent`,
       `--max-credits ${formatCredits(rest)} finishes it first`,
+      "over_cap",
     );
   }
   if (rest > 0n) await events.agreeToRest(open.id, rest);
@@ -102,38 +103,26 @@ export async function buyLeaves(
   }: { readonly list: Followed; readonly datasetVersion: string | null; readonly most: Credits },
   work: Work,
 ): Promise<RefreshResult> {
-  const counts = leaves.map(({ count }) => count);
-  const matches = counts.reduce((sum, count) => sum + count, 0);
+  const matches = leaves.reduce((sum, { count }) => sum + count, 0);
   const cost = priceOf(matches, work.account.costs.personSearch);
   if (cost > most) {
-    throw overCap(
+    throw failed.credits(
       `what is to be bought costs ${formatCreditsGrouped(cost)} credits, more than the ${formatCreditsGrouped(most)} that were agreed to; nothing was spent, and the list stays as it was`,
       `--max-credits ${formatCredits(cost)} buys it`,
+      "over_cap",
     );
   }
   const target = targetOf(list, work);
-  const digests = leaves.flatMap((leaf) => leaf.digests ?? []).join("");
-  const offer = {
-    matches,
-    counts,
-    parts: leaves.map(({ filters }) => filters),
-    datasetVersion,
-    ...(digests && { digests }),
-  };
+  const offer = { matches, datasetVersion, ...partsOf(leaves) };
   const { receipt } = await buyExport(target, { ...optionsFor(target, work, most), offer }, work.deps);
   const { received, unit_cost: price, run } = receipt;
   const amount = (value: number): Credits => parseCredits(value) ?? ZERO;
   if (!receipt.complete) {
-    throw new CliError({
-      code: "incomplete",
-      category: "incomplete",
-      message: `a row costs ${price} credits, which the account did not tell: ${grouped(received)} of ${grouped(matches)} rows came for what was agreed to, and the list stays as it was`,
-      hint: `the same command with a larger --max-credits buys the others: at least ${formatCredits(priceOf(matches - received, amount(price)))}`,
-    });
+    throw failed.incomplete(
+      `a row costs ${price} credits, which the account did not tell: ${grouped(received)} of ${grouped(matches)} rows came for what was agreed to, and the list stays as it was`,
+      `the same command with a larger --max-credits buys the others: at least ${formatCredits(priceOf(matches - received, amount(price)))}`,
+    );
   }
   await takeIn(work);
   return { run, spent: credits(amount(receipt.credits) + amount(receipt.uncertain_credits)), rows: received };
 }
-
-const overCap = (message: string, hint: string): CliError =>
-  new CliError({ code: "over_cap", category: "credits", message, hint });

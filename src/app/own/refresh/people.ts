@@ -8,10 +8,11 @@ import { chunksOf } from "../../../engine/planning/removed.ts";
 import { incomplete, NEW_UNREACHED } from "../../../engine/purchase/failures.ts";
 import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
 import { type BoughtParts, verifyFields } from "../../../engine/purchase/refresh.ts";
+import { unreachedGroups } from "../../../engine/runs/plan.ts";
 import { type Credits, credits, formatCredits, priceOf, ZERO } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import type { Filters } from "../../../shared/contract/vocabulary.ts";
-import { CliError } from "../../../shared/errors.ts";
+import { type CliError, failed } from "../../../shared/errors.ts";
 import { CALLS_PER_CREDIT } from "../bounds.ts";
 import { lookInto, type Sight } from "../look.ts";
 import { type Brought, type Followed, type Merged, merged } from "./list.ts";
@@ -94,13 +95,13 @@ const MOST_RENAMED = 0.005;
 function requireAll({ unreached, leaves }: Descent, { account }: Work): void {
   const people = unreached.reduce((sum, { count }) => sum + count, 0);
   if (people === 0) return;
-  const who = unreached.map(({ where, count }) => `${grouped(count)} ${where}`).join(", ");
+
   const rows = unreached.flatMap(({ within }) => within).reduce((sum, each) => sum + each.rows, 0);
   const found = leaves.reduce((sum, { fresh }) => sum + fresh, 0);
   const price = formatCredits(priceOf(rows, account.costs.personSearch));
   throw incomplete(
     NEW_UNREACHED,
-    `${counted(found, "new person was", "new people were")} bought, and ${grouped(people)} not, as more of those you own would be bought again than was agreed to: ${who}; the list stays as it was`,
+    `${counted(found, "new person was", "new people were")} bought, and ${grouped(people)} not, as more of those you own would be bought again than was agreed to: ${unreachedGroups(unreached)}; the list stays as it was`,
     { hint: `the same command with --max-credits ${price} buys them with those you own beside them` },
   );
 }
@@ -115,13 +116,12 @@ async function proved(
   counts: FreeCounts,
 ): Promise<Sight> {
   const notCertain = (why: string, cause?: unknown): CliError =>
-    new CliError({
-      code: "not_certain",
-      category: "incomplete",
-      message: `not certain: ${why}; the dataset moved meanwhile, and the list stays as it was`,
-      hint: "run it again: what was bought is owned and not bought again",
+    failed.incomplete(
+      `not certain: ${why}; the dataset moved meanwhile, and the list stays as it was`,
+      "run it again: what was bought is owned and not bought again",
+      "not_certain",
       cause,
-    });
+    );
   const looking = { counts, account, library: held.library };
   const certificate = await lookInto(list, people, looking).catch((error: unknown) => {
     throw error instanceof UnsoundCountsError ? notCertain(error.message, error) : error;

@@ -9,7 +9,7 @@ import type { Guard } from "../../../engine/runs/plan.ts";
 import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import { type Credits, minCredits } from "../../../shared/contract/money.ts";
-import { nearest } from "../../../shared/contract/suggest.ts";
+import { didYouMean } from "../../../shared/contract/suggest.ts";
 import { echo } from "../../../shared/contract/text.ts";
 import { EXACT_KEYS, type FilterKey } from "../../../shared/contract/vocabulary.ts";
 import { usageError } from "../../../shared/errors.ts";
@@ -117,10 +117,9 @@ export function readVerified(text: string): VerifiedField[] {
       return { name, key: "company_network_url", field: "company_network_url", several: false };
     }
     if (VERIFIABLE.includes(name)) return { name, key: name as FilterKey, field: name, several: true };
-    const near = nearest(name, VERIFIABLE);
     throw usageError(
       `--verify-fields cannot look at "${echo(name)}": no count tells its value; fields: ${VERIFIABLE.join(", ")}`,
-      near === undefined ? undefined : `did you mean ${near}?`,
+      didYouMean(name, VERIFIABLE),
     );
   });
 }
