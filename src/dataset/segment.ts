@@ -12,36 +12,20 @@ export interface SegmentPositions<Positions extends Rids = Uint32Array> {
   slice(offset: number, limit: number): Positions;
 }
 
-export class WholeDataset implements SegmentPositions {
-  readonly count: number;
-  readonly bytes = 0;
-
-  constructor(people: number) {
-    this.count = people;
-  }
-
-  slice(offset: number, limit: number): Uint32Array {
-    const length = Math.max(0, Math.min(limit, this.count - offset));
+export const wholeDataset = (count: number): SegmentPositions => ({
+  ...{ count, bytes: 0 },
+  slice(offset, limit) {
+    const length = Math.max(0, Math.min(limit, count - offset));
     return Uint32Array.from({ length }, (_, index) => offset + index);
-  }
-}
+  },
+});
 
-export class ListSegment<Positions extends Rids = Uint32Array> implements SegmentPositions<Positions> {
-  readonly count: number;
-  readonly bytes: number;
-  readonly #rids: Positions;
-
-  constructor(rids: Positions) {
-    this.#rids = rids;
-    this.count = rids.length;
-    this.bytes = rids.byteLength;
-  }
-
-  slice(offset: number, limit: number): Positions {
-    // A part of an array is an array of its kind; TypeScript knows it of each kind, not of both.
-    return this.#rids.subarray(Math.min(offset, this.count), Math.min(offset + limit, this.count)) as Positions;
-  }
-}
+export const listSegment = <Positions extends Rids = Uint32Array>(rids: Positions): SegmentPositions<Positions> => ({
+  ...{ count: rids.length, bytes: rids.byteLength },
+  // A part of an array is an array of its kind; TypeScript knows it of each kind, not of both.
+  slice: (offset, limit) =>
+    rids.subarray(Math.min(offset, rids.length), Math.min(offset + limit, rids.length)) as Positions,
+});
 
 const WORDS_A_CHUNK = PEOPLE_A_CHUNK / 32;
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { addNormalForms } from "../../src/dataset/build/normal-sql.ts";
 import { literal, startDuckDb } from "../../src/dataset/duckdb.ts";
 import { addressKeys } from "../../src/dataset/embedded/keys.ts";
-import { ChunkedSegment, ListSegment, segmentCache, WholeDataset } from "../../src/dataset/segment.ts";
+import { ChunkedSegment, listSegment, segmentCache, wholeDataset } from "../../src/dataset/segment.ts";
 import { afterPrefix, conditionsOf, whereSql } from "../../src/shared/contract/conditions.ts";
 import { checkFilters } from "../../src/shared/contract/filters.ts";
 import { canonicalAddress, canonicalDomain, normalForm, slugOf } from "../../src/shared/contract/normalise.ts";
@@ -33,14 +33,14 @@ test("a segment in pieces gives the same slices as the list of its people", () =
       // A bit for each person of a chunk at most.
       expect(segment.bytes).toBeLessThanOrEqual(4 * 8_192);
       const offset = from % (rids.length + 10);
-      expect([...segment.slice(offset, limit)]).toEqual([...new ListSegment(rids).slice(offset, limit)]);
+      expect([...segment.slice(offset, limit)]).toEqual([...listSegment(rids).slice(offset, limit)]);
     }),
     { numRuns: 50 },
   );
 });
 
 test("the whole dataset is its own order", () => {
-  const whole = new WholeDataset(10);
+  const whole = wholeDataset(10);
   expect([...whole.slice(3, 4)]).toEqual([3, 4, 5, 6]);
   expect([...whole.slice(8, 4)]).toEqual([8, 9]);
   expect([...whole.slice(10, 4)]).toEqual([]);
@@ -48,7 +48,7 @@ test("the whole dataset is its own order", () => {
 
 test("the cache keeps within its budget and drops what was not used for longest", () => {
   const cache = segmentCache(3_000);
-  const segment = new ListSegment(new Uint32Array(175));
+  const segment = listSegment(new Uint32Array(175));
   for (const key of ["a", "b", "c"]) cache.set(key, segment);
   expect(cache.get("a")).toBe(segment);
   cache.set("d", segment);
@@ -58,7 +58,7 @@ test("the cache keeps within its budget and drops what was not used for longest"
     segment,
     segment,
   ]);
-  cache.set("huge", new ListSegment(new Uint32Array(10_000)));
+  cache.set("huge", listSegment(new Uint32Array(10_000)));
   expect(cache.get("huge")).toBeUndefined();
   expect(cache.get("d")).toBe(segment);
 });

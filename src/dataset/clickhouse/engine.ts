@@ -18,7 +18,7 @@ import {
 } from "../engine.ts";
 import { withOthers } from "../facet.ts";
 import { NoDatasetError } from "../layout.ts";
-import { ListSegment, type SegmentCache, segmentCache } from "../segment.ts";
+import { listSegment, type SegmentCache, segmentCache } from "../segment.ts";
 import { type Active, EXACT } from "./active.ts";
 import type { ClickHouseServers } from "./connect.ts";
 import { type Param, rendered, type ServerDialect, type Statement } from "./dialect.ts";
@@ -236,7 +236,7 @@ export class ClickHouseEngine implements Engine {
     if (slice.offset > 0 && total * Float64Array.BYTES_PER_ELEMENT <= this.#segmentBytes / 4) {
       const all = Float64Array.from(await this.#rids(where, "ORDER BY rid", {}));
       if (all.length !== total) throw new Error(`ClickHouse counted ${total} rows and then listed ${all.length}`);
-      const segment = new ListSegment(all);
+      const segment = listSegment(all);
       this.#segments.set(key, segment);
       return { rids: [...segment.slice(slice.offset, slice.limit)], total };
     }

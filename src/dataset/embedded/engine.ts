@@ -15,7 +15,7 @@ import {
   type Slice,
 } from "../engine.ts";
 import { DatasetDamagedError, type DatasetMeta, FILES, markInUse, readMeta } from "../layout.ts";
-import { type SegmentCache, type SegmentPositions, segmentCache, WholeDataset } from "../segment.ts";
+import { type SegmentCache, type SegmentPositions, segmentCache, wholeDataset } from "../segment.ts";
 import { readColumns, type StoredColumns } from "./column-file.ts";
 import { RecordStore } from "./record-store.ts";
 import { PeopleSelection } from "./selection.ts";
@@ -96,7 +96,7 @@ export class EmbeddedEngine implements Engine {
 
   async #people(filters: CanonicalFilters, slice: Slice): Promise<RecordPage> {
     const key = canonicalJson(filters);
-    if (key === "{}") return this.#page(new WholeDataset(this.#parts.meta.people), slice);
+    if (key === "{}") return this.#page(wholeDataset(this.#parts.meta.people), slice);
     return this.#page(await this.#segment(key, () => this.#selection.segment(conditionsOf(filters))), slice);
   }
 

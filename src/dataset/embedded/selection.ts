@@ -3,7 +3,7 @@ import type { Facet } from "../../shared/contract/facets.ts";
 import { isPlaced } from "../columns.ts";
 import { type FacetQuestion, OutOfTimeError } from "../engine.ts";
 import { facetOf } from "../facet.ts";
-import { ChunkedSegment, ListSegment, type SegmentPositions } from "../segment.ts";
+import { ChunkedSegment, listSegment, type SegmentPositions } from "../segment.ts";
 import type { StoredColumn, StoredColumns } from "./column-file.ts";
 import type { Ranges } from "./dictionary.ts";
 import { addressKeys, type KeyList } from "./keys.ts";
@@ -91,7 +91,7 @@ export class PeopleSelection {
   }
 
   async ofEmployer(seq: number): Promise<SegmentPositions> {
-    return new ListSegment(await this.#listed("employer", { values: [`/${seq}`] }));
+    return listSegment(await this.#listed("employer", { values: [`/${seq}`] }));
   }
 
   async records(rids: Uint32Array): Promise<Buffer[]> {

@@ -226,29 +226,23 @@ export const logSourceOf =
     return bytes.subarray(0, done);
   };
 
-class Lines {
-  readonly #read: LogSource;
-  #bytes: Buffer = Buffer.alloc(0);
-  #base = 0;
-
-  constructor(read: LogSource) {
-    this.#read = read;
-  }
-
-  at(place: number): Buffer | undefined {
+/** The line that begins at a place; undefined where it has no end, or is none of ours for its length. */
+function linesOf(read: LogSource): (place: number) => Buffer | undefined {
+  let bytes: Buffer = Buffer.alloc(0);
+  let base = 0;
+  return (place) => {
     for (let length = WINDOW; ; length *= 4) {
-      const start = place - this.#base;
-      if (start >= 0 && start < this.#bytes.length) {
-        const end = this.#bytes.indexOf(10, start);
-        if (end >= 0) return this.#bytes.subarray(start, end);
+      const start = place - base;
+      if (start >= 0 && start < bytes.length) {
+        const end = bytes.indexOf(10, start);
+        if (end >= 0) return bytes.subarray(start, end);
       }
       if (length > LONGEST_LINE) return undefined;
-      const more = this.#read(place, length);
-      if (this.#base === place && more.length === this.#bytes.length) return undefined;
-      this.#bytes = more;
-      this.#base = place;
+      const more = read(place, length);
+      if (base === place && more.length === bytes.length) return undefined;
+      [bytes, base] = [more, place];
     }
-  }
+  };
 }
 
 /**
@@ -257,13 +251,13 @@ class Lines {
  * (`damage`): nothing is built on such a file, and what can be read of it goes on with the next group.
  */
 function scanLog<Kind extends LogRecord>(read: LogSource, size: number, path: string): DecodedLog<Kind> {
-  const lines = new Lines(read);
+  const lineAt = linesOf(read);
   const entries: (LogEntry<Kind> & { readonly start: number })[] = [];
   let at = 0;
   let lastGroup: number | undefined;
   let damage: CliError | undefined;
   for (let line = 1; at < size; line++) {
-    const bytes = lines.at(at);
+    const bytes = lineAt(at);
     const found = bytes === undefined ? undefined : decodeLine(bytes);
     const end = at + (bytes?.length ?? 0) + 1;
     const follows = found?.record.follows ?? 0;
@@ -295,13 +289,13 @@ function scanLog<Kind extends LogRecord>(read: LogSource, size: number, path: st
 
 /** Everything up to there had been synced. */
 function groupAfter(read: LogSource, size: number, place: number): number | undefined {
-  const lines = new Lines(read);
+  const lineAt = linesOf(read);
   const piece = 1 << 20;
   for (let base = place + 1; base < size; base += piece) {
     const bytes = read(base, piece + LINE_START.length);
     for (let hit = bytes.indexOf(LINE_START); hit >= 0; hit = bytes.indexOf(LINE_START, hit + 1)) {
       const start = base + hit;
-      const line = lines.at(start);
+      const line = lineAt(start);
       if (line !== undefined && decodeLine(line)?.from === start) return start;
     }
   }

@@ -9,7 +9,7 @@ import { createTables, dropTables, pointerTable, tablesOf } from "../schema.ts";
 import { bareSql, deriveSql, linksSql, notRefused, type TableName } from "./companies.ts";
 import type { LoadPart, PartReader } from "./parts.ts";
 import { firstCompaniesSql, firstPeopleSql, groupsSql, hideSql, keyedSql, peopleSql, RANGE_COLUMNS } from "./people.ts";
-import { type Group, RangeConditions, rangesOf, type TitleAndId } from "./ranges.ts";
+import { type Group, rangeConditions, rangesOf, type TitleAndId } from "./ranges.ts";
 import { allOf, type LoadServers, loadFailure } from "./servers.ts";
 import { createStage, dropStage, STAGED, type StageTables, stageOf } from "./stage.ts";
 import type { LoadState, PartReport } from "./state.ts";
@@ -248,7 +248,7 @@ export class Load {
     const groups = await this.#groups(any, rangeRows);
     const { people } = tablesOf(this.#state.version);
     const total = sumOf(groups);
-    const conditions = new RangeConditions(RANGE_COLUMNS, groups);
+    const conditions = rangeConditions(RANGE_COLUMNS, groups);
     const ranges = rangesOf(groups, rangeRows);
     let done = 0;
     const next = ranges.values();
@@ -259,7 +259,7 @@ export class Load {
         if (held !== before - from) {
           if (held !== 0) await servers.remove(people, place);
           await servers.run(
-            peopleSql(this.#table, this.#target.people, { where: conditions.of(own), offset: from }, any),
+            peopleSql(this.#table, this.#target.people, { where: conditions(own), offset: from }, any),
             client,
           );
           await this.#holds(people, before - from, place);
@@ -279,9 +279,9 @@ export class Load {
       if (groups.every(({ count }) => count <= rangeRows)) return groups;
       if (depth < RANGE_COLUMNS.length) continue;
       const cut: Group[] = [];
-      const conditions = new RangeConditions(RANGE_COLUMNS, groups);
+      const conditions = rangeConditions(RANGE_COLUMNS, groups);
       for (const group of groups) {
-        const where = conditions.of([group]);
+        const where = conditions([group]);
         cut.push(...(group.count > rangeRows ? await this.#pieces(group, where, anyRefused) : [group]));
       }
       return cut;

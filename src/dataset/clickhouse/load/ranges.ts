@@ -35,32 +35,19 @@ export function rangesOf(groups: readonly Group[], most: number): RowRange[] {
 }
 
 /** In lists of values that an index on the keys is read by. @param all every group there is */
-export class RangeConditions {
-  readonly #keys: readonly string[];
-  readonly #sizes = new Map<string, number>();
-
-  constructor(keys: readonly string[], all: readonly Group[]) {
-    this.#keys = keys;
-    for (const { values } of all) {
-      for (let depth = 1; depth <= values.length; depth++) {
-        const key = JSON.stringify(values.slice(0, depth));
-        this.#sizes.set(key, (this.#sizes.get(key) ?? 0) + 1);
-      }
+export function rangeConditions(
+  keys: readonly string[],
+  all: readonly Group[],
+): (groups: readonly Group[]) => Statement {
+  const sizes = new Map<string, number>();
+  for (const { values } of all) {
+    for (let depth = 1; depth <= values.length; depth++) {
+      const key = JSON.stringify(values.slice(0, depth));
+      sizes.set(key, (sizes.get(key) ?? 0) + 1);
     }
   }
-
-  of(groups: readonly Group[]): Statement {
-    const params: Record<string, Param> = {};
-    const bound: Bound = (value, type) => {
-      const name = `r${Object.keys(params).length}`;
-      params[name] = value;
-      return `{${name}:${type}}`;
-    };
-    return { sql: this.#level(groups, 0, bound), params };
-  }
-
-  #level(groups: readonly Group[], depth: number, bound: Bound): string {
-    const key = this.#keys[depth];
+  const level = (groups: readonly Group[], depth: number, bound: Bound): string => {
+    const key = keys[depth];
     if (key === undefined) return anyOf(groups.flatMap(({ piece }) => (piece ? [pieceSql(piece, bound)] : [])));
     const byValue = new Map<string, Group[]>();
     for (const group of groups) {
@@ -73,12 +60,21 @@ export class RangeConditions {
     const conditions: string[] = [];
     for (const [value, same] of byValue) {
       const path = JSON.stringify(same[0]?.values.slice(0, depth + 1));
-      if (same.length === this.#sizes.get(path)) whole.push(value);
-      else conditions.push(`${key} = ${bound(value, "String")} AND ${this.#level(same, depth + 1, bound)}`);
+      if (same.length === sizes.get(path)) whole.push(value);
+      else conditions.push(`${key} = ${bound(value, "String")} AND ${level(same, depth + 1, bound)}`);
     }
     if (whole.length > 0) conditions.unshift(`${key} IN ${bound(whole, "Array(String)")}`);
     return anyOf(conditions);
-  }
+  };
+  return (groups) => {
+    const params: Record<string, Param> = {};
+    const bound: Bound = (value, type) => {
+      const name = `r${Object.keys(params).length}`;
+      params[name] = value;
+      return `{${name}:${type}}`;
+    };
+    return { sql: level(groups, 0, bound), params };
+  };
 }
 
 type Bound = (value: Param, type: string) => string;
