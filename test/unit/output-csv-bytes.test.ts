@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { createView, type Rendering } from "../../src/engine/output/formats.ts";
+import type { Rendering } from "../../src/engine/output/formats.ts";
 import { collectColumns } from "../../src/shared/rows/columns.ts";
 import { Page } from "../../src/shared/rows/page.ts";
 import { long } from "../support/long.ts";
+import { createView } from "../support/views.ts";
 
 /*
  * Rows that look like the first one of their page are copied from its bytes; all others are parsed. Here the same rows go both

@@ -9,7 +9,7 @@ import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { besideName } from "../../src/app/own/refresh/keep.ts";
 import { Distinct } from "../../src/engine/output/distinct.ts";
-import { chooseForm, createView, type Format, formName, type Rendering } from "../../src/engine/output/formats.ts";
+import { chooseForm, type Format, formName, type Rendering } from "../../src/engine/output/formats.ts";
 import { parquet } from "../../src/engine/output/whole/parquet.ts";
 import { surveyColumns, type WholeOptions } from "../../src/engine/output/whole/survey.ts";
 import { PERSON_FIELDS } from "../../src/shared/contract/records.ts";
@@ -18,6 +18,7 @@ import { checkFields, collectColumns, parseFields } from "../../src/shared/rows/
 import { csvDocument } from "../../src/shared/rows/csv.ts";
 import { Page } from "../../src/shared/rows/page.ts";
 import type { Cell } from "../../src/shared/rows/values.ts";
+import { createView } from "../support/views.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "headcount-views-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,5 +1,5 @@
 import type { AccountView } from "../../engine/client/types.ts";
-import { otherThan } from "../../engine/output/join.ts";
+
 import { ownedCompanies } from "../../engine/purchase/earlier.ts";
 import { runIdentityOf } from "../../engine/purchase/offer.ts";
 import type { ExportDeps, ExportOptions } from "../../engine/purchase/order.ts";
@@ -218,6 +218,7 @@ async function withAddresses(
   account: AccountView,
   { stateDir, disk, seller, now }: World,
 ): Promise<readonly Prospect[]> {
+  const { otherThan } = await import("../../engine/output/join.ts");
   const store = new RunStore(stateDir, disk);
   const identity = runIdentityOf(target, null, account, seller);
   const how = { fresh: false, limit: undefined };

@@ -2,7 +2,7 @@ import type { AccountView } from "../../engine/client/types.ts";
 import { kindOf } from "../../engine/output/distinct.ts";
 import { savedForm } from "../../engine/output/formats.ts";
 import { checkSink } from "../../engine/output/sinks/sink.ts";
-import { agreeToRest } from "../../engine/purchase/continue.ts";
+
 import type { Finished } from "../../engine/purchase/deliver.ts";
 import { staleRun } from "../../engine/purchase/failures.ts";
 import { fulfil } from "../../engine/purchase/fulfil.ts";
@@ -55,8 +55,10 @@ export async function buyExport(target: Target, given: ExportOptions, deps: Expo
 }
 
 /** Goes on with a run, and closes it whatever happens. @param isNamed whether the run itself was asked for */
-export const continueRun = async (run: Run, trade: Trade, isNamed: boolean): Promise<Finished> =>
-  fulfil(run, ...(await agreeToRest(run, trade, isNamed)));
+export async function continueRun(run: Run, trade: Trade, isNamed: boolean): Promise<Finished> {
+  const { agreeToRest } = await import("../../engine/purchase/continue.ts");
+  return await fulfil(run, ...(await agreeToRest(run, trade, isNamed)));
+}
 
 /** Output, format and fields are the run's own. @throws CliError exit 5 where service or dataset are not */
 export async function resumeExport(id: string, given: ExportOptions, deps: ExportDeps): Promise<Finished> {

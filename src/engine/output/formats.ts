@@ -2,8 +2,7 @@ import { stat } from "node:fs/promises";
 import { nearest } from "../../shared/contract/suggest.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
-import { CsvView } from "../../shared/rows/csv.ts";
-import { JsonView, NdjsonView } from "../../shared/rows/json.ts";
+
 import type { Page, View } from "../../shared/rows/page.ts";
 import type { JsonValue, RecordKind } from "../../shared/rows/values.ts";
 import type { Of } from "../../shared/schema/build.ts";
@@ -11,16 +10,8 @@ import type { writtenShape } from "../../shared/schema/purchase.ts";
 import type { Guard } from "../runs/plan.ts";
 import { PACKING_NAMES, type Packing, packedName, unpacked } from "./packing.ts";
 import { TOO_FEW } from "./publish.ts";
-import {
-  type Chosen,
-  cellRows,
-  jsonRows,
-  lineRows,
-  type StoredFile,
-  type StoredRows,
-  type WholeFormat,
-} from "./stored.ts";
-import { type DrawTable, tableView } from "./table.ts";
+import type { Chosen, StoredFile, StoredRows, WholeFormat } from "./stored.ts";
+import type { DrawTable } from "./table.ts";
 
 /** `duckdb` and `postgres`: rows of a table, which `--output` alone names. */
 export type Format = keyof typeof TABLE | "duckdb" | "postgres";
@@ -60,27 +51,52 @@ interface FormatSpec {
   readonly unpacked?: string;
 }
 
+/** What a format is written and read by is loaded where it is. */
 interface PagedFormat extends FormatSpec {
-  readonly view: (rendering: Rendering, extra: boolean) => View;
+  readonly view: () => Promise<MakeView>;
   /** Undefined: its rows cannot be told apart. */
-  readonly rows: StoredRows | undefined;
+  readonly rows?: () => Promise<StoredRows>;
 }
+
+/** @param extra whether columns that come too late get one of their own (CSV) */
+type MakeView = (rendering: Rendering, extra: boolean) => View;
 
 interface LateFormat extends FormatSpec {
   readonly whole: () => Promise<WholeFormat>;
 }
 
-const separated =
-  (separator: "," | "\t") =>
-  ({ kind, fields, excel, raw }: Rendering, extra: boolean): View =>
-    new CsvView({ kind, columns: fields, extra, excel, raw, separator });
+const jsonViews = () => import("../../shared/rows/json.ts");
+const storedForms = () => import("./stored.ts");
+
+const separated = (separator: "," | "\t"): Omit<PagedFormat, "endings"> => ({
+  view: async () => {
+    const { CsvView } = await import("../../shared/rows/csv.ts");
+    return ({ kind, fields, excel, raw }, extra) =>
+      new CsvView({ kind, columns: fields, extra, excel, raw, separator });
+  },
+  rows: async () => (await storedForms()).cellRows(separator),
+});
 
 /** Every format, by the name that `--format` takes: all that there is to say of it. */
 const TABLE = {
-  csv: { endings: ["csv"], view: separated(","), rows: cellRows(",") },
-  tsv: { endings: ["tsv"], view: separated("\t"), rows: cellRows("\t") },
-  ndjson: { endings: ["ndjson", "jsonl"], view: ({ fields }) => new NdjsonView(fields), rows: lineRows },
-  json: { endings: ["json"], view: ({ fields }) => new JsonView(fields), rows: jsonRows },
+  csv: { endings: ["csv"], ...separated(",") },
+  tsv: { endings: ["tsv"], ...separated("\t") },
+  ndjson: {
+    endings: ["ndjson", "jsonl"],
+    view: async () => {
+      const { NdjsonView } = await jsonViews();
+      return ({ fields }) => new NdjsonView(fields);
+    },
+    rows: async () => (await storedForms()).lineRows,
+  },
+  json: {
+    endings: ["json"],
+    view: async () => {
+      const { JsonView } = await jsonViews();
+      return ({ fields }) => new JsonView(fields);
+    },
+    rows: async () => (await storedForms()).jsonRows,
+  },
   xlsx: {
     endings: ["xlsx"],
     unpacked: "A spreadsheet (.xlsx) is compressed in itself",
@@ -93,11 +109,13 @@ const TABLE = {
   },
   table: {
     endings: [],
-    rows: undefined,
     unpacked: "a table is for a person to look at",
-    view({ kind, fields, table }) {
-      if (table === undefined) throw new TypeError("a table view needs something that draws it");
-      return tableView(kind, fields, table);
+    view: async () => {
+      const { tableView } = await import("./table.ts");
+      return ({ kind, fields, table }) => {
+        if (table === undefined) throw new TypeError("a table view needs something that draws it");
+        return tableView(kind, fields, table);
+      };
     },
   },
 } satisfies Readonly<Record<string, PagedFormat | LateFormat>>;
@@ -109,11 +127,10 @@ export const FORMATS = Object.keys(TABLE) as readonly (keyof typeof TABLE)[];
 const specOf = (format: Format): (FormatSpec & Partial<PagedFormat & LateFormat>) | undefined =>
   format === "duckdb" || format === "postgres" ? undefined : TABLE[format];
 
-/** @param extra whether columns that come too late get one of their own (CSV) */
-export function createView(rendering: Rendering, extra = false): View {
-  const view = specOf(rendering.format)?.view;
-  if (view === undefined) throw new TypeError(`${rendering.format} is written whole`);
-  return view(rendering, extra);
+export async function viewOf(format: Format): Promise<MakeView> {
+  const view = specOf(format)?.view;
+  if (view === undefined) throw new TypeError(`${format} is written whole`);
+  return view();
 }
 
 export const isWhole = (format: Format): boolean => specOf(format)?.whole !== undefined;
@@ -121,7 +138,7 @@ export const isWhole = (format: Format): boolean => specOf(format)?.whole !== un
 export const lateFormat = async (format: Format): Promise<WholeFormat | undefined> => specOf(format)?.whole?.();
 
 const storedRows = async (format: Format | undefined): Promise<StoredRows | undefined> =>
-  format === undefined ? undefined : ((await lateFormat(format)) ?? specOf(format)?.rows);
+  format === undefined ? undefined : ((await lateFormat(format)) ?? (await specOf(format)?.rows?.()));
 
 const storedFile = (path: string, packing: Packing | undefined): StoredFile => ({
   path,

@@ -10,18 +10,17 @@ import { errorCode, FILE_MODE, remove } from "../runs/disk.ts";
 import type { Guard } from "../runs/plan.ts";
 import {
   checkRows,
-  createView,
   formName,
   isWhole,
   lateFormat,
   type Output,
   type Rendering,
+  viewOf,
   type Written,
 } from "./formats.ts";
 import { openPacker, type Packer } from "./packing.ts";
 import { clearLeftovers, naming } from "./publish.ts";
 import { enterOutput, type OutputPlace } from "./register.ts";
-import { surveyColumns } from "./whole/survey.ts";
 
 const WRITE_BYTES = 1 << 18;
 
@@ -68,7 +67,8 @@ export class FileOutput implements Output {
     this.#bytes = 0;
     this.#filled = 0;
     this.#packer = openPacker(this.#rendering.packing);
-    this.#view = isWhole(this.#rendering.format) ? undefined : createView({ ...this.#rendering, fields });
+    const rendering = { ...this.#rendering, fields };
+    this.#view = isWhole(rendering.format) ? undefined : (await viewOf(rendering.format))(rendering, false);
   }
 
   /** Collects small pages, so that each write, which another thread does, is worth handing over. */
@@ -115,6 +115,7 @@ export class FileOutput implements Output {
     const { format, kind, fields } = this.#rendering;
     const whole = await lateFormat(format);
     if (whole !== undefined) {
+      const { surveyColumns } = await import("./whole/survey.ts");
       const survey = await surveyColumns({ pages, kind, columns: fields });
       const rows = { ...survey, pages, onCut: () => this.#cut++ };
       for await (const chunk of whole.bytes(rows, `${this.#part}.scratch`)) await this.#put(chunk);
@@ -168,10 +169,10 @@ export interface StreamOptions {
 }
 
 /** A page counts as written when the reader took it. */
-export function openStream({ stream, rendering, guard, interrupted }: StreamOptions): Output {
+export async function openStream({ stream, rendering, guard, interrupted }: StreamOptions): Promise<Output> {
   const packer = openPacker(rendering.packing);
   const asked = new AskedFields(rendering.fields);
-  const view = createView(rendering, true);
+  const view = (await viewOf(rendering.format))(rendering, true);
   let failure: unknown;
   const onError = (error: unknown): void => {
     failure ??= error;

@@ -2,14 +2,14 @@ import type { Credits } from "../../shared/contract/money.ts";
 import { CliError, EXIT } from "../../shared/errors.ts";
 import { Distinct, kindOf } from "../output/distinct.ts";
 import type { Output, Rendering } from "../output/formats.ts";
-import { JoinOutput } from "../output/join.ts";
+
 import { Register } from "../output/register.ts";
 import { openSink } from "../output/sinks/sink.ts";
 import { creditText, KEY_LIFE_MS, pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { Buyer } from "./buyer.ts";
 import { type Bought, deliver, type Finished } from "./deliver.ts";
-import { divideRest } from "./divided.ts";
+
 import { ALL_BOUGHT, aboveCap, ending } from "./failures.ts";
 import { isPriceKnown, perPageOf, WHOLE_PAGE } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
@@ -137,7 +137,7 @@ async function buyPages(
       }
       return sink.write(distinct.take(page));
     },
-    divide: (wall) => divideRest(run, wall, deps),
+    divide: async (wall) => (await import("./divided.ts")).divideRest(run, wall, deps),
     // Parts that nothing takes apart have pages in common, which is no failure of the service.
     enough: () => {
       if (target.kind !== "search" || run.plan.overlap !== undefined) return false;
@@ -167,5 +167,7 @@ async function openOutput(run: Run, options: ExportOptions, deps: ExportDeps): P
   const rendering = { format, packing, kind: kindOf(run), fields, excel, raw, table };
   const open = (view: Rendering): Promise<Output> =>
     openSink({ output, stream, rendering: view, guard: options, place, interrupted });
-  return options.join === undefined ? open(rendering) : new JoinOutput(run, { join: options.join, rendering, open });
+  if (options.join === undefined) return open(rendering);
+  const { JoinOutput } = await import("../output/join.ts");
+  return new JoinOutput(run, { join: options.join, rendering, open });
 }

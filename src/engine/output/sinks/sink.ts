@@ -4,7 +4,7 @@ import type { Guard, SavedView } from "../../runs/plan.ts";
 import { type AskedView, type Form, formName, lateFormat, type Output, type Rendering } from "../formats.ts";
 import { FileOutput, openStream, type StreamOptions } from "../output.ts";
 import type { OutputPlace } from "../register.ts";
-import { checkTable, openTable } from "../tables/table-output.ts";
+
 import { engineOf } from "../tables/target.ts";
 
 export interface Sink extends StreamOptions {
@@ -16,10 +16,11 @@ export interface Sink extends StreamOptions {
 export const openSink = async (sink: Sink): Promise<Output> => {
   const { output, rendering, guard, place } = sink;
   if (output === undefined) return openStream(sink);
-  return engineOf(output) !== undefined
-    ? openTable(output, rendering, guard, place)
-    : FileOutput.open(output, rendering, guard, place);
+  if (engineOf(output) === undefined) return FileOutput.open(output, rendering, guard, place);
+  return (await tables()).openTable(output, rendering, guard, place);
 };
+
+const tables = () => import("../tables/table-output.ts");
 
 export const savedView = (view: AskedView): SavedView => ({
   format: formName(view),
@@ -35,7 +36,7 @@ export async function checkSink(wanted: Wanted, kind: RecordKind, disk: Disk): P
   const { format, output, fields } = wanted;
   await (await lateFormat(format))?.load();
   if (output !== undefined && engineOf(output) !== undefined)
-    await checkTable(output, { kind, fields }, wanted, { name: "check", disk });
+    await (await tables()).checkTable(output, { kind, fields }, wanted, { name: "check", disk });
 }
 
 export async function checkRoom({ format }: Form, rows: number): Promise<void> {
