@@ -6,7 +6,6 @@ import { netOf, type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
 import { addCredits, type Credits, creditsLess, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { makeFolder } from "../../shared/folder.ts";
-import { failureOf } from "../failures.ts";
 
 /** What several purchases may spend together, counted in the journals of the runs. */
 export interface PurchaseBudget {
@@ -61,7 +60,8 @@ export async function withinBudget<T>(
   const lock = { now, sleep, what, onWait, wait: true, signal: interrupted };
   return await withLock(join(turn.folder, turn.name), lock, async () => {
     const { spent, left } = await budgetUse(budget, context, turn.continues);
-    return await work(left).catch((error: unknown) => {
+    return await work(left).catch(async (error: unknown) => {
+      const { failureOf } = await import("../failures.ts");
       const failure = failureOf(error);
       if (failure.code !== "over_budget") throw error;
       const of = `${formatCreditsGrouped(spent)} of ${formatCreditsGrouped(budget.cap)} credits`;

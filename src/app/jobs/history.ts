@@ -3,11 +3,17 @@ import { existsSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { stateDir } from "../../engine/connections/paths.ts";
+import { FILE_MODE } from "../../engine/runs/disk.ts";
 import { isLocked } from "../../engine/runs/lock.ts";
 import type { Context } from "../../shared/context.ts";
+import { usageError } from "../../shared/errors.ts";
 import { makeFolder } from "../../shared/folder.ts";
-import { appendLine, type RunOutcome } from "./outcome.ts";
+import type { Of } from "../../shared/schema/build.ts";
+import type { outcome } from "../../shared/schema/purchase.ts";
 import { lastTime } from "./schedule.ts";
+
+/** How a job went: a line of its log, what `notify` gets, and what `jobs status` reads (docs/jobs.md, "Log"). */
+export type RunOutcome = Of<typeof outcome>;
 
 export type History = Awaited<ReturnType<typeof historyOf>>;
 
@@ -28,6 +34,29 @@ export async function makeJobFolder(context: Context, key: string): Promise<void
 
 export const appendOutcome = (context: Context, key: string, outcome: RunOutcome): Promise<void> =>
   appendLine(historyFile(context, key), `${JSON.stringify(outcome)}\n`);
+
+export async function openLog(path: string) {
+  try {
+    // Opened anew for each line: a log that was rotated meanwhile goes on under its name.
+    return await open(path, "a+", FILE_MODE);
+  } catch (error) {
+    const { message } = error as Error;
+    throw usageError(`the log cannot be written: ${message}`, '"log" takes a file in a folder that exists', "log_file");
+  }
+}
+
+/** Appends a line in one write (O_APPEND): those of several processes never mix. */
+export async function appendLine(path: string, line: string): Promise<void> {
+  const file = await openLog(path);
+  try {
+    const { size } = await file.stat();
+    const last = Buffer.alloc(1);
+    if (size > 0) await file.read(last, 0, 1, size - 1);
+    await file.write(size > 0 && last[0] !== 0x0a ? `\n${line}` : line);
+  } finally {
+    await file.close();
+  }
+}
 
 /** How a job went before. What cannot be read (half a line, a file that is gone) is no history. */
 export async function historyOf(context: Context, key: string) {

@@ -1,23 +1,19 @@
 import { spawn } from "node:child_process";
-import { open } from "node:fs/promises";
+
 import { join } from "node:path";
 import { kill } from "node:process";
 import { stateDir } from "../../engine/connections/paths.ts";
 import { sha256Of } from "../../engine/output/paths.ts";
-import { FILE_MODE } from "../../engine/runs/disk.ts";
+
 import { netOf, type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
 import { type Credits, creditsToNumber } from "../../shared/contract/money.ts";
 import { harmlessLine } from "../../shared/contract/text.ts";
-import { type CliError, EXIT, usageError } from "../../shared/errors.ts";
-import type { Of } from "../../shared/schema/build.ts";
-import type { outcome } from "../../shared/schema/purchase.ts";
+import { type CliError, EXIT } from "../../shared/errors.ts";
 import { failureOf } from "../failures.ts";
 import { enterOwn } from "../keep/store.ts";
 import type { Job } from "./file.ts";
-
-/** How a job went: a line of its log, what `notify` gets, and what `jobs status` reads (docs/jobs.md, "Log"). */
-export type RunOutcome = Of<typeof outcome>;
+import { appendLine, openLog, type RunOutcome } from "./history.ts";
 
 export interface Ended {
   readonly rows?: number;
@@ -119,29 +115,6 @@ async function tell(outcome: RunOutcome, { log, notify, notifyFailure }: Job, co
   for (const [key, command] of Object.entries(commands)) {
     const problem = command === undefined ? undefined : await notified(command, line, context);
     if (problem !== undefined) warn(`${key} ${problem}: ${harmlessLine(command ?? "", 80)}`);
-  }
-}
-
-async function openLog(path: string) {
-  try {
-    // Opened anew for each line: a log that was rotated meanwhile goes on under its name.
-    return await open(path, "a+", FILE_MODE);
-  } catch (error) {
-    const { message } = error as Error;
-    throw usageError(`the log cannot be written: ${message}`, '"log" takes a file in a folder that exists', "log_file");
-  }
-}
-
-/** Appends a line in one write (O_APPEND): those of several processes never mix. */
-export async function appendLine(path: string, line: string): Promise<void> {
-  const file = await openLog(path);
-  try {
-    const { size } = await file.stat();
-    const last = Buffer.alloc(1);
-    if (size > 0) await file.read(last, 0, 1, size - 1);
-    await file.write(size > 0 && last[0] !== 0x0a ? `\n${line}` : line);
-  } finally {
-    await file.close();
   }
 }
 

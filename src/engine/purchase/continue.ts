@@ -9,10 +9,9 @@ import { quoteFor, spentOf } from "./offer.ts";
 import type { ExportOptions, Trade } from "./order.ts";
 import { takeOver } from "./owned.ts";
 import { requireFree } from "./places.ts";
-import { consentedCap, type Quote, requireBalance, requireBudget, requireSame } from "./quote.ts";
+import { consentedCap, drawnOf, type Quote, requireBalance, requireBudget, requireSame } from "./quote.ts";
 import type { Receipt } from "./receipt.ts";
 import { matchesOf } from "./remaining.ts";
-import { drawnOf } from "./sampling.ts";
 
 /** Closes the run where it is refused. @param isNamed asked for by its id: its limit, cap and consent hold on */
 export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Promise<[Quote, Trade]> {

@@ -126,8 +126,7 @@ export async function divisionOf(
       ...(overlap === undefined || overlap === 0 ? {} : { overlap }),
     };
   }
-  if (target.kind === "search" && wall !== undefined) return divided(target.filters, matches ?? 0, wall, deps);
-  return counts === undefined ? {} : { counts };
+  return target.kind === "search" && wall !== undefined ? divided(target.filters, matches ?? 0, wall, deps) : {};
 }
 
 async function divided(segment: Filters, total: number, wall: number, deps: Asking): Promise<Divided> {

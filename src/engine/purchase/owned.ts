@@ -8,7 +8,7 @@ import type { Output } from "../output/formats.ts";
 import { BESIDE, type IntentRecord, settledUnits } from "../runs/journal.ts";
 import { type Plan, type Target, unreachedGroups } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
-import { divisionOf } from "./divided.ts";
+
 import type { ExportDeps } from "./order.ts";
 import type { Known, Narrowed, OwnedPage, Ownership } from "./ownership.ts";
 import type { Offer, Quote } from "./quote.ts";
@@ -34,7 +34,11 @@ export async function partsToBuy(
   quote: Quote,
   deps: ExportDeps,
 ): Promise<Pick<Plan, "matches" | "parts" | "counts" | "unreached" | "overlap" | "digests">> {
-  const { matches } = offer;
+  const { counts, matches } = offer;
+  // Companies, and a segment that is asked for as it is, are divided no further.
+  const isWhole = target.kind !== "search" || (offer.parts ?? offer.digests ?? quote.depth) === undefined;
+  if (isWhole && !isNarrowed(target)) return counts === undefined ? { matches } : { matches, counts };
+  const { divisionOf } = await import("./divided.ts");
   if (!isNarrowed(target)) return { matches, ...(await divisionOf(target, offer, quote.depth, deps)) };
   if (quote.known?.divide === undefined) throw new TypeError("nobody knows who is owned");
   const { unreached = [], beyond = 0, ...found } = await quote.known.divide(quote.rows);

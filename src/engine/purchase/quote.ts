@@ -15,7 +15,7 @@ import { grouped } from "../../shared/contract/text.ts";
 import { type CliError, declined, failed, usageError } from "../../shared/errors.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { quoteShape, sample } from "../../shared/schema/purchase.ts";
-import { type DrawnPage, rowsBegun, rowsOf } from "../planning/draw.ts";
+import { type DrawnPage, pagesOf, rowsBegun, rowsOf } from "../planning/draw.ts";
 import { describeTarget, type Plan, type Target } from "../runs/plan.ts";
 import type { Known } from "./ownership.ts";
 import { evenly, requestsFor } from "./paging.ts";
@@ -78,6 +78,9 @@ export interface QuoteInput {
   readonly pieces?: number | undefined;
   readonly drawn?: { readonly seed: number; readonly pages: readonly DrawnPage[] } | undefined;
 }
+
+export const drawnOf = ({ draw: made, counts = [] }: Pick<Plan, "draw" | "counts">): QuoteInput["drawn"] =>
+  made === undefined ? undefined : { seed: made.seed, pages: pagesOf(made.pages, counts) };
 
 export function makeQuote(input: QuoteInput): Quote {
   const { target, matches, price, limit, maxCredits, maxDepth, spent, balance } = input;

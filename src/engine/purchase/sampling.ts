@@ -1,24 +1,18 @@
 import { counted, grouped } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
-import { type DrawnPage, dice, draw, drawPages, pagesOf, pagesText } from "../planning/draw.ts";
+import { type DrawnPage, dice, draw, drawPages, pagesText } from "../planning/draw.ts";
 import type { Part } from "../planning/parts.ts";
-import { type Plan, type Sampling, type Target, unreachedGroups } from "../runs/plan.ts";
+import { type Plan, type Sampling, unreachedGroups } from "../runs/plan.ts";
 import { dividedParts } from "./divided.ts";
 import type { ExportDeps } from "./order.ts";
-import type { Offer, QuoteInput } from "./quote.ts";
+import type { Offer } from "./quote.ts";
 
 /** What a sample may take at the rate limit, in minutes, before rows are drawn together. */
 const AFFORDABLE_MINUTES = 10;
 const SEEDS = 2 ** 31;
 
 export type Drawn = Required<Pick<Plan, "draw" | "parts" | "counts">>;
-
-export const drawnOf = ({ draw: made, counts = [] }: Pick<Plan, "draw" | "counts">): QuoteInput["drawn"] =>
-  made === undefined ? undefined : { seed: made.seed, pages: pagesOf(made.pages, counts) };
-
-type Sampled = Extract<Target, { kind: "search" }> & { readonly sample: Sampling };
-export const isSampled = (target: Target): target is Sampled => target.kind === "search" && target.sample !== undefined;
 
 export interface Terms {
   readonly perPageMax: number;
@@ -29,8 +23,12 @@ export interface Terms {
 }
 
 /** By free counts. @throws CliError exit 2 where it would not be fair, 8 where the counts do not add up */
-export async function drawn(target: Sampled, offer: Offer, terms: Terms, deps: ExportDeps): Promise<Drawn> {
-  const { sample } = target;
+export async function drawn(
+  { filters, sample }: { readonly filters: Filters; readonly sample: Sampling },
+  offer: Offer,
+  terms: Terms,
+  deps: ExportDeps,
+): Promise<Drawn> {
   if (deps.seller.client.dialect.paging === "cursor") {
     throw usageError(
       "this service pages by cursor: a row in the middle is reached only by buying those before it, so no sample can be drawn",
@@ -40,7 +38,6 @@ export async function drawn(target: Sampled, offer: Offer, terms: Terms, deps: E
   }
   const seed = sample.seed ?? Math.floor(deps.random() * SEEDS);
   if (offer.parts !== undefined) return drawnOfSeveral(offer, seed, sample, terms.maxDepth);
-  const { filters } = target;
   const { rows } = sample;
   const { maxDepth } = terms;
   const count = offer.matches ?? 0;

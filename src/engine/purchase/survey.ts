@@ -16,6 +16,7 @@ import type { ExportDeps, ExportOptions, Inquiry, Trade } from "./order.ts";
 import { isNarrowed, mostRows, partsToBuy, rowsWritten, takeOver } from "./owned.ts";
 import type { Known, OwnedPage } from "./ownership.ts";
 import {
+  drawnOf,
   type Offer,
   overlapWarning,
   paidAgainText,
@@ -24,7 +25,7 @@ import {
   requireBudget,
   requireSame,
 } from "./quote.ts";
-import { type Drawn, drawn, drawnOf, isSampled } from "./sampling.ts";
+import type { Drawn } from "./sampling.ts";
 import { withoutSuppressed } from "./unnamed.ts";
 
 export interface Survey {
@@ -103,10 +104,7 @@ export async function survey(asked: Inquiry, open: string | undefined): Promise<
   const matches = isNarrowed(target) ? mostRows(known) : offer.matches;
   const run = open === undefined ? undefined : await store.open(open);
   const companies = run === undefined ? await ownedCompanies(store, identity, datasetVersion, options, deps) : [];
-  const sample =
-    run === undefined && isSampled(target)
-      ? await drawn(target, offer, termsOf(target, options, account, deps), deps)
-      : undefined;
+  const sample = run === undefined ? await drawnSample(asked, offer) : undefined;
   const pricedWith = (rows: number): Quote => {
     const spent = spentOf(run?.state ?? { ...emptyState(), rows, owned: rows });
     const ofParts = offer.parts?.map(({ company_network_url: company }) => company);
@@ -138,6 +136,13 @@ export async function survey(asked: Inquiry, open: string | undefined): Promise<
   };
   await checkRoom(options, rowsOf(inquiry, quote));
   return { inquiry, offer, quote, sample, owned: { pages: reuse?.pages ?? (() => companies), reuse } };
+}
+
+async function drawnSample({ target, options, account, deps }: Inquiry, offer: Offer): Promise<Drawn | undefined> {
+  if (target.kind !== "search" || target.sample === undefined) return undefined;
+  const { drawn } = await import("./sampling.ts");
+  const { filters, sample } = target;
+  return await drawn({ filters, sample }, offer, termsOf(target, options, account, deps), deps);
 }
 
 /** The same inquiry for new people alone, those who are owned beside them; undefined where nobody found that cheap. */

@@ -7,8 +7,7 @@ import { withLock } from "../../../engine/runs/lock.ts";
 import { removeDrafts } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import type { PersonMatcher } from "../../../shared/person.ts";
-import { historyFile, jobsFolder, lockOf } from "../../jobs/history.ts";
-import type { RunOutcome } from "../../jobs/outcome.ts";
+import { historyFile, jobsFolder, lockOf, type RunOutcome } from "../../jobs/history.ts";
 import { usersFiles } from "../store.ts";
 
 export interface HistoryFound {
