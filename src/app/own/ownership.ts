@@ -1,288 +1,10 @@
-import { costOf, costWithin } from "../../engine/planning/cost.ts";
-import { partsOf } from "../../engine/planning/descent.ts";
-import { findNew } from "../../engine/planning/new-people.ts";
-import { identitiesThere, tellApart } from "../../engine/planning/presence.ts";
-import { type Cost, ownedAddress, requireSound, UnsoundCountsError } from "../../engine/planning/question.ts";
-import type { FreeCounts } from "../../engine/purchase/free-counts.ts";
 import type { ExportDeps, OpenOwnership } from "../../engine/purchase/order.ts";
 import { isNarrowed } from "../../engine/purchase/owned.ts";
-import type { Known, NewParts, Ownership } from "../../engine/purchase/ownership.ts";
-import { evenly } from "../../engine/purchase/paging.ts";
+import type { Ownership } from "../../engine/purchase/ownership.ts";
 import type { Target } from "../../engine/runs/plan.ts";
-import type { RunReader } from "../../engine/runs/reader.ts";
-import { canonicalAddress, slugOf } from "../../shared/contract/normalise.ts";
-import { counted, grouped } from "../../shared/contract/text.ts";
-import type { Filters } from "../../shared/contract/vocabulary.ts";
-import { CliError, usageError } from "../../shared/errors.ts";
-import { type CheckedFilters, checkedFilters } from "../segments/segment-set.ts";
-import { CALLS_PER_CREDIT } from "./bounds.ts";
-import { countingTime, freeCounts, type Looking, lookInto, type Sight, soundly, spoken } from "./look.ts";
+import { checkedFilters } from "../segments/segment-set.ts";
 import { OwnedPeople } from "./owned-people.ts";
-
-interface Limits {
-  readonly maxCalls: number;
-  /** Who is owned may be bought again: nobody is looked for. */
-  readonly again: boolean;
-}
-
-/** Free counts that may tell how many of a segment are owned, where it is bought as it is. */
-const QUOTE_CALLS = 10;
-/** Free counts that may find its new people then without being asked to, where they need no wait for the rate limit. */
-const DIVIDE_CALLS = 100;
-
-/** The share of calls that may go into owned people whose records do not match: some moved into the segment. */
-const LOOK_SHARE = 0.1;
-
-const EVERYBODY = { exact: {}, prefix: {}, range: {} };
-
-/** What the library and free counts say of a segment (docs/new-only.md). */
-class OwnedSegment implements Ownership {
-  readonly #segment: CheckedFilters;
-  readonly #beside: readonly CheckedFilters[];
-  readonly #staff: Whole["staff"];
-  readonly #bounds: Limits;
-  readonly #deps: ExportDeps;
-  readonly #people: OwnedPeople;
-  #how: { readonly byFilters?: boolean } = {};
-
-  constructor({ filters, beside = [], staff }: Whole, bounds: Limits, people: OwnedPeople, deps: ExportDeps) {
-    this.#segment = checkedFilters(filters);
-    this.#beside = beside.map((each) => checkedFilters(each));
-    this.#staff = staff;
-    this.#bounds = bounds;
-    this.#deps = deps;
-    this.#people = people;
-  }
-
-  get #perCredit(): number {
-    return this.#bounds.again ? 0 : CALLS_PER_CREDIT;
-  }
-
-  async look(
-    total: number,
-    narrowed: boolean,
-    { parts, counts: each }: Partial<NewParts> = {},
-  ): Promise<Known | undefined> {
-    if (this.#staff !== undefined) return this.#lookAtEach(parts ?? [], each ?? [], this.#staff.most);
-    const counts = freeCounts(this.#deps, this.#people.account, this.#bounds.maxCalls);
-    if (!narrowed) return this.#glance(total, counts);
-    for (const { run, why } of this.#people.unread) this.#deps.onWarning(`warning: run ${run} is not counted: ${why}`);
-    return sound(async () => {
-      const sight = await this.#sight(counts, this.#people.library !== undefined && total > 0);
-      this.#warn(sight);
-      const { maxCalls } = this.#bounds;
-      const left = maxCalls - counts.calls - sight.calls;
-      const estimate = await costWithin(sight, this.#perCredit, left);
-      if (estimate === undefined) throw await this.#tooManyCalls(sight);
-      return {
-        ...this.#known(sight, estimate, counts),
-        divide: (maxRows) => sound(() => this.#divide(sight, estimate, maxRows, counts)),
-      };
-    });
-  }
-
-  /** Of each company, and title, its new people alone: nobody who is owned is bought with them. */
-  async #lookAtEach(parts: readonly Filters[], counts: readonly number[], most: number | null): Promise<Known> {
-    const fresh: { readonly filters: Filters; readonly count: number; readonly known: Known | undefined }[] = [];
-    let calls = 0;
-    for (const [index, filters] of parts.entries()) {
-      const maxCalls = this.#bounds.maxCalls - calls;
-      const part = new OwnedSegment({ filters }, { ...this.#bounds, maxCalls }, this.#people, this.#deps);
-      // Bought beside each other, as filters of one run.
-      part.#how = { byFilters: true };
-      const total = counts[index] ?? 0;
-      const known = part.#matching().length === 0 ? undefined : await part.look(total, true);
-      calls += known === undefined ? 0 : known.calls + (known.estimate?.calls ?? 0);
-      fresh.push({ filters, count: total - (known?.owned ?? 0), known });
-    }
-    const left = fresh.map(({ count }) => count);
-    const companies = parts.map(({ company_network_url: company }) => company);
-    const rows = rowsOf(evenly(left, companies, { rows: Number.MAX_SAFE_INTEGER, most }));
-    const total = rowsOf(counts);
-    const owned = total - rowsOf(left);
-    return {
-      ...{ total, owned, exact: true, calls, durationMs: countingTime(calls, this.#people.account, this.#deps) },
-      estimate: { callsPerCredit: this.#perCredit, calls, rows, parts: 1 },
-      divide: async () => {
-        const found: NewParts[] = [];
-        for (const { filters, count, known } of fresh) {
-          found.push((await known?.divide?.(count)) ?? { parts: [filters], counts: [count] });
-        }
-        return {
-          parts: found.flatMap((each) => each.parts),
-          counts: found.flatMap((each) => each.counts),
-          unreached: found.flatMap(({ unreached = [] }) => unreached),
-        };
-      },
-    };
-  }
-
-  async #tooManyCalls(sight: Sight): Promise<CliError> {
-    const { total, others } = sight;
-    const [least, asked] = [await costOf(sight, 1), await costOf(sight, CALLS_PER_CREDIT)];
-    const time = spoken({ ms: countingTime(least.calls, this.#people.account, this.#deps) });
-    return usageError(
-      `${grouped(others)} of ${grouped(total)} people are new, and finding them takes about ${grouped(least.calls)} free calls${time}, more than the ${grouped(this.#bounds.maxCalls)} allowed; nothing was spent`,
-      `--max-calls ${Math.ceil(asked.calls * 1.5)} allows them; without --new-only all ${grouped(total)} are bought`,
-      "too_many_counts",
-    );
-  }
-
-  /** What a quote says by the way: counted where that takes a few calls, otherwise as the records have it. */
-  async #glance(total: number, counts: FreeCounts): Promise<Known | undefined> {
-    const each = [this.#segment, ...this.#beside].map(({ canonical }) => this.#people.count(canonical));
-    const records = each.reduce((sum, count) => sum + count, 0);
-    // Of several companies no single count tells.
-    const calls = each.length > 1 ? 0 : callsToLook(records, counts);
-    const believed = { total, owned: Math.min(total, records), calls, estimate: undefined, durationMs: 0 };
-    if (records === 0) return { ...believed, exact: this.#people.library === undefined, calls: 0 };
-    if (calls === 0 || calls > QUOTE_CALLS) return { ...believed, exact: false };
-    try {
-      const sight = await this.#lookInto(this.#matching(), { counts });
-      const estimate = await costWithin(sight, this.#perCredit, this.#bounds.maxCalls);
-      const known = this.#known(sight, estimate, counts);
-      if (estimate === undefined || known.durationMs > 0 || !isDividedUnasked(sight, estimate)) return known;
-      if (sight.sketch === undefined) await requireSound(this.#segment.filters, counts);
-      return { ...known, divide: (maxRows) => sound(() => this.#divide(sight, estimate, maxRows, counts)) };
-    } catch (error) {
-      // The quote is right without it.
-      if (error instanceof UnsoundCountsError || error instanceof CliError) return undefined;
-      throw error;
-    }
-  }
-
-  #known({ total, present: owned }: Sight, estimate: Cost | undefined, { calls }: FreeCounts): Known {
-    const durationMs = countingTime(estimate?.calls ?? 0, this.#people.account, this.#deps);
-    return { total, owned, exact: true, calls, estimate, durationMs };
-  }
-
-  async #divide(sight: Sight, estimate: Cost, maxRows: number, counts: FreeCounts): Promise<NewParts> {
-    const { total, others, segment, sketch } = sight;
-    if (others === 0) return { parts: [], counts: [] };
-    if (segment.network_url !== undefined && sketch === undefined) return this.#listedParts(sight, counts);
-    // Where less than all of it may be bought, the first rows could be those that are owned.
-    const callsPerCredit = maxRows >= total ? estimate.callsPerCredit : estimate.callsPerCredit || this.#perCredit;
-    const isLong = callsPerCredit > 0 && sketch === undefined;
-    const { onNotice } = this.#deps;
-    const people = counted(others, "new person", "new people");
-    if (isLong) onNotice(`looking for ${people}: about ${counted(estimate.calls, "free count")}`);
-    const { kept } = isLong ? await tellApart(sight, counts) : { kept: sketch === undefined ? sight.members : [] };
-    const allowed = {
-      callsPerCredit,
-      maxCalls: this.#bounds.maxCalls - callsToLook(kept.length + others, counts),
-      maxWaste: maxRows >= estimate.rows ? estimate.rows - others : 0,
-      maxRows,
-      maxRenamed: 0,
-    };
-    const { leaves, unreached, overlap, beyond } = await findNew(sight, kept, allowed, counts);
-    if (isLong)
-      onNotice(`${people} in ${counted(leaves.length, "part")}, found by ${counted(counts.calls, "free count")}`);
-    return { ...partsOf(leaves), unreached, ...(overlap === 0 ? {} : { overlap }), beyond };
-  }
-
-  async #listedParts({ total, members }: Sight, counts: FreeCounts): Promise<NewParts> {
-    const { filters } = this.#segment;
-    const owned = new Set(members.flatMap(({ address: own }) => (own === undefined ? [] : [own, slugOf(own)])));
-    const rest = [filters.network_url ?? []]
-      .flat()
-      .map(String)
-      .filter((address) => !owned.has(canonicalAddress(address) ?? ""));
-    if (rest.length === 0) return { parts: [], counts: [] };
-    const count = await counts.listed(filters, rest.map(ownedAddress));
-    if (count > total) throw new UnsoundCountsError(`${count} of ${total} people are at some of the addresses`);
-    return { parts: [{ ...filters, network_url: rest }], counts: [count] };
-  }
-
-  before: Ownership["before"] = (...of) => this.#people.rowsBefore(...of);
-
-  async certify({ plan: { target } }: RunReader): Promise<string | undefined> {
-    // So many of each are wanted, not all.
-    if (this.#staff !== undefined) return undefined;
-    const { others, total } = await this.#again(async (sight) => sight);
-    if (others === 0) return undefined;
-    const how = target.kind === "search" && target.owned === "with" ? "--with-owned" : "--new-only";
-    return `${counted(others, "person", "people")} of the ${grouped(total)} who are in the segment now ${others === 1 ? "is" : "are"} not owned: the dataset moved meanwhile; the same command with ${how} --again buys them, and nobody twice`;
-  }
-
-  /** Looks once more, now that everything is bought. */
-  async #again<T>(rest: (sight: Sight, counts: FreeCounts) => Promise<T>): Promise<T> {
-    await this.#people.open();
-    const counts = freeCounts(this.#deps, this.#people.account, this.#bounds.maxCalls);
-    return sound(async () => rest(await this.#sight(counts), counts));
-  }
-
-  async *beside({ id }: RunReader): ReturnType<Ownership["beside"]> {
-    yield* this.#people.pagesBeside(id, await this.#again(identitiesThere));
-  }
-
-  /** Of whose records match, and where that takes few calls of all others: some may have moved into the segment. */
-  #sight(counts: FreeCounts, isTried = false): Promise<Sight> {
-    const matching = this.#matching();
-    const beside = () => {
-      const all = this.#people.count(EVERYBODY);
-      // Of a segment that names addresses nobody else is in it.
-      if (this.#segment.filters.network_url !== undefined) return [];
-      if (all <= matching.length || callsToLook(all, counts) > this.#bounds.maxCalls * LOOK_SHARE) return [];
-      const known = new Set(matching);
-      return this.#people.identities({ matching: EVERYBODY }).filter((identity) => !known.has(identity));
-    };
-    return this.#lookInto(matching, { counts, beside, isTried, isMeasured: isTried, ...this.#how });
-  }
-
-  #lookInto(people: readonly string[], how: Omit<Looking, "account" | "library">): Promise<Sight> {
-    const { account, library } = this.#people;
-    return lookInto(this.#segment, people, { account, library, ...how });
-  }
-
-  #matching() {
-    return this.#people.identities({ matching: this.#segment.canonical });
-  }
-
-  #warn({ unknown, forgotten, others }: Sight): void {
-    const { onWarning } = this.#deps;
-    const { people, leftOut } = forgotten;
-    if (leftOut) {
-      const whom = counted(people, "person", "people");
-      onWarning(`${whom} of the segment, whom you forgot, ${people === 1 ? "is" : "are"} not bought`);
-    } else if (people > 0) {
-      const some = `up to ${grouped(people)} of the ${grouped(others)} new`;
-      onWarning(`${some} are people whom you forgot: paid for, and in no file`);
-    }
-    if (unknown.length === 0) return;
-    const whom = counted(unknown.length, "person whom you own has", "people whom you own have");
-    onWarning(
-      `warning: ${whom} neither address nor name, so nothing tells them from new ones: they may be paid for again`,
-    );
-  }
-}
-
-/** Few calls, and records that say what the service says today: then nobody who is owned is paid for again. */
-const isDividedUnasked = (sight: Sight, { rows, calls, callsPerCredit }: Cost) =>
-  sight.present > 0 &&
-  sight.unknown.length === 0 &&
-  sight.forgotten.people === 0 &&
-  calls <= DIVIDE_CALLS &&
-  (rows === 0 || callsPerCredit > 0) &&
-  sight.members.every(({ known }) => known);
-
-const rowsOf = (counts: readonly number[]): number => counts.reduce((sum, count) => sum + count, 0);
-
-const callsToLook = (people: number, { listSize }: FreeCounts): number => 1 + Math.ceil(people / listSize);
-
-const sound = <T>(work: () => Promise<T>): Promise<T> =>
-  soundly(
-    "nothing was bought by them",
-    "without --new-only the segment is bought as it is; run it again where the dataset moved",
-    work,
-  );
-
-interface Whole {
-  readonly filters: Filters;
-  /** Segments with nobody of it, bought with it: those of other companies. */
-  readonly beside?: readonly Filters[];
-  /** Where it is of several companies, counted one by one. */
-  readonly staff?: { readonly most: number | null } | undefined;
-}
+import type { Limits, Whole } from "./owned-segment.ts";
 
 /** What a target is the people of, whole; undefined where no filter says it. */
 function wholeOf(target: Target): Whole | undefined {
@@ -293,6 +15,16 @@ function wholeOf(target: Target): Whole | undefined {
   const [filters, ...beside] = companies.map(({ value }) => ({ company_network_url: value }));
   return filters === undefined ? undefined : { filters, beside };
 }
+
+/** Of a segment that is bought as it is, and of which no record tells that somebody is owned. */
+const nobodyIn = (people: OwnedPeople): Ownership => ({
+  look: async (total) => {
+    return { total, owned: 0, exact: people.library === undefined, calls: 0, estimate: undefined, durationMs: 0 };
+  },
+  before: (...of) => people.rowsBefore(...of),
+  certify: async () => undefined,
+  beside: async function* () {},
+});
 
 /** Opened once, when it is first asked for. */
 export function ownershipOf(
@@ -305,7 +37,13 @@ export function ownershipOf(
       const whole = wholeOf(target);
       if (whole === undefined) return undefined;
       opened ??= new OwnedPeople(account, deps).open();
-      const segment = opened.then((people) => new OwnedSegment(whole, bounds, people, deps));
+      const segment = opened.then(async (people) => {
+        const each = [whole.filters, ...(whole.beside ?? [])].map((filters) => checkedFilters(filters).canonical);
+        if (!isNarrowed(target) && each.every((canonical) => people.count(canonical) === 0)) return nobodyIn(people);
+        // Who looks for people among others loads how that is done.
+        const { OwnedSegment } = await import("./owned-segment.ts");
+        return new OwnedSegment(whole, bounds, people, deps);
+      });
       // A quote is right without it; buying only the new ones is not.
       return isNarrowed(target) ? segment : segment.catch(() => undefined);
     },
