@@ -1,11 +1,11 @@
-import { type Format, type Rendering, viewOf } from "../../src/engine/output/formats.ts";
+import { type Format, type Rendering, viewMaker } from "../../src/engine/output/formats.ts";
 import type { View } from "../../src/shared/rows/page.ts";
 
-type MakeView = Awaited<ReturnType<typeof viewOf>>;
+type MakeView = Awaited<ReturnType<typeof viewMaker>>;
 
 const FORMATS: readonly Format[] = ["csv", "tsv", "ndjson", "json", "table"];
 const made = new Map<Format, MakeView>();
-for (const format of FORMATS) made.set(format, await viewOf(format));
+for (const format of FORMATS) made.set(format, await viewMaker(format));
 
 /** What writes pages of a format, at once: each is loaded by then. */
 export function createView(rendering: Rendering, extra = false): View {

@@ -15,7 +15,6 @@ import { Page } from "../../shared/rows/page.ts";
 import { MAX_CALLS } from "../own/bounds.ts";
 import { type Events, nowhere, type Order, optionsOf, type World } from "./order.ts";
 import { buyExport, type Priced, quoteExport, resumeExport } from "./purchase.ts";
-import { staffOf } from "./staff.ts";
 
 /** A priced order: what it would cost when it was asked for, and what free calls told then. */
 export interface Quotation extends Priced {
@@ -77,6 +76,7 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
     const none = counted(left.length, "company has", "companies have");
     (events.warning ?? events.notice)?.(`notice: ${none} no profile address that is known, left out: ${someOf(left)}`);
   }
+  const { staffOf } = await import("./staff.ts");
   const spent = buys ? await spentOn(target, account, world) : cost;
 
   return {

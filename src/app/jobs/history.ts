@@ -35,7 +35,7 @@ export async function makeJobFolder(context: Context, key: string): Promise<void
 export const appendOutcome = (context: Context, key: string, outcome: RunOutcome): Promise<void> =>
   appendLine(historyFile(context, key), `${JSON.stringify(outcome)}\n`);
 
-export async function openLog(path: string) {
+export async function openJobLog(path: string) {
   try {
     // Opened anew for each line: a log that was rotated meanwhile goes on under its name.
     return await open(path, "a+", FILE_MODE);
@@ -47,7 +47,7 @@ export async function openLog(path: string) {
 
 /** Appends a line in one write (O_APPEND): those of several processes never mix. */
 export async function appendLine(path: string, line: string): Promise<void> {
-  const file = await openLog(path);
+  const file = await openJobLog(path);
   try {
     const { size } = await file.stat();
     const last = Buffer.alloc(1);

@@ -13,7 +13,7 @@ import { type CliError, EXIT } from "../../shared/errors.ts";
 import { failureOf } from "../failures.ts";
 import { enterOwn } from "../keep/store.ts";
 import type { Job } from "./file.ts";
-import { appendLine, openLog, type RunOutcome } from "./history.ts";
+import { appendLine, openJobLog, type RunOutcome } from "./history.ts";
 
 export interface Ended {
   readonly rows?: number;
@@ -44,7 +44,7 @@ export async function tellOutcome(
   try {
     // Before anything is bought: a log that cannot be written is a mistake of the command.
     if (log !== undefined) {
-      await openLog(log).then((file) => file.close());
+      await openJobLog(log).then((file) => file.close());
       await enterOwn("log", log, context);
     }
     ended = await work();

@@ -17,7 +17,7 @@ import { CALLS_PER_CREDIT } from "./bounds.ts";
 import { countingTime, freeCounts, type Looking, lookInto, type Sight, soundly, spoken } from "./look.ts";
 import type { OwnedPeople } from "./owned-people.ts";
 
-export interface Limits {
+export interface LookBounds {
   readonly maxCalls: number;
   /** Who is owned may be bought again: nobody is looked for. */
   readonly again: boolean;
@@ -46,12 +46,12 @@ export class OwnedSegment implements Ownership {
   readonly #segment: CheckedFilters;
   readonly #beside: readonly CheckedFilters[];
   readonly #staff: Whole["staff"];
-  readonly #bounds: Limits;
+  readonly #bounds: LookBounds;
   readonly #deps: ExportDeps;
   readonly #people: OwnedPeople;
   #how: { readonly byFilters?: boolean } = {};
 
-  constructor({ filters, beside = [], staff }: Whole, bounds: Limits, people: OwnedPeople, deps: ExportDeps) {
+  constructor({ filters, beside = [], staff }: Whole, bounds: LookBounds, people: OwnedPeople, deps: ExportDeps) {
     this.#segment = checkedFilters(filters);
     this.#beside = beside.map((each) => checkedFilters(each));
     this.#staff = staff;

@@ -4,7 +4,7 @@ import type { Ownership } from "../../engine/purchase/ownership.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import { checkedFilters } from "../segments/segment-set.ts";
 import { OwnedPeople } from "./owned-people.ts";
-import type { Limits, Whole } from "./owned-segment.ts";
+import type { LookBounds, Whole } from "./owned-segment.ts";
 
 /** What a target is the people of, whole; undefined where no filter says it. */
 function wholeOf(target: Target): Whole | undefined {
@@ -28,7 +28,7 @@ const nobodyIn = (people: OwnedPeople): Ownership => ({
 
 /** Opened once, when it is first asked for. */
 export function ownershipOf(
-  bounds: Limits,
+  bounds: LookBounds,
   deps: ExportDeps,
 ): { readonly open: OpenOwnership; readonly close: () => void } {
   let opened: Promise<OwnedPeople> | undefined;

@@ -2,7 +2,6 @@ import type { Context } from "../../shared/context.ts";
 import { checkFilters, type FilterIssue } from "../../shared/contract/filters.ts";
 import type { CanonicalFilters, Filters } from "../../shared/contract/vocabulary.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
-import { inputName } from "../../shared/input.ts";
 
 export interface CheckedFilters {
   readonly filters: Filters;
@@ -53,9 +52,10 @@ async function read(
   if (saved.length + files.length === 0) return [];
   if (files.filter((word) => word === "-").length > 1)
     throw usageError("-f - was given twice; stdin is read only once");
-  const [{ namedSegments }, { filterFiles, readFilterFile }] = await Promise.all([
+  const [{ namedSegments }, { filterFiles, readFilterFile }, { inputName }] = await Promise.all([
     import("./segment-store.ts"),
     import("./filter-files.ts"),
+    import("../../shared/input.ts"),
   ]);
   const sources = [
     ...(saved.length === 0 ? [] : await namedSegments(context, saved)),

@@ -1,6 +1,6 @@
 import type { FacetKey, FacetValue } from "../../shared/contract/facets.ts";
 import { type Credits, credits, parseCredits } from "../../shared/contract/money.ts";
-import { SketchCells } from "../../shared/contract/sketch.ts";
+
 import { harmlessLine, isObject, whole } from "../../shared/contract/text.ts";
 import type { ReplyMeta } from "./errors.ts";
 
@@ -163,12 +163,17 @@ export function countsView(result: unknown, companies: number, meta: ReplyMeta) 
   return counts.length === companies && told.length === companies ? { counts, meta } : undefined;
 }
 
-export type SketchView = NonNullable<ReturnType<typeof sketchView>>;
+export type SketchView = NonNullable<Awaited<ReturnType<typeof sketchView>>>;
 
 /** The cells that were asked for (docs/contract-keys.md, Sketches); undefined for any other answer. */
-export function sketchView(result: unknown, asked: { readonly from: number; readonly cells: number }, meta: ReplyMeta) {
+export async function sketchView(
+  result: unknown,
+  asked: { readonly from: number; readonly cells: number },
+  meta: ReplyMeta,
+) {
   const { cells, count, from, key } = isObject(result) ? result : {};
   const people = whole(count);
+  const { SketchCells } = await import("../../shared/contract/sketch.ts");
   const told = typeof cells === "string" ? SketchCells.read(cells, asked.from) : undefined;
   if (people === undefined || from !== asked.from || told?.to !== asked.from + asked.cells) return undefined;
   return typeof key === "string" && /^[0-9a-f]{32}$/.test(key) ? { count: people, key, cells: told, meta } : undefined;

@@ -98,11 +98,11 @@ class HttpClient implements ServiceClient {
     path: string,
     body: object,
     signal: AbortSignal | undefined,
-    read: (result: unknown, meta: ReplyMeta) => View,
+    read: (result: unknown, meta: ReplyMeta) => View | Promise<View>,
   ): Promise<View | undefined> {
     try {
       const { result, meta } = await this.#call({ method: "POST", path, body, signal }, unwrap);
-      return read(result, meta);
+      return await read(result, meta);
     } catch (error) {
       if (error instanceof ServiceError && isElsewhere(error)) return undefined;
       throw error;

@@ -9,7 +9,7 @@ import type { Of } from "../../shared/schema/build.ts";
 import type { writtenShape } from "../../shared/schema/purchase.ts";
 import type { Guard } from "../runs/plan.ts";
 import { PACKING_NAMES, type Packing, packedName, unpacked } from "./packing.ts";
-import { TOO_FEW } from "./publish.ts";
+
 import type { Chosen, StoredFile, StoredRows, WholeFormat } from "./stored.ts";
 import type { DrawTable } from "./table.ts";
 
@@ -127,7 +127,7 @@ export const FORMATS = Object.keys(TABLE) as readonly (keyof typeof TABLE)[];
 const specOf = (format: Format): (FormatSpec & Partial<PagedFormat & LateFormat>) | undefined =>
   format === "duckdb" || format === "postgres" ? undefined : TABLE[format];
 
-export async function viewOf(format: Format): Promise<MakeView> {
+export async function viewMaker(format: Format): Promise<MakeView> {
   const view = specOf(format)?.view;
   if (view === undefined) throw new TypeError(`${format} is written whole`);
   return view();
@@ -266,6 +266,7 @@ function checkForm({ format, packing }: Form, file: string | undefined, terminal
   }
 }
 
+export const TOO_FEW = "too_few_rows";
 const tooFew = (message: string, hint: string): CliError => failed.incomplete(message, hint, TOO_FEW);
 
 /** Asked before anything is bought, and before a file (undefined: a stream) is replaced. @throws CliError exit 5 */

@@ -15,7 +15,7 @@ import {
   lateFormat,
   type Output,
   type Rendering,
-  viewOf,
+  viewMaker,
   type Written,
 } from "./formats.ts";
 import { openPacker, type Packer } from "./packing.ts";
@@ -68,7 +68,7 @@ export class FileOutput implements Output {
     this.#filled = 0;
     this.#packer = openPacker(this.#rendering.packing);
     const rendering = { ...this.#rendering, fields };
-    this.#view = isWhole(rendering.format) ? undefined : (await viewOf(rendering.format))(rendering, false);
+    this.#view = isWhole(rendering.format) ? undefined : (await viewMaker(rendering.format))(rendering, false);
   }
 
   /** Collects small pages, so that each write, which another thread does, is worth handing over. */
@@ -172,7 +172,7 @@ export interface StreamOptions {
 export async function openStream({ stream, rendering, guard, interrupted }: StreamOptions): Promise<Output> {
   const packer = openPacker(rendering.packing);
   const asked = new AskedFields(rendering.fields);
-  const view = (await viewOf(rendering.format))(rendering, true);
+  const view = (await viewMaker(rendering.format))(rendering, true);
   let failure: unknown;
   const onError = (error: unknown): void => {
     failure ??= error;
