@@ -1,22 +1,23 @@
 import { expect, test } from "vitest";
 import { parseMap } from "../../src/dataset/build/import-map.ts";
 
-test("a map is read field to column, and the other way round where that is plain", () => {
+test("a map is read field to column, for people and companies or for people alone", () => {
   const people = { title: "Job Title", name: "Full Name" };
-  const maps = [
-    { people: { title: "Job Title", name: "Full Name" }, companies: { domain: "Web" } },
-    { people: { "Job Title": "title", "Full Name": "name" }, companies: { Web: "domain" } },
-  ];
-  for (const map of maps)
-    expect(parseMap(JSON.stringify(map), "m")).toEqual({ people, companies: { domain: "Web" }, values: {} });
-  expect(parseMap(JSON.stringify({ "Job Title": "title" }), "m").people).toEqual({ title: "Job Title" });
-});
-
-test("what could be meant either way is field to column; what is neither is refused", () => {
+  const map = { people, companies: { domain: "Web" } };
+  expect(parseMap(JSON.stringify(map), "m")).toEqual({ ...map, values: {} });
+  expect(parseMap(JSON.stringify({ title: "Job Title" }), "m").people).toEqual({ title: "Job Title" });
   const swapped = { name: "title", title: "name" };
   expect(parseMap(JSON.stringify(swapped), "m").people).toEqual(swapped);
-  for (const map of [{ Job: "titel" }, { A: "title", B: "title" }, { "Job Title": "title", name: "Full Name" }]) {
-    expect(() => parseMap(JSON.stringify(map), "m")).toThrow("is no field of people");
+});
+
+test("what is no field is refused, also where the map is the other way round", () => {
+  for (const other of [
+    { Job: "titel" },
+    { "Job Title": "title" },
+    { A: "title", B: "title" },
+    { "Job Title": "title", name: "Full Name" },
+  ]) {
+    expect(() => parseMap(JSON.stringify(other), "m")).toThrow("is no field of people");
   }
 });
 

@@ -3,6 +3,7 @@ import { COMPANY_FIELDS, PERSON_FIELDS } from "../../shared/contract/records.ts"
 import { didYouMean } from "../../shared/contract/suggest.ts";
 import { isObject, someOf } from "../../shared/contract/text.ts";
 import { DEPARTMENTS } from "../../shared/contract/vocabulary.ts";
+import { groupsBy } from "../../shared/groups.ts";
 import { InputError } from "../text/input-file.ts";
 import otherNames from "./column-names.json" with { type: "json" };
 
@@ -54,7 +55,7 @@ export const lenientFields = (kind: ImportKind): readonly string[] => [
 /** The column of a raw table with what of a lenient field can be used: a canonical address, a number, a time. */
 export const usableOf = (field: string): string => `usable_${field}`;
 
-/** Also for people alone, or the other way round (`{"Job Title": "title"}`). @throws InputError */
+/** Also for people alone. @throws InputError */
 export function parseMap(text: string, source: string): ImportMap {
   let value: unknown;
   try {
@@ -122,7 +123,7 @@ function parseColumns(kind: ImportKind, value: unknown, source: string): ColumnM
   if (!isObject(value)) throw new InputError(`${source}: "${kind}" must be an object of field: column`);
   const fields = mappedFields(kind);
   const columns: Record<string, string | null> = {};
-  for (const [field, column] of Object.entries(turned(value, fields))) {
+  for (const [field, column] of Object.entries(value)) {
     if (!fields.includes(field)) throw unknownField(source, field, kind, fields);
     if (column !== null && (typeof column !== "string" || column === "")) {
       throw new InputError(
@@ -132,16 +133,6 @@ function parseColumns(kind: ImportKind, value: unknown, source: string): ColumnM
     columns[field] = column;
   }
   return columns;
-}
-
-function turned(value: Record<string, unknown>, fields: readonly string[]): Record<string, unknown> {
-  const entries = Object.entries(value);
-  const named = new Set(entries.map(([, field]) => field));
-  const isTurned =
-    entries.some(([column]) => !fields.includes(column)) &&
-    named.size === entries.length &&
-    entries.every(([, field]) => typeof field === "string" && fields.includes(field));
-  return isTurned ? Object.fromEntries(entries.map(([column, field]) => [String(field), column])) : value;
 }
 
 const asText = (name: string): string => `"${name}"`;
@@ -181,11 +172,7 @@ export function findColumns(
   map: ColumnMap,
   { file, names, copies, nested }: MappedHeader,
 ): MappedColumns {
-  const byPlainName = new Map<string, string[]>();
-  for (const column of names) {
-    const plain = plainName(copies?.get(column) ?? column);
-    byPlainName.set(plain, [...(byPlainName.get(plain) ?? []), column]);
-  }
+  const byPlainName = groupsBy(names, (column) => plainName(copies?.get(column) ?? column));
   const columns = new Map<string, string>();
   for (const field of mappedFields(kind)) {
     const wanted = map[field];

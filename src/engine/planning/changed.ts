@@ -1,4 +1,4 @@
-import { groupsBy } from "./question.ts";
+import { groupsBy } from "../../shared/groups.ts";
 import { countChunks, findGone } from "./removed.ts";
 
 export interface Held<T> {

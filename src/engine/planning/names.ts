@@ -1,5 +1,6 @@
 import { normalForm } from "../../shared/contract/normalise.ts";
-import { groupsBy, type SegmentMember } from "./question.ts";
+import { groupsBy } from "../../shared/groups.ts";
+import type { SegmentMember } from "./question.ts";
 
 export const END = "";
 const ANY = "\n";

@@ -1,13 +1,7 @@
 import { canonicalAddress, isSlug, slugOf } from "../../shared/contract/normalise.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
-import {
-  addressesOf,
-  type Counts,
-  groupsBy,
-  type OwnedAddress,
-  type SegmentMember,
-  UnsoundCountsError,
-} from "./question.ts";
+import { groupsBy } from "../../shared/groups.ts";
+import { addressesOf, type Counts, type OwnedAddress, type SegmentMember, UnsoundCountsError } from "./question.ts";
 import { type Chunk, chunksOf, countChunks, findGone, type Present } from "./removed.ts";
 
 /** One address or one name stands for them: all are there, or nobody can say who. */

@@ -67,18 +67,6 @@ export async function requireSound(segment: Filters, counts: Counts): Promise<vo
   }
 }
 
-/** `Map.groupBy`, which Node 20 does not have. */
-export function groupsBy<K, T>(items: Iterable<T>, keyOf: (item: T) => K): Map<K, T[]> {
-  const groups = new Map<K, T[]>();
-  for (const item of items) {
-    const key = keyOf(item);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [item]);
-    else group.push(item);
-  }
-  return groups;
-}
-
 /** docs/new-only.md, "What it costs". */
 export interface Cost {
   readonly callsPerCredit: number;

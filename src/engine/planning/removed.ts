@@ -1,4 +1,5 @@
-import { groupsBy, UnsoundCountsError } from "./question.ts";
+import { groupsBy } from "../../shared/groups.ts";
+import { UnsoundCountsError } from "./question.ts";
 
 export interface Chunk<T> {
   readonly items: readonly T[];

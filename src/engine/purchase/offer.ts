@@ -2,6 +2,7 @@ import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { COMPANIES_MAX, type Filters } from "../../shared/contract/vocabulary.ts";
+import { groupsBy } from "../../shared/groups.ts";
 import { pagingName } from "../client/dialect.ts";
 import type { AccountView } from "../client/types.ts";
 import type { RunState } from "../runs/journal.ts";
@@ -68,17 +69,8 @@ async function countStaff(
 }
 
 /** Segments that differ by their company alone, together. */
-function rungsOf(union: readonly Filters[]): readonly (readonly Filters[])[] {
-  const rungs = new Map<string, Filters[]>();
-  for (const segment of union) {
-    const { company_network_url: _, ...filters } = segment;
-    const text = JSON.stringify(filters);
-    const rung = rungs.get(text) ?? [];
-    rungs.set(text, rung);
-    rung.push(segment);
-  }
-  return [...rungs.values()];
-}
+const rungsOf = (union: readonly Filters[]): Iterable<readonly Filters[]> =>
+  groupsBy(union, ({ company_network_url: _, ...filters }) => JSON.stringify(filters)).values();
 
 /** People of each segment of a rung, by one call for many where the service has it. */
 async function countEach(rung: readonly Filters[], { seller: { client }, interrupted }: ExportDeps) {

@@ -1,3 +1,4 @@
+import { groupsBy } from "../../../shared/groups.ts";
 import type { Param, Statement } from "../dialect.ts";
 
 /** Rows that are alike in the keys they are ordered by, in that order; a piece of them where they are many. */
@@ -49,16 +50,9 @@ export function rangeConditions(
   const level = (groups: readonly Group[], depth: number, bound: Bound): string => {
     const key = keys[depth];
     if (key === undefined) return anyOf(groups.flatMap(({ piece }) => (piece ? [pieceSql(piece, bound)] : [])));
-    const byValue = new Map<string, Group[]>();
-    for (const group of groups) {
-      const value = group.values[depth] ?? "";
-      const same = byValue.get(value);
-      if (same) same.push(group);
-      else byValue.set(value, [group]);
-    }
     const whole: string[] = [];
     const conditions: string[] = [];
-    for (const [value, same] of byValue) {
+    for (const [value, same] of groupsBy(groups, ({ values }) => values[depth] ?? "")) {
       const path = JSON.stringify(same[0]?.values.slice(0, depth + 1));
       if (same.length === sizes.get(path)) whole.push(value);
       else conditions.push(`${key} = ${bound(value, "String")} AND ${level(same, depth + 1, bound)}`);
