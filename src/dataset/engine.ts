@@ -23,11 +23,10 @@ export interface RecordPage {
 }
 
 /** How one company is named: exactly one of the four (docs/contract.md, Enrich). Values in normal or canonical form. */
-export type CompanyLookup =
-  | { readonly by: "domain"; readonly value: string }
-  | { readonly by: "company_network_url"; readonly value: string }
-  | { readonly by: "name"; readonly value: string }
-  | { readonly by: "id"; readonly value: string };
+export interface CompanyLookup {
+  readonly by: "domain" | "company_network_url" | "name" | "id";
+  readonly value: string;
+}
 
 export interface FoundCompany {
   readonly id: string;

@@ -14,7 +14,7 @@ import { packageVersion } from "../../shared/version.ts";
 import { failureOf } from "../failures.ts";
 import { type ConsentAsking, questionCodec } from "./consent.ts";
 import { type ToolName, toolSchema } from "./schemas.ts";
-import { budgetText, resultOf, type Told, type Tool } from "./tool.ts";
+import { budgetText, inToolsWords, resultOf, type Told, type Tool } from "./tool.ts";
 import { type AgentWorld, worldOfCall } from "./world.ts";
 
 type Sdk = typeof import("@modelcontextprotocol/server");
@@ -133,8 +133,8 @@ function argumentProblem(given: unknown, schema: JsonSchema): string | undefined
 const isTold = (told: Told | InputRequiredResult): told is Told => "structured" in told;
 
 /** A failure as sentences: what, why, what helps, the command that goes on. Never a stack trace. */
-const refused = ({ code, message, details, hint: told, exitCode, next, resumable }: CliError): CallToolResult => {
-  const hint = code === "no_such_run" ? told?.replace("headcount runs lists", "the tool runs lists") : told;
+const refused = ({ message, details, hint: told, exitCode, next, resumable }: CliError): CallToolResult => {
+  const hint = inToolsWords(told);
   const lines = [exitCode === 1 ? "this is a bug in headcount" : message, ...details];
   if (hint !== undefined) lines.push(`hint: ${hint}`);
   if (next !== undefined) lines.push(`${resumable ? "resumable, next" : "next"}: ${next}`);

@@ -33,6 +33,10 @@ export const resultOf = ({ structured, sentence }: Told): CallToolResult => ({
   structuredContent: structured,
 });
 
+/** A hint of a command in the words of a tool, which has arguments and no flags. */
+export const inToolsWords = (hint: string | undefined): string | undefined =>
+  hint?.replace("headcount runs lists", "the tool runs lists").replace("--by name looks", "the argument name looks");
+
 export const budgetText = ({ budget }: AgentWorld): string =>
   budget === undefined
     ? "nothing can be bought"

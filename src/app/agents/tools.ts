@@ -9,7 +9,7 @@ import { buyQuoted, heldQuoteFor, quoteTool } from "./purchase.ts";
 import { exportTool, readRowsTool, THIRD_PARTY } from "./rows.ts";
 import type { ToolName } from "./schemas.ts";
 import { companyOf } from "./targets.ts";
-import type { Told, Tool } from "./tool.ts";
+import { inToolsWords, type Told, type Tool } from "./tool.ts";
 import { type AgentWorld, type HeldQuote, leftOf } from "./world.ts";
 
 const hintLines = ({ hints = [] }: { readonly hints?: readonly string[] }): string =>
@@ -40,8 +40,7 @@ async function enriched(held: HeldQuote, world: AgentWorld): Promise<Told<"enric
     const left = await leftOf(world, held.isTest);
     const spent = creditsToNumber(credits(before - left));
     const cost = spent === 0 ? "nothing was spent" : `${counted(spent, "credit")} may have been charged for it`;
-    // A tool has arguments and no flags.
-    const hint = error.hint?.replace("--by name looks", "the argument name looks");
+    const hint = inToolsWords(error.hint);
     return {
       structured: { found: false, credits: spent, budget_left: creditsToNumber(left) },
       sentence: `Not found; ${cost}.${hint === undefined ? "" : ` ${hint}.`}`,

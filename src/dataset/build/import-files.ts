@@ -71,17 +71,13 @@ function formatOf(name: string): FileFormat {
   return format;
 }
 
-export interface FileColumn {
-  readonly name: string;
-  readonly type: string;
-}
-
 const literalPath = (path: string): string => path.replace(/[*?[]/g, (character) => `[${character}]`);
 
 export const parquetSql = (file: InputFile): string =>
   `read_parquet(${literal(literalPath(file.path))}, file_row_number = true)`;
 
-export async function parquetColumns(connection: DuckDBConnection, file: InputFile): Promise<FileColumn[]> {
+/** Of each column the name, and the type that DuckDB reads it as. @throws InputError where it cannot be read */
+export async function parquetColumns(connection: DuckDBConnection, file: InputFile) {
   try {
     const reader = await connection.runAndReadAll(
       `DESCRIBE SELECT * EXCLUDE (file_row_number) FROM ${parquetSql(file)}`,

@@ -133,15 +133,10 @@ export function ridsOf(block: Buffer, from = 0, before = block[0] ?? 0): number[
   return rids;
 }
 
-export interface EntrySpan {
-  readonly below: number;
-  readonly upTo: number;
-  readonly size: number;
-}
-
 let scratch = Buffer.alloc(1_024);
 
-export function spanIn(index: KeyIndex, block: Buffer, key: Buffer): EntrySpan {
+/** How many entries of a block are below a key, how many up to it, and how many there are. */
+export function spanIn(index: KeyIndex, block: Buffer, key: Buffer) {
   const size = block[0] ?? 0;
   let at = 1 + ridBytes(index) * size;
   const number = (): number => {

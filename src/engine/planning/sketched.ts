@@ -1,6 +1,5 @@
 import { digestsOf } from "../../shared/contract/person-digest.ts";
 import {
-  type Difference,
   type Digests,
   differenceIn,
   differenceSize,
@@ -30,14 +29,8 @@ const ALL_CELLS = { each: 1.4, beside: 200 };
 const MORE = 1.5;
 const MOST_CELLS = 2 ** 19;
 
-interface Reconciled extends Difference {
-  readonly total: number;
-  readonly key: string;
-  readonly own: Digests;
-}
-
 /** Who of `ids` is in a segment, and digests of everybody else in it; undefined where no sketch tells. */
-async function reconcile(ids: readonly string[], ask: AskSketch): Promise<Reconciled | undefined> {
+async function reconcile(ids: readonly string[], ask: AskSketch) {
   let own: Digests | undefined;
   let known: SketchCells | undefined;
   for (let wanted = FIRST_CELLS; wanted <= MOST_CELLS; ) {

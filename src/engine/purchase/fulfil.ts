@@ -114,9 +114,7 @@ async function buyPages(
   const source = sourceOf(run, seller.client, quote);
   const buyer = new Buyer({
     ...{ now, sleep, random, interrupted, onProgress, onNotice, run, cap, datasetVersion },
-    client: seller.client,
-    pacer: seller.pacer,
-    maxWaitMs: seller.maxWaitMs,
+    ...seller,
     source,
     ...{ price: quote.unitPrice, priceKnown, maxCredits: options.maxCredits },
     // A row may turn out to be cheaper than it was thought to be: then the cap buys more of them.

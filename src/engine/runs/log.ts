@@ -194,18 +194,13 @@ export function encodeLine(record: LogRecord, from?: number): string {
   return `${marked},"sum":"${checksum(marked)}"}\n`;
 }
 
-interface Line {
-  readonly record: LogRecord;
-  readonly from: number | undefined;
-}
-
-function decodeLine(line: Buffer): Line | undefined {
+function decodeLine(line: Buffer) {
   const body = line.length - SUM_LENGTH;
   const sum = body < 0 ? undefined : SUM.exec(line.toString("latin1", body))?.[1];
   if (sum === undefined || checksum(line.subarray(0, body)) !== sum) return undefined;
   try {
     const { sum: _, from, ...record } = JSON.parse(line.toString("utf8")) as LogRecord & { readonly from?: number };
-    return { record, from };
+    return { record: record as LogRecord, from: from as number | undefined };
   } catch {
     return undefined;
   }
