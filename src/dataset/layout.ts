@@ -78,9 +78,7 @@ export async function currentPointer(datasetDir: string): Promise<Pointer> {
   return pointer;
 }
 
-export async function currentVersion(
-  datasetDir: string,
-): Promise<{ readonly folder: string; readonly meta: DatasetMeta }> {
+export async function currentVersion(datasetDir: string) {
   const folder = join(datasetDir, (await currentPointer(datasetDir)).folder);
   return { folder, meta: await readMeta(folder) };
 }

@@ -47,9 +47,7 @@ export async function noteLeftOut(datasetDir: string, version: string, { marks }
   await rename(draft, leftOutFile(datasetDir));
 }
 
-export async function readLeftOut(
-  datasetDir: string,
-): Promise<{ readonly version: string; readonly marks: ReadonlySet<string> } | undefined> {
+export async function readLeftOut(datasetDir: string) {
   const text = await readFile(leftOutFile(datasetDir), "utf8").catch(ifMissing(undefined));
   try {
     const said = JSON.parse(text ?? "") as LeftOut;

@@ -7,7 +7,7 @@ import { sha256Of } from "../../engine/output/paths.ts";
 
 import { netOf, type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
-import { type Credits, creditsToNumber } from "../../shared/contract/money.ts";
+import { creditsToNumber } from "../../shared/contract/money.ts";
 import { harmlessLine } from "../../shared/contract/text.ts";
 import { type CliError, EXIT } from "../../shared/errors.ts";
 import { failureOf } from "../failures.ts";
@@ -30,12 +30,7 @@ interface Telling {
 }
 
 /** Does a job and tells how it went. @returns the failure too, which is the caller's to report */
-export async function tellOutcome(
-  telling: Telling,
-  context: Context,
-  work: () => Promise<Ended>,
-): Promise<{ readonly outcome: RunOutcome; readonly failure: CliError | undefined }> {
-  const { job, rowsBefore, isMine } = telling;
+export async function tellOutcome({ job, rowsBefore, isMine }: Telling, context: Context, work: () => Promise<Ended>) {
   const { command, name, output, log } = job;
   const started = context.now();
   const before = output === undefined ? undefined : await sha256Of(output).catch(() => undefined);
@@ -89,11 +84,7 @@ function changeOf({ written }: Ended, before: string | undefined): boolean | nul
   return sha256 === null ? (added ?? 0) > 0 : sha256 !== before;
 }
 
-async function spentSince(
-  since: number,
-  isMine: Telling["isMine"],
-  context: Context,
-): Promise<{ readonly credits: Credits; readonly run: string | undefined }> {
+async function spentSince(since: number, isMine: Telling["isMine"], context: Context) {
   const { runs } = await readSpend(join(stateDir(context), "runs"), since);
   const mine: RunSpend[] = [];
   for (const run of runs) if (run.days.length > 0 && (await isMine(run))) mine.push(run);

@@ -10,9 +10,7 @@ import type { BuildOptions } from "./options.ts";
 import { loadRecords, peopleOf, stagePeople } from "./records-table.ts";
 
 /** Builds the current version without whom it leaves out now. @returns undefined where nobody had to go */
-export async function rebuildDataset(
-  options: BuildOptions,
-): Promise<{ readonly meta: DatasetMeta; readonly removed: number } | undefined> {
+export async function rebuildDataset(options: BuildOptions) {
   const { datasetDir } = options;
   if ((await readPointer(datasetDir)) === undefined) return undefined;
   let removed = 0;

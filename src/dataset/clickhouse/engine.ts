@@ -222,11 +222,7 @@ export class ClickHouseEngine implements Engine {
     return { records: await this.#records(rids), total };
   }
 
-  async #positions(
-    key: string,
-    where: Statement,
-    slice: Slice,
-  ): Promise<{ readonly rids: readonly number[]; readonly total: number }> {
+  async #positions(key: string, where: Statement, slice: Slice) {
     const known = this.#segments.get(key);
     if (known !== undefined) return { rids: [...known.slice(slice.offset, slice.limit)], total: known.count };
     const cursor = this.#cursors.get(key);

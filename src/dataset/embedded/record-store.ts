@@ -187,10 +187,7 @@ export class RecordStore {
   }
 
   /** @returns with the block where they all lie in one */
-  async #spans(
-    index: KeyIndex,
-    wanted: KeyList["values"],
-  ): Promise<{ readonly from: number; readonly before: number; readonly block?: Buffer }[]> {
+  async #spans(index: KeyIndex, wanted: KeyList["values"]) {
     const leading = await this.#leading(
       index,
       wanted.map((one) => (typeof one === "string" ? one : one.from)),

@@ -49,11 +49,7 @@ export class RecordWriter {
   }
 
   /** @param lines stored records, a line feed behind each; spoiled @param isLast else what fills no block is left */
-  async addRecords(
-    table: "people" | "companies",
-    lines: Buffer<ArrayBuffer>,
-    isLast: boolean,
-  ): Promise<{ readonly count: number; readonly taken: number }> {
+  async addRecords(table: "people" | "companies", lines: Buffer<ArrayBuffer>, isLast: boolean) {
     const ends: number[] = [];
     let count = 0;
     let start = 0;

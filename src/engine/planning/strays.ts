@@ -73,11 +73,7 @@ export class Strays {
     return [];
   }
 
-  async #half(
-    cell: Node,
-    parts: readonly Node[],
-    { filters, holds }: Piece,
-  ): Promise<{ readonly cell: Node; readonly parts: readonly Node[]; readonly fresh: number }> {
+  async #half(cell: Node, parts: readonly Node[], { filters, holds }: Piece) {
     const { counts } = this.#deps;
     const half = await piece(cell, { filters, holds }, counts);
     const shared: Node[] = [];

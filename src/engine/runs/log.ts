@@ -59,11 +59,7 @@ export class Log<Kind extends LogRecord> {
     this.#size = size;
   }
 
-  static async open<Kind extends LogRecord>(
-    disk: Disk,
-    path: string,
-    what: string,
-  ): Promise<{ readonly log: Log<Kind>; readonly decoded: DecodedLog<Kind> }> {
+  static async open<Kind extends LogRecord>(disk: Disk, path: string, what: string) {
     const file = await open(path, "a+", FILE_MODE);
     try {
       const { size } = await file.stat();
@@ -139,10 +135,7 @@ export class Log<Kind extends LogRecord> {
   }
 }
 
-function encodeGroup(
-  batch: readonly Waiting<LogRecord>[],
-  from: number,
-): { readonly parts: Buffer[]; readonly payloads: number[]; readonly length: number } {
+function encodeGroup(batch: readonly Waiting<LogRecord>[], from: number) {
   const parts: Buffer[] = [];
   const payloads: number[] = [];
   let length = 0;
