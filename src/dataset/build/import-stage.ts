@@ -124,12 +124,7 @@ export async function stageFile(staging: Staging, plan: FilePlan, turn: Turn): P
 const rawRows = async (connection: DuckDBConnection, kind: ImportKind): Promise<number> =>
   toNumber(await scalar(connection, `SELECT count(*) FROM raw_${kind}`));
 
-export async function refusedOf(
-  staging: Staging,
-  kind: ImportKind,
-  plans: readonly FilePlan[],
-  rows: number,
-): Promise<Pick<TableReport, "rows" | "taken" | "refused" | "reasons" | "examples">> {
+export async function refusedOf(staging: Staging, kind: ImportKind, plans: readonly FilePlan[], rows: number) {
   const counted = await staging.connection.runAndReadAll(
     `SELECT reason, count(*) FROM raw_${kind} WHERE reason IS NOT NULL GROUP BY 1 ORDER BY 1`,
   );

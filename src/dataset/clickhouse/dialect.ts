@@ -17,10 +17,7 @@ export const MODERN: ServerDialect = { isModern: true, rows: "Parquet" };
 /** For tests: 18.16 is the newest real cluster they can start; it binds no parameters, so values become literals. */
 export const LITERAL_TEST: ServerDialect = { isModern: false, rows: "TabSeparated" };
 
-export function rendered(
-  query: Statement,
-  dialect: ServerDialect,
-): { readonly query: string; readonly query_params?: Record<string, unknown> } {
+export function rendered(query: Statement, dialect: ServerDialect) {
   if (dialect.isModern) return { query: query.sql, query_params: { ...query.params } };
   const sql = query.sql.replace(/\{(\w+):[^}]+\}/g, (_, name: string) => {
     const value = query.params[name];

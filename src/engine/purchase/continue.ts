@@ -39,11 +39,7 @@ export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Pro
   }
 }
 
-function boundsOf(
-  { state: { session } }: Run,
-  { limit, maxCredits }: ExportOptions,
-  inherits: boolean,
-): Pick<ExportOptions, "limit" | "maxCredits"> {
+function boundsOf({ state: { session } }: Run, { limit, maxCredits }: ExportOptions, inherits: boolean) {
   const cap = inherits && session?.maxCredits != null ? creditsOf(session.maxCredits) : undefined;
   return { limit: limit ?? (inherits ? (session?.limit ?? undefined) : undefined), maxCredits: maxCredits ?? cap };
 }

@@ -91,10 +91,7 @@ async function countEach(rung: readonly Filters[], { seller: { client }, interru
   return told;
 }
 
-async function countCompanies(
-  target: Exclude<Target, { kind: "search" }>,
-  deps: ExportDeps,
-): Promise<Pick<Offer, "matches" | "counts">> {
+async function countCompanies(target: Exclude<Target, { kind: "search" }>, deps: ExportDeps) {
   const { companies } = target;
   if (target.kind === "enrich") return { matches: companies.length };
   const each = target.perCompany ?? Number.POSITIVE_INFINITY;

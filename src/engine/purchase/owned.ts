@@ -28,12 +28,7 @@ const rowsOf = (counts: readonly number[] = []): number => counts.reduce((sum, c
 export const rowsWritten = (target: Target, { rows, known }: Quote): number =>
   withOwned({ target }) ? rows + (known?.owned ?? 0) : rows;
 
-export async function partsToBuy(
-  target: Target,
-  offer: Offer,
-  quote: Quote,
-  deps: ExportDeps,
-): Promise<Pick<Plan, "matches" | "parts" | "counts" | "unreached" | "overlap" | "digests">> {
+export async function partsToBuy(target: Target, offer: Offer, quote: Quote, deps: ExportDeps) {
   const { counts, matches } = offer;
   // Companies, and a segment that is asked for as it is, are divided no further.
   const isWhole = target.kind !== "search" || (offer.parts ?? offer.digests ?? quote.depth) === undefined;
