@@ -10,6 +10,7 @@ import type { writtenShape } from "../../shared/schema/purchase.ts";
 import type { Guard } from "../runs/plan.ts";
 import { PACKING_NAMES, type Packing, packedName, unpacked } from "./packing.ts";
 
+import { TOO_FEW } from "./publish.ts";
 import type { Chosen, StoredFile, StoredRows, WholeFormat } from "./stored.ts";
 import type { DrawTable } from "./table.ts";
 
@@ -266,7 +267,6 @@ function checkForm({ format, packing }: Form, file: string | undefined, terminal
   }
 }
 
-export const TOO_FEW = "too_few_rows";
 const tooFew = (message: string, hint: string): CliError => failed.incomplete(message, hint, TOO_FEW);
 
 /** Asked before anything is bought, and before a file (undefined: a stream) is replaced. @throws CliError exit 5 */

@@ -4,6 +4,8 @@ import { kill } from "node:process";
 import { failed } from "../../shared/errors.ts";
 import { errorCode, remove } from "../runs/disk.ts";
 
+export const TOO_FEW = "too_few_rows";
+
 /** @throws CliError exit 5 where a file appeared that may not be replaced */
 export async function naming(path: string, work: Promise<void>): Promise<void> {
   try {

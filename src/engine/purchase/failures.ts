@@ -15,7 +15,7 @@ import type { receipt } from "../../shared/schema/purchase.ts";
 import type { CompanyQuery } from "../client/dialect.ts";
 import type { ServiceError } from "../client/errors.ts";
 import { type SizeRefusal, speaksOf } from "../client/refusal.ts";
-import { TOO_FEW } from "../output/formats.ts";
+import { TOO_FEW } from "../output/publish.ts";
 import type { UnsoundCountsError } from "../planning/question.ts";
 import { creditsOf, pendingUnits } from "../runs/journal.ts";
 import type { RunReader } from "../runs/reader.ts";
