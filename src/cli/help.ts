@@ -1,7 +1,7 @@
-import type { EventEmitter } from "node:events";
 import { type Command, Help } from "commander";
 import { pathOf } from "./reading.ts";
 
+type Illustrated = Command & { readonly exampleText: string };
 type Group = readonly [heading: string, common: string, rare: string];
 
 /** Which options `-h` shows, in this order; the others are in `--help-all`. What no group names comes first. */
@@ -26,7 +26,7 @@ const SERVING: readonly Group[] = [
   ["Data", "data store dataset", "witness force"],
   ["Console", "console", ""],
   ["Watch", "log metrics", ""],
-  ["Limits", "bounds", ""],
+  ["Limits", "max-depth", ""],
 ];
 const COMMANDS = new Set("count search enrich employees refresh runs owned account login jobs serve".split(" "));
 const OPTIONS = new Set(["--connection", "--json", "--quiet", "--version"]);
@@ -40,7 +40,7 @@ function groupsOf(command: Command): readonly Group[] {
 }
 
 /** Puts options into their groups, and leaves what is rare to `--help-all` unless the help is to be whole. */
-export function layered(command: Command, whole: boolean): void {
+export function layered(command: Illustrated, whole: boolean): void {
   const groups = groupsOf(command);
   const rare = new Set(groups.flatMap(([, , names]) => names.split(" ").map((name) => `--${name}`)));
   const order = groups.flatMap(([, common, more]) => `${common} ${more}`.split(" ")).map((name) => `--${name}`);
@@ -68,26 +68,13 @@ export function layered(command: Command, whole: boolean): void {
 }
 
 /** Examples are what most readers of a help came for: they come before the usage, notes stay at the end. */
-function examplesFirst(command: Command, most: number): void {
-  // A Command is an EventEmitter; its type declarations only show part of that.
-  const events = command as unknown as EventEmitter;
-  const parts: string[] = [];
-  const write = (part: string): void => void parts.push(part);
-  for (const listener of events.listeners("afterHelp")) listener({ error: false, command, write });
-  if (parts.length === 0) return;
-  const paragraphs = parts
-    .join("")
-    .trim()
-    .split(/\n{2,}/);
-  const isExamples = (paragraph: string): boolean => paragraph.startsWith("Examples:");
-  const fitted = (chosen: readonly string[]): string =>
-    chosen.map((paragraph) => fitTo(command.configureOutput().getOutHelpWidth?.() ?? 80, paragraph)).join("\n\n");
-  events.removeAllListeners("afterHelp");
-  const examples = paragraphs.filter(isExamples).map((paragraph) => paragraph.split(/\n(?= {2}\$)/));
-  const first = examples.map((each) => each.slice(0, most + 1).join("\n"));
-  if (examples.length > 0) command.addHelpText("before", () => `${fitted(first)}\n`);
-  const notes = paragraphs.filter((paragraph) => !isExamples(paragraph));
-  if (notes.length > 0) command.addHelpText("after", () => `\n${fitted(notes)}`);
+function examplesFirst(command: Illustrated, most: number): void {
+  const [lines = "", ...notes] = command.exampleText.trimEnd().split(/\n{2,}/);
+  const fitted = (...paragraphs: readonly string[]): string =>
+    paragraphs.map((each) => fitTo(command.configureOutput().getOutHelpWidth?.() ?? 80, each)).join("\n\n");
+  const examples = lines.split(/\n(?= {2}\$)/).slice(0, most + 1);
+  if (lines !== "") command.addHelpText("before", () => `${fitted(["Examples:", ...examples.slice(1)].join("\n"))}\n`);
+  if (notes.length > 0) command.addHelpText("after", () => `\n${fitted(...notes)}`);
 }
 
 const EXAMPLE = /^ {2}\$ (.*?)(?: {2,}(\S.*))?$/;
@@ -116,7 +103,8 @@ function fitTo(width: number, paragraph: string): string {
     .join("\n");
 }
 
-function broken(words: readonly string[], indent: string, joint: string, width: number): string[] {
+/** Lines of at most `width` columns, those behind the first indented. */
+export function broken(words: readonly string[], indent: string, joint: string, width: number): string[] {
   const lines = [""];
   for (const word of words) {
     const line = lines.at(-1) ?? "";

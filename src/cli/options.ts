@@ -13,9 +13,12 @@ export class Command extends Commander {
     return new Command(name);
   }
 
-  /** @param text a line each, begun with two spaces and `$`; paragraphs after an empty line are notes */
+  /** For the help: a line each, begun with two spaces and `$`; paragraphs after an empty line are notes. */
+  exampleText = "";
+
   examples(text: string): this {
-    return this.addHelpText("after", `\nExamples:${text}`);
+    this.exampleText = text;
+    return this;
   }
 
   /** A whole number within bounds. */

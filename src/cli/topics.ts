@@ -1,6 +1,7 @@
 import { flagOf } from "../shared/contract/command-line.ts";
 import { DEPARTMENTS, EXACT_KEYS, PREFIX_KEYS, RANGE_KEYS, SENIORITY_LEVELS } from "../shared/contract/vocabulary.ts";
 import { EXIT, type ExitCode } from "../shared/errors.ts";
+import { broken } from "./help.ts";
 
 export const TOPICS = [
   { name: "exit-codes", summary: "what each exit code means" },
@@ -58,17 +59,8 @@ function columns(rows: readonly (readonly [string, string])[]): string {
   return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`).join("\n");
 }
 
-function wrapped(words: readonly string[], indent: string): string {
-  const lines: string[] = [];
-  let line = "";
-  for (const word of words.map((word, index) => (index < words.length - 1 ? `${word},` : word))) {
-    if (line !== "" && indent.length + line.length + 1 + word.length > 78) {
-      lines.push(indent + line);
-      line = word;
-    } else line = line === "" ? word : `${line} ${word}`;
-  }
-  return [...lines, indent + line].join("\n");
-}
+const listed = (words: readonly string[]): string =>
+  broken(`  ${words.join(", ")}`.split(/(?<=,) /), "  ", "", 78).join("\n");
 
 const flags = (keys: readonly string[]): readonly string[] => keys.map(flagOf);
 
@@ -99,22 +91,22 @@ Every key is a flag. The same flag again is OR; different flags are AND:
   headcount -c sample count --department Sales --department Legal --country peru
 
 Exact text, in any case (the flag may be repeated):
-${wrapped(flags([...EXACT_KEYS, "department"]), "  ")}
+${listed(flags([...EXACT_KEYS, "department"]))}
 
 Beginning of a text:
-${wrapped(flags(PREFIX_KEYS), "  ")}
+${listed(flags(PREFIX_KEYS))}
 
 Whole numbers (a person whose number is not known never matches):
-${wrapped(flags(RANGE_KEYS), "  ")}
+${listed(flags(RANGE_KEYS))}
 
 Profile address of the company, or its slug:
   --company-network-url
 
 Departments:
-${wrapped(DEPARTMENTS, "  ")}
+${listed(DEPARTMENTS)}
 
 Seniority levels:
-${wrapped(SENIORITY_LEVELS, "  ")}
+${listed(SENIORITY_LEVELS)}
 
 Values are never split at commas; --country @FILE takes them from a file, one a
 line (@- is stdin, @@x the value @x). A line of it that begins with # and a

@@ -174,7 +174,7 @@ describe("serve", () => {
   long("prints address and, the first time, a key that works; the next start makes none", async () => {
     const data = folder();
     const dataset = await generatedDataset(300);
-    const argv = ["serve", "--port", "0", "--json", "--data", data, "--dataset", dataset, "--bounds", "depth=50"];
+    const argv = ["serve", "--port", "0", "--json", "--data", data, "--dataset", dataset, "--max-depth", "50"];
     let key = "";
     const first = await serving(argv, async (line) => {
       const said = JSON.parse(line) as { url: string; key: string };
@@ -238,10 +238,8 @@ describe("serve", () => {
     [["--port", "65536"], 2, "--port"],
     [["--port", "-1"], 2, "--port"],
     [["--port", "http"], 2, "--port"],
-    [["--bounds", "depth=0"], 2, "--bounds depth takes"],
-    [["--bounds", "calls=0"], 2, "--bounds calls takes a whole number from 1 to 1000"],
-    [["--bounds", "calls=0.5"], 2, "--bounds calls takes a whole number from 1"],
-    [["--bounds", "speed=1"], 2, "NAME is one of calls, depth"],
+    [["--max-depth", "0"], 2, "--max-depth takes a whole number from 1"],
+    [["--max-depth", "0.5"], 2, "--max-depth takes a whole number from 1"],
     [["--metrics", "192.0.2.1:0"], 8, "no such address"],
     [["--store", "mysql://u:secret@h/x"], 2, "--store"],
     [["--dataset", "ftp://x"], 2, "--dataset"],

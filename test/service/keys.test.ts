@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { displayPrefix, hashApiKey, makeApiKey, parseApiKey, sameHash } from "../../src/service/money/keys.ts";
+import { displayPrefix, hashOf, makeApiKey, parseApiKey, sameHash } from "../../src/service/money/keys.ts";
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -15,7 +15,7 @@ describe("API keys", () => {
     expect(key).toEqual({
       key: "hc_live_fffffffffffffffffffffffffffffffffffffffffffffffff33e6b42",
       mode: "live",
-      hash: hashApiKey("hc_live_fffffffffffffffffffffffffffffffffffffffffffffffff33e6b42"),
+      hash: hashOf("hc_live_fffffffffffffffffffffffffffffffffffffffffffffffff33e6b42"),
       prefix: "hc_live_ffff…6b42",
     });
   });

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { Engine } from "../../src/dataset/engine.ts";
 import { createKey } from "../../src/service/admin/keys.ts";
-import { TURNS, Turns, turnBoundsOf } from "../../src/service/http/turns.ts";
+import { TURNS, Turns } from "../../src/service/http/turns.ts";
 import { DeadlineError, VanishedError } from "../../src/service/problem.ts";
 import { wrapped } from "../support/dataset.ts";
 import { long } from "../support/long.ts";
@@ -203,15 +203,13 @@ describe("neighbours", () => {
     expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
   });
 
-  test("so many calls at once bound those of a kind and of a key too", () => {
-    const few = { all: { paid: 4, free: 3, large: 2 }, ofKey: { paid: 4, free: 2, large: 1 } };
-    expect(turnBoundsOf(4)).toEqual({ ...TURNS, dataset: 4, ...few });
-    expect(turnBoundsOf(100)).toEqual({ ...TURNS, dataset: 100, all: { ...TURNS.all, paid: 100 } });
-  });
-
   test("whose turn does not come gets a 503 with Retry-After, is charged nothing and can ask again", async () => {
     const { begun, next, wrapEngine } = gated();
-    const service = await start({ wrapEngine, timeouts: { turn: 30 }, turns: turnBoundsOf(1) });
+    const service = await start({
+      wrapEngine,
+      timeouts: { turn: 30 },
+      turns: { dataset: 1, all: { ...TURNS.all, paid: 1, free: 1 } },
+    });
     const heavy = service.call("/v1/person/count", { body: { filters: { title: "heavy" } } });
     while (begun.length < 1) await settled();
     const before = await service.store.balance("default", "live");

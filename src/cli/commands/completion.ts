@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import type { Context } from "../../shared/context.ts";
-import { CliError, EXIT, usageError } from "../../shared/errors.ts";
+import { EXIT, failed, usageError } from "../../shared/errors.ts";
 import { packageRoot } from "../../shared/paths.ts";
 import { type Candidates, offerAt, type Word } from "../completion/offer.ts";
 import type { CommandSpec } from "../completion/tree.ts";
@@ -50,14 +50,8 @@ async function printScript(shell: Shell | undefined, context: Context): Promise<
   try {
     context.stdout.write(await readFile(file, "utf8"));
   } catch (cause) {
-    throw new CliError({
-      code: "missing_file",
-      category: "filesystem",
-      exitCode: EXIT.bug,
-      message: `the completion script is missing from the installation: ${(cause as Error).message}`,
-      hint: "install headcount again",
-      cause,
-    });
+    const why = `the completion script is missing from the installation: ${(cause as Error).message}`;
+    throw failed.filesystem(why, "install headcount again", "missing_file", cause).with({ exitCode: EXIT.bug });
   }
 }
 

@@ -4,7 +4,6 @@ import type { Store } from "../../service/ledger/ledger.ts";
 import { type Context, written } from "../../shared/context.ts";
 import { withoutPassword } from "../../shared/contract/text.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
-import { settingsOf } from "../arguments/settings.ts";
 import { type Command, publicOrigin, wholeNumber } from "../options.ts";
 import { Printer } from "../terminal/printer.ts";
 import { addFolderOptions, type FolderOptions, folderOf, placeFlags, serviceError, storeOf } from "./service/folder.ts";
@@ -13,7 +12,7 @@ interface ServeOptions extends FolderOptions {
   readonly host: string;
   readonly port: string;
   readonly dataset?: string;
-  readonly bounds?: readonly string[];
+  readonly maxDepth?: number;
   readonly metrics?: string;
   readonly console?: "off" | "link" | "insecure";
   readonly publicUrl?: string;
@@ -38,10 +37,7 @@ export function register(program: Command, context: Context): void {
     .option("--tls-cert <file>", "serve HTTPS with this certificate and its chain (PEM); renewed files are taken over")
     .option("--tls-key <file>", "the key of --tls-cert (PEM, without a passphrase)")
     .option("--dataset <place>", "a dataset elsewhere: a folder or clickhouse://... (default: in the data folder)")
-    .option(
-      "--bounds <name=n...>",
-      `calls at once, and rows: ${Object.keys(BOUNDS).join(", ")} (docs/service.md, Limits)`,
-    )
+    .number("--max-depth <n>", "the deepest row of a search that is given (default: no bound)", [1, 1e12])
     .option("--metrics <port>", "serve Prometheus metrics on this port of loopback, or at ADDRESS:PORT")
     .option("--public-url <url>", "address that browsers reach the service by, where a proxy stands in front")
     .oneOf(
@@ -175,7 +171,7 @@ async function readSettings(options: ServeOptions, context: Context, voice: Voic
     sleep: (ms) => context.sleep(ms),
     ...(options.log ? { log: context.stderr } : {}),
     ...(await tlsSetting(options, context, voice)),
-    ...(await boundsOf(options.bounds ?? [])),
+    ...(options.maxDepth === undefined ? {} : { maxDepth: options.maxDepth }),
     ...(metrics === undefined ? {} : { metricsHost: metrics.host, metricsPort: metrics.port }),
     ...consoleSetting(options, voice),
   };
@@ -289,24 +285,6 @@ function listenError(error: unknown, options: ServeOptions): CliError | undefine
     "cannot_listen",
     error,
   );
-}
-
-/** What `--bounds` takes: the least and the most of each. Without it 16 calls, and no depth. */
-const BOUNDS = { calls: [1, 1_000], depth: [1, 1e12] } as const;
-
-async function boundsOf(words: readonly string[]): Promise<Pick<ServiceOptions, "turns" | "maxDepth">> {
-  const texts = settingsOf("--bounds", words, Object.keys(BOUNDS) as (keyof typeof BOUNDS)[]);
-  const bound = (name: keyof typeof BOUNDS): number | undefined => {
-    const text = texts[name];
-    const [least, most] = BOUNDS[name];
-    return text === undefined ? undefined : wholeNumber(`--bounds ${name}`, least, most)(text);
-  };
-  const [calls, maxDepth] = [bound("calls"), bound("depth")];
-  const { turnBoundsOf } = await import("../../service/http/turns.ts");
-  return {
-    ...(calls === undefined ? {} : { turns: turnBoundsOf(calls) }),
-    ...(maxDepth === undefined ? {} : { maxDepth }),
-  };
 }
 
 /** `9090`, `0.0.0.0:9090` or `[::1]:9090`. */

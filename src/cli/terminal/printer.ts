@@ -20,14 +20,7 @@ const tsvLine = (row: readonly TsvValue[]): string =>
     )
     .join("\t")}\n`;
 
-type Stream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
-
-export interface Paper {
-  readonly stdout: Stream;
-  readonly stderr: Stream;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly platform: NodeJS.Platform;
-}
+type Paper = Pick<Context, "stdout" | "stderr" | "env" | "platform">;
 
 export interface PrintOptions {
   readonly json?: boolean | undefined;

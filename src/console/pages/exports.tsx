@@ -3,7 +3,7 @@ import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { api, fileAt } from "../api.ts";
 import { amount, exportCommand, figure, inWords, refreshCommand, searchCommand } from "../segment.ts";
 import { fail, may, me, mode, refreshMe } from "../state.ts";
-import { Button, Shown, saveFile, useLoaded } from "./parts.tsx";
+import { Button, Head, Shown, saveFile, useLoaded } from "./parts.tsx";
 
 interface Export {
   readonly id: string;
@@ -65,10 +65,7 @@ function ExportCard({ act, item }: { readonly act: (id: string, what: string) =>
   const rest = `${amount(profiles - rows, "profile")} more for ${amount(item.credits_left, "credit")}`;
   return (
     <section class="card" aria-label={`Export ${id}`} data-state={state}>
-      <div class="head">
-        <h2>{inWords(filters)}</h2>
-        <span class={`badge ${state}`}>{STATES[state]}</span>
-      </div>
+      <Head title={<h2>{inWords(filters)}</h2>} beside={<span class={`badge ${state}`}>{STATES[state]}</span>} />
       <progress max={profiles} value={rows} aria-label="Profiles bought" />
       <p>
         {figure(rows)} of {amount(profiles, "profile")} for {amount(credits, "credit")}

@@ -9,6 +9,7 @@ import {
   Choice,
   Dialog,
   DialogButtons,
+  Head,
   isWholeNumber,
   Shown,
   SubmitForm,
@@ -57,10 +58,7 @@ export function KeysPage() {
       {may.value.own ? <NewKey onMade={load} /> : null}
       {found?.keys.map((key) => (
         <section key={key.id} class="card" aria-label={`Key ${key.name}`}>
-          <div class="head">
-            <h2>{key.name}</h2>
-            <span class="badge">{stateOf(key)}</span>
-          </div>
+          <Head title={<h2>{key.name}</h2>} beside={<span class="badge">{stateOf(key)}</span>} />
           <p>
             <code>{key.prefix}</code> <span class="soft">{key.id}</span>
           </p>

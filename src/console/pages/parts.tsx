@@ -71,7 +71,7 @@ export function Card({ beside, children, id, title }: CardProps) {
   );
 }
 
-const Head = ({ beside, title }: { readonly title: ComponentChildren; readonly beside: ComponentChildren }) => (
+export const Head = ({ beside, title }: { readonly title: ComponentChildren; readonly beside: ComponentChildren }) => (
   <div class="head">
     {title}
     {beside}

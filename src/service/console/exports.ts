@@ -94,14 +94,13 @@ export class Exports {
   async #buy(item: ConsoleExport, key: Spender, turn: Turn): Promise<void> {
     const { console: kept } = this.#options.store;
     let now: ConsoleExport = { ...item, state: "buying", why: "" };
-    const write = (changes: Partial<ConsoleExport>): Promise<void> => {
+    const changed = (changes: Partial<ConsoleExport>): ConsoleExport => {
       now = { ...now, ...changes, seenAt: this.#options.now() };
-      return kept.updateExport(now);
+      return now;
     };
-    const advance = async (changes: Partial<ConsoleExport>): Promise<boolean> => {
-      now = { ...now, ...changes, seenAt: this.#options.now() };
-      return (await kept.advanceExport(now)) && !turn.stop;
-    };
+    const write = (changes: Partial<ConsoleExport>): Promise<void> => kept.updateExport(changed(changes));
+    const advance = async (changes: Partial<ConsoleExport>): Promise<boolean> =>
+      (await kept.advanceExport(changed(changes))) && !turn.stop;
     try {
       await write({});
       let isWanted = true;

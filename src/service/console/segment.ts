@@ -5,6 +5,7 @@ import { readFacets } from "../http/requests.ts";
 import { timeOf } from "../ledger/clock.ts";
 import { type KeyMode, leftOfCap, type Spender, type StoredKey } from "../ledger/ledger.ts";
 import type { ConsoleExport } from "../ledger/records.ts";
+import { hashOf } from "../money/keys.ts";
 import {
   BUYERS,
   bad,
@@ -21,7 +22,7 @@ import {
 } from "./call.ts";
 import { keptUntil, moved, quoteOf } from "./exports.ts";
 import { ConsoleRefusal } from "./guard.ts";
-import { hashOf, sealToken, unseal } from "./sessions.ts";
+import { sealToken, unseal } from "./sessions.ts";
 
 const QUOTE_MS = 10 * 60_000;
 

@@ -1,16 +1,13 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHmac, randomBytes } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { RateLimiter } from "../http/limits.ts";
 import type { Account, KeyMode, Scope, Spender, Store, StoredKey } from "../ledger/ledger.ts";
 import type { ConsoleLink, ConsoleSession } from "../ledger/records.ts";
-import { parseApiKey, sameHash } from "../money/keys.ts";
+import { hashOf, parseApiKey, sameHash } from "../money/keys.ts";
 import { assertScope, suspended } from "../problem.ts";
 import { ConsoleRefusal } from "./guard.ts";
 
 const newSecret = (): string => randomBytes(32).toString("base64url");
-
-/** SHA-256, hex: what is kept of a secret. One round is right for 256 random bits. */
-export const hashOf = (secret: string): string => createHash("sha256").update(secret, "utf8").digest("hex");
 
 const macOf = (text: string, secret: string): string => createHmac("sha256", secret).update(text).digest("base64url");
 
@@ -23,8 +20,7 @@ export function unseal(sealed: unknown, secret: string): unknown {
   if (typeof sealed !== "string") return undefined;
   const [text = "", mac = "", ...rest] = sealed.split(".");
   // Compared as text: many texts decode to the same bytes, and each would be a quote of its own.
-  const [given, right] = [Buffer.from(mac), Buffer.from(macOf(text, secret))];
-  if (rest.length > 0 || given.length !== right.length || !timingSafeEqual(given, right)) return undefined;
+  if (rest.length > 0 || !sameHash(mac, macOf(text, secret))) return undefined;
   return JSON.parse(Buffer.from(text, "base64url").toString()) as unknown;
 }
 

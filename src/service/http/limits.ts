@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { FacetQuestion } from "../../dataset/engine.ts";
 import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import type { FacetResult } from "../../shared/schema/api.ts";
+import { anchoredClock } from "../ledger/clock.ts";
 import type { AccountPlan, DayCount, Store, StoredKey } from "../ledger/ledger.ts";
 import { invalid, Problem } from "../problem.ts";
 
@@ -44,7 +45,7 @@ export interface RateLimiterOptions {
  */
 export class RateLimiter {
   readonly #options: RateLimiterOptions;
-  readonly #start: { readonly wall: number; readonly monotonic: number };
+  readonly now: () => number;
   readonly #keys = new Map<string, Windows>();
   readonly #anonymous = new Map<string, { minute: number; count: number }>();
   #pending = new Map<number, Map<string, number>>();
@@ -53,7 +54,7 @@ export class RateLimiter {
 
   constructor(options: RateLimiterOptions) {
     this.#options = options;
-    this.#start = { wall: options.now(), monotonic: options.monotonic() };
+    this.now = anchoredClock(options.now, options.monotonic);
   }
 
   async load(): Promise<void> {
@@ -174,10 +175,6 @@ export class RateLimiter {
       windows.inDay = 0;
     }
     return windows;
-  }
-
-  now(): number {
-    return this.#start.wall + (this.#options.monotonic() - this.#start.monotonic);
   }
 
   #state(of: Omit<RateState, "reset" | "retryAfter">, end: number, time: number): RateState {

@@ -12,16 +12,6 @@ export type TurnBounds = Readonly<typeof TURNS>;
 /** Calls that are charged, and those that never are, at the dataset; and large bodies, at the event loop. */
 type TurnKind = keyof TurnBounds["all"];
 
-/** {@link TURNS} for so many calls at once at the dataset. */
-export function turnBoundsOf(calls: number): TurnBounds {
-  const within = (bounds: TurnBounds["all"]): TurnBounds["all"] => ({
-    ...bounds,
-    paid: Math.min(bounds.paid, calls),
-    free: Math.min(bounds.free, calls),
-  });
-  return { ...TURNS, dataset: calls, all: { ...within(TURNS.all), paid: calls }, ofKey: within(TURNS.ofKey) };
-}
-
 /** After a large body the event loop is the others' for twice as long as it took, but no longer than this. */
 const MOST_REST_MS = 20;
 const COMPANY_MS = 1_000;

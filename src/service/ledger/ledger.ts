@@ -258,7 +258,7 @@ export interface Store extends Administration {
   readonly console: ConsoleStore;
   readonly people: PeopleStore;
 
-  /** @param hash from `hashApiKey`. @returns undefined where there is none, or it was revoked; not where it expired */
+  /** @param hash from `hashOf`. @returns undefined where there is none, or it was revoked; not where it expired */
   findKey(hash: string): Promise<StoredKey | undefined>;
   account(accountId: string): Promise<Account | undefined>;
   balance(accountId: string, mode: KeyMode): Promise<Balance>;

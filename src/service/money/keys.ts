@@ -12,11 +12,11 @@ interface ApiKey {
   readonly prefix: string;
 }
 
-const checksum = (mode: KeyMode, secret: string): string => hashApiKey(`hc_${mode}_${secret}`).slice(0, 8);
+const checksum = (mode: KeyMode, secret: string): string => hashOf(`hc_${mode}_${secret}`).slice(0, 8);
 
 export function makeApiKey(mode: KeyMode, secret = randomBytes(SECRET_BYTES).toString("hex")): ApiKey {
   const key = `hc_${mode}_${secret}${checksum(mode, secret)}`;
-  return { key, mode, hash: hashApiKey(key), prefix: displayPrefix(key) };
+  return { key, mode, hash: hashOf(key), prefix: displayPrefix(key) };
 }
 
 /** Keys whose form and checksum were right, by their SHA-256: whoever comes again is hashed once. */
@@ -27,7 +27,7 @@ const MAX_HASHED = 100;
 /** Exactly as it was sent. @returns undefined where form or checksum are wrong */
 export function parseApiKey(text: string): Pick<ApiKey, "mode" | "hash"> | undefined {
   if (text.length > MAX_HASHED) return undefined;
-  const hash = hashApiKey(text);
+  const hash = hashOf(text);
   const known = sound.get(hash);
   if (known !== undefined) return known;
   const match = PATTERN.exec(text);
@@ -40,7 +40,8 @@ export function parseApiKey(text: string): Pick<ApiKey, "mode" | "hash"> | undef
   return key;
 }
 
-export const hashApiKey = (key: string): string => digest("sha256", key, "hex");
+/** SHA-256: what is kept of a secret. One round is right for so many random bits. */
+export const hashOf = (secret: string): string => digest("sha256", secret, "hex");
 
 export function sameHash(a: string, b: string): boolean {
   const left = Buffer.from(a, "utf8");

@@ -9,7 +9,7 @@ import {
   type Store,
   type StoredReply,
 } from "../../../src/service/ledger/ledger.ts";
-import { hashApiKey } from "../../../src/service/money/keys.ts";
+import { hashOf } from "../../../src/service/money/keys.ts";
 import { type Credits, credits } from "../../../src/shared/contract/money.ts";
 import { cases, LONG } from "../../support/campaign.ts";
 import { holdRequest, type TestLedger, temporaryLedger } from "../../support/store.ts";
@@ -163,7 +163,7 @@ describe("the ledger against a model", () => {
     await stores[0].createAccount(accountId, accountId);
     const keyIds = Array.from({ length: KEYS }, (_, n) => `${accountId}-${n}`);
     for (const [n, id] of keyIds.entries()) {
-      const key = { id, name: id, mode: "live" as const, prefix: "p", hash: hashApiKey(id), accountId, createdAt: 1 };
+      const key = { id, name: id, mode: "live" as const, prefix: "p", hash: hashOf(id), accountId, createdAt: 1 };
       // The third follows the second: they share a cap.
       await stores[0].createKey({ ...key, ...(n === 2 ? { rotatedFrom: `${accountId}-1` } : {}) });
     }

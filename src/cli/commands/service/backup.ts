@@ -3,7 +3,7 @@ import type { Manifest } from "../../../service/admin/backup.ts";
 import type { Findings } from "../../../service/admin/verify.ts";
 import type { Context } from "../../../shared/context.ts";
 import { counted, shellWord } from "../../../shared/contract/text.ts";
-import { CliError, failed } from "../../../shared/errors.ts";
+import { failed } from "../../../shared/errors.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import { atDesk, type Desk, type Printer } from "../../terminal/printer.ts";
 import {
@@ -75,9 +75,8 @@ function backupError(error: unknown, dir: string, store?: string): unknown {
   }
   if (error.name === "BackupError") {
     const { breaches } = error as Error & { readonly breaches: readonly string[] };
-    const [category, code] =
-      breaches.length > 0 ? (["internal", "breach"] as const) : (["filesystem", "backup_damaged"] as const);
-    return new CliError({ code, category, message: error.message, details: breaches.slice(0, 20), cause: error });
+    if (breaches.length === 0) return failed.filesystem(error.message, undefined, "backup_damaged", error);
+    return failed.internal(error.message, undefined, "breach", error).with({ details: breaches.slice(0, 20) });
   }
   return serviceError(error, dir, store);
 }
@@ -117,13 +116,10 @@ async function verify({ options, printer, context }: Desk<VerifyOptions>): Promi
   if (printer.json) printer.document<"service verify">({ sound: breaches.length === 0, ...findings });
   else printFindings(findings, printer);
   if (breaches.length === 0) return;
-  throw new CliError({
-    code: "breach",
-    category: "internal",
-    message: `${breaches.length} ${breaches.length === 1 ? "breach" : "breaches"} found in ${dir}`,
-    details: breaches.slice(0, 20),
-    hint: "stop the service, keep the folder as it is, and make a new one of the last sound backup: headcount service restore BACKUP --data DIR",
-  });
+  const hint =
+    "stop the service, keep the folder as it is, and make a new one of the last sound backup: headcount service restore BACKUP --data DIR";
+  const message = `${counted(breaches.length, "breach", "breaches")} found in ${dir}`;
+  throw failed.internal(message, hint, "breach").with({ details: breaches.slice(0, 20) });
 }
 
 function printFindings({ against, dataset, head, ledger, notes }: Findings, printer: Printer): void {

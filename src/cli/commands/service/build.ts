@@ -1,5 +1,5 @@
 import type { BuildOptions, BuildProgress } from "../../../dataset/build/options.ts";
-import { CliError, failed, usageError } from "../../../shared/errors.ts";
+import { failed, usageError } from "../../../shared/errors.ts";
 import { type Command, wholeNumber } from "../../options.ts";
 import type { Desk } from "../../terminal/printer.ts";
 import type { ProgressLine } from "../../terminal/progress.ts";
@@ -51,19 +51,15 @@ export async function withBuild<Result>(
     return await work(setup);
   } catch (error) {
     progress.clear();
-    throw context.interrupted.aborted ? interrupted(whenInterrupted) : inputError(serviceError(error, dir));
+    throw context.interrupted.aborted
+      ? failed.interrupted(INTERRUPTED, whenInterrupted)
+      : inputError(serviceError(error, dir));
   } finally {
     progress.clear();
   }
 }
 
-const interrupted = (hint: string | undefined): CliError =>
-  new CliError({
-    code: "interrupted",
-    category: "interrupted",
-    message: "interrupted; the dataset is as it was before",
-    ...(hint !== undefined && { hint }),
-  });
+const INTERRUPTED = "interrupted; the dataset is as it was before";
 
 /** A mistake in a file or a map is the user's to mend: exit 2. So is a machine that is too small. */
 function inputError(error: unknown): unknown {
@@ -80,14 +76,8 @@ function inputError(error: unknown): unknown {
     return failed.incomplete(error.message, "mend the rows, or raise --max-refused", "too_many_refused", error);
   }
   if (error.name !== "InputError") return error;
-  const hint = "hint" in error && typeof error.hint === "string" ? { hint: error.hint } : {};
-  return new CliError({
-    code: "bad_input",
-    category: "usage",
-    message: error.message,
-    cause: error,
-    ...hint,
-  });
+  const hint = "hint" in error && typeof error.hint === "string" ? error.hint : undefined;
+  return usageError(error.message, hint, "bad_input", error);
 }
 
 const DOING = {

@@ -5,7 +5,7 @@ import { findInFolder, type InFolder, openKept, purge } from "../../../service/p
 import type { Context } from "../../../shared/context.ts";
 import { type SuppressedName, suppressedName } from "../../../shared/contract/suppression.ts";
 import { counted, echo, shellWord, withoutPassword } from "../../../shared/contract/text.ts";
-import { CliError, failed, usageError } from "../../../shared/errors.ts";
+import { type CliError, failed, usageError } from "../../../shared/errors.ts";
 import type { Command } from "../../options.ts";
 import { atDesk, type Desk, type Printer } from "../../terminal/printer.ts";
 import { agreeToForget, reportForgotten } from "../forget/consent.ts";
@@ -92,22 +92,14 @@ const nobody = (word: string, options: ForgetOptions): CliError =>
 /** What could not be deleted is never passed over in silence. */
 function complain({ files, inUse }: { readonly files: readonly string[]; readonly inUse: readonly string[] }): void {
   if (inUse.length > 0) {
-    throw new CliError({
-      code: "in_use",
-      category: "locked",
-      message: "nobody sees the person any more, and these still hold bytes of it: another process has them open",
-      details: inUse,
-      hint: "the same command again, once a running service has gone over to the new dataset or has ended",
-    });
+    const what = "nobody sees the person any more, and these still hold bytes of it: another process has them open";
+    const hint = "the same command again, once a running service has gone over to the new dataset or has ended";
+    throw failed.locked(what, hint, "in_use").with({ details: inUse });
   }
   if (files.length === 0) return;
-  throw new CliError({
-    code: "files_left",
-    category: "incomplete",
-    message: `${counted(files.length, "file")} of the folder still ${files.length === 1 ? "has" : "have"} the person, and headcount did not write ${files.length === 1 ? "it" : "them"}`,
-    details: files,
-    hint: "delete or edit them",
-  });
+  const [has, them] = files.length === 1 ? ["has", "it"] : ["have", "them"];
+  const what = `${counted(files.length, "file")} of the folder still ${has} the person, and headcount did not write ${them}`;
+  throw failed.incomplete(what, "delete or edit them", "files_left").with({ details: files });
 }
 
 const linesOf = ({ exports, filters, records, replies, test }: InFolder): string[] => [
