@@ -421,6 +421,16 @@ describe("what a list is", () => {
     expect(service.rowsSold()).toBe(before.length);
   });
 
+  test("a file of addresses alone is of those who are owned, however the records write them", async () => {
+    const { me, before } = await bought(200, { seed: 10 });
+    writeFileSync(me.file("ids.csv"), "id,network_url,name\nh-old,https://people.example/in/old,Somebody Else\n");
+    expect((await me.run(["owned", "import", "ids.csv"])).code).toBe(0);
+    writeFileSync(me.file("urls.csv"), "network_url\nhttps://people.example/in/old/\n");
+    const { code, stderr, stdout } = await me.run(["refresh", "urls.csv", "--department", "Sales", "--json"]);
+    expect(code, stderr).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ removed: 1, added: before.length, credits: 0 });
+  });
+
   test("files in the way are not replaced; the columns and the format are those of the list", async () => {
     const { crowd, service, me, people } = await bought(400, { seed: 11 });
     const csv = [

@@ -45,8 +45,8 @@ export function ownedBy(database: DatabaseSyncInstance, who: Who): OwnedPerson[]
 /** Suppressed ones too. @param who everybody where it is not given */
 export function identitiesIn(database: DatabaseSyncInstance, who?: Who): string[] {
   const [where, ...values] = who === undefined ? [""] : whereOf(who);
-  const rows = queryRows<{ identity: string }>(database, `SELECT identity FROM person${where} ORDER BY n`, ...values);
-  return Array.from(rows, ({ identity }) => identity);
+  const rows = allRows<{ identity: string }>(database, `SELECT identity FROM person${where} ORDER BY n`, ...values);
+  return rows.map(({ identity }) => identity);
 }
 
 function whereOf(who: Who): readonly [where: string, ...values: (string | number)[]] {

@@ -159,7 +159,7 @@ async function peopleIn(path: string, { order: { word = path }, held, context }:
   );
   const asked = addresses.flatMap((address, index) => (byIdentity.has(identities[index] ?? "") ? [] : (address ?? [])));
   const byAddress = new Map(
-    ownedBy(database, { addresses: asked }).map(({ address, identity }) => [address, identity]),
+    ownedBy(database, { addresses: asked }).map(({ address = "", identity }) => [canonicalAddress(address), identity]),
   );
   const missing = identities.filter((each, index) => !byIdentity.has(each) && !byAddress.has(addresses[index]));
   if (missing.length > 0) {
