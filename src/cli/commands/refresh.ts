@@ -24,7 +24,7 @@ import { addFilterOptions, type FilterOptions, readFilters } from "../arguments/
 import type { Command } from "../options.ts";
 import { agreeToRefresh, askFor, printPlan, printRefreshed } from "../purchase/refresh-card.ts";
 import { withSession } from "../session.ts";
-import { Printer } from "../terminal/printer.ts";
+import { atDesk, type Desk } from "../terminal/printer.ts";
 
 type BuyingFlags = "maxCredits" | "again" | "yes" | "dryRun" | "perPage" | "wait";
 
@@ -64,15 +64,17 @@ export function register(program: Command, context: Context): void {
 
 A file knows its segment from the run that wrote it. legal.csv is written anew, and beside it legal.added.csv,
 legal.removed.csv and legal.changed.csv: all of them or none.`)
-    .does(async (options: RefreshFlags & FilterOptions, word: string | undefined) =>
-      bringUpToDate(await parse(word, options, context), options, context),
+    .does(
+      atDesk(context, async (desk: Desk<RefreshFlags & FilterOptions>, word: string | undefined) =>
+        bringUpToDate(await parse(word, desk.options, context), desk),
+      ),
     );
 }
 
-async function bringUpToDate(order: RefreshOrder, flags: RefreshFlags, context: Context): Promise<void> {
-  const printer = new Printer(context, flags);
+async function bringUpToDate(order: RefreshOrder, desk: Desk<RefreshFlags>): Promise<void> {
+  const { context, options: flags, printer } = desk;
   await withSession(context, flags, async (session) => {
-    const events = await eventsOf(order, flags, session, context);
+    const events = await eventsOf(order, session, desk);
     if (flags.dryRun === true) {
       await printPlan(await planRefresh(order, session, context, events), order, printer);
       return;
@@ -83,13 +85,8 @@ async function bringUpToDate(order: RefreshOrder, flags: RefreshFlags, context: 
   });
 }
 
-async function eventsOf(
-  order: RefreshOrder,
-  flags: RefreshFlags,
-  session: Session,
-  context: Context,
-): Promise<RefreshEvents> {
-  const printer = new Printer(context, flags);
+async function eventsOf(order: RefreshOrder, session: Session, desk: Desk<RefreshFlags>): Promise<RefreshEvents> {
+  const { context, options: flags, printer } = desk;
   const { openProgress } = await import("../terminal/progress.ts");
   const { stderr, now } = context;
   const enabled = !printer.quiet && stderr.isTTY === true;
@@ -97,7 +94,7 @@ async function eventsOf(
   const progress = openProgress({ stream: stderr, enabled, now, style, unicode, unit: "free call" });
   session.pauses.show = enabled ? progress.wait : undefined;
   return {
-    agree: (plan) => agreeToRefresh(plan, order, flags.yes === true, printer, context),
+    agree: (plan) => agreeToRefresh(plan, order, desk),
     agreeToRest: async (run, most) => {
       if (flags.yes === true) return;
       await askFor(

@@ -14,7 +14,7 @@ import {
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { declined, usageError } from "../../shared/errors.ts";
 import { sameCommand } from "../arguments/export-options.ts";
-import type { Printer } from "../terminal/printer.ts";
+import type { Desk, Printer } from "../terminal/printer.ts";
 
 /** Whoever is forgotten is bought where somebody else is new: no filter leaves a person out. */
 function forgottenText({ forgotten, leftOut }: RefreshPlan): string {
@@ -59,11 +59,9 @@ export function planJson(plan: RefreshPlan, { terms }: RefreshOrder) {
 export async function agreeToRefresh(
   plan: RefreshPlan,
   order: RefreshOrder,
-  yes: boolean,
-  printer: Printer,
-  context: Context,
+  { context, options, printer }: Desk<{ readonly yes?: boolean }>,
 ): Promise<void> {
-  if (yes) return;
+  if (options.yes === true) return;
   const who =
     order.terms.again === true
       ? `the whole segment again, ${counted(plan.total, "person", "people")},`

@@ -1,6 +1,7 @@
 import { type JobsFile, jobsNamed, readJobs } from "../../../app/jobs/file.ts";
 import type { Context } from "../../../shared/context.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
+import { atDesk, type Desk } from "../../terminal/printer.ts";
 import type { RunOptions } from "./run.ts";
 
 type JobsOptions = GlobalOptions & { readonly file?: string };
@@ -80,18 +81,22 @@ function registerLooking(jobs: Command, context: Context, read: Read): void {
     .examples(`
   $ headcount jobs status --file jobs.jsonc
   $ headcount jobs status --file jobs.jsonc --json | jq '.jobs[] | select(.status == "failed")'`)
-    .does(async (options: JobsOptions, names: readonly string[]) => {
-      const file = await read(options);
-      const { showStatus } = await import("./list.ts");
-      await showStatus(file, await jobsNamed(file, names), options, context);
-    });
+    .does(
+      atDesk(context, async (desk: Desk<JobsOptions>, names: readonly string[]) => {
+        const file = await read(desk.options);
+        const { showStatus } = await import("./list.ts");
+        await showStatus(file, await jobsNamed(file, names), desk);
+      }),
+    );
   withFile(jobs.command("check"))
     .description(
       "Say which jobs break a rule, failed last, were killed, or should have run by now. Exit 2 where one breaks a rule, 5 where another one needs a look, else 0: for a monitor. Offline.",
     )
     .examples("\n  $ headcount jobs check --file jobs.jsonc --json | jq -r '.[] | [.job, .finding] | @tsv'")
-    .does(async (options: JobsOptions) => {
-      const { checkJobs } = await import("./list.ts");
-      await checkJobs(await read(options), options, context);
-    });
+    .does(
+      atDesk(context, async (desk: Desk<JobsOptions>) => {
+        const { checkJobs } = await import("./list.ts");
+        await checkJobs(await read(desk.options), desk);
+      }),
+    );
 }

@@ -11,7 +11,7 @@ import { ago, duration, timeText } from "../../../shared/numbers.ts";
 import type { GlobalOptions } from "../../options.ts";
 import type { Documents } from "../../schemas/all.ts";
 import { countColumn, iso, type Listed, printList } from "../../terminal/list.ts";
-import { Printer } from "../../terminal/printer.ts";
+import type { Desk } from "../../terminal/printer.ts";
 
 interface Finding {
   readonly job: string;
@@ -29,8 +29,7 @@ const FINDING_COLUMNS: readonly Listed<Finding>[] = [
 const LATE_MS = 3_600_000;
 
 /** `jobs check`. @throws CliError exit 2 where a job breaks a rule, 5 where another one needs a look */
-export async function checkJobs(file: JobsFile, options: GlobalOptions, context: Context): Promise<void> {
-  const printer = new Printer(context, options);
+export async function checkJobs(file: JobsFile, { context, printer }: Desk<GlobalOptions>): Promise<void> {
   const written = (await stat(file.path)).mtimeMs;
   const findings: Finding[] = [];
   for (const job of file.jobs) findings.push(...(await findingsOf(job, file, written, context)));
@@ -128,13 +127,8 @@ async function statusOf(job: Job, file: JobsFile, context: Context): Promise<Job
 }
 
 /** `jobs status`: how each job went, what it cost, and when it comes next. */
-export async function showStatus(
-  file: JobsFile,
-  jobs: readonly Job[],
-  options: GlobalOptions,
-  context: Context,
-): Promise<void> {
-  const printer = new Printer(context, options);
+export async function showStatus(file: JobsFile, jobs: readonly Job[], desk: Desk<GlobalOptions>): Promise<void> {
+  const { context, printer } = desk;
   const all: JobStatus[] = [];
   for (const job of jobs) all.push(await statusOf(job, file, context));
   const { budget } = file;

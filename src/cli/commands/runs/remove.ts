@@ -9,7 +9,7 @@ import { counted, echo, spanMs } from "../../../shared/contract/text.ts";
 import { CliError, declined, usageError } from "../../../shared/errors.ts";
 import { sameCommand } from "../../arguments/export-options.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
-import { Printer } from "../../terminal/printer.ts";
+import { atDesk, type Desk, type Printer } from "../../terminal/printer.ts";
 
 type RemoveOptions = GlobalOptions & { readonly force?: boolean; readonly yes?: boolean };
 
@@ -26,15 +26,17 @@ export function registerRemove(runs: Command, context: Context): void {
     .examples(`
   $ headcount runs remove last --yes
   $ headcount runs remove last --force --yes --json`)
-    .does(async (options: RemoveOptions, names: readonly string[]) => {
-      const store = openRuns(context);
-      const found = new Map<string, RunSummary>();
-      for (const name of names) {
-        const run = await store.find(name);
-        found.set(run.id, run);
-      }
-      await removeAll(store, [...found.values()], options, context);
-    });
+    .does(atDesk(context, remove));
+}
+
+async function remove(desk: Desk<RemoveOptions>, names: readonly string[]): Promise<void> {
+  const store = openRuns(desk.context);
+  const runs = new Map<string, RunSummary>();
+  for (const name of names) {
+    const run = await store.find(name);
+    runs.set(run.id, run);
+  }
+  await removeAll(store, [...runs.values()], desk);
 }
 
 export function registerPrune(runs: Command, context: Context): void {
@@ -51,10 +53,11 @@ export function registerPrune(runs: Command, context: Context): void {
   $ headcount data set runs=90d && headcount runs prune --yes    by policy
 
 What was spent stays known, and the people stay owned. See also: headcount data`)
-    .does((options: PruneOptions, age: string | undefined) => prune(age, options, context));
+    .does(atDesk(context, prune));
 }
 
-async function prune(age: string | undefined, options: PruneOptions, context: Context): Promise<void> {
+async function prune(desk: Desk<PruneOptions>, age: string | undefined): Promise<void> {
+  const { context, options, printer } = desk;
   const span = age ?? keptRuns(context);
   if (span === undefined) {
     throw usageError(
@@ -67,8 +70,8 @@ async function prune(age: string | undefined, options: PruneOptions, context: Co
   }
   const store = openRuns(context);
   const old = await runsOlderThan(span, store, context, options.force);
-  if (options.dryRun === true) report("would remove", old, options, context);
-  else await removeAll(store, old, options, context);
+  if (options.dryRun === true) report("would remove", old, printer);
+  else await removeAll(store, old, desk);
 }
 
 /** What the policy says, after jobs, which nobody looks at. Never asks; what cannot go now goes another time. */
@@ -88,18 +91,14 @@ export async function applyRetention(context: Context, printer: Printer): Promis
   }
 }
 
-async function removeAll(
-  store: RunStore,
-  runs: readonly RunSummary[],
-  options: RemoveOptions,
-  context: Context,
-): Promise<void> {
+async function removeAll(store: RunStore, runs: readonly RunSummary[], desk: Desk<RemoveOptions>): Promise<void> {
+  const { context, options, printer } = desk;
   for (const run of runs) store.requireRemovable(run, options.force === true);
   if (runs.length > 0 && options.yes !== true) await agree(runs, context);
   await keepPeople(store, runs, options, context);
   for (const run of runs) await store.remove(run, context);
   await store.sweep();
-  report("removed", runs, options, context);
+  report("removed", runs, printer);
 }
 
 /** Who was bought stays owned: the library takes it in. @throws CliError where it cannot and no `--force` is given */
@@ -136,13 +135,7 @@ async function agree(runs: readonly RunSummary[], context: Context): Promise<voi
   throw declined("nothing was removed");
 }
 
-function report(
-  verb: "removed" | "would remove",
-  runs: readonly RunSummary[],
-  options: GlobalOptions,
-  context: Context,
-): void {
-  const printer = new Printer(context, options);
+function report(verb: "removed" | "would remove", runs: readonly RunSummary[], printer: Printer): void {
   const ids = runs.map(({ id }) => id);
   if (printer.json) {
     printer.document<"runs prune">(verb === "removed" ? { removed: ids } : { would_remove: ids });
