@@ -25,11 +25,17 @@ const WATCHED = {
     "test/cli/search.test.ts",
     "test/cli/foreign.test.ts",
     "test/cli/foreign-forgets.test.ts",
+    "test/cli/foreign-tails.test.ts",
+    "test/cli/evidence.test.ts",
   ],
   "src/engine/purchase/flight.ts": ["test/unit/flight.test.ts", "test/cli/search.test.ts"],
   "src/engine/purchase/next-page.ts": ["test/unit/next-page.test.ts", "test/unit/paging.test.ts"],
   "src/engine/purchase/paging.ts": ["test/unit/paging.test.ts", "test/unit/evenly.test.ts"],
-  "src/engine/purchase/remaining.ts": ["test/unit/remaining.test.ts", "test/cli/search.test.ts"],
+  "src/engine/purchase/remaining.ts": [
+    "test/unit/remaining.test.ts",
+    "test/cli/search.test.ts",
+    "test/cli/foreign-tails.test.ts",
+  ],
   "src/engine/purchase/settle.ts": [
     "test/unit/journal-replay.test.ts",
     "test/cli/search.test.ts",

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { Flight } from "../../src/engine/purchase/flight.ts";
+import { newUnit } from "../../src/engine/runs/journal.ts";
 
 test("a change between a look that awaits and the wait after it is not waited for", async () => {
   const flight = new Flight();
@@ -18,3 +19,17 @@ test("a change between a look that awaits and the wait after it is not waited fo
   await next;
   expect(woken).toBe(true);
 });
+
+test("a unit that no cap has room for wakes whoever waits for the page before its own", async () => {
+  const flight = new Flight();
+  const page = { target: 0, perPage: 10, hold: "10", key: "k", at: 0 };
+  const [lost, behind] = [0, 10].map((offset, n) => newUnit({ t: "intent", n, offset, ...page }));
+  if (lost === undefined || behind === undefined) throw new Error("two");
+  flight.wait(lost);
+  expect(flight.hasBefore(behind)).toBe(true);
+  const next = flight.change();
+  const unit = flight.nextWaiting();
+  if (unit !== undefined) flight.shelve(unit);
+  expect(flight.hasBefore(behind)).toBe(false);
+  await next;
+}, 5_000);

@@ -169,6 +169,8 @@ export class Flight {
 
   shelve(unit: Unit): void {
     this.#shelved.push(unit);
+    // Pages behind it wait for it no longer.
+    this.signal();
   }
 
   get hasShelved(): boolean {
