@@ -20,6 +20,7 @@ const WATCHED = {
   "src/service/money/billing.ts": ["test/service/billing.test.ts", "test/service/endpoints.test.ts"],
   "src/shared/contract/money.ts": ["test/unit/contract-money.test.ts", "test/unit/quote.test.ts"],
   "src/engine/purchase/budget.ts": [
+    "test/unit/budget.test.ts",
     "test/unit/flight.test.ts",
     "test/unit/remaining.test.ts",
     "test/cli/search.test.ts",
