@@ -7,23 +7,16 @@ export function isLoopbackHost(hostname: string): boolean {
 
 /** The address of a service: https, or http to this machine; a path is put before `/v1`. @throws CliError (exit 2) */
 export function parseBaseUrl(text: string): URL {
-  const shown = echo(withoutPassword(text.trim()));
-  let url: URL;
-  try {
-    url = new URL(text.trim());
-  } catch {
-    throw usageError(
-      `the base URL "${shown}" is no URL`,
-      "give it with its scheme, for example https://api.example.com",
-      "bad_base_url",
-    );
-  }
+  const refused = (why: string, hint: string) =>
+    usageError(`the base URL "${echo(withoutPassword(text.trim()))}" ${why}`, hint, "bad_base_url");
+  if (!URL.canParse(text.trim()))
+    throw refused("is no URL", "give it with its scheme, for example https://api.example.com");
+  const url = new URL(text.trim());
   // What was meant as a password may have ended the host: https://user/pass@host.
   if (url.username !== "" || url.password !== "" || url.pathname.includes("@")) {
-    throw usageError(
-      `the base URL "${shown}" carries a user name or password`,
+    throw refused(
+      "carries a user name or password",
       "leave them out; the key goes to `headcount login` or into HEADCOUNT_API_KEY",
-      "bad_base_url",
     );
   }
   if (url.protocol !== "https:" && !(url.protocol === "http:" && isLoopbackHost(url.hostname))) {
@@ -31,14 +24,10 @@ export function parseBaseUrl(text: string): URL {
       url.protocol === "http:"
         ? "would send the key unencrypted: http is allowed to this machine alone"
         : `has the scheme ${url.protocol.slice(0, -1)}; only https (or http to this machine) is allowed`;
-    throw usageError(`the base URL "${shown}" ${rule}`, "use https://", "bad_base_url");
+    throw refused(rule, "use https://");
   }
   if (url.search !== "" || url.hash !== "") {
-    throw usageError(
-      `the base URL "${shown}" has a query or a fragment`,
-      "give the address up to the part before /v1",
-      "bad_base_url",
-    );
+    throw refused("has a query or a fragment", "give the address up to the part before /v1");
   }
   url.pathname = url.pathname.replace(/\/+$/, "").replace(/\/v1$/, "");
   return url;
