@@ -49,7 +49,7 @@ export class DatasetDamagedError extends Error {
 
 /** What CURRENT names, or undefined where there is no dataset yet. @throws Error where CURRENT is not what we write */
 export async function readPointer(datasetDir: string): Promise<Pointer | undefined> {
-  const text = await readFile(join(datasetDir, "CURRENT"), "utf8").catch(ifMissing(undefined));
+  const text = await readFile(join(datasetDir, "CURRENT"), "utf8").catch(ifMissing(undefined, "ENOTDIR"));
   if (text === undefined) return undefined;
   try {
     const value: unknown = JSON.parse(text);
@@ -66,7 +66,7 @@ export async function readPointer(datasetDir: string): Promise<Pointer | undefin
 
 /** What is wrong where nothing says which version is served; undefined where none was ever published. */
 export async function lostPointer(datasetDir: string): Promise<string | undefined> {
-  const names = await readdir(datasetDir).catch(ifMissing<string[]>([]));
+  const names = await readdir(datasetDir).catch(ifMissing<string[]>([], "ENOTDIR"));
   const versions = names.filter((name) => /^v-\d/.test(name)).sort();
   if (versions.length === 0 || (await readPointer(datasetDir)) !== undefined) return undefined;
   return `${join(datasetDir, "CURRENT")} is gone and ${versions.join(", ")} is there: nothing says what is served. Restore the folder from a backup, or import or generate the dataset again`;

@@ -4,12 +4,15 @@ import { dirname } from "node:path";
 /** Folders are for their owner alone: they hold keys, and personal data that was paid for. */
 export const FOLDER_MODE = 0o700;
 
-/** In a `catch`: what stands for a file or folder that is not there, nor may be below a file. */
+/**
+ * In a `catch`: what stands for a file or folder that is not there. @param alike other codes of the system that say so:
+ * a folder that is a file (ENOTDIR) is no empty one where something is told of what is in it
+ */
 export const ifMissing =
-  <Value>(value: Value) =>
+  <Value>(value: Value, ...alike: readonly "ENOTDIR"[]) =>
   (error: unknown): Value => {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ENOTDIR") return value;
+    if (code === "ENOENT" || alike.some((each) => each === code)) return value;
     throw error;
   };
 

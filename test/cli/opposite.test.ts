@@ -1,22 +1,18 @@
-import { closeSync, copyFileSync, openSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { closeSync, copyFileSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterEach, describe, expect, test } from "vitest";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
 import { startAgent, YES } from "../support/agent.ts";
-import { type Ran, readCsv, spawnUser, spentBy, type User, user } from "../support/export.ts";
-import { type ForeignOptions, type ForeignService, startForeignService } from "../support/foreign-service.ts";
+import { type Ran, readCsv, spawnUser, spentBy, user } from "../support/export.ts";
+import { foreignScene } from "../support/foreign-scene.ts";
+import type { ForeignOptions } from "../support/foreign-service.ts";
 
 // Behind each sentence that headcount says stands here the opposite truth: then it must not be said.
 
-let service: ForeignService | undefined;
-afterEach(async () => {
-  await service?.close();
-  service = undefined;
-});
-
-async function at(change: Partial<ForeignOptions>): Promise<{ u: User; it: ForeignService }> {
-  service = await startForeignService(change);
-  return { u: user(service.url, service.key), it: service };
+async function at(change: Partial<ForeignOptions>) {
+  const { service: it, u } = await foreignScene(change);
+  return { it, u };
 }
 const said = ({ stdout, stderr }: Ran): string => `${stdout}\n${stderr}`;
 
@@ -147,11 +143,25 @@ describe("the key", () => {
   });
 });
 
+test.each([
+  ["runs", ["runs"]],
+  ["runs", ["spend"]],
+  ["runs", ["owned"]],
+  ["suppression", ["suppress", "list"]],
+  ["suppression", ["search", "--country", "x", "--limit", "1", "--yes", "-o", "o.csv"]],
+])("nothing there: of a folder that is a file, %s: %j", async (folder, argv) => {
+  const { u, it } = await at({ people: 5 });
+  mkdirSync(join(u.dir, "state"), { recursive: true });
+  writeFileSync(join(u.dir, "state", folder), "");
+  const ran = await u.run(argv);
+  expect(ran.code, said(ran)).not.toBe(0);
+  expect(it.charged()).toBe(0);
+});
+
 test("balance: beside a service that is not there", async () => {
   const { u, it } = await at({});
   await u.run(["account"]);
   await it.close();
-  service = undefined;
   const ran = await u.run(["account"]);
   expect(ran.code).not.toBe(0);
   expect(said(ran)).not.toMatch(/5,?000/);

@@ -27,7 +27,7 @@ export const checkSegmentName = (name: string): string => checkWord(name, "segme
 export async function savedSegments(context: Context): Promise<readonly SavedSegment[]> {
   const config = findFolder("config", context);
   if (config === undefined) return [];
-  const names = await readdir(folderIn(config)).catch(ifMissing<string[]>([]));
+  const names = await readdir(folderIn(config)).catch(ifMissing<string[]>([], "ENOTDIR"));
   const saved: SavedSegment[] = [];
   for (const each of names.sort()) {
     const name = NAMED.exec(each)?.[1];
@@ -53,7 +53,6 @@ export async function namedSegments(context: Context, words: readonly string[]):
 
 function noSuch(name: string, saved: readonly SavedSegment[]) {
   const names = saved.map((segment) => segment.name);
-
   const example = `headcount segment save ${name.replaceAll("*", "x")} --department Legal`;
   const others =
     names.length === 0 ? `none is saved yet; for example: ${example}` : "headcount segment list shows them";

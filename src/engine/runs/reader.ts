@@ -73,7 +73,7 @@ export function planOf(path: string): Plan | undefined {
   try {
     text = readFileSync(file, "utf8");
   } catch (error) {
-    return ifMissing(undefined)(error);
+    return ifMissing(undefined, "ENOTDIR")(error);
   }
   let plan: Plan;
   try {
