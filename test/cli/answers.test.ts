@@ -1,31 +1,11 @@
 import { existsSync, writeFileSync } from "node:fs";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { startAgent } from "../support/agent.ts";
-import { type Ran, readCsv, type User, user } from "../support/export.ts";
-import { type ForeignOptions, type ForeignService, startForeignService } from "../support/foreign-service.ts";
+import { readCsv } from "../support/export.ts";
+import { foreignScene } from "../support/foreign-scene.ts";
 import { long } from "../support/long.ts";
 
 // Only a 200 with what the contract says, and a 404, are answers: what is neither is asked for again, and never taken for nothing.
-
-const open: ForeignService[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((service) => service.close()));
-});
-
-interface Scene {
-  readonly service: ForeignService;
-  readonly u: User;
-  run(...argv: string[]): Promise<Ran>;
-  ids(): string[];
-}
-
-async function scene(change: Partial<ForeignOptions>): Promise<Scene> {
-  const service = await startForeignService(change);
-  open.push(service);
-  const u = user(service.url, service.key);
-  const ids = (): string[] => readCsv(u.read("o.csv")).map(({ id }) => id ?? "");
-  return { service, u, run: (...argv) => u.run(argv), ids };
-}
 
 const SEARCH = ["search", "--country", "x", "--per-page", "10", "-o", "o.csv", "--yes"];
 const EMPLOYEES = ["employees", "acme.example", "--limit", "60", "--per-page", "10", "-o", "o.csv", "--yes"];
@@ -34,7 +14,7 @@ const ENRICH = ["enrich", "a.example", "b.example", "c.example", "-o", "o.csv", 
 describe("a success that is no answer", () => {
   long.each([202, 203, 206, 299])("%i and null is asked for again", async (status) => {
     for (const argv of [SEARCH, EMPLOYEES, ENRICH]) {
-      const s = await scene({
+      const s = await foreignScene({
         people: 60,
         mishap: (call) => (call === 1 || call === 3 ? `null-${status}` : undefined),
       });
@@ -49,7 +29,7 @@ describe("a success that is no answer", () => {
     "%i for ever ends after --max-wait: exit 8, and nobody is taken for missing",
     async (status) => {
       for (const argv of [SEARCH, EMPLOYEES, ENRICH, ["enrich", "a.example", "--yes"]]) {
-        const s = await scene({ people: 60, mishap: () => `null-${status}` });
+        const s = await foreignScene({ people: 60, mishap: () => `null-${status}` });
         const ran = await s.run(...argv, "--max-wait", "3");
         expect(ran, ran.stderr).toMatchObject({ code: 8, stdout: "" });
         expect({ o: existsSync(s.u.file("o.csv")), m: existsSync(s.u.file("m.txt")) }).toEqual({ o: false, m: false });
@@ -59,7 +39,7 @@ describe("a success that is no answer", () => {
   );
 
   test.each([SEARCH, EMPLOYEES])("null is no page: it is asked for again: %s", async (...argv) => {
-    const s = await scene({ people: 60, mishap: (call) => (call === 2 || call === 4 ? "null-200" : undefined) });
+    const s = await foreignScene({ people: 60, mishap: (call) => (call === 2 || call === 4 ? "null-200" : undefined) });
     expect(await s.run(...argv)).toMatchObject({ code: 0 });
     expect(s.ids()).toEqual(s.service.ids());
   });
@@ -67,7 +47,7 @@ describe("a success that is no answer", () => {
 
 describe("no answer at all", () => {
   long("is given up after --max-wait at every door, with what was waited, and nothing is bought", async () => {
-    const s = await scene({ hangs: ["/v1/account", "/v1/person/count"] });
+    const s = await foreignScene({ hangs: ["/v1/account", "/v1/person/count"] });
     const job = { command: "search", filters: { country: "x" }, max_wait: 1, max_credits: 5, output: "j.csv" };
     writeFileSync(s.u.file("jobs.jsonc"), JSON.stringify({ jobs: { a: job } }));
     const doors = [["account"], ["count", "--country", "x"], ["doctor"], SEARCH, EMPLOYEES, ENRICH].map((argv, at) =>
@@ -90,7 +70,7 @@ describe("no answer at all", () => {
 describe("how many there are", () => {
   test("an empty page before rows that were counted is not the end, and a resume asks for it again", async () => {
     for (const concurrency of ["1", "4"]) {
-      const s = await scene({ people: 60, mishap: (call) => (call === 3 ? "empty" : undefined) });
+      const s = await foreignScene({ people: 60, mishap: (call) => (call === 3 ? "empty" : undefined) });
       const ran = await s.run(...SEARCH, "--concurrency", concurrency);
       expect(ran, ran.stderr).toMatchObject({ code: 5 });
       expect(s.service.charged()).toBe(50);
@@ -102,7 +82,7 @@ describe("how many there are", () => {
   });
 
   test("a newer total than the count is believed: exit 5, and a resume prices the rest", async () => {
-    const s = await scene({ people: 60, countedTooMany: -3, total: "header" });
+    const s = await foreignScene({ people: 60, countedTooMany: -3, total: "header" });
     const ran = await s.run(...SEARCH);
     expect(ran, ran.stderr).toMatchObject({
       code: 5,
@@ -115,17 +95,17 @@ describe("how many there are", () => {
     expect(s.ids()).toEqual(s.service.ids());
     expect(s.service.charged()).toBe(60);
     // Who asked for fewer has what was asked for.
-    const few = await scene({ people: 60, countedTooMany: -3, total: "header" });
+    const few = await foreignScene({ people: 60, countedTooMany: -3, total: "header" });
     expect(await few.run(...SEARCH, "--limit", "20")).toMatchObject({ code: 0 });
   });
 
   test("nobody came and nobody said how many there are: not complete where that is required", async () => {
-    const s = await scene({ people: 6, firstPage: 0, total: "header" });
+    const s = await foreignScene({ people: 6, firstPage: 0, total: "header" });
     const argv = ["employees", "acme.example", "--limit", "1000", "-o", "o.csv", "--yes"];
     const ran = await s.run(...argv, "--require-complete");
     expect(ran).toMatchObject({ code: 5, stderr: expect.stringContaining("--paging page0") });
     expect(existsSync(s.u.file("o.csv"))).toBe(false);
-    const untold = await scene({ people: 6, firstPage: 0 });
+    const untold = await foreignScene({ people: 6, firstPage: 0 });
     const nobody = await untold.run(...argv, "--require-complete");
     expect(nobody.code, nobody.stderr).toBe(5);
     expect(nobody.stderr.split("no profile came"), nobody.stderr).toHaveLength(2);
@@ -142,21 +122,21 @@ describe("what a service writes otherwise", () => {
 
   test("letters in another charset are read where it is declared, and said where it is not", async () => {
     for (const declares of ["; charset=iso-8859-1", '; charset="windows-1252"']) {
-      const s = await scene({ people: 20, shape: named, encoding: "latin1", declares });
+      const s = await foreignScene({ people: 20, shape: named, encoding: "latin1", declares });
       for (const argv of [SEARCH, [...EMPLOYEES, "--overwrite"]]) {
         const ran = await s.run(...argv);
         expect(ran, ran.stderr).toMatchObject({ code: 0, stderr: expect.not.stringContaining("UTF-8") });
         expect(new Set(readCsv(s.u.read("o.csv")).map(({ name }) => name))).toEqual(new Set(["Zo\u00eb"]));
       }
     }
-    const s = await scene({ people: 20, shape: named, encoding: "latin1" });
+    const s = await foreignScene({ people: 20, shape: named, encoding: "latin1" });
     const ran = await s.run(...SEARCH);
     expect(ran.stderr.match(/warning: a reply is not in UTF-8/g)).toHaveLength(1);
   });
 
   test("fields of its own can be asked for; a slip of the pen is refused still", async () => {
     for (const argv of [SEARCH, EMPLOYEES]) {
-      const s = await scene({ people: 20, shape: named });
+      const s = await foreignScene({ people: 20, shape: named });
       const ran = await s.run(...argv, "--fields", "id,email,twitter_handle");
       expect(ran, ran.stderr).toMatchObject({ code: 0, stderr: expect.stringContaining("no row has twitter_handle") });
       expect(readCsv(s.u.read("o.csv"))[0]).toMatchObject({ email: "z@x.example", twitter_handle: "" });
@@ -165,7 +145,7 @@ describe("what a service writes otherwise", () => {
   });
 
   test("a field without a name has one in a table", async () => {
-    const s = await scene({ people: 5, shape: (rows) => rows.map((row) => ({ ...row, "": "x" })) });
+    const s = await foreignScene({ people: 5, shape: (rows) => rows.map((row) => ({ ...row, "": "x" })) });
     const ran = await s.run("search", "--country", "x", "-o", "o.parquet", "--yes");
     expect(ran, ran.stderr).toMatchObject({ code: 0 });
     const read = await s.run("runs", "export", "last", "-o", "p.xlsx");
@@ -173,7 +153,7 @@ describe("what a service writes otherwise", () => {
   });
 
   test("where nobody tells a price, neither before nor after, pages are as large as ever", async () => {
-    const s = await scene({ people: 60, tellsCosts: false, usedIs: "missing" });
+    const s = await foreignScene({ people: 60, tellsCosts: false, usedIs: "missing" });
     const ran = await s.run(...SEARCH);
     expect(ran, ran.stderr).toMatchObject({ code: 0 });
     expect(s.service.paidCalls()).toBeLessThan(20);
@@ -182,20 +162,20 @@ describe("what a service writes otherwise", () => {
   test.each([EMPLOYEES.slice(0, 4), SEARCH])(
     "where no cursor is found, it says where it was looked for: %s",
     async (...argv) => {
-      const s = await scene({ people: 60, paging: "cursor", nextUnder: "after" });
+      const s = await foreignScene({ people: 60, paging: "cursor", nextUnder: "after" });
       const ran = await s.run(...argv, "--per-page", "10", "-o", "o.csv", "--yes", "--paging", "cursor");
       expect(ran).toMatchObject({ code: 5, stderr: expect.stringContaining("in X-Next-Cursor, or as next_cursor") });
     },
   );
 
   test("where page 0 was not told, of a company too whose pages are asked for larger than all of it", async () => {
-    const s = await scene({ people: 6, firstPage: 0, total: "header" });
+    const s = await foreignScene({ people: 6, firstPage: 0, total: "header" });
     const ran = await s.run("employees", "acme.example", "--max-credits", "30", "--require-complete");
     expect(ran).toMatchObject({ code: 5, stderr: expect.stringContaining("--again --paging page0") });
   });
 
   test("where page 0 was not told, the advice is to buy the missing people alone", async () => {
-    const s = await scene({ people: 60, firstPage: 0 });
+    const s = await foreignScene({ people: 60, firstPage: 0 });
     const ran = await s.run(...SEARCH.filter((word) => word !== "10" && word !== "--per-page"), "--per-page", "20");
     expect(ran).toMatchObject({
       code: 5,
@@ -204,20 +184,20 @@ describe("what a service writes otherwise", () => {
   });
 
   test("a key that is refused: said how it was sent", async () => {
-    const s = await scene({});
+    const s = await foreignScene({});
     const ran = await s.u.run(["count", "--country", "x"], { env: { HEADCOUNT_API_KEY: "acme_live_wrong" } });
     expect(ran).toMatchObject({ code: 3, stderr: expect.stringContaining("sent as Authorization: Bearer") });
   });
 
   test("a price of requests: every page is as large as it may be, and the end says what was paid", async () => {
-    const s = await scene({ people: 150, chargesRequests: true });
+    const s = await foreignScene({ people: 150, chargesRequests: true });
     const ran = await s.run("search", "--country", "x", "-o", "o.csv", "--yes");
     expect(ran).toMatchObject({ code: 0, stderr: expect.stringContaining("150 profiles for 1 credit ") });
     expect([s.service.paidCalls(), s.service.charged(), s.ids().length]).toEqual([1, 1, 150]);
   });
 
   test("a header Idempotency-Key that is refused: said which, at both doors, and nothing is charged", async () => {
-    const s = await scene({ refusesKey: true });
+    const s = await foreignScene({ refusesKey: true });
     for (const argv of [SEARCH, ENRICH]) {
       const ran = await s.run(...argv);
       expect(ran).toMatchObject({ code: 2, stderr: expect.stringContaining("refuses the header Idempotency-Key") });
@@ -226,7 +206,7 @@ describe("what a service writes otherwise", () => {
   });
 
   test("a limit that pages of at least ten cannot reach: what came is kept, never beyond it, and why", async () => {
-    const s = await scene({ people: 150, minPerPage: 10, maxPerPage: 25 });
+    const s = await foreignScene({ people: 150, minPerPage: 10, maxPerPage: 25 });
     const ran = await s.run("search", "--country", "x", "-o", "o.csv", "--yes", "--limit", "37");
     expect(ran).toMatchObject({ code: 5, stderr: expect.stringContaining("but 10 rows or more: 25 of 37 rows came") });
     expect([s.service.charged(), existsSync(s.u.file("o.csv"))]).toEqual([25, false]);

@@ -1,28 +1,10 @@
 import { writeFileSync } from "node:fs";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { startAgent, YES } from "../support/agent.ts";
-import { type Ran, type User, user } from "../support/export.ts";
-import { type ForeignOptions, type ForeignService, startForeignService } from "../support/foreign-service.ts";
+import { type ForeignScene, foreignScene } from "../support/foreign-scene.ts";
+import type { ForeignOptions } from "../support/foreign-service.ts";
 
 // What a service takes without saying so, or against the contract, is inside every cap: its books and ours.
-
-const open: ForeignService[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((service) => service.close()));
-});
-
-interface Scene {
-  readonly service: ForeignService;
-  readonly u: User;
-  run(...argv: string[]): Promise<Ran>;
-}
-
-async function scene(change: Partial<ForeignOptions>): Promise<Scene> {
-  const service = await startForeignService(change);
-  open.push(service);
-  const u = user(service.url, service.key);
-  return { service, u, run: (...argv) => u.run(argv) };
-}
 
 interface Spent {
   readonly settled: number;
@@ -31,7 +13,7 @@ interface Spent {
   readonly foreign: number;
 }
 
-async function spent({ u }: Scene): Promise<Spent> {
+async function spent({ u }: ForeignScene): Promise<Spent> {
   return (JSON.parse((await u.run(["spend", "--json"])).stdout) as { total: Spent }).total;
 }
 
@@ -47,7 +29,7 @@ describe("an error that costs credits", () => {
       async (...argv) => {
         // Beyond its hold only the service's own words tell whose it is.
         const faultCosts = faultTells === "used" ? 50 : argv[0] === "enrich" ? 1 : 10;
-        const s = await scene({ people: 60, faultTells, faultCosts, mishap: () => "500-charged" });
+        const s = await foreignScene({ people: 60, faultTells, faultCosts, mishap: () => "500-charged" });
         const ran = await s.run(...argv, "--max-credits", "10");
         expect(ran, ran.stderr).toMatchObject({ code: 8, stdout: "" });
         expect(ran.stderr).toContain("not asked again");
@@ -70,7 +52,7 @@ describe("an error that costs credits", () => {
       for (const faultTells of ["balance", "nothing"] as const) {
         for (const argv of status === 404 || status === 422 ? [SEARCH] : [SEARCH, EMPLOYEES, ENRICH]) {
           const faultCosts = argv === ENRICH ? 1 : 3;
-          const s = await scene({ people: 60, faultTells, faultCosts, mishap: () => `${status}-charged` });
+          const s = await foreignScene({ people: 60, faultTells, faultCosts, mishap: () => `${status}-charged` });
           const ran = await s.run(...argv, "--max-credits", "10");
           expect(ran.code, ran.stderr).not.toBe(0);
           expect(ran.stderr).not.toContain("nothing was charged");
@@ -87,7 +69,7 @@ describe("an error that costs credits", () => {
   );
 
   test("a refusal that cost nothing is told as such, also where it does not tell the balance", async () => {
-    const s = await scene({ people: 60, faultTells: "nothing", mishap: () => "451-charged" });
+    const s = await foreignScene({ people: 60, faultTells: "nothing", mishap: () => "451-charged" });
     const ran = await s.run(...SEARCH, "--max-credits", "10");
     expect(ran.stderr).toContain("the service answered 451: Oops.; nothing was charged");
     expect(await spent(s)).toMatchObject({ uncertain: 0, foreign: 0 });
@@ -95,7 +77,7 @@ describe("an error that costs credits", () => {
 
   test("beside others that are under way it is told from what they cost", async () => {
     for (const concurrency of ["1", "4"]) {
-      const s = await scene({
+      const s = await foreignScene({
         people: 200,
         jitterMs: 20,
         faultTells: "balance",
@@ -110,7 +92,7 @@ describe("an error that costs credits", () => {
   });
 
   test("an honest error beside others that are under way is no charge", async () => {
-    const s = await scene({
+    const s = await foreignScene({
       people: 200,
       jitterMs: 20,
       mishap: (call) => (call % 3 === 0 ? "500-charged" : undefined),
@@ -130,7 +112,7 @@ describe("a service that charges for misses", () => {
       ["employees", "1"],
       ["employees", "8"],
     ])(`told by ${faultTells}: the cap of %s holds with %s under way`, async (command, concurrency) => {
-      const s = await scene({ people: 1, missCosts: 1, faultTells, jitterMs: 5 });
+      const s = await foreignScene({ people: 1, missCosts: 1, faultTells, jitterMs: 5 });
       const limit = command === "enrich" ? [] : ["--limit", "1000", "--per-page", "1"];
       const ran = await s.run(
         command,
@@ -153,7 +135,7 @@ describe("a service that charges for misses", () => {
   }
 
   test("one that does not is asked as fast as ever, and nothing is in doubt", async () => {
-    const s = await scene({ people: 1, jitterMs: 5 });
+    const s = await foreignScene({ people: 1, jitterMs: 5 });
     const ran = await s.run("enrich", ...names, "-o", "o.csv", "--yes", "--max-credits", "30", "--concurrency", "8");
     expect(ran, ran.stderr).toMatchObject({ code: 0 });
     expect(await spent(s)).toMatchObject({ settled: 20, uncertain: 0, foreign: 0 });
@@ -161,7 +143,7 @@ describe("a service that charges for misses", () => {
   });
 
   test("one company alone: not found, and not said that it was free", async () => {
-    const s = await scene({ missCosts: 1, faultTells: "balance" });
+    const s = await foreignScene({ missCosts: 1, faultTells: "balance" });
     const ran = await s.run("enrich", "missing.example", "--yes");
     expect(ran).toMatchObject({ code: 6, stdout: "" });
     expect(ran.stderr).not.toContain("nothing was charged");
@@ -185,7 +167,7 @@ describe("a miss that costs more than the price", () => {
 
   test.each(CASES)("is booked whole, and the cap of %s holds for the others: %s", async (command, _, change) => {
     for (const concurrency of ["1", "8"]) {
-      const s = await scene({ ...change, jitterMs: 5 });
+      const s = await foreignScene({ ...change, jitterMs: 5 });
       const argv = [command, ...absent, "here.example", "-o", "o.csv", "--yes", "--max-credits", "10"];
       const ran = await s.run(...argv, "--concurrency", concurrency);
       expect(ran, ran.stderr).toMatchObject({ code: 5 });
@@ -196,7 +178,7 @@ describe("a miss that costs more than the price", () => {
   });
 
   test("nor does a job or an agent pass its cap by more than one of them", async () => {
-    const s = await scene({ ...dear, faultTells: "nothing" });
+    const s = await foreignScene({ ...dear, faultTells: "nothing" });
     const agent = await startAgent(s.u, ["--max-credits", "7"], { answer: YES });
     for (const domain of absent) await agent.call("enrich_company", { domain });
     await agent.close();
@@ -205,11 +187,11 @@ describe("a miss that costs more than the price", () => {
   });
 
   test("free ones are looked at once, and believed then", async () => {
-    const s = await scene({ people: 1, faultTells: "nothing" });
+    const s = await foreignScene({ people: 1, faultTells: "nothing" });
     const ran = await s.run("enrich", ...absent, "here.example", "-o", "o.csv", "--yes", "--concurrency", "1");
     expect(ran, ran.stderr).toMatchObject({ code: 0 });
     const looks = s.service.seen.filter(({ path }) => path === "/v1/account").length;
-    const plain = await scene({ people: 1, faultTells: "balance" });
+    const plain = await foreignScene({ people: 1, faultTells: "balance" });
     await plain.run("enrich", ...absent, "here.example", "-o", "o.csv", "--yes", "--concurrency", "1");
     expect(looks).toBeLessThanOrEqual(1 + plain.service.seen.filter(({ path }) => path === "/v1/account").length);
     expect(await spent(s)).toMatchObject({ settled: 1, uncertain: 0, foreign: 0 });
@@ -220,7 +202,7 @@ test.each(["balance", "nothing"] as const)(
   "an error that costs more than its page is booked whole by the balance, and that is said: %s",
   async (faultTells) => {
     for (const argv of [SEARCH, EMPLOYEES, ENRICH]) {
-      const s = await scene({ people: 60, faultTells, faultCosts: 50, mishap: () => "500-charged" });
+      const s = await foreignScene({ people: 60, faultTells, faultCosts: 50, mishap: () => "500-charged" });
       const ran = await s.run(...argv, "--max-credits", "10");
       expect(ran, ran.stderr).toMatchObject({ code: 8 });
       expect(ran.stderr).toContain("its answer cost 50 credits by the balance, though errors are free");
@@ -236,7 +218,7 @@ test.each([
 ] as const)(
   "what a miss of %s costs beyond the price is no free miss, and nobody knows that others spent it",
   async (command, charged) => {
-    const s = await scene({ people: 1, missCosts: 10, faultTells: "balance" });
+    const s = await foreignScene({ people: 1, missCosts: 10, faultTells: "balance" });
     const names = ["missing1.example", "missing2.example", "here.example", "missing3.example"];
     const ran = await s.run(command, ...names, "-o", "o.csv", "--yes", "--max-credits", "30", "--concurrency", "1");
     // The quote of four companies is 4 credits, and that of the people 30.
@@ -252,7 +234,7 @@ test.each([
 describe("a lost page", () => {
   test.each([SEARCH, EMPLOYEES])("is asked for again under its own key, after resume too: %s", async (...argv) => {
     for (const idempotent of [true, false]) {
-      const s = await scene({ people: 60, idempotent, mishap: (call) => (call === 6 ? "drop" : undefined) });
+      const s = await foreignScene({ people: 60, idempotent, mishap: (call) => (call === 6 ? "drop" : undefined) });
       const ran = await s.run(...argv, "--max-credits", "60", "--concurrency", "1");
       expect(ran, ran.stderr).toMatchObject({ code: 5 });
       const [, goesOn = ""] = /headcount (resume \S+ --max-credits 70) buys the other 10\n/.exec(ran.stderr) ?? [];
@@ -276,7 +258,7 @@ describe("a promise to know keys that is not kept", () => {
 
   test.each(DOORS)("replies that are lost for ever count against the cap: %s", async (...argv) => {
     for (const concurrency of ["1", "4"]) {
-      const s = await scene({ ...FORGETS, mishap: () => "drop" });
+      const s = await foreignScene({ ...FORGETS, mishap: () => "drop" });
       const ran = await s.run(...argv, "--max-credits", "40", "--concurrency", concurrency);
       expect(ran.code, ran.stderr).not.toBe(0);
       expect(s.service.charged()).toBeLessThanOrEqual(40);
@@ -291,7 +273,7 @@ describe("a promise to know keys that is not kept", () => {
   test.each(DOORS)(
     "each second reply is lost: what it cost is booked, and ends inside the cap: %s",
     async (...argv) => {
-      const s = await scene({ ...FORGETS, mishap: (call) => (call % 2 === 1 ? "drop" : undefined) });
+      const s = await foreignScene({ ...FORGETS, mishap: (call) => (call % 2 === 1 ? "drop" : undefined) });
       await s.run(...argv, "--max-credits", "40", "--concurrency", "1");
       const { settled, uncertain, foreign } = await spent(s);
       expect({ sum: settled + uncertain, foreign }).toEqual({ sum: s.service.charged(), foreign: 0 });
@@ -302,7 +284,11 @@ describe("a promise to know keys that is not kept", () => {
 
   test.each(DOORS)("one that keeps them is asked again, and nothing is in doubt: %s", async (...argv) => {
     for (const concurrency of ["1", "4"]) {
-      const s = await scene({ ...FORGETS, idempotent: true, mishap: (call) => (call % 4 > 0 ? "drop" : undefined) });
+      const s = await foreignScene({
+        ...FORGETS,
+        idempotent: true,
+        mishap: (call) => (call % 4 > 0 ? "drop" : undefined),
+      });
       const ran = await s.run(...argv, "--max-credits", "60", "--concurrency", concurrency);
       expect(ran, ran.stderr).toMatchObject({ code: 0 });
       const { settled, uncertain, foreign } = await spent(s);
@@ -311,7 +297,7 @@ describe("a promise to know keys that is not kept", () => {
   });
 
   test("nor do a job and an agent pass their caps", async () => {
-    const s = await scene({ ...FORGETS, mishap: () => "drop" });
+    const s = await foreignScene({ ...FORGETS, mishap: () => "drop" });
     const job = { filters: { country: "x" }, command: "search", per_page: 5, limit: 20, max_credits: 20 };
     writeFileSync(s.u.file("jobs.jsonc"), JSON.stringify({ jobs: { a: { ...job, output: "a.csv" } } }));
     await s.run("jobs", "run", "a", "--file", "jobs.jsonc");
@@ -332,7 +318,7 @@ describe("runs of one state folder side by side", () => {
     ["search", "3"],
     ["enrich", "3"],
   ])("what our own runs spent is nobody else's: %s with %s pages under way", async (command, concurrency) => {
-    const s = await scene({ people: 60, jitterMs: 15 });
+    const s = await foreignScene({ people: 60, jitterMs: 15 });
     const names = Array.from({ length: 30 }, (_, at) => `${at % 3 === 2 ? "missing" : "here"}${at}.example`);
     const rans = await Promise.all(
       Array.from({ length: 6 }, (_, at) => {
@@ -349,7 +335,7 @@ describe("runs of one state folder side by side", () => {
 
 describe("the caps of other doors", () => {
   test("a job and an agent book what a refusal cost", async () => {
-    const s = await scene({ people: 60, faultTells: "balance", faultCosts: 3, mishap: () => "451-charged" });
+    const s = await foreignScene({ people: 60, faultTells: "balance", faultCosts: 3, mishap: () => "451-charged" });
     const job = { filters: { country: "x" }, command: "search", limit: 5, max_credits: 5, output: "a.csv" };
     writeFileSync(s.u.file("jobs.jsonc"), JSON.stringify({ jobs: { a: job } }));
     const ran = await s.run("jobs", "run", "a", "--file", "jobs.jsonc");
@@ -364,7 +350,7 @@ describe("the caps of other doors", () => {
   });
 
   test("a budget of jobs counts what an error cost, and the next job is refused", async () => {
-    const s = await scene({ people: 60, faultTells: "used", faultCosts: 50, mishap: () => "500-charged" });
+    const s = await foreignScene({ people: 60, faultTells: "used", faultCosts: 50, mishap: () => "500-charged" });
     const job = { command: "search", filters: { country: "x" }, limit: 5, max_credits: 5 };
     const document = { budget: "50/month", jobs: { a: { ...job, output: "a.csv" }, b: { ...job, output: "b.csv" } } };
     writeFileSync(s.u.file("jobs.jsonc"), JSON.stringify(document));
@@ -377,7 +363,7 @@ describe("the caps of other doors", () => {
   });
 
   test("the cap of an agent counts what errors and misses cost", async () => {
-    const s = await scene({
+    const s = await foreignScene({
       people: 60,
       faultTells: "balance",
       missCosts: 1,

@@ -1,20 +1,9 @@
 import { existsSync } from "node:fs";
-import { afterEach, expect, test } from "vitest";
-import { type User, user } from "../support/export.ts";
-import { type ForeignOptions, type ForeignService, startForeignService } from "../support/foreign-service.ts";
+import { expect, test } from "vitest";
+import type { User } from "../support/export.ts";
+import { foreignScene } from "../support/foreign-scene.ts";
 
 // A service that honours idempotency keys for a while only, or tells its cursors in a way of its own: its books and ours.
-
-const open: ForeignService[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((service) => service.close()));
-});
-
-async function scene(change: Partial<ForeignOptions>): Promise<{ readonly service: ForeignService; readonly u: User }> {
-  const service = await startForeignService(change);
-  open.push(service);
-  return { service, u: user(service.url, service.key) };
-}
 
 const BUY = ["search", "--country", "x", "-o", "o.csv", "--yes", "--concurrency", "1", "--per-page", "10"];
 
@@ -31,7 +20,7 @@ async function spent(u: User): Promise<Spent> {
 }
 
 test("a lost reply that was answered by its key does not hide the charge of a later one that was not", async () => {
-  const { service, u } = await scene({ people: 60, idempotent: true });
+  const { service, u } = await foreignScene({ people: 60, idempotent: true });
   // The first is answered by its key; the third is charged, lost, and then its key is forgotten and the balance said to be too low.
   service.options.mishap = (call) => {
     service.options.idempotent = call < 4;
@@ -52,7 +41,7 @@ test("a lost reply that was answered by its key does not hide the charge of a la
 test.each([0.1, 1])(
   "what each attempt cost is in the books where a key is forgotten, charged for anew, and then answered (%s)",
   async (price) => {
-    const { service, u } = await scene({ people: 60, price, idempotent: true });
+    const { service, u } = await foreignScene({ people: 60, price, idempotent: true });
     // The second page: charged and lost, forgotten, charged anew and lost, and then answered by its key.
     service.options.mishap = (call) => {
       service.options.idempotent = call !== 3;
@@ -73,7 +62,7 @@ test.each([0.1, 1])(
 );
 
 test("two replies that are lost at once: each charge is uncertain, and none is taken for what others spent", async () => {
-  const { service, u } = await scene({
+  const { service, u } = await foreignScene({
     people: 60,
     delayMs: 60,
     mishap: (call) => (call === 3 || call === 4 ? "drop" : undefined),
@@ -91,14 +80,14 @@ test("two replies that are lost at once: each charge is uncertain, and none is t
 test("cursor and total are found beside the rows and in the part of the result that speaks of paging", async () => {
   const employees = ["employees", "globex.example", "--max-credits", "200", "-o", "o.csv", "--per-page", "20"];
   for (const pagingUnder of [undefined, "meta", "pagination", "paging", "page_info"]) {
-    const { service, u } = await scene({ people: 60, paging: "cursor", nextUnder: "nextCursor", pagingUnder });
+    const { service, u } = await foreignScene({ people: 60, paging: "cursor", nextUnder: "nextCursor", pagingUnder });
     const ran = await u.run([...employees, "--paging", "cursor"]);
     expect({ pagingUnder, code: ran.code, charged: service.charged() }).toEqual({ pagingUnder, code: 0, charged: 60 });
-    const numbered = await scene({ people: 60, paging: "cursor", numbers: true, pagingUnder });
+    const numbered = await foreignScene({ people: 60, paging: "cursor", numbers: true, pagingUnder });
     expect((await numbered.u.run([...employees, "--paging", "cursor"])).code).toBe(0);
     expect(numbered.service.charged()).toBe(60);
     // Counted from 0, and nobody said so: its second page is taken for the first.
-    const other = await scene({ people: 60, firstPage: 0, total: "result", pagingUnder });
+    const other = await foreignScene({ people: 60, firstPage: 0, total: "result", pagingUnder });
     expect((await other.u.run(employees)).code).toBe(5);
   }
 });
@@ -112,7 +101,7 @@ test("a company of which nobody says how many people it has: one free count tell
     [260, 50, 100, 210],
   ] as const) {
     const service = { people, maxPerPage, clamp: true, rowsNameCompany: true };
-    const wrong = await scene({ ...service, firstPage: 0 });
+    const wrong = await foreignScene({ ...service, firstPage: 0 });
     const ran = await wrong.u.run([...argv, "--per-page", String(perPage)]);
     expect({ people, code: ran.code, charged: wrong.service.charged() }).toEqual({ people, code: 5, charged: paid });
     expect(ran.stderr).toContain(`gave ${paid} of the ${people} profiles that it counted`);
@@ -122,19 +111,19 @@ test("a company of which nobody says how many people it has: one free count tell
     const fresh = await wrong.u.run([...argv, "--per-page", String(perPage), "--again", "--paging", "page0"]);
     expect({ code: fresh.code, charged: wrong.service.charged() }).toEqual({ code: 0, charged: paid + people });
 
-    const right = await scene(service);
+    const right = await foreignScene(service);
     expect((await right.u.run([...argv, "--per-page", String(perPage)])).code).toBe(0);
     expect(right.service.charged()).toBe(people);
     // A count that is another for another reason says nothing of paging; nor does a limit that was reached.
-    const other = await scene({ ...service, countedTooMany: 7 });
+    const other = await foreignScene({ ...service, countedTooMany: 7 });
     expect((await other.u.run([...argv, "--per-page", String(perPage)])).code).toBe(0);
-    const few = await scene({ ...service, firstPage: 0 });
+    const few = await foreignScene({ ...service, firstPage: 0 });
     expect((await few.u.run([...argv, "--limit", "20"])).code).toBe(0);
   }
 });
 
 test("a company without anybody, of which nobody says that it has nobody, is warned of", async () => {
-  const { service, u } = await scene({ people: 60, firstPage: 0 });
+  const { service, u } = await foreignScene({ people: 60, firstPage: 0 });
   const ran = await u.run([
     "employees",
     "globex.example",
@@ -151,7 +140,7 @@ test("a company without anybody, of which nobody says that it has nobody, is war
 });
 
 test("companies are whole where the connection pages by cursor: a look-up has no next page", async () => {
-  const { service, u } = await scene({ people: 3, paging: "cursor" });
+  const { service, u } = await foreignScene({ people: 3, paging: "cursor" });
   const ran = await u.run(["enrich", "a.example", "b.example", "--yes", "-o", "o.csv", "--paging", "cursor"]);
   expect({ code: ran.code, stderr: ran.stderr, charged: service.charged() }).toMatchObject({ code: 0, charged: 2 });
 });

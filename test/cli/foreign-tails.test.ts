@@ -1,30 +1,18 @@
-import { afterEach, expect, test } from "vitest";
-import { readCsv, spentBy, type User, user } from "../support/export.ts";
-import { type ForeignOptions, type ForeignService, startForeignService } from "../support/foreign-service.ts";
+import { expect, test } from "vitest";
+import { spentBy } from "../support/export.ts";
+import { foreignScene } from "../support/foreign-scene.ts";
 
 // The end of a purchase at a service that gives pages of its own size, loses replies or charges for answers: what is said of it is so,
 // and the command that a hint names does what the hint says.
 
-const open: ForeignService[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((service) => service.close()));
-});
-
-async function scene(change: Partial<ForeignOptions>): Promise<{ readonly service: ForeignService; readonly u: User }> {
-  const service = await startForeignService(change);
-  open.push(service);
-  return { service, u: user(service.url, service.key) };
-}
-
 const BUY = ["search", "--country", "x", "-o", "o.csv", "--yes", "--concurrency", "1"];
-const idsIn = (u: User): string[] => readCsv(u.read("o.csv")).map(({ id }) => id ?? "");
 
 /** The command that a hint names. */
 const hinted = (stderr: string): string[] =>
   /headcount (resume \S+ --max-credits [\d.]+) buys the other/.exec(stderr)?.[1]?.split(" ") ?? [];
 
 test("pages of one size, a lost reply and no keys: what it may have cost ended it, and the hint buys the rest", async () => {
-  const { service, u } = await scene({
+  const { service, u, ids } = await foreignScene({
     people: 112,
     fixedPage: 25,
     mishap: (call) => (call === 2 ? "drop" : undefined),
@@ -35,31 +23,31 @@ test("pages of one size, a lost reply and no keys: what it may have cost ended i
   expect(ran.stderr).toMatch(/75 of 112 rows came; headcount resume \S+ --max-credits 150 buys the other 37/);
   const rest = await u.run([...hinted(ran.stderr), "--yes"]);
   expect(rest.code, rest.stderr).toBe(0);
-  expect([idsIn(u), service.charged()]).toEqual([service.ids(), 137]);
+  expect([ids(), service.charged()]).toEqual([service.ids(), 137]);
 });
 
 test("a small first page and a larger cap later: no page is cut down to one that begins elsewhere", async () => {
   for (const change of [{ clamp: true }, { clamp: true, tellsMaxPerPage: true }]) {
-    const { service, u } = await scene({ people: 400, maxPerPage: 100, ...change });
+    const { service, u, ids } = await foreignScene({ people: 400, maxPerPage: 100, ...change });
     const few = await u.run([...BUY, "--max-credits", "88"]);
     expect(few.code, few.stderr).toBe(0);
     const ran = await u.run([...hinted(few.stderr), "--yes"]);
     expect(ran.code, ran.stderr).toBe(0);
-    expect([idsIn(u), service.charged()]).toEqual([service.ids(), 400]);
+    expect([ids(), service.charged()]).toEqual([service.ids(), 400]);
   }
 });
 
 test("no page as small as what a cap leaves: the cap that fits is named, and fits", async () => {
-  const { service, u } = await scene({ people: 100, minPerPage: 10 });
+  const { service, u, ids } = await foreignScene({ people: 100, minPerPage: 10 });
   const ran = await u.run([...BUY, "--max-credits", "15", "--per-page", "10"]);
   expect(ran.code).toBe(5);
   expect(ran.stderr).toContain("10 of 15 rows came; --limit 10 or --max-credits 20 ends whole");
   expect(await u.run([...BUY, "--max-credits", "20", "--per-page", "10"])).toMatchObject({ code: 0 });
-  expect([idsIn(u).length, service.charged()]).toEqual([20, 20]);
+  expect([ids().length, service.charged()]).toEqual([20, 20]);
 });
 
 test("what a miss costs is known to the next command, too", async () => {
-  const { service, u } = await scene({ missCosts: 5, faultTells: "balance", people: 7 });
+  const { service, u } = await foreignScene({ missCosts: 5, faultTells: "balance", people: 7 });
   const companies = ["missing1.example", "a.example", ...[2, 3, 4, 5, 6, 7, 8, 9].map((at) => `missing${at}.example`)];
   const enrich = (cap: string) =>
     u.run(["enrich", ...companies, "--max-credits", cap, "--yes", "-o", "o.csv", "--concurrency", "8"]);
@@ -73,7 +61,7 @@ test("what a miss costs is known to the next command, too", async () => {
 
 test("neither charge nor balance in a reply: a short page hides nothing of what a lost one or a miss cost", async () => {
   const silent = { tellsLeft: false, usedIs: "missing" } as const;
-  const { service, u } = await scene({
+  const { service, u } = await foreignScene({
     ...silent,
     people: 130,
     maxPerPage: 100,
@@ -84,7 +72,7 @@ test("neither charge nor balance in a reply: a short page hides nothing of what 
   const lost = await spentBy(u);
   expect([lost.settled + lost.uncertain, lost.foreign]).toEqual([service.charged(), 0]);
 
-  const dear = await scene({
+  const dear = await foreignScene({
     ...silent,
     companies: { "a.example": 7 },
     missCosts: 2,
@@ -110,7 +98,7 @@ test("neither charge nor balance in a reply: a short page hides nothing of what 
 });
 
 test("a page that is longer than was asked for: what its rows cost was spent by nobody else", async () => {
-  const { service, u } = await scene({ people: 37, fixedPage: 50, usedIs: "missing" });
+  const { service, u } = await foreignScene({ people: 37, fixedPage: 50, usedIs: "missing" });
   const ran = await u.run([...BUY, "--max-credits", "27"]);
   expect(ran.code).toBe(5);
   expect(await spentBy(u)).toMatchObject({ settled: service.charged(), uncertain: 0, foreign: 0 });
@@ -120,11 +108,11 @@ test.each(["offset", "cursor", "page0"])(
   "the command that a hint names goes on with %s, which no connection knows",
   async (how) => {
     const paging = how === "page0" ? "page" : (how as "offset");
-    const { service, u } = await scene({ people: 60, paging, firstPage: how === "page0" ? 0 : 1 });
+    const { service, u, ids } = await foreignScene({ people: 60, paging, firstPage: how === "page0" ? 0 : 1 });
     const few = await u.run([...BUY, "--max-credits", "20", "--paging", how]);
     expect(few.code, few.stderr).toBe(0);
     const rest = await u.run([...hinted(few.stderr), "--yes"]);
     expect(rest.code, rest.stderr).toBe(0);
-    expect([idsIn(u), service.charged()]).toEqual([service.ids(), 60]);
+    expect([ids(), service.charged()]).toEqual([service.ids(), 60]);
   },
 );

@@ -1,40 +1,30 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Dialect } from "../../src/engine/client/dialect.ts";
-import { type Ran, readCsv, type User, user } from "../support/export.ts";
-import { type ForeignOptions, type ForeignService, startForeignService } from "../support/foreign-service.ts";
+import { readCsv } from "../support/export.ts";
+import { type ForeignScene, foreignScene } from "../support/foreign-scene.ts";
+import type { ForeignOptions } from "../support/foreign-service.ts";
 
 // Our client at a service that we did not write: what counts is what its books say.
 
 const BUY = ["search", "--country", "x", "-o", "o.csv", "--yes", "--receipt", "r.json"];
-const open: ForeignService[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((service) => service.close()));
-});
 
-interface Scene {
-  readonly service: ForeignService;
-  readonly u: User;
-  run(...argv: string[]): Promise<Ran>;
-  ids(): string[];
+interface Scene extends ForeignScene {
   receipt(): Record<string, unknown>;
 }
 
 async function scene(change: Partial<ForeignOptions> = {}, dialect?: Dialect): Promise<Scene> {
-  const service = await startForeignService(change);
-  open.push(service);
-  const u = user(service.url, service.key);
+  const bare = await foreignScene(change);
+  const { service, u } = bare;
   if (dialect !== undefined) {
     mkdirSync(join(u.dir, "config"));
     const config = { connections: { work: { baseUrl: service.url, dialect } } };
     writeFileSync(join(u.dir, "config", "config.json"), JSON.stringify(config));
   }
   return {
-    service,
-    u,
+    ...bare,
     run: (...argv) => u.run(dialect === undefined ? argv : ["-c", "work", ...argv]),
-    ids: () => readCsv(u.read("o.csv")).map(({ id }) => id ?? ""),
     receipt: () => JSON.parse(u.read("r.json")) as Record<string, unknown>,
   };
 }

@@ -1,19 +1,11 @@
-import { afterEach, describe, expect, test } from "vitest";
-import { readCsv, type User, user } from "../support/export.ts";
-import { type ForeignOptions, type ForeignService, startForeignService } from "../support/foreign-service.ts";
+import { describe, expect, test } from "vitest";
+import { readCsv } from "../support/export.ts";
+import { foreignScene } from "../support/foreign-scene.ts";
+import type { ForeignOptions } from "../support/foreign-service.ts";
 
 // Where rows and their fields are found in the replies of services that chose otherwise.
 
-const open: ForeignService[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((service) => service.close()));
-});
-
-async function scene(change: Partial<ForeignOptions>): Promise<{ readonly service: ForeignService; readonly u: User }> {
-  const service = await startForeignService({ people: 40, ...change });
-  open.push(service);
-  return { service, u: user(service.url, service.key) };
-}
+const scene = (change: Partial<ForeignOptions>) => foreignScene({ people: 40, ...change });
 
 const SEARCH = ["search", "--country", "x", "--yes", "--per-page", "10", "--overwrite"];
 
