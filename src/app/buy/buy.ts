@@ -1,5 +1,4 @@
 import type { AccountView } from "../../engine/client/types.ts";
-
 import { ownedCompanies } from "../../engine/purchase/earlier.ts";
 import { runIdentityOf } from "../../engine/purchase/offer.ts";
 import type { ExportDeps, ExportOptions } from "../../engine/purchase/order.ts";
@@ -78,7 +77,6 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
   }
   const { staffOf } = await import("./staff.ts");
   const spent = buys ? await spentOn(target, account, world) : cost;
-
   return {
     order: {
       ...order,

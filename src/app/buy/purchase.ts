@@ -2,7 +2,6 @@ import type { AccountView } from "../../engine/client/types.ts";
 import { kindOf } from "../../engine/output/distinct.ts";
 import { savedForm } from "../../engine/output/formats.ts";
 import { checkSink } from "../../engine/output/sinks/sink.ts";
-
 import type { Finished } from "../../engine/purchase/deliver.ts";
 import { staleRun } from "../../engine/purchase/failures.ts";
 import { fulfil } from "../../engine/purchase/fulfil.ts";

@@ -1,10 +1,8 @@
 import { spawn } from "node:child_process";
-
 import { join } from "node:path";
 import { kill } from "node:process";
 import { stateDir } from "../../engine/connections/paths.ts";
 import { sha256Of } from "../../engine/output/paths.ts";
-
 import { netOf, type RunSpend, readSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
 import { creditsToNumber } from "../../shared/contract/money.ts";

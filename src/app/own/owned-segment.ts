@@ -37,6 +37,8 @@ export interface Whole {
   readonly beside?: readonly Filters[];
   /** Where it is of several companies, counted one by one. */
   readonly staff?: { readonly most: number | null } | undefined;
+  /** Owned people whose records say that they are in it; undefined where only new ones are bought. */
+  readonly records?: number | undefined;
 }
 
 const EVERYBODY = { exact: {}, prefix: {}, range: {} };
@@ -44,16 +46,24 @@ const EVERYBODY = { exact: {}, prefix: {}, range: {} };
 /** What the library and free counts say of a segment (docs/new-only.md). */
 export class OwnedSegment implements Ownership {
   readonly #segment: CheckedFilters;
-  readonly #beside: readonly CheckedFilters[];
+  /** Of several companies no single count tells. */
+  readonly #isSeveral: boolean;
+  readonly #records: number;
   readonly #staff: Whole["staff"];
   readonly #bounds: LookBounds;
   readonly #deps: ExportDeps;
   readonly #people: OwnedPeople;
   #how: { readonly byFilters?: boolean } = {};
 
-  constructor({ filters, beside = [], staff }: Whole, bounds: LookBounds, people: OwnedPeople, deps: ExportDeps) {
+  constructor(
+    { filters, beside = [], staff, records = 0 }: Whole,
+    bounds: LookBounds,
+    people: OwnedPeople,
+    deps: ExportDeps,
+  ) {
     this.#segment = checkedFilters(filters);
-    this.#beside = beside.map((each) => checkedFilters(each));
+    this.#isSeveral = beside.length > 0;
+    this.#records = records;
     this.#staff = staff;
     this.#bounds = bounds;
     this.#deps = deps;
@@ -136,11 +146,8 @@ export class OwnedSegment implements Ownership {
 
   /** What a quote says by the way: counted where that takes a few calls, otherwise as the records have it. */
   async #glance(total: number, counts: FreeCounts): Promise<Known | undefined> {
-    const each = [this.#segment, ...this.#beside].map(({ canonical }) => this.#people.count(canonical));
-    const records = each.reduce((sum, count) => sum + count, 0);
-    // Of several companies no single count tells.
-    const calls = each.length > 1 ? 0 : callsToLook(records, counts);
-    const believed = { total, owned: Math.min(total, records), calls, estimate: undefined, durationMs: 0 };
+    const calls = this.#isSeveral ? 0 : callsToLook(this.#records, counts);
+    const believed = { total, owned: Math.min(total, this.#records), calls, estimate: undefined, durationMs: 0 };
     if (calls === 0 || calls > QUOTE_CALLS) return { ...believed, exact: false };
     try {
       const sight = await this.#lookInto(this.#matching(), { counts });

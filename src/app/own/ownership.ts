@@ -16,6 +16,10 @@ function wholeOf(target: Target): Whole | undefined {
   return filters === undefined ? undefined : { filters, beside };
 }
 
+/** Of how many owned people the records say that they are in it. */
+const recordsOf = ({ filters, beside = [] }: Whole, people: OwnedPeople): number =>
+  [filters, ...beside].reduce((sum, each) => sum + people.count(checkedFilters(each).canonical), 0);
+
 /** Of a segment that is bought as it is, and of which no record tells that somebody is owned. */
 const nobodyIn = (people: OwnedPeople): Ownership => ({
   look: async (total) => {
@@ -38,11 +42,11 @@ export function ownershipOf(
       if (whole === undefined) return undefined;
       opened ??= new OwnedPeople(account, deps).open();
       const segment = opened.then(async (people) => {
-        const each = [whole.filters, ...(whole.beside ?? [])].map((filters) => checkedFilters(filters).canonical);
-        if (!isNarrowed(target) && each.every((canonical) => people.count(canonical) === 0)) return nobodyIn(people);
+        const records = isNarrowed(target) ? undefined : recordsOf(whole, people);
+        if (records === 0) return nobodyIn(people);
         // Who looks for people among others loads how that is done.
         const { OwnedSegment } = await import("./owned-segment.ts");
-        return new OwnedSegment(whole, bounds, people, deps);
+        return new OwnedSegment({ ...whole, records }, bounds, people, deps);
       });
       // A quote is right without it; buying only the new ones is not.
       return isNarrowed(target) ? segment : segment.catch(() => undefined);

@@ -1,6 +1,7 @@
 import { readKept } from "../../app/buy/input-table.ts";
 import { openRuns } from "../../app/keep/store.ts";
 import { type CompanyQuery, pagingName } from "../../engine/client/dialect.ts";
+import { selectionOf } from "../../engine/connections/resolve.ts";
 import { savedForm } from "../../engine/output/formats.ts";
 import { companyKey, spokenTarget } from "../../engine/runs/plan.ts";
 import type { RunStore } from "../../engine/runs/run-store.ts";
@@ -69,7 +70,7 @@ async function parse(
   // "environment" is what a connection is called that variables alone make up.
   const connection = given.connection ?? (saved === "environment" ? undefined : saved);
   const begun = pagingName({ paging: plan.paging, firstPage: plan.first_page ?? 1 });
-  const paging = given.paging || context.env.HEADCOUNT_PAGING?.trim() || begun;
+  const paging = selectionOf(given, context).paging ?? begun;
   const flags = { ...given, paging, ...(connection === undefined ? {} : { connection }) };
   return {
     order: {

@@ -1,7 +1,6 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
-
 import { ROW_INDEXES, type RowIndex } from "../columns.ts";
 import { machineResources, scalar, startDuckDb, toNumber } from "../duckdb.ts";
 import { ColumnWriter } from "../embedded/column-writer.ts";
@@ -106,7 +105,6 @@ async function writeVersion(
     const people = toNumber(await scalar(connection, "SELECT count(*) FROM staged_people"));
     const tell = (phase: BuildProgress["phase"]) => (done: number) =>
       options.onProgress?.({ phase, done, total: people });
-
     const columns = await ColumnWriter.create(join(draft, FILES.columns), people);
     const writing: PeopleDraft = { connection, writer, columns, people, scratch, signal: stop.signal };
     await writePeople(writing, { beside, stop, tell, linked, peopleARound: options.peopleARound });

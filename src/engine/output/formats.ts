@@ -2,14 +2,12 @@ import { stat } from "node:fs/promises";
 import { nearest } from "../../shared/contract/suggest.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
-
 import type { Page, View } from "../../shared/rows/page.ts";
 import type { JsonValue, RecordKind } from "../../shared/rows/values.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { writtenShape } from "../../shared/schema/purchase.ts";
 import type { Guard } from "../runs/plan.ts";
 import { PACKING_NAMES, type Packing, packedName, unpacked } from "./packing.ts";
-
 import { TOO_FEW } from "./publish.ts";
 import type { Chosen, StoredFile, StoredRows, WholeFormat } from "./stored.ts";
 import type { DrawTable } from "./table.ts";
@@ -66,7 +64,6 @@ interface LateFormat extends FormatSpec {
   readonly whole: () => Promise<WholeFormat>;
 }
 
-const jsonViews = () => import("../../shared/rows/json.ts");
 const storedForms = () => import("./stored.ts");
 
 const separated = (separator: "," | "\t"): Omit<PagedFormat, "endings"> => ({
@@ -78,26 +75,20 @@ const separated = (separator: "," | "\t"): Omit<PagedFormat, "endings"> => ({
   rows: async () => (await storedForms()).cellRows(separator),
 });
 
+const json = (view: "NdjsonView" | "JsonView", rows: "lineRows" | "jsonRows"): Omit<PagedFormat, "endings"> => ({
+  view: async () => {
+    const views = await import("../../shared/rows/json.ts");
+    return ({ fields }) => new views[view](fields);
+  },
+  rows: async () => (await storedForms())[rows],
+});
+
 /** Every format, by the name that `--format` takes: all that there is to say of it. */
 const TABLE = {
   csv: { endings: ["csv"], ...separated(",") },
   tsv: { endings: ["tsv"], ...separated("\t") },
-  ndjson: {
-    endings: ["ndjson", "jsonl"],
-    view: async () => {
-      const { NdjsonView } = await jsonViews();
-      return ({ fields }) => new NdjsonView(fields);
-    },
-    rows: async () => (await storedForms()).lineRows,
-  },
-  json: {
-    endings: ["json"],
-    view: async () => {
-      const { JsonView } = await jsonViews();
-      return ({ fields }) => new JsonView(fields);
-    },
-    rows: async () => (await storedForms()).jsonRows,
-  },
+  ndjson: { endings: ["ndjson", "jsonl"], ...json("NdjsonView", "lineRows") },
+  json: { endings: ["json"], ...json("JsonView", "jsonRows") },
   xlsx: {
     endings: ["xlsx"],
     unpacked: "A spreadsheet (.xlsx) is compressed in itself",

@@ -2,16 +2,14 @@ import type { Credits } from "../../shared/contract/money.ts";
 import { CliError, EXIT } from "../../shared/errors.ts";
 import { Distinct, kindOf } from "../output/distinct.ts";
 import type { Output, Rendering } from "../output/formats.ts";
-
 import { Register } from "../output/register.ts";
 import { openSink } from "../output/sinks/sink.ts";
 import { creditText, KEY_LIFE_MS, pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { Buyer } from "./buyer.ts";
 import { type Bought, deliver, type Finished } from "./deliver.ts";
-
 import { ALL_BOUGHT, aboveCap, ending } from "./failures.ts";
-import { isPriceKnown, perPageOf, WHOLE_PAGE } from "./offer.ts";
+import { isPriceKnown, perPageOf, perPageTold, WHOLE_PAGE } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
 import { isNarrowed, narrowing, OwnedOutput } from "./owned.ts";
 import { consentedCap, type Quote } from "./quote.ts";
@@ -120,7 +118,7 @@ async function buyPages(
     // A row may turn out to be cheaper than it was thought to be: then the cap buys more of them.
     maxRows: priceKnown ? quote.rows : quote.rowsUncapped,
     perPage: run.plan.draw === undefined ? perPageOf(options, account, deps) : WHOLE_PAGE,
-    perPageTold: (account.perPageMax ?? seller.client.dialect.perPageMax) !== undefined,
+    perPageTold: perPageTold(account, deps) !== undefined,
     concurrency: options.concurrency,
     // A gateway that drops headers it does not know drops the keys, too, whatever the account promises.
     honoursKeys: (account.idempotencyMs ?? 0) > KEY_LIFE_MS && datasetVersion !== null,

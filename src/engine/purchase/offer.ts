@@ -109,11 +109,15 @@ const priceFor = (target: Target, { costs }: AccountView): Credits => costs[PAID
 /** Pages that were drawn are asked for whole. */
 export const WHOLE_PAGE = PER_PAGE_MAX;
 
+/** The largest page, as account or connection tell it; undefined where neither does. */
+export const perPageTold = (account: AccountView, { seller }: Pick<ExportDeps, "seller">): number | undefined =>
+  account.perPageMax ?? seller.client.dialect.perPageMax;
+
 export const perPageOf = (
   { perPage }: Pick<ExportOptions, "perPage">,
   account: AccountView,
-  { seller }: Pick<ExportDeps, "seller">,
-): number => Math.min(perPage ?? PER_PAGE_MAX, account.perPageMax ?? seller.client.dialect.perPageMax ?? PER_PAGE_MAX);
+  deps: Pick<ExportDeps, "seller">,
+): number => Math.min(perPage ?? PER_PAGE_MAX, perPageTold(account, deps) ?? PER_PAGE_MAX);
 
 export const isPriceKnown = (target: Target, { unknownCosts }: AccountView): boolean =>
   !unknownCosts.includes(PAID_CALLS[target.kind].call);

@@ -8,7 +8,6 @@ import type { Output } from "../output/formats.ts";
 import { BESIDE, type IntentRecord, settledUnits } from "../runs/journal.ts";
 import { type Plan, type Target, unreachedGroups } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
-
 import type { ExportDeps } from "./order.ts";
 import type { Known, Narrowed, OwnedPage, Ownership } from "./ownership.ts";
 import type { Offer, Quote } from "./quote.ts";

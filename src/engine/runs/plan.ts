@@ -174,12 +174,8 @@ export function describeTarget(target: Target): string {
   if (target.kind === "search") {
     return `${selectionText(target)}${target.canonical === "{}" ? EVERYBODY : target.canonical}`;
   }
-  return (
-    someOf(
-      target.companies.map(({ value }) => value),
-      1,
-    ) || "nothing"
-  );
+  const named = target.companies.map(({ value }) => value);
+  return someOf(named, 1) || "nothing";
 }
 
 /** People whom no part holds, and why: at most so many groups. */

@@ -95,7 +95,6 @@ const MOST_RENAMED = 0.005;
 function requireAll({ unreached, leaves }: Descent, { account }: Work): void {
   const people = unreached.reduce((sum, { count }) => sum + count, 0);
   if (people === 0) return;
-
   const rows = unreached.flatMap(({ within }) => within).reduce((sum, each) => sum + each.rows, 0);
   const found = leaves.reduce((sum, { fresh }) => sum + fresh, 0);
   const price = formatCredits(priceOf(rows, account.costs.personSearch));

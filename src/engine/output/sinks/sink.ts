@@ -4,7 +4,6 @@ import type { Guard, SavedView } from "../../runs/plan.ts";
 import { type AskedView, type Form, formName, lateFormat, type Output, type Rendering } from "../formats.ts";
 import { FileOutput, openStream, type StreamOptions } from "../output.ts";
 import type { OutputPlace } from "../register.ts";
-
 import { engineOf } from "../tables/target.ts";
 
 export interface Sink extends StreamOptions {
