@@ -4,6 +4,7 @@ import {
   addCredits,
   affordableRows,
   credits,
+  creditsLess,
   creditsText,
   creditsToNumber,
   formatCredits,
@@ -21,6 +22,7 @@ describe("credits are fixed point", () => {
     expect([addCredits(less, more), subtractCredits(less, more)]).toEqual([7n, -3n]);
     expect([minCredits(less, more), minCredits(more, less)]).toEqual([2n, 2n]);
     expect([maxCredits(less, more), maxCredits(more, less)]).toEqual([5n, 5n]);
+    expect([creditsLess(more, 2n), creditsLess(less, 5n)]).toEqual([3n, 0n]);
   });
 
   test.each([
