@@ -23,9 +23,6 @@ function at(from: unknown, parts: readonly string[]): unknown {
 const text = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : typeof value === "number" ? String(value) : undefined;
 
-const money = (value: unknown): Credits | undefined =>
-  typeof value === "number" || typeof value === "string" ? parseCredits(value) : undefined;
-
 const ONE = credits(1_000_000n);
 const COSTS = ["costs", "plan.costs", "pricing", "prices", "credit_costs"] as const;
 const LIMITS = [
@@ -51,7 +48,7 @@ const CALL_NAMES = ["call", "name", "endpoint", "path", "operation", "action", "
 function pricesOf(from: Fields): ReadonlyMap<string, Credits> {
   const prices = new Map<string, Credits>();
   const add = (name: string, value: unknown): void => {
-    const price = money(isObject(value) ? find(value, PRICE_NAMES) : value);
+    const price = parseCredits(isObject(value) ? find(value, PRICE_NAMES) : value);
     if (price !== undefined && price >= 0n && !prices.has(plain(name))) prices.set(plain(name), price);
     else if (price === undefined && isObject(value))
       for (const [inner, each] of Object.entries(value)) add(`${name}.${inner}`, each);
@@ -90,7 +87,7 @@ export function accountView(result: unknown, meta: ReplyMeta) {
     keyPrefix: text(find(from, ["key.prefix", "key_prefix"])),
     plan: text(find(from, ["plan.name", "plan_name", "plan", "subscription.plan"])),
     balance:
-      money(
+      parseCredits(
         find(from, [
           "credits.remaining",
           "credits.balance",
@@ -103,8 +100,8 @@ export function accountView(result: unknown, meta: ReplyMeta) {
           "credits",
         ]),
       ) ?? meta.creditsRemaining,
-    held: money(find(from, ["credits.held", "credits.reserved", "credits_held", "held"])),
-    usedToday: money(find(from, ["credits.used_today", "credits_used_today", "used_today"])),
+    held: parseCredits(find(from, ["credits.held", "credits.reserved", "credits_held", "held"])),
+    usedToday: parseCredits(find(from, ["credits.used_today", "credits_used_today", "used_today"])),
     perMinute: whole(
       find(from, under(LIMITS, ["per_minute", "requests_per_minute", "rate_limit_per_minute", "minute", "rpm"])),
     ),

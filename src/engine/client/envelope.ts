@@ -39,9 +39,6 @@ function jsonOf(value: unknown): string {
   }
 }
 
-const creditsOf = (value: unknown): Credits | undefined =>
-  typeof value === "number" || typeof value === "string" ? parseCredits(value) : undefined;
-
 function metaOf(reply: RawReply, fields: Fields, now: number, elapsedMs: number): ReplyMeta {
   const deprecation = header(reply.headers, "deprecation");
   const sunset = header(reply.headers, "sunset");
@@ -102,8 +99,8 @@ export function unwrap(reply: RawReply, now: number, elapsedMs: number): Unwrapp
   // Another success than 200 is no answer of the contract: it may come yet.
   if (status !== 200 || envelope.status === false) throw errorOf(reply, now, envelope);
   const fields: Fields = {
-    used: creditsOf(envelope.credits_used),
-    remaining: creditsOf(envelope.credits_remaining),
+    used: parseCredits(envelope.credits_used),
+    remaining: parseCredits(envelope.credits_remaining),
     notices: detailOf(envelope.detail),
   };
   return {
@@ -126,8 +123,8 @@ export function unwrapPage(reply: RawReply, now: number, elapsedMs: number): Unw
     const tail = TAIL.exec(body.toString("latin1", Math.max(0, body.length - 192)));
     if (tail) {
       const fields: Fields = {
-        used: creditsOf(tail[1] ?? ""),
-        remaining: creditsOf(tail[2] ?? ""),
+        used: parseCredits(tail[1] ?? ""),
+        remaining: parseCredits(tail[2] ?? ""),
         notices: [],
       };
       return { result: undefined, meta: metaOf(reply, fields, now, elapsedMs) };
@@ -178,7 +175,7 @@ function errorOf(reply: RawReply, now: number, envelope: Readonly<Record<string,
     retryAfterMs: retryAfterOf(reply.headers, now),
     rateLimit: rateLimitOf(reply.headers, now),
     // A 401 is not about an account, so its balance means nothing (docs/contract.md, Errors).
-    creditsUsed: creditsOf(envelope?.credits_used),
-    creditsRemaining: reply.status === 401 ? undefined : creditsOf(envelope?.credits_remaining),
+    creditsUsed: parseCredits(envelope?.credits_used),
+    creditsRemaining: reply.status === 401 ? undefined : parseCredits(envelope?.credits_remaining),
   });
 }

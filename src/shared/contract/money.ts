@@ -30,7 +30,7 @@ export function affordableRows(amount: Credits, unit: Credits): number {
 }
 
 /** Reads `12`, `0.25` or a JSON number. Undefined for what is none, has more than six decimals, or is too large. */
-export function parseCredits(value: string | number): Credits | undefined {
+export function parseCredits(value: unknown): Credits | undefined {
   if (typeof value === "number") {
     if (!Number.isFinite(value) || Math.abs(value) > 999_999_999) {
       return Number.isSafeInteger(value) ? credits(BigInt(value) * SCALE) : undefined;
@@ -38,7 +38,7 @@ export function parseCredits(value: string | number): Credits | undefined {
     // Below 1e9 a double keeps all six decimals, so rounding to millionths recovers what was written.
     return credits(BigInt(Math.round(value * 1_000_000)));
   }
-  const match = PATTERN.exec(value.trim());
+  const match = typeof value === "string" ? PATTERN.exec(value.trim()) : null;
   if (!match) return undefined;
   const [, sign, whole = "0", fraction = ""] = match;
   const micros = BigInt(whole) * SCALE + BigInt(fraction.padEnd(6, "0"));
