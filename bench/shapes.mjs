@@ -80,7 +80,7 @@ export async function measureShapes({ folder }, size, kind, quick) {
 /** Facets of all keys in segments of each kind: no filter, few-valued keys, a range, a beginning. */
 async function facetRow(engine, canonical, pool, random, count) {
   note("C7: facets of every key");
-  const { FACET_KEYS } = await import(join(ROOT, "dist/shared/contract/facets.js"));
+  const { FACET_KEYS } = await import(join(ROOT, "dist/shared/contract/vocabulary.js"));
   const segments = {
     everybody: () => ({}),
     "country, department": () => ({

@@ -29,7 +29,7 @@ export async function main(argv: readonly string[], context: Context): Promise<n
 
 async function execute(argv: readonly string[], context: Context, watch: (name: string) => void): Promise<void> {
   if (argv.length === 1 && VERSION.has(argv[0] ?? "")) {
-    const { packageVersion } = await import("../shared/version.ts");
+    const { packageVersion } = await import("../shared/paths.ts");
     return void context.stdout.write(`${packageVersion()}\n`);
   }
   const { buildProgram, commandName, printHelp } = await import("./program.ts");

@@ -1,7 +1,7 @@
 import type { Command as Called } from "commander";
 import type { Context } from "../shared/context.ts";
 import { usageError } from "../shared/errors.ts";
-import { packageVersion } from "../shared/version.ts";
+import { packageVersion } from "../shared/paths.ts";
 import { layered } from "./help.ts";
 import { Command, type CommandModule, Option, offering } from "./options.ts";
 import { pathOf, readingFailure } from "./reading.ts";

@@ -1,5 +1,5 @@
-import type { Facet, FacetKey } from "../shared/contract/facets.ts";
-import type { CanonicalFilters } from "../shared/contract/vocabulary.ts";
+import type { Facet } from "../shared/contract/facets.ts";
+import type { CanonicalFilters, FacetKey } from "../shared/contract/vocabulary.ts";
 
 export interface DatasetInfo {
   /** Changes with every import, generate or reload; cursors, count caches and runs are bound to it. */

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 
 /**
  * The folder of the installed package, with a slash: the nearest one above that holds package.json. The program runs
@@ -10,4 +10,10 @@ export function packageRoot(): URL {
     if (existsSync(new URL("package.json", folder)) && existsSync(new URL("bin/headcount.js", folder))) return folder;
   }
   throw new Error("headcount is not installed whole: package.json is missing; install it again");
+}
+
+/** The version in package.json. */
+export function packageVersion(): string {
+  const text = readFileSync(new URL("package.json", packageRoot()), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
 }

@@ -12,7 +12,7 @@ import { PEOPLE_A_CHUNK } from "../../src/dataset/embedded/scan.ts";
 import { PeopleSelection } from "../../src/dataset/embedded/selection.ts";
 import { DATASET_FORMAT, FILES, readPointer } from "../../src/dataset/layout.ts";
 import { afterPrefix, type Condition } from "../../src/shared/contract/conditions.ts";
-import type { FacetKey } from "../../src/shared/contract/facets.ts";
+import type { FacetKey } from "../../src/shared/contract/vocabulary.ts";
 import { cases } from "../support/campaign.ts";
 import { smallDatasetFolder, tempFolder } from "../support/dataset.ts";
 import { HOSTILE, seededRandom } from "../support/exactness.ts";

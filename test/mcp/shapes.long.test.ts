@@ -1,8 +1,7 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { FACET_KEYS } from "../../src/shared/contract/facets.ts";
-import { FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
+import { FACET_KEYS, FILTER_KEYS } from "../../src/shared/contract/vocabulary.ts";
 import { type Agent, startAgent, YES } from "../support/agent.ts";
 import { type User, user } from "../support/export.ts";
 import { startTestService, type TestService } from "../support/service.ts";

@@ -1,7 +1,8 @@
 import type { FacetQuestion } from "../../src/dataset/engine.ts";
-import { FACET_KEYS, type Facet, type FacetKey } from "../../src/shared/contract/facets.ts";
+import type { Facet } from "../../src/shared/contract/facets.ts";
 import { normalForm } from "../../src/shared/contract/normalise.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
+import { FACET_KEYS, type FacetKey } from "../../src/shared/contract/vocabulary.ts";
 
 /** The facet of some people, by the words of docs/contract.md and nothing clever. */
 export function naiveFacet(people: readonly Person[], { key, least, limit, prefix }: FacetQuestion): Facet {

@@ -15,7 +15,7 @@ import { surveyColumns, type WholeOptions } from "../../src/engine/output/whole/
 import { PERSON_FIELDS } from "../../src/shared/contract/records.ts";
 import { CliError } from "../../src/shared/errors.ts";
 import { checkFields, collectColumns, parseFields } from "../../src/shared/rows/columns.ts";
-import { csvDocument } from "../../src/shared/rows/csv.ts";
+import { csvDocument } from "../../src/shared/rows/csv-text.ts";
 import { Page } from "../../src/shared/rows/page.ts";
 import type { Cell } from "../../src/shared/rows/values.ts";
 import { createView } from "../support/views.ts";

@@ -3,16 +3,17 @@ import { stateDir } from "../../engine/connections/paths.ts";
 import { openLibrary, type Shelf, shelfAt } from "../../engine/library/take-in.ts";
 import { spokenTarget } from "../../engine/runs/plan.ts";
 import type { RunSummary } from "../../engine/runs/reader.ts";
-import { FACET_KEYS, isFacetKey } from "../../shared/contract/facets.ts";
 import { ARGUMENTS, hintsFor, Questions } from "../../shared/contract/hints.ts";
 import { creditsOrNull, creditsToNumber, priceOf } from "../../shared/contract/money.ts";
 import { didYouMean } from "../../shared/contract/suggest.ts";
 import { echo, harmlessLine } from "../../shared/contract/text.ts";
 import {
   type CanonicalFilters,
+  FACET_KEYS,
   FILTER_KEYS,
   FILTER_SPECS,
   filterSpec,
+  isFacetKey,
   knownValues,
 } from "../../shared/contract/vocabulary.ts";
 import { CliError, failed, usageError } from "../../shared/errors.ts";

@@ -9,8 +9,8 @@ import type {
 import { nearest } from "../../shared/contract/suggest.ts";
 import { echo, harmless } from "../../shared/contract/text.ts";
 import type { CliError } from "../../shared/errors.ts";
+import { packageVersion } from "../../shared/paths.ts";
 import type { JsonSchema } from "../../shared/schema/build.ts";
-import { packageVersion } from "../../shared/version.ts";
 import { failureOf } from "../failures.ts";
 import { type ConsentAsking, questionCodec } from "./consent.ts";
 import { type ToolName, toolSchema } from "./schemas.ts";

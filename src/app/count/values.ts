@@ -1,10 +1,9 @@
 import { stateDir } from "../../engine/connections/paths.ts";
 import { openLibrary, shelfAt } from "../../engine/library/take-in.ts";
 import type { Context } from "../../shared/context.ts";
-import { isFacetKey } from "../../shared/contract/facets.ts";
 import { checkFilters } from "../../shared/contract/filters.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
-import type { FilterKeySpec, Filters } from "../../shared/contract/vocabulary.ts";
+import { type FilterKeySpec, type Filters, isFacetKey } from "../../shared/contract/vocabulary.ts";
 import { openRuns } from "../keep/store.ts";
 import type { Session } from "../session.ts";
 

@@ -8,10 +8,15 @@ import {
 } from "../../app/segments/segment-set.ts";
 import type { Context } from "../../shared/context.ts";
 import { flagOf } from "../../shared/contract/command-line.ts";
-import { isFacetKey } from "../../shared/contract/facets.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { echo, whole } from "../../shared/contract/text.ts";
-import { FILTER_SPECS, type FilterKey, type Filters, knownValues } from "../../shared/contract/vocabulary.ts";
+import {
+  FILTER_SPECS,
+  type FilterKey,
+  type Filters,
+  isFacetKey,
+  knownValues,
+} from "../../shared/contract/vocabulary.ts";
 import { usageError } from "../../shared/errors.ts";
 import { type Command, collect, Option, offering } from "../options.ts";
 

@@ -48,7 +48,7 @@ async function query({ context, library, printer }: LibraryDesk<SqlOptions>, tex
     );
     printer.text(`${stringifyExact(documents)}\n`);
   } else if (!printer.terminal) {
-    const { csvDocument } = await import("../../shared/rows/csv.ts");
+    const { csvDocument } = await import("../../shared/rows/csv-text.ts");
     printer.text(csvDocument(columns, rows));
   } else {
     await printer.table(

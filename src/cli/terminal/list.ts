@@ -1,6 +1,6 @@
 import { type Credits, creditsOrNull, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { grouped, harmless } from "../../shared/contract/text.ts";
-import { csvDocument } from "../../shared/rows/csv.ts";
+import { csvDocument } from "../../shared/rows/csv-text.ts";
 import type { Printer } from "./printer.ts";
 
 type Json = string | number | boolean | null;

@@ -1,7 +1,6 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useId, useRef } from "preact/hooks";
-import { isFacetKey } from "../../shared/contract/facets.ts";
-import { type FilterKey, knownValues } from "../../shared/contract/vocabulary.ts";
+import { type FilterKey, isFacetKey, knownValues } from "../../shared/contract/vocabulary.ts";
 import type { FacetResult } from "../../shared/schema/api.ts";
 import { figure, filterValues, labelOf, withValues } from "../segment.ts";
 import { chosenFilters, mode, setFilters, useInquiry } from "../state.ts";

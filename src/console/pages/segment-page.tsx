@@ -1,9 +1,8 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
-import { FACET_KEYS } from "../../shared/contract/facets.ts";
 import { type FreeAnswers, hintsFor, Questions, type Speech } from "../../shared/contract/hints.ts";
-import type { FilterKey } from "../../shared/contract/vocabulary.ts";
+import { FACET_KEYS, type FilterKey } from "../../shared/contract/vocabulary.ts";
 import type { FacetResult } from "../../shared/schema/api.ts";
 import { answerTo, type Finding } from "../answer.ts";
 import { api, reasonOf } from "../api.ts";

@@ -1,6 +1,7 @@
-import type { FacetKey, FacetValue } from "../../shared/contract/facets.ts";
+import type { FacetValue } from "../../shared/contract/facets.ts";
 import { type Credits, credits, parseCredits } from "../../shared/contract/money.ts";
 import { harmlessLine, isObject, whole } from "../../shared/contract/text.ts";
+import type { FacetKey } from "../../shared/contract/vocabulary.ts";
 import type { ReplyMeta } from "./errors.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,7 +1,6 @@
-import type { FacetKey } from "../../shared/contract/facets.ts";
 import { type Credits, formatCredits } from "../../shared/contract/money.ts";
 import { isObject, whole } from "../../shared/contract/text.ts";
-import type { Filters } from "../../shared/contract/vocabulary.ts";
+import type { FacetKey, Filters } from "../../shared/contract/vocabulary.ts";
 import { accountView, countsView, countView, facetView, keyView, sketchView } from "./account-view.ts";
 import type { CompanyQuery, Dialect } from "./dialect.ts";
 import { type Unwrapped, unwrap, unwrapPage, unwrapRows, withoutMark } from "./envelope.ts";

@@ -1,6 +1,5 @@
-import type { FacetKey } from "../../shared/contract/facets.ts";
 import { creditsToNumber } from "../../shared/contract/money.ts";
-import type { Filters } from "../../shared/contract/vocabulary.ts";
+import type { FacetKey, Filters } from "../../shared/contract/vocabulary.ts";
 import type { AccountView, CountsView, CountView, FacetView, KeyView, SketchView } from "./account-view.ts";
 import type { CompanyQuery, Dialect } from "./dialect.ts";
 import type { ReplyMeta } from "./errors.ts";

@@ -1,8 +1,7 @@
 import { canonicalAddress, canonicalDomain, normalForm, slugIn, slugOf } from "../../shared/contract/normalise.ts";
 import { echo, grouped } from "../../shared/contract/text.ts";
 import { collectColumns, eachCell } from "../../shared/rows/columns.ts";
-import { guardOf } from "../../shared/rows/csv.ts";
-import { guarded } from "../../shared/rows/csv-bytes.ts";
+import { guarded, guardOf } from "../../shared/rows/csv-text.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { cellOf, fieldValue, type JsonRecord, type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
 import { settledUnits, type Unit } from "../runs/journal.ts";

@@ -1,7 +1,14 @@
-import { FACET_VALUES_MAX, type FacetKey, isFacetKey } from "../../shared/contract/facets.ts";
+import { FACET_VALUES_MAX } from "../../shared/contract/facets.ts";
 import { checkFilters } from "../../shared/contract/filters.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
-import { type CanonicalFilters, FILTER_SPECS, type FilterKey, type Filters } from "../../shared/contract/vocabulary.ts";
+import {
+  type CanonicalFilters,
+  type FacetKey,
+  FILTER_SPECS,
+  type FilterKey,
+  type Filters,
+  isFacetKey,
+} from "../../shared/contract/vocabulary.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import type { CountView, ServiceClient } from "../client/types.ts";
 import { InseparableError, joinedFilters, type Segment, Sets, segmentOf } from "../planning/algebra.ts";

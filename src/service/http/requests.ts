@@ -2,13 +2,7 @@ import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { FastifyRequest } from "fastify";
 import type { CompanyLookup, FacetQuestion } from "../../dataset/engine.ts";
-import {
-  FACET_KEYS,
-  FACET_LEAST,
-  FACET_VALUES_DEFAULT,
-  FACET_VALUES_MAX,
-  isFacetKey,
-} from "../../shared/contract/facets.ts";
+import { FACET_LEAST, FACET_VALUES_DEFAULT, FACET_VALUES_MAX } from "../../shared/contract/facets.ts";
 import { canonicalJson, checkFilters, VALID_FILTERS_LINE } from "../../shared/contract/filters.ts";
 import { canonicalAddress, canonicalDomain, hasLoneSurrogate, normalForm } from "../../shared/contract/normalise.ts";
 import { MAX_BODY_BYTES, PER_PAGE_DEFAULT, PER_PAGE_MAX } from "../../shared/contract/records.ts";
@@ -17,7 +11,9 @@ import { echo } from "../../shared/contract/text.ts";
 import {
   type CanonicalFilters,
   COMPANIES_MAX,
+  FACET_KEYS,
   filterSpec,
+  isFacetKey,
   MAX_VALUE_LENGTH,
 } from "../../shared/contract/vocabulary.ts";
 import type { HoldRequest } from "../ledger/ledger.ts";

@@ -1,14 +1,3 @@
-import { EXACT_KEYS, type ExactKey } from "./vocabulary.ts";
-
-/** What a facet can be asked of: the keys that take a list, but those that name one person each. */
-export type FacetKey = Exclude<ExactKey, "name" | "network_url"> | "department";
-export const FACET_KEYS: readonly FacetKey[] = [
-  ...EXACT_KEYS.filter((key) => key !== "name" && key !== "network_url"),
-  "department",
-];
-
-export const isFacetKey = (text: string): text is FacetKey => (FACET_KEYS as readonly string[]).includes(text);
-
 export const FACET_VALUES_DEFAULT = 20;
 export const FACET_VALUES_MAX = 1_000;
 /** A value that fewer people of the segment share is not told: the facets of one person would be the record. */

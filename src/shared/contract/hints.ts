@@ -1,10 +1,10 @@
 import { flagOf } from "./command-line.ts";
-import { FACET_VALUES_MAX, type FacetKey, isFacetKey } from "./facets.ts";
+import { FACET_VALUES_MAX } from "./facets.ts";
 import { checkFilters } from "./filters.ts";
 import { canonicalAddress, canonicalDomain, normalForm } from "./normalise.ts";
 import { nearest } from "./suggest.ts";
 import { counted, echo } from "./text.ts";
-import { type FilterKey, type Filters, filterSpec, knownValues } from "./vocabulary.ts";
+import { type FacetKey, type FilterKey, type Filters, filterSpec, isFacetKey, knownValues } from "./vocabulary.ts";
 
 const MOST_CALLS = 10;
 const MOST_LISTS = 3;

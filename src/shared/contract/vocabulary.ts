@@ -81,7 +81,7 @@ export const PREFIX_KEYS = keysOf(PREFIX);
 export const RANGE_KEYS = keysOf(RANGE);
 export const FILTER_KEYS = keysOf(EXAMPLES);
 export type FilterKey = keyof typeof EXAMPLES;
-export type ExactKey = keyof typeof EXACT;
+type ExactKey = keyof typeof EXACT;
 type PrefixKey = keyof typeof PREFIX;
 type RangeKey = keyof typeof RANGE;
 
@@ -117,6 +117,15 @@ export const FILTER_SPECS: readonly FilterKeySpec[] = FILTER_KEYS.map((key) => (
   ...specOf(key),
   example: EXAMPLES[key],
 }));
+
+/** What a facet can be asked of: the keys that take a list, but those that name one person each. */
+export type FacetKey = Exclude<ExactKey, "name" | "network_url"> | "department";
+export const FACET_KEYS: readonly FacetKey[] = [
+  ...EXACT_KEYS.filter((key) => key !== "name" && key !== "network_url"),
+  "department",
+];
+
+export const isFacetKey = (text: string): text is FacetKey => (FACET_KEYS as readonly string[]).includes(text);
 
 /** The values that a key is known to take: the 20 departments (closed), the seniority levels (the usual ones). */
 export function knownValues(key: FilterKey): readonly string[] {

@@ -1,5 +1,4 @@
-import { stringify } from "csv-stringify/sync";
-import { isFormula } from "../contract/text.ts";
+import { type FormulaGuard, guarded, linesText, type Separator } from "./csv-text.ts";
 import { type Cells, COMMA, ESCAPED, HAS_COMMA, isInteger, OPEN_OBJECT, QUOTE, viewOf } from "./scan.ts";
 import { type Cell, cellOf, parseExact } from "./values.ts";
 
@@ -11,8 +10,6 @@ for (const [from, to] of [
   [0xef, 0xf4],
 ] as const)
   LOOK.fill(1, from, to + 1);
-export type Separator = "," | "\t";
-
 const NEEDS_QUOTES: Readonly<Record<Separator, RegExp>> = { ",": /[",\r\n]/, "\t": /["\t\r\n]/ };
 const NULL = 0x6c6c756e; // little-endian
 const BOOLEANS = ["true", "false"].map((word) => Buffer.from(word));
@@ -21,46 +18,12 @@ const TAB = 0x09;
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-// `start`: a text that a spreadsheet might run gets a leading apostrophe. `inside`: also what follows a semicolon, a
-// tab or a line break, at which Excel splits lines where commas are decimal.
-export type FormulaGuard = "none" | "start" | "inside";
-
-const RUN_AND_FORMULA = /([;\s\p{Cc}\p{Cf}"]+)([=+\-@\uff1d\uff0b\uff0d\uff20]?)/gu;
-
-export function guarded(text: string, guard: FormulaGuard): string {
-  if (guard === "none") return text;
-  const begun = isFormula(text) ? `'${text}` : text;
-  if (guard === "start") return begun;
-  return begun.replace(RUN_AND_FORMULA, (match, run: string, formula: string) =>
-    formula === "" || !/[;\t\r\n]/.test(run) ? match : `${run}'${formula}`,
-  );
-}
-
 function cellText(cell: Cell, guard: FormulaGuard, separator: Separator): string {
   if (cell === null) return "";
   if (typeof cell !== "string") return String(cell);
   const text = guarded(cell, guard);
   return NEEDS_QUOTES[separator].test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
-
-/** Rows as CSV. A number is never guarded; a lone empty cell is quoted, since readers skip empty lines. */
-export const linesText = (
-  rows: readonly (readonly Cell[])[],
-  guard: FormulaGuard,
-  lineBreak: string,
-  separator: Separator = ",",
-): string =>
-  stringify(
-    rows.map((row) => row.map((cell) => (typeof cell === "string" ? guarded(cell, guard) : cell))) as Cell[][],
-    {
-      delimiter: separator,
-      record_delimiter: lineBreak,
-      // Also the line break that is not this document's own: readers disagree on which of them ends a row.
-      quote_record_delimiter: true,
-      quoted_empty: rows[0]?.length === 1,
-      cast: { boolean: String },
-    },
-  );
 
 /** CSV from the bytes of a reply: what is plain is copied into a buffer that is used again. */
 export class CsvBytes {

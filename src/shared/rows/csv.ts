@@ -1,5 +1,6 @@
 import { ColumnUnion, eachCell, publishedFields } from "./columns.ts";
-import { CsvBytes, type FormulaGuard, linesText, type Separator } from "./csv-bytes.ts";
+import { CsvBytes } from "./csv-bytes.ts";
+import { BOM, type CsvStyle, guardOf, lineBreakOf, type Separator } from "./csv-text.ts";
 import type { Page, View } from "./page.ts";
 import type { Cells } from "./scan.ts";
 import {
@@ -12,26 +13,6 @@ import {
   stringifyExact,
   WRAPPERS,
 } from "./values.ts";
-
-const BOM = "\ufeff";
-
-export interface CsvStyle {
-  readonly excel?: boolean | undefined;
-  readonly raw?: boolean | undefined;
-}
-
-export function csvDocument(
-  columns: readonly string[],
-  rows: readonly (readonly Cell[])[],
-  style: CsvStyle = {},
-): string {
-  const text = linesText([columns, ...rows], guardOf(style), lineBreakOf(style));
-  return style.excel === true ? BOM + text : text;
-}
-
-export const guardOf = ({ excel, raw }: CsvStyle): FormulaGuard =>
-  raw === true ? "none" : excel === true ? "inside" : "start";
-const lineBreakOf = ({ excel }: CsvStyle): string => (excel === true ? "\r\n" : "\n");
 
 export interface CsvOptions extends CsvStyle {
   readonly kind: RecordKind;

@@ -1,9 +1,10 @@
-import { FACET_KEYS, FACET_LEAST, FACET_VALUES_DEFAULT, FACET_VALUES_MAX } from "../contract/facets.ts";
+import { FACET_LEAST, FACET_VALUES_DEFAULT, FACET_VALUES_MAX } from "../contract/facets.ts";
 import { COMPANY, IDEMPOTENCY_SECONDS, PER_PAGE_DEFAULT, PER_PAGE_MAX, PERSON } from "../contract/records.ts";
 import { SKETCH_CELLS_MAX } from "../contract/sketch.ts";
 import {
   COMPANIES_MAX,
   DEPARTMENTS,
+  FACET_KEYS,
   FILTER_SPECS,
   type FilterKeySpec,
   MAX_VALUE_LENGTH,

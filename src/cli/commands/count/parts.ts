@@ -5,7 +5,7 @@ import { grouped } from "../../../shared/contract/text.ts";
 import type { FilterKeySpec, Filters } from "../../../shared/contract/vocabulary.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { bar, percent } from "../../../shared/numbers.ts";
-import { csvDocument } from "../../../shared/rows/csv.ts";
+import { csvDocument } from "../../../shared/rows/csv-text.ts";
 import type { Printer } from "../../terminal/printer.ts";
 import type { LibraryDesk, ShelfOptions } from "../owned/shelf.ts";
 

@@ -1,5 +1,4 @@
 import { stat } from "node:fs/promises";
-import { spentByJobs } from "../../../app/jobs/budget.ts";
 import type { Job, JobsFile } from "../../../app/jobs/file.ts";
 import { historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
 import { lastTime, nextTime } from "../../../app/jobs/schedule.ts";
@@ -131,6 +130,9 @@ export async function showStatus(file: JobsFile, jobs: readonly Job[], desk: Des
   const { context, printer } = desk;
   const all: JobStatus[] = [];
   for (const job of jobs) all.push(await statusOf(job, file, context));
+  const list = () => printList(statusColumns(context.now(), printer.width >= 80), all, printer, "no jobs");
+  if (!printer.json && !printer.terminal) return list();
+  const { spentByJobs } = await import("../../../app/jobs/budget.ts");
   const { budget } = file;
   const services = await spentByJobs(context);
   const month = new Date(context.now()).toISOString().slice(0, 7);
@@ -143,8 +145,7 @@ export async function showStatus(file: JobsFile, jobs: readonly Job[], desk: Des
       jobs: all,
     });
   }
-  await printList(statusColumns(context.now(), printer.width >= 80), all, printer, "no jobs");
-  if (!printer.terminal) return;
+  await list();
   const of = budget === undefined ? "" : ` of ${formatCreditsGrouped(budget)}`;
   if (services.length === 0) printer.note(`no credits spent by jobs in ${month} (UTC)`);
   for (const { serviceId, keyMode, spent } of services) {
