@@ -3,9 +3,10 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Disk, type DiskStep } from "../../src/engine/runs/disk.ts";
-import { checksum, decodeLog, encodeLine, Log, readLastRecord, readLog } from "../../src/engine/runs/log.ts";
+import { checksum, encodeLine, Log, readLastRecord, readLog } from "../../src/engine/runs/log.ts";
 import type { LogRecord } from "../../src/engine/runs/record.ts";
 import { tempDir } from "../support/client.ts";
+import { decodeLog } from "../support/journals.ts";
 
 interface Entry extends LogRecord {
   readonly n: number;

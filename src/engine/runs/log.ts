@@ -163,7 +163,7 @@ function encodeGroup(batch: readonly Waiting<LogRecord>[], from: number) {
   return { parts, payloads, length };
 }
 
-interface DecodedLog<Kind extends LogRecord> {
+export interface DecodedLog<Kind extends LogRecord> {
   readonly entries: LogEntry<Kind>[];
   readonly validBytes: number;
   readonly damage?: CliError;
@@ -238,7 +238,7 @@ function linesOf(read: LogSource): (place: number) => Buffer | undefined {
  * (`from`), and what comes after is believed as far as its checksums hold. A bad line before is damage of a later day
  * (`damage`): nothing is built on such a file, and what can be read of it goes on with the next group.
  */
-function scanLog<Kind extends LogRecord>(read: LogSource, size: number, path: string): DecodedLog<Kind> {
+export function scanLog<Kind extends LogRecord>(read: LogSource, size: number, path: string): DecodedLog<Kind> {
   const lineAt = linesOf(read);
   const entries: (LogEntry<Kind> & { readonly start: number })[] = [];
   let at = 0;
@@ -294,9 +294,6 @@ export function undamaged<Kind extends LogRecord>(decoded: DecodedLog<Kind>): De
   if (decoded.damage !== undefined) throw decoded.damage;
   return decoded;
 }
-
-export const decodeLog = <Kind extends LogRecord>(bytes: Buffer, path: string): DecodedLog<Kind> =>
-  undamaged(scanLog<Kind>((at, length) => bytes.subarray(at, at + length), bytes.length, path));
 
 const damaged = (path: string, line: number): CliError =>
   failed.incomplete(
