@@ -14,6 +14,6 @@ export function packageRoot(): URL {
 
 /** The version in package.json. */
 export function packageVersion(): string {
-  const text = readFileSync(new URL("package.json", packageRoot()), "utf8");
-  return (JSON.parse(text) as { version: string }).version;
+  const manifest = JSON.parse(readFileSync(new URL("package.json", packageRoot()), "utf8")) as { version: string };
+  return manifest.version;
 }

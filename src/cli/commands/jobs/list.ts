@@ -133,12 +133,11 @@ export async function showStatus(file: JobsFile, jobs: readonly Job[], desk: Des
   const list = () => printList(statusColumns(context.now(), printer.width >= 80), all, printer, "no jobs");
   if (!printer.json && !printer.terminal) return list();
   const { spentByJobs } = await import("../../../app/jobs/budget.ts");
-  const { budget } = file;
   const services = await spentByJobs(context);
   const month = new Date(context.now()).toISOString().slice(0, 7);
   if (printer.json) {
     return printer.document<"jobs status">({
-      ...{ file: file.path, month, budget: creditsOrNull(budget) },
+      ...{ file: file.path, month, budget: creditsOrNull(file.budget) },
       services: services.map(({ serviceId, keyMode, spent }) => ({
         ...{ service: serviceId, key_mode: keyMode, spent: creditsToNumber(spent) },
       })),
@@ -146,7 +145,7 @@ export async function showStatus(file: JobsFile, jobs: readonly Job[], desk: Des
     });
   }
   await list();
-  const of = budget === undefined ? "" : ` of ${formatCreditsGrouped(budget)}`;
+  const of = file.budget === undefined ? "" : ` of ${formatCreditsGrouped(file.budget)}`;
   if (services.length === 0) printer.note(`no credits spent by jobs in ${month} (UTC)`);
   for (const { serviceId, keyMode, spent } of services) {
     const at = `${serviceId}${keyMode === "test" ? " (test key)" : ""}`;
