@@ -24,67 +24,60 @@ parentPort.on("message", ({ id, isLast, message }) => {
 });`;
 
 /** A thread that answers in order. It starts with the first message, and keeps no process alive while nobody waits. */
-export class Thread<Message, Answer> {
-  readonly #options: ThreadOptions;
-  readonly #waiting = new Map<number, Waiting<Answer>>();
-  #worker: Worker | undefined;
-  #next = 0;
+export function threadOf<Message, Answer>({ data, text, what }: ThreadOptions) {
+  const waiting = new Map<number, Waiting<Answer>>();
+  let running: Worker | undefined;
+  let next = 0;
+  const lose = (reason: Error): void => {
+    running = undefined;
+    for (const { reject } of waiting.values()) reject(reason);
+    waiting.clear();
+  };
 
-  constructor(options: ThreadOptions) {
-    this.#options = options;
-  }
-
-  get isRunning(): boolean {
-    return this.#worker !== undefined;
-  }
-
-  /** @param moved what is handed over. @throws Error of the thread, or that it ended: the next message starts one */
-  ask(message: Message, moved: readonly Transferable[] = []): Promise<Answer> {
-    this.#worker ??= this.#start();
-    const worker = this.#worker;
-    return new Promise((resolve, reject) => {
-      const id = this.#next++;
-      if (this.#waiting.size === 0) worker.ref();
-      this.#waiting.set(id, { resolve, reject });
-      worker.postMessage({ id, message }, moved);
-    });
-  }
-
-  /** Whoever waits is told the reason. The next message starts another. */
-  async end(reason = new Error(`${this.#options.what} has ended`)): Promise<void> {
-    const worker = this.#worker;
-    this.#lose(reason);
-    if (!worker) return;
-    // Not terminate(): where that falls between the making of a zlib stream and its first use, Node aborts the process.
-    const ended = new Promise((resolve) => worker.once("exit", resolve));
-    worker.ref();
-    worker.postMessage({ isLast: true });
-    await ended;
-  }
-
-  #lose(reason: Error): void {
-    this.#worker = undefined;
-    for (const { reject } of this.#waiting.values()) reject(reason);
-    this.#waiting.clear();
-  }
-
-  #start(): Worker {
-    const { data, text, what } = this.#options;
+  function start(): Worker {
     // Flags of the process, as that its input is a module, are not for a text.
     const worker = new Worker(programOf(text), { eval: true, execArgv: [], workerData: data });
     worker.unref();
     worker.on("message", ({ answer, error, id }: { id: number; answer?: Answer; error?: string }) => {
-      const waiting = this.#waiting.get(id);
-      this.#waiting.delete(id);
-      if (this.#waiting.size === 0) worker.unref();
-      if (error === undefined) waiting?.resolve(answer as Answer);
-      else waiting?.reject(new Error(error));
+      const asked = waiting.get(id);
+      waiting.delete(id);
+      if (waiting.size === 0) worker.unref();
+      if (error === undefined) asked?.resolve(answer as Answer);
+      else asked?.reject(new Error(error));
     });
     const ended = (error: Error): void => {
-      if (this.#worker === worker) this.#lose(error);
+      if (running === worker) lose(error);
     };
     worker.on("error", ended);
     worker.on("exit", () => ended(new Error(`${what} has ended`)));
     return worker;
   }
+
+  return {
+    isRunning: () => running !== undefined,
+
+    /** @param moved what is handed over. @throws Error of the thread, or that it ended: the next message starts one */
+    ask(message: Message, moved: readonly Transferable[] = []): Promise<Answer> {
+      running ??= start();
+      const worker = running;
+      return new Promise((resolve, reject) => {
+        const id = next++;
+        if (waiting.size === 0) worker.ref();
+        waiting.set(id, { resolve, reject });
+        worker.postMessage({ id, message }, moved);
+      });
+    },
+
+    /** Whoever waits is told the reason. The next message starts another. */
+    async end(reason = new Error(`${what} has ended`)): Promise<void> {
+      const worker = running;
+      lose(reason);
+      if (!worker) return;
+      // Not terminate(): where that falls between the making of a zlib stream and its first use, Node aborts the process.
+      const ended = new Promise((resolve) => worker.once("exit", resolve));
+      worker.ref();
+      worker.postMessage({ isLast: true });
+      await ended;
+    },
+  };
 }

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { execPath } from "node:process";
 
 /** What a person's own program may take: a query that asks for more is wrong, or belongs elsewhere. */
@@ -30,12 +30,12 @@ const host = require("node:process");
 const { Worker } = require("node:worker_threads");
 host.on("disconnect", () => host.kill(host.pid, "SIGKILL"));
 host.on("SIGINT", () => undefined);
-host.once("message", ({ data, memoryMb }) => {
+host.once("message", ({ data, memoryMb, message }) => {
   const options = { eval: true, workerData: data, resourceLimits: { maxOldGenerationSizeMb: memoryMb } };
   const worker = new Worker(${JSON.stringify(workOf(text))}, options);
   worker.on("message", (reply) => host.send(reply));
   worker.on("error", ({ code, message }) => host.send({ error: message, code }));
-  host.on("message", (message) => worker.postMessage(message));
+  worker.postMessage(message);
 });`;
 
 const workOf = (text: string): string => `
@@ -53,61 +53,34 @@ parentPort.on("message", async (message) => {
 export class Overrun extends Error {}
 
 /** A process of its own for what a person wrote (SQL): a signal, a deadline and a bound on memory end it. */
-export class Child<Message, Answer> {
-  readonly #options: ChildOptions;
-  #process: ChildProcess | undefined;
-  #abandon: ((reason: unknown) => void) | undefined;
-
-  constructor(options: ChildOptions) {
-    this.#options = options;
-  }
-
-  /** One question at a time. @throws Error what the work throws; Overrun past its bounds; the signal's reason */
-  async ask(message: Message): Promise<Answer> {
-    const { deadlineMs, memoryMb, signal, what } = this.#options;
-    signal?.throwIfAborted();
-    this.#process ??= this.#start();
-    const child = this.#process;
-    const overrun = (why: string): Overrun => new Overrun(`${what} was ended: ${why}`);
-    let timer: NodeJS.Timeout | undefined;
-    const onAbort = (): void => this.#abandon?.(signal?.reason);
-    try {
-      return await new Promise<Answer>((resolve, reject) => {
-        this.#abandon = reject;
-        timer = setTimeout(() => reject(overrun(`it took longer than ${deadlineMs / 1000} s`)), deadlineMs);
-        signal?.addEventListener("abort", onAbort, { once: true });
-        child.once("message", (reply: Reply<Answer>) => {
-          if ("answer" in reply) resolve(reply.answer);
-          else if (reply.code === "ERR_WORKER_OUT_OF_MEMORY") reject(overrun(`it takes more than ${memoryMb} MB`));
-          else reject(new Error(reply.error));
-        });
-        child.send(message as object);
+export async function answerOf<Answer>(message: object, options: ChildOptions): Promise<Answer> {
+  const { data, deadlineMs, memoryMb, signal, text, what } = options;
+  signal?.throwIfAborted();
+  const child = spawn(execPath, ["-e", programOf(text)], {
+    stdio: ["ignore", "ignore", "ignore", "ipc"],
+    serialization: "advanced",
+  });
+  const overrun = (why: string): Overrun => new Overrun(`${what} was ended: ${why}`);
+  let timer: NodeJS.Timeout | undefined;
+  let onAbort = (): void => undefined;
+  try {
+    return await new Promise<Answer>((resolve, reject) => {
+      onAbort = () => reject(signal?.reason);
+      timer = setTimeout(() => reject(overrun(`it took longer than ${deadlineMs / 1000} s`)), deadlineMs);
+      signal?.addEventListener("abort", onAbort, { once: true });
+      const gone = (): void => reject(new Overrun(`${what} was ended from outside`));
+      child.on("exit", gone);
+      child.on("error", gone);
+      child.once("message", (reply: Reply<Answer>) => {
+        if ("answer" in reply) resolve(reply.answer);
+        else if (reply.code === "ERR_WORKER_OUT_OF_MEMORY") reject(overrun(`it takes more than ${memoryMb} MB`));
+        else reject(new Error(reply.error));
       });
-    } catch (error) {
-      this.end();
-      throw error;
-    } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", onAbort);
-      this.#abandon = undefined;
-    }
-  }
-
-  end(): void {
-    this.#process?.kill("SIGKILL");
-    this.#process = undefined;
-  }
-
-  #start(): ChildProcess {
-    const { data, memoryMb, text, what } = this.#options;
-    const child = spawn(execPath, ["-e", programOf(text)], {
-      stdio: ["ignore", "ignore", "ignore", "ipc"],
-      serialization: "advanced",
+      child.send({ data, memoryMb, message });
     });
-    const gone = (): void => this.#abandon?.(new Overrun(`${what} was ended from outside`));
-    child.on("exit", gone);
-    child.on("error", gone);
-    child.send({ data, memoryMb });
-    return child;
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", onAbort);
+    child.kill("SIGKILL");
   }
 }

@@ -10,11 +10,11 @@ import { type ClickHouseServers, connectClickHouse } from "../../src/dataset/cli
 import { Load } from "../../src/dataset/clickhouse/load/load.ts";
 import { PartReader } from "../../src/dataset/clickhouse/load/parts.ts";
 import { LoadServers } from "../../src/dataset/clickhouse/load/servers.ts";
-import { LoadState } from "../../src/dataset/clickhouse/load/state.ts";
+import { openLoad } from "../../src/dataset/clickhouse/load/state.ts";
 import { followClickHouse, openClickHouse } from "../../src/dataset/clickhouse/open.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { Disk } from "../../src/engine/runs/disk.ts";
-import { SuppressionList } from "../../src/engine/runs/suppression.ts";
+import { suppressionList } from "../../src/engine/runs/suppression.ts";
 import { NOBODY_SUPPRESSED, suppressedName } from "../../src/shared/contract/suppression.ts";
 import { type Cluster, hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
 import { SMALL, sleep, tempFolder } from "../support/dataset.ts";
@@ -142,7 +142,7 @@ describe.skipIf(isLeftOut(hasClickHouseServer))("loading into two shards", { tim
         await sleep(50);
       }
     }
-    const state = await LoadState.open(join(datasetDir, "load"));
+    const state = await openLoad(join(datasetDir, "load"));
     if (state === undefined) throw new Error("no load was begun");
     const scratch = join(datasetDir, "scratch");
     const build = { datasetDir, now: Date.now, sleep, resources: SMALL };
@@ -186,7 +186,7 @@ describe.skipIf(isLeftOut(hasClickHouseServer))("loading into two shards", { tim
     expect(await rows("SELECT count() FROM headcount_datasets")).toEqual(["0"]);
 
     const suppression = await tempFolder("headcount-left-out-");
-    const list = new SuppressionList(suppression, new Disk(), { now: Date.now, sleep });
+    const list = suppressionList(suppression, new Disk(), { now: Date.now, sleep });
     const linked = given.everyone.find(({ company_domain }) => company_domain !== null);
     const words = [
       given.everyone[3]?.id ?? "",

@@ -9,7 +9,7 @@ import { type ImportInput, type ImportReport, importDataset } from "../../src/da
 import { NO_MAP } from "../../src/dataset/build/import-map.ts";
 import { stageTable } from "../../src/dataset/build/import-stage.ts";
 import { addNormalForms } from "../../src/dataset/build/normal-sql.ts";
-import { RejectFile } from "../../src/dataset/build/rejects.ts";
+import { rejectFileAt } from "../../src/dataset/build/rejects.ts";
 import { startDuckDb } from "../../src/dataset/duckdb.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import type { Person } from "../../src/shared/contract/records.ts";
@@ -121,7 +121,7 @@ describe("dialects drawn at random, beside csv-parse", { timeout: FILES * 3_000 
         });
         const name = `${run++}.csv`;
         await write(name, content);
-        const rejectFile = await RejectFile.at(join(folder, "rejects.ndjson"), folder, []);
+        const rejectFile = await rejectFileAt(join(folder, "rejects.ndjson"), folder, []);
         const options = { datasetDir: folder, now: () => 0, sleep };
         const staging = {
           connection,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { LostReplyError, ServiceError, WaitTooLongError } from "../../src/engine/client/errors.ts";
-import { CallAttempts, type CallOptions, retryCall } from "../../src/engine/client/retry.ts";
+import { type CallOptions, callAttempts, retryCall } from "../../src/engine/client/retry.ts";
 import { fakeClock } from "../support/client.ts";
 
 const refused = (status: number, more: Partial<ConstructorParameters<typeof ServiceError>[0]> = {}): ServiceError =>
@@ -85,7 +85,7 @@ describe("free calls", () => {
 
   test("do not hammer where a service says Retry-After: 0", () => {
     const { options } = harness({ random: () => 0 });
-    expect(new CallAttempts(options).after(refused(429, { retryAfterMs: 0 }))?.ms).toBeGreaterThanOrEqual(100);
+    expect(callAttempts(options).after(refused(429, { retryAfterMs: 0 }))?.ms).toBeGreaterThanOrEqual(100);
   });
 
   test("stop where the wait is longer than allowed, saying until when", async () => {
@@ -161,7 +161,7 @@ describe("free calls", () => {
 describe("the attempts at one paid call, by whoever keeps the books", () => {
   test("are held up from the first refusal on, each call for itself", () => {
     const { clock, options } = harness();
-    const [one, other] = [new CallAttempts(options), new CallAttempts(options)];
+    const [one, other] = [callAttempts(options), callAttempts(options)];
     const tooMany = refused(429, { retryAfterMs: 20_000, requestId: "r" });
     one.after(tooMany);
     clock.advance(39_000);
@@ -174,7 +174,7 @@ describe("the attempts at one paid call, by whoever keeps the books", () => {
 
   test("are not held up by faults, which are counted for themselves", () => {
     const { clock, options } = harness({ attempts: 3 });
-    const attempts = new CallAttempts(options);
+    const attempts = callAttempts(options);
     attempts.after(new LostReplyError("x", "ECONNRESET", true));
     clock.advance(100_000);
     for (let limited = 0; limited < 5; limited++)

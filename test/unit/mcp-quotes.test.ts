@@ -1,13 +1,13 @@
 import * as sdk from "@modelcontextprotocol/server";
 import { afterEach, expect, test, vi } from "vitest";
 import { questionCodec } from "../../src/app/agents/consent.ts";
-import { QUOTE_MS, QuoteBook } from "../../src/app/agents/world.ts";
+import { QUOTE_MS, quoteBook } from "../../src/app/agents/world.ts";
 
-const offered = {} as Parameters<QuoteBook["keep"]>[0];
+const offered = {} as Parameters<ReturnType<typeof quoteBook>["keep"]>[0];
 
 test("a quote is good for ten minutes and one use", () => {
   let now = 1_000;
-  const book = new QuoteBook(() => now);
+  const book = quoteBook(() => now);
   const [a, b] = [book.keep(offered), book.keep(offered)];
   now += QUOTE_MS - 1;
   expect(book.take(a.id).id).toBe(a.id);
@@ -17,7 +17,7 @@ test("a quote is good for ten minutes and one use", () => {
 });
 
 test("a question is answered once, by its own answer, and the last one counts", () => {
-  const book = new QuoteBook(() => 0);
+  const book = quoteBook(() => 0);
   const [a, b] = [book.keep(offered), book.keep(offered)];
   const [first, second, other] = [book.ask(a.id), book.ask(a.id), book.ask(b.id)];
   expect(book.answers(a.id, first)).toBe(false);

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { readCount } from "../../src/service/http/requests.ts";
-import { VersionCache } from "../../src/service/ledger/version-cache.ts";
+import { versionCache } from "../../src/service/ledger/version-cache.ts";
 
 describe("what a ledger remembers until somebody commits", () => {
   let generation = 1;
   const cache = (size = 10, asked: () => number | Promise<number> = () => generation) =>
-    new VersionCache<string | undefined>(asked, size);
+    versionCache<string | undefined>(asked, size);
   let reads = 0;
   const read = (value: string | undefined) => async () => {
     reads += 1;

@@ -3,7 +3,7 @@ import { stateDir } from "../../engine/connections/paths.ts";
 import { openLibrary, type Shelf, shelfAt } from "../../engine/library/take-in.ts";
 import { spokenTarget } from "../../engine/runs/plan.ts";
 import type { RunSummary } from "../../engine/runs/reader.ts";
-import { ARGUMENTS, hintsFor, Questions } from "../../shared/contract/hints.ts";
+import { ARGUMENTS, hintsFor, questionsTo } from "../../shared/contract/hints.ts";
 import { creditsOrNull, creditsToNumber, priceOf } from "../../shared/contract/money.ts";
 import { didYouMean } from "../../shared/contract/suggest.ts";
 import { echo, harmlessLine } from "../../shared/contract/text.ts";
@@ -56,7 +56,7 @@ export async function countTool({ filters: input, by, top = 10 }: Given<"count_p
     const { count, cached, asOf } = await client.count(filters, signal);
     const { costs, keyMode: told } = await client.account(signal);
     const owned = await ownedOf(canonical, { serviceId, mode: told ?? keyMode ?? "live" }, world);
-    const questions = new Questions(client, signal, ARGUMENTS);
+    const questions = questionsTo(client, signal, ARGUMENTS);
     const { hints } = await hintsFor(filters, count, questions);
     const whole = {
       count,

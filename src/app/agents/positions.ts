@@ -14,21 +14,18 @@ export interface Position {
 }
 
 /** Which rows of a run are distinct and meet a filter: found once, for whoever reads on. */
-export class RowPositions {
-  readonly #found = new Map<string, readonly Position[]>();
-
-  async of(run: RunReader, where: CanonicalFilters | undefined): Promise<readonly Position[]> {
+export function rowPositions() {
+  const known = new Map<string, readonly Position[]>();
+  return async (run: RunReader, where: CanonicalFilters | undefined): Promise<readonly Position[]> => {
     const key = `${run.id} ${run.state.rows} ${run.suppression.digest} ${where === undefined ? "" : canonicalJson(where)}`;
-    const known = this.#found.get(key);
-    if (known !== undefined) return known;
-    const places = await placesOf(run, where);
-    this.#found.set(key, places);
-    for (const old of this.#found.keys()) {
-      if (this.#found.size <= CACHED) break;
-      this.#found.delete(old);
+    const places = known.get(key) ?? (await placesOf(run, where));
+    known.set(key, places);
+    for (const old of known.keys()) {
+      if (known.size <= CACHED) break;
+      known.delete(old);
     }
     return places;
-  }
+  };
 }
 
 async function placesOf(run: RunReader, where: CanonicalFilters | undefined): Promise<readonly Position[]> {

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { stateDir } from "../../engine/connections/paths.ts";
 import { isNewOnly, newPeopleIn } from "../../engine/purchase/owned.ts";
 import { paidAgain, paidAgainText, paidTwiceText, rowsToBuy } from "../../engine/purchase/quote.ts";
-import { ARGUMENTS, hintsFor, Questions } from "../../shared/contract/hints.ts";
+import { ARGUMENTS, hintsFor, questionsTo } from "../../shared/contract/hints.ts";
 import { type Credits, creditsOrNull, creditsToNumber, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { counted } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
@@ -28,7 +28,7 @@ export async function heldQuoteFor(
   return await withService(world, async (session) => {
     const quotation = await quote(wanted, worldOf(session, context));
     const { account, continues, order, quote: offered } = quotation;
-    const questions = new Questions(session.client, context.interrupted, ARGUMENTS);
+    const questions = questionsTo(session.client, context.interrupted, ARGUMENTS);
     const matches = offered.known?.total ?? offered.matches ?? Number.POSITIVE_INFINITY;
     const { hints } = target.kind === "search" ? await hintsFor(target.filters, matches, questions) : { hints: [] };
     const bounds = { limit, credits: offered.total, again: fresh };

@@ -46,7 +46,7 @@ export async function readRowsTool(given: Given<"read_rows">, world: AgentWorld)
   const filters = where && filtersOfTool(where).canonical;
   if (filters !== undefined && kind === "company")
     throw usageError("where is about people, and this run holds companies", "leave it out");
-  const places = await world.positions.of(run, filters);
+  const places = await world.positions(run, filters);
   const total = places.reduce((sum, { rows }) => sum + rows.length, 0);
   const rows: InertRow[] = [];
   const cut = new Set<string>();

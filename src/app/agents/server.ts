@@ -24,18 +24,16 @@ type Validators = typeof import("@modelcontextprotocol/server/validators/ajv");
 const LIST_TTL_MS = 300_000;
 
 /** What is at work and has to end before the server may: a purchase settles what it asked for. */
-export class AtWork {
-  readonly #tasks = new Set<Promise<unknown>>();
-
-  async watch<T>(task: Promise<T>): Promise<T> {
-    const settled = task.catch(() => undefined).finally(() => this.#tasks.delete(settled));
-    this.#tasks.add(settled);
-    return await task;
-  }
-
-  async ended(): Promise<void> {
-    await Promise.all(this.#tasks);
-  }
+export function atWork() {
+  const tasks = new Set<Promise<unknown>>();
+  return {
+    async watch<T>(task: Promise<T>): Promise<T> {
+      const settled = task.catch(() => undefined).finally(() => tasks.delete(settled));
+      tasks.add(settled);
+      return await task;
+    },
+    ended: async (): Promise<void> => void (await Promise.all(tasks)),
+  };
 }
 
 /** Makes the server once for each connection; the same one speaks the newest protocol and its predecessors. */
@@ -43,7 +41,7 @@ export function serverFactory(
   sdk: Sdk,
   { AjvJsonSchemaValidator }: Validators,
   world: AgentWorld,
-  { work, tools }: { readonly work: AtWork; readonly tools: readonly (readonly [ToolName, Tool])[] },
+  { work, tools }: { readonly work: ReturnType<typeof atWork>; readonly tools: readonly (readonly [ToolName, Tool])[] },
 ): McpServerFactory {
   const codec = questionCodec(sdk);
   const validator = new AjvJsonSchemaValidator();
@@ -64,7 +62,7 @@ export function serverFactory(
 
 interface Parts extends Pick<ConsentAsking, "sdk" | "codec" | "world"> {
   readonly server: McpServer;
-  readonly work: AtWork;
+  readonly work: ReturnType<typeof atWork>;
   readonly validator: InstanceType<Validators["AjvJsonSchemaValidator"]>;
 }
 

@@ -10,7 +10,7 @@ import { usageError } from "../../shared/errors.ts";
 import { type BudgetUse, budgetUse, type PurchaseBudget } from "../jobs/budget.ts";
 import { openRuns } from "../keep/store.ts";
 import { type Connecting, inSession, type Session, type SessionEvents } from "../session.ts";
-import type { RowPositions } from "./positions.ts";
+import type { rowPositions } from "./positions.ts";
 
 export const PERIODS = ["day", "session", "total"] as const;
 export type Period = (typeof PERIODS)[number];
@@ -33,8 +33,8 @@ export interface AgentWorld {
   /** The folder that runs may be exported to: absolute. */
   readonly out: string | undefined;
   readonly startedAt: number;
-  readonly quotes: QuoteBook;
-  readonly positions: RowPositions;
+  readonly quotes: ReturnType<typeof quoteBook>;
+  readonly positions: ReturnType<typeof rowPositions>;
 }
 
 /** The world of one call: it ends with the server, and with the call. */
@@ -114,60 +114,53 @@ const gone = (id: string, why: string) =>
   usageError(`quote ${id} ${why}; nothing was spent`, "ask for a new one with the tool quote", "quote_gone");
 
 /** Quotes of this process: each good for ten minutes and one use, declined ones for none. */
-export class QuoteBook {
-  readonly #quotes = new Map<string, HeldQuote>();
-  readonly #now: () => number;
+export function quoteBook(now: () => number) {
+  const quotes = new Map<string, HeldQuote>();
 
-  constructor(now: () => number) {
-    this.#now = now;
-  }
-
-  keep(offered: Omit<HeldQuote, "id" | "expiresAt">): HeldQuote {
+  function keep(offered: Omit<HeldQuote, "id" | "expiresAt">): HeldQuote {
     const quote: HeldQuote = {
       ...offered,
       id: `q_${randomBytes(9).toString("base64url")}`,
-      expiresAt: this.#now() + QUOTE_MS,
+      expiresAt: now() + QUOTE_MS,
     };
-    this.#quotes.set(quote.id, quote);
-    for (const id of this.#quotes.keys()) {
-      if (this.#quotes.size <= MOST) break;
-      this.#quotes.delete(id);
+    quotes.set(quote.id, quote);
+    for (const id of quotes.keys()) {
+      if (quotes.size <= MOST) break;
+      quotes.delete(id);
     }
     return quote;
   }
 
   /** @throws CliError exit 2 where it is not known, used, declined or too old */
-  find(id: string): HeldQuote {
-    const quote = this.#quotes.get(id);
+  function find(id: string): HeldQuote {
+    const quote = quotes.get(id);
     if (quote === undefined) throw gone(id.slice(0, 40), "is not known here: it was used, declined, or never given");
-    if (this.#now() < quote.expiresAt) return quote;
-    this.drop(id);
+    if (now() < quote.expiresAt) return quote;
+    quotes.delete(id);
     throw gone(id, "is older than ten minutes");
   }
 
   /** Uses a quote up. @throws CliError as {@link find} */
-  take(id: string): HeldQuote {
-    const quote = this.find(id);
-    this.drop(id);
+  function take(id: string): HeldQuote {
+    const quote = find(id);
+    quotes.delete(id);
     return quote;
   }
 
-  drop(id: string): void {
-    this.#quotes.delete(id);
-  }
-
   /** Notes that a person is asked. @returns what the answer has to come with */
-  ask(id: string): string {
+  function ask(id: string): string {
     const question = randomBytes(16).toString("base64url");
-    this.find(id).asked = question;
+    find(id).asked = question;
     return question;
   }
 
   /** Whether this is the question that was asked last; it can be answered once. */
-  answers(id: string, question: string): boolean {
-    const quote = this.#quotes.get(id);
+  function answers(id: string, question: string): boolean {
+    const quote = quotes.get(id);
     if (quote === undefined || quote.asked !== question) return false;
     quote.asked = undefined;
     return true;
   }
+
+  return { keep, find, take, drop: (id: string): boolean => quotes.delete(id), ask, answers };
 }

@@ -1,6 +1,6 @@
 import type { CompanyQuery } from "../../engine/client/dialect.ts";
 import type { ServiceClient } from "../../engine/client/types.ts";
-import { type FreeAnswers, hintsFor, Questions } from "../../shared/contract/hints.ts";
+import { type FreeAnswers, hintsFor, questionsTo } from "../../shared/contract/hints.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { counted } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
@@ -47,7 +47,7 @@ export async function tellHints(
   signal: AbortSignal,
 ): Promise<void> {
   if (say === undefined && !strict) return;
-  const questions = new Questions(session.client, signal);
+  const questions = questionsTo(session.client, signal);
   const problems: string[] = [];
   for (const { filters, count, name } of segments) {
     if (Object.keys(filters).length === 0) continue;

@@ -120,9 +120,9 @@ async function written(runs: readonly RunSummary[], lists: readonly string[], co
 
 async function marksOn(store: RunStore, state: string): Promise<number> {
   await store.suppression();
-  const { SuppressionList, suppressionFolder } = await import("../../engine/runs/suppression.ts");
+  const { suppressionList, suppressionFolder } = await import("../../engine/runs/suppression.ts");
   const idle = { now: () => 0, sleep: async () => undefined };
-  return (await new SuppressionList(suppressionFolder(state), new Disk(), idle).entries()).length;
+  return (await suppressionList(suppressionFolder(state), new Disk(), idle).entries()).length;
 }
 
 const OWN = "connections and keys";

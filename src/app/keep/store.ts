@@ -2,13 +2,12 @@ import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { configDir, stateDir } from "../../engine/connections/paths.ts";
-import { Register } from "../../engine/output/register.ts";
+import { registerIn } from "../../engine/output/register.ts";
 import { Disk } from "../../engine/runs/disk.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
 import type { Context } from "../../shared/context.ts";
 
-export const registerOf = (context: Context, disk = new Disk()): Register =>
-  new Register(stateDir(context), disk, context.now);
+export const registerOf = (context: Context, disk = new Disk()) => registerIn(stateDir(context), disk, context.now);
 
 export const openRuns = (context: Context): RunStore => new RunStore(stateDir(context), new Disk());
 

@@ -46,25 +46,15 @@ const EVERYBODY = { exact: {}, prefix: {}, range: {} };
 /** What the library and free counts say of a segment (docs/new-only.md). */
 export class OwnedSegment implements Ownership {
   readonly #segment: CheckedFilters;
-  /** Of several companies no single count tells. */
-  readonly #isSeveral: boolean;
-  readonly #records: number;
-  readonly #staff: Whole["staff"];
+  readonly #whole: Whole;
   readonly #bounds: LookBounds;
   readonly #deps: ExportDeps;
   readonly #people: OwnedPeople;
   #how: { readonly byFilters?: boolean } = {};
 
-  constructor(
-    { filters, beside = [], staff, records = 0 }: Whole,
-    bounds: LookBounds,
-    people: OwnedPeople,
-    deps: ExportDeps,
-  ) {
-    this.#segment = checkedFilters(filters);
-    this.#isSeveral = beside.length > 0;
-    this.#records = records;
-    this.#staff = staff;
+  constructor(whole: Whole, bounds: LookBounds, people: OwnedPeople, deps: ExportDeps) {
+    this.#segment = checkedFilters(whole.filters);
+    this.#whole = whole;
     this.#bounds = bounds;
     this.#deps = deps;
     this.#people = people;
@@ -79,7 +69,7 @@ export class OwnedSegment implements Ownership {
     narrowed: boolean,
     { parts, counts: each }: Partial<NewParts> = {},
   ): Promise<Known | undefined> {
-    if (this.#staff !== undefined) return this.#lookAtEach(parts ?? [], each ?? [], this.#staff.most);
+    if (this.#whole.staff !== undefined) return this.#lookAtEach(parts ?? [], each ?? [], this.#whole.staff.most);
     const counts = freeCounts(this.#deps, this.#people.account, this.#bounds.maxCalls);
     if (!narrowed) return this.#glance(total, counts);
     for (const { run, why } of this.#people.unread) this.#deps.onWarning(`warning: run ${run} is not counted: ${why}`);
@@ -146,8 +136,10 @@ export class OwnedSegment implements Ownership {
 
   /** What a quote says by the way: counted where that takes a few calls, otherwise as the records have it. */
   async #glance(total: number, counts: FreeCounts): Promise<Known | undefined> {
-    const calls = this.#isSeveral ? 0 : callsToLook(this.#records, counts);
-    const believed = { total, owned: Math.min(total, this.#records), calls, estimate: undefined, durationMs: 0 };
+    const { beside = [], records = 0 } = this.#whole;
+    // Of several companies no single count tells.
+    const calls = beside.length > 0 ? 0 : callsToLook(records, counts);
+    const believed = { total, owned: Math.min(total, records), calls, estimate: undefined, durationMs: 0 };
     if (calls === 0 || calls > QUOTE_CALLS) return { ...believed, exact: false };
     try {
       const sight = await this.#lookInto(this.#matching(), { counts });
@@ -209,7 +201,7 @@ export class OwnedSegment implements Ownership {
 
   async certify({ plan: { target } }: RunReader): Promise<string | undefined> {
     // So many of each are wanted, not all.
-    if (this.#staff !== undefined) return undefined;
+    if (this.#whole.staff !== undefined) return undefined;
     const { others, total } = await this.#again(async (sight) => sight);
     if (others === 0) return undefined;
     const how = target.kind === "search" && target.owned === "with" ? "--with-owned" : "--new-only";

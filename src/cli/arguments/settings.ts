@@ -1,5 +1,5 @@
 import { type Credits, parseCredits } from "../../shared/contract/money.ts";
-import { nearest } from "../../shared/contract/suggest.ts";
+import { didYouMean } from "../../shared/contract/suggest.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 
@@ -17,11 +17,9 @@ export function settingsOf<Name extends string>(
       settings[name] = value.trim();
       continue;
     }
-    const near = name === undefined ? nearest(given, names) : undefined;
-    throw usageError(
-      `${what} takes NAME=VALUE, not "${echo(word)}"`,
-      near === undefined ? `NAME is one of ${names.join(", ")}` : `did you mean ${near}=${echo(value) || "VALUE"}?`,
-    );
+    const near =
+      name === undefined ? didYouMean(given, names, (each) => `${each}=${echo(value) || "VALUE"}`) : undefined;
+    throw usageError(`${what} takes NAME=VALUE, not "${echo(word)}"`, near ?? `NAME is one of ${names.join(", ")}`);
   }
   return settings;
 }
@@ -41,9 +39,8 @@ export function wordsGiven<Word extends string>(what: string, text: string, word
   const given = text.split(",").map((word) => word.trim());
   const unknown = given.find((word) => !words.includes(word as Word));
   if (unknown === undefined) return words.filter((word) => given.includes(word));
-  const near = nearest(unknown, words);
   throw usageError(
     `${what} takes ${words.join(", ")}, with commas between, not "${echo(unknown)}"`,
-    near === undefined ? `for example ${what} ${words.slice(0, 2).join(",")}` : `did you mean ${near}?`,
+    didYouMean(unknown, words) ?? `for example ${what} ${words.slice(0, 2).join(",")}`,
   );
 }

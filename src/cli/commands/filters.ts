@@ -1,7 +1,7 @@
 import type { Context } from "../../shared/context.ts";
 import { flagOf } from "../../shared/contract/command-line.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
-import { nearest } from "../../shared/contract/suggest.ts";
+import { didYouMean, nearest } from "../../shared/contract/suggest.ts";
 import { echo, grouped } from "../../shared/contract/text.ts";
 import {
   FILTER_KEYS,
@@ -58,8 +58,7 @@ function parseKey(text: string): FilterKeySpec {
   const name = keyName(text);
   const spec = filterSpec(name);
   if (spec !== undefined) return spec;
-  const near = nearest(name, FILTER_KEYS);
-  const hint = near === undefined ? "headcount filters lists the keys" : `did you mean ${near}?`;
+  const hint = didYouMean(name, FILTER_KEYS) ?? "headcount filters lists the keys";
   throw usageError(`unknown filter: "${text}"; valid filters: ${FILTER_KEYS.join(", ")}`, hint, "unknown_filter");
 }
 

@@ -1,8 +1,8 @@
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { CLIENTS, type Client, entryFor, launchOf, skillText } from "../../app/agents/install.ts";
-import { RowPositions } from "../../app/agents/positions.ts";
-import { type AgentWorld, type NamedBudget, PERIODS, type Period, QuoteBook } from "../../app/agents/world.ts";
+import { rowPositions } from "../../app/agents/positions.ts";
+import { type AgentWorld, type NamedBudget, PERIODS, type Period, quoteBook } from "../../app/agents/world.ts";
 import type { Context } from "../../shared/context.ts";
 import { type Credits, formatCredits, ZERO } from "../../shared/contract/money.ts";
 import { echo } from "../../shared/contract/text.ts";
@@ -149,7 +149,7 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
   ]);
   const without = "use headcount's other commands";
   const [sdk, stdio, validators] = await optional("@modelcontextprotocol/server", "headcount mcp", loading, without);
-  const [{ AtWork, serverFactory }, { toolsOf }] = await Promise.all([
+  const [{ atWork, serverFactory }, { toolsOf }] = await Promise.all([
     import("../../app/agents/server.ts"),
     import("../../app/agents/tools.ts"),
   ]);
@@ -164,10 +164,10 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
     connecting: { connection, baseUrl, paging, maxWait },
     events: { log: requestLog(options, context) },
     startedAt: context.now(),
-    quotes: new QuoteBook(context.now),
-    positions: new RowPositions(),
+    quotes: quoteBook(context.now),
+    positions: rowPositions(),
   };
-  const work = new AtWork();
+  const work = atWork();
   const factory = serverFactory(sdk, validators, world, { work, tools: toolsOf(world) });
   const ended = new Promise<void>((done) => {
     if (options.port === undefined) for (const over of ["end", "close"]) context.stdin.once(over, done);

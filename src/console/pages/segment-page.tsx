@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
-import { type FreeAnswers, hintsFor, Questions, type Speech } from "../../shared/contract/hints.ts";
+import { type FreeAnswers, hintsFor, questionsTo, type Speech } from "../../shared/contract/hints.ts";
 import { FACET_KEYS, type FilterKey } from "../../shared/contract/vocabulary.ts";
 import type { FacetResult } from "../../shared/schema/api.ts";
 import { answerTo, type Finding } from "../answer.ts";
@@ -90,7 +90,7 @@ function Nobody({ of }: { readonly of: string }) {
   const told = useSignal<Finding<readonly string[]>>({ of });
   useEffect(() => {
     const turn = new AbortController();
-    void hintsFor(chosenFilters.value, 0, new Questions(FREE, turn.signal, PAGE)).then(({ hints }) => {
+    void hintsFor(chosenFilters.value, 0, questionsTo(FREE, turn.signal, PAGE)).then(({ hints }) => {
       if (!turn.signal.aborted) told.value = { of, value: hints };
     });
     return () => turn.abort();

@@ -18,7 +18,7 @@ import {
   typedTables,
 } from "./import-values.ts";
 import type { BuildOptions } from "./options.ts";
-import { RejectFile } from "./rejects.ts";
+import { type RejectFile, rejectFileAt } from "./rejects.ts";
 
 export interface ImportInput extends TextOptions {
   readonly people: readonly string[];
@@ -80,7 +80,7 @@ async function stageFiles({ connection, input, map, options, scratch }: Stage, v
   const path = resolve(input.cwd, input.rejects);
   const files = await findFiles(connection, [...input.people, ...input.companies], input.cwd);
   const read = [...files.map((file) => file.path), ...(input.map === undefined ? [] : [resolve(input.cwd, input.map)])];
-  const rejects = await RejectFile.at(path, options.datasetDir, read);
+  const rejects = await rejectFileAt(path, options.datasetDir, read);
   const staging: Staging = { connection, map, scratch, cwd: input.cwd, text: input, rejects, options };
   try {
     const people = await stageTable(staging, "people", input.people);

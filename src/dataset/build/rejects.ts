@@ -21,53 +21,45 @@ export interface RejectPlace {
 }
 
 /** Written in the dataset folder, where a crash leaves it to the next build, and moved to its place whole. */
-export class RejectFile {
-  readonly #path: string;
-  readonly #draft: string;
-  #stream: ReturnType<typeof createWriteStream> | undefined;
+export type RejectFile = Awaited<ReturnType<typeof rejectFileAt>>;
 
-  private constructor(path: string, datasetDir: string) {
-    this.#path = path;
-    this.#draft = join(datasetDir, `${newDraftName()}.ndjson`);
+/** Replaces what an import before it left there. @throws InputError where the path is one of the inputs */
+export async function rejectFileAt(path: string, datasetDir: string, inputs: readonly string[]) {
+  const there = await stat(path).catch(() => undefined);
+  for (const input of inputs) {
+    const read = await stat(input).catch(() => undefined);
+    if (input === path || (there && read && read.ino === there.ino && read.dev === there.dev)) {
+      throw new InputError(`${input} is where refused rows go, and is read`, "give it another name, and import that");
+    }
   }
+  const draft = join(datasetDir, `${newDraftName()}.ndjson`);
+  let stream: ReturnType<typeof createWriteStream> | undefined;
+  return {
+    async write(reject: RejectPlace & { readonly row: unknown }): Promise<void> {
+      stream ??= createWriteStream(draft, { mode: 0o600, flush: true });
+      if (stream.errored) throw stream.errored;
+      // The listeners of "once" go when it is settled: hundreds of full buffers leave none behind.
+      if (!stream.write(`${JSON.stringify(reject)}\n`)) await once(stream, "drain");
+    },
 
-  /** Replaces what an import before it left there. @throws InputError where the path is one of the inputs */
-  static async at(path: string, datasetDir: string, inputs: readonly string[]): Promise<RejectFile> {
-    const there = await stat(path).catch(() => undefined);
-    for (const input of inputs) {
-      const read = await stat(input).catch(() => undefined);
-      if (input === path || (there && read && read.ino === there.ino && read.dev === there.dev)) {
-        throw new InputError(`${input} is where refused rows go, and is read`, "give it another name, and import that");
+    async finish(): Promise<string | null> {
+      if (!stream) {
+        await rm(path, { force: true });
+        return null;
       }
-    }
-    return new RejectFile(path, datasetDir);
-  }
+      const ending = stream;
+      stream = undefined;
+      ending.end();
+      await finished(ending);
+      await moveOver(draft, path);
+      return path;
+    },
 
-  async write(reject: RejectPlace & { readonly row: unknown }): Promise<void> {
-    this.#stream ??= createWriteStream(this.#draft, { mode: 0o600, flush: true });
-    const stream = this.#stream;
-    if (stream.errored) throw stream.errored;
-    // The listeners of "once" go when it is settled: hundreds of full buffers leave none behind.
-    if (!stream.write(`${JSON.stringify(reject)}\n`)) await once(stream, "drain");
-  }
-
-  async finish(): Promise<string | null> {
-    const stream = this.#stream;
-    if (!stream) {
-      await rm(this.#path, { force: true });
-      return null;
-    }
-    this.#stream = undefined;
-    stream.end();
-    await finished(stream);
-    await moveOver(this.#draft, this.#path);
-    return this.#path;
-  }
-
-  async abandon(): Promise<void> {
-    this.#stream?.destroy();
-    await rm(this.#draft, { force: true });
-  }
+    async abandon(): Promise<void> {
+      stream?.destroy();
+      await rm(draft, { force: true });
+    },
+  };
 }
 
 async function moveOver(from: string, to: string): Promise<void> {

@@ -16,12 +16,10 @@ const NOTICED_MS = 1_100;
 /** Leaves some of the people out that servers serve. Done again, or cut off and done again, it is the same. */
 export class ServedPeople {
   readonly #servers: LoadServers;
-  readonly #connected: ClickHouseServers;
   readonly #sleep: (ms: number) => Promise<void>;
 
   constructor(servers: ClickHouseServers, sleep: (ms: number) => Promise<void>, signal?: AbortSignal) {
     this.#servers = new LoadServers(servers, "left_out", signal);
-    this.#connected = servers;
     this.#sleep = sleep;
   }
 
@@ -44,7 +42,7 @@ export class ServedPeople {
    */
   async leaveOut(names: readonly SuppressedName[]): Promise<{ readonly removed: number; readonly version: string }> {
     const servers = this.#servers;
-    await servers.onAll([leftOutTable(servers.topology)]);
+    await servers.onAll([leftOutTable(servers.connected.topology)]);
     for (;;) {
       const { version, step: activated, stored: people, info } = await this.#latest();
       const before = await this.#step(version, activated);
@@ -70,17 +68,17 @@ export class ServedPeople {
     if (rids.length > 0) await servers.remove(tablesOf(version).people, `rid IN (${rids.join(", ")})`);
     const served = await servers.rows(`SELECT DISTINCT version FROM ${servers.named("headcount_datasets")}`);
     for (const [name] of served) {
-      if (String(name) !== version) await servers.onAll(dropTables(String(name), servers.topology));
+      if (String(name) !== version) await servers.onAll(dropTables(String(name), servers.connected.topology));
     }
   }
 
   close(): Promise<void> {
-    return closeAll(this.#connected);
+    return closeAll(this.#servers.connected);
   }
 
   /** The pointer that was written last on any server: one that was cut off has told only some. */
   async #latest(): Promise<Active> {
-    const all = await this.#servers.onEach((client) => activeDataset(client, this.#servers.topology));
+    const all = await this.#servers.onEach((client) => activeDataset(client, this.#servers.connected.topology));
     const [latest] = all.flatMap((active) => active ?? []).sort((a, b) => b.step - a.step);
     if (latest === undefined) throw new NoDatasetError("this ClickHouse holds no dataset yet");
     return latest;

@@ -3,7 +3,7 @@ import { deflateRawSync, type ZlibOptions } from "node:zlib";
 import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from "@photostructure/sqlite";
 import { KEY_INDEXES, type KeyIndex } from "../columns.ts";
 import { FILES } from "../layout.ts";
-import { Thread } from "../thread.ts";
+import { threadOf } from "../thread.ts";
 import { dictionaryOf, type Pieces, packing, RECORDS_A_BLOCK, sealed } from "./blocks.ts";
 import { isPacked, type KeyBlocks, keyBlocks } from "./key-blocks.ts";
 import { RECORD_SEPARATOR } from "./records.ts";
@@ -138,13 +138,12 @@ type Job = Pieces & { readonly options: ZlibOptions };
 
 /** Deflates blocks in threads of its own: Node's zlib costs half as much again for each call. */
 export class BlockPacker {
-  readonly #threads: readonly Thread<Job, Pieces>[];
+  readonly #threads: readonly ReturnType<typeof threadOf<Job, Pieces>>[];
   #isClosed = false;
 
   constructor(threads: number) {
-    this.#threads = Array.from(
-      { length: threads },
-      () => new Thread({ what: "a thread that packs blocks", text: TEXT }),
+    this.#threads = Array.from({ length: threads }, () =>
+      threadOf<Job, Pieces>({ what: "a thread that packs blocks", text: TEXT }),
     );
   }
 

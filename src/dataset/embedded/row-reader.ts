@@ -1,7 +1,7 @@
 import { platform, resourceUsage } from "node:process";
 import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from "@photostructure/sqlite";
 import { nativePath } from "../../shared/packages.ts";
-import { Thread } from "../thread.ts";
+import { threadOf } from "../thread.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 type Values = readonly (string | number)[];
@@ -48,7 +48,7 @@ export class RowReader {
   readonly #slowMs: number;
   readonly #now: () => number;
   readonly #diskReads: (() => number) | undefined;
-  readonly #thread: Thread<{ sql: string; values: Values }, { rows: readonly Row[]; ms: number }>;
+  readonly #thread: ReturnType<typeof threadOf<{ sql: string; values: Values }, { rows: readonly Row[]; ms: number }>>;
   #away = 0;
   #returnAfter = QUICK_BEFORE_RETURN;
   #quickHere = 0;
@@ -61,7 +61,7 @@ export class RowReader {
     this.#diskReads = options.diskReads ?? (platform === "linux" ? linuxDiskReads : undefined);
     this.#db = new DatabaseSync(path, { readOnly: true });
     this.#db.exec(PRAGMAS);
-    this.#thread = new Thread({
+    this.#thread = threadOf({
       what: "the thread that reads records",
       text: TEXT,
       data: { sqlite, path, pragmas: PRAGMAS },
@@ -106,7 +106,7 @@ export class RowReader {
       this.#away = ms > this.#slowMs ? QUICK_BEFORE_RETURN : Math.max(0, this.#away - 1);
       return rows;
     } catch (error) {
-      this.#away = this.#thread.isRunning ? Math.max(0, this.#away - 1) : 0;
+      this.#away = this.#thread.isRunning() ? Math.max(0, this.#away - 1) : 0;
       throw error;
     }
   }

@@ -55,43 +55,40 @@ export function isTransient(error: unknown): error is ServiceError | LostReplyEr
 
 const isNotYet = (error: unknown): boolean => error instanceof ServiceError && error.envelope && error.status < 300;
 
-/** By `Retry-After`, the reset or full jitter (250 ms x 2^n, at most 15 s). */
-export class CallAttempts {
-  readonly #options: RetryOptions;
-  #faults = 0;
-  #faultMs = 0;
-  #limited = 0;
-  #limitedMs = 0;
+export type CallAttempts = ReturnType<typeof callAttempts>;
 
-  constructor(options: RetryOptions) {
-    this.#options = options;
-  }
+/** By `Retry-After`, the reset or full jitter (250 ms x 2^n, at most 15 s). */
+export function callAttempts(options: RetryOptions) {
+  let faults = 0;
+  let faultMs = 0;
+  let limited = 0;
+  let limitedMs = 0;
 
   /** Undefined: no other attempt makes sense. @throws WaitTooLongError, LostReplyError beyond `maxWaitMs` */
-  after(error: unknown, tookMs = 0): RetryWait | undefined {
+  function after(error: unknown, tookMs = 0): RetryWait | undefined {
     if (!isTransient(error)) return undefined;
-    return error instanceof ServiceError && error.status === 429 ? this.#limit(error) : this.#fault(error, tookMs);
+    return error instanceof ServiceError && error.status === 429 ? limit(error) : fault(error, tookMs);
   }
 
-  #limit(error: ServiceError): RetryWait {
-    const { now, random, maxWaitMs } = this.#options;
-    const attempt = ++this.#limited;
+  function limit(error: ServiceError): RetryWait {
+    const { now, random, maxWaitMs } = options;
+    const attempt = ++limited;
     const asked = error.retryAfterMs ?? (error.rateLimit === undefined ? undefined : error.rateLimit.resetAt - now());
     const least = Math.min(LEAST_MS * 2 ** Math.min(attempt - 1, 20), CAP_MS);
     const waitMs = Math.ceil(Math.max(asked ?? backoff(attempt, random), least));
-    const waitedMs = this.#limitedMs;
+    const waitedMs = limitedMs;
     if (waitedMs + waitMs > maxWaitMs) {
       const { requestId } = error;
       throw new WaitTooLongError({ waitMs, waitedMs, maxWaitMs, resetAt: now() + waitMs, requestId, cause: error });
     }
     const ms = waitMs + Math.floor(random() * 250);
-    this.#limitedMs += ms;
+    limitedMs += ms;
     return { ms, reason: "rate_limit", attempt, error };
   }
 
-  #fault(error: ServiceError | LostReplyError, tookMs: number): RetryWait | undefined {
-    const { random, maxWaitMs, attempts } = this.#options;
-    const attempt = ++this.#faults;
+  function fault(error: ServiceError | LostReplyError, tookMs: number): RetryWait | undefined {
+    const { random, maxWaitMs, attempts } = options;
+    const attempt = ++faults;
     const isLost = error instanceof LostReplyError;
     const isLater = isNotYet(error);
     const unreachable = isLost && /^(ECONNREFUSED|ENOTFOUND)$/.test(error.code);
@@ -100,16 +97,18 @@ export class CallAttempts {
     const asked = isLost ? undefined : error.retryAfterMs;
     const own = isLater ? Math.min(LEAST_MS * 2 ** Math.min(attempt, 20), CAP_MS) : backoff(attempt, random);
     const ms = Math.max(asked ?? 0, own);
-    this.#faultMs += tookMs;
+    faultMs += tookMs;
     const patience = isLater || asked !== undefined ? maxWaitMs : patienceOf(maxWaitMs);
-    if (this.#faultMs + ms > patience) {
+    if (faultMs + ms > patience) {
       if (!isLost || attempt === 1) return undefined;
-      const tries = `${error.message} (${attempt} tries, ${Math.ceil(this.#faultMs / 1000)} s)`;
+      const tries = `${error.message} (${attempt} tries, ${Math.ceil(faultMs / 1000)} s)`;
       throw new LostReplyError(tries, error.code, error.sent, error);
     }
-    this.#faultMs += ms;
+    faultMs += ms;
     return { ms, reason: "retry", attempt, error };
   }
+
+  return { after };
 }
 
 const backoff = (attempt: number, random: () => number): number =>
@@ -117,7 +116,7 @@ const backoff = (attempt: number, random: () => number): number =>
 
 /** For free calls only. */
 export async function retryCall<T>(call: (signal?: AbortSignal) => Promise<T>, options: CallOptions): Promise<T> {
-  const attempts = new CallAttempts(options);
+  const attempts = callAttempts(options);
   for (;;) {
     options.signal?.throwIfAborted();
     const startedAt = options.now();

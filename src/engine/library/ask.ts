@@ -1,4 +1,4 @@
-import { Child, Overrun } from "../../shared/child.ts";
+import { answerOf, Overrun } from "../../shared/child.ts";
 import { usageError } from "../../shared/errors.ts";
 import type { Library } from "./library.ts";
 import { VIEWS } from "./schema.ts";
@@ -28,12 +28,9 @@ export async function askViews({ path }: Pick<Library, "path">, sql: string, sig
     );
   }
   type Answer = { readonly columns: string[]; readonly rows: (string | number | bigint | null)[][] };
-  const child = new Child<Record<"path" | "sql" | "before", string>, Answer>({
-    ...{ what: "the query", text: TEXT, signal, ...BOUNDS },
-    data: await driverPath(),
-  });
+  const options = { what: "the query", text: TEXT, signal, ...BOUNDS, data: await driverPath() };
   try {
-    return await child.ask({ path, sql, before: `${PRAGMAS}; ${VIEWS}` });
+    return await answerOf<Answer>({ path, sql, before: `${PRAGMAS}; ${VIEWS}` }, options);
   } catch (error) {
     if (signal?.aborted) throw error;
     const isLong = error instanceof Overrun;
@@ -42,7 +39,5 @@ export async function askViews({ path }: Pick<Library, "path">, sql: string, sig
       isLong ? "ask for less of it, by where or limit" : "headcount help sql lists the views and their columns",
       "bad_query",
     );
-  } finally {
-    child.end();
   }
 }

@@ -75,10 +75,10 @@ const separated = (separator: "," | "\t"): Omit<PagedFormat, "endings"> => ({
   rows: async () => (await storedForms()).cellRows(separator),
 });
 
-const json = (view: "NdjsonView" | "JsonView", rows: "lineRows" | "jsonRows"): Omit<PagedFormat, "endings"> => ({
+const json = (view: "ndjsonView" | "jsonView", rows: "lineRows" | "jsonRows"): Omit<PagedFormat, "endings"> => ({
   view: async () => {
     const views = await import("../../shared/rows/json.ts");
-    return ({ fields }) => new views[view](fields);
+    return ({ fields }) => views[view](fields);
   },
   rows: async () => (await storedForms())[rows],
 });
@@ -87,8 +87,8 @@ const json = (view: "NdjsonView" | "JsonView", rows: "lineRows" | "jsonRows"): O
 const TABLE = {
   csv: { endings: ["csv"], ...separated(",") },
   tsv: { endings: ["tsv"], ...separated("\t") },
-  ndjson: { endings: ["ndjson", "jsonl"], ...json("NdjsonView", "lineRows") },
-  json: { endings: ["json"], ...json("JsonView", "jsonRows") },
+  ndjson: { endings: ["ndjson", "jsonl"], ...json("ndjsonView", "lineRows") },
+  json: { endings: ["json"], ...json("jsonView", "jsonRows") },
   xlsx: {
     endings: ["xlsx"],
     unpacked: "A spreadsheet (.xlsx) is compressed in itself",

@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import type { Writable } from "node:stream";
 import { counted } from "../../shared/contract/text.ts";
 import { type CliError, failed } from "../../shared/errors.ts";
-import { AskedFields, collectColumns } from "../../shared/rows/columns.ts";
+import { askedFields, collectColumns } from "../../shared/rows/columns.ts";
 import type { Page, View } from "../../shared/rows/page.ts";
 import { errorCode, FILE_MODE, remove } from "../runs/disk.ts";
 import type { Guard } from "../runs/plan.ts";
@@ -31,7 +31,7 @@ export class FileOutput implements Output {
   readonly #rendering: Rendering;
   readonly #place: OutputPlace;
   readonly #guard: Guard;
-  readonly #asked: AskedFields;
+  readonly #asked: ReturnType<typeof askedFields>;
   #sha256 = "";
   #file: FileHandle | undefined;
   #view: View | undefined;
@@ -46,7 +46,7 @@ export class FileOutput implements Output {
     this.#path = path;
     this.#part = join(dirname(path), `.${basename(path)}.${place.name}.part`);
     this.#rendering = rendering;
-    this.#asked = new AskedFields(rendering.fields);
+    this.#asked = askedFields(rendering.fields);
     this.#guard = guard;
     this.#place = place;
   }
@@ -102,7 +102,7 @@ export class FileOutput implements Output {
   get notices(): readonly string[] {
     const cut =
       this.#cut === 0 ? [] : [`notice: ${counted(this.#cut, "text")} longer than a cell of a spreadsheet: cut`];
-    return [...this.#asked.notices, ...cut];
+    return [...this.#asked.notices(), ...cut];
   }
 
   async write(page: Page): Promise<void> {
@@ -111,7 +111,7 @@ export class FileOutput implements Output {
   }
 
   async prepare(pages: () => AsyncIterable<Page>): Promise<Written> {
-    await checkRows(this.#asked.rows, this.#path, this.#guard);
+    await checkRows(this.#asked.rows(), this.#path, this.#guard);
     const { format, kind, fields } = this.#rendering;
     const whole = await lateFormat(format);
     if (whole !== undefined) {
@@ -171,7 +171,7 @@ export interface StreamOptions {
 /** A page counts as written when the reader took it. */
 export async function openStream({ stream, rendering, guard, interrupted }: StreamOptions): Promise<Output> {
   const packer = openPacker(rendering.packing);
-  const asked = new AskedFields(rendering.fields);
+  const asked = askedFields(rendering.fields);
   const view = (await viewMaker(rendering.format))(rendering, true);
   let failure: unknown;
   const onError = (error: unknown): void => {
@@ -199,7 +199,7 @@ export async function openStream({ stream, rendering, guard, interrupted }: Stre
   const release = async (): Promise<void> => void stream.off("error", onError);
   return {
     get notices() {
-      return asked.notices;
+      return asked.notices();
     },
     write(page) {
       asked.look(page);
@@ -208,7 +208,7 @@ export async function openStream({ stream, rendering, guard, interrupted }: Stre
     async prepare() {
       await pack(view.end());
       for (const chunk of (await packer?.end()) ?? []) await put(chunk);
-      await checkRows(asked.rows, undefined, guard);
+      await checkRows(asked.rows(), undefined, guard);
       return undefined;
     },
     publish: release,

@@ -24,39 +24,29 @@ export interface RegisterEntry extends Writing {
 }
 
 /** By any door. Entered before it appears: a killed process leaves nothing unknown. */
-export class Register {
-  readonly #folder: string;
-  readonly #disk: Disk;
-  readonly #now: () => number;
+export function registerIn(stateDir: string, disk: Disk, now: () => number) {
+  const folder = join(stateDir, REGISTER);
+  const fileOf = (path: string): string =>
+    join(folder, `${createHash("sha256").update(path).digest("hex").slice(0, 32)}.json`);
 
-  constructor(stateDir: string, disk: Disk, now: () => number) {
-    this.#folder = join(stateDir, REGISTER);
-    this.#disk = disk;
-    this.#now = now;
-  }
-
-  #file(path: string): string {
-    return join(this.#folder, `${createHash("sha256").update(path).digest("hex").slice(0, 32)}.json`);
-  }
-
-  async enter(writing: Writing): Promise<void> {
-    const text = await readFile(this.#file(writing.path), "utf8").catch(() => "");
+  async function enter(writing: Writing): Promise<void> {
+    const text = await readFile(fileOf(writing.path), "utf8").catch(() => "");
     const [known] = entryIn(text);
     if (known !== undefined && isSame(known, writing)) return;
-    makeFolder(this.#folder);
+    makeFolder(folder);
     // While the new one takes its place, the old one is known too.
     const sha256 = [...new Set([...writing.sha256, ...(known?.sha256.slice(0, 1) ?? [])])];
-    const entry: RegisterEntry = { ...writing, sha256, at: new Date(this.#now()).toISOString() };
-    await this.#disk.replaceFile(this.#file(writing.path), `${JSON.stringify(entry)}\n`, "register");
+    const entry: RegisterEntry = { ...writing, sha256, at: new Date(now()).toISOString() };
+    await disk.replaceFile(fileOf(writing.path), `${JSON.stringify(entry)}\n`, "register");
   }
 
-  async entries(): Promise<readonly RegisterEntry[]> {
-    const names = (await readdir(this.#folder).catch(() => [])).filter((name) => name.endsWith(".json"));
-    const texts = await Promise.all(names.map((name) => readFile(join(this.#folder, name), "utf8").catch(() => "")));
+  async function entries(): Promise<readonly RegisterEntry[]> {
+    const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(".json"));
+    const texts = await Promise.all(names.map((name) => readFile(join(folder, name), "utf8").catch(() => "")));
     return texts.flatMap(entryIn).sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : a.path < b.path ? -1 : 1));
   }
 
-  drop = (path: string): Promise<void> => remove(this.#file(path));
+  return { enter, entries, drop: (path: string): Promise<void> => remove(fileOf(path)) };
 }
 
 export interface OutputPlace {
@@ -64,7 +54,7 @@ export interface OutputPlace {
   readonly name: string;
   readonly by: string;
   readonly disk: Disk;
-  readonly register: Register;
+  readonly register: ReturnType<typeof registerIn>;
 }
 
 export const enterOutput = (

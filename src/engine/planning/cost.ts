@@ -114,7 +114,7 @@ async function play(
     const like = at < Math.round(alike * fresh) ? owned[at] : undefined;
     return like === undefined ? each : { ...like, address: each.address };
   });
-  const counts = new OwnCounts([...newcomers, ...owned], segment, listSize);
+  const counts = ownCounts([...newcomers, ...owned], segment, listSize);
   const input = {
     segment,
     total: cast.length,
@@ -149,37 +149,29 @@ function rotated<T>(items: readonly T[], time: number): T[] {
 }
 
 /** Counts of people who are owned, by what was bought of them. */
-class OwnCounts implements Counts {
-  readonly listSize: number;
-  calls = 0;
-  readonly #people: readonly SegmentMember[];
-  readonly #segment: Filters;
-
-  constructor(people: readonly SegmentMember[], segment: Filters, listSize: number) {
-    this.#people = people;
-    this.#segment = segment;
-    this.listSize = listSize;
-  }
-
-  count(filters: Filters): Promise<number> {
-    this.calls++;
-    return Promise.resolve(this.#matching(filters).length);
-  }
-
-  listed(filters: Filters, addresses: readonly string[]): Promise<number> {
-    this.calls += Math.ceil(addresses.length / this.listSize);
-    const asked = new Set(addresses);
-    return Promise.resolve(
-      this.#matching(filters).filter(({ address }) => address !== undefined && asked.has(address)).length,
-    );
-  }
-
-  #matching(filters: Filters): SegmentMember[] {
-    const own = this.#segment as Readonly<Record<string, unknown>>;
+function ownCounts(people: readonly SegmentMember[], segment: Filters, listSize: number): Counts {
+  const own = segment as Readonly<Record<string, unknown>>;
+  const matching = (filters: Filters): readonly SegmentMember[] => {
     const tests = Object.entries(filters).filter(([key, value]) => own[key] !== value);
     const holds = tests.map(([key, value]) => holding(key, value));
-    return this.#people.filter((member) => holds.every((hold) => hold(member)));
-  }
+    return people.filter((member) => holds.every((hold) => hold(member)));
+  };
+  let calls = 0;
+  return {
+    listSize,
+    get calls() {
+      return calls;
+    },
+    async count(filters) {
+      calls++;
+      return matching(filters).length;
+    },
+    async listed(filters, addresses) {
+      calls += Math.ceil(addresses.length / listSize);
+      const asked = new Set(addresses);
+      return matching(filters).filter(({ address }) => address !== undefined && asked.has(address)).length;
+    },
+  };
 }
 
 function holding(key: string, wanted: unknown): (member: SegmentMember) => boolean {

@@ -2,7 +2,7 @@ import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { Alphabet, bySteps, END } from "./names.ts";
 import { loosened, type Node, newIn, ownedIn, piece, rest } from "./node.ts";
 import { type Counts, type SegmentMember, UnsoundCountsError } from "./question.ts";
-import { Strays, type Stuck } from "./strays.ts";
+import { type Stuck, straysIn } from "./strays.ts";
 import { Values, valuesOf } from "./values.ts";
 
 export interface DescentInput {
@@ -174,7 +174,7 @@ class Search {
     const { maxCalls, maxWaste, callsPerCredit } = this.#input;
     const { calls } = this.#counts;
     const worth = callsPerCredit * ownedIn(node);
-    const search = new Strays({
+    const find = straysIn({
       counts: this.#counts,
       values: this.#values,
       maxCalls: Math.min(maxCalls, calls + worth + this.#spare),
@@ -186,7 +186,7 @@ class Search {
         this.#overlap += ownedIn(cell);
       },
     });
-    const stuck = await search.find(loosened(node, "known"), parts, Number.isFinite(left) ? left : newIn(node));
+    const stuck = await find(loosened(node, "known"), parts, Number.isFinite(left) ? left : newIn(node));
     this.#spare = Math.max(0, this.#spare - Math.max(0, this.#counts.calls - calls - worth));
     return stuck;
   }

@@ -23,28 +23,23 @@ export interface StraysDeps {
 }
 
 /** Looks by values for new people who are in no part of a node. Cells that are taken have nobody else new. */
-export class Strays {
-  readonly #deps: StraysDeps;
-  readonly #taken: Node[] = [];
-
-  constructor(deps: StraysDeps) {
-    this.#deps = deps;
-  }
+export function straysIn(deps: StraysDeps) {
+  const taken: Node[] = [];
 
   /** @param parts have no new person in common @returns who was not found */
-  async find(cell: Node, parts: readonly Node[], strays: number): Promise<readonly Stuck[]> {
+  async function find(cell: Node, parts: readonly Node[], strays: number): Promise<readonly Stuck[]> {
     if (strays === 0) return [];
-    const { counts, values, isCheap, room, maxCalls } = this.#deps;
+    const { counts, values, isCheap, room, maxCalls } = deps;
     const owned = ownedIn(cell);
     const isAlone = newIn(cell) === strays;
-    if (isAlone && (owned === 0 || (owned <= room() && isCheap(owned, strays)))) return this.#take(cell);
-    const before = this.#taken.length;
+    if (isAlone && (owned === 0 || (owned <= room() && isCheap(owned, strays)))) return take(cell);
+    const before = taken.length;
     let left = strays;
     const given: Stuck[] = [];
     for (const { key, left: lower, right: upper } of await values.cuts(cell, true)) {
       if (left === 0 || counts.calls >= maxCalls) break;
-      const known = [...parts, ...this.#taken.slice(before), ...given.map(({ node }) => node)];
-      const halves = [await this.#half(cell, known, lower), await this.#half(cell, known, upper)];
+      const known = [...parts, ...taken.slice(before), ...given.map(({ node }) => node)];
+      const halves = [await halfOf(cell, known, lower, counts), await halfOf(cell, known, upper, counts)];
       if (halves.reduce((sum, half) => sum + half.cell.count, 0) > cell.count) {
         values.refuse(key);
         continue;
@@ -55,7 +50,7 @@ export class Strays {
       // Owned people without an address are taken for new ones.
       if (there > left) continue;
       const stuck: Stuck[] = [];
-      for (const half of halves) stuck.push(...(await this.find(half.cell, half.parts, half.fresh)));
+      for (const half of halves) stuck.push(...(await find(half.cell, half.parts, half.fresh)));
       // Whoever is in a half is not found by another way that leads there.
       if (there === left) return [...given, ...stuck];
       // Who is in a cell with others who are new may be told from them by another key.
@@ -63,30 +58,31 @@ export class Strays {
       left -= there - peopleOf(stuck.filter((each) => !isApart(each)));
     }
     if (left === 0) return given;
-    if (isAlone && left === strays && owned <= room()) return this.#take(cell);
+    if (isAlone && left === strays && owned <= room()) return take(cell);
     return [...given, { node: cell, count: left }];
   }
 
-  #take(cell: Node): readonly Stuck[] {
-    this.#taken.push(cell);
-    this.#deps.take(cell);
+  function take(cell: Node): readonly Stuck[] {
+    taken.push(cell);
+    deps.take(cell);
     return [];
   }
 
-  async #half(cell: Node, parts: readonly Node[], { filters, holds }: Piece) {
-    const { counts } = this.#deps;
-    const half = await piece(cell, { filters, holds }, counts);
-    const shared: Node[] = [];
-    let fresh = newIn(half);
-    for (const part of fresh === 0 ? [] : parts) {
-      const both = meet(part.filters as Segment, filters as Segment);
-      if (both === undefined) continue;
-      const node = await piece(loosened(part, "known"), { filters: both, holds }, counts);
-      fresh -= newIn(node);
-      if (newIn(node) > 0) shared.push(node);
-      // Parts share nobody new.
-      if (fresh === 0) break;
-    }
-    return { cell: half, parts: shared, fresh };
+  return find;
+}
+
+async function halfOf(cell: Node, parts: readonly Node[], { filters, holds }: Piece, counts: Counts) {
+  const half = await piece(cell, { filters, holds }, counts);
+  const shared: Node[] = [];
+  let fresh = newIn(half);
+  for (const part of fresh === 0 ? [] : parts) {
+    const both = meet(part.filters as Segment, filters as Segment);
+    if (both === undefined) continue;
+    const node = await piece(loosened(part, "known"), { filters: both, holds }, counts);
+    fresh -= newIn(node);
+    if (newIn(node) > 0) shared.push(node);
+    // Parts share nobody new.
+    if (fresh === 0) break;
   }
+  return { cell: half, parts: shared, fresh };
 }

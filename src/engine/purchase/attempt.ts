@@ -3,7 +3,7 @@ import { grouped, whole } from "../../shared/contract/text.ts";
 import type { CliError } from "../../shared/errors.ts";
 import { LostReplyError, ServiceError } from "../client/errors.ts";
 import { asLost, depthIn, isOtherPaging, isTooDeep, sizeRefusal } from "../client/refusal.ts";
-import { CallAttempts } from "../client/retry.ts";
+import { type CallAttempts, callAttempts } from "../client/retry.ts";
 import type { PageReply } from "../client/types.ts";
 import { hasOutlivedKey, OUTLIVED, type Unit } from "../runs/journal.ts";
 import type { Budget } from "./budget.ts";
@@ -56,7 +56,7 @@ export class Attempts {
     const { source, now } = this.#options;
     const { target, offset, perPage, cursor, key } = flown.unit.intent;
     const position = { offset, perPage, ...(cursor === undefined ? {} : { cursor }) };
-    const attempts = new CallAttempts({ ...this.#options, attempts: ATTEMPTS });
+    const attempts = callAttempts({ ...this.#options, attempts: ATTEMPTS });
     for (;;) {
       let reply: PageReply;
       let turnAt = now();

@@ -3,7 +3,7 @@ import type { CompanyQuery } from "../client/dialect.ts";
 import { distinctPages } from "../output/distinct.ts";
 import type { Output } from "../output/formats.ts";
 import { naming } from "../output/publish.ts";
-import { Register } from "../output/register.ts";
+import { registerIn } from "../output/register.ts";
 import { isForgiving } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { companyNotFound, incomplete, newUnreached, notComplete, nothingLookedUp } from "./failures.ts";
@@ -39,7 +39,7 @@ export async function deliver(
   if (refused !== undefined) throw nothingLookedUp(refused);
   const receipt = buildReceipt({ ...purchase, maxCredits: options.maxCredits, finishedAt: now() });
   const mayReplace = options.overwrite || continued;
-  const register = new Register(stateDir, disk, now);
+  const register = registerIn(stateDir, disk, now);
   const beside = async (path: string | undefined, what: "receipt" | "misses", text: string): Promise<void> => {
     if (path === undefined) return;
     await register.enter({ path, what, by: run.id, kind: null, format: null, sha256: [] });

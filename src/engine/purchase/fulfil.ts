@@ -2,7 +2,7 @@ import type { Credits } from "../../shared/contract/money.ts";
 import { CliError, EXIT } from "../../shared/errors.ts";
 import { Distinct, kindOf } from "../output/distinct.ts";
 import type { Output, Rendering } from "../output/formats.ts";
-import { Register } from "../output/register.ts";
+import { registerIn } from "../output/register.ts";
 import { openSink } from "../output/sinks/sink.ts";
 import { creditText, KEY_LIFE_MS, pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
@@ -11,7 +11,7 @@ import { type Bought, deliver, type Finished } from "./deliver.ts";
 import { ALL_BOUGHT, aboveCap, ending } from "./failures.ts";
 import { isPriceKnown, perPageOf, perPageTold, WHOLE_PAGE } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
-import { isNarrowed, narrowing, OwnedOutput } from "./owned.ts";
+import { isNarrowed, narrowing, ownedOutput } from "./owned.ts";
 import { consentedCap, type Quote } from "./quote.ts";
 import { cameNobody, missingFirstPage, NOBODY_CAME } from "./receipt.ts";
 import type { Doubled } from "./remaining.ts";
@@ -29,16 +29,16 @@ export async function fulfil(run: Run, quote: Quote, trade: Trade): Promise<Fini
     const isLooked = isNarrowed(target) || draw !== undefined;
     const ownership = isLooked ? await deps.ownership?.(account, target) : undefined;
     const opened = await openOutput(run, options, deps);
-    const owned = ownership && new OwnedOutput(opened, run, ownership);
-    const sink = owned ?? opened;
+    const owned = ownership && ownedOutput(opened, run, ownership);
+    const sink = owned?.output ?? opened;
     written = sink;
     const cap = await beginSession(run, quote, trade);
     const most = Math.min(quote.rows, quote.matches === null ? 50_000 : 1_000_000);
     const distinct = new Distinct(kindOf(run), most, run.suppression);
     const bought = await buyPages({ run, quote, cap, sink, distinct }, trade);
-    const narrowed = await narrowing(run, quote, sink, ownership);
+    const narrowed = await narrowing(run, quote, owned, ownership);
     if (narrowed?.shortfall === null) await owned?.writeOwned(distinct, deps.now);
-    const whole = { run, quote, distinct, bought, sink, narrowed, again: owned?.paidAgain };
+    const whole = { run, quote, distinct, bought, sink, narrowed, again: owned?.paidAgain() };
     const { receipt, misses } = await deliver(whole, options, isContinued, deps);
     written = undefined;
     await store.finish(run, deps.now());
@@ -158,7 +158,7 @@ async function buyPages(
 async function openOutput(run: Run, options: ExportOptions, deps: ExportDeps): Promise<Output> {
   const { format, packing, fields, excel, raw, output } = options;
   const { disk, interrupted, now, stateDir, stdout: stream } = deps;
-  const place = { name: run.id, by: run.id, disk, register: new Register(stateDir, disk, now) };
+  const place = { name: run.id, by: run.id, disk, register: registerIn(stateDir, disk, now) };
   const table = format === "table" ? await deps.table?.() : undefined;
   const rendering = { format, packing, kind: kindOf(run), fields, excel, raw, table };
   const open = (view: Rendering): Promise<Output> =>

@@ -43,68 +43,48 @@ export async function partsToBuy(target: Target, offer: Offer, quote: Quote, dep
   return left.length === 0 ? made : { ...made, unreached: left };
 }
 
-export class OwnedOutput implements Output {
-  readonly #inner: Output;
-  readonly #run: Run;
-  readonly #ownership: Ownership;
-  readonly rows = { bought: 0, again: 0 };
-
-  constructor(inner: Output, run: Run, ownership: Ownership) {
-    this.#inner = inner;
-    this.#run = run;
-    this.#ownership = ownership;
-  }
-
-  get notices(): readonly string[] {
-    return this.#inner.notices;
-  }
-
-  get paidAgain(): number {
-    const { plan, state } = this.#run;
-    return isNarrowed(plan.target) ? this.rows.again : Math.max(0, this.rows.again - state.owned);
-  }
-
-  write(page: Page): Promise<void> {
-    const { kept, again } = this.#kept(page);
-    this.rows.bought += page.length;
-    this.rows.again += again;
-    return this.#inner.write(kept);
-  }
-
-  /** Puts those into the run who were owned before, where they are wanted too, and writes them behind all others. */
-  async writeOwned(distinct: Distinct, now: () => number): Promise<void> {
-    if (!withOwned(this.#run.plan)) return;
-    await takeOver(this.#run, this.#ownership.beside(this.#run), now);
-    const units = settledUnits(this.#run.state).filter(({ intent }) => intent.target === BESIDE);
-    for (const unit of units) {
-      await this.#inner.write(distinct.take(Page.read(this.#run.readReply(unit), "person")));
-    }
-  }
-
+export function ownedOutput(inner: Output, run: Run, ownership: Ownership) {
+  const rows = { bought: 0, again: 0 };
   /** The rows of a page that are written: with the owned, what was bought again too, as it is newer. */
-  #kept(page: Page): { readonly kept: Page; readonly again: number } {
-    const before = this.#ownership.before(this.#run, page);
-    const { target } = this.#run.plan;
+  const kept = (page: Page): { readonly page: Page; readonly again: number } => {
+    const before = ownership.before(run, page);
+    const { target } = run.plan;
     const isFresh = target.kind === "search" && target.owned === "without";
-    if (before.size === 0 || !isFresh) return { kept: page, again: before.size };
+    if (before.size === 0 || !isFresh) return { page, again: before.size };
     const fresh = Array.from({ length: page.length }, (_, row) => row).filter((row) => !before.has(row));
-    return { kept: page.select(fresh), again: before.size };
-  }
-
-  async prepare(pages: () => AsyncIterable<Page>): ReturnType<Output["prepare"]> {
-    const kept = (page: Page): Page => this.#kept(page).kept;
-    return this.#inner.prepare(async function* () {
-      for await (const page of pages()) yield kept(page);
-    });
-  }
-
-  publish(): Promise<void> {
-    return this.#inner.publish();
-  }
-
-  abort(): Promise<void> {
-    return this.#inner.abort();
-  }
+    return { page: page.select(fresh), again: before.size };
+  };
+  const output: Output = {
+    get notices() {
+      return inner.notices;
+    },
+    write(page) {
+      const written = kept(page);
+      rows.bought += page.length;
+      rows.again += written.again;
+      return inner.write(written.page);
+    },
+    prepare: (pages) =>
+      inner.prepare(async function* () {
+        for await (const page of pages()) yield kept(page).page;
+      }),
+    publish: () => inner.publish(),
+    abort: () => inner.abort(),
+  };
+  return {
+    rows,
+    output,
+    paidAgain: (): number => (isNarrowed(run.plan.target) ? rows.again : Math.max(0, rows.again - run.state.owned)),
+    /** Puts those into the run who were owned before, where they are wanted too, and writes them behind all others. */
+    async writeOwned(distinct: Distinct, now: () => number): Promise<void> {
+      if (!withOwned(run.plan)) return;
+      await takeOver(run, ownership.beside(run), now);
+      const units = settledUnits(run.state).filter(({ intent }) => intent.target === BESIDE);
+      for (const unit of units) {
+        await inner.write(distinct.take(Page.read(run.readReply(unit), "person")));
+      }
+    },
+  };
 }
 
 const withOwned = ({ target }: Pick<Plan, "target">): boolean => target.kind === "search" && target.owned === "with";
@@ -113,11 +93,11 @@ const withOwned = ({ target }: Pick<Plan, "target">): boolean => target.kind ===
 export async function narrowing(
   run: Run,
   quote: Quote,
-  sink: Output,
+  owned: ReturnType<typeof ownedOutput> | undefined,
   ownership: Ownership | undefined,
 ): Promise<Narrowed | null> {
-  if (!(sink instanceof OwnedOutput) || ownership === undefined || !isNarrowed(run.plan.target)) return null;
-  const { bought, again } = sink.rows;
+  if (owned === undefined || ownership === undefined || !isNarrowed(run.plan.target)) return null;
+  const { bought, again } = owned.rows;
   const all = quote.bound === "matches" && run.state.rows >= quote.rows;
   const unreached = all ? unreachedText(run.plan) : undefined;
   const shortfall = unreached ?? (all ? ((await ownership.certify(run)) ?? null) : null);

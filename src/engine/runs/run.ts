@@ -6,20 +6,15 @@ import { checksum, Log } from "./log.ts";
 import type { Plan } from "./plan.ts";
 import { journalOf, RunReader } from "./reader.ts";
 
+type RunParts = Readonly<{ disk: Disk; lock: Lock; log: Log<JournalRecord> }>;
+
 export class Run extends RunReader {
-  readonly #disk: Disk;
-  readonly #lock: Lock;
-  readonly #log: Log<JournalRecord>;
+  readonly #parts: RunParts;
   #lastNumber = 0;
 
-  private constructor(
-    read: RunReader,
-    { disk, lock, log }: { readonly disk: Disk; readonly lock: Lock; readonly log: Log<JournalRecord> },
-  ) {
+  private constructor(read: RunReader, parts: RunParts) {
     super(read.path, read.plan, read.state);
-    this.#disk = disk;
-    this.#lock = lock;
-    this.#log = log;
+    this.#parts = parts;
   }
 
   static async open(disk: Disk, path: string, plan: Plan, lock: Lock): Promise<Run> {
@@ -28,7 +23,7 @@ export class Run extends RunReader {
   }
 
   async append(...records: readonly JournalRecord[]): Promise<void> {
-    await this.#log.append(...records);
+    await this.#parts.log.append(...records);
     for (const record of records) apply(this.state, record);
   }
 
@@ -39,13 +34,13 @@ export class Run extends RunReader {
 
   /** It is not to be sent yet, and shares the sync of what is appended next. */
   async intend(unit: Unit): Promise<void> {
-    await this.#log.appendLater(unit.intent);
+    await this.#parts.log.appendLater(unit.intent);
     apply(this.state, unit.intent);
     this.state.units.set(unit.intent.n, unit);
   }
 
   hurry(): void {
-    this.#log.hurry();
+    this.#parts.log.hurry();
   }
 
   /** Both are on the disk when this resolves, or neither counts. */
@@ -56,27 +51,31 @@ export class Run extends RunReader {
       return record;
     }
     const whole: SettledRecord = { ...record, follows: body.length, crc: checksum(body) };
-    apply(this.state, whole, await this.#log.appendWith(whole, body));
+    apply(this.state, whole, await this.#parts.log.appendWith(whole, body));
     return whole;
   }
 
   readReply(unit: Unit): Buffer {
-    return this.replyOf(unit, (at, length) => this.#log.read(at, length));
+    return this.replyOf(unit, (at, length) => this.#parts.log.read(at, length));
   }
 
   async writeReceipt(receipt: unknown): Promise<void> {
-    await this.#disk.replaceFile(join(this.path, "receipt.json"), `${JSON.stringify(receipt, null, 2)}\n`, "receipt");
+    await this.#parts.disk.replaceFile(
+      join(this.path, "receipt.json"),
+      `${JSON.stringify(receipt, null, 2)}\n`,
+      "receipt",
+    );
   }
 
   async keepInput(text: string): Promise<void> {
-    await this.#disk.replaceFile(join(this.path, "input"), text, "input");
+    await this.#parts.disk.replaceFile(join(this.path, "input"), text, "input");
   }
 
   async close(): Promise<void> {
     try {
-      await this.#log.close();
+      await this.#parts.log.close();
     } finally {
-      await this.#lock.release();
+      await this.#parts.lock.release();
     }
   }
 }

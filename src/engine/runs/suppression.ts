@@ -32,32 +32,18 @@ const readList = (folder: string) =>
     ),
   );
 
-export class SuppressionList {
-  readonly #folder: string;
-  readonly #disk: Disk;
-  readonly #lock: Pick<LockOptions, "now" | "sleep" | "signal">;
-
-  constructor(folder: string, disk: Disk, lock: Pick<LockOptions, "now" | "sleep" | "signal">) {
-    this.#folder = folder;
-    this.#disk = disk;
-    this.#lock = lock;
-  }
-
-  async entries(): Promise<readonly SuppressedEntry[]> {
-    return (await readList(this.#folder)).entries;
-  }
-
-  async find(name: SuppressedName): Promise<readonly SuppressedEntry[]> {
-    const { key, entries } = await readList(this.#folder);
+export function suppressionList(folder: string, disk: Disk, lock: Pick<LockOptions, "now" | "sleep" | "signal">) {
+  async function find(name: SuppressedName): Promise<readonly SuppressedEntry[]> {
+    const { key, entries } = await readList(folder);
     const marks = key === undefined ? [] : marksOf(key, name);
     return entries.filter((entry) => entry.marks.some((mark) => marks.includes(mark)));
   }
 
   /** @returns how many were not on it before */
-  async add(names: readonly SuppressedName[], note: string | null): Promise<number> {
-    return this.#change((entries, key) => {
+  async function add(names: readonly SuppressedName[], note: string | null): Promise<number> {
+    return change((entries, key) => {
       const known = new Set(entries.flatMap(({ marks }) => marks));
-      const at = new Date(this.#lock.now()).toISOString();
+      const at = new Date(lock.now()).toISOString();
       const fresh: SuppressedEntry[] = [];
       for (const name of names) {
         const marks = marksOf(key, name).filter((mark) => !known.has(mark));
@@ -70,8 +56,8 @@ export class SuppressionList {
   }
 
   /** @param marks as they are listed, or their beginnings @returns how many entries went */
-  async remove(names: readonly SuppressedName[], marks: readonly string[]): Promise<number> {
-    return this.#change((entries, key) => {
+  async function remove(names: readonly SuppressedName[], marks: readonly string[]): Promise<number> {
+    return change((entries, key) => {
       const named = new Set(names.flatMap((name) => marksOf(key, name)));
       const goes = (mark: string): boolean => named.has(mark) || marks.some((beginning) => mark.startsWith(beginning));
       const left = entries.filter((entry) => !entry.marks.some(goes));
@@ -79,26 +65,28 @@ export class SuppressionList {
     });
   }
 
-  async #change(
+  async function change(
     work: (entries: readonly SuppressedEntry[], key: Buffer) => { entries: SuppressedEntry[]; changed: number },
   ): Promise<number> {
-    makeFolder(this.#folder);
+    makeFolder(folder);
     const what = "the suppression list";
-    return await withLock(join(this.#folder, "lock"), { ...this.#lock, what, wait: true }, async () => {
-      const { key = await this.#makeKey(), entries } = await readList(this.#folder);
+    return await withLock(join(folder, "lock"), { ...lock, what, wait: true }, async () => {
+      const { key = await makeKey(), entries } = await readList(folder);
       const { entries: after, changed } = work(entries, key);
       if (changed === 0) return 0;
       const text = suppressedText(after, key);
-      await this.#disk.replaceFile(join(this.#folder, SUPPRESSION_FILES.list), text, "suppression");
+      await disk.replaceFile(join(folder, SUPPRESSION_FILES.list), text, "suppression");
       return changed;
     });
   }
 
   /** A key without a list is one whose list was lost. */
-  async #makeKey(): Promise<Buffer> {
+  async function makeKey(): Promise<Buffer> {
     const key = randomBytes(32);
-    await this.#disk.replaceFile(join(this.#folder, SUPPRESSION_FILES.list), suppressedText([], key), "suppression");
-    await this.#disk.replaceFile(join(this.#folder, SUPPRESSION_FILES.key), key, "suppression key", false);
+    await disk.replaceFile(join(folder, SUPPRESSION_FILES.list), suppressedText([], key), "suppression");
+    await disk.replaceFile(join(folder, SUPPRESSION_FILES.key), key, "suppression key", false);
     return key;
   }
+
+  return { entries: async () => (await readList(folder)).entries, find, add, remove };
 }

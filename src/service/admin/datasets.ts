@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import type { LRUCache } from "lru-cache";
 import { type Engine, type FacetQuestion, OutOfTimeError } from "../../dataset/engine.ts";
 import { type PeopleFolders, suppressionDir } from "../../dataset/suppression.ts";
 import { COUNT_CACHE_SECONDS } from "../../shared/contract/records.ts";
@@ -7,7 +6,7 @@ import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import type { FacetResult } from "../../shared/schema/api.ts";
 import type { KeyMode } from "../ledger/ledger.ts";
 import { Sketches } from "../people/sketches.ts";
-import { SuppressedPeople } from "../people/suppressed.ts";
+import { type SuppressedPeople, suppressedPeople } from "../people/suppressed.ts";
 import { within } from "../problem.ts";
 
 interface Counted {
@@ -31,71 +30,52 @@ const MAX_ENTRIES = 10_000;
 const MAX_KEY_LENGTH = 4_096;
 
 /** Counts of one dataset version (docs/contract.md, Count). Who asks at the same time shares one computation. */
-class CountCache {
-  readonly #engine: Engine;
-  readonly #clocks: Clocks;
-  readonly #entries: LRUCache<string, Known>;
-  readonly #running = new Map<string, Promise<Known>>();
-  #version = "";
+async function countCache(engine: Engine, { monotonic, now }: Clocks) {
+  const { LRUCache } = await import("lru-cache");
+  const ttl = COUNT_CACHE_SECONDS * 1_000;
+  const perf = { now: () => 1 + monotonic() };
+  const entries = new LRUCache<string, Known>({ max: MAX_ENTRIES, ttl, ttlResolution: 0, perf });
+  const running = new Map<string, Promise<Known>>();
+  let current = "";
+  const time = (): string => new Date(now()).toISOString();
 
-  private constructor(engine: Engine, clocks: Clocks, entries: LRUCache<string, Known>) {
-    this.#engine = engine;
-    this.#clocks = clocks;
-    this.#entries = entries;
-  }
-
-  static async over(engine: Engine, clocks: Clocks): Promise<CountCache> {
-    const { LRUCache } = await import("lru-cache");
-    const ttl = COUNT_CACHE_SECONDS * 1_000;
-    const entries = new LRUCache<string, Known>({
-      max: MAX_ENTRIES,
-      ttl,
-      ttlResolution: 0,
-      perf: { now: () => 1 + clocks.monotonic() },
-    });
-    return new CountCache(engine, clocks, entries);
-  }
-
-  async known(key: string, whose: string): Promise<Counted | undefined> {
-    await this.#engine.current?.();
-    const { version } = this.#engine.info();
-    if (version !== this.#version) {
-      this.#entries.clear();
-      this.#running.clear();
-      this.#version = version;
+  async function known(key: string, whose: string): Promise<Counted | undefined> {
+    await engine.current?.();
+    const { version } = engine.info();
+    if (version !== current) {
+      entries.clear();
+      running.clear();
+      current = version;
     }
-    const known = this.#entries.get(key);
-    return known === undefined ? undefined : told(known, whose, this.#time());
+    const entry = entries.get(key);
+    return entry === undefined ? undefined : told(entry, whose, time());
   }
 
-  readonly #time = (): string => new Date(this.#clocks.now()).toISOString();
-
-  async count(filters: CanonicalFilters, key: string, whose: string): Promise<Counted> {
-    const known = await this.known(key, whose);
-    if (known !== undefined) return known;
-    const at = this.#time();
-    const running = this.#running.get(key);
-    if (running !== undefined) return { ...told(await running, whose, at), cached: false };
-    const { version } = this.#engine.info();
-    const computing = this.#compute(filters, key, version).finally(() => {
-      if (this.#running.get(key) === computing) this.#running.delete(key);
+  async function count(filters: CanonicalFilters, key: string, whose: string): Promise<Counted> {
+    const counted = await known(key, whose);
+    if (counted !== undefined) return counted;
+    const at = time();
+    const begun = running.get(key);
+    if (begun !== undefined) return { ...told(await begun, whose, at), cached: false };
+    const computing = compute(filters, key, engine.info().version).finally(() => {
+      if (running.get(key) === computing) running.delete(key);
     });
-    this.#running.set(key, computing);
+    running.set(key, computing);
     return told(await computing, whose, at);
   }
 
-  async #compute(filters: CanonicalFilters, key: string, version: string): Promise<Known> {
-    const start = this.#clocks.monotonic();
-    const count = await this.#engine.count(filters);
-    const after = this.#engine.info().version;
+  async function compute(filters: CanonicalFilters, key: string, version: string): Promise<Known> {
+    const start = monotonic();
+    const people = await engine.count(filters);
+    const after = engine.info().version;
     // The dataset was replaced meanwhile: which one was counted is not known, so count again.
-    if (after !== version) return this.#compute(filters, key, after);
-    const counted = { count, version, asked: new Map<string, string>() };
-    if (version === this.#version && key.length <= MAX_KEY_LENGTH) {
-      this.#entries.set(key, counted, { start: 1 + start });
-    }
+    if (after !== version) return compute(filters, key, after);
+    const counted = { count: people, version, asked: new Map<string, string>() };
+    if (version === current && key.length <= MAX_KEY_LENGTH) entries.set(key, counted, { start: 1 + start });
     return counted;
   }
+
+  return { known, count };
 }
 
 /** An account learns when it asked itself, and not that another one did. */
@@ -107,7 +87,7 @@ function told({ asked, count, version }: Known, whose: string, at: string): Coun
 
 export interface ServedDataset {
   readonly engine: Engine;
-  readonly counts: CountCache;
+  readonly counts: Awaited<ReturnType<typeof countCache>>;
   readonly suppressed: SuppressedPeople;
   readonly sketches: Sketches;
 }
@@ -118,10 +98,10 @@ export async function serveDatasets(
   clocks: Clocks,
   people: PeopleFolders | undefined,
 ) {
-  const suppressed = new SuppressedPeople(people?.suppression);
+  const suppressed = suppressedPeople(people?.suppression);
   const serve = async (engine: Engine, datasetDir: string | undefined): Promise<ServedDataset> => {
     const shown = datasetDir === undefined ? engine : suppressed.over(engine, datasetDir);
-    return { engine: shown, counts: await CountCache.over(shown, clocks), suppressed, sketches: new Sketches() };
+    return { engine: shown, counts: await countCache(shown, clocks), suppressed, sketches: new Sketches() };
   };
   const served = await serve(live, people?.dataset);
   const opened = Promise.resolve(served);

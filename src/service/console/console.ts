@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { parseStrictJson } from "../../shared/contract/strict-json.ts";
 import { collectColumns } from "../../shared/rows/columns.ts";
 import { CsvView } from "../../shared/rows/csv.ts";
-import { NdjsonView } from "../../shared/rows/json.ts";
+import { ndjsonView } from "../../shared/rows/json.ts";
 import { Page } from "../../shared/rows/page.ts";
 import type { Admission } from "../http/admission.ts";
 import { addressOf } from "../http/connections.ts";
@@ -14,7 +14,7 @@ import { ACCOUNT_ENDPOINTS } from "./account.ts";
 import { type Asset, assetFrom } from "./assets.ts";
 import { BUYERS, bad, byOf, type ConsoleEndpoint, type ConsoleParts, chosen, exportOf } from "./call.ts";
 import { Exports, storedPages } from "./exports.ts";
-import { CONSOLE_HEADERS, ConsoleGuard, ConsoleRefusal } from "./guard.ts";
+import { CONSOLE_HEADERS, ConsoleRefusal, consoleGuard } from "./guard.ts";
 import { SEGMENT_ENDPOINTS } from "./segment.ts";
 import { Sessions } from "./sessions.ts";
 
@@ -77,7 +77,7 @@ async function* rendered(
   format: Format,
   columns: readonly string[],
 ): AsyncGenerator<Buffer> {
-  const view = format === "csv" ? new CsvView({ kind: "person", columns }) : new NdjsonView();
+  const view = format === "csv" ? new CsvView({ kind: "person", columns }) : ndjsonView();
   for await (const page of pages()) yield Buffer.from(view.page(page));
   yield Buffer.from(view.end());
 }
@@ -87,7 +87,7 @@ const ENDPOINTS: readonly ConsoleEndpoint[] = [...SEGMENT_ENDPOINTS, ...ACCOUNT_
 
 interface OpenConsole {
   readonly parts: ConsoleParts;
-  readonly guard: ConsoleGuard;
+  readonly guard: ReturnType<typeof consoleGuard>;
 }
 
 type ConsoleSetting = Omit<ConsoleParts, "sessions" | "exports" | "origin"> &
@@ -119,7 +119,7 @@ function openConsole(setting: ConsoleSetting, port: number): OpenConsole {
   const origin = publicUrl === undefined ? addressOf(host, port, scheme) : new URL(publicUrl).origin;
   const sessions = new Sessions({ store, limiter, now, port, secure: origin.startsWith("https:") });
   return {
-    guard: new ConsoleGuard({ host, port, publicUrl, scheme }),
+    guard: consoleGuard({ host, port, publicUrl, scheme }),
     parts: { ...setting, sessions, exports: new Exports(setting), origin },
   };
 }

@@ -37,58 +37,52 @@ interface GuardOptions {
 }
 
 /** Which names the console answers to, and from which pages it takes changes (docs/console.md, Rules). */
-export class ConsoleGuard {
-  readonly #hosts: ReadonlySet<string>;
-  readonly #origins: ReadonlySet<string>;
-
-  constructor({ host, port, publicUrl, scheme }: GuardOptions) {
-    const named = host.includes(":") ? `[${host}]` : host;
-    const any = host === "0.0.0.0" || host === "::";
-    const names = ["127.0.0.1", "localhost", "[::1]", ...(any ? [] : [named.toLowerCase()])];
-    // A browser leaves the port of the scheme out.
-    const hosts = names.flatMap((name) =>
-      port === (scheme === "http" ? 80 : 443) ? [name, `${name}:${port}`] : [`${name}:${port}`],
-    );
-    const origins = hosts.map((each) => `${scheme}://${each}`);
-    if (publicUrl !== undefined) {
-      const url = new URL(publicUrl);
-      hosts.push(url.host);
-      origins.push(url.origin);
-    }
-    this.#hosts = new Set(hosts);
-    this.#origins = new Set(origins);
+export function consoleGuard({ host, port, publicUrl, scheme }: GuardOptions) {
+  const named = host.includes(":") ? `[${host}]` : host;
+  const any = host === "0.0.0.0" || host === "::";
+  const names = ["127.0.0.1", "localhost", "[::1]", ...(any ? [] : [named.toLowerCase()])];
+  // A browser leaves the port of the scheme out.
+  const hosts = names.flatMap((name) =>
+    port === (scheme === "http" ? 80 : 443) ? [name, `${name}:${port}`] : [`${name}:${port}`],
+  );
+  const origins = hosts.map((each) => `${scheme}://${each}`);
+  if (publicUrl !== undefined) {
+    const url = new URL(publicUrl);
+    hosts.push(url.host);
+    origins.push(url.origin);
   }
+  return {
+    /** A name of another page that was pointed at this address (DNS rebinding). @throws ConsoleRefusal 421 */
+    checkHost({ host }: IncomingHttpHeaders): void {
+      if (host !== undefined && hosts.includes(host.toLowerCase())) return;
+      const known = [...new Set(hosts)].join(", ");
+      throw new ConsoleRefusal(
+        421,
+        "wrong_host",
+        `the console is not served under this name; it is under ${known}. Another name is given with serve --public-url`,
+      );
+    },
 
-  /** A name of another page that was pointed at this address (DNS rebinding). @throws ConsoleRefusal 421 */
-  checkHost({ host }: IncomingHttpHeaders): void {
-    if (host !== undefined && this.#hosts.has(host.toLowerCase())) return;
-    const known = [...this.#hosts].join(", ");
-    throw new ConsoleRefusal(
-      421,
-      "wrong_host",
-      `the console is not served under this name; it is under ${known}. Another name is given with serve --public-url`,
-    );
-  }
+    /** Only a page of this very origin may ask for data or change something. @throws ConsoleRefusal 403 */
+    checkSender(method: string, headers: IncomingHttpHeaders): void {
+      const site = headers["sec-fetch-site"];
+      const reads = method === "GET" || method === "HEAD";
+      if (site !== undefined) {
+        if (site === "same-origin" || (reads && site === "none")) return;
+        throw foreign(`a page of another origin (${String(site).slice(0, 20)})`);
+      }
+      const { origin } = headers;
+      if (origin === undefined ? reads : origins.includes(origin.toLowerCase())) return;
+      throw foreign(origin === undefined ? "a program that names no origin" : "a page of another origin");
+    },
 
-  /** Only a page of this very origin may ask for data or change something. @throws ConsoleRefusal 403 */
-  checkSender(method: string, headers: IncomingHttpHeaders): void {
-    const site = headers["sec-fetch-site"];
-    const reads = method === "GET" || method === "HEAD";
-    if (site !== undefined) {
-      if (site === "same-origin" || (reads && site === "none")) return;
-      throw foreign(`a page of another origin (${String(site).slice(0, 20)})`);
-    }
-    const { origin } = headers;
-    if (origin === undefined ? reads : this.#origins.has(origin.toLowerCase())) return;
-    throw foreign(origin === undefined ? "a program that names no origin" : "a page of another origin");
-  }
-
-  /** A form of another page cannot send this type. @throws ConsoleRefusal 403 */
-  checkType(headers: IncomingHttpHeaders): void {
-    const type = (headers["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase();
-    if (type === "application/json") return;
-    throw new ConsoleRefusal(403, "wrong_type", "the console takes Content-Type: application/json");
-  }
+    /** A form of another page cannot send this type. @throws ConsoleRefusal 403 */
+    checkType(headers: IncomingHttpHeaders): void {
+      const type = (headers["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase();
+      if (type === "application/json") return;
+      throw new ConsoleRefusal(403, "wrong_type", "the console takes Content-Type: application/json");
+    },
+  };
 }
 
 const foreign = (who: string): ConsoleRefusal =>

@@ -63,17 +63,14 @@ export async function makeLink(
 }
 
 export class Sessions {
-  readonly #store: SessionOptions["store"];
-  readonly #now: () => number;
+  readonly #options: SessionOptions;
   readonly #cookie: string;
   readonly #attributes: string;
-  readonly #limiter: SessionOptions["limiter"];
   readonly #seen = new Map<string, number>();
 
-  constructor({ limiter, now, port, secure, store }: SessionOptions) {
-    this.#limiter = limiter;
-    this.#store = store;
-    this.#now = now;
+  constructor(options: SessionOptions) {
+    this.#options = options;
+    const { port, secure } = options;
     this.#cookie = secure ? "__Host-hc_console" : `hc_console_${port}`;
     this.#attributes = `; HttpOnly; SameSite=Strict; ${secure ? "Secure; Path=/" : "Path=/console"}`;
   }
@@ -81,7 +78,7 @@ export class Sessions {
   async byLink(token: string, address: string): Promise<SignedIn> {
     const made = this.#make();
     const { accountId: _, role: __, ...session } = made.session;
-    const found = await this.#store.console.redeemLink(hashOf(token), session);
+    const found = await this.#options.store.console.redeemLink(hashOf(token), session);
     if (found === undefined) {
       this.#countFailure(address);
       throw new ConsoleRefusal(
@@ -95,8 +92,8 @@ export class Sessions {
 
   async byKey(text: string, address: string): Promise<SignedIn> {
     const parsed = parseApiKey(text.trim());
-    const key = parsed === undefined ? undefined : await this.#store.findKey(parsed.hash);
-    if (!isGood(key, this.#now())) {
+    const key = parsed === undefined ? undefined : await this.#options.store.findKey(parsed.hash);
+    if (!isGood(key, this.#options.now())) {
       this.#countFailure(address);
       throw new ConsoleRefusal(
         401,
@@ -106,15 +103,15 @@ export class Sessions {
     }
     const made = this.#make();
     const session = { ...made.session, accountId: key.accountId, role: "key" as const, keyHash: key.hash };
-    await this.#store.console.addSession(session);
+    await this.#options.store.console.addSession(session);
     return made;
   }
 
   /** @throws ConsoleRefusal 401 */
   async visitor(headers: IncomingHttpHeaders, proof: string | undefined): Promise<Visitor> {
     const secret = cookieOf(headers.cookie, this.#cookie);
-    const session = secret === undefined ? undefined : await this.#store.console.session(hashOf(secret));
-    const now = this.#now();
+    const session = secret === undefined ? undefined : await this.#options.store.console.session(hashOf(secret));
+    const now = this.#options.now();
     if (secret === undefined || session === undefined) throw signedOut();
     if (proof === undefined || !sameHash(hashOf(proof), session.proofHash)) throw signedOut();
     const seenAt = Math.max(session.seenAt, this.#seen.get(session.id) ?? 0);
@@ -122,15 +119,15 @@ export class Sessions {
       await this.end(session.id);
       throw signedOut();
     }
-    const key = session.keyHash === null ? undefined : await this.#store.findKey(session.keyHash);
-    const account = await this.#store.account(session.accountId);
+    const key = session.keyHash === null ? undefined : await this.#options.store.findKey(session.keyHash);
+    const account = await this.#options.store.account(session.accountId);
     if (account === undefined || (session.keyHash !== null && !isGood(key, now))) {
       await this.end(session.id);
       throw signedOut();
     }
     if (now - seenAt > SEEN_MS) {
       this.#seen.set(session.id, now);
-      await this.#store.console.seeSession(session.id, now);
+      await this.#options.store.console.seeSession(session.id, now);
     }
     return { session, secret, account, key };
   }
@@ -153,7 +150,7 @@ export class Sessions {
 
   async end(id: string, by = "service"): Promise<boolean> {
     this.#seen.delete(id);
-    return await this.#store.console.endSession(id, by);
+    return await this.#options.store.console.endSession(id, by);
   }
 
   get farewell(): string {
@@ -161,7 +158,7 @@ export class Sessions {
   }
 
   #make(): SignedIn & { readonly session: ConsoleSession } {
-    const [secret, proof, now] = [newSecret(), newSecret(), this.#now()];
+    const [secret, proof, now] = [newSecret(), newSecret(), this.#options.now()];
     const session: ConsoleSession = {
       id: randomBytes(6).toString("hex"),
       hash: hashOf(secret),
@@ -178,7 +175,7 @@ export class Sessions {
 
   /** What signs in is never refused for the failures of others behind the same address. @throws ConsoleRefusal 429 */
   #countFailure(address: string): void {
-    const { allowed, retryAfter } = this.#limiter.takeAnonymous(`sign in ${address}`, TRIES_A_MINUTE);
+    const { allowed, retryAfter } = this.#options.limiter.takeAnonymous(`sign in ${address}`, TRIES_A_MINUTE);
     if (allowed) return;
     throw new ConsoleRefusal(
       429,

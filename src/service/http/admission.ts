@@ -11,16 +11,10 @@ import { countOf } from "./requests.ts";
 
 const CHALLENGE = { "www-authenticate": "Bearer" };
 
-export class Admission {
-  readonly #store: Store;
-  readonly #limiter: RateLimiter;
+export type Admission = ReturnType<typeof admissionBy>;
 
-  constructor(store: Store, limiter: RateLimiter) {
-    this.#store = store;
-    this.#limiter = limiter;
-  }
-
-  async admit({ call, raw }: FastifyRequest): Promise<void> {
+export function admissionBy(store: Store, limiter: RateLimiter) {
+  async function admit({ call, raw }: FastifyRequest): Promise<void> {
     const { headers, httpVersion, rawHeaders } = raw;
     if (httpVersion !== "1.1" && httpVersion !== "1.0") throw new Problem(400, ["send HTTP/1.1"]);
     const hosts = countOf("host", rawHeaders);
@@ -30,32 +24,33 @@ export class Admission {
     // Node's merged headers hide a second one.
     const given = countOf("authorization", rawHeaders);
     const presented = given === 1 ? keyIn(headers.authorization ?? "") : undefined;
-    const key = presented && (await this.#store.findKey(presented.hash));
+    const key = presented && (await store.findKey(presented.hash));
     if (presented === undefined || key === undefined || key.revokedAt !== null || key.mode !== presented.mode) {
       throw new Problem(401, [unauthorised(headers.authorization, given)], CHALLENGE);
     }
-    const account = await this.#store.account(key.accountId);
+    const account = await store.account(key.accountId);
     if (account === undefined) throw new Error(`key ${key.id} belongs to no account`);
-    if (key.expiresAt !== null && key.expiresAt <= this.#limiter.now()) {
+    if (key.expiresAt !== null && key.expiresAt <= limiter.now()) {
       throw ended(`the API key expired at ${new Date(key.expiresAt).toISOString()}; ask its operator for another`);
     }
     call.key = key;
     call.account = account;
-    call.rate = this.#limiter.take(key.id, account.plan);
+    call.rate = limiter.take(key.id, account.plan);
     if (!call.rate.allowed) throw tooMany(call.rate);
     if (account.suspendedAt !== null) throw suspended();
     if (call.name !== undefined) assertScope(key, API_CALLS[call.name].scope);
   }
 
   /** @param beside calls of the minute that it takes beside its own, and those of its filters */
-  weigh(call: Call, filters: CanonicalFilters, companies = 0, beside = 0): void {
+  function weigh(call: Call, filters: CanonicalFilters, companies = 0, beside = 0): void {
     const more = weightOf(filters, companies) - 1 + beside;
-    if (more > 0 && call.key && call.account) call.rate = this.#limiter.weigh(call.key.id, call.account.plan, more);
+    if (more > 0 && call.key && call.account) call.rate = limiter.weigh(call.key.id, call.account.plan, more);
   }
 
-  async remaining({ key }: Call): Promise<Credits> {
-    return key === undefined ? ZERO : (await this.#store.money(key.accountId, key.mode)).balance;
-  }
+  const remaining = async ({ key }: Call): Promise<Credits> =>
+    key === undefined ? ZERO : (await store.money(key.accountId, key.mode)).balance;
+
+  return { admit, weigh, remaining };
 }
 
 const keyIn = (authorization: string): ReturnType<typeof parseApiKey> =>

@@ -8,7 +8,7 @@ import { MAX_BODY_BYTES } from "../../shared/contract/records.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { Problem, problemOf, VanishedError } from "../problem.ts";
 import { type Admission, boundGuesses } from "./admission.ts";
-import { Call, CLIENT_GONE } from "./call.ts";
+import { CLIENT_GONE, callOf } from "./call.ts";
 import { API_ROUTES } from "./calls.ts";
 import { type Connections, networkOf, refuseBytes } from "./connections.ts";
 import type { RateLimiter } from "./limits.ts";
@@ -133,7 +133,7 @@ export class HttpApp {
   /** Its line in the log comes at its end, or when its client is gone. */
   #begin(request: FastifyRequest, reply: FastifyReply): void {
     const route = request.is404 ? null : (request.routeOptions.url ?? null);
-    const call = new Call(request.id, this.#parts.monotonic(), route);
+    const call = callOf(request.id, this.#parts.monotonic(), route);
     request.call = call;
     const { raw } = reply;
     const { socket } = request.raw;

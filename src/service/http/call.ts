@@ -3,24 +3,23 @@ import type { Account, StoredKey, StoredReply } from "../ledger/ledger.ts";
 import type { CallName } from "./calls.ts";
 import type { RateState } from "./limits.ts";
 
-export class Call {
+export interface Call {
   readonly requestId: string;
   readonly startedAt: number;
   readonly route: string | null;
-  name: CallName | undefined;
-  rate: RateState | undefined;
-  key: StoredKey | undefined;
-  account: Account | undefined;
-  charged: Credits = ZERO;
-  isAnswered = false;
-  isClosed = false;
-
-  constructor(requestId: string, startedAt: number, route: string | null) {
-    this.requestId = requestId;
-    this.startedAt = startedAt;
-    this.route = route;
-  }
+  name?: CallName | undefined;
+  rate?: RateState;
+  key?: StoredKey;
+  account?: Account;
+  charged: Credits;
+  isAnswered: boolean;
+  isClosed: boolean;
 }
+
+export const callOf = (requestId: string, startedAt: number, route: string | null): Call => ({
+  ...{ requestId, startedAt, route, charged: ZERO },
+  ...{ isAnswered: false, isClosed: false },
+});
 
 declare module "fastify" {
   interface FastifyRequest {

@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { serveDatasets } from "../admin/datasets.ts";
 import { isConsoleBuilt } from "../console/assets.ts";
 import type { ServedConsole } from "../console/console.ts";
-import { Admission } from "./admission.ts";
+import { admissionBy } from "./admission.ts";
 import { HttpApp } from "./app.ts";
 import { addressOf, Connections } from "./connections.ts";
 import { RateLimiter, SmallCounts } from "./limits.ts";
@@ -43,7 +43,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   await store.recover(0);
   const limiter = new RateLimiter({ ...clocks, store });
   await limiter.load();
-  const admission = new Admission(store, limiter);
+  const admission = admissionBy(store, limiter);
   const turns = new Turns(options.turns ?? {}, timeouts, clocks.monotonic);
   const connections = new Connections(options.maxConnections ?? 4_096);
   const watchers = await openWatchers(options);

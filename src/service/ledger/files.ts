@@ -105,34 +105,26 @@ export function lostLedger(path: string): string | undefined {
 
 const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino;
 
-export class LedgerFiles {
-  readonly path: string;
-  readonly #opened: ReadonlyMap<string, number>;
-
-  constructor(path: string, hasLog: boolean) {
-    this.path = path;
-    this.#opened = new Map((hasLog ? ["", "-wal", "-shm"] : [""]).map((end) => [path + end, statSync(path + end).ino]));
-  }
-
-  get ledger(): number {
-    return this.#opened.get(this.path) ?? 0;
-  }
+export function ledgerFiles(path: string, hasLog: boolean) {
+  const opened = new Map((hasLog ? ["", "-wal", "-shm"] : [""]).map((end) => [path + end, statSync(path + end).ino]));
 
   /** A file that was removed or replaced under us takes writes that nobody sees again. */
-  assertInPlace(committed = false): void {
-    for (const [path, file] of this.#opened) {
-      if (inodeOf(path) === file) continue;
+  function assertInPlace(committed = false): void {
+    for (const [each, file] of opened) {
+      if (inodeOf(each) === file) continue;
       throw new StoreUnavailableError(
-        `${path} was removed or replaced while the ledger was open; nothing more is charged. Put it back, or restart the service`,
+        `${each} was removed or replaced while the ledger was open; nothing more is charged. Put it back, or restart the service`,
         { inDoubt: committed },
       );
     }
   }
 
-  /** Whether somebody else has begun files in the place of ours: neither sees the locks of the other then. */
-  get areReplaced(): boolean {
-    return [...this.#opened].some(([path, file]) => (inodeOf(path) ?? file) !== file);
-  }
+  return {
+    assertInPlace,
+    ledger: opened.get(path) ?? 0,
+    /** Whether somebody else has begun files in the place of ours: neither sees the locks of the other then. */
+    areReplaced: () => [...opened].some(([each, file]) => (inodeOf(each) ?? file) !== file),
+  };
 }
 
 /**

@@ -38,50 +38,47 @@ export function isAlive(owner: InstanceIdentity, self: InstanceIdentity, silentM
 
 const FORGET_MS = 3_600_000;
 
+export type Instances = ReturnType<typeof instancesBy>;
+
 /** Which processes hold money. One is made known before its first hold: who only reads or grants leaves no trace. */
-export class Instances {
-  readonly id = randomBytes(8).toString("hex");
-  readonly columns: string;
-  readonly #self = thisInstance();
-  readonly #clock: string;
+export function instancesBy(clock: string) {
+  const id = randomBytes(8).toString("hex");
+  const columns = `h.owner, i.pid, i.started, i.machine, i.heartbeat_at, ${clock} AS clock`;
+  const self = thisInstance();
 
-  /** @param clock SQL for the database's own time in ms, where processes with other clocks meet; else `NULL` */
-  constructor(clock: string) {
-    this.#clock = clock;
-    this.columns = `h.owner, i.pid, i.started, i.machine, i.heartbeat_at, ${clock} AS clock`;
-  }
-
-  isAlive(row: Row, now: number): boolean {
-    if (row.owner === this.id) return true;
+  const isOwnerAlive = (row: Row, now: number): boolean => {
+    if (row.owner === id) return true;
     if (row.pid === null) return false;
     const identity = { pid: Number(row.pid), started: row.started as string, machine: row.machine as string };
     const silentMs = Number(row.clock ?? now) - Number(row.heartbeat_at);
     // Machines that are copies of one image share host names and machine ids; behind one database they meet.
-    return isAlive(identity, this.#self, silentMs, this.#clock === "NULL");
-  }
+    return isAlive(identity, self, silentMs, clock === "NULL");
+  };
 
-  *beat(now: number): Steps<void> {
-    const { machine, pid, started } = this.#self;
+  function* beat(now: number): Steps<void> {
+    const { machine, pid, started } = self;
     yield* change(
-      `INSERT INTO instances (id, pid, started, machine, heartbeat_at) VALUES ($1, $2, $3, $4, COALESCE(${this.#clock}, $5))
+      `INSERT INTO instances (id, pid, started, machine, heartbeat_at) VALUES ($1, $2, $3, $4, COALESCE(${clock}, $5))
        ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at`,
-      ...[this.id, pid, started, machine, now],
+      ...[id, pid, started, machine, now],
     );
   }
 
-  *leave(): Steps<void> {
-    yield* change("DELETE FROM instances WHERE id = $1", this.id);
+  function* leave(): Steps<void> {
+    yield* change("DELETE FROM instances WHERE id = $1", id);
   }
 
-  *prune(now: number): Steps<void> {
+  function* prune(now: number): Steps<void> {
     const silent = yield* statementRows(
-      `SELECT id AS owner, pid, started, machine, heartbeat_at, ${this.#clock} AS clock FROM instances i
-       WHERE heartbeat_at < COALESCE(${this.#clock}, $1) - ${FORGET_MS}
+      `SELECT id AS owner, pid, started, machine, heartbeat_at, ${clock} AS clock FROM instances i
+       WHERE heartbeat_at < COALESCE(${clock}, $1) - ${FORGET_MS}
          AND NOT EXISTS (SELECT 1 FROM holds h WHERE h.owner = i.id AND h.state = 'pending')`,
       now,
     );
     for (const row of silent) {
-      if (!this.isAlive(row, now)) yield* change("DELETE FROM instances WHERE id = $1", row.owner);
+      if (!isOwnerAlive(row, now)) yield* change("DELETE FROM instances WHERE id = $1", row.owner);
     }
   }
+
+  return { id, columns, isAlive: isOwnerAlive, beat, leave, prune };
 }

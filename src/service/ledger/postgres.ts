@@ -22,7 +22,7 @@ import {
   placeKey,
 } from "./facts.ts";
 import { moveMoney } from "./group.ts";
-import { Instances } from "./instances.ts";
+import { instancesBy } from "./instances.ts";
 import { GROUP_SIZE, type LedgerOptions, PATIENCE_MS, type Store } from "./ledger.ts";
 import {
   A_DAY,
@@ -114,7 +114,7 @@ interface PostgresLedgerOptions {
 
 /** A queue for each account: what comes while its transaction is under way goes together in the next. */
 class PostgresLedger implements LedgerDatabase {
-  readonly instances = new Instances("CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS bigint)");
+  readonly instances = instancesBy("CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS bigint)");
   readonly rowLock = " FOR UPDATE OF p";
   readonly #session: PostgresSession;
   readonly #now: () => number;

@@ -11,7 +11,7 @@ import { NoLedgerError, resultCode, SQLITE_CORRUPT, StoreUnavailableError, trans
 import { assertFilesBeside, type BrokenPages, brokenPages, lostLedger, seal } from "./files.ts";
 import { PATIENCE_MS } from "./ledger.ts";
 import { assertLedger, checkSqliteVersion, makeTables } from "./schema.ts";
-import { Statements } from "./statements.ts";
+import { type Statements, statementsOf } from "./statements.ts";
 
 export const isFile = (path: string): boolean => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
@@ -113,7 +113,7 @@ async function withFile<Value>(
   try {
     database = new DatabaseSync(place, opening);
     checkSqliteVersion(database);
-    return await work(database, new Statements(database));
+    return await work(database, statementsOf(database));
   } catch (error) {
     throw translateError(error);
   } finally {

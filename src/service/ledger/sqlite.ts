@@ -5,14 +5,14 @@ import { anchoredClock } from "./clock.ts";
 import { type Durability, type Row, runNow, type Steps } from "./database.ts";
 import { NoLedgerError, resultCode, SQLITE_BUSY, StoreUnavailableError, translateError } from "./errors.ts";
 import type { LedgerDatabase, MoneyRequest, Outcome, Place } from "./facts.ts";
-import { assertFilesBeside, breakSeal, LedgerFiles, seal } from "./files.ts";
+import { assertFilesBeside, breakSeal, ledgerFiles, seal } from "./files.ts";
 import { moveMoney } from "./group.ts";
 import { GroupCommit } from "./group-commit.ts";
-import { Instances } from "./instances.ts";
+import { instancesBy } from "./instances.ts";
 import { GROUP_SIZE, type LedgerOptions, PATIENCE_MS, type Store } from "./ledger.ts";
 import { assertKnown, assertSchema, checkSqliteVersion, keepsLog, makeTables } from "./schema.ts";
 import { isFile, verifySnapshot } from "./sqlite-file.ts";
-import { Statements } from "./statements.ts";
+import { type Statements, statementsOf } from "./statements.ts";
 import { ledgerStore } from "./store.ts";
 
 export interface SqliteStoreOptions extends LedgerOptions {
@@ -96,14 +96,12 @@ let commits = 0;
 const abandoned: DatabaseSyncInstance[] = [];
 
 class SqliteLedger implements LedgerDatabase {
-  readonly instances = new Instances("NULL");
+  readonly instances = instancesBy("NULL");
   readonly makeHoldId = undefined;
   readonly rowLock = "";
   readonly #database: DatabaseSyncInstance;
-  readonly #path: string;
-  readonly #now: () => number;
-  readonly #patienceMs: number;
-  readonly #files: LedgerFiles;
+  readonly #options: SqliteLedgerOptions;
+  readonly #files: ReturnType<typeof ledgerFiles>;
   readonly #statements: Statements;
   readonly #dataVersion: StatementSyncInstance;
   readonly #writer: GroupCommit<Change>;
@@ -117,12 +115,10 @@ class SqliteLedger implements LedgerDatabase {
 
   constructor(database: DatabaseSyncInstance, options: SqliteLedgerOptions) {
     this.#database = database;
-    this.#statements = new Statements(database);
+    this.#statements = statementsOf(database);
     this.#dataVersion = database.prepare("PRAGMA data_version");
-    this.#path = options.path;
-    this.#now = options.now;
-    this.#patienceMs = options.patienceMs;
-    this.#files = new LedgerFiles(options.path, keepsLog(database));
+    this.#options = options;
+    this.#files = ledgerFiles(options.path, keepsLog(database));
     this.#writer = new GroupCommit(database, {
       apply: (group) => this.#apply(group),
       confirm: () => this.#files.assertInPlace(true),
@@ -210,10 +206,10 @@ class SqliteLedger implements LedgerDatabase {
     };
     try {
       // Writers of other processes wait for as long as the file is built again.
-      await whileBusy(this.#patienceMs, () => this.#database.exec("VACUUM"));
+      await whileBusy(this.#options.patienceMs, () => this.#database.exec("VACUUM"));
       for (let waited = 0; ; waited += 20) {
         if (emptied()) return true;
-        if (waited >= this.#patienceMs) return false;
+        if (waited >= this.#options.patienceMs) return false;
         await new Promise((resolve) => setPause(resolve, 20));
       }
     } catch (error) {
@@ -235,7 +231,7 @@ class SqliteLedger implements LedgerDatabase {
     await this.#writer.drain();
     this.#closed = true;
     // What our index says of the log is no longer so: folded back by it, the log would overwrite what others wrote.
-    if (this.#files.areReplaced) {
+    if (this.#files.areReplaced()) {
       abandoned.push(this.#database);
       return;
     }
@@ -257,7 +253,7 @@ class SqliteLedger implements LedgerDatabase {
     // The last commit may have been unsynced; a rollback journal that is not synced in order can put back a torn page.
     this.#database.exec("PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
     try {
-      seal(this.#path, this.#files.ledger);
+      seal(this.#options.path, this.#files.ledger);
     } finally {
       this.#database.exec("ROLLBACK");
     }
@@ -272,7 +268,7 @@ class SqliteLedger implements LedgerDatabase {
       change.kind === "steps" ? { ok: true, value: runNow(change.steps(), execute) } : undefined,
     );
     const money = group.flatMap((change) => (change.kind === "steps" ? [] : [{ request: change }]));
-    const options = { instances: this.instances, now: this.#now() };
+    const options = { instances: this.instances, now: this.#options.now() };
     const moved = money.length === 0 ? [] : [...runNow(moveMoney(money, options), execute)];
     return done.map((outcome) => outcome ?? moved.shift() ?? { ok: false, error: new Error("a change was forgotten") });
   }
@@ -284,6 +280,6 @@ class SqliteLedger implements LedgerDatabase {
   }
 
   #assertOpen(): void {
-    if (this.#closed) throw new StoreUnavailableError(`the ledger ${this.#path} is closed`);
+    if (this.#closed) throw new StoreUnavailableError(`the ledger ${this.#options.path} is closed`);
   }
 }

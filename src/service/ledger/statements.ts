@@ -13,20 +13,13 @@ function outcomeOf({ reads, statement }: Prepared, values: readonly unknown[]): 
   return { rows: [], changed: Number(statement.run(...values).changes) };
 }
 
-export class Statements {
-  readonly #database: DatabaseSyncInstance;
-  readonly #known = new Map<string, Map<number, Prepared>>();
+export type Statements = ReturnType<typeof statementsOf>;
 
-  constructor(database: DatabaseSyncInstance) {
-    this.#database = database;
-  }
+export function statementsOf(database: DatabaseSyncInstance) {
+  const statements = new Map<string, Map<number, Prepared>>();
 
-  clear(): void {
-    this.#known.clear();
-  }
-
-  readonly execute = (statement: PreparedStatement): StatementResult => {
-    if (!("rows" in statement)) return outcomeOf(this.#prepared(statement.sql, 0), statement.values);
+  const execute = (statement: PreparedStatement): StatementResult => {
+    if (!("rows" in statement)) return outcomeOf(preparedFor(statement.sql, 0), statement.values);
     const { rows, sql, types } = statement;
     const found: Row[] = [];
     let changed = 0;
@@ -36,7 +29,7 @@ export class Statements {
       for (const row of rows.slice(at, at + size)) {
         for (const [column, value] of row.entries()) values.push(types[column] === "id" ? rowId(value) : value);
       }
-      const result = outcomeOf(this.#prepared(sql, size, types), values);
+      const result = outcomeOf(preparedFor(sql, size, types), values);
       found.push(...result.rows);
       changed += result.changed;
       at += size;
@@ -45,19 +38,21 @@ export class Statements {
   };
 
   /** @param rows how many tuples stand for `%`: powers of two */
-  #prepared(sql: string, rows: number, types: readonly SqlType[] = []): Prepared {
-    const sizes = this.#known.get(sql) ?? new Map<number, Prepared>();
-    this.#known.set(sql, sizes);
+  function preparedFor(sql: string, rows: number, types: readonly SqlType[] = []): Prepared {
+    const sizes = statements.get(sql) ?? new Map<number, Prepared>();
+    statements.set(sql, sizes);
     const known = sizes.get(rows);
     if (known !== undefined) return known;
     const tuple = `(${types.map((type) => (type === "utf8" ? "CAST(? AS TEXT)" : "?")).join(", ")})`;
     const text = sql.replace(/\$(\d+)/g, "?$1").replace("%", Array.from({ length: rows }, () => tuple).join(", "));
     // Amounts above 2^53 millionths must not pass through a float.
-    const statement = this.#database.prepare(text, { readBigInts: true });
+    const statement = database.prepare(text, { readBigInts: true });
     const prepared = { statement, reads: /^\s*(SELECT|PRAGMA)/.test(text) };
     sizes.set(rows, prepared);
     return prepared;
   }
+
+  return { execute, clear: () => statements.clear() };
 }
 
 function rowId(value: unknown): bigint | null {

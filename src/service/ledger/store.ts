@@ -25,7 +25,7 @@ import {
   type StoredKey,
 } from "./ledger.ts";
 import type { ConsoleStore, KeptFilters, KeptReply, PeopleStore, StoredReply } from "./records.ts";
-import { VersionCache } from "./version-cache.ts";
+import { versionCache } from "./version-cache.ts";
 
 /** Replies of a thousand people are half a megabyte. */
 const REPLIES_AT_ONCE = 16;
@@ -109,6 +109,16 @@ const PRUNE_ROUNDS = 10;
 const KEEP_COUNTS_MS = 3 * 24 * 60 * 60 * 1000;
 const REMEMBERED = 10_000;
 
+function caches(generation: LedgerDatabase["generation"]) {
+  const cache = <Value>() => versionCache<Value>(generation, REMEMBERED);
+  return {
+    keys: cache<StoredKey | undefined>(),
+    accounts: cache<Account | undefined>(),
+    balances: cache<Balance>(),
+    moneys: cache<Pick<Balance, "balance" | "held">>(),
+  };
+}
+
 interface LedgerStoreOptions {
   readonly now: () => number;
   readonly heartbeatMs: number | undefined;
@@ -127,10 +137,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
   readonly #database: LedgerDatabase;
   readonly #now: () => number;
   readonly #heartbeatMs: number;
-  readonly #keys: VersionCache<StoredKey | undefined>;
-  readonly #accounts: VersionCache<Account | undefined>;
-  readonly #balances: VersionCache<Balance>;
-  readonly #moneys: VersionCache<Pick<Balance, "balance" | "held">>;
+  readonly #remembered: ReturnType<typeof caches>;
   readonly #open: Map<string, Place>;
   /** Holds that nobody will settle and that could not be given back yet. */
   readonly #owed = new Set<string>();
@@ -149,15 +156,11 @@ class LedgerStore implements Omit<Store, keyof Administration> {
     this.people = peopleStore(database, options.now);
     this.#heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS;
     this.#open = open;
-    const current = <Value>() => new VersionCache<Value>(database.generation, REMEMBERED);
-    this.#keys = current();
-    this.#accounts = current();
-    this.#balances = current();
-    this.#moneys = current();
+    this.#remembered = caches(database.generation);
   }
 
   findKey(hash: string): Promise<StoredKey | undefined> {
-    return this.#keys.get(hash, async () => {
+    return this.#remembered.keys.get(hash, async () => {
       const [row] = await this.#database.read(`${KEY_COLUMNS} WHERE k.hash = $1 AND k.revoked_at IS NULL`, hash);
       const key = row === undefined ? undefined : storedKey(row);
       return key !== undefined && sameHash(key.hash, hash) ? key : undefined;
@@ -165,7 +168,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
   }
 
   account(accountId: string): Promise<Account | undefined> {
-    return this.#accounts.get(accountId, async () => {
+    return this.#remembered.accounts.get(accountId, async () => {
       const [row] = await this.#database.read(`${ACCOUNT_COLUMNS} WHERE a.id = $1`, accountId);
       return row === undefined ? undefined : storedAccount(row);
     });
@@ -173,7 +176,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
 
   balance(accountId: string, mode: KeyMode): Promise<Balance> {
     const day = utcDay(this.#now());
-    return this.#balances.get(`${mode} ${day} ${accountId}`, async () => {
+    return this.#remembered.balances.get(`${mode} ${day} ${accountId}`, async () => {
       const used = `, CAST((SELECT COALESCE(SUM(u.charged), 0) FROM usage u
         WHERE u.account_id = b.account_id AND u.mode = b.mode AND u.day = $3) AS bigint) AS used`;
       const row = await this.#row(used, accountId, mode, day);
@@ -183,7 +186,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
   }
 
   money(accountId: string, mode: KeyMode): Promise<Pick<Balance, "balance" | "held">> {
-    return this.#moneys.get(`${mode} ${accountId}`, async () => {
+    return this.#remembered.moneys.get(`${mode} ${accountId}`, async () => {
       const { balance, held } = moneyOf(await this.#row("", accountId, mode));
       return { balance, held };
     });
@@ -260,7 +263,7 @@ class LedgerStore implements Omit<Store, keyof Administration> {
   }
 
   forget(): void {
-    for (const remembered of [this.#keys, this.#accounts, this.#balances, this.#moneys]) remembered.drop();
+    for (const each of Object.values(this.#remembered)) each.drop();
   }
 
   async recover(olderThanMs: number): Promise<number> {

@@ -7,40 +7,33 @@ interface Kept<Value> {
  * Values from memory as long as nothing was committed. Kept as the promises that brought them: whoever
  * asks again gets the same one, and nothing is made for it.
  */
-export class VersionCache<Value> {
-  readonly #generation: () => number | Promise<number>;
-  readonly #size: number;
-  readonly #entries = new Map<string, Kept<Value>>();
-  #of = Number.NaN;
+export function versionCache<Value>(generation: () => number | Promise<number>, size: number) {
+  const entries = new Map<string, Kept<Value>>();
+  let of = Number.NaN;
 
-  constructor(generation: () => number | Promise<number>, size: number) {
-    this.#generation = generation;
-    this.#size = size;
-  }
-
-  get(key: string, load: () => Promise<Value>): Promise<Value> {
-    const asked = this.#generation();
-    if (typeof asked === "number") return this.#at(asked, key, load).reading;
-    return asked.then((generation) => {
-      const { reading, value } = this.#at(generation, key, load);
+  function get(key: string, load: () => Promise<Value>): Promise<Value> {
+    const asked = generation();
+    if (typeof asked === "number") return keptAt(asked, key, load).reading;
+    return asked.then((told) => {
+      const { reading, value } = keptAt(told, key, load);
       // A promise that is answered by another takes two more rounds of the queue.
       return value ?? reading;
     });
   }
 
-  #at(generation: number, key: string, load: () => Promise<Value>): Kept<Value> {
-    if (generation !== this.#of) {
-      this.#entries.clear();
-      this.#of = generation;
+  function keptAt(told: number, key: string, load: () => Promise<Value>): Kept<Value> {
+    if (told !== of) {
+      entries.clear();
+      of = told;
     }
-    const known = this.#entries.get(key);
+    const known = entries.get(key);
     if (known !== undefined) return known;
     // The generation was asked for before the read: what is read may be newer, and never older.
     const read: Kept<Value> = { reading: load(), value: undefined };
-    if (this.#entries.size >= this.#size) return read;
-    this.#entries.set(key, read);
+    if (entries.size >= size) return read;
+    entries.set(key, read);
     const forget = (): void => {
-      if (this.#entries.get(key) === read) this.#entries.delete(key);
+      if (entries.get(key) === read) entries.delete(key);
     };
     read.reading.then((value) => {
       read.value = value;
@@ -49,7 +42,10 @@ export class VersionCache<Value> {
     return read;
   }
 
-  drop(): void {
-    this.#of = Number.NaN;
-  }
+  return {
+    get,
+    drop: (): void => {
+      of = Number.NaN;
+    },
+  };
 }

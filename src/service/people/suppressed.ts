@@ -50,50 +50,47 @@ export function leaveOutSuppressed(reply: StoredReply, hides: (who: Named) => bo
 /** The stamp of no file, and not that of a file that is gone: a key without its list is a list that was lost. */
 const UNREAD = "unread";
 
-/** The list of people of a data folder, as it is at each call: whoever is added is in no answer from then on. */
-export class SuppressedPeople {
-  readonly #folder: string | undefined;
-  #stamp = UNREAD;
-  #read: Promise<Suppression> = Promise.resolve(NOBODY_SUPPRESSED);
+export type SuppressedPeople = ReturnType<typeof suppressedPeople>;
 
-  constructor(folder: string | undefined) {
-    this.#folder = folder;
-  }
+/** The list of people of a data folder, as it is at each call: whoever is added is in no answer from then on. */
+export function suppressedPeople(folder: string | undefined) {
+  let seen = UNREAD;
+  let read: Promise<Suppression> = Promise.resolve(NOBODY_SUPPRESSED);
 
   /** @throws InputError where the list is damaged: nobody is shown then rather than too many */
-  async list(): Promise<Suppression> {
-    if (this.#folder === undefined) return NOBODY_SUPPRESSED;
-    const stamp = fileStamp(join(this.#folder, SUPPRESSION_FILES.list));
-    if (stamp !== this.#stamp) {
-      this.#stamp = stamp;
-      this.#read = readHiddenPeople(this.#folder);
+  async function current(): Promise<Suppression> {
+    if (folder === undefined) return NOBODY_SUPPRESSED;
+    const stamp = fileStamp(join(folder, SUPPRESSION_FILES.list));
+    if (stamp !== seen) {
+      seen = stamp;
+      read = readHiddenPeople(folder);
       // Looked at again by the next call, and by no call taken for good.
-      this.#read.catch(() => {
-        this.#stamp = UNREAD;
+      read.catch(() => {
+        seen = UNREAD;
       });
     }
-    return this.#read;
+    return read;
   }
 
-  async shown(reply: StoredReply): Promise<StoredReply> {
-    const list = await this.list();
+  async function shown(reply: StoredReply): Promise<StoredReply> {
+    const list = await current();
     return list.isEmpty ? reply : leaveOutSuppressed(reply, (who) => list.hides(who));
   }
 
   /** The engine with pages that have nobody of the list, also before the dataset is built again without them. */
-  over(engine: Engine, datasetDir: string): Engine {
-    if (this.#folder === undefined) return engine;
+  function over(engine: Engine, datasetDir: string): Engine {
+    if (folder === undefined) return engine;
     let known: { readonly stamp: string; readonly version: string; readonly whole: boolean } | undefined;
     const isWithout = async (list: Suppression, version: string): Promise<boolean> => {
-      if (known?.stamp === this.#stamp && known.version === version) return known.whole;
+      if (known?.stamp === seen && known.version === version) return known.whole;
       const built = await readLeftOut(datasetDir);
       const whole = built?.version === version && [...list.marks].every((mark) => built.marks.has(mark));
       // A build notes it just before its version is there: what was not whole is looked at again.
-      if (whole) known = { stamp: this.#stamp, version, whole };
+      if (whole) known = { stamp: seen, version, whole };
       return whole;
     };
     const filtered = async (page: RecordPage): Promise<RecordPage> => {
-      const list = await this.list();
+      const list = await current();
       if (list.isEmpty || page.records.length === 0 || (await isWithout(list, engine.info().version))) return page;
       const leftOut = [...page.records.keys()].filter((at) => {
         const who = namedIn(parseExact(String(page.records[at])));
@@ -113,4 +110,6 @@ export class SuppressedPeople {
       close: () => engine.close(),
     };
   }
+
+  return { list: current, shown, over };
 }

@@ -68,39 +68,31 @@ export interface FreeAnswers {
   ): Promise<{ readonly exact: boolean; readonly values: readonly { readonly value: string }[] } | undefined>;
 }
 
+export type Questions = ReturnType<typeof questionsTo>;
+
 /** What hints ask, for free and not for ever. */
-export class Questions {
-  readonly speech: Speech;
-  readonly #client: FreeAnswers;
-  readonly #signal: AbortSignal;
-  #left = MOST_CALLS;
-
-  constructor(client: FreeAnswers, signal: AbortSignal, speech = FLAGS) {
-    this.speech = speech;
-    this.#client = client;
-    this.#signal = signal;
-  }
-
-  say(key: string, value: unknown): string {
-    return `${this.speech.name(key)} ${this.speech.value(echo(value))}`;
-  }
+export function questionsTo(client: FreeAnswers, signal: AbortSignal, speech = FLAGS) {
+  let left = MOST_CALLS;
+  const say = (key: string, value: unknown): string => `${speech.name(key)} ${speech.value(echo(value))}`;
 
   /** Undefined where no call is left. */
-  async count(filters: Filters): Promise<number | undefined> {
-    return this.#left-- > 0 ? (await this.#client.count(filters, this.#signal)).count : undefined;
+  async function count(filters: Filters): Promise<number | undefined> {
+    return left-- > 0 ? (await client.count(filters, signal)).count : undefined;
   }
 
   /** What words for filters count; undefined where that is nobody, or no call is left. */
-  async told(filters: Filters, words: string): Promise<string | undefined> {
-    const count = await this.count(filters);
-    return count ? `${words} counts ${people(count)}` : undefined;
+  async function told(filters: Filters, words: string): Promise<string | undefined> {
+    const many = await count(filters);
+    return many ? `${words} counts ${people(many)}` : undefined;
   }
 
-  async values(filters: Filters, key: string): Promise<readonly string[]> {
-    if (!isFacetKey(key) || this.#left-- <= 0) return [];
-    const facet = await this.#client.facets(filters, key, { limit: FACET_VALUES_MAX, signal: this.#signal });
+  async function values(filters: Filters, key: string): Promise<readonly string[]> {
+    if (!isFacetKey(key) || left-- <= 0) return [];
+    const facet = await client.facets(filters, key, { limit: FACET_VALUES_MAX, signal });
     return facet?.exact === true ? facet.values.map(({ value }) => value) : [];
   }
+
+  return { speech, say, count, told, values };
 }
 
 /** What is suggested has been counted, so that it finds somebody. */

@@ -76,26 +76,16 @@ export async function collectColumns(pages: AsyncIterable<Page> | Iterable<Page>
 }
 
 /** Fields that were asked for and that no row had so far: a column of them is empty, which is said. */
-export class AskedFields {
-  #missing: readonly string[];
-  #rows = 0;
-
-  constructor(fields: readonly string[] = []) {
-    this.#missing = fields;
-  }
-
-  get rows(): number {
-    return this.#rows;
-  }
-
-  get notices(): readonly string[] {
-    return this.#rows === 0 ? [] : this.#missing.map(noRowHas);
-  }
-
-  look(page: Page): void {
-    this.#rows += page.length;
-    if (this.#missing.length > 0) this.#missing = this.#missing.filter((field) => !page.has(field));
-  }
+export function askedFields(fields: readonly string[] = []) {
+  let [missing, rows] = [fields, 0];
+  return {
+    rows: () => rows,
+    notices: (): readonly string[] => (rows === 0 ? [] : missing.map(noRowHas)),
+    look(page: Page): void {
+      rows += page.length;
+      if (missing.length > 0) missing = missing.filter((field) => !page.has(field));
+    },
+  };
 }
 
 const noRowHas = (field: string): string => `notice: no row has ${harmlessLine(field)}`;

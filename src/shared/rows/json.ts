@@ -1,4 +1,4 @@
-import type { Page, View } from "./page.ts";
+import type { View } from "./page.ts";
 import { fieldValue, type JsonRecord, type JsonValue, stringifyExact } from "./values.ts";
 
 function selected(row: JsonRecord, fields: readonly string[]): string {
@@ -8,52 +8,38 @@ function selected(row: JsonRecord, fields: readonly string[]): string {
 }
 
 /** NDJSON: one compact object a line. Without `columns` every token is as it came. */
-export class NdjsonView implements View {
-  readonly unseen: ReadonlySet<string> = new Set();
-  readonly #columns: readonly string[] | undefined;
-  #kept = Buffer.alloc(0);
-  readonly #room = (size: number): Buffer => {
-    if (this.#kept.length < size) this.#kept = Buffer.allocUnsafeSlow(Math.ceil(size * 1.1));
-    return this.#kept;
+export function ndjsonView(columns?: readonly string[]): View {
+  let kept = Buffer.alloc(0);
+  const room = (size: number): Buffer => {
+    if (kept.length < size) kept = Buffer.allocUnsafeSlow(Math.ceil(size * 1.1));
+    return kept;
   };
-
-  constructor(columns?: readonly string[]) {
-    this.#columns = columns;
-  }
-
-  page(page: Page): string | Buffer {
-    const fields = this.#columns;
-    if (fields === undefined) return page.ndjson(this.#room);
-    return page
-      .rows()
-      .map((row) => `${selected(row, fields)}\n`)
-      .join("");
-  }
-
-  end(): string {
-    return "";
-  }
+  return {
+    unseen: new Set(),
+    page(page) {
+      if (columns === undefined) return page.ndjson(room);
+      return page
+        .rows()
+        .map((row) => `${selected(row, columns)}\n`)
+        .join("");
+    },
+    end: () => "",
+  };
 }
 
-export class JsonView implements View {
-  readonly unseen: ReadonlySet<string> = new Set();
-  readonly #lines: NdjsonView;
-  #started = false;
-
-  constructor(columns?: readonly string[]) {
-    this.#lines = new NdjsonView(columns);
-  }
-
-  page(page: Page): string {
-    if (page.length === 0) return "";
-    // No token holds a raw line break, so every one here ends a record.
-    const body = this.#lines.page(page).toString().slice(0, -1).replaceAll("\n", ",\n");
-    const before = this.#started ? ",\n" : "[\n";
-    this.#started = true;
-    return before + body;
-  }
-
-  end(): string {
-    return this.#started ? "\n]\n" : "[]\n";
-  }
+export function jsonView(columns?: readonly string[]): View {
+  const lines = ndjsonView(columns);
+  let started = false;
+  return {
+    unseen: lines.unseen,
+    page(page) {
+      if (page.length === 0) return "";
+      // No token holds a raw line break, so every one here ends a record.
+      const body = lines.page(page).toString().slice(0, -1).replaceAll("\n", ",\n");
+      const before = started ? ",\n" : "[\n";
+      started = true;
+      return before + body;
+    },
+    end: () => (started ? "\n]\n" : "[]\n"),
+  };
 }

@@ -24,7 +24,7 @@ import { sha256Of } from "../../../engine/output/paths.ts";
 import { rowsOfPerson } from "../../../engine/output/tables/people.ts";
 import { Disk, failpoint } from "../../../engine/runs/disk.ts";
 import { RunStore } from "../../../engine/runs/run-store.ts";
-import { SuppressionList, suppressionFolder } from "../../../engine/runs/suppression.ts";
+import { suppressionFolder, suppressionList } from "../../../engine/runs/suppression.ts";
 import type { Context } from "../../../shared/context.ts";
 import { suppressedName } from "../../../shared/contract/suppression.ts";
 import { counted } from "../../../shared/contract/text.ts";
@@ -128,9 +128,9 @@ async function wasForgotten(word: string, context: Context): Promise<boolean> {
   return (await list.find(name)).some(({ note }) => note === FORGOTTEN);
 }
 
-function listOf(context: Context): SuppressionList {
+function listOf(context: Context) {
   const { env, now, sleep, interrupted: signal } = context;
-  return new SuppressionList(suppressionFolder(stateDir(context)), new Disk(failpoint(env)), { now, sleep, signal });
+  return suppressionList(suppressionFolder(stateDir(context)), new Disk(failpoint(env)), { now, sleep, signal });
 }
 
 async function find(word: string, store: RunStore, context: Context): Promise<Found> {

@@ -1,6 +1,6 @@
 import type { ServedPeople } from "../../../dataset/clickhouse/left-out.ts";
 import { Disk, failpoint } from "../../../engine/runs/disk.ts";
-import { SuppressionList } from "../../../engine/runs/suppression.ts";
+import { suppressionList } from "../../../engine/runs/suppression.ts";
 import { findInFolder, type InFolder, openKept, purge } from "../../../service/people/purge.ts";
 import type { Context } from "../../../shared/context.ts";
 import { type SuppressedName, suppressedName } from "../../../shared/contract/suppression.ts";
@@ -71,7 +71,7 @@ async function forget(desk: Desk<ForgetOptions>, word: string): Promise<void> {
       const left = await purge(found, kept, {
         setup,
         actor: actor(context),
-        suppress: (names) => new SuppressionList(kept.folders.suppression, disk, lock).add(names, "forgotten"),
+        suppress: (names) => suppressionList(kept.folders.suppression, disk, lock).add(names, "forgotten"),
         step: (what) => step?.(what, "written"),
       });
       report(found, "forgot", printer);

@@ -1,5 +1,5 @@
 import { Disk, failpoint } from "../../../engine/runs/disk.ts";
-import { SuppressionList } from "../../../engine/runs/suppression.ts";
+import { suppressionList } from "../../../engine/runs/suppression.ts";
 import type { Context } from "../../../shared/context.ts";
 import {
   SUPPRESSED_KINDS,
@@ -48,7 +48,7 @@ export function addListCommands<Options extends SuppressOptions>(
   const open = async (desk: Desk<Options>): Promise<Opened> => ({
     ...desk,
     place: place.name,
-    list: new SuppressionList(await place.folder(desk.options, context), disk, { now, sleep, signal }),
+    list: suppressionList(await place.folder(desk.options, context), disk, { now, sleep, signal }),
     namesOf: async (word) =>
       desk.options.kind === undefined && place.byName !== undefined && isName(word)
         ? place.byName(word, context)
@@ -88,7 +88,7 @@ export function addListCommands<Options extends SuppressOptions>(
 interface Opened extends Desk<SuppressOptions> {
   /** `headcount suppress`. */
   readonly place: string;
-  readonly list: SuppressionList;
+  readonly list: ReturnType<typeof suppressionList>;
   /** How somebody is named on the list; by a whole name where the one person who has it is known. */
   readonly namesOf: (word: string) => Promise<readonly SuppressedName[]>;
   readonly added: (names: readonly SuppressedName[]) => Promise<void>;

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { checkRefused, type ImportInput, type ImportReport, readMap, TooManyRefusedError } from "../../build/import.ts";
 import { NO_MAP } from "../../build/import-map.ts";
 import type { BuildOptions } from "../../build/options.ts";
-import { RejectFile } from "../../build/rejects.ts";
+import { type RejectFile, rejectFileAt } from "../../build/rejects.ts";
 import { newVersion, withBuildLock } from "../../layout.ts";
 import { readHiddenPeople, suppressionDir } from "../../suppression.ts";
 import { InputError } from "../../text/input-file.ts";
@@ -12,7 +12,16 @@ import { type ClickHouseServers, closeAll, connectClickHouse } from "../connect.
 import { Load } from "./load.ts";
 import { type LoadPart, PartReader } from "./parts.ts";
 import { LoadServers, STATEMENT_MS } from "./servers.ts";
-import { clearedReports, departmentsReport, fingerprintOf, LoadState, type PartReport, tableReport } from "./state.ts";
+import {
+  beginLoad,
+  clearedReports,
+  departmentsReport,
+  fingerprintOf,
+  type LoadState,
+  openLoad,
+  type PartReport,
+  tableReport,
+} from "./state.ts";
 
 /** Another way to load has another number: what it has begun is not gone on with. */
 const LOAD_FORMAT = 4;
@@ -64,7 +73,7 @@ async function loadWhole(
   const reader = await PartReader.open({ input, map, scratch, suppression, format, build: options });
   try {
     const parts = await reader.plan();
-    const begun = await LoadState.open(folder);
+    const begun = await openLoad(folder);
     const rejects = await rejectFile(input, parts, datasetDir);
     const files = await Promise.all(parts.map(({ plan }) => stat(plan.file.path)));
     const fingerprint = fingerprintOf({
@@ -80,7 +89,7 @@ async function loadWhole(
     const isSame = begun?.fingerprint === fingerprint;
     const again = begun && (await goOn(begun, isSame, loadOf(begun)));
     const version = newVersion(now()).replace(/\W/g, "_");
-    const state = again ?? (await LoadState.begin(folder, fingerprint, version, parts.length));
+    const state = again ?? (await beginLoad(folder, fingerprint, version, parts.length));
     const load = loadOf(state);
     try {
       if (again === undefined) await load.create();
@@ -151,7 +160,7 @@ async function run({ load, state, parts, input, rejects }: Run): Promise<ImportR
 async function rejectFile(input: ImportInput, parts: readonly LoadPart[], datasetDir: string): Promise<RejectFile> {
   const read = parts.map(({ plan }) => plan.file.path);
   if (input.map !== undefined) read.push(resolve(input.cwd, input.map));
-  return RejectFile.at(resolve(input.cwd, input.rejects), datasetDir, read);
+  return rejectFileAt(resolve(input.cwd, input.rejects), datasetDir, read);
 }
 
 async function copyRejects(from: string, to: RejectFile): Promise<void> {

@@ -60,7 +60,7 @@ export class Load {
   }
 
   async create(): Promise<void> {
-    const { topology, dialect } = this.#servers;
+    const { topology, dialect } = this.#servers.connected;
     const { version } = this.#state;
     await this.drop();
     await this.#servers.onAll([
@@ -71,7 +71,7 @@ export class Load {
   }
 
   drop(): Promise<void> {
-    const { topology } = this.#servers;
+    const { topology } = this.#servers.connected;
     return this.#servers.onAll([
       ...dropStage(this.#state.version, topology),
       ...dropTables(this.#state.version, topology),
@@ -166,7 +166,7 @@ export class Load {
     const flush = async (part: number, lines: string[]): Promise<void> => {
       await appendFile(this.#state.twins(part), lines.map((line) => `${line}\n`).join(""));
       const rows = lines.map((line) => ({ part, line: line.split(",", 1)[0], why: 1 }));
-      await servers.insert(names.refused, rows, servers.clients[0]);
+      await servers.insert(names.refused, rows, servers.connected.clients[0]);
       lines.length = 0;
     };
     for (const part of this.#options.parts)
@@ -312,13 +312,13 @@ export class Load {
     const told = `SELECT max(activated) FROM ${pointers} WHERE version = '${version}'`;
     const activated = Math.max(...(await servers.onEach((client) => servers.number(told, client))));
     await servers.point({ version, activated: activated || this.#options.now(), people, companies });
-    await servers.onAll(dropStage(version, servers.topology));
+    await servers.onAll(dropStage(version, servers.connected.topology));
     // The version before the new one stays for services that have not noticed yet.
     const versions = await servers.rows(
       `SELECT version FROM ${pointers} GROUP BY version ORDER BY max(activated) DESC`,
     );
     const old = versions.map(([name]) => String(name)).slice(2);
-    for (const name of old) if (name !== version) await servers.onAll(dropTables(name, servers.topology));
+    for (const name of old) if (name !== version) await servers.onAll(dropTables(name, servers.connected.topology));
   }
 
   endRunning(): Promise<void> {

@@ -8,7 +8,7 @@ import { createRaw, type FilePlan, planFiles, refusedOf, type Staging, stageFile
 import { clearedReport, departmentReport, typedSql } from "../../build/import-values.ts";
 import { addNormalForms } from "../../build/normal-sql.ts";
 import type { BuildOptions } from "../../build/options.ts";
-import { RejectFile } from "../../build/rejects.ts";
+import { type RejectFile, rejectFileAt } from "../../build/rejects.ts";
 import { literal, machineResources, startDuckDb } from "../../duckdb.ts";
 import type { ServerDialect } from "../dialect.ts";
 import { FURTHER, jsonSql, writeRows } from "./rows.ts";
@@ -78,7 +78,7 @@ export class PartReader {
   ): Promise<PartReport> {
     const { kind, index, plan } = part;
     const connection = this.#connection;
-    const rejects = await RejectFile.at(places.rejects, this.#options.scratch, []);
+    const rejects = await rejectFileAt(places.rejects, this.#options.scratch, []);
     const staging = this.#staging(rejects);
     await connection.run(
       "DROP VIEW IF EXISTS typed; DROP TABLE IF EXISTS raw_people; DROP TABLE IF EXISTS raw_companies",

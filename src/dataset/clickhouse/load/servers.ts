@@ -43,43 +43,37 @@ export type ServerRow = readonly unknown[];
 
 /** The servers as a load of one version uses them: every statement has an id by which it can be ended. */
 export class LoadServers {
-  readonly clients: ClickHouseServers["clients"];
-  readonly dialect: ClickHouseServers["dialect"];
-  readonly topology: ClickHouseServers["topology"];
-  readonly #connected: ClickHouseServers;
+  readonly connected: ClickHouseServers;
   readonly #prefix: string;
   readonly #signal: AbortSignal | undefined;
   #shards: readonly (number | undefined)[] | undefined;
 
   constructor(connected: ClickHouseServers, version: string, signal?: AbortSignal) {
-    this.clients = connected.clients;
-    this.dialect = connected.dialect;
-    this.topology = connected.topology;
-    this.#connected = connected;
+    this.connected = connected;
     this.#prefix = `headcount-load-${version}-`;
     this.#signal = signal;
   }
 
   /** Connections that work beside each other: a statement keeps about one core of its server at work. */
   get streams(): readonly ClickHouseClient[] {
-    return this.clients.flatMap((client) => Array<ClickHouseClient>(STREAMS).fill(client));
+    return this.connected.clients.flatMap((client) => Array<ClickHouseClient>(STREAMS).fill(client));
   }
 
   /** On all servers beside each other. @throws what the first threw, when each has ended */
   onEach<Result>(work: (client: ClickHouseClient) => Promise<Result>): Promise<Result[]> {
-    return allOf(this.clients.map(work));
+    return allOf(this.connected.clients.map(work));
   }
 
   named(table: string): string {
-    return `${this.topology.database}.${table}`;
+    return `${this.connected.topology.database}.${table}`;
   }
 
   local(table: string): string {
-    return localName(table, this.topology);
+    return localName(table, this.connected.topology);
   }
 
   async onAll(statements: readonly string[]): Promise<void> {
-    const settings = this.dialect.isModern ? { clickhouse_settings: { ...DROP_SETTINGS } } : {};
+    const settings = this.connected.dialect.isModern ? { clickhouse_settings: { ...DROP_SETTINGS } } : {};
     await this.onEach(async (client) => {
       for (const query of statements) await this.#reaching(client.command({ query, ...settings }));
     });
@@ -89,22 +83,27 @@ export class LoadServers {
     return this.onAll([`TRUNCATE TABLE ${this.local(table)}`]);
   }
 
-  async run(query: Statement | string, client: ClickHouseClient = this.clients[0]): Promise<void> {
+  async run(query: Statement | string, client: ClickHouseClient = this.connected.clients[0]): Promise<void> {
     this.#signal?.throwIfAborted();
     await this.#reaching(client.command({ ...this.#rendered(query), ...this.#call() }));
   }
 
-  async rows(query: Statement | string, client: ClickHouseClient = this.clients[0]): Promise<readonly ServerRow[]> {
+  async rows(
+    query: Statement | string,
+    client: ClickHouseClient = this.connected.clients[0],
+  ): Promise<readonly ServerRow[]> {
     const answer = client.query({ ...this.#rendered(query), ...this.#call(), format: "JSONCompact" });
     return (await this.#reaching(answer.then((result) => result.json<readonly unknown[]>()))).data;
   }
 
-  async number(query: Statement | string, client: ClickHouseClient = this.clients[0]): Promise<number> {
+  async number(query: Statement | string, client: ClickHouseClient = this.connected.clients[0]): Promise<number> {
     return Number((await this.rows(query, client))[0]?.[0]);
   }
 
   async *stream(sql: string): AsyncGenerator<readonly string[]> {
-    const answer = await this.#reaching(this.clients[0].query({ query: sql, ...this.#call(), format: "TabSeparated" }));
+    const answer = await this.#reaching(
+      this.connected.clients[0].query({ query: sql, ...this.#call(), format: "TabSeparated" }),
+    );
     const all = answer.stream()[Symbol.asyncIterator]();
     for (;;) {
       const { value, done } = await this.#reaching(all.next());
@@ -120,7 +119,7 @@ export class LoadServers {
         table: this.named(table),
         columns: [...columns] as [string, ...string[]],
         values: rows,
-        format: this.dialect.rows,
+        format: this.connected.dialect.rows,
         ...this.#call(),
       }),
     );
@@ -138,12 +137,12 @@ export class LoadServers {
 
   /** Takes rows of a table away on every server, and waits until they are gone. */
   async remove(table: string, condition: string): Promise<void> {
-    for (const client of this.clients) {
+    for (const client of this.connected.clients) {
       await this.run(`ALTER TABLE ${this.local(table)} DELETE WHERE ${condition}`, client);
     }
-    if (this.dialect.isModern) return;
+    if (this.connected.dialect.isModern) return;
     const name = this.local(table).split(".").at(-1);
-    for (const client of this.clients) {
+    for (const client of this.connected.clients) {
       const left = `SELECT count() FROM system.mutations WHERE table = '${name}' AND is_done = 0`;
       while ((await this.number(left, client)) > 0) {
         this.#signal?.throwIfAborted();
@@ -157,10 +156,10 @@ export class LoadServers {
    * same of it.
    */
   async counts(table: string, by: string, condition = "1"): Promise<ReadonlyMap<number, number>> {
-    const replicated = this.topology.replicated ? [`SYSTEM SYNC REPLICA ${this.local(table)}`] : [];
+    const replicated = this.connected.topology.replicated ? [`SYSTEM SYNC REPLICA ${this.local(table)}`] : [];
     if (replicated.length > 0) await this.onAll(replicated);
     const sql = `SELECT ${by} AS number, count() FROM ${this.local(table)} WHERE ${condition} GROUP BY number`;
-    this.#shards ??= await this.onEach((client) => this.#reaching(shardOf(client, this.topology)));
+    this.#shards ??= await this.onEach((client) => this.#reaching(shardOf(client, this.connected.topology)));
     const shards = this.#shards;
     const held = await this.onEach(async (client) => new Map((await this.rows(sql, client)).map(pairOf)));
     const sums = new Map<number, number>();
@@ -200,13 +199,13 @@ export class LoadServers {
   }
 
   #rendered(query: Statement | string): ReturnType<typeof rendered> {
-    return rendered(typeof query === "string" ? { sql: query, params: {} } : query, this.dialect);
+    return rendered(typeof query === "string" ? { sql: query, params: {} } : query, this.connected.dialect);
   }
 
   #call() {
     return {
       query_id: this.#prefix + randomBytes(6).toString("hex"),
-      clickhouse_settings: { ...(this.dialect.isModern ? MODERN_SETTINGS : SETTINGS) },
+      clickhouse_settings: { ...(this.connected.dialect.isModern ? MODERN_SETTINGS : SETTINGS) },
       ...(this.#signal && { abort_signal: this.#signal }),
     };
   }
@@ -223,7 +222,7 @@ export class LoadServers {
 
   /** Every server has its share of every statement. */
   async #hanging(): Promise<string | undefined> {
-    const { watchers = [], urls = [] } = this.#connected;
+    const { watchers = [], urls = [] } = this.connected;
     const pings = watchers.map(async (watcher, index) => {
       const { success } = await watcher.ping({ select: false, abort_signal: AbortSignal.timeout(HANGS_MS) });
       return success ? [] : [`${urls[index]} does not answer`];

@@ -24,81 +24,55 @@ interface Saved {
 }
 
 /** Which version a load makes, and what of it is done. Kept in a folder, so that the next process goes on. */
-export class LoadState {
-  readonly folder: string;
-  readonly version: string;
-  readonly fingerprint: string;
-  #done: readonly LoadStep[];
-  #parts: Map<number, PartReport>;
+export type LoadState = ReturnType<typeof stateOf>;
 
-  private constructor(folder: string, saved: Saved, parts: Map<number, PartReport>) {
-    this.folder = folder;
-    this.version = saved.version;
-    this.fingerprint = saved.fingerprint;
-    this.#done = saved.done;
-    this.#parts = parts;
-  }
+function stateOf(folder: string, { fingerprint, version, ...saved }: Saved, parts: Map<number, PartReport>) {
+  let { done } = saved;
+  const save = (): Promise<void> => replace(join(folder, "load.json"), { fingerprint, version, done });
+  return {
+    ...{ folder, version, fingerprint, save },
+    remove: (): Promise<void> => rm(folder, { recursive: true, force: true }),
+    part: (part: number): PartReport | undefined => parts.get(part),
+    isDone: (step: LoadStep): boolean => done.includes(step),
+    rejects: (part: number): string => join(folder, `part-${part}-rejects.ndjson`),
+    twins: (part: number): string => join(folder, `part-${part}-twins.csv`),
 
-  static async open(folder: string): Promise<LoadState | undefined> {
-    const saved = await readJson<Saved>(join(folder, "load.json"));
-    if (saved === undefined) return undefined;
-    const parts = new Map<number, PartReport>();
-    for (let part = 0; ; part++) {
-      const report = await readJson<PartReport | null>(join(folder, `part-${part}.json`));
-      if (report === undefined) break;
-      if (report !== null) parts.set(part, report);
-    }
-    return new LoadState(folder, saved, parts);
-  }
+    /** @param report undefined where the part is not on the servers after all: all after it is to be made again */
+    async setPart(part: number, report: PartReport | undefined): Promise<void> {
+      if (report === undefined) {
+        done = [];
+        await save();
+        parts.delete(part);
+      } else parts.set(part, report);
+      await replace(join(folder, `part-${part}.json`), report ?? null);
+    },
 
-  static async begin(folder: string, fingerprint: string, version: string, parts: number): Promise<LoadState> {
-    await rm(folder, { recursive: true, force: true });
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    const state = new LoadState(folder, { fingerprint, version, done: [] }, new Map());
-    for (let part = 0; part < parts; part++) await replace(join(folder, `part-${part}.json`), null);
-    await state.#save();
-    return state;
-  }
+    async setDone(step: LoadStep): Promise<void> {
+      done = [...done, step];
+      await save();
+    },
+  };
+}
 
-  remove(): Promise<void> {
-    return rm(this.folder, { recursive: true, force: true });
+export async function openLoad(folder: string): Promise<LoadState | undefined> {
+  const saved = await readJson<Saved>(join(folder, "load.json"));
+  if (saved === undefined) return undefined;
+  const parts = new Map<number, PartReport>();
+  for (let part = 0; ; part++) {
+    const report = await readJson<PartReport | null>(join(folder, `part-${part}.json`));
+    if (report === undefined) break;
+    if (report !== null) parts.set(part, report);
   }
+  return stateOf(folder, saved, parts);
+}
 
-  part(part: number): PartReport | undefined {
-    return this.#parts.get(part);
-  }
-
-  isDone(step: LoadStep): boolean {
-    return this.#done.includes(step);
-  }
-
-  /** @param report undefined where the part is not on the servers after all: all after it is to be made again */
-  async setPart(part: number, report: PartReport | undefined): Promise<void> {
-    if (report === undefined) {
-      this.#done = [];
-      await this.#save();
-      this.#parts.delete(part);
-    } else this.#parts.set(part, report);
-    await replace(join(this.folder, `part-${part}.json`), report ?? null);
-  }
-
-  async setDone(step: LoadStep): Promise<void> {
-    this.#done = [...this.#done, step];
-    await this.#save();
-  }
-
-  rejects(part: number): string {
-    return join(this.folder, `part-${part}-rejects.ndjson`);
-  }
-
-  twins(part: number): string {
-    return join(this.folder, `part-${part}-twins.csv`);
-  }
-
-  #save(): Promise<void> {
-    const { fingerprint, version } = this;
-    return replace(join(this.folder, "load.json"), { fingerprint, version, done: this.#done });
-  }
+export async function beginLoad(folder: string, fingerprint: string, version: string, parts: number) {
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const state = stateOf(folder, { fingerprint, version, done: [] }, new Map());
+  for (let part = 0; part < parts; part++) await replace(join(folder, `part-${part}.json`), null);
+  await state.save();
+  return state;
 }
 
 async function replace(path: string, value: unknown): Promise<void> {

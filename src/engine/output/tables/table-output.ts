@@ -1,5 +1,5 @@
 import { CliError, usageError } from "../../../shared/errors.ts";
-import { AskedFields } from "../../../shared/rows/columns.ts";
+import { askedFields } from "../../../shared/rows/columns.ts";
 import { errorCode } from "../../runs/disk.ts";
 import type { Guard } from "../../runs/plan.ts";
 import { checkRows, formName, type Output, type Rendering } from "../formats.ts";
@@ -62,17 +62,17 @@ export async function openTable(output: string, rendering: Rendering, guard: Gua
   const target = parseTable(output, "/");
   if (target.engine === "duckdb") await clearLeftovers(target.file);
   const { kind, fields } = rendering;
-  const asked = new AskedFields(fields);
+  const asked = askedFields(fields);
   let writer: TableWriter | undefined;
   return {
     get notices() {
-      return asked.notices;
+      return asked.notices();
     },
     async write(page) {
       asked.look(page);
     },
     async prepare(pages) {
-      await checkRows(asked.rows, undefined, guard);
+      await checkRows(asked.rows(), undefined, guard);
       const { columns } = await surveyColumns({ pages, kind, columns: fields }, [IDENTITY]);
       try {
         writer = await open(target, place);
