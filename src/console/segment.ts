@@ -8,7 +8,6 @@ import {
   filterSpec,
 } from "../shared/contract/vocabulary.ts";
 
-/** The 24 filters in the order and under the headings of the page. */
 export const FOLDS: readonly { readonly name: string; readonly keys: readonly FilterKey[] }[] = [
   {
     name: "Role",

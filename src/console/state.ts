@@ -114,7 +114,6 @@ export const uncounted = computed(() => {
 });
 export const problems = computed(() => (answer.value.error instanceof ApiError ? answer.value.error.issues : []));
 
-/** Asks one question after another at a path of the API. */
 const inquiryAt = <Answer>(path: string, tell: (answer: Finding<Answer>) => void) =>
   segmentInquiry<Answer>((of, signal) => api<Answer>("POST", path, JSON.parse(of), signal), tell);
 
@@ -126,7 +125,6 @@ const counts = inquiryAt<CountReply>("/count", (next) => {
 
 export const recount = (): void => counts.ask(segment.value);
 
-/** Counts the segment whenever it changes. */
 export function countAlways(): void {
   effect(() => {
     const of = segment.value;

@@ -73,7 +73,7 @@ export function threadOf<Message, Answer>({ data, text, what }: ThreadOptions) {
       const worker = running;
       lose(reason);
       if (!worker) return;
-      // Not terminate(): where that falls between the making of a zlib stream and its first use, Node aborts the process.
+      // Not terminate(): between the making of a zlib stream and its first use Node aborts the process then.
       const ended = new Promise((resolve) => worker.once("exit", resolve));
       worker.ref();
       worker.postMessage({ isLast: true });

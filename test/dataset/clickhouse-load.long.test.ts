@@ -7,11 +7,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { importDataset } from "../../src/dataset/build/import.ts";
 import { NO_MAP } from "../../src/dataset/build/import-map.ts";
 import { type ClickHouseServers, connectClickHouse } from "../../src/dataset/clickhouse/connect.ts";
+import { followClickHouse, openClickHouse } from "../../src/dataset/clickhouse/engine.ts";
 import { Load } from "../../src/dataset/clickhouse/load/load.ts";
 import { PartReader } from "../../src/dataset/clickhouse/load/parts.ts";
 import { LoadServers } from "../../src/dataset/clickhouse/load/servers.ts";
 import { openLoad } from "../../src/dataset/clickhouse/load/state.ts";
-import { followClickHouse, openClickHouse } from "../../src/dataset/clickhouse/open.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { Disk } from "../../src/engine/runs/disk.ts";
 import { suppressionList } from "../../src/engine/runs/suppression.ts";

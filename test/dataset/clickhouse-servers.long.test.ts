@@ -1,9 +1,8 @@
 import type { ClickHouseClient } from "@clickhouse/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ClickHouseServers, closeAll, connectClickHouse } from "../../src/dataset/clickhouse/connect.ts";
-import { ClickHouseEngine } from "../../src/dataset/clickhouse/engine.ts";
+import { ClickHouseEngine, followClickHouse } from "../../src/dataset/clickhouse/engine.ts";
 import { LoadServers } from "../../src/dataset/clickhouse/load/servers.ts";
-import { followClickHouse } from "../../src/dataset/clickhouse/open.ts";
 import { tablesOf } from "../../src/dataset/clickhouse/schema.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
 import type { CanonicalFilters } from "../../src/shared/contract/vocabulary.ts";

@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { main } from "../../src/cli/main.ts";
-import { openClickHouse } from "../../src/dataset/clickhouse/open.ts";
+import { openClickHouse } from "../../src/dataset/clickhouse/engine.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
 import { testContext } from "../support/client.ts";

@@ -181,7 +181,6 @@ interface TextProps extends Pick<PartialInputHTMLAttributes<HTMLInputElement>, "
 /** Digits, or nothing at all: to drop letters would make another number of it. */
 export const isWholeNumber = (text: string): boolean => /^\s*(\d{1,15}\s*)?$/.test(text);
 
-/** An input whose text is a signal. */
 export function Text({ label, text, type = "text", ...rest }: TextProps) {
   const onInput = (event: { readonly currentTarget: HTMLInputElement }) => (text.value = event.currentTarget.value);
   const input = <input {...rest} type={type as "text"} autocomplete="off" value={text.value} onInput={onInput} />;
@@ -201,7 +200,6 @@ interface ChoiceProps<Word extends string> {
   readonly options: Iterable<readonly [value: Word, text: string]>;
 }
 
-/** One of several, from a list that opens. */
 export const Choice = <Word extends string>({ chosen, name, options }: ChoiceProps<Word>) => (
   <label>
     {name}{" "}
@@ -265,7 +263,6 @@ export const DialogButtons = ({ children, onClose }: Pick<DialogProps, "children
   </div>
 );
 
-/** Lets the browser save a file. */
 export function saveFile(file: Blob, name: string): void {
   const href = URL.createObjectURL(file);
   Object.assign(document.createElement("a"), { href, download: name }).click();

@@ -5,6 +5,7 @@ import type { Facet } from "../../shared/contract/facets.ts";
 import { canonicalJson } from "../../shared/contract/filters.ts";
 import { isSlug, slugOf } from "../../shared/contract/normalise.ts";
 import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
+import { ReloadingEngine, type ReloadOptions } from "../embedded/reloading-engine.ts";
 import {
   type CompanyLookup,
   type DatasetInfo,
@@ -20,7 +21,7 @@ import { withOthers } from "../facet.ts";
 import { NoDatasetError } from "../layout.ts";
 import { listSegment, type SegmentCache, segmentCache } from "../segment.ts";
 import { type Active, EXACT } from "./active.ts";
-import type { ClickHouseServers } from "./connect.ts";
+import { type ClickHouseServers, closeAll, connectClickHouse } from "./connect.ts";
 import { type Param, rendered, type ServerDialect, type Statement } from "./dialect.ts";
 import { codeOf } from "./errors.ts";
 import { ServerPool } from "./pool.ts";
@@ -308,3 +309,39 @@ function whereOf(filters: CanonicalFilters): Statement {
 /** The rows of a query of which a condition holds too. @param condition "" is always true */
 const and = ({ sql, params }: Statement, condition: string): Statement =>
   condition === "" ? { sql, params } : { sql: `${sql === "" ? " WHERE" : `${sql} AND`} ${condition}`, params };
+
+export const openClickHouse = (address: string, password = ""): Promise<Engine> =>
+  opened(address, password, (servers) => ClickHouseEngine.open(servers));
+
+/** An engine that goes over to the next dataset version, or one without somebody, at the first call a second later. */
+export function followClickHouse(address: string, password: string, options: ReloadOptions): Promise<Engine> {
+  return opened(address, password, (servers) => {
+    const pool = new ServerPool(servers);
+    const version = async (): Promise<string> => {
+      const active = await pool.look();
+      if (active === undefined) throw new NoDatasetError("this ClickHouse holds no dataset");
+      return active.info.version;
+    };
+    return ReloadingEngine.follow(
+      { stamp: version, version, open: () => ClickHouseEngine.open(servers, { pool }) },
+      options,
+    );
+  });
+}
+
+async function opened(
+  address: string,
+  password: string,
+  open: (servers: ClickHouseServers) => Promise<Engine>,
+): Promise<Engine> {
+  const servers = await connectClickHouse(address, password);
+  try {
+    const engine = await open(servers);
+    const close = engine.close.bind(engine);
+    engine.close = () => close().then(() => closeAll(servers));
+    return engine;
+  } catch (error) {
+    await closeAll(servers);
+    throw error;
+  }
+}

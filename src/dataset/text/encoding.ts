@@ -17,7 +17,7 @@ export async function lookAt(
   encoding: string | undefined,
   options: ReadingOptions,
 ): Promise<TextLook> {
-  const judge = new EncodingJudge();
+  const judge = encodingJudge();
   let head = Buffer.alloc(0);
   let later: Buffer[] = [];
   let end: Buffer = Buffer.alloc(0);
@@ -74,31 +74,12 @@ function markOf(head: Buffer): string | undefined {
 }
 
 /** Counts lines that are UTF-8 with more than ASCII, that are not, and that read well as Windows-1252. */
-class EncodingJudge {
-  #rest = Buffer.alloc(0);
-  #utf8 = 0;
-  #other = 0;
-  #windows = 0;
-
-  take(chunk: Buffer): void {
-    const cut = chunk.lastIndexOf(0x0a) + 1;
-    if (cut === 0 && this.#rest.length < 1 << 22) {
-      this.#rest = Buffer.concat([this.#rest, chunk]);
-      return;
-    }
-    this.#judge(Buffer.concat([this.#rest, chunk.subarray(0, cut)]));
-    this.#rest = Buffer.from(chunk.subarray(cut));
-  }
-
-  verdict(): string {
-    this.#judge(this.#rest);
-    const damaged = this.#other === 0 || this.#other < this.#utf8 || this.#windows < this.#other * 0.9;
-    return damaged ? "utf-8" : "windows-1252";
-  }
-
-  #judge(bytes: Buffer): void {
+function encodingJudge() {
+  let rest = Buffer.alloc(0);
+  let [utf8, other, windows] = [0, 0, 0];
+  const judge = (bytes: Buffer): void => {
     if (isUtf8(bytes)) {
-      if (!isAscii(bytes)) this.#utf8++;
+      if (!isAscii(bytes)) utf8++;
       return;
     }
     for (let at = 0; at < bytes.length; ) {
@@ -106,13 +87,29 @@ class EncodingJudge {
       const line = bytes.subarray(at, end < 0 ? bytes.length : end);
       at += line.length + 1;
       if (isAscii(line)) continue;
-      if (isUtf8(line)) this.#utf8++;
+      if (isUtf8(line)) utf8++;
       else {
-        this.#other++;
-        if (readsAsWindows1252(line)) this.#windows++;
+        other++;
+        if (readsAsWindows1252(line)) windows++;
       }
     }
-  }
+  };
+  return {
+    take(chunk: Buffer): void {
+      const cut = chunk.lastIndexOf(0x0a) + 1;
+      if (cut === 0 && rest.length < 1 << 22) {
+        rest = Buffer.concat([rest, chunk]);
+        return;
+      }
+      judge(Buffer.concat([rest, chunk.subarray(0, cut)]));
+      rest = Buffer.from(chunk.subarray(cut));
+    },
+
+    verdict(): string {
+      judge(rest);
+      return other === 0 || other < utf8 || windows < other * 0.9 ? "utf-8" : "windows-1252";
+    },
+  };
 }
 
 const isLetter = (byte: number): boolean => (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a);

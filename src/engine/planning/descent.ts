@@ -1,5 +1,5 @@
 import type { Filters } from "../../shared/contract/vocabulary.ts";
-import { Alphabet, bySteps, END } from "./names.ts";
+import { alphabetOf, bySteps, END } from "./names.ts";
 import { loosened, type Node, newIn, ownedIn, piece, rest } from "./node.ts";
 import { type Counts, type SegmentMember, UnsoundCountsError } from "./question.ts";
 import { type Stuck, straysIn } from "./strays.ts";
@@ -78,7 +78,7 @@ class Search {
   readonly #input: DescentInput;
   readonly #counts: Counts;
   readonly #values: Values;
-  readonly #alphabet: Alphabet;
+  readonly #stepsAfter: ReturnType<typeof alphabetOf>;
   readonly #byName: (owned: number, fresh: number) => boolean;
   readonly #byValue: (owned: number, fresh: number) => boolean;
   readonly #mostOwned: number;
@@ -96,7 +96,7 @@ class Search {
     this.#counts = counts;
     const { segment, total, owned, callsPerCredit } = input;
     this.#values = new Values(segment, total, owned, counts);
-    this.#alphabet = new Alphabet(owned.flatMap(({ name }) => name ?? []));
+    this.#stepsAfter = alphabetOf(owned.flatMap(({ name }) => name ?? []));
     this.#byName = stopRule(callsPerCredit, 2);
     this.#byValue = stopRule(callsPerCredit, 1);
     this.#mostOwned = callsPerCredit === 0 ? Number.POSITIVE_INFINITY : MOST_OWNED;
@@ -260,7 +260,7 @@ class Search {
     const here = bySteps(node.placed, beginning);
     const parts: Node[] = [];
     let left = newIn(node);
-    for (const step of this.#alphabet.steps(beginning, here, rare)) {
+    for (const step of this.#stepsAfter(beginning, here, rare)) {
       if (left <= 0 || this.#counts.calls >= this.#input.maxCalls) break;
       const own = new Set(here.get(step));
       const filters = step === END ? { ...others, name: beginning } : { ...others, name_prefix: beginning + step };

@@ -20,40 +20,37 @@ function stepAfter(name: string, beginning: string): string {
   return step;
 }
 
-export class Alphabet {
-  readonly #after = new Map<string, Map<string, number>>();
-
-  constructor(names: Iterable<string>) {
-    for (const name of names) {
-      for (let at = 0; at < name.length; ) {
-        const beginning = name.slice(0, at);
-        const step = stepAfter(name, beginning);
-        this.#learn(beginning, step);
-        at += step.length;
-      }
-      this.#learn(name, END);
+export function alphabetOf(names: Iterable<string>) {
+  const contexts = new Map<string, Map<string, number>>();
+  for (const name of names) {
+    for (let at = 0; at < name.length; ) {
+      const beginning = name.slice(0, at);
+      const step = stepAfter(name, beginning);
+      learn(beginning, step);
+      at += step.length;
     }
-    for (const letter of LETTERS) for (const step of [letter, ` ${letter}`]) this.#count(ANY, step, 0);
+    learn(name, END);
+  }
+  for (const letter of LETTERS) for (const step of [letter, ` ${letter}`]) count(ANY, step, 0);
+
+  function learn(beginning: string, step: string): void {
+    for (const context of new Set([beginning.slice(-2), beginning.slice(-1)])) count(context, step, 1);
+    if (step !== END) count(ANY, step, 1);
   }
 
-  #learn(beginning: string, step: string): void {
-    for (const context of new Set([beginning.slice(-2), beginning.slice(-1)])) this.#count(context, step, 1);
-    if (step !== END) this.#count(ANY, step, 1);
-  }
-
-  #count(context: string, step: string, times: number): void {
-    const after = this.#after.get(context) ?? new Map<string, number>();
-    this.#after.set(context, after.set(step, (after.get(step) ?? 0) + times));
+  function count(context: string, step: string, times: number): void {
+    const after = contexts.get(context) ?? new Map<string, number>();
+    contexts.set(context, after.set(step, (after.get(step) ?? 0) + times));
   }
 
   /** Most likely first. @param rare whether also what no owned name has after these two characters */
-  steps(beginning: string, here: ReadonlyMap<string, readonly unknown[]>, rare: boolean): string[] {
+  function steps(beginning: string, here: ReadonlyMap<string, readonly unknown[]>, rare: boolean): string[] {
     const likely = [
       { context: beginning.slice(-2), share: 1 },
       { context: beginning.slice(-1), share: 0.2 },
       { context: ANY, share: 0.01 },
     ].map(({ context, share }) => {
-      const after = this.#after.get(context) ?? new Map<string, number>();
+      const after = contexts.get(context) ?? new Map<string, number>();
       const total = [...after.values()].reduce((sum, each) => sum + each, 0);
       return { after, isRare: context === ANY, weight: (GENERAL * share) / Math.max(1, total) / 1.21 };
     });
@@ -67,6 +64,8 @@ export class Alphabet {
       .sort(([a, first], [b, second]) => second - first || (a < b ? -1 : 1))
       .map(([step]) => step);
   }
+
+  return steps;
 }
 
 /** Less likely steps cost more than dividing by values. */

@@ -88,7 +88,7 @@ export class Buyer {
     const isNext = (unit: Unit): boolean => !flight.hasBefore(unit) && !remaining.hasBefore(unit.intent);
     const read = (unit: Unit): Page => Page.read(run.readReply(unit), kindOf(run));
     const budget = new Budget(options, run.state, flight);
-    const buffer = new ReorderBuffer({ isNext, read, commit, interrupted }, flight);
+    const buffer = new ReorderBuffer({ isNext, read, commit, interrupted, flight });
     const parts = { flight, remaining, budget, buffer, repeats: this.#repeats };
     const settlement = new Settlement({ ...options, onSettled: () => this.#progress(undefined) }, parts);
     const onWait = (wait: Progress["wait"]): void => this.#progress(wait);

@@ -13,18 +13,17 @@ export interface ReorderOptions {
   /** Takes the pages in the order of the output, each once, after it is settled. A rejection ends the buying. */
   readonly commit: (page: Page, unit: Unit) => Promise<void>;
   readonly interrupted: AbortSignal;
+  readonly flight: Flight;
 }
 
 /** Hands settled pages on in the order of the output, as soon as nothing before them is still to come. */
 export class ReorderBuffer {
   readonly #options: ReorderOptions;
-  readonly #flight: Flight;
   readonly #waiting: Settled[] = [];
   #finished = false;
 
-  constructor(options: ReorderOptions, flight: Flight) {
+  constructor(options: ReorderOptions) {
     this.#options = options;
-    this.#flight = flight;
   }
 
   get length(): number {
@@ -41,7 +40,7 @@ export class ReorderBuffer {
 
   finish(): void {
     this.#finished = true;
-    this.#flight.signal();
+    this.#options.flight.signal();
   }
 
   get isHeldUp(): boolean {
@@ -50,7 +49,7 @@ export class ReorderBuffer {
 
   /** Hands on what earlier sessions bought, as far as nothing before it is missing, before anything more is bought. */
   async commitKept(): Promise<void> {
-    while (this.#first() !== undefined && !this.#flight.stopped) if (!(await this.#commitFirst())) return;
+    while (this.#first() !== undefined && !this.#options.flight.stopped) if (!(await this.#commitFirst())) return;
   }
 
   /** Pages of earlier sessions behind one that is still missing. */
@@ -65,11 +64,11 @@ export class ReorderBuffer {
       // Interrupted: what is paid for is kept, and nobody waits for a reader that may be stuck.
       if (this.#options.interrupted.aborted) return;
       if (this.#first() === undefined && !this.#finished) {
-        await this.#flight.change();
+        await this.#options.flight.change();
         continue;
       }
       // A page left out for good (a cap, a wall) holds up none behind it; after a failure they stay in the run.
-      if (this.#waiting.length === 0 || (this.#first() === undefined && this.#flight.stopped)) return;
+      if (this.#waiting.length === 0 || (this.#first() === undefined && this.#options.flight.stopped)) return;
       if (!(await this.#commitFirst())) return;
     }
   }
@@ -89,10 +88,10 @@ export class ReorderBuffer {
       const kept = unit.settled?.follows !== undefined;
       await this.#options.commit(kept ? (page ?? this.#options.read(unit)) : Page.empty, unit);
     } catch (error) {
-      this.#flight.stop(error);
+      this.#options.flight.stop(error);
       return false;
     }
-    this.#flight.signal();
+    this.#options.flight.signal();
     return true;
   }
 }

@@ -106,7 +106,7 @@ export async function openDataFolder(dir: string, options: DataFolderOptions = {
 
 async function openEngine(dir: string, options: DataFolderOptions): Promise<Engine> {
   if (options.dataset?.startsWith("clickhouse://")) {
-    const { followClickHouse } = await import("../../dataset/clickhouse/open.ts");
+    const { followClickHouse } = await import("../../dataset/clickhouse/engine.ts");
     return followClickHouse(options.dataset, options.clickHousePassword ?? "", reloadOptions(options));
   }
   const [{ ensureSample }, { DatasetDamagedError, lostPointer, readPointer }, { ReloadingEngine }] = await Promise.all([

@@ -117,8 +117,7 @@ class PostgresLedger implements LedgerDatabase {
   readonly instances = instancesBy("CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS bigint)");
   readonly rowLock = " FOR UPDATE OF p";
   readonly #session: PostgresSession;
-  readonly #now: () => number;
-  readonly #groupSize: number;
+  readonly #options: PostgresLedgerOptions;
   readonly #queues = new Map<string, { readonly place: Place; readonly jobs: Job[] }>();
   readonly #running = new Set<Promise<void>>();
   #sequence = 0;
@@ -126,8 +125,7 @@ class PostgresLedger implements LedgerDatabase {
 
   constructor(pool: Pool, options: PostgresLedgerOptions) {
     this.#session = new PostgresSession(pool, options.patienceMs);
-    this.#now = options.now;
-    this.#groupSize = options.groupSize;
+    this.#options = options;
   }
 
   readonly generation = (): number => ++this.#asked;
@@ -203,7 +201,7 @@ class PostgresLedger implements LedgerDatabase {
     await new Promise((resolve) => setImmediate(resolve));
     const queue = this.#queues.get(id);
     while (queue !== undefined && queue.jobs.length > 0) {
-      const jobs = queue.jobs.splice(0, this.#groupSize);
+      const jobs = queue.jobs.splice(0, this.#options.groupSize);
       try {
         await this.#commitGroup(queue.place, jobs);
       } catch (error) {
@@ -223,7 +221,7 @@ class PostgresLedger implements LedgerDatabase {
     const durability = jobs.some((job) => job.durability === "durable") ? "durable" : "volatile";
     let decided: readonly Outcome[] = [];
     const attempt = async (execute: Execute): Promise<readonly Outcome[]> => {
-      const options = { instances: this.instances, now: this.#now(), lock: place };
+      const options = { instances: this.instances, now: this.#options.now(), lock: place };
       decided = await runStatement(moveMoney(jobs, options), execute);
       return decided;
     };
