@@ -15,7 +15,7 @@ export interface PartReport extends Pick<TableReport, "rows" | "taken" | "refuse
   readonly sent: number;
 }
 
-export type LoadStep = "twins" | "companies" | "hidden" | "publish";
+type LoadStep = "twins" | "companies" | "hidden" | "publish";
 
 interface Saved {
   readonly fingerprint: string;
