@@ -166,7 +166,7 @@ function encodeGroup(batch: readonly Waiting<LogRecord>[], from: number) {
 export interface DecodedLog<Kind extends LogRecord> {
   readonly entries: LogEntry<Kind>[];
   readonly validBytes: number;
-  readonly damage?: CliError;
+  readonly damage?: CliError | undefined;
 }
 
 const SUM_LENGTH = 18;
@@ -270,9 +270,8 @@ export function scanLog<Kind extends LogRecord>(read: LogSource, size: number, p
     const { follows, crc } = record;
     return start >= trusted && follows !== undefined && checksum(read(end, follows)) !== crc;
   });
-  const told = damage === undefined ? {} : { damage };
-  if (bad < 0) return { entries, validBytes: at, ...told };
-  return { entries: entries.slice(0, bad), validBytes: entries[bad]?.start ?? 0, ...told };
+  if (bad < 0) return { entries, validBytes: at, damage };
+  return { entries: entries.slice(0, bad), validBytes: entries[bad]?.start ?? 0, damage };
 }
 
 /** Everything up to there had been synced. */
