@@ -181,7 +181,12 @@ test("a run that is stale or whose reader had enough says so, is not resumed by 
     await end(how);
     const [listed] = JSON.parse((await u.run(["runs", "--json"])).stdout) as Record<string, unknown>[];
     expect(listed).toMatchObject({ status: how, problem: `it is ${how}`, rows: 60 });
-    expect((await u.run(["resume"])).stderr).toBe("Nothing to resume: no run is unfinished\n");
+    const leads = how === "closed" ? `; headcount resume ${id} goes on with one whose reader closed the pipe` : "";
+    expect((await u.run(["resume"])).stderr).toBe(`Nothing to resume: no run is unfinished${leads}\n`);
+    const { stderr } = await u.run(["runs", "export", id]);
+    const has = { closed: "what it has so far", stale: "all that it has" }[how];
+    const goesOn = how === "closed" ? `; headcount resume ${id} goes on` : "";
+    expect(stderr).toBe(`run ${id} is ${how}: this is ${has}; it is ${how}${goesOn}\n`);
     // The reader may come back with the same command; pages of another dataset are of no use to it.
     const { plan } = await store.open(id);
     expect((await store.findOpen(plan))?.id).toBe(how === "closed" ? id : undefined);

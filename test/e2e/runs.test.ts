@@ -19,7 +19,11 @@ test("a run whose reader had enough is no hindrance to a bare resume, and the sa
   expect(JSON.parse((await u.run(["runs", "--json"])).stdout)).toMatchObject([
     { status: "closed", problem: "the reader closed the pipe" },
   ]);
-  expect(await u.run(["resume"])).toMatchObject({ code: 0, stdout: "" });
+  const bare = await u.run(["resume"]);
+  expect(bare).toMatchObject({ code: 0, stdout: "" });
+  expect(bare.stderr).toMatch(
+    /no run is unfinished; headcount resume \S+ goes on with one whose reader closed the pipe/,
+  );
   const again = await spawnUser(u, search);
   expect({ code: again.code, rows: again.stdout.trim().split("\n").length }).toEqual({ code: 0, rows: 100 });
   expect({ runs: runIds(u).length, spent: (await charged(service, CREDITS)) - before }).toEqual({

@@ -3,7 +3,8 @@ import { openRuns } from "../../app/keep/store.ts";
 import { type CompanyQuery, pagingName } from "../../engine/client/dialect.ts";
 import { selectionOf } from "../../engine/connections/resolve.ts";
 import { savedForm } from "../../engine/output/formats.ts";
-import { companyKey, spokenTarget } from "../../engine/runs/plan.ts";
+import { companyKey, resumeOf, spokenTarget } from "../../engine/runs/plan.ts";
+import { isResumable } from "../../engine/runs/reader.ts";
 import type { RunStore } from "../../engine/runs/run-store.ts";
 import type { Context } from "../../shared/context.ts";
 import { counted, shellWord } from "../../shared/contract/text.ts";
@@ -48,14 +49,16 @@ async function parse(
   const store = openRuns(context);
   const id = named === undefined ? await theUnfinished(store) : await store.resolve(named);
   if (id === undefined) {
-    context.stderr.write("Nothing to resume: no run is unfinished\n");
+    const closed = (await store.list()).find(isResumable);
+    const but = closed === undefined ? "" : `; ${resumeOf(closed.plan)} goes on with one whose reader closed the pipe`;
+    context.stderr.write(`Nothing to resume: no run is unfinished${but}\n`);
     return undefined;
   }
   const { connection: saved, target, output, view, ...plan } = await store.readPlan(id);
   if (target.kind === "search" && target.list !== undefined) {
     throw usageError(
       `run ${id} buys for the list ${target.list}, which is more than its rows`,
-      `headcount refresh ${shellWord(target.list)} goes on with it`,
+      `${resumeOf({ id, target })} goes on with it`,
       "run_of_list",
     );
   }
@@ -111,6 +114,6 @@ async function theUnfinished(store: RunStore): Promise<string | undefined> {
   if (open.length > lines.length) lines.push(`and ${open.length - lines.length} more`);
   throw usageError(
     `${open.length} runs are unfinished: ${lines.join("; ")}`,
-    `name one: headcount resume ${open[0]?.id}`,
+    `name one: ${open.slice(0, 1).map(({ plan }) => resumeOf(plan))}`,
   );
 }

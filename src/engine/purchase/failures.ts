@@ -8,7 +8,7 @@ import {
   priceOf,
   ZERO,
 } from "../../shared/contract/money.ts";
-import { counted, echo, grouped, shellWord } from "../../shared/contract/text.ts";
+import { counted, echo, grouped } from "../../shared/contract/text.ts";
 import { CliError, type CliErrorInit, EXIT, failed, systemFailure, usageError } from "../../shared/errors.ts";
 import type { Of } from "../../shared/schema/build.ts";
 import type { receipt } from "../../shared/schema/purchase.ts";
@@ -18,6 +18,7 @@ import { type SizeRefusal, speaksOf } from "../client/refusal.ts";
 import { TOO_FEW } from "../output/publish.ts";
 import type { UnsoundCountsError } from "../planning/question.ts";
 import { creditsOf, pendingUnits } from "../runs/journal.ts";
+import { resumeOf } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
 
 type Receipt = Of<typeof receipt>;
@@ -225,8 +226,7 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   const wanted = session?.rows ?? run.plan.matches;
   const kept = `${grouped(rows)} of ${wanted === null ? "?" : grouped(wanted)} rows are paid for and kept in run ${run.id}`;
   const pages = pending === 1 ? "one page" : `${pending} pages`;
-  const { list } = run.plan.target.kind === "search" ? run.plan.target : {};
-  const on = list === undefined ? `headcount resume ${run.id}` : `headcount refresh ${shellWord(list)}`;
+  const on = resumeOf(run.plan);
   const writes = `headcount runs export ${run.id}`;
   const onAgain = run.state.ended?.how === "stale" ? "" : "; going on asks for them under the same key";
   const open = [aboveCap(run) ?? [], pending > 0 ? `${pages} in flight may be charged${onAgain}` : []].flat();

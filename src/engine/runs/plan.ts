@@ -1,5 +1,5 @@
 import { normalForm, slugIn } from "../../shared/contract/normalise.ts";
-import { counted, grouped, someOf } from "../../shared/contract/text.ts";
+import { counted, grouped, shellWord, someOf } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import type { CompanyQuery, Dialect } from "../client/dialect.ts";
 import type { CreditText, Division } from "./record.ts";
@@ -131,6 +131,12 @@ export function targetText(target: Target): string {
   const keep = target.kind === "enrich" && target.keep !== undefined ? ` beside ${JSON.stringify(target.keep)}` : "";
   const why = target.kind === "enrich" && target.lookUp === true ? " for addresses" : "";
   return `${target.kind} ${JSON.stringify(companies)}${limit}${keep}${why}`;
+}
+
+/** The command that goes on with a run that can be gone on with. */
+export function resumeOf({ id, target }: Pick<Plan, "id" | "target">): string {
+  const { list } = target.kind === "search" ? target : {};
+  return list === undefined ? `headcount resume ${id}` : `headcount refresh ${shellWord(list)}`;
 }
 
 /** The values of a search alone where they say what they are: `Legal · germany`. */

@@ -39,6 +39,8 @@ export interface RunSummary {
   readonly problem?: string;
 }
 
+export const isResumable = ({ status }: RunSummary): boolean => status === "unfinished" || status === "closed";
+
 export const LAYOUT = 2;
 
 export const journalOf = (path: string): string => join(path, "journal.ndjson");

@@ -23,7 +23,7 @@ import {
 } from "./journal.ts";
 import { acquireLock, isLocked, type LockOptions, withLock } from "./lock.ts";
 import { checksum, encodeLine, logSourceOf, readLog, undamaged } from "./log.ts";
-import { type Plan, type RunIdentity, targetText } from "./plan.ts";
+import { type Plan, type RunIdentity, resumeOf, targetText } from "./plan.ts";
 import {
   finishedSums,
   knownPlan,
@@ -216,7 +216,7 @@ export class RunStore {
   }
 
   /** @throws CliError exit 9 where it is at work, exit 2 where it may still be resumed and `force` is not set */
-  requireRemovable({ id, status, rows }: RunSummary, force: boolean): void {
+  requireRemovable({ id, plan, status, rows }: RunSummary, force: boolean): void {
     if (status === "running") {
       throw failed.locked(
         `run ${id} is at work`,
@@ -224,9 +224,11 @@ export class RunStore {
       );
     }
     if (force || OVER.includes(status)) return;
+    const first =
+      status === "damaged" ? `save it with headcount runs export ${id} --force` : `finish it with ${resumeOf(plan)}`;
     throw usageError(
       `run ${id} is ${status} and holds ${counted(rows, "paid row")}`,
-      `finish it with headcount resume ${id}, or remove it with --force`,
+      `${first}, or remove it with --force`,
     );
   }
 

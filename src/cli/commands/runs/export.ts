@@ -1,7 +1,8 @@
 import { openRuns } from "../../../app/keep/store.ts";
 import { writePages } from "../../../app/keep/write-pages.ts";
 import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
-import type { RunReader } from "../../../engine/runs/reader.ts";
+import { resumeOf } from "../../../engine/runs/plan.ts";
+import { isResumable, type RunSummary } from "../../../engine/runs/reader.ts";
 import type { Context } from "../../../shared/context.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../../shared/contract/records.ts";
 import { counted } from "../../../shared/contract/text.ts";
@@ -47,8 +48,9 @@ async function exportRun({ options, printer, context }: Desk<ExportRunOptions>, 
   const store = openRuns(context);
   const id = await store.resolve(name);
   const run = options.force === true ? await store.salvage(id) : await store.open(id).catch(orSalvage(id));
+  const summary = await store.find(id);
   const finished = run.state.done !== undefined;
-  if (!finished && options.requireComplete === true) throw notFinished(run);
+  if (!finished && options.requireComplete === true) throw notFinished(summary);
   const kind = kindOf(run);
   const pages = (): AsyncIterable<Page> => distinctPages(run);
   const writing = await writingOf(pages, kind, view, options, printer);
@@ -57,12 +59,8 @@ async function exportRun({ options, printer, context }: Desk<ExportRunOptions>, 
   for (const what of run.lost ?? []) printer.say(`warning: ${what}`);
   for (const notice of notices) printer.note(notice);
   if (!finished) {
-    const { ended } = run.state;
-    printer.say(
-      ended?.how === "stale"
-        ? `run ${run.id} is stale: this is all that it has; ${ended.why}`
-        : `run ${run.id} is unfinished: this is what it has so far; headcount resume ${run.id} goes on`,
-    );
+    const has = summary.status === "stale" ? "all that it has" : "what it has so far";
+    printer.say([`run ${run.id} is ${summary.status}: this is ${has}`, ...rest(summary)].join("; "));
   }
   if (file === undefined) return;
   if (printer.json) {
@@ -81,12 +79,17 @@ const orSalvage =
     throw damaged ? error.with({ hint: `${next} writes what can still be read`, next }) : error;
   };
 
-const notFinished = ({ id, state }: RunReader): CliError =>
+/** Why no more came, and what goes on. */
+const rest = (run: RunSummary): string[] => [
+  ...(run.problem === undefined ? [] : [run.problem]),
+  ...(isResumable(run) ? [`${resumeOf(run.plan)} goes on`] : []),
+];
+
+const notFinished = (run: RunSummary): CliError =>
   new CliError({
     code: "incomplete",
     category: "incomplete",
-    message: `run ${id} is not finished: it has ${counted(state.rows, "row")}${state.ended === undefined ? "" : `; ${state.ended.why}`}`,
-    ...(state.ended?.how === "stale"
-      ? { hint: "the same command again begins anew" }
-      : { hint: `headcount resume ${id} goes on`, next: `headcount resume ${id}` }),
+    message: `run ${run.id} is not finished: it has ${counted(run.rows, "row")}${run.problem === undefined ? "" : `; ${run.problem}`}`,
+    ...(run.status === "stale" ? { hint: "the same command again begins anew" } : {}),
+    ...(isResumable(run) ? { hint: `${resumeOf(run.plan)} goes on`, next: resumeOf(run.plan) } : {}),
   });

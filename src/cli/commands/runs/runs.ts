@@ -1,8 +1,8 @@
 import { isAbsolute, relative } from "node:path";
 import { openRuns } from "../../../app/keep/store.ts";
 import { engineOf } from "../../../engine/output/tables/target.ts";
-import { describeTarget, spokenTarget } from "../../../engine/runs/plan.ts";
-import type { RunSummary } from "../../../engine/runs/reader.ts";
+import { describeTarget, resumeOf, spokenTarget } from "../../../engine/runs/plan.ts";
+import { isResumable, type RunSummary } from "../../../engine/runs/reader.ts";
 import type { Context } from "../../../shared/context.ts";
 import {
   creditsOrNull,
@@ -206,7 +206,6 @@ async function show({ printer, context }: Desk<GlobalOptions>, name: string): Pr
   }
   const amount = (credits: typeof ZERO): string | undefined =>
     credits === ZERO ? undefined : formatCreditsGrouped(credits);
-  const resumable = status === "unfinished" || status === "closed";
   await printer.card([
     ["run", id],
     ["status", problem === undefined ? status : `${status}: ${problem}`],
@@ -224,7 +223,7 @@ async function show({ printer, context }: Desk<GlobalOptions>, name: string): Pr
     ["began", timeText(Date.parse(plan.created_at))],
     ["last", timeText(summary.lastAt)],
     ["kept", `${grouped(document.bytes)} bytes`],
-    ["continue", resumable ? `headcount resume ${id}` : undefined],
+    ["continue", isResumable(summary) ? resumeOf(plan) : undefined],
     ["write again", `headcount runs export ${id} -o FILE`],
   ]);
 }
