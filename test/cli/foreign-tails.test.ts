@@ -9,7 +9,7 @@ const BUY = ["search", "--country", "x", "-o", "o.csv", "--yes", "--concurrency"
 
 /** The command that a hint names. */
 const hinted = (stderr: string): string[] =>
-  /headcount (resume \S+ --max-credits [\d.]+) buys the other/.exec(stderr)?.[1]?.split(" ") ?? [];
+  /headcount (resume \S+ --max-credits [\d.]+) buys the (?:other|next)/.exec(stderr)?.[1]?.split(" ") ?? [];
 
 test("pages of one size, a lost reply and no keys: what it may have cost ended it, and the hint buys the rest", async () => {
   const { service, u, ids } = await foreignScene({
@@ -41,9 +41,29 @@ test("no page as small as what a cap leaves: the cap that fits is named, and fit
   const { service, u, ids } = await foreignScene({ people: 100, minPerPage: 10 });
   const ran = await u.run([...BUY, "--max-credits", "15", "--per-page", "10"]);
   expect(ran.code).toBe(5);
-  expect(ran.stderr).toContain("10 of 15 rows came; --limit 10 or --max-credits 20 ends whole");
-  expect(await u.run([...BUY, "--max-credits", "20", "--per-page", "10"])).toMatchObject({ code: 0 });
+  expect(ran.stderr).toContain("--max-credits 20 buys the next one, --limit 10 ends whole without it");
+  expect(await u.run([...hinted(ran.stderr), "--yes"])).toMatchObject({ code: 0 });
   expect([ids().length, service.charged()]).toEqual([20, 20]);
+});
+
+test("a size of every page that is told as the largest: what a cap pays for comes, and the hint buys the rest", async () => {
+  for (const { people, size, cap, bought } of [
+    { people: 123, size: 50, cap: 89, bought: 73 },
+    { people: 112, size: 25, cap: 62, bought: 50 },
+    { people: 112, size: 25, cap: 112, bought: 100 },
+  ]) {
+    const fixed = { people, fixedPage: size, maxPerPage: size, tellsMaxPerPage: true };
+    const { service, u, ids } = await foreignScene(fixed);
+    const ran = await u.run([...BUY, "--max-credits", `${cap}`]);
+    expect([ran.code, service.charged()], ran.stderr).toEqual([5, bought]);
+    expect(ran.stderr).not.toContain("page0");
+    for (let more = ran; more.code === 5; ) {
+      more = await u.run([...hinted(more.stderr), "--yes"]);
+      expect([0, 5], more.stderr).toContain(more.code);
+    }
+    expect(new Set(ids()).size).toBe(service.rowsSold());
+    expect(service.charged()).toBeGreaterThan(cap - size);
+  }
 });
 
 test("what a miss costs is known to the next command, too", async () => {

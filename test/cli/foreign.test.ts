@@ -332,7 +332,7 @@ test("a limit that no pages make says which ones do, and they do", async () => {
   const s = await scene({ people: 237, minPerPage: 10, maxPerPage: 10 });
   const ran = await s.run(...BUY, "--limit", "37");
   expect(ran).toMatchObject({ code: 5, stderr: expect.stringContaining("30 of 37 rows came") });
-  const [, less, more] = /(--limit \d+) or (--limit \d+) ends whole/.exec(ran.stderr) ?? [];
+  const [, more, less] = /(--limit \d+) buys the next one, (--limit \d+) ends whole/.exec(ran.stderr) ?? [];
   expect([less, more]).toEqual(["--limit 30", "--limit 40"]);
   for (const limit of [less, more]) {
     const fresh = await scene({ people: 237, minPerPage: 10, maxPerPage: 10 });

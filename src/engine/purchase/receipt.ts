@@ -123,8 +123,9 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
   }
   if (least !== undefined) {
     const more = credits(spent + priceOf(least, price));
-    const fitting = quote.bound === "cap" ? `--max-credits ${formatCredits(more)}` : `--limit ${rows + least}`;
-    return `the service gives no page that is as small as what is left to buy, but ${grouped(least)} rows or more: ${came}; ${rows > 0 ? `--limit ${rows} or ` : ""}${fitting} ends whole`;
+    const isCap = maxCredits !== undefined && more > maxCredits;
+    const fitting = isCap ? `--max-credits ${formatCredits(more)}` : `--limit ${rows + least}`;
+    return `the service gives no page that is as small as what is left to buy, but ${grouped(least)} rows or more: ${came}; headcount resume ${run.id} ${fitting} buys the next one${rows > 0 ? `, --limit ${rows} ends whole without it` : ""}`;
   }
   const isDearer = price > quote.unitPrice && bought.ended === "limit" && rows < quote.rows;
   // The user's own cap was reached: that is done, and said.

@@ -179,10 +179,13 @@ export class Remaining {
     const expected = this.#expected(target);
     const more = expected === undefined ? (next === undefined ? undefined : next !== null) : expected > end;
     const isShort = rows < perPage;
-    // A smaller page without anybody may lie elsewhere: where all pages have the size of the larger ones.
-    if (rows === 0 && more === true && this.paging === "page" && offset > 0 && perPage < this.#largest) {
+    const isSmaller = this.paging === "page" && offset > 0 && perPage < this.#largest;
+    // A smaller page lies elsewhere where all pages have the size of the larger ones: at their end, or behind it.
+    const isTail = rows > 0 && isShort && (offset / perPage) * this.#largest + rows === expected;
+    if (isSmaller && more === true && (rows === 0 || isTail)) {
       this.refuse(perPage, this.#largest);
       this.giveBack(position);
+      this.take({ target, offset: (expected ?? 0) - rows, perPage: rows });
     } else if (this.paging === "cursor" && typeof next !== "string") {
       // Where no more are wanted, it does not matter whether there are.
       const wanted = end < (this.#source.size(target) ?? Number.POSITIVE_INFINITY);
