@@ -136,3 +136,35 @@ test.each(["offset", "cursor", "page0"])(
     expect([ids(), service.charged()]).toEqual([service.ids(), 60]);
   },
 );
+
+test.each([
+  { price: 0.3, people: 500, options: ["--max-credits", "30.5"], at: "what was agreed to", bound: "agreed", rows: 100 },
+  {
+    price: 0.7,
+    people: 500,
+    options: ["--limit", "100", "--max-credits", "99.9"],
+    at: "--limit",
+    bound: "limit",
+    rows: 100,
+  },
+  { price: 3, people: 100, options: ["--max-credits", "100"], at: "--max-credits", bound: "cap", rows: 33 },
+  {
+    price: 3,
+    people: 100,
+    options: ["--limit", "50", "--max-credits", "50"],
+    at: "--max-credits",
+    bound: "cap",
+    rows: 16,
+  },
+])("a price of $price that nobody told, $options: what ended it is said ($bound)", async (each) => {
+  const { price, people, options, at, bound, rows } = each;
+  const { service, u } = await foreignScene({ people, price, tellsCosts: false });
+  const strict = await u.run([...BUY, ...options, "--require-complete", "--receipt", "r.json"]);
+  expect(strict.stderr).toContain(`not complete: ${rows} of ${people} rows were bought: stopped at ${at}`);
+  expect(JSON.parse(u.read("r.json").toString())).toMatchObject({ bound, received: rows });
+  expect(service.charged()).toBeCloseTo(rows * price, 6);
+  const other = await foreignScene({ people, price, tellsCosts: false });
+  const { code, stderr } = await other.u.run([...BUY, ...options]);
+  expect(code, stderr).toBe(0);
+  expect(stderr).toContain(`stopped at ${at}; headcount resume`);
+});

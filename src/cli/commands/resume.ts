@@ -7,7 +7,7 @@ import { companyKey, resumeOf, spokenTarget } from "../../engine/runs/plan.ts";
 import { isResumable } from "../../engine/runs/reader.ts";
 import type { RunStore } from "../../engine/runs/run-store.ts";
 import type { Context } from "../../shared/context.ts";
-import { counted, shellWord } from "../../shared/contract/text.ts";
+import { counted, shellWord, someOf } from "../../shared/contract/text.ts";
 import { CliError, failed, usageError } from "../../shared/errors.ts";
 import { addBuyingOptions, type ExportFlags, readBuyingOptions } from "../arguments/export-options.ts";
 import type { Command } from "../options.ts";
@@ -105,15 +105,12 @@ async function keptInput(store: RunStore, id: string): Promise<string> {
 async function theUnfinished(store: RunStore): Promise<string | undefined> {
   const open = (await store.list()).filter(({ status }) => status === "unfinished");
   if (open.length <= 1) return open[0]?.id;
-  const lines = open
-    .slice(0, 10)
-    .map(
-      ({ id, rows, plan }) =>
-        `${id}  ${counted(rows, "row")}  ${plan.output ?? "stdout"}  ${spokenTarget(plan.target)}`,
-    );
-  if (open.length > lines.length) lines.push(`and ${open.length - lines.length} more`);
+  const each = open.map(
+    ({ id, rows, plan: { output, target } }) =>
+      `${id} (${counted(rows, "row")}, ${output ?? "stdout"}, ${spokenTarget(target)})`,
+  );
   throw usageError(
-    `${open.length} runs are unfinished: ${lines.join("; ")}`,
+    `${open.length} runs are unfinished: ${someOf(each)}`,
     `name one: ${open.slice(0, 1).map(({ plan }) => resumeOf(plan))}`,
   );
 }

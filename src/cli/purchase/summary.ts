@@ -1,5 +1,5 @@
 import type { Finished as Bought } from "../../engine/purchase/deliver.ts";
-import { resumeFor } from "../../engine/purchase/failures.ts";
+import { resumeFor, STOPPED_AT } from "../../engine/purchase/failures.ts";
 import type { Quote } from "../../engine/purchase/quote.ts";
 import type { Receipt } from "../../engine/purchase/receipt.ts";
 import type { Target } from "../../engine/runs/plan.ts";
@@ -63,7 +63,7 @@ export function printSummary(
     );
   }
   const asked = receipt.received + receipt.misses;
-  const stopped = { cap: "--max-credits", limit: "--limit" }[quote.bound as string];
+  const stopped = STOPPED_AT[receipt.bound];
   if (stopped !== undefined && short && !receipt.complete && (target.kind === "search" || asked < whole)) {
     const left = whole - asked;
     const goesOn =

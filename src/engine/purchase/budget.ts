@@ -184,11 +184,6 @@ export class Budget {
     return fall;
   }
 
-  /** What a call cost by the balance of its reply; undefined where nobody can know. Before {@link charge}. */
-  measured(told: Credits | undefined, alone: boolean): Credits | undefined {
-    return alone ? this.gone(told) : undefined;
-  }
-
   usedUp(cause: ServiceError | undefined): CliError {
     const rows = counted(this.#spent.rows, "row is", "rows are");
     const why = soldOut(cause?.creditsRemaining ?? this.balance, this.price, cause);

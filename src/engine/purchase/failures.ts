@@ -24,19 +24,11 @@ import type { RunReader } from "../runs/reader.ts";
 type Receipt = Of<typeof receipt>;
 
 /** What buys so many rows more with the same run. @param limit where the one that bound it is to be raised */
-export function resumeFor(
-  {
-    run,
-    credits: settled,
-    uncertain_credits,
-    unit_cost,
-  }: Pick<Receipt, "run" | "credits" | "uncertain_credits" | "unit_cost">,
-  more: number,
-  limit?: number,
-): string {
+export function resumeFor(receipt: Receipt, more: number, limit?: number): string {
   const amount = (value: number): Credits => parseCredits(value) ?? ZERO;
-  const total = credits(amount(settled) + amount(uncertain_credits) + priceOf(more, amount(unit_cost)));
-  return `headcount resume ${run}${limit === undefined ? "" : ` --limit ${limit}`} --max-credits ${formatCredits(total)}`;
+  const spent = amount(receipt.credits) + amount(receipt.uncertain_credits);
+  const total = credits(spent + priceOf(more, amount(receipt.unit_cost)));
+  return `headcount resume ${receipt.run}${limit === undefined ? "" : ` --limit ${limit}`} --max-credits ${formatCredits(total)}`;
 }
 
 export const incomplete = (code: string, message: string, more: Pick<CliErrorInit, "hint" | "next"> = {}): CliError =>
@@ -130,15 +122,25 @@ export const newUnreached = (message: string, commands: readonly string[]): CliE
     details: commands.map((command) => `to buy them: ${command}`),
   });
 
-export const notComplete = ({ received, count, bound, ...spent }: Receipt): CliError =>
-  incomplete(
+/** What was bought up to where not all of it came. */
+export const STOPPED_AT: { readonly [Bound in Receipt["bound"]]?: string } = {
+  cap: "--max-credits",
+  limit: "--limit",
+  agreed: "what was agreed to",
+};
+
+export function notComplete(receipt: Receipt): CliError {
+  const { received, count, bound } = receipt;
+  const limit = bound === "limit" ? (count ?? undefined) : undefined;
+  return incomplete(
     "incomplete",
-    `not complete: ${grouped(received)} of ${count === null ? "an unknown number of" : grouped(count)} rows were bought, as ${bound === "cap" ? "--max-credits" : "--limit"} says`,
+    `not complete: ${grouped(received)} of ${count === null ? "an unknown number of" : grouped(count)} rows were bought: stopped at ${STOPPED_AT[bound] ?? STOPPED_AT.agreed}`,
     {
       hint: "a higher limit goes on with the same run",
-      next: count === null ? undefined : resumeFor(spent, count - received, bound === "cap" ? undefined : count),
+      next: count === null ? undefined : resumeFor(receipt, count - received, limit),
     },
   );
+}
 
 export const drawnTooDeep = (detail: string): CliError =>
   incomplete(
@@ -245,17 +247,12 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   const failure = error instanceof CliError ? error : stoppedByDisk(error, run);
   if (failure === undefined || failure.code.startsWith("damaged")) return failure ?? error;
   const { code, details, hint, category } = failure;
-  if (failure.code === TOO_FEW) {
-    return failure.with({
-      details: [...details, kept],
-      hint: `${writes} writes it to another file`,
-      next: writes,
-    });
-  }
-  if (failure.code === NEW_UNREACHED) {
+  if (ALL_BOUGHT.has(code)) {
+    const what = code === TOO_FEW ? "it to another file" : "the others at 0 credits";
     return failure.with({
       details: [kept, ...details],
-      hint: `${writes} writes the others at 0 credits`,
+      hint: `${writes} writes ${what}`,
+      next: failure.next ?? writes,
     });
   }
   const isMoved = code === "dataset_moved";

@@ -23,6 +23,14 @@ import type { Doubled } from "./remaining.ts";
 /** What a run did, to account for it: `receipt.json`, `--receipt FILE`, `--json`. Credits are numbers. */
 export type Receipt = Of<typeof receipt>;
 
+/** Where nobody told the price, what would bind was a guess. */
+function boundOf({ run: { state }, quote, bought: { ended, price }, maxCredits }: ReceiptInput): Receipt["bound"] {
+  if (price === quote.unitPrice || ended !== "limit") return quote.bound;
+  if (maxCredits !== undefined && state.settled + state.uncertain + price > maxCredits) return "cap";
+  if (state.rows + state.misses < (quote.rowsUncapped ?? Number.POSITIVE_INFINITY)) return "agreed";
+  return quote.bound === "cap" ? "limit" : quote.bound;
+}
+
 export interface ReceiptInput {
   readonly run: Run;
   readonly quote: Quote;
@@ -54,7 +62,7 @@ export function buildReceipt(input: ReceiptInput): Receipt {
     new_only: narrowed === null ? null : { new: narrowed.new, whole: narrowed.whole },
     count: plan.matches,
     wanted: quote.rows,
-    bound: quote.bound,
+    bound: boundOf(input),
     received: state.rows,
     distinct: distinct.distinct,
     duplicates: distinct.duplicates,

@@ -103,7 +103,7 @@ export class Settlement {
     const { unit } = flown;
     const { flight, budget } = this.#parts;
     const { creditsUsed, creditsRemaining: remaining, datasetVersion } = reply.meta;
-    const measured = budget.measured(remaining, flown.alone);
+    const measured = flown.alone ? budget.gone(remaining) : undefined;
     const isFirst = budget.missCost === undefined && budget.isExact(flown);
     // What a lost reply cost has left the balance; where this one cost nothing more, it is that charge again.
     const isSame = unit.uncertain > 0n && measured === 0n && creditsUsed !== undefined && creditsUsed > 0n;

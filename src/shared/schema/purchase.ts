@@ -45,7 +45,7 @@ export const receipt = object({
   new_only: maybe(object({ new: wholeNumberShape, whole: maybe(flag) })),
   count: said(maybe(wholeNumberShape), "rows that matched when it was quoted; of new people the parts to buy"),
   wanted: wholeNumberShape,
-  bound: one("matches", "limit", "cap", "companies", "sample"),
+  bound: said(one("matches", "limit", "cap", "companies", "sample", "agreed"), "what decided how many rows came"),
   ...each(wholeNumberShape, "received", "distinct", "duplicates"),
   suppressed: said(wholeNumberShape, "of the distinct rows, those left out of the output"),
   withheld: said(wholeNumberShape, "rows that the service leaves out since it was counted"),

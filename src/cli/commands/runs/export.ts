@@ -80,16 +80,14 @@ const orSalvage =
   };
 
 /** Why no more came, and what goes on. */
-const rest = (run: RunSummary): string[] => [
-  ...(run.problem === undefined ? [] : [run.problem]),
-  ...(isResumable(run) ? [`${resumeOf(run.plan)} goes on`] : []),
-];
+const rest = (run: RunSummary): string[] =>
+  [run.problem ?? [], isResumable(run) ? `${resumeOf(run.plan)} goes on` : []].flat();
 
 const notFinished = (run: RunSummary): CliError =>
   new CliError({
     code: "incomplete",
     category: "incomplete",
-    message: `run ${run.id} is not finished: it has ${counted(run.rows, "row")}${run.problem === undefined ? "" : `; ${run.problem}`}`,
-    ...(run.status === "stale" ? { hint: "the same command again begins anew" } : {}),
-    ...(isResumable(run) ? { hint: `${resumeOf(run.plan)} goes on`, next: resumeOf(run.plan) } : {}),
+    message: `run ${run.id} is not finished: it has ${counted(run.rows, "row")}`,
+    hint: [...rest(run), ...(run.status === "stale" ? ["the same command again begins anew"] : [])].join("; "),
+    ...(isResumable(run) ? { next: resumeOf(run.plan) } : {}),
   });
