@@ -29,7 +29,7 @@ test("the one unfinished run by itself; one of several by name or a part of it; 
   const several = await u.run(["resume"]);
   expect(several.code).toBe(2);
   expect(several.stderr).toContain("2 runs are unfinished");
-  const last = runIds(u).find((id) => several.stderr.includes(`${id}  60 rows  ${u.file("c.csv")}`)) ?? "";
+  const last = runIds(u).find((id) => several.stderr.includes(`${id} (60 rows, ${u.file("c.csv")}`)) ?? "";
   expect((await u.run(["resume", last.slice(-6), "--limit", "70", "--max-credits", "70"])).code).toBe(0);
   expect(readCsv(u.read("c.csv")).length).toBe(70);
   expect(visibleFiles(u).sort()).toEqual(["a.csv", "c.csv"]);
