@@ -33,9 +33,7 @@ type InertRow = Readonly<Record<string, string | number | boolean | null>>;
 const UNSEEN = /\u00ad|[\u{e0000}-\u{e007f}]|[\u{e0100}-\u{e01ef}]/gu;
 
 /** A value of a record as a model may read it: no controls, no bidi, nothing unseen, at most so long. */
-export function inert(value: string): string {
-  return harmless(value).replace(UNSEEN, "\ufffd");
-}
+export const inert = (value: string): string => harmless(value).replace(UNSEEN, "\ufffd");
 
 /** Rows of a run that is owned, harmless and within bounds. Asks nobody. @throws CliError exit 2 */
 export async function readRowsTool(given: Given<"read_rows">, world: AgentWorld) {

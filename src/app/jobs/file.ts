@@ -50,8 +50,6 @@ export interface JobsFile {
 
 const MOST_BYTES = 1 << 20;
 
-const defaultPath = (context: Context): string => join(configDir(context), "jobs.jsonc");
-
 interface Shared extends Pick<JobsFile, "folder" | "budget">, Pick<Job, "log" | "notify" | "notifyFailure"> {
   readonly plainOf: (node: DocumentMember["value"]) => unknown;
 }
@@ -61,7 +59,7 @@ interface Shared extends Pick<JobsFile, "folder" | "budget">, Pick<Job, "log" | 
  * @throws CliError exit 2, with line and column, where the file as a whole cannot be used
  */
 export async function readJobs(context: Context, given: string | undefined): Promise<JobsFile> {
-  const path = resolve(context.cwd, given ?? defaultPath(context));
+  const path = resolve(context.cwd, given ?? join(configDir(context), "jobs.jsonc"));
   const text = await readInput(context, path, "jobs", MOST_BYTES).catch((error: CliError) => {
     throw given === undefined
       ? error.with({ hint: "headcount help jobs shows one; --file FILE names another" })

@@ -72,9 +72,8 @@ function againText({ known, bound }: Quote): string {
   return again <= 0 ? "" : `, up to ${grouped(again)} of them owned already`;
 }
 
-function drawnText({ seed, together }: SampleQuote): string {
-  return `by chance, ${together === 1 ? "each row alone" : `up to ${grouped(together)} neighbours together`}, seed ${seed}`;
-}
+const drawnText = ({ seed, together }: SampleQuote): string =>
+  `by chance, ${together === 1 ? "each row alone" : `up to ${grouped(together)} neighbours together`}, seed ${seed}`;
 
 /** What is owned already of the segment, and what it takes to buy only the others. */
 function ownedEntries(quote: Quote, target: Target): Entries {

@@ -74,9 +74,8 @@ export function createTables(version: string, topology: Topology, dialect: Serve
 export const localName = (name: string, topology: Topology): string =>
   `${topology.database}.${topology.cluster === undefined ? name : `${name}_local`}`;
 
-export function dropTables(version: string, topology: Topology): readonly string[] {
-  return Object.values(tablesOf(version)).flatMap((name) => dropTable(name, topology));
-}
+export const dropTables = (version: string, topology: Topology): readonly string[] =>
+  Object.values(tablesOf(version)).flatMap((name) => dropTable(name, topology));
 
 export function dropTable(name: string, topology: Topology): readonly string[] {
   const all = topology.cluster === undefined ? [name] : [name, `${name}_local`];

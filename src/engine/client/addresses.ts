@@ -1,9 +1,8 @@
 import { echo, withoutPassword } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 
-export function isLoopbackHost(hostname: string): boolean {
-  return hostname === "localhost" || hostname === "[::1]" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(hostname);
-}
+export const isLoopbackHost = (hostname: string): boolean =>
+  hostname === "localhost" || hostname === "[::1]" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(hostname);
 
 /** The address of a service: https, or http to this machine; a path is put before `/v1`. @throws CliError (exit 2) */
 export function parseBaseUrl(text: string): URL {

@@ -79,9 +79,11 @@ export function importRecords(
 export const identitiesOf = (records: readonly JsonRecord[]): string[] =>
   rowsOf(recordPage(records.map(stringifyExact)), 0n).map(({ identity }) => identity);
 
-export function shelfAt(stateDir: string, serviceId: string, mode: Shelf["mode"] = "live"): Shelf {
-  return { path: libraryPath(stateDir, serviceId, mode), serviceId, mode };
-}
+export const shelfAt = (stateDir: string, serviceId: string, mode: Shelf["mode"] = "live"): Shelf => ({
+  path: libraryPath(stateDir, serviceId, mode),
+  serviceId,
+  mode,
+});
 
 /** Undefined where the run bought companies. */
 export const shelfOfPlan = (stateDir: string, plan: Plan): Shelf | undefined =>

@@ -24,13 +24,12 @@ import { enterOutput, type OutputPlace } from "./register.ts";
 
 const WRITE_BYTES = 1 << 18;
 
+type FileTarget = Readonly<{ path: string; rendering: Rendering; guard: Guard; place: OutputPlace }>;
+
 /** A file that appears whole. Where a later page brings another column it is written again from the run. */
 export class FileOutput implements Output {
-  readonly #path: string;
+  readonly #target: FileTarget;
   readonly #part: string;
-  readonly #rendering: Rendering;
-  readonly #place: OutputPlace;
-  readonly #guard: Guard;
   readonly #asked: ReturnType<typeof askedFields>;
   #sha256 = "";
   #file: FileHandle | undefined;
@@ -42,18 +41,16 @@ export class FileOutput implements Output {
   readonly #buffer = Buffer.allocUnsafeSlow(WRITE_BYTES);
   #filled = 0;
 
-  private constructor(path: string, rendering: Rendering, guard: Guard, place: OutputPlace) {
-    this.#path = path;
+  private constructor(target: FileTarget) {
+    const { path, place, rendering } = target;
+    this.#target = target;
     this.#part = join(dirname(path), `.${basename(path)}.${place.name}.part`);
-    this.#rendering = rendering;
     this.#asked = askedFields(rendering.fields);
-    this.#guard = guard;
-    this.#place = place;
   }
 
   static async open(path: string, rendering: Rendering, guard: Guard, place: OutputPlace): Promise<FileOutput> {
     await clearLeftovers(path);
-    const output = new FileOutput(path, rendering, guard, place);
+    const output = new FileOutput({ path, rendering, guard, place });
     await output.#begin(rendering.fields);
     return output;
   }
@@ -66,8 +63,8 @@ export class FileOutput implements Output {
     this.#hash = createHash("sha256");
     this.#bytes = 0;
     this.#filled = 0;
-    this.#packer = openPacker(this.#rendering.packing);
-    const rendering = { ...this.#rendering, fields };
+    this.#packer = openPacker(this.#target.rendering.packing);
+    const rendering = { ...this.#target.rendering, fields };
     this.#view = isWhole(rendering.format) ? undefined : (await viewMaker(rendering.format))(rendering, false);
   }
 
@@ -111,8 +108,9 @@ export class FileOutput implements Output {
   }
 
   async prepare(pages: () => AsyncIterable<Page>): Promise<Written> {
-    await checkRows(this.#asked.rows(), this.#path, this.#guard);
-    const { format, kind, fields } = this.#rendering;
+    const { guard, path, rendering } = this.#target;
+    await checkRows(this.#asked.rows(), path, guard);
+    const { format, kind, fields } = rendering;
     const whole = await lateFormat(format);
     if (whole !== undefined) {
       const { surveyColumns } = await import("./whole/survey.ts");
@@ -130,8 +128,7 @@ export class FileOutput implements Output {
     await this.#file?.sync();
     await this.#close();
     this.#sha256 = this.#hash.digest("hex");
-    const form = formName(this.#rendering);
-    return { file: this.#path, format: form, bytes: this.#bytes, sha256: this.#sha256, added: null };
+    return { file: path, format: formName(rendering), bytes: this.#bytes, sha256: this.#sha256, added: null };
   }
 
   async #close(): Promise<void> {
@@ -141,12 +138,13 @@ export class FileOutput implements Output {
   }
 
   async publish(): Promise<void> {
-    const { overwrite } = this.#guard;
-    const path = this.#path;
-    const { kind } = this.#rendering;
-    const { disk } = this.#place;
-    await enterOutput(path, { kind, format: formName(this.#rendering) }, this.#place, [this.#sha256]);
-    await naming(path, overwrite ? disk.rename(this.#part, path, "output") : disk.place(this.#part, path, "output"));
+    const { guard, path, place, rendering } = this.#target;
+    const { disk } = place;
+    await enterOutput(path, { kind: rendering.kind, format: formName(rendering) }, place, [this.#sha256]);
+    await naming(
+      path,
+      guard.overwrite ? disk.rename(this.#part, path, "output") : disk.place(this.#part, path, "output"),
+    );
   }
 
   async abort(): Promise<void> {

@@ -108,7 +108,7 @@ export class Exports {
         if (!this.isKept(now)) throw new ConsoleRefusal(410, "expired", "its first pages are no longer kept");
         const sale = await this.#page(now, key, turn, () => advance({}));
         if (sale === undefined) break;
-        const rows = pageRows(sale);
+        const rows = Number(sale.answer.headers[ROWS] ?? 0);
         const spent = addCredits(now.credits, sale.charge);
         isWanted = await advance({ pages: now.pages + 1, rows: now.rows + rows, credits: spent });
         if (rows === 0) throw new ConsoleRefusal(409, "short", "the segment has fewer people than were agreed to");
@@ -247,8 +247,6 @@ interface PageOptions {
 }
 
 const ROWS = "x-rows";
-
-const pageRows = ({ answer }: Sale): number => Number(answer.headers[ROWS] ?? 0);
 
 async function buyPage(order: PageOrder, options: PageOptions): Promise<Sale> {
   const { account, idempotencyKey, item, key, offset, rows } = order;

@@ -23,7 +23,8 @@ export function admissionBy(store: Store, limiter: RateLimiter) {
     }
     // Node's merged headers hide a second one.
     const given = countOf("authorization", rawHeaders);
-    const presented = given === 1 ? keyIn(headers.authorization ?? "") : undefined;
+    const [, secret = ""] = /^bearer +(\S+)$/i.exec(headers.authorization ?? "") ?? [];
+    const presented = given === 1 ? parseApiKey(secret) : undefined;
     const key = presented && (await store.findKey(presented.hash));
     if (presented === undefined || key === undefined || key.revokedAt !== null || key.mode !== presented.mode) {
       throw new Problem(401, [unauthorised(headers.authorization, given)], CHALLENGE);
@@ -52,9 +53,6 @@ export function admissionBy(store: Store, limiter: RateLimiter) {
 
   return { admit, weigh, remaining };
 }
-
-const keyIn = (authorization: string): ReturnType<typeof parseApiKey> =>
-  parseApiKey(/^bearer +(\S+)$/i.exec(authorization)?.[1] ?? "");
 
 const tooMany = ({ limit, retryAfter, window }: RateState): Problem =>
   new Problem(429, [`rate limit of ${limit} calls a ${window} exceeded; retry in ${retryAfter} s`], {

@@ -26,8 +26,7 @@ interface Lane {
 /** Who may ask the dataset next: keys take turns, so whoever asks for much waits for itself. */
 export class Turns {
   readonly #bounds: TurnBounds;
-  readonly #patienceMs: number;
-  readonly #workMs: number;
+  readonly #timesMs: { readonly turn: number; readonly work: number };
   readonly #lanes = new Map<string, Lane>();
   readonly #running: Record<TurnKind, number> = { paid: 0, free: 0, large: 0 };
   readonly #now: () => number;
@@ -36,13 +35,12 @@ export class Turns {
 
   constructor(
     bounds: Partial<TurnBounds>,
-    times: { readonly turn: number; readonly work: number },
+    timesMs: { readonly turn: number; readonly work: number },
     now: () => number = () => performance.now(),
   ) {
     this.#now = now;
     this.#bounds = { ...TURNS, ...bounds };
-    this.#patienceMs = times.turn;
-    this.#workMs = times.work;
+    this.#timesMs = timesMs;
   }
 
   /** @param who the id of a key. @returns what ends the turn. @throws Problem 503 where it does not come in time */
@@ -88,7 +86,7 @@ export class Turns {
       throw error;
     }
     working.then(end, end);
-    return within(working, this.#workMs);
+    return within(working, this.#timesMs.work);
   }
 
   /** Calls that the dataset works for, and those that wait. */
@@ -134,13 +132,13 @@ export class Turns {
       const timer = setTimeout(() => {
         reject(this.#busy(lane));
         lane.waiting.delete(begin);
-      }, this.#patienceMs);
+      }, this.#timesMs.turn);
       lane.waiting.add(begin);
     });
   }
 
   #busy({ kind, waiting }: Lane): Problem {
-    const seconds = Math.max(1, Math.ceil(this.#patienceMs / 1_000));
+    const seconds = Math.max(1, Math.ceil(this.#timesMs.turn / 1_000));
     return new Problem(
       503,
       [

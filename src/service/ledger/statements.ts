@@ -55,6 +55,5 @@ export function statementsOf(database: DatabaseSyncInstance) {
   return { execute, clear: () => statements.clear() };
 }
 
-function rowId(value: unknown): bigint | null {
-  return typeof value === "string" && /^\d{1,18}$/.test(value) ? BigInt(value) : null;
-}
+const rowId = (value: unknown): bigint | null =>
+  typeof value === "string" && /^\d{1,18}$/.test(value) ? BigInt(value) : null;

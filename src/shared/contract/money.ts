@@ -57,9 +57,7 @@ export function formatCredits(amount: Credits): string {
   return `${negative ? "-" : ""}${whole}${fraction === "" ? "" : `.${fraction}`}`;
 }
 
-export function formatCreditsGrouped(amount: Credits): string {
-  return grouped(formatCredits(amount));
-}
+export const formatCreditsGrouped = (amount: Credits): string => grouped(formatCredits(amount));
 
 export function creditsText(amount: Credits): string {
   const text = formatCreditsGrouped(amount);
