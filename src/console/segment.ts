@@ -57,7 +57,6 @@ export const countCommand = (filters: Filters): string => {
 export const searchCommand = (filters: Filters, credits: number, profiles?: number): string =>
   `headcount search ${flagsOf(filters)}${profiles === undefined ? "" : ` --limit ${profiles}`} --max-credits ${credits} -o people.csv`;
 
-/** What was bought, again, from the service that keeps it. */
 export const exportCommand = (id: string, origin: string): string =>
   `curl -f -H "Authorization: Bearer $HEADCOUNT_API_KEY" ${shellWord(`${origin}/exports/${id}.csv`)} -o people-${id}.csv`;
 

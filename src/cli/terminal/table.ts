@@ -85,7 +85,6 @@ function draw(
   return shown.map((line, index) => `${header && index === 0 ? style.strong(line) : line}\n`).join("");
 }
 
-/** Cells from data made harmless; what a caller styled itself goes through `styled`. */
 const harmlessCells = (rows: readonly (readonly string[])[]): string[][] => rows.map((row) => row.map(harmless));
 
 export function renderTable(

@@ -14,7 +14,6 @@ const TEXTS = {
 };
 const FORMS = (Object.keys(TEXTS) as readonly (keyof typeof TEXTS)[]).map((each) => [each, each] as const);
 
-/** The very segment on the screen, as a command, a request, a file or an address. */
 export function Copy() {
   const tab = useSignal<keyof typeof TEXTS>("Command");
   const said = useSignal("");
