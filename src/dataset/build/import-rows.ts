@@ -58,7 +58,7 @@ export function parquetRows(
 const firstOf = (cases: readonly string[]): string =>
   cases.length === 0 ? "NULL::VARCHAR" : `CASE ${cases.join(" ")} END`;
 
-/** A FROM clause over a file of rows in plain form (plain-rows.ts) with these columns beside the line's own. */
+/** A FROM clause over a file of rows in plain form (rows.ts) with these columns beside the line's own. */
 const plainSql = (path: string, columns: readonly string[]): string =>
   `read_csv(${literal(path)}, columns = {'line': 'BIGINT', 'detail': 'VARCHAR', 'text': 'VARCHAR', ${columns
     .map((column) => `'${column}': 'VARCHAR'`)

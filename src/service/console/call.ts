@@ -58,9 +58,8 @@ export const maySee =
 
 export const bad = (message: string): ConsoleRefusal => new ConsoleRefusal(422, "invalid", message);
 
-export function modeOf({ body, query, visitor }: Pick<ConsoleCall, "body" | "query" | "visitor">): KeyMode {
-  return chosen(body.mode ?? query.get("mode") ?? visitor.key?.mode ?? "live", "mode", ["live", "test"]);
-}
+export const modeOf = ({ body, query, visitor }: Pick<ConsoleCall, "body" | "query" | "visitor">): KeyMode =>
+  chosen(body.mode ?? query.get("mode") ?? visitor.key?.mode ?? "live", "mode", ["live", "test"]);
 
 export function chosen<Word extends string>(value: unknown, name: string, words: readonly Word[]): Word {
   const found = words.find((word) => word === value);

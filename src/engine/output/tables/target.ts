@@ -20,9 +20,8 @@ export const resolveOutput = (text: string, cwd: string): string =>
   engineOf(text) === undefined ? resolve(cwd, text) : tableText(parseTable(text, cwd));
 
 /** @throws CliError exit 2 where it names no table, or holds a password */
-export function parseTable(text: string, cwd: string): TableTarget {
-  return engineOf(text) === "duckdb" ? parseDuckDb(text, cwd) : parsePostgres(text);
-}
+export const parseTable = (text: string, cwd: string): TableTarget =>
+  engineOf(text) === "duckdb" ? parseDuckDb(text, cwd) : parsePostgres(text);
 
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
