@@ -366,7 +366,9 @@ long("interrupted while it buys: resume names the list, and the same command pay
     resumed = await me.run(["resume"]);
   }
   expect(resumed.code, resumed.stderr).toBe(2);
-  expect(resumed.stderr).toContain(`headcount refresh ${me.file("sales.ndjson")} goes on with it`);
+  expect(resumed.stderr).toContain(
+    `headcount refresh --department=Sales -o ${me.file("sales.ndjson")} goes on with it`,
+  );
   // What the first call agreed to is no yes of another one.
   const sold = service.sold.size;
   const asked = await me.run(["refresh", "sales.ndjson"]);

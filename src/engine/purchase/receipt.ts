@@ -14,7 +14,7 @@ import type { receipt } from "../../shared/schema/purchase.ts";
 import type { ServiceClient } from "../client/types.ts";
 import type { Distinct } from "../output/distinct.ts";
 import type { Unit } from "../runs/journal.ts";
-import { type Plan, type Target, unreachedGroups } from "../runs/plan.ts";
+import { type Plan, resumeOf, type Target, unreachedGroups } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import type { Narrowed } from "./ownership.ts";
 import type { Quote } from "./quote.ts";
@@ -133,19 +133,20 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
     const more = credits(spent + priceOf(least, price));
     const isCap = maxCredits !== undefined && more > maxCredits;
     const fitting = isCap ? `--max-credits ${formatCredits(more)}` : `--limit ${rows + least}`;
-    return `the service gives no page that is as small as what is left to buy, but ${grouped(least)} rows or more: ${came}; headcount resume ${run.id} ${fitting} buys the next one${rows > 0 ? `, --limit ${rows} ends whole without it` : ""}`;
+    return `the service gives no page that is as small as what is left to buy, but ${grouped(least)} rows or more: ${came}; ${resumeOf(run.plan, ` ${fitting}`)} buys the next one${rows > 0 ? `, --limit ${rows} ends whole without it` : ""}`;
   }
   const isDearer = price > quote.unitPrice && bought.ended === "limit" && rows < quote.rows;
   // The user's own cap was reached: that is done, and said.
   if (isDearer && maxCredits !== undefined && spent + price > maxCredits) return null;
   if (isDearer) {
-    return `a row costs ${formatCreditsGrouped(price)} credits, which the account did not tell, and not the ${formatCreditsGrouped(quote.unitPrice)} that were agreed to: ${came}; headcount resume ${run.id} --max-credits ${formatCredits(credits(spent + priceOf(quote.rows - rows, price)))} buys the rest`;
+    const rest = formatCredits(credits(spent + priceOf(quote.rows - rows, price)));
+    return `a row costs ${formatCreditsGrouped(price)} credits, which the account did not tell, and not the ${formatCreditsGrouped(quote.unitPrice)} that were agreed to: ${came}; ${resumeOf(run.plan, ` --max-credits ${rest}`)} buys the rest`;
   }
   if (missing.unsure > 0) {
     return `the service gave a whole page, ${NO_CURSOR}, and no total: whether there are more than the ${grouped(rows)} profiles that came, nobody knows`;
   }
   if (quote.bound === "matches" && missing.newer > 0) {
-    return `the count said ${grouped(quote.rows)} profiles, and since then the pages say ${grouped(quote.rows + missing.newer)}: ${came}; headcount resume ${run.id} prices the other ${grouped(missing.newer)}`;
+    return `the count said ${grouped(quote.rows)} profiles, and since then the pages say ${grouped(quote.rows + missing.newer)}: ${came}; ${resumeOf(run.plan)} prices the other ${grouped(missing.newer)}`;
   }
   if (fewer <= 0) return null;
   const unreached = run.plan.unreached ?? [];
@@ -176,7 +177,7 @@ function cameTwice({ state, plan }: Run, quote: Quote, distinct: Distinct, bough
   return `${grouped(bought.doubled)} of ${grouped(state.rows)} rows came twice and were paid for: ${counted(distinct.distinct, "different profile")} of ${grouped(quote.rows)}`;
 }
 
-function uncertainCap({ id, state }: Run, quote: Quote, bought: Doubled): string | null {
+function uncertainCap({ plan, state }: Run, quote: Quote, bought: Doubled): string | null {
   const wanted = quote.rowsIfNothingLost;
   if (bought.ended !== "limit" || state.rows >= wanted || state.uncertain === 0n) return null;
   // A cap below that would leave rows out once more.
@@ -184,7 +185,7 @@ function uncertainCap({ id, state }: Run, quote: Quote, bought: Doubled): string
   const { least = 1, price } = bought;
   const whole = priceOf(Math.ceil(missing / least) * least, price);
   const cap = formatCredits(credits(state.settled + state.uncertain + whole));
-  return `${creditsText(state.uncertain)} may have been charged for replies that were lost, failed or said otherwise, and count against the cap: ${grouped(state.rows)} of ${grouped(wanted)} rows came; headcount resume ${id} --max-credits ${cap} buys the other ${grouped(missing)}`;
+  return `${creditsText(state.uncertain)} may have been charged for replies that were lost, failed or said otherwise, and count against the cap: ${grouped(state.rows)} of ${grouped(wanted)} rows came; ${resumeOf(plan, ` --max-credits ${cap}`)} buys the other ${grouped(missing)}`;
 }
 
 interface Untold {

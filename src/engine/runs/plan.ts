@@ -1,3 +1,4 @@
+import { flagsOf } from "../../shared/contract/command-line.ts";
 import { normalForm, slugIn } from "../../shared/contract/normalise.ts";
 import { counted, grouped, shellWord, someOf } from "../../shared/contract/text.ts";
 import type { Filters } from "../../shared/contract/vocabulary.ts";
@@ -133,10 +134,10 @@ export function targetText(target: Target): string {
   return `${target.kind} ${JSON.stringify(companies)}${limit}${keep}${why}`;
 }
 
-/** The command that goes on with a run that can be gone on with. */
-export function resumeOf({ id, target }: Pick<Plan, "id" | "target">): string {
-  const { list } = target.kind === "search" ? target : {};
-  return list === undefined ? `headcount resume ${id}` : `headcount refresh ${shellWord(list)}`;
+/** The command that goes on with a run; the file of a list may not be there yet. @param more options, of no list */
+export function resumeOf({ id, target }: Pick<Plan, "id" | "target">, more = ""): string {
+  if (target.kind !== "search" || target.list === undefined) return `headcount resume ${id}${more}`;
+  return `headcount refresh ${flagsOf(target.filters)} -o ${shellWord(target.list)}`;
 }
 
 /** The values of a search alone where they say what they are: `Legal · germany`. */
