@@ -17,7 +17,6 @@ const DAYS = 30;
 const sumOf = (rows: readonly UsageRow[], what: "credits" | "refunded"): number =>
   rows.reduce((sum, row) => sum + row[what], 0);
 
-/** What was charged of each day, the last one first, and by which keys or calls. */
 export function Usage() {
   const by = useSignal<"key" | "call">("key");
   const path = `/usage?by=${by.value}&days=${DAYS}&mode=${mode.value}`;

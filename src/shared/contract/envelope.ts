@@ -31,6 +31,5 @@ export function listOf(records: readonly Buffer[]): Buffer[] {
   return pieces;
 }
 
-export function errorEnvelopeJson(detail: readonly string[], remaining: Credits): string {
-  return `{"status":false,"detail":${JSON.stringify(detail)},"result":null,"credits_used":0,"credits_remaining":${formatCredits(remaining)}}`;
-}
+export const errorEnvelopeJson = (detail: readonly string[], remaining: Credits): string =>
+  `{"status":false,"detail":${JSON.stringify(detail)},"result":null,"credits_used":0,"credits_remaining":${formatCredits(remaining)}}`;
