@@ -56,9 +56,7 @@ export async function deliver(
     const { others = [] } = narrowed ?? {};
     throw others.length > 0 && shortfall === narrowed?.shortfall
       ? newUnreached(shortfall, others)
-      : incomplete("incomplete", shortfall, {
-          next: /headcount re(?:sume|fresh) .+?(?= (?:buys|prices) )/.exec(shortfall)?.[0],
-        });
+      : incomplete("incomplete", shortfall, { next: /headcount \w+ .+?(?= (?:buys|prices) )/.exec(shortfall)?.[0] });
   }
   const output = (await sink.prepare(() => distinctPages(run))) ?? null;
   for (const notice of sink.notices) onNotice(notice);

@@ -131,13 +131,12 @@ export const STOPPED_AT: { readonly [Bound in Receipt["bound"]]?: string } = {
 
 export function notComplete(receipt: Receipt): CliError {
   const { received, count, bound } = receipt;
-  const limit = bound === "limit" ? (count ?? undefined) : undefined;
   return incomplete(
     "incomplete",
     `not complete: ${grouped(received)} of ${count === null ? "an unknown number of" : grouped(count)} rows were bought: stopped at ${STOPPED_AT[bound] ?? STOPPED_AT.agreed}`,
     {
       hint: "a higher limit goes on with the same run",
-      next: count === null ? undefined : resumeFor(receipt, count - received, limit),
+      next: count === null ? undefined : resumeFor(receipt, count - received, bound === "limit" ? count : undefined),
     },
   );
 }
