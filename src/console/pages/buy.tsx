@@ -13,10 +13,17 @@ interface Quote {
   readonly requests: number;
   readonly balance_after: number;
   readonly allowed: boolean;
-  readonly bound_by: "key" | "balance" | null;
+  readonly bound_by: "key" | "balance";
   readonly expires: string;
-  /** What was bought of this very segment, and is kept. */
-  readonly bought: readonly { readonly rows: number; readonly made: string }[];
+  /** What was bought of this very segment and is kept, or is being bought. */
+  readonly bought: readonly Bought[];
+}
+
+interface Bought {
+  readonly rows: number;
+  readonly profiles: number;
+  readonly state: string;
+  readonly made: string;
 }
 
 const NOT_WHOLE = "how many is a whole number of 1 or more, or empty for all";
@@ -74,31 +81,34 @@ const QuoteFacts = ({ quote: now }: { readonly quote: Quote }) => (
         ["Matches", figure(now.count)],
         ["To buy", amount(now.profiles, "profile")],
         ["Credits", figure(now.credits)],
-        ["Balance after", figure(now.balance_after)],
+        [now.bound_by === "key" ? "Left of the key's cap" : "Balance after", figure(now.balance_after)],
         ["Requests", figure(now.requests)],
         ["Price holds until", new Date(now.expires).toLocaleTimeString()],
       ]}
     />
-    <Bought quote={now} />
+    <BoughtBefore quote={now} />
     {now.allowed ? null : (
       <p class="problem">
-        {now.bound_by === "key" ? "The cap of this key does not cover it." : "The balance does not cover it."} Ask for
-        fewer, or top up.
+        {now.bound_by === "key"
+          ? "The cap of this key does not cover it. Ask for fewer, or for a higher cap."
+          : "The balance does not cover it. Ask for fewer, or top up."}
       </p>
     )}
   </>
 );
 
 /** People who were paid for already: they are downloaded again for nothing, and bought again at the whole price. */
-function Bought({ quote: { bought, profiles } }: { readonly quote: Quote }) {
-  const [best] = [...bought].sort((one, other) => other.rows - one.rows);
+function BoughtBefore({ quote: { bought, profiles } }: { readonly quote: Quote }) {
+  const reach = (item: Bought): number => (item.state === "buying" ? item.profiles : item.rows);
+  const [best] = [...bought].sort((one, other) => reach(other) - reach(one));
   if (best === undefined) return null;
-  const mine = Math.min(best.rows, profiles);
+  const mine = Math.min(reach(best), profiles);
   return (
     <p class="problem">
-      {mine === profiles ? `All ${amount(mine, "profile")}` : `${figure(mine)} of these ${figure(profiles)}`} were
-      bought on {new Date(best.made).toLocaleString()} and cost nothing again under{" "}
-      <a href={fragmentOf({ ...place.value, page: "exports" })}>Exports</a>. Buy charges for all of them anew.
+      {mine === profiles ? `All ${amount(mine, "profile")}` : `${figure(mine)} of these ${figure(profiles)}`}{" "}
+      {best.state === "buying" ? "are being bought since" : "were bought on"} {new Date(best.made).toLocaleString()} and
+      cost nothing again under <a href={fragmentOf({ ...place.value, page: "exports" })}>Exports</a>. Buy charges for
+      all of them anew.
     </p>
   );
 }

@@ -1,4 +1,4 @@
-import { creditsToNumber, priceOf, subtractCredits, ZERO } from "../../shared/contract/money.ts";
+import { credits, creditsToNumber, maxCredits, priceOf, subtractCredits, ZERO } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { facetsOf, onOneVersion } from "../admin/datasets.ts";
 import { readFacets } from "../http/requests.ts";
@@ -61,12 +61,18 @@ async function countNow(call: ConsoleCall, mode: KeyMode, key: StoredKey) {
   return { ...found, filters, ms: Math.round((monotonic() - start) * 10) / 10 };
 }
 
+/** What is free to spend: exports that are being bought have what they still need, their holds among it. */
 async function moneyOf({ parts, visitor }: ConsoleCall, mode: KeyMode, key: StoredKey) {
   const { balance, held } = await parts.store.balance(visitor.account.id, mode);
-  const free = subtractCredits(balance, held);
+  const all = await parts.store.console.exports(visitor.account.id, mode);
+  const buying = all.filter((item) => parts.exports.seen(item).state === "buying");
+  const needed = (some: readonly ConsoleExport[]) =>
+    credits(some.reduce((sum, { price, profiles, rows }) => sum + priceOf(profiles - rows, price), 0n));
+  const free = subtractCredits(balance, maxCredits(held, needed(buying)));
   const budget = (await parts.store.key(key.id))?.budget ?? undefined;
-  const left = budget === undefined ? free : leftOfCap(budget);
-  return { free: left < free ? left : free, capped: left < free };
+  const own = needed(buying.filter(({ keyId }) => keyId === key.id));
+  const left = budget && leftOfCap({ ...budget, held: maxCredits(budget.held, own) });
+  return left !== undefined && left < free ? { free: left, capped: true } : { free, capped: false };
 }
 
 async function count(call: ConsoleCall) {
@@ -127,32 +133,38 @@ async function quote(call: ConsoleCall) {
     balance: creditsToNumber(free),
     balance_after: creditsToNumber(subtractCredits(free, credits)),
     allowed: credits <= free,
-    bound_by: credits <= free ? null : capped ? "key" : "balance",
+    bound_by: capped ? "key" : "balance",
     expires: timeOf(made + QUOTE_MS),
     bought: await boughtOf(call, mode, sealed),
   };
 }
 
-/** Exports of this very segment and version of the dataset that are still to be had for nothing, newest first. */
+/** Exports of this very segment and version of the dataset that cost nothing again, or are under way; newest first. */
 async function boughtOf(call: ConsoleCall, mode: KeyMode, { filters, version }: Pick<Quote, "filters" | "version">) {
   const { parts, visitor } = call;
   const segmentOf = (text: string) => filtersOf({ body: { filters: JSON.parse(text) } }).text;
   const segment = segmentOf(filters);
   const all = await parts.store.console.exports(visitor.account.id, mode);
   return all
-    .filter((item) => item.version === version && item.rows > 0 && parts.exports.isKept(item))
+    .filter((item) => item.version === version && parts.exports.isKept(item))
     .filter((item) => maySee(visitor.key)(item) && segmentOf(item.filters) === segment)
-    .map((item) => shown(call, item));
+    .map((item) => shown(call, item))
+    .filter(({ rows, state }) => rows > 0 || state === "buying");
 }
 
-interface Quoted {
-  readonly quote: Quote;
-  readonly id: string;
-  readonly key: Spender;
+const refused = (code: string, why: string) => new ConsoleRefusal(409, code, `${why}: ask again; nothing was bought`);
+
+/** @returns whose money buys. @throws ConsoleRefusal 409 where the quote binds no more */
+function binding({ parts, visitor }: ConsoleCall, { credits: agreed, made, mode, profiles }: Quote): Spender {
+  if (parts.now() - made > QUOTE_MS) throw refused("quote_expired", "the quote is older than ten minutes");
+  if (String(quoteOf(visitor.account, profiles).credits) !== agreed) {
+    throw refused("price_changed", "the price changed since this quote");
+  }
+  return parts.sessions.acting(visitor, mode, "search");
 }
 
-/** The quote that the page sends back. @throws ConsoleRefusal 409 where it binds no more: nothing is bought */
-function quoted({ body, parts, visitor }: ConsoleCall): Quoted {
+async function buy(call: ConsoleCall) {
+  const { body, parts, visitor } = call;
   // Who may not buy is told that first, whatever they sent.
   parts.sessions.acting(visitor, visitor.key?.mode ?? "live", "search");
   const opened = unseal(body.quote_id, visitor.secret) as Partial<Quote> | undefined;
@@ -160,31 +172,22 @@ function quoted({ body, parts, visitor }: ConsoleCall): Quoted {
     throw new ConsoleRefusal(409, "no_quote", "this is no quote of this session: ask for one; nothing was bought");
   }
   const quote = opened as Quote;
-  if (parts.now() - quote.made > QUOTE_MS) {
-    throw new ConsoleRefusal(
-      409,
-      "quote_expired",
-      "the quote is older than ten minutes: ask again; nothing was bought",
-    );
-  }
-  if (String(quoteOf(visitor.account, quote.profiles).credits) !== quote.credits) {
-    throw new ConsoleRefusal(409, "price_changed", "the price changed since this quote: ask again; nothing was bought");
-  }
-  const key = parts.sessions.acting(visitor, quote.mode, "search");
-  return { quote, key, id: hashOf(String(body.quote_id)).slice(0, 16) };
-}
-
-async function buy(call: ConsoleCall) {
-  const { id, key, quote } = quoted(call);
-  const { parts, visitor } = call;
-  const { engine } = await parts.dataset(quote.mode);
+  const id = hashOf(String(body.quote_id)).slice(0, 16);
+  // Before anything that may have changed since: what a quote has bought is bought.
   const known = await parts.store.console.export(visitor.account.id, id);
   if (known !== undefined) return shown(call, known);
+  const key = binding(call, quote);
+  const { engine } = await parts.dataset(quote.mode);
   if (engine.info().version !== quote.version) throw moved();
-  const { free } = await moneyOf(call, quote.mode, key);
-  const { credits } = quoteOf(visitor.account, quote.profiles);
-  if (credits > free)
-    throw new ConsoleRefusal(402, "too_expensive", "the balance does not cover this any more; nothing was bought");
+  const { capped, free } = await moneyOf(call, quote.mode, key);
+  if (quoteOf(visitor.account, quote.profiles).credits > free) {
+    const what = capped ? "the cap of this key" : "the balance, less what is being bought,";
+    throw new ConsoleRefusal(402, "too_expensive", `${what} does not cover this; nothing was bought`);
+  }
+  const bought = await boughtOf(call, quote.mode, quote);
+  if (bought.some(({ made }) => Date.parse(made) > quote.made)) {
+    throw refused("bought_since", "people of this segment were bought since this quote");
+  }
   const now = parts.now();
   const { filters, mode, profiles, version } = quote;
   const item: ConsoleExport = {
