@@ -4,7 +4,7 @@ import { type CompanyQuery, pagingName } from "../../engine/client/dialect.ts";
 import { selectionOf } from "../../engine/connections/resolve.ts";
 import { savedForm } from "../../engine/output/formats.ts";
 import { companyKey, resumeOf, spokenTarget } from "../../engine/runs/plan.ts";
-import { isResumable } from "../../engine/runs/reader.ts";
+import { isResumable, type RunSummary } from "../../engine/runs/reader.ts";
 import type { RunStore } from "../../engine/runs/run-store.ts";
 import type { Context } from "../../shared/context.ts";
 import { counted, shellWord, someOf } from "../../shared/contract/text.ts";
@@ -47,9 +47,10 @@ async function parse(
   context: Context,
 ): Promise<ParsedPurchase | undefined> {
   const store = openRuns(context);
-  const id = named === undefined ? await theUnfinished(store) : await store.resolve(named);
+  const runs = named === undefined ? await store.list() : [];
+  const id = named === undefined ? theUnfinished(runs) : await store.resolve(named);
   if (id === undefined) {
-    const closed = (await store.list()).find(isResumable);
+    const closed = runs.find(isResumable);
     const but = closed === undefined ? "" : `; ${resumeOf(closed.plan)} goes on with one whose reader closed the pipe`;
     context.stderr.write(`Nothing to resume: no run is unfinished${but}\n`);
     return undefined;
@@ -102,15 +103,13 @@ async function keptInput(store: RunStore, id: string): Promise<string> {
 }
 
 /** The one unfinished run. @throws CliError exit 2 where there are several */
-async function theUnfinished(store: RunStore): Promise<string | undefined> {
-  const open = (await store.list()).filter(({ status }) => status === "unfinished");
-  if (open.length <= 1) return open[0]?.id;
+function theUnfinished(runs: readonly RunSummary[]): string | undefined {
+  const open = runs.filter(({ status }) => status === "unfinished");
+  const [first, second] = open;
+  if (first === undefined || second === undefined) return first?.id;
   const each = open.map(
     ({ id, rows, plan: { output, target } }) =>
       `${id} (${counted(rows, "row")}, ${output ?? "stdout"}, ${spokenTarget(target)})`,
   );
-  throw usageError(
-    `${open.length} runs are unfinished: ${someOf(each)}`,
-    `name one: ${open.slice(0, 1).map(({ plan }) => resumeOf(plan))}`,
-  );
+  throw usageError(`${open.length} runs are unfinished: ${someOf(each)}`, `name one: ${resumeOf(first.plan)}`);
 }

@@ -48,9 +48,8 @@ async function exportRun({ options, printer, context }: Desk<ExportRunOptions>, 
   const store = openRuns(context);
   const id = await store.resolve(name);
   const run = options.force === true ? await store.salvage(id) : await store.open(id).catch(orSalvage(id));
-  const summary = await store.find(id);
-  const finished = run.state.done !== undefined;
-  if (!finished && options.requireComplete === true) throw notFinished(summary);
+  const open = run.state.done === undefined ? await store.find(id) : undefined;
+  if (open !== undefined && options.requireComplete === true) throw notFinished(open);
   const kind = kindOf(run);
   const pages = (): AsyncIterable<Page> => distinctPages(run);
   const writing = await writingOf(pages, kind, view, options, printer);
@@ -58,13 +57,13 @@ async function exportRun({ options, printer, context }: Desk<ExportRunOptions>, 
   const { rows, file, notices } = await written.catch(orSalvage(id));
   for (const what of run.lost ?? []) printer.say(`warning: ${what}`);
   for (const notice of notices) printer.note(notice);
-  if (!finished) {
-    const has = summary.status === "stale" ? "all that it has" : "what it has so far";
-    printer.say([`run ${run.id} is ${summary.status}: this is ${has}`, ...rest(summary)].join("; "));
+  if (open !== undefined) {
+    const has = open.status === "stale" ? "all that it has" : "what it has so far";
+    printer.say([`run ${run.id} is ${open.status}: this is ${has}`, ...rest(open)].join("; "));
   }
   if (file === undefined) return;
   if (printer.json) {
-    printer.document<"runs export">({ run: run.id, finished, rows, credits: 0, output: file });
+    printer.document<"runs export">({ run: run.id, finished: open === undefined, rows, credits: 0, output: file });
   }
   const what = kind === "person" ? counted(rows, "profile") : counted(rows, "company", "companies");
   printer.note(`Wrote ${what} of run ${run.id} to ${options.output} at 0 credits`);
