@@ -61,10 +61,12 @@ async function countNow(call: ConsoleCall, mode: KeyMode, key: StoredKey) {
   return { ...found, filters, ms: Math.round((monotonic() - start) * 10) / 10 };
 }
 
+const exportsOf = ({ parts, visitor }: ConsoleCall, mode: KeyMode): Promise<readonly ConsoleExport[]> =>
+  parts.store.console.exports(visitor.account.id, mode);
+
 /** What is free to spend: exports that are being bought have what they still need, their holds among it. */
-async function moneyOf({ parts, visitor }: ConsoleCall, mode: KeyMode, key: StoredKey) {
+async function moneyOf({ parts, visitor }: ConsoleCall, mode: KeyMode, key: StoredKey, all: readonly ConsoleExport[]) {
   const { balance, held } = await parts.store.balance(visitor.account.id, mode);
-  const all = await parts.store.console.exports(visitor.account.id, mode);
   const buying = all.filter((item) => parts.exports.seen(item).state === "buying");
   const needed = (some: readonly ConsoleExport[]) =>
     credits(some.reduce((sum, { price, profiles, rows }) => sum + priceOf(profiles - rows, price), 0n));
@@ -79,7 +81,7 @@ async function count(call: ConsoleCall) {
   const mode = modeOf(call);
   const key = countedPeople(call, mode, "count");
   const { asOf, cached, count: people, ms } = await countNow(call, mode, key);
-  const { free } = await moneyOf(call, mode, key);
+  const { free } = await moneyOf(call, mode, key, await exportsOf(call, mode));
   const { credits, creditsNumber } = quoteOf(call.visitor.account, people);
   return {
     count: people,
@@ -120,7 +122,8 @@ async function quote(call: ConsoleCall) {
     );
   }
   const { credits, creditsNumber, requests } = quoteOf(visitor.account, profiles);
-  const { capped, free } = await moneyOf(call, mode, key);
+  const all = await exportsOf(call, mode);
+  const { capped, free } = await moneyOf(call, mode, key, all);
   const made = parts.now();
   const bound = { mode, filters: JSON.stringify(filters), version, profiles };
   const sealed: Quote = { kind: "quote", ...bound, credits: String(credits), made };
@@ -135,16 +138,15 @@ async function quote(call: ConsoleCall) {
     allowed: credits <= free,
     bound_by: capped ? "key" : "balance",
     expires: timeOf(made + QUOTE_MS),
-    bought: await boughtOf(call, mode, sealed),
+    bought: boughtOf(call, sealed, all),
   };
 }
 
 /** Exports of this very segment and version of the dataset that cost nothing again, or are under way; newest first. */
-async function boughtOf(call: ConsoleCall, mode: KeyMode, { filters, version }: Pick<Quote, "filters" | "version">) {
+function boughtOf(call: ConsoleCall, { filters, version }: Quote, all: readonly ConsoleExport[]) {
   const { parts, visitor } = call;
   const segmentOf = (text: string) => filtersOf({ body: { filters: JSON.parse(text) } }).text;
   const segment = segmentOf(filters);
-  const all = await parts.store.console.exports(visitor.account.id, mode);
   return all
     .filter((item) => item.version === version && parts.exports.isKept(item))
     .filter((item) => maySee(visitor.key)(item) && segmentOf(item.filters) === segment)
@@ -179,13 +181,13 @@ async function buy(call: ConsoleCall) {
   const key = binding(call, quote);
   const { engine } = await parts.dataset(quote.mode);
   if (engine.info().version !== quote.version) throw moved();
-  const { capped, free } = await moneyOf(call, quote.mode, key);
-  if (quoteOf(visitor.account, quote.profiles).credits > free) {
+  const all = await exportsOf(call, quote.mode);
+  const { capped, free } = await moneyOf(call, quote.mode, key, all);
+  if (BigInt(quote.credits) > free) {
     const what = capped ? "the cap of this key" : "the balance, less what is being bought,";
     throw new ConsoleRefusal(402, "too_expensive", `${what} does not cover this; nothing was bought`);
   }
-  const bought = await boughtOf(call, quote.mode, quote);
-  if (bought.some(({ made }) => Date.parse(made) > quote.made)) {
+  if (boughtOf(call, quote, all).some(({ made }) => Date.parse(made) > quote.made)) {
     throw refused("bought_since", "people of this segment were bought since this quote");
   }
   const now = parts.now();
@@ -217,7 +219,7 @@ function shown({ parts }: ConsoleCall, item: ConsoleExport) {
 }
 
 async function listExports(call: ConsoleCall) {
-  const found = await call.parts.store.console.exports(call.visitor.account.id, modeOf(call));
+  const found = await exportsOf(call, modeOf(call));
   return { exports: found.filter(maySee(call.visitor.key)).map((item) => shown(call, item)) };
 }
 
