@@ -53,7 +53,7 @@ const credits: Kind<Credits> = {
   is: "an amount of credits with at most six decimals",
   schema: SCALAR,
   read: (value) => {
-    const amount = parseCredits(asText(value) ?? "");
+    const amount = parseCredits(asText(value));
     return amount !== undefined && amount >= 0n ? amount : undefined;
   },
 };

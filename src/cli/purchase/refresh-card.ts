@@ -1,5 +1,6 @@
 import { spoken } from "../../app/own/look.ts";
 import type { RefreshOrder, RefreshPlan, RefreshReceipt } from "../../app/own/refresh/work.ts";
+import { creditsOf } from "../../engine/runs/journal.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
 import {
   type Credits,
@@ -7,9 +8,7 @@ import {
   creditsToNumber,
   formatCredits,
   formatCreditsGrouped,
-  parseCredits,
   priceOf,
-  ZERO,
 } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { declined, usageError } from "../../shared/errors.ts";
@@ -115,7 +114,7 @@ function changedText({ changed, verified }: RefreshReceipt): string {
 
 export function printRefreshed(receipt: RefreshReceipt, name: string, printer: Printer): void {
   if (printer.json) printer.document<"refresh">(receipt);
-  const credits = (amount: number): string => formatCreditsGrouped(parseCredits(amount) ?? ZERO);
+  const credits = (amount: number): string => formatCreditsGrouped(creditsOf(amount));
   printer.say(
     `${name}: ${counted(receipt.count, "person", "people")}, ${grouped(receipt.added)} added, ${grouped(receipt.removed)} removed, ${changedText(receipt)}; ${credits(receipt.credits)} ${receipt.credits === 1 ? "credit" : "credits"} (${credits(receipt.rebuy_credits)} to buy it again), ${counted(receipt.free_calls, "free call")}${unseenText(receipt)}`,
   );

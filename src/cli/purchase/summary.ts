@@ -2,6 +2,7 @@ import type { Finished as Bought } from "../../engine/purchase/deliver.ts";
 import { resumeFor, STOPPED_AT } from "../../engine/purchase/failures.ts";
 import type { Quote } from "../../engine/purchase/quote.ts";
 import type { Receipt } from "../../engine/purchase/receipt.ts";
+import { creditsOf } from "../../engine/runs/journal.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import {
   affordableRows,
@@ -10,8 +11,6 @@ import {
   creditsText,
   formatCreditsGrouped,
   minCredits,
-  parseCredits,
-  ZERO,
 } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import type { ExportFlags } from "../arguments/export-options.ts";
@@ -43,7 +42,7 @@ export function printSummary(
   const where = order.output === undefined ? "" : ` to ${flags.output ?? order.output}${fresh}`;
   const credit = balance === undefined ? "" : ` (balance ${formatCreditsGrouped(balance)})`;
   const seed = quote.sample === undefined ? "" : ` by chance (--seed ${quote.sample.seed})`;
-  const paid = parseCredits(receipt.credits) ?? ZERO;
+  const paid = creditsOf(receipt.credits);
   const before = minCredits(paid, credits(quote.total - quote.credits));
   const now = before <= 0n ? "" : ` (${formatCreditsGrouped(credits(paid - before))} of them now)`;
   printer.say(`Exported ${bought}${seed} for ${creditsText(paid)}${now}${where}${credit}`);
@@ -140,7 +139,7 @@ const isLimited = ({ matches, rowsUncapped, sample }: Quote, { limit }: ExportFl
 
 /** What buys the rest, or as much of it as the balance pays for. */
 function goingOn(receipt: Receipt, { left, whole, target, balance, isLimited }: Rest): string {
-  const unit = parseCredits(receipt.unit_cost) ?? ZERO;
+  const unit = creditsOf(receipt.unit_cost);
   const more = balance === undefined ? left : Math.min(left, affordableRows(balance, unit));
   const others = `the other ${grouped(left)}`;
   if (more === 0) return `the balance pays for none of ${others}`;

@@ -123,8 +123,8 @@ export function unwrapPage(reply: RawReply, now: number, elapsedMs: number): Unw
     const tail = TAIL.exec(body.toString("latin1", Math.max(0, body.length - 192)));
     if (tail) {
       const fields: Fields = {
-        used: parseCredits(tail[1] ?? ""),
-        remaining: parseCredits(tail[2] ?? ""),
+        used: parseCredits(tail[1]),
+        remaining: parseCredits(tail[2]),
         notices: [],
       };
       return { result: undefined, meta: metaOf(reply, fields, now, elapsedMs) };

@@ -4,9 +4,7 @@ import {
   creditsText,
   formatCredits,
   formatCreditsGrouped,
-  parseCredits,
   priceOf,
-  ZERO,
 } from "../../shared/contract/money.ts";
 import { counted, echo, grouped } from "../../shared/contract/text.ts";
 import { CliError, type CliErrorInit, EXIT, failed, systemFailure, usageError } from "../../shared/errors.ts";
@@ -25,9 +23,8 @@ type Receipt = Of<typeof receipt>;
 
 /** What buys so many rows more with the same run. @param limit where the one that bound it is to be raised */
 export function resumeFor(receipt: Receipt, more: number, limit?: number): string {
-  const amount = (value: number): Credits => parseCredits(value) ?? ZERO;
-  const spent = amount(receipt.credits) + amount(receipt.uncertain_credits);
-  const total = credits(spent + priceOf(more, amount(receipt.unit_cost)));
+  const spent = creditsOf(receipt.credits) + creditsOf(receipt.uncertain_credits);
+  const total = credits(spent + priceOf(more, creditsOf(receipt.unit_cost)));
   return `headcount resume ${receipt.run}${limit === undefined ? "" : ` --limit ${limit}`} --max-credits ${formatCredits(total)}`;
 }
 

@@ -133,14 +133,14 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
     const more = credits(spent + priceOf(least, price));
     const isCap = maxCredits !== undefined && more > maxCredits;
     const fitting = isCap ? `--max-credits ${formatCredits(more)}` : `--limit ${rows + least}`;
-    return `the service gives no page that is as small as what is left to buy, but ${grouped(least)} rows or more: ${came}; ${resumeOf(run.plan, ` ${fitting}`)} buys the next one${rows > 0 ? `, --limit ${rows} ends whole without it` : ""}`;
+    return `the service gives no page that is as small as what is left to buy, but ${grouped(least)} rows or more: ${came}; ${resumeOf(run.plan, fitting)} buys the next one${rows > 0 ? `, --limit ${rows} ends whole without it` : ""}`;
   }
   const isDearer = price > quote.unitPrice && bought.ended === "limit" && rows < quote.rows;
   // The user's own cap was reached: that is done, and said.
   if (isDearer && maxCredits !== undefined && spent + price > maxCredits) return null;
   if (isDearer) {
     const rest = formatCredits(credits(spent + priceOf(quote.rows - rows, price)));
-    return `a row costs ${formatCreditsGrouped(price)} credits, which the account did not tell, and not the ${formatCreditsGrouped(quote.unitPrice)} that were agreed to: ${came}; ${resumeOf(run.plan, ` --max-credits ${rest}`)} buys the rest`;
+    return `a row costs ${formatCreditsGrouped(price)} credits, which the account did not tell, and not the ${formatCreditsGrouped(quote.unitPrice)} that were agreed to: ${came}; ${resumeOf(run.plan, "--max-credits", rest)} buys the rest`;
   }
   if (missing.unsure > 0) {
     return `the service gave a whole page, ${NO_CURSOR}, and no total: whether there are more than the ${grouped(rows)} profiles that came, nobody knows`;
@@ -185,7 +185,7 @@ function uncertainCap({ plan, state }: Run, quote: Quote, bought: Doubled): stri
   const { least = 1, price } = bought;
   const whole = priceOf(Math.ceil(missing / least) * least, price);
   const cap = formatCredits(credits(state.settled + state.uncertain + whole));
-  return `${creditsText(state.uncertain)} may have been charged for replies that were lost, failed or said otherwise, and count against the cap: ${grouped(state.rows)} of ${grouped(wanted)} rows came; ${resumeOf(plan, ` --max-credits ${cap}`)} buys the other ${grouped(missing)}`;
+  return `${creditsText(state.uncertain)} may have been charged for replies that were lost, failed or said otherwise, and count against the cap: ${grouped(state.rows)} of ${grouped(wanted)} rows came; ${resumeOf(plan, "--max-credits", cap)} buys the other ${grouped(missing)}`;
 }
 
 interface Untold {

@@ -15,8 +15,8 @@ const DAY_MS = 86_400_000;
 const NOTHING = { settled: ZERO, uncertain: ZERO, refunded: ZERO, foreign: ZERO };
 
 export const creditText = (amount: Credits): CreditText => formatCredits(amount);
-export const creditsOf = (text: CreditText | undefined): Credits =>
-  text === undefined ? ZERO : (parseCredits(text) ?? ZERO);
+/** An amount of a journal or a receipt; nothing where none was written. */
+export const creditsOf = (amount: CreditText | number | undefined): Credits => parseCredits(amount) ?? ZERO;
 
 /** The target of pages that hold whom the run did not buy: they were owned before, and stand behind all others. */
 export const BESIDE = Number.MAX_SAFE_INTEGER;

@@ -135,8 +135,8 @@ export function targetText(target: Target): string {
 }
 
 /** The command that goes on with a run; the file of a list may not be there yet. @param more options, of no list */
-export function resumeOf({ id, target }: Pick<Plan, "id" | "target">, more = ""): string {
-  if (target.kind !== "search" || target.list === undefined) return `headcount resume ${id}${more}`;
+export function resumeOf({ id, target }: Pick<Plan, "id" | "target">, ...more: readonly string[]): string {
+  if (target.kind !== "search" || target.list === undefined) return ["headcount resume", id, ...more].join(" ");
   return `headcount refresh ${flagsOf(target.filters)} -o ${shellWord(target.list)}`;
 }
 

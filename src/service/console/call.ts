@@ -113,7 +113,7 @@ export function bodyText(value: unknown, name: string, max = 200): string {
 export const MOST_CREDITS = 1_000_000_000_000;
 
 export function creditsField(value: unknown): Credits | undefined {
-  const amount = typeof value === "number" || typeof value === "string" ? parseCredits(value) : undefined;
+  const amount = parseCredits(value);
   return amount === undefined || amount > BigInt(MOST_CREDITS) * 1_000_000n ? undefined : amount;
 }
 

@@ -17,8 +17,12 @@ export interface Call {
 }
 
 export const callOf = (requestId: string, startedAt: number, route: string | null): Call => ({
-  ...{ requestId, startedAt, route, charged: ZERO },
-  ...{ isAnswered: false, isClosed: false },
+  requestId,
+  startedAt,
+  route,
+  charged: ZERO,
+  isAnswered: false,
+  isClosed: false,
 });
 
 declare module "fastify" {

@@ -40,7 +40,10 @@ const FORGET_MS = 3_600_000;
 
 export type Instances = ReturnType<typeof instancesBy>;
 
-/** Which processes hold money. One is made known before its first hold: who only reads or grants leaves no trace. */
+/**
+ * Which processes hold money. One is made known before its first hold: who only reads or grants leaves no trace.
+ * @param clock SQL for the database's own time in ms, where processes with other clocks meet; else `NULL`
+ */
 export function instancesBy(clock: string) {
   const id = randomBytes(8).toString("hex");
   const columns = `h.owner, i.pid, i.started, i.machine, i.heartbeat_at, ${clock} AS clock`;

@@ -14,7 +14,6 @@ import {
   formatCreditsGrouped,
   maxCredits as maxOf,
   minCredits,
-  parseCredits,
   priceOf,
   ZERO,
 } from "../../../shared/contract/money.ts";
@@ -116,13 +115,12 @@ export async function buyLeaves(
   const offer = { matches, datasetVersion, ...partsOf(leaves) };
   const { receipt } = await buyExport(target, { ...optionsFor(target, work, most), offer }, work.deps);
   const { received, unit_cost: price, run } = receipt;
-  const amount = (value: number): Credits => parseCredits(value) ?? ZERO;
   if (!receipt.complete) {
     throw failed.incomplete(
       `a row costs ${price} credits, which the account did not tell: ${grouped(received)} of ${grouped(matches)} rows came for what was agreed to, and the list stays as it was`,
-      `the same command with a larger --max-credits buys the others: at least ${formatCredits(priceOf(matches - received, amount(price)))}`,
+      `the same command with a larger --max-credits buys the others: at least ${formatCredits(priceOf(matches - received, creditsOf(price)))}`,
     );
   }
   await takeIn(work);
-  return { run, spent: credits(amount(receipt.credits) + amount(receipt.uncertain_credits)), rows: received };
+  return { run, spent: credits(creditsOf(receipt.credits) + creditsOf(receipt.uncertain_credits)), rows: received };
 }
