@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { nearest } from "../shared/contract/suggest.ts";
+import { didYouMean } from "../shared/contract/suggest.ts";
 import { echo, shellWord } from "../shared/contract/text.ts";
 import { type CliError, usageError } from "../shared/errors.ts";
 import { pathOf } from "./reading.ts";
@@ -15,21 +15,13 @@ export function excessWord(command: Command, argv: readonly string[]): CliError 
   const word = (command.args[command.registeredArguments.length] ?? "").replace(/(_(?:live|test)_).*/is, "$1…");
   // `runs exprot`: read as an argument of the command that `runs` alone stands for.
   const group = command.parent?.parent == null ? undefined : command.parent;
-  const near =
-    group === undefined
-      ? undefined
-      : nearest(
-          first,
-          group.commands.map((child) => child.name()),
-        );
   if (group !== undefined && !argv.includes(command.name())) {
     // The nearest word would be remove.
     if (first === "resume") return usageError('runs has no command "resume"', "headcount resume", "unknown_command");
-    const hint =
-      near === undefined
-        ? `headcount help ${pathOf(group)} lists its commands`
-        : `did you mean headcount ${pathOf(group)} ${near}?`;
-    return usageError(`${pathOf(group)} has no command "${echo(first)}"`, hint, "unknown_command");
+    const names = group.commands.map((child) => child.name());
+    const hint = didYouMean(first, names, (name) => `headcount ${pathOf(group)} ${name}`);
+    const all = `headcount help ${pathOf(group)} lists its commands`;
+    return usageError(`${pathOf(group)} has no command "${echo(first)}"`, hint ?? all, "unknown_command");
   }
   const message = `"${echo(word)}" is one word too many for headcount ${path}`;
   const at = argv.lastIndexOf(word);

@@ -6,7 +6,7 @@ import type {
   McpServerFactory,
   ServerContext,
 } from "@modelcontextprotocol/server";
-import { nearest } from "../../shared/contract/suggest.ts";
+import { aside, nearest } from "../../shared/contract/suggest.ts";
 import { echo, harmless } from "../../shared/contract/text.ts";
 import type { CliError } from "../../shared/errors.ts";
 import { packageVersion } from "../../shared/paths.ts";
@@ -115,10 +115,8 @@ function argumentProblem(given: unknown, schema: JsonSchema): string | undefined
   for (const [name, value] of Object.entries(given)) {
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
     if (property === undefined) {
-      const near = nearest(name, names);
-      const meant = near === undefined ? "" : ` (did you mean ${near}?)`;
       const valid = names.length === 0 ? "the tool takes none" : `valid arguments: ${names.join(", ")}`;
-      return `unknown argument: ${echo(name)}${meant}; ${valid}`;
+      return `unknown argument: ${echo(name)}${aside(nearest(name, names))}; ${valid}`;
     }
     const choices = property.enum as readonly string[] | undefined;
     if (choices === undefined || choices.includes(value as string)) continue;

@@ -5,7 +5,7 @@ import { engineOf, resolveOutput } from "../../engine/output/tables/target.ts";
 import type { Context } from "../../shared/context.ts";
 import { checkFilters } from "../../shared/contract/filters.ts";
 import { type Credits, formatCredits } from "../../shared/contract/money.ts";
-import { nearest } from "../../shared/contract/suggest.ts";
+import { aside, didYouMean, nearest, quoted } from "../../shared/contract/suggest.ts";
 import { echo, harmlessLine } from "../../shared/contract/text.ts";
 import { FILTER_KEYS } from "../../shared/contract/vocabulary.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
@@ -209,7 +209,6 @@ export async function jobsNamed({ jobs, path }: JobsFile, names: readonly string
   const known = jobs.map(({ name }) => name);
   const unknown = names.find((name) => !known.includes(name));
   if (unknown !== undefined) {
-    const { didYouMean } = await import("../../shared/contract/suggest.ts");
     const hint = didYouMean(unknown, known) ?? `its jobs: ${known.join(", ")}`;
     throw usageError(`${path} has no job "${echo(unknown)}"`, hint, "no_such_job");
   }
@@ -276,8 +275,7 @@ function documentMembers(
     const at = textPlaceOf(member.name);
     if (found.has(key)) problems.push({ ...at, message: `"${echo(key)}" stands twice in ${what}` });
     else if (known !== undefined && !known.includes(key)) {
-      const near = nearest(key.replaceAll("-", "_"), known);
-      const meant = near === undefined ? "" : ` (did you mean "${near}"?)`;
+      const meant = aside(nearest(key.replaceAll("-", "_"), known), quoted);
       problems.push({ ...at, message: `${what} has no key "${echo(key)}"${meant}` });
     } else found.set(key, { key, at, value: member.value });
   }

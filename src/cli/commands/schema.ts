@@ -1,5 +1,5 @@
 import type { Context } from "../../shared/context.ts";
-import { nearest } from "../../shared/contract/suggest.ts";
+import { didYouMean } from "../../shared/contract/suggest.ts";
 import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import type { Command, GlobalOptions } from "../options.ts";
@@ -39,8 +39,9 @@ async function printSchema({ printer }: Desk<GlobalOptions>, words: readonly str
   const path = describedPath(asked);
   const schema = path && schemaOf(path);
   if (!schema) {
-    const near = nearest(asked, [...DESCRIBED.keys(), "errors", ...Object.keys(FILES)]);
-    const hint = near === undefined ? "headcount schema lists those that do" : `did you mean headcount schema ${near}?`;
+    const names = [...DESCRIBED.keys(), "errors", ...Object.keys(FILES)];
+    const hint =
+      didYouMean(asked, names, (name) => `headcount schema ${name}`) ?? "headcount schema lists those that do";
     throw usageError(`"${echo(asked)}" is no command that prints JSON`, hint, "unknown_command");
   }
   printer.document<"schema">(schema);

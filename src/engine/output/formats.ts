@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import { nearest } from "../../shared/contract/suggest.ts";
+import { aside, nearest } from "../../shared/contract/suggest.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { type CliError, failed, usageError } from "../../shared/errors.ts";
 import type { Page, View } from "../../shared/rows/page.ts";
@@ -217,9 +217,9 @@ export function chooseForm(named: string | undefined, file: string | undefined, 
   if (named !== undefined) {
     const own = formOf(named);
     if (own === undefined) {
-      const near = nearest(named, FORMATS);
+      const meant = aside(nearest(named, FORMATS));
       throw usageError(
-        `unknown format: ${named}${near === undefined ? "" : ` (did you mean ${near}?)`}; formats: ${FORMATS.join(", ")}; csv.gz and the like are compressed`,
+        `unknown format: ${named}${meant}; formats: ${FORMATS.join(", ")}; csv.gz and the like are compressed`,
       );
     }
     form = { format: own.format, packing: own.packing ?? path?.packing };

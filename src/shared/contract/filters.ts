@@ -1,5 +1,5 @@
 import { canonicalAddress, hasLoneSurrogate, normalForm } from "./normalise.ts";
-import { nearest } from "./suggest.ts";
+import { aside, nearest, quoted } from "./suggest.ts";
 import { echo } from "./text.ts";
 import {
   type CanonicalFilters,
@@ -89,7 +89,7 @@ function unknownKeys(keys: Iterable<string>): FilterIssue[] {
     if (issues.length >= MAX_ISSUES) break;
     if (filterSpec(key) !== undefined) continue;
     const near = nearest(key, FILTER_KEYS);
-    const message = `unknown filter: ${echo(key)}${near === undefined ? "" : ` (did you mean ${near}?)`}`;
+    const message = `unknown filter: ${echo(key)}${aside(near)}`;
     issues.push({ key, code: "unknown_key", message, ...(near === undefined ? {} : { nearest: near }) });
   }
   return issues;
@@ -176,8 +176,7 @@ export const departmentOf = (text: string): Department | undefined => DEPARTMENT
 
 function unknownDepartment(text: string): FilterIssue {
   const near = nearest(text, DEPARTMENTS);
-  const hint = near === undefined ? "" : ` (did you mean "${near}"?)`;
-  const message = `unknown department: "${echo(text)}"${hint}; valid departments: ${DEPARTMENTS.join(", ")}`;
+  const message = `unknown department: "${echo(text)}"${aside(near, quoted)}; valid departments: ${DEPARTMENTS.join(", ")}`;
   return { key: "department", code: "bad_value", message, ...(near === undefined ? {} : { nearest: near }) };
 }
 

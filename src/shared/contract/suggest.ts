@@ -10,6 +10,13 @@ export function didYouMean(
   return near === undefined ? undefined : `did you mean ${shown(near)}?`;
 }
 
+/** The same behind what is wrong, in the middle of a sentence; empty where none is near. */
+export function aside(near: string | undefined, shown: (name: string) => string = (name) => name): string {
+  return near === undefined ? "" : ` (did you mean ${shown(near)}?)`;
+}
+
+export const quoted = (name: string): string => `"${name}"`;
+
 /**
  * The candidate a person most likely meant: the nearest within a third of its length, or one of which one is the
  * beginning of the other. @returns undefined where nothing is near enough

@@ -1,5 +1,5 @@
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
-import { nearest } from "../contract/suggest.ts";
+import { aside, nearest } from "../contract/suggest.ts";
 import { harmlessLine } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import type { Page } from "./page.ts";
@@ -110,7 +110,7 @@ export function checkFields(fields: readonly string[], kind: RecordKind, seen?: 
     const isOthers = publishedFields(kind === "person" ? "company" : "person").includes(field);
     if (seen === undefined && near === undefined && !isOthers) continue;
     throw usageError(
-      `unknown field: ${field}${near === undefined ? "" : ` (did you mean ${near}?)`}; fields of a ${kind}: ${published.join(", ")}`,
+      `unknown field: ${field}${aside(near)}; fields of a ${kind}: ${published.join(", ")}`,
       seen === undefined
         ? "every field that was bought is kept: others can be chosen afterwards with `headcount runs export RUN --fields`, at 0 credits"
         : undefined,

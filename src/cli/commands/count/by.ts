@@ -1,7 +1,7 @@
 import type { CountedSegment } from "../../../app/count/hints.ts";
 import type { KnownValues } from "../../../app/count/values.ts";
 import type { Context } from "../../../shared/context.ts";
-import { nearest } from "../../../shared/contract/suggest.ts";
+import { aside, nearest } from "../../../shared/contract/suggest.ts";
 import { FILTER_SPECS, type FilterKeySpec, type Filters, filterSpec } from "../../../shared/contract/vocabulary.ts";
 import { type CliError, usageError } from "../../../shared/errors.ts";
 import { keyName, valuesGiven, valuesWithin } from "../../arguments/filter-options.ts";
@@ -41,8 +41,7 @@ function breakdownKey(by: string): FilterKeySpec {
   const spec = filterSpec(key);
   const usable = FILTER_SPECS.filter(({ match }) => match !== "range").map((known) => known.key);
   if (spec === undefined) {
-    const near = nearest(key, usable);
-    const hint = near === undefined ? "" : ` (did you mean ${near}?)`;
+    const hint = aside(nearest(key, usable));
     throw usageError(`--by takes a filter key, not "${by}"${hint}; keys: ${usable.join(", ")}`);
   }
   if (spec.match === "range") {
