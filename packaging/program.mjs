@@ -80,17 +80,17 @@ const groups = [
   {
     name: "program",
     priority: 2,
-    test: /[\\/]dist[\\/](cli[\\/](program|options|help)|shared[\\/](version|errors|context))\.js$|[\\/]node_modules[\\/]commander[\\/]/,
+    test: /[\\/]dist[\\/](cli[\\/](program|options|help)|shared[\\/](errors|context))\.js$|[\\/]node_modules[\\/]commander[\\/]/,
   },
   {
     name: "contract",
     priority: 3,
-    test: /[\\/]dist[\\/](?:cli[\\/]terminal[\\/](?:printer|style|numbers)|shared[\\/]contract[\\/](?:command-line|filters|money|departments|normalise|suggest|records|text))\.js$|[\\/]node_modules[\\/]fastest-levenshtein[\\/]/,
+    test: /[\\/]dist[\\/](?:cli[\\/]terminal[\\/](?:printer|style)|shared[\\/]contract[\\/](?:command-line|filters|money|normalise|suggest|records|text))\.js$|[\\/]node_modules[\\/]fastest-levenshtein[\\/]/,
   },
   {
     name: "connected",
     priority: 1,
-    test: /[\\/]dist[\\/](engine[\\/]client[\\/](?!probe|decompress|tunnel)\S+|engine[\\/]connections[\\/](resolve|config|paths)|app[\\/]session|cli[\\/]arguments[\\/](filter-options|input))\.js$/,
+    test: /[\\/]dist[\\/](engine[\\/]client[\\/](?!probe|decompress|tunnel)\S+|engine[\\/]connections[\\/](resolve|config|paths)|app[\\/]session|cli[\\/]session|cli[\\/]arguments[\\/](filter-options|input))\.js$/,
   },
 ];
 
