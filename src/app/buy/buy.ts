@@ -36,8 +36,8 @@ export async function quote(given: Order, world: World, events: Events = {}): Pr
 }
 
 /**
- * Buys an order, or exactly what a quotation says: whoever hands one in has agreed to it.
- * Goes on with the run that the same order left unfinished. What was paid is kept by then, whatever is thrown.
+ * Buys an order, or exactly what a quotation says. Goes on with the run that the same order left unfinished. What was
+ * paid is kept, whatever is thrown.
  * @throws CliError exit 10 (`quote_changed`) where a quotation no longer holds
  */
 export async function buy(what: Order | Quotation, world: World, events: Events = {}) {

@@ -5,7 +5,7 @@ import { engineOf, resolveOutput } from "../../engine/output/tables/target.ts";
 import type { Context } from "../../shared/context.ts";
 import { checkFilters } from "../../shared/contract/filters.ts";
 import { type Credits, formatCredits } from "../../shared/contract/money.ts";
-import { aside, didYouMean, nearest, quoted } from "../../shared/contract/suggest.ts";
+import { aside, didYouMean, nearest } from "../../shared/contract/suggest.ts";
 import { echo, harmlessLine } from "../../shared/contract/text.ts";
 import { FILTER_KEYS } from "../../shared/contract/vocabulary.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
@@ -275,7 +275,7 @@ function documentMembers(
     const at = textPlaceOf(member.name);
     if (found.has(key)) problems.push({ ...at, message: `"${echo(key)}" stands twice in ${what}` });
     else if (known !== undefined && !known.includes(key)) {
-      const meant = aside(nearest(key.replaceAll("-", "_"), known), quoted);
+      const meant = aside(nearest(key.replaceAll("-", "_"), known), '"');
       problems.push({ ...at, message: `${what} has no key "${echo(key)}"${meant}` });
     } else found.set(key, { key, at, value: member.value });
   }

@@ -1,5 +1,5 @@
 import { canonicalAddress, hasLoneSurrogate, normalForm } from "./normalise.ts";
-import { aside, nearest, quoted } from "./suggest.ts";
+import { aside, nearest } from "./suggest.ts";
 import { echo } from "./text.ts";
 import {
   type CanonicalFilters,
@@ -176,7 +176,7 @@ export const departmentOf = (text: string): Department | undefined => DEPARTMENT
 
 function unknownDepartment(text: string): FilterIssue {
   const near = nearest(text, DEPARTMENTS);
-  const message = `unknown department: "${echo(text)}"${aside(near, quoted)}; valid departments: ${DEPARTMENTS.join(", ")}`;
+  const message = `unknown department: "${echo(text)}"${aside(near, '"')}; valid departments: ${DEPARTMENTS.join(", ")}`;
   return { key: "department", code: "bad_value", message, ...(near === undefined ? {} : { nearest: near }) };
 }
 

@@ -1,6 +1,6 @@
 import { distance } from "fastest-levenshtein";
 
-/** A hint for a word that is none of these; undefined where none is near. @param shown how a name is written */
+/** A hint for a word that is none of these; undefined where none is near. */
 export function didYouMean(
   text: string,
   names: readonly string[],
@@ -10,17 +10,11 @@ export function didYouMean(
   return near === undefined ? undefined : `did you mean ${shown(near)}?`;
 }
 
-/** The same behind what is wrong, in the middle of a sentence; empty where none is near. */
-export function aside(near: string | undefined, shown: (name: string) => string = (name) => name): string {
-  return near === undefined ? "" : ` (did you mean ${shown(near)}?)`;
-}
+/** The same in the middle of a sentence; empty where none is near. */
+export const aside = (near: string | undefined, mark = ""): string =>
+  near === undefined ? "" : ` (did you mean ${mark}${near}${mark}?)`;
 
-export const quoted = (name: string): string => `"${name}"`;
-
-/**
- * The candidate a person most likely meant: the nearest within a third of its length, or one of which one is the
- * beginning of the other. @returns undefined where nothing is near enough
- */
+/** The nearest within a third of its length, or one of which one is the beginning of the other; undefined: none is. */
 export function nearest(text: string, candidates: readonly string[]): string | undefined {
   const wanted = text.slice(0, 64).toLowerCase();
   let best: string | undefined;

@@ -103,8 +103,8 @@ async function* sightings({ runs, libraries }: Everything, store: RunStore): Asy
 }
 
 /**
- * Who is meant by a profile address, its last part, an id, mail or a whole name, by every name that anything kept
- * tells. Of mail that nobody kept has, files may have rows.
+ * Who is meant by a profile address, its last part, an id, mail or a whole name, by all that anything kept tells.
+ * Of mail that nobody kept has, files may have rows.
  * @throws CliError exit 2 where a word names several, exit 6 for a name that nobody has
  */
 export async function learn(word: string, everything: Everything, store: RunStore): Promise<PersonMatcher> {
