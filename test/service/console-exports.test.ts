@@ -217,6 +217,115 @@ describe("an export", () => {
     expect(await liveBalance(service)).toBe(8_500);
   });
 
+  test("whose price rose goes on for what the rest costs now, once a click agrees to just that", async () => {
+    const gate = gated();
+    const { page, service } = await serve({ wrapEngine: gate.wrapEngine });
+    const session = await page.enter();
+    const price = (each: string) =>
+      service.store.setPlan("default", { costs: { person_search: parseCredits(each) as never } });
+    gate.close();
+    const { id } = await buy(page, session);
+    await gate.arrival();
+    await price("2");
+    gate.open();
+    const stopped = await page.bought(session, id);
+    expect(stopped).toMatchObject({ state: "stopped", credits: 1_000, price: 2, price_agreed: 1 });
+    expect([stopped.credits_left, stopped.credits_anew]).toEqual([2_000, 4_000]);
+    expect(stopped.why).toContain("Continue says what the rest costs now");
+    const goOn = (credits?: unknown) => page.call(session, "POST", `/exports/${id}/continue`, { credits });
+    for (const less of [undefined, 0, 1_999.999999]) {
+      const refused = await goOn(less);
+      expect([refused.status, refused.json.code]).toEqual([409, "price_changed"]);
+    }
+    for (const none of ["all", -1, null]) expect((await goOn(none)).status).toBe(422);
+    // Another price between the look and the click.
+    await price("3");
+    expect((await goOn(2_000)).status).toBe(409);
+    expect(await liveBalance(service)).toBe(9_000);
+    await price("2");
+    expect((await goOn(2_000)).json).toMatchObject({ state: "buying", price_agreed: 2 });
+    expect(await page.bought(session, id)).toMatchObject({ state: "ready", credits: 3_000, credits_left: 0 });
+    expect(await liveBalance(service)).toBe(7_000);
+    expect(await service.store.verify()).toEqual([]);
+  });
+
+  test("that is continued at any moment of its stop goes on: no click is lost", async () => {
+    const gate = gated();
+    const { page, service } = await serve({ wrapEngine: gate.wrapEngine, credits: 50_000 });
+    const session = await page.enter();
+    for (let each = 0; each < 16; each++) {
+      gate.close();
+      const { id } = await buy(page, session, 1_100);
+      await gate.arrival();
+      await page.call(session, "POST", `/exports/${id}/stop`);
+      gate.open();
+      await new Promise((resolve) => setTimeout(resolve, each * 2));
+      const { json } = await page.call(session, "POST", `/exports/${id}/continue`);
+      expect([each, json.state]).toEqual([each, "buying"]);
+      expect(await page.bought(session, id)).toMatchObject({ state: "ready", why: "", credits: 1_100 });
+    }
+    expect(await liveBalance(service)).toBe(50_000 - 16 * 1_100);
+  });
+
+  test("is stopped by the process that is asked, whichever buys", async () => {
+    let release: () => void = () => undefined;
+    const asleep = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const isSlow = (engine: Engine): Engine =>
+      wrapped(engine, { people: () => Promise.reject(new OutOfTimeError("no answer from the dataset")) });
+    const { page: here, service } = await serve({ wrapEngine: isSlow, sleep: () => asleep });
+    const gate = gated();
+    const { page: there } = await serve({ ledger: service.ledger, wrapEngine: gate.wrapEngine });
+    const [mine, theirs] = [await here.enter(), await there.enter()];
+    const { id } = await buy(here, mine);
+    const waits = async () => (await here.call(mine, "GET", `/exports/${id}`)).json.why;
+    await expect.poll(waits).toBe("no answer from the dataset");
+    await there.call(theirs, "POST", `/exports/${id}/stop`);
+    gate.close();
+    await there.call(theirs, "POST", `/exports/${id}/continue`);
+    await gate.arrival();
+    await here.call(mine, "POST", `/exports/${id}/stop`);
+    gate.open();
+    expect(await there.bought(theirs, id)).toMatchObject({ state: "stopped", rows: 1_000, why: "you stopped it" });
+    release();
+    expect(await here.bought(mine, id)).toMatchObject({ state: "stopped", rows: 1_000, credits: 1_000 });
+    expect(await liveBalance(service)).toBe(9_000);
+    await there.call(theirs, "POST", `/exports/${id}/continue`);
+    expect(await there.bought(theirs, id)).toMatchObject({ state: "ready", credits: 2_000 });
+    expect(await liveBalance(service)).toBe(8_000);
+  });
+
+  test("is one of three that were clicked in the same instant; what others need is looked at in that instant too", async () => {
+    const { page, service } = await serve();
+    const { page: there } = await serve({ ledger: service.ledger });
+    const [mine, theirs] = [await page.enter(), await there.enter()];
+    const quote = async (from: ConsoleClient, of: Session, filters: object, profiles: number) =>
+      (await from.call(of, "POST", "/quote", { filters, profiles })).json.quote_id;
+    const clicks = async (filters: object, profiles: number) => {
+      const quotes = await Promise.all(
+        [...Array(3)].flatMap(() => [quote(page, mine, filters, profiles), quote(there, theirs, filters, profiles)]),
+      );
+      const told = await Promise.all(
+        quotes.map((quote_id, each) =>
+          (each % 2 === 0 ? page : there).call(each % 2 === 0 ? mine : theirs, "POST", "/exports", { quote_id }),
+        ),
+      );
+      const bought = told.find(({ status }) => status === 200)?.json;
+      await page.bought(mine, bought.id);
+      return told.map(({ json, status }) => `${status} ${json.code ?? ""}`).sort();
+    };
+    expect(await clicks({}, 2_000)).toEqual(["200 ", ...Array(5).fill("409 bought_since")]);
+    expect(await liveBalance(service)).toBe(8_000);
+    await service.store.deduct("default", "live", parseCredits(7_000) as never, { note: "for the test" });
+    const [sales, all] = [await quote(page, mine, { department: "Sales" }, 1), await quote(there, theirs, {}, 1_000)];
+    const both = await Promise.all([
+      page.call(mine, "POST", "/exports", { quote_id: sales }),
+      there.call(theirs, "POST", "/exports", { quote_id: all }),
+    ]);
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 402]);
+  });
+
   const ends: readonly (readonly [string, (is: Ended) => Promise<unknown>, RegExp])[] = [
     ["account is suspended", ({ service }) => service.store.suspendAccount("default", true), /account is suspended/],
     ["session is signed out", ({ page, session }) => signOut(page, session), /session that buys is over/],

@@ -80,11 +80,11 @@ const money = async ({ store }: ServedFolder) => ({
 const waiting = (id: string, filters: string) => ({
   ...{ id, accountId: "default", mode: "live" as const, keyId: "console:test", filters, version: "v", profiles: 1 },
   ...{ perPage: 1, price: credits(1n), createdAt: 1, state: "stopped" as const, why: "", pages: 0, rows: 0 },
-  ...{ credits: credits(0n), seenAt: 1 },
+  ...{ credits: credits(0n), seenAt: 1, turn: 0 },
 });
 
 const exportsOf = async ({ store }: ServedFolder): Promise<readonly string[]> =>
-  (await store.console.exports("default", "live")).map(({ id }) => id);
+  (await store.console.exports({ accountId: "default", mode: "live" })).map(({ id }) => id);
 
 /** Exports of everybody and of the canary by address and by name, and replies with it. */
 async function history(dir: string): Promise<ServedFolder> {
@@ -108,7 +108,7 @@ async function history(dir: string): Promise<ServedFolder> {
     ["by name", { name: CANARY.name.toUpperCase() }],
     ["others", {}],
   ] as const)
-    expect(await service.store.console.addExport(waiting(name, JSON.stringify(filters)))).toBe(true);
+    expect(await service.store.console.addExport(waiting(name, JSON.stringify(filters)), () => undefined)).toBe(true);
   return service;
 }
 
@@ -118,7 +118,7 @@ describe("headcount service forget", () => {
     const service = await history(dir);
     const page = new ConsoleClient(service as unknown as TestService, Date.now);
     const session = await page.enter("owner");
-    const [{ id } = { id: "" }] = await service.store.console.exports("default", "live");
+    const [{ id } = { id: "" }] = await service.store.console.exports({ accountId: "default", mode: "live" });
     const download = async (): Promise<string> => (await page.call(session, "GET", `/exports/${id}/ndjson`)).text;
     expect(holding(dir, CANARY_TEXTS).length).toBeGreaterThan(12);
     expect(await download()).toContain(CANARY.id);

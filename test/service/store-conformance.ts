@@ -14,10 +14,9 @@ import {
   type Store,
   type UsageGroup,
 } from "../../src/service/ledger/ledger.ts";
-import type { ConsoleExport } from "../../src/service/ledger/records.ts";
 import { makeApiKey } from "../../src/service/money/keys.ts";
 import { type Credits, credits } from "../../src/shared/contract/money.ts";
-import { ACCOUNT, answer, c, fund, held, holdRequest } from "../support/store.ts";
+import { ACCOUNT, answer, c, exportItem, fund, held, holdRequest } from "../support/store.ts";
 
 export interface Backend {
   /** A fresh, empty store. */
@@ -786,26 +785,54 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
 
       it("stop each other's exports of the console, keep what was bought, and take no page back", async () => {
         const other = await backend.another(now);
-        const item: ConsoleExport = {
-          ...{ id: "e1", accountId: ACCOUNT, mode: "live", keyId: "console:1", filters: "{}", version: "v1" },
-          ...{ profiles: 3_000, perPage: 1_000, price: c(1), createdAt: time, state: "buying", why: "" },
-          ...{ pages: 0, rows: 0, credits: c(0), seenAt: time },
-        };
-        expect([await store.console.addExport(item), await other.console.addExport(item)]).toEqual([true, false]);
+        const item = exportItem({ id: "e1", createdAt: time });
+        const any = () => undefined;
+        expect([await store.console.addExport(item, any), await other.console.addExport(item, any)]).toEqual([
+          true,
+          false,
+        ]);
         const first = { ...item, pages: 1, rows: 1_000, credits: c(1_000) };
         expect(await store.console.advanceExport(first)).toBe(true);
-        expect(await other.console.stopExport("nobody", "e1")).toBe(false);
-        expect(await other.console.stopExport(ACCOUNT, "e1")).toBe(true);
-        expect(await other.console.stopExport(ACCOUNT, "e1")).toBe(false);
+        expect(await other.console.stopExport({ ...item, accountId: "nobody" }, "you stopped it")).toBe(false);
+        expect(await other.console.stopExport(item, "you stopped it")).toBe(true);
+        expect(await other.console.stopExport(item, "once more")).toBe(false);
         const second = { ...first, pages: 2, rows: 2_000, credits: c(2_000) };
         expect(await store.console.advanceExport(second)).toBe(false);
-        await store.console.updateExport(first);
+        expect(await store.console.advanceExport(first)).toBe(false);
         expect(await other.console.export(ACCOUNT, "e1")).toEqual({
           ...second,
           state: "stopped",
           why: "you stopped it",
         });
         expect(await other.console.export("nobody", "e1")).toBeUndefined();
+        const next = { ...second, price: c(2), turn: 1 };
+        expect(await Promise.all([store, other].map((one) => one.console.continueExport(next)))).toContain(false);
+        expect(await other.console.export(ACCOUNT, "e1")).toEqual(next);
+        // Whoever bought in the turn before has no say any more; what it bought counts.
+        expect(await store.console.stopExport(item, "the price rose", 0)).toBe(false);
+        expect(await store.console.advanceExport(second)).toBe(false);
+        expect(await other.console.advanceExport(next)).toBe(true);
+        expect(await other.console.exports(item, "buying")).toEqual([next]);
+        const third = { ...next, pages: 3, rows: 3_000, credits: c(4_000) };
+        expect(await store.console.advanceExport({ ...third, turn: 0 })).toBe(false);
+        expect(await store.console.export(ACCOUNT, "e1")).toEqual({ ...third, state: "ready" });
+        expect(await store.console.continueExport({ ...third, turn: 2 })).toBe(false);
+        expect(await other.console.exports(item, "buying")).toEqual([]);
+      });
+
+      it("sell one export of several that are asked for at once, where each may only be the first", async () => {
+        const other = await backend.another(now);
+        const seen: number[] = [];
+        const add = (one: Store, each: number) =>
+          one.console.addExport(exportItem({ id: `x${each}`, createdAt: time }), ({ balance, exports, held }) => {
+            expect([balance, held]).toEqual([c(100), 0n]);
+            seen.push(exports.length);
+            if (exports.length > 0) throw new Error("sold before");
+          });
+        const told = await Promise.allSettled([...Array(8)].map((_, each) => add(each % 2 ? store : other, each)));
+        expect(told.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+        expect(seen.filter((many) => many === 0).length).toBeGreaterThanOrEqual(1);
+        expect(await store.console.exports({ accountId: ACCOUNT, mode: "live" })).toHaveLength(1);
       });
 
       it("race for the same money without overdrawing it", async () => {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import type { HoldRequest, HoldSettlement, Store, StoredReply } from "../../src/service/ledger/ledger.ts";
+import type { ConsoleExport } from "../../src/service/ledger/records.ts";
 import { openSqliteStore, type SqliteStoreOptions } from "../../src/service/ledger/sqlite.ts";
 import { type Credits, credits } from "../../src/shared/contract/money.ts";
 
@@ -90,3 +91,10 @@ export function rewrite(path: string, sql: string): void {
   for (const trigger of triggers) database.exec(trigger.sql);
   database.close();
 }
+
+/** An export of the console that is just begun. */
+export const exportItem = (more: Pick<ConsoleExport, "id" | "createdAt">): ConsoleExport => ({
+  ...{ accountId: ACCOUNT, mode: "live", keyId: "console:1", filters: "{}", version: "v1", profiles: 3_000 },
+  ...{ perPage: 1_000, price: c(1), state: "buying", why: "", pages: 0, rows: 0, credits: c(0), turn: 0 },
+  ...{ seenAt: more.createdAt, ...more },
+});

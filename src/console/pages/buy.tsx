@@ -3,6 +3,7 @@ import { useEffect } from "preact/hooks";
 import { ApiError, api, reasonOf } from "../api.ts";
 import { amount, figure, fragmentOf, inWords } from "../segment.ts";
 import { chosenFilters, count, go, mode, place, recount, refreshMe, useInquiry } from "../state.ts";
+import type { Export } from "./exports.tsx";
 import { Alert, Button, Dialog, DialogButtons, FactTable, Text } from "./parts.tsx";
 
 interface Quote {
@@ -16,14 +17,7 @@ interface Quote {
   readonly bound_by: "key" | "balance";
   readonly expires: string;
   /** What was bought of this very segment and is kept, or is being bought. */
-  readonly bought: readonly Bought[];
-}
-
-interface Bought {
-  readonly rows: number;
-  readonly profiles: number;
-  readonly state: string;
-  readonly made: string;
+  readonly bought: readonly Export[];
 }
 
 const NOT_WHOLE = "how many is a whole number of 1 or more, or empty for all";
@@ -99,7 +93,7 @@ const QuoteFacts = ({ quote: now }: { readonly quote: Quote }) => (
 
 /** People who were paid for already: they are downloaded again for nothing, and bought again at the whole price. */
 function BoughtBefore({ quote: { bought, profiles } }: { readonly quote: Quote }) {
-  const reach = (item: Bought): number => (item.state === "buying" ? item.profiles : item.rows);
+  const reach = (item: Export): number => (item.state === "buying" ? item.profiles : item.rows);
   const [best] = [...bought].sort((one, other) => reach(other) - reach(one));
   if (best === undefined) return null;
   const mine = Math.min(reach(best), profiles);

@@ -5,13 +5,17 @@ import { amount, exportCommand, figure, inWords, refreshCommand, searchCommand }
 import { fail, may, me, mode, refreshMe } from "../state.ts";
 import { Button, Head, Shown, saveFile, useLoaded } from "./parts.tsx";
 
-interface Export {
+export interface Export {
   readonly id: string;
   readonly filters: Filters;
   readonly profiles: number;
   readonly rows: number;
   readonly credits: number;
+  /** What the rest costs: at the price that was agreed to while it is being bought, else at today's. */
   readonly credits_left: number;
+  readonly credits_anew: number;
+  readonly price: number;
+  readonly price_agreed: number;
   readonly state: "buying" | "ready" | "stopped";
   readonly why: string;
   readonly made: string;
@@ -27,7 +31,7 @@ export function ExportsPage() {
   const items = found?.exports ?? [];
   const buying = items.filter(({ state }) => state === "buying").length;
   useEffect(refreshMe, [buying]);
-  const act = (id: string, what: string): void => void api("POST", `/exports/${id}/${what}`).then(load).catch(fail);
+  const act: Act = (id, what, body) => void api("POST", `/exports/${id}/${what}`, body).catch(fail).finally(load);
   return (
     <>
       <h1>Exports</h1>
@@ -58,11 +62,13 @@ const stateInWords = (items: readonly Export[]): string =>
 
 const STATES = { buying: "Buying", ready: "Ready", stopped: "Stopped" };
 
-function ExportCard({ act, item }: { readonly act: (id: string, what: string) => void; readonly item: Export }) {
-  const { credits, filters, id, kept, profiles, rows, state, why } = item;
+type Act = (id: string, what: "continue" | "stop", body?: { readonly credits: number }) => void;
+
+function ExportCard({ act, item }: { readonly act: Act; readonly item: Export }) {
+  const { credits, credits_left, filters, id, kept, price, price_agreed, profiles, rows, state, why } = item;
   const isShort = state === "stopped";
   const isThere = kept && rows > 0 && state !== "buying";
-  const rest = `${amount(profiles - rows, "profile")} more for ${amount(item.credits_left, "credit")}`;
+  const rest = `${amount(profiles - rows, "profile")} more for ${amount(credits_left, "credit")}`;
   return (
     <section class="card" aria-label={`Export ${id}`} data-state={state}>
       <Head title={<h2>{inWords(filters)}</h2>} beside={<span class={`badge ${state}`}>{STATES[state]}</span>} />
@@ -72,9 +78,15 @@ function ExportCard({ act, item }: { readonly act: (id: string, what: string) =>
         {why === "" ? "" : ` · ${isShort ? "stopped" : "waiting"}: ${why}`}
       </p>
       <p class="soft">
-        Bought {new Date(item.made).toLocaleString()} ·{" "}
+        Begun {new Date(item.made).toLocaleString()} ·{" "}
         {kept ? `kept until ${new Date(item.kept_until).toLocaleString()}` : "no longer kept"}
       </p>
+      {kept && isShort && price !== price_agreed ? (
+        <p>
+          A profile costs {amount(price, "credit")} now, and {figure(price_agreed)} when it was agreed to: Continue
+          agrees to what the rest costs now.
+        </p>
+      ) : null}
       {may.value.buy ? (
         <div class="line">
           {isThere ? (
@@ -83,7 +95,9 @@ function ExportCard({ act, item }: { readonly act: (id: string, what: string) =>
               <Button look="quiet" act={() => save(item, "ndjson")} text="NDJSON" />
             </>
           ) : null}
-          {kept && isShort ? <Button look="main" act={() => act(id, "continue")} text={`Continue: ${rest}`} /> : null}
+          {kept && isShort ? (
+            <Button look="main" act={() => act(id, "continue", { credits: credits_left })} text={`Continue: ${rest}`} />
+          ) : null}
           {state === "buying" ? <Button act={() => act(id, "stop")} text="Stop" /> : null}
         </div>
       ) : null}
@@ -96,7 +110,7 @@ function ExportCard({ act, item }: { readonly act: (id: string, what: string) =>
           </>
         ) : null}
         <p class="soft">All of them bought anew{isShort && kept ? "; Continue buys the rest alone" : ""}:</p>
-        <Shown>{searchCommand(filters, Math.ceil(credits + item.credits_left), profiles)}</Shown>
+        <Shown>{searchCommand(filters, Math.ceil(item.credits_anew), profiles)}</Shown>
         {Object.keys(filters).length === 0 ? null : (
           <>
             <p class="soft">Later, only whoever is not in the file yet:</p>

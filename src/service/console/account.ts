@@ -14,17 +14,15 @@ import {
 } from "../ledger/ledger.ts";
 import { suspended } from "../problem.ts";
 import {
-  accountPlan,
   administered,
+  amountOf,
   bad,
   bodyText,
   byOf,
   type ConsoleCall,
   type ConsoleEndpoint,
   chosen,
-  creditsField,
   EVERYBODY,
-  MOST_CREDITS,
   modeOf,
   OWNERS,
   wholeOf,
@@ -49,6 +47,8 @@ export const ACCOUNT_ENDPOINTS: readonly ConsoleEndpoint[] = [
 async function me(call: ConsoleCall) {
   const { parts, visitor } = call;
   const { account, key } = visitor;
+  const { plan } = account;
+  const costs = inNumbers(plan.costs);
   const modes: readonly KeyMode[] = key === undefined ? ["live", "test"] : [key.mode];
   const balances = await Promise.all(
     modes.map(async (mode) => {
@@ -60,7 +60,7 @@ async function me(call: ConsoleCall) {
     role: visitor.session.role,
     account: { id: account.id, name: account.name },
     modes: balances,
-    plan: accountPlan(account.plan),
+    plan: { name: plan.name, per_minute: plan.perMinute, per_day: plan.perDay, small_counts: plan.smallCounts, costs },
     limits: { per_page_max: PER_PAGE_MAX, max_depth: parts.maxDepth ?? null, count_cache_seconds: COUNT_CACHE_SECONDS },
     dataset: parts.engine.info(),
     origin: parts.origin,
@@ -147,35 +147,21 @@ async function keys(call: ConsoleCall) {
 async function makeKey(call: ConsoleCall) {
   const { body, parts, visitor } = call;
   if (visitor.account.suspendedAt !== null) throw suspended();
+  const { expires_at: expires = null, max_credits: cap = null, scopes = null } = body;
   const init = {
     name: bodyText(body.name, "name", 80),
-    mode: modeOf(call),
-    accountId: visitor.account.id,
-    now: parts.now,
+    ...{ mode: modeOf(call), accountId: visitor.account.id, now: parts.now },
+    expiresAt: expires === null ? null : momentOf(expires, parts.now()),
+    maxCredits: cap === null ? null : amountOf(cap, "max_credits"),
+    scopes: scopes === null ? null : scopesOf(scopes),
   };
-  const bounds = boundsOf(body, parts.now());
-  return administered(createKey(parts.store, { ...init, ...bounds }, { by: byOf(visitor) }));
-}
-
-function boundsOf(body: ConsoleCall["body"], now: number) {
-  const { expires_at: expires, max_credits: cap, scopes } = body;
-  return {
-    ...(expires === undefined ? {} : { expiresAt: expires === null ? null : momentOf(expires, now) }),
-    ...(cap === undefined ? {} : { maxCredits: cap === null ? null : capOf(cap) }),
-    ...(scopes === undefined ? {} : { scopes: scopes === null ? null : scopesOf(scopes) }),
-  };
+  return administered(createKey(parts.store, init, { by: byOf(visitor) }));
 }
 
 function momentOf(value: unknown, now: number): number {
   const at = typeof value === "string" ? Date.parse(value) : Number.NaN;
   if (at > now) return at;
   throw bad("expires_at is a time to come, such as 2027-01-31T00:00:00Z");
-}
-
-function capOf(value: unknown): Credits {
-  const cap = creditsField(value);
-  if (cap !== undefined && cap >= 0n) return cap;
-  throw bad(`max_credits is a number of credits, 0 to ${MOST_CREDITS}`);
 }
 
 function scopesOf(value: unknown): readonly Scope[] {

@@ -1,16 +1,15 @@
 import type { Engine } from "../../dataset/engine.ts";
 import { canonicalJson, checkFilters } from "../../shared/contract/filters.ts";
-import { type Credits, creditsToNumber, parseCredits } from "../../shared/contract/money.ts";
-import { COSTED_CALLS } from "../../shared/contract/records.ts";
+import { type Credits, parseCredits } from "../../shared/contract/money.ts";
 import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import type { SmallCounts } from "../http/limits.ts";
 import { type RateLimiter, weightOf } from "../http/limits.ts";
 import type { ServerTimeouts } from "../http/options.ts";
 import { StoreConflictError } from "../ledger/errors.ts";
-import type { AccountPlan, KeyMode, Scope, Spender, StoredKey } from "../ledger/ledger.ts";
+import type { KeyMode, Scope, Spender, StoredKey } from "../ledger/ledger.ts";
 import type { ConsoleExport, ConsoleRole } from "../ledger/records.ts";
 import type { Exports, ExportsOptions } from "./exports.ts";
-import { ConsoleRefusal } from "./guard.ts";
+import { ConsoleRefusal, type consoleGuard } from "./guard.ts";
 import type { Sessions, Visitor } from "./sessions.ts";
 
 export interface ConsoleParts extends Pick<ExportsOptions, "store" | "dataset" | "now" | "turns"> {
@@ -22,6 +21,7 @@ export interface ConsoleParts extends Pick<ExportsOptions, "store" | "dataset" |
   readonly monotonic: () => number;
   readonly facetTimeouts: Pick<ServerTimeouts, "facet" | "work">;
   readonly maxDepth: number | undefined;
+  readonly guard: ReturnType<typeof consoleGuard>;
   readonly origin: string;
 }
 
@@ -110,11 +110,12 @@ export function bodyText(value: unknown, name: string, max = 200): string {
   throw bad(`${name} is a text of 1 to ${max} characters in one line`);
 }
 
-export const MOST_CREDITS = 1_000_000_000_000;
+const MOST_CREDITS = 1_000_000_000_000;
 
-export function creditsField(value: unknown): Credits | undefined {
+export function amountOf(value: unknown, name: string): Credits {
   const amount = parseCredits(value);
-  return amount === undefined || amount > BigInt(MOST_CREDITS) * 1_000_000n ? undefined : amount;
+  if (amount !== undefined && amount >= 0n && amount <= BigInt(MOST_CREDITS) * 1_000_000n) return amount;
+  throw bad(`${name} is a number of credits, 0 to ${MOST_CREDITS}`);
 }
 
 export function wholeOf(value: unknown, name: string, min: number, max: number): number {
@@ -123,11 +124,3 @@ export function wholeOf(value: unknown, name: string, min: number, max: number):
 }
 
 export const byOf = ({ session }: ConsoleCall["visitor"]): string => `console:${session.id} (${session.role})`;
-
-export const accountPlan = ({ costs, name, perDay, perMinute, smallCounts }: AccountPlan) => ({
-  name,
-  per_minute: perMinute,
-  per_day: perDay,
-  small_counts: smallCounts,
-  costs: Object.fromEntries(COSTED_CALLS.map((costed) => [costed, creditsToNumber(costs[costed])])),
-});

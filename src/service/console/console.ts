@@ -13,7 +13,7 @@ import { assertScope, Problem, problemOf } from "../problem.ts";
 import { ACCOUNT_ENDPOINTS } from "./account.ts";
 import { type Asset, assetFrom } from "./assets.ts";
 import { BUYERS, bad, byOf, type ConsoleEndpoint, type ConsoleParts, chosen, exportOf } from "./call.ts";
-import { Exports, storedPages } from "./exports.ts";
+import { Exports, type ExportsOptions, storedPages } from "./exports.ts";
 import { CONSOLE_HEADERS, ConsoleRefusal, consoleGuard } from "./guard.ts";
 import { SEGMENT_ENDPOINTS } from "./segment.ts";
 import { Sessions } from "./sessions.ts";
@@ -33,7 +33,7 @@ const FILE_ENDPOINT: ConsoleEndpoint = {
 };
 
 /** `GET /exports/ID.csv`: the same file for a program with a key of the account, at no cost. */
-function addExportFiles(app: FastifyInstance, admission: Admission, opened: () => ConsoleParts): void {
+function addExportFiles(app: FastifyInstance, admission: Admission, opened: Open): void {
   app.get("/exports/:file", async (request, reply) => {
     await admission.admit(request);
     const { key } = request.call;
@@ -85,46 +85,36 @@ async function* rendered(
 const JSON_TYPE = "application/json; charset=utf-8";
 const ENDPOINTS: readonly ConsoleEndpoint[] = [...SEGMENT_ENDPOINTS, ...ACCOUNT_ENDPOINTS, FILE_ENDPOINT];
 
-interface OpenConsole {
-  readonly parts: ConsoleParts;
-  readonly guard: ReturnType<typeof consoleGuard>;
-}
+type Open = () => ConsoleParts;
 
-type ConsoleSetting = Omit<ConsoleParts, "sessions" | "exports" | "origin"> &
-  Pick<ConstructorParameters<typeof Exports>[0], "sleep" | "onFault"> & {
+type ConsoleSetting = Omit<ConsoleParts, "sessions" | "exports" | "origin" | "guard"> &
+  Pick<ExportsOptions, "sleep" | "onFault"> & {
     readonly admission: Admission;
     readonly host: string;
     readonly publicUrl: string | undefined;
     readonly scheme: "http" | "https";
   };
 
-export interface ServedConsole {
-  origin(): string;
-  close(): Promise<void>;
-}
+export type ServedConsole = ReturnType<typeof serveConsole>;
 
-export function serveConsole(app: FastifyInstance, setting: ConsoleSetting): ServedConsole {
-  let opened: OpenConsole | undefined;
-  const open = (): OpenConsole => {
-    opened ??= openConsole(setting, (app.server.address() as AddressInfo).port);
+export function serveConsole(app: FastifyInstance, setting: ConsoleSetting) {
+  let opened: ConsoleParts | undefined;
+  const open = (): ConsoleParts => {
+    opened ??= partsOf(setting, (app.server.address() as AddressInfo).port);
     return opened;
   };
   addConsole(app, open, setting.onFault);
-  addExportFiles(app, setting.admission, () => open().parts);
-  return { origin: () => open().parts.origin, close: async () => opened?.parts.exports.close() };
+  addExportFiles(app, setting.admission, open);
+  return { origin: () => open().origin, close: async () => opened?.exports.close() };
 }
 
-function openConsole(setting: ConsoleSetting, port: number): OpenConsole {
+function partsOf(setting: ConsoleSetting, port: number): ConsoleParts {
   const { host, limiter, now, publicUrl, scheme, store } = setting;
   const origin = publicUrl === undefined ? addressOf(host, port, scheme) : new URL(publicUrl).origin;
   const sessions = new Sessions({ store, limiter, now, port, secure: origin.startsWith("https:") });
-  return {
-    guard: consoleGuard({ host, port, publicUrl, scheme }),
-    parts: { ...setting, sessions, exports: new Exports(setting), origin },
-  };
+  const guard = consoleGuard({ host, port, publicUrl, scheme });
+  return { ...setting, sessions, exports: new Exports(setting), origin, guard };
 }
-
-type Open = () => OpenConsole;
 
 /** Adds the console below `/console`: page, files and its own API (docs/console.md). Nothing of it is below `/v1`. */
 function addConsole(app: FastifyInstance, opened: Open, onFault: ConsoleSetting["onFault"]): void {
@@ -133,10 +123,9 @@ function addConsole(app: FastifyInstance, opened: Open, onFault: ConsoleSetting[
       scope.setErrorHandler((error, request, reply) => sendError(error, request, reply, onFault));
       scope.addHook("onRequest", async (request, reply) => {
         reply.headers(CONSOLE_HEADERS);
-        opened().guard.checkHost(request.headers);
-        const isApi = request.routeOptions.url?.startsWith("/console/api/") === true;
-        if (!isApi) return;
         const { guard } = opened();
+        guard.checkHost(request.headers);
+        if (request.routeOptions.url?.startsWith("/console/api/") !== true) return;
         guard.checkSender(request.method, request.headers);
         if (request.method !== "GET") guard.checkType(request.headers);
       });
@@ -164,7 +153,7 @@ async function sendAsset(reply: FastifyReply, asset: Asset | undefined, cache: s
 
 function addSignIn(scope: FastifyInstance, opened: Open): void {
   scope.post("/api/session", async (request, reply) => {
-    const { sessions } = opened().parts;
+    const { sessions } = opened();
     const { key, link } = bodyOf(request);
     const address = request.raw.socket.remoteAddress ?? "";
     if (typeof link !== "string" && typeof key !== "string") throw bad("send a link or a key");
@@ -173,7 +162,7 @@ function addSignIn(scope: FastifyInstance, opened: Open): void {
     return answer(reply.header("set-cookie", made.cookie), { proof: made.proof });
   });
   scope.delete("/api/session", async (request, reply) => {
-    const { sessions } = opened().parts;
+    const { sessions } = opened();
     const visitor = await sessions.visitor(request.headers, proofOf(request));
     await sessions.end(visitor.session.id, byOf(visitor));
     return answer(reply.header("set-cookie", sessions.farewell), { ended: true });
@@ -185,15 +174,11 @@ function addEndpoint(scope: FastifyInstance, { method, path, roles, run }: Conso
     method,
     url: `/api${path}`,
     handler: async (request, reply) => {
-      const { parts } = opened();
+      const parts = opened();
       const visitor = await parts.sessions.visitor(request.headers, proofOf(request));
       if (!roles.includes(visitor.session.role)) {
-        const who = roles.join(" or ");
-        throw new ConsoleRefusal(
-          403,
-          "not_allowed",
-          `this session is a ${visitor.session.role}'s; only an ${who} may do that`,
-        );
+        const may = `only an ${roles.join(" or ")} may do that`;
+        throw new ConsoleRefusal(403, "not_allowed", `this session is a ${visitor.session.role}'s; ${may}`);
       }
       const url = request.raw.url ?? "";
       const query = new URLSearchParams(url.includes("?") ? url.slice(url.indexOf("?") + 1) : "");

@@ -14,6 +14,7 @@ import { type ChargedReply, purchase, type Sale } from "../money/billing.ts";
 import { DeadlineError, OutcomeUnknownError, Problem } from "../problem.ts";
 import { ConsoleRefusal } from "./guard.ts";
 
+const GONE = "the service ended while it was bought";
 /** A worker that was not heard of for so long is gone, or its service is. */
 const SILENT_MS = 15_000;
 /** Before that it is said that nothing is heard. */
@@ -23,8 +24,9 @@ const IN_FLIGHT_TRIES = 30;
 const WAIT_MS = 1_000;
 const MAY_PASS = [DeadlineError, OutOfTimeError, OutcomeUnknownError, StoreUnavailableError];
 
+const ENDING = "it ends with the page that is being bought";
+
 interface Turn {
-  stop: boolean;
   done: Promise<void>;
   waits: string;
 }
@@ -49,84 +51,65 @@ export class Exports {
     this.#options = options;
   }
 
+  /** Buys in the turn that the item says, once an earlier one in this process is over. */
   work(item: ConsoleExport, key: Spender): void {
     if (this.#closed) return;
-    const before = this.#working.get(item.id);
-    if (before !== undefined) {
-      before.stop = false;
-      return;
-    }
-    const turn: Turn = { stop: false, done: Promise.resolve(), waits: "" };
+    const before = this.#working.get(item.id)?.done ?? Promise.resolve();
+    const turn: Turn = { done: before, waits: "" };
     this.#working.set(item.id, turn);
-    turn.done = this.#buy(item, key, turn)
+    turn.done = before
+      .then(() => this.#buy(item, key, turn))
       .catch((error: unknown) => this.#options.onFault(item.id, error))
-      .finally(() => this.#working.delete(item.id));
-  }
-
-  async stop({ accountId, id }: ConsoleExport): Promise<void> {
-    const turn = this.#working.get(id);
-    if (turn !== undefined) turn.stop = true;
-    else await this.#options.store.console.stopExport(accountId, id);
+      .finally(() => this.#working.get(item.id) === turn && this.#working.delete(item.id));
   }
 
   /** @returns it as a person should see it: stopped where its service is gone, with what it waits for */
   seen(item: ConsoleExport): ConsoleExport {
-    if (item.state !== "buying") return item;
+    if (item.state === "ready") return item;
     const turn = this.#working.get(item.id);
-    if (turn !== undefined) return { ...item, why: turn.waits };
+    if (turn !== undefined) return { ...item, state: "buying", why: item.state === "stopped" ? ENDING : turn.waits };
+    if (item.state === "stopped") return item;
     const silent = this.#options.now() - item.seenAt;
     if (silent < QUIET_MS) return item;
     const seconds = Math.round(silent / 1_000);
     // Another process may be at it, and wait for its minute.
     if (silent < SILENT_MS)
       return { ...item, why: `no word of it for ${seconds} s; after ${SILENT_MS / 1_000} s it can be continued` };
-    return { ...item, state: "stopped", why: "the service ended while it was bought" };
+    return { ...item, state: "stopped", why: GONE };
   }
+
+  isWorking = ({ id }: ConsoleExport): boolean => this.#working.has(id);
 
   isKept = (item: ConsoleExport): boolean => this.#options.now() < keptUntil(item);
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const turn of this.#working.values()) turn.stop = true;
     await Promise.all([...this.#working.values()].map(({ done }) => done));
   }
 
   async #buy(item: ConsoleExport, key: Spender, turn: Turn): Promise<void> {
     const { console: kept } = this.#options.store;
-    let now: ConsoleExport = { ...item, state: "buying", why: "" };
-    const changed = (changes: Partial<ConsoleExport>): ConsoleExport => {
+    let now = item;
+    const advance = (changes: Partial<ConsoleExport> = {}): Promise<boolean> => {
       now = { ...now, ...changes, seenAt: this.#options.now() };
-      return now;
+      return kept.advanceExport(now);
     };
-    const write = (changes: Partial<ConsoleExport>): Promise<void> => kept.updateExport(changed(changes));
-    const advance = async (changes: Partial<ConsoleExport>): Promise<boolean> =>
-      (await kept.advanceExport(changed(changes))) && !turn.stop;
     try {
-      await write({});
       let isWanted = true;
-      while (now.rows < now.profiles && isWanted) {
+      while (isWanted && !this.#closed) {
         if (!this.isKept(now)) throw new ConsoleRefusal(410, "expired", "its first pages are no longer kept");
-        const sale = await this.#page(now, key, turn, () => advance({}));
+        const sale = await this.#page(now, key, turn, advance);
         if (sale === undefined) break;
         const rows = Number(sale.answer.headers[ROWS] ?? 0);
         const spent = addCredits(now.credits, sale.charge);
         isWanted = await advance({ pages: now.pages + 1, rows: now.rows + rows, credits: spent });
         if (rows === 0) throw new ConsoleRefusal(409, "short", "the segment has fewer people than were agreed to");
       }
-      await write(now.rows >= now.profiles ? { state: "ready" } : { state: "stopped", why: "you stopped it" });
+      if (this.#closed) await kept.stopExport(item, GONE, item.turn);
     } catch (error) {
-      await write({ state: "stopped", why: told(error) });
+      await kept.stopExport(item, told(error), item.turn);
       if (isFault(error)) throw error;
     }
-  }
-
-  assertPrice({ price }: ConsoleExport, { plan }: Account): void {
-    if (plan.costs.person_search <= price) return;
-    throw new ConsoleRefusal(
-      409,
-      "price_changed",
-      "a profile costs more than you agreed to: buy the rest anew, at the new price; nothing more was bought",
-    );
   }
 
   async #page(
@@ -141,24 +124,49 @@ export class Exports {
         // As it is now: price and plan may be others than at its begin.
         const account = await this.#options.store.account(item.accountId);
         if (account === undefined) throw new UnknownAccountError(item.accountId);
-        this.assertPrice(item, account);
+        if (account.plan.costs.person_search > item.price) throw dearer();
         if (!isCounted) this.#count(key, account);
         isCounted = true;
-        const served = await this.#options.dataset(item.mode);
-        const offset = item.pages * item.perPage;
-        const rows = Math.min(item.perPage, item.profiles - offset);
-        const order = { account, key, item, offset, rows, idempotencyKey: pageKey(item, item.pages) };
-        return await buyPage(order, { ...this.#options, served });
+        return await this.#sell(item, key, account);
       } catch (error) {
         const ms = waitAfter(error, tries);
         if (ms === undefined) throw error;
         if (error instanceof PlanWait) tries--;
         if (isFault(error)) this.#options.onFault(item.id, error);
         turn.waits = told(error);
-        if (!(await this.#pause(ms, turn, isWanted))) return undefined;
+        if (!(await this.#pause(ms, isWanted))) return undefined;
         turn.waits = "";
       }
     }
+  }
+
+  async #sell(item: ConsoleExport, key: Spender, account: Account): Promise<Sale> {
+    const { dataset, store, turns } = this.#options;
+    const { pages, perPage, profiles, version } = item;
+    const check = checkFilters(JSON.parse(item.filters));
+    if (!check.ok) throw new Error("an export was kept with filters that are none");
+    const { engine, suppressed } = await dataset(item.mode);
+    const offset = pages * perPage;
+    const rows = Math.min(perPage, profiles - offset);
+    const identity = `console\n${canonicalJson(check.canonical)}\n${version}\n${offset} ${rows}`;
+    const work = () =>
+      onOneVersion(engine, async (now): Promise<ChargedReply> => {
+        if (now !== version) throw moved();
+        const { leftOut = [], records } = await engine.people(check.canonical, { offset, limit: rows });
+        return {
+          rows: records.length,
+          result: listOf(records),
+          // Rows of the segment: the export goes on behind them, whoever of them is left out.
+          headers: { "x-dataset-version": now, [ROWS]: String(records.length + leftOut.length) },
+        };
+      });
+    const requestId = pageKey(item, pages);
+    return await purchase(store, {
+      ...{ call: { requestId, charged: ZERO }, key, account, costed: "person_search", rows, suppressed },
+      idempotency: { key: requestId, requestHash: createHash("sha256").update(identity).digest("hex") },
+      work: () => turns.run("paid", key.id, work),
+      vanished: () => false,
+    });
   }
 
   /** Takes a call of the plan. @throws PlanWait until the next minute; ConsoleRefusal 429 for the day */
@@ -171,8 +179,8 @@ export class Exports {
   }
 
   /** Waits, and is heard of meanwhile where the accounts can be reached. @returns false where it was stopped */
-  async #pause(ms: number, turn: Turn, isWanted: () => Promise<boolean>): Promise<boolean> {
-    for (let left = ms; left > 0 && !turn.stop; left -= WAIT_MS) {
+  async #pause(ms: number, isWanted: () => Promise<boolean>): Promise<boolean> {
+    for (let left = ms; left > 0 && !this.#closed; left -= WAIT_MS) {
       await this.#options.sleep(Math.min(left, WAIT_MS));
       const wanted = await isWanted().catch((error: unknown) => {
         if (error instanceof StoreUnavailableError) return true;
@@ -180,7 +188,7 @@ export class Exports {
       });
       if (!wanted) return false;
     }
-    return !turn.stop;
+    return !this.#closed;
   }
 }
 
@@ -207,6 +215,9 @@ function waitAfter(error: unknown, tries: number): number | undefined {
   return MAY_PASS.some((kind) => error instanceof kind) ? tries * WAIT_MS : undefined;
 }
 
+const ROWS = "x-rows";
+
+/** The Idempotency-Key of a page: the same one gives the same page again, at no cost. */
 const pageKey = ({ id }: ConsoleExport, page: number): string => `console-${id}-${page}`;
 
 export const keptUntil = ({ createdAt }: ConsoleExport): number => createdAt + IDEMPOTENCY_TTL_MS;
@@ -230,60 +241,18 @@ export async function* storedPages(
   }
 }
 
-interface PageOrder {
-  readonly account: Account;
-  readonly key: Spender;
-  readonly item: Pick<ConsoleExport, "filters" | "version">;
-  readonly offset: number;
-  readonly rows: number;
-  /** The Idempotency-Key: the same one gives the same page again, at no cost. */
-  readonly idempotencyKey: string;
-}
-
-interface PageOptions {
-  readonly store: Store;
-  readonly served: ServedDataset;
-  readonly turns: Turns;
-}
-
-const ROWS = "x-rows";
-
-async function buyPage(order: PageOrder, options: PageOptions): Promise<Sale> {
-  const { account, idempotencyKey, item, key, offset, rows } = order;
-  const { version } = item;
-  const check = checkFilters(JSON.parse(item.filters));
-  if (!check.ok) throw new Error("an export was kept with filters that are none");
-  const { engine, suppressed } = options.served;
-  const identity = `console\n${canonicalJson(check.canonical)}\n${version}\n${offset} ${rows}`;
-  const work = () =>
-    onOneVersion(engine, async (now): Promise<ChargedReply> => {
-      if (now !== version) throw moved();
-      const page = await engine.people(check.canonical, { offset, limit: rows });
-      const { leftOut = [], records } = page;
-      return {
-        rows: records.length,
-        result: listOf(records),
-        // Rows of the segment: the export goes on behind them, whoever of them is left out.
-        headers: { "x-dataset-version": now, [ROWS]: String(records.length + leftOut.length) },
-      };
-    });
-  return await purchase(options.store, {
-    call: { requestId: idempotencyKey, charged: ZERO },
-    key,
-    account,
-    costed: "person_search",
-    rows,
-    suppressed,
-    idempotency: { key: idempotencyKey, requestHash: createHash("sha256").update(identity).digest("hex") },
-    work: () => options.turns.run("paid", key.id, work),
-    vanished: () => false,
-  });
-}
-
 export const quoteOf = (account: Account, profiles: number) => {
   const credits = priceOf(profiles, account.plan.costs.person_search);
   return { credits, creditsNumber: creditsToNumber(credits), requests: Math.ceil(profiles / PER_PAGE_MAX) };
 };
+
+/** Nobody agreed to what it costs by now. */
+export const dearer = (): ConsoleRefusal =>
+  new ConsoleRefusal(
+    409,
+    "price_changed",
+    "a profile costs more than was agreed to: Continue says what the rest costs now; nothing more was bought",
+  );
 
 export const moved = (): ConsoleRefusal =>
   new ConsoleRefusal(

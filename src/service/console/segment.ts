@@ -4,9 +4,10 @@ import { facetsOf, onOneVersion } from "../admin/datasets.ts";
 import { readFacets } from "../http/requests.ts";
 import { timeOf } from "../ledger/clock.ts";
 import { type KeyMode, leftOfCap, type Spender, type StoredKey } from "../ledger/ledger.ts";
-import type { ConsoleExport } from "../ledger/records.ts";
+import type { ConsoleExport, Standing } from "../ledger/records.ts";
 import { hashOf } from "../money/keys.ts";
 import {
+  amountOf,
   BUYERS,
   bad,
   type ConsoleCall,
@@ -20,7 +21,7 @@ import {
   modeOf,
   wholeOf,
 } from "./call.ts";
-import { keptUntil, moved, quoteOf } from "./exports.ts";
+import { dearer, keptUntil, moved, quoteOf } from "./exports.ts";
 import { ConsoleRefusal } from "./guard.ts";
 import { sealToken, unseal } from "./sessions.ts";
 
@@ -35,6 +36,8 @@ interface Quote {
   readonly profiles: number;
   readonly credits: string;
   readonly made: number;
+  /** The exports of the same people that it told of: one more, and it binds no longer. */
+  readonly told: readonly string[];
 }
 
 export const SEGMENT_ENDPOINTS: readonly ConsoleEndpoint[] = [
@@ -61,27 +64,33 @@ async function countNow(call: ConsoleCall, mode: KeyMode, key: StoredKey) {
   return { ...found, filters, ms: Math.round((monotonic() - start) * 10) / 10 };
 }
 
-const exportsOf = ({ parts, visitor }: ConsoleCall, mode: KeyMode): Promise<readonly ConsoleExport[]> =>
-  parts.store.console.exports(visitor.account.id, mode);
+async function standingOf(
+  { parts: { store }, visitor }: ConsoleCall,
+  key: StoredKey,
+  state?: ConsoleExport["state"],
+): Promise<Standing> {
+  const { id: accountId } = visitor.account;
+  const money = await store.money(accountId, key.mode);
+  const exports = await store.console.exports({ accountId, mode: key.mode }, state);
+  return { ...money, budget: (await store.key(key.id))?.budget, exports };
+}
 
 /** What is free to spend: exports that are being bought have what they still need, their holds among it. */
-async function moneyOf({ parts, visitor }: ConsoleCall, mode: KeyMode, key: StoredKey, all: readonly ConsoleExport[]) {
-  const { balance, held } = await parts.store.balance(visitor.account.id, mode);
-  const buying = all.filter((item) => parts.exports.seen(item).state === "buying");
+function freeOf({ parts }: ConsoleCall, key: StoredKey, { balance, budget, exports, held }: Standing) {
+  const buying = exports.filter((item) => parts.exports.seen(item).state === "buying");
   const needed = (some: readonly ConsoleExport[]) =>
     credits(some.reduce((sum, { price, profiles, rows }) => sum + priceOf(profiles - rows, price), 0n));
   const free = subtractCredits(balance, maxCredits(held, needed(buying)));
-  const budget = (await parts.store.key(key.id))?.budget ?? undefined;
   const own = needed(buying.filter(({ keyId }) => keyId === key.id));
-  const left = budget && leftOfCap({ ...budget, held: maxCredits(budget.held, own) });
-  return left !== undefined && left < free ? { free: left, capped: true } : { free, capped: false };
+  const left = budget ? leftOfCap({ ...budget, held: maxCredits(budget.held, own) }) : free;
+  return left < free ? { free: left, capped: true } : { free, capped: false };
 }
 
 async function count(call: ConsoleCall) {
   const mode = modeOf(call);
   const key = countedPeople(call, mode, "count");
   const { asOf, cached, count: people, ms } = await countNow(call, mode, key);
-  const { free } = await moneyOf(call, mode, key, await exportsOf(call, mode));
+  const { free } = freeOf(call, key, await standingOf(call, key, "buying"));
   const { credits, creditsNumber } = quoteOf(call.visitor.account, people);
   return {
     count: people,
@@ -122,11 +131,13 @@ async function quote(call: ConsoleCall) {
     );
   }
   const { credits, creditsNumber, requests } = quoteOf(visitor.account, profiles);
-  const all = await exportsOf(call, mode);
-  const { capped, free } = await moneyOf(call, mode, key, all);
+  const now = await standingOf(call, key);
+  const { capped, free } = freeOf(call, key, now);
   const made = parts.now();
-  const bound = { mode, filters: JSON.stringify(filters), version, profiles };
-  const sealed: Quote = { kind: "quote", ...bound, credits: String(credits), made };
+  const segment = { filters: JSON.stringify(filters), version };
+  const bought = boughtOf(call, segment, now.exports);
+  const bound = { mode, ...segment, profiles, credits: String(credits), made };
+  const sealed: Quote = { kind: "quote", ...bound, told: bought.map(({ id }) => id) };
   return {
     quote_id: sealToken(sealed, visitor.secret),
     count: people,
@@ -138,12 +149,16 @@ async function quote(call: ConsoleCall) {
     allowed: credits <= free,
     bound_by: capped ? "key" : "balance",
     expires: timeOf(made + QUOTE_MS),
-    bought: boughtOf(call, sealed, all),
+    bought,
   };
 }
 
 /** Exports of this very segment and version of the dataset that cost nothing again, or are under way; newest first. */
-function boughtOf(call: ConsoleCall, { filters, version }: Quote, all: readonly ConsoleExport[]) {
+function boughtOf(
+  call: ConsoleCall,
+  { filters, version }: Pick<Quote, "filters" | "version">,
+  all: readonly ConsoleExport[],
+) {
   const { parts, visitor } = call;
   const segmentOf = (text: string) => filtersOf({ body: { filters: JSON.parse(text) } }).text;
   const segment = segmentOf(filters);
@@ -181,15 +196,15 @@ async function buy(call: ConsoleCall) {
   const key = binding(call, quote);
   const { engine } = await parts.dataset(quote.mode);
   if (engine.info().version !== quote.version) throw moved();
-  const all = await exportsOf(call, quote.mode);
-  const { capped, free } = await moneyOf(call, quote.mode, key, all);
-  if (BigInt(quote.credits) > free) {
+  const assertFree = (standing: Standing): void => {
+    if (boughtOf(call, quote, standing.exports).some((each) => !quote.told.includes(each.id))) {
+      throw refused("bought_since", "people of this segment were bought since this quote");
+    }
+    const { capped, free } = freeOf(call, key, standing);
+    if (BigInt(quote.credits) <= free) return;
     const what = capped ? "the cap of this key" : "the balance, less what is being bought,";
     throw new ConsoleRefusal(402, "too_expensive", `${what} does not cover this; nothing was bought`);
-  }
-  if (boughtOf(call, quote, all).some(({ made }) => Date.parse(made) > quote.made)) {
-    throw refused("bought_since", "people of this segment were bought since this quote");
-  }
+  };
   const now = parts.now();
   const { filters, mode, profiles, version } = quote;
   const item: ConsoleExport = {
@@ -197,21 +212,26 @@ async function buy(call: ConsoleCall) {
     perPage: Math.min(PER_PAGE_MAX, profiles),
     price: visitor.account.plan.costs.person_search,
     ...{ createdAt: now, seenAt: now, state: "buying", why: "" },
-    ...{ pages: 0, rows: 0, credits: ZERO },
+    ...{ pages: 0, rows: 0, credits: ZERO, turn: 0 },
   };
   // A quote that is sent twice makes one export: its name is the quote's.
-  if (await parts.store.console.addExport(item)) parts.exports.work(item, key);
+  if (await parts.store.console.addExport(item, assertFree)) parts.exports.work(item, key);
   return shown(call, item);
 }
 
-function shown({ parts }: ConsoleCall, item: ConsoleExport) {
-  const { createdAt, credits, filters, id, mode, pages, perPage, price, profiles, rows, state, version, why } =
+function shown({ parts, visitor }: ConsoleCall, item: ConsoleExport) {
+  const { createdAt, credits, filters, id, mode, pages, price, profiles, rows, state, version, why } =
     parts.exports.seen(item);
+  const now = visitor.account.plan.costs.person_search;
   return {
-    ...{ id, mode, profiles, per_page: perPage, rows, pages, state, why, version },
+    ...{ id, mode, profiles, rows, pages, state, why, version },
     filters: JSON.parse(filters) as unknown,
     credits: creditsToNumber(credits),
-    credits_left: creditsToNumber(priceOf(profiles - rows, price)),
+    /** As it is being bought, and where it is not, as it is to be agreed to. */
+    credits_left: creditsToNumber(priceOf(profiles - rows, state === "buying" ? price : now)),
+    credits_anew: creditsToNumber(priceOf(profiles, now)),
+    price: creditsToNumber(now),
+    price_agreed: creditsToNumber(price),
     made: timeOf(createdAt),
     kept_until: timeOf(keptUntil(item)),
     kept: parts.exports.isKept(item),
@@ -219,25 +239,31 @@ function shown({ parts }: ConsoleCall, item: ConsoleExport) {
 }
 
 async function listExports(call: ConsoleCall) {
-  const found = await exportsOf(call, modeOf(call));
+  const place = { accountId: call.visitor.account.id, mode: modeOf(call) };
+  const found = await call.parts.store.console.exports(place);
   return { exports: found.filter(maySee(call.visitor.key)).map((item) => shown(call, item)) };
 }
 
+/** Buys the rest, in a turn of its own, for the `credits` that the click agrees to; without, at the old price. */
 async function goOn(call: ConsoleCall) {
   const item = await exportOf(call);
-  const { parts, visitor } = call;
-  const now = parts.exports.seen(item);
-  if (now.state === "ready") return shown(call, item);
+  const { body, parts, visitor } = call;
+  if (item.state === "ready" || (item.state === "buying" && parts.exports.isWorking(item))) return shown(call, item);
   if (!parts.exports.isKept(item)) {
     throw new ConsoleRefusal(410, "expired", "its first pages are no longer kept: buy the segment anew");
   }
-  parts.exports.assertPrice(item, visitor.account);
-  parts.exports.work(item, parts.sessions.acting(visitor, item.mode, "search"));
-  return shown(call, { ...item, state: "buying", why: "", seenAt: parts.now() });
+  const left = item.profiles - item.rows;
+  const agreed = body.credits === undefined ? priceOf(left, item.price) : amountOf(body.credits, "credits");
+  const price = visitor.account.plan.costs.person_search;
+  const key = parts.sessions.acting(visitor, item.mode, "search");
+  if (priceOf(left, price) > agreed) throw dearer();
+  const next: ConsoleExport = { ...item, state: "buying", why: "", price, seenAt: parts.now(), turn: item.turn + 1 };
+  if (await parts.store.console.continueExport(next)) parts.exports.work(next, key);
+  return shown(call, await exportOf(call));
 }
 
 async function stop(call: ConsoleCall) {
   const item = await exportOf(call);
-  await call.parts.exports.stop(item);
+  await call.parts.store.console.stopExport(item, "you stopped it");
   return shown(call, await exportOf(call));
 }

@@ -10,13 +10,15 @@ import {
   storedFields,
   upsert,
 } from "./database.ts";
-import type { LedgerDatabase } from "./facts.ts";
-import type { ConsoleExport, ConsoleLink, ConsoleRole, ConsoleSession, ConsoleStore } from "./records.ts";
+import { UnknownAccountError } from "./errors.ts";
+import { type LedgerDatabase, moneyOf } from "./facts.ts";
+import { KEY_DETAILS, keyDetail } from "./key-steps.ts";
+import type { ConsoleExport, ConsoleLink, ConsoleRole, ConsoleSession, ConsoleStore, Standing } from "./records.ts";
 import { IDEMPOTENCY_TTL_MS } from "./records.ts";
 
 const SESSION_COLUMNS = "id, hash, proof_hash, account_id, role, key_hash, created_at, seen_at, expires_at";
 const EXPORT_COLUMNS =
-  "id, account_id, mode, key_id, filters, version, profiles, per_page, price, created_at, state, why, pages, row_count AS rows, credits, seen_at";
+  "id, account_id, mode, key_id, filters, version, profiles, per_page, price, created_at, state, why, pages, row_count AS rows, credits, seen_at, turn";
 
 const OR_NOTHING = "ON CONFLICT (id) DO NOTHING";
 
@@ -66,7 +68,8 @@ function sessionsOf(database: LedgerDatabase, now: () => number) {
 function exportsOf(database: LedgerDatabase, now: () => number) {
   const { one, write } = toolsOf(database);
   return {
-    addExport: (item) => database.change("durable", () => addExport(item)),
+    addExport: (item, assertFree) =>
+      database.change("durable", (repeated) => addExport(item, assertFree, { lock: database.rowLock, repeated })),
     export: (accountId, id) =>
       one(
         `SELECT ${EXPORT_COLUMNS} FROM console_exports WHERE account_id = $1 AND id = $2`,
@@ -74,28 +77,28 @@ function exportsOf(database: LedgerDatabase, now: () => number) {
         accountId,
         id,
       ),
-    async exports(accountId, mode) {
-      const sql = `SELECT ${EXPORT_COLUMNS} FROM console_exports WHERE account_id = $1 AND mode = $2
-        ORDER BY created_at DESC, id LIMIT 200`;
-      return (await database.read(sql, accountId, mode)).map(storedExport);
-    },
-    async updateExport({ credits: spent, id, pages, rows, seenAt, state, why }) {
+    exports: async ({ accountId, mode }, state) =>
+      (await database.read(exportsSql(state), accountId, mode)).map(storedExport),
+    async advanceExport({ credits: spent, id, pages, rows, seenAt, turn }) {
       // A page is bought before it is written down, and its key gives it again for nothing: no sync is needed.
-      const sql = `UPDATE console_exports SET state = $1, why = $2, pages = $3, row_count = $4, credits = $5, seen_at = $6
-        WHERE id = $7 AND pages <= $8`;
-      await write("volatile", sql, state, why, pages, rows, spent, seenAt, id, pages);
+      const sql = `UPDATE console_exports SET pages = $1, row_count = $2, credits = $3, seen_at = $4,
+          state = CASE WHEN profiles <= $2 THEN 'ready' ELSE state END, why = CASE WHEN profiles <= $2 THEN '' ELSE why END
+        WHERE id = $5 AND pages <= $1`;
+      await write("volatile", sql, pages, rows, spent, seenAt, id);
+      const ours = "SELECT 1 FROM console_exports WHERE id = $1 AND state = 'buying' AND turn = $2";
+      return (await database.read(ours, id, turn)).length > 0;
     },
-    async advanceExport({ credits: spent, id, pages, rows, seenAt }) {
-      const sql = `UPDATE console_exports SET pages = $1, row_count = $2, credits = $3, seen_at = $4 WHERE id = $5 AND pages <= $6`;
-      await write("volatile", sql, pages, rows, spent, seenAt, id, pages);
-      return (await database.read("SELECT 1 FROM console_exports WHERE id = $1 AND state = 'buying'", id)).length > 0;
+    continueExport: ({ id, price, seenAt, turn }) =>
+      database.change("volatile", function* (repeated) {
+        const sql = `UPDATE console_exports SET state = 'buying', why = '', price = $1, seen_at = $2, turn = $3
+          WHERE id = $4 AND turn = $5 AND state <> 'ready'`;
+        return (yield* change(sql, price, seenAt, turn, id, turn - 1)) > 0 || repeated;
+      }),
+    async stopExport({ accountId, id }, why, turn = Number.MAX_SAFE_INTEGER) {
+      const sql = `UPDATE console_exports SET state = 'stopped', why = $1
+        WHERE account_id = $2 AND id = $3 AND state = 'buying' AND turn <= $4`;
+      return (await write("durable", sql, why, accountId, id, turn)) > 0;
     },
-    stopExport: async (accountId, id) =>
-      (await write(
-        "durable",
-        "UPDATE console_exports SET state = 'stopped', why = $1 WHERE account_id = $2 AND id = $3 AND state = 'buying'",
-        ...["you stopped it", accountId, id],
-      )) > 0,
     storedReply: (accountId, mode, call, key) =>
       one(
         `SELECT status, headers, body FROM idempotency WHERE account_id = $1 AND mode = $2 AND call = $3 AND key = $4
@@ -153,10 +156,26 @@ function* addLink({ accountId, createdAt, expiresAt, hash, name, role }: Console
   yield* audit({ ...acted, detail: { role, name } }, createdAt);
 }
 
-function* addExport(item: ConsoleExport): Steps<boolean> {
+const exportsSql = (state?: ConsoleExport["state"]): string =>
+  `SELECT ${EXPORT_COLUMNS} FROM console_exports WHERE account_id = $1 AND mode = $2
+    ${state === undefined ? "" : `AND state = '${state}'`} ORDER BY created_at DESC, id LIMIT 200`;
+
+/** Looked at and written under the lock of the balance: of two at once the second sees the first. */
+function* addExport(
+  item: ConsoleExport,
+  assertFree: (now: Standing) => void,
+  { lock, repeated }: { readonly lock: string; readonly repeated: boolean },
+): Steps<boolean> {
   const { rows: rowCount, ...row } = item;
-  if ((yield* insert("console_exports", { ...row, rowCount }, OR_NOTHING)) === 0) return false;
   const { accountId, createdAt, id, keyId, mode, profiles } = item;
+  const sql = `SELECT p.account_id, p.mode, p.balance, p.held FROM balances p WHERE p.account_id = $1 AND p.mode = $2${lock}`;
+  const [money] = yield* statementRows(sql, accountId, mode);
+  if (money === undefined) throw new UnknownAccountError(accountId);
+  if ((yield* statementRows("SELECT 1 FROM console_exports WHERE id = $1", id)).length > 0) return repeated;
+  const [key] = yield* statementRows(`${KEY_DETAILS} WHERE k.id = $1`, keyId);
+  const exports = (yield* statementRows(exportsSql(), accountId, mode)).map(storedExport);
+  assertFree({ ...moneyOf(money), budget: key && keyDetail(key).budget, exports });
+  yield* insert("console_exports", { ...row, rowCount });
   yield* audit({ actor: keyId, action: "export.bought", accountId, target: id, detail: { mode, profiles } }, createdAt);
   return true;
 }
@@ -180,4 +199,4 @@ function* endSession(id: string, actor: string, at: number): Steps<boolean> {
 const storedSession = (row: Row): ConsoleSession => storedFields(row, ["createdAt", "seenAt", "expiresAt"]);
 
 const storedExport = (row: Row): ConsoleExport =>
-  storedFields(row, ["profiles", "perPage", "createdAt", "pages", "rows", "seenAt"]);
+  storedFields(row, ["profiles", "perPage", "createdAt", "pages", "rows", "seenAt", "turn"]);

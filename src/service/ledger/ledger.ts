@@ -2,9 +2,9 @@ import { type Credits, credits } from "../../shared/contract/money.ts";
 import type { CostedCall } from "../../shared/contract/records.ts";
 import type { Acted } from "./chain/links.ts";
 import type { LedgerEnds } from "./database.ts";
-import type { ConsoleStore, KeyMode, PeopleStore, Place, StoredReply } from "./records.ts";
+import type { ConsoleStore, KeyBudget, KeyMode, PeopleStore, Place, StoredReply } from "./records.ts";
 
-export { IDEMPOTENCY_TTL_MS, type KeyMode, type StoredReply } from "./records.ts";
+export { IDEMPOTENCY_TTL_MS, type KeyBudget, type KeyMode, type StoredReply } from "./records.ts";
 
 export interface AccountPlan {
   readonly name: string;
@@ -59,13 +59,6 @@ export interface StoredKey {
 /** Who spends: a key, and where a person does so in the console, their session. */
 export interface Spender extends StoredKey {
   readonly session?: string;
-}
-
-/** What a key, with those it was rotated from and to, may be charged in all. `0 <= spent + held <= cap`. */
-export interface KeyBudget {
-  readonly cap: Credits;
-  readonly spent: Credits;
-  readonly held: Credits;
 }
 
 export const leftOfCap = ({ cap, held, spent }: KeyBudget): Credits => credits(cap - spent - held);

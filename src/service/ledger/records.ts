@@ -60,6 +60,23 @@ export interface ConsoleExport extends Place {
   readonly rows: number;
   readonly credits: Credits;
   readonly seenAt: number;
+  /** Counts who went on with it: whoever buys in an earlier turn ends with the page in flight, and changes no state. */
+  readonly turn: number;
+}
+
+/** What a key, with those it was rotated from and to, may be charged in all. `0 <= spent + held <= cap`. */
+export interface KeyBudget {
+  readonly cap: Credits;
+  readonly spent: Credits;
+  readonly held: Credits;
+}
+
+/** What may be spent, and on what; a key without a cap has no budget. */
+export interface Standing {
+  readonly balance: Credits;
+  readonly held: Credits;
+  readonly budget: KeyBudget | null | undefined;
+  readonly exports: readonly ConsoleExport[];
 }
 
 /** What the console keeps beside the ledger: nobody's money, and no record of a person. */
@@ -75,14 +92,17 @@ export interface ConsoleStore {
   sessions(): Promise<readonly ConsoleSession[]>;
   seeSession(id: string, seenAt: number): Promise<void>;
   endSession(id: string, by: string): Promise<boolean>;
-  addExport(item: ConsoleExport): Promise<boolean>;
+  /** @param assertFree is asked in the transaction, and throws where it may not be. @returns false where it is there */
+  addExport(item: ConsoleExport, assertFree: (now: Standing) => void): Promise<boolean>;
   export(accountId: string, id: string): Promise<ConsoleExport | undefined>;
-  exports(accountId: string, mode: KeyMode): Promise<readonly ConsoleExport[]>;
-  updateExport(item: ConsoleExport): Promise<void>;
-  /** One page more, noted in any case. @returns false where somebody ended it meanwhile */
+  /** The newest first. */
+  exports(place: Place, state?: ExportState): Promise<readonly ConsoleExport[]>;
+  /** One page more, noted in any case: with the last it is ready. @returns whether its turn goes on */
   advanceExport(item: ConsoleExport): Promise<boolean>;
-  /** Tells whoever is buying it, in any process, to end with the page in flight. */
-  stopExport(accountId: string, id: string): Promise<boolean>;
+  /** The next turn, at its price. @returns false where another went on, or nothing is left to buy */
+  continueExport(item: ConsoleExport): Promise<boolean>;
+  /** Whoever is buying it, in any process, ends with the page in flight. @param turn only where it is no later one */
+  stopExport(item: Pick<ConsoleExport, "accountId" | "id">, why: string, turn?: number): Promise<boolean>;
   storedReply(accountId: string, mode: KeyMode, call: CostedCall, key: string): Promise<StoredReply | undefined>;
   served(origin: string): Promise<void>;
   lastServed(): Promise<string | undefined>;

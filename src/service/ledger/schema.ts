@@ -32,7 +32,7 @@ const POSTGRES: Dialect = {
   rows: "",
 };
 
-export const SCHEMA_VERSION = 8;
+export const SCHEMA_VERSION = 9;
 
 /** Amounts are millionths. Constraints and triggers repeat what the code does, so that its mistakes stop here. */
 const accounts = ({ hot, int, keyed }: Dialect): string => `
@@ -147,7 +147,7 @@ const beside = (int: string): Readonly<Record<string, readonly string[]>> => ({
     ...["version text NOT NULL", `profiles ${int} NOT NULL`, `per_page ${int} NOT NULL`, `price ${int} NOT NULL`],
     ...[`created_at ${int} NOT NULL`, "state text NOT NULL CHECK (state IN ('buying', 'ready', 'stopped'))"],
     ...["why text NOT NULL", `pages ${int} NOT NULL`, `row_count ${int} NOT NULL`, `credits ${int} NOT NULL`],
-    `seen_at ${int} NOT NULL`,
+    ...[`seen_at ${int} NOT NULL`, `turn ${int} NOT NULL`],
   ],
   console_places: ["origin text PRIMARY KEY", `started_at ${int} NOT NULL`],
 });
