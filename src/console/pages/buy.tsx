@@ -1,9 +1,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { ApiError, api, reasonOf } from "../api.ts";
-import { amount, figure, fragmentOf, inWords } from "../segment.ts";
+import { amount, type Export, figure, fragmentOf, inWords } from "../segment.ts";
 import { chosenFilters, count, go, mode, place, recount, refreshMe, useInquiry } from "../state.ts";
-import type { Export } from "./exports.tsx";
 import { Alert, Button, Dialog, DialogButtons, FactTable, Text } from "./parts.tsx";
 
 interface Quote {
@@ -16,7 +15,6 @@ interface Quote {
   readonly allowed: boolean;
   readonly bound_by: "key" | "balance";
   readonly expires: string;
-  /** What was bought of this very segment and is kept, or is being bought. */
   readonly bought: readonly Export[];
 }
 

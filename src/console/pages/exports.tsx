@@ -1,27 +1,8 @@
 import { useEffect } from "preact/hooks";
-import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { api, fileAt } from "../api.ts";
-import { amount, exportCommand, figure, inWords, refreshCommand, searchCommand } from "../segment.ts";
+import { amount, type Export, exportCommand, figure, inWords, refreshCommand, searchCommand } from "../segment.ts";
 import { fail, may, me, mode, refreshMe } from "../state.ts";
 import { Button, Head, Shown, saveFile, useLoaded } from "./parts.tsx";
-
-export interface Export {
-  readonly id: string;
-  readonly filters: Filters;
-  readonly profiles: number;
-  readonly rows: number;
-  readonly credits: number;
-  /** What the rest costs: at the price that was agreed to while it is being bought, else at today's. */
-  readonly credits_left: number;
-  readonly credits_anew: number;
-  readonly price: number;
-  readonly price_agreed: number;
-  readonly state: "buying" | "ready" | "stopped";
-  readonly why: string;
-  readonly made: string;
-  readonly kept_until: string;
-  readonly kept: boolean;
-}
 
 const POLL_MS = 2_000;
 

@@ -8,7 +8,6 @@ import { Button, isWholeNumber, SubmitForm } from "./parts.tsx";
 
 const PAUSE_MS = 120;
 
-/** All 24 filters in five folds, each with how many of its filters are set. */
 export function FilterForm() {
   const set = Object.keys(chosenFilters.value).length;
   return (

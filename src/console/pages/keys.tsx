@@ -131,7 +131,6 @@ function NewKey({ onMade }: { readonly onMade: () => void }) {
   );
 }
 
-/** A key is in one answer, and in the page until somebody says that it is kept. */
 export function NewKeyOnce({ text }: { readonly text: string }) {
   useEffect(() => {
     const stay = (event: BeforeUnloadEvent): void => event.preventDefault();

@@ -40,7 +40,6 @@ const SHOWN: readonly TableColumn<Entry>[] = [
   ["Balance after", ({ balance_after: after }) => figure(after), "n"],
 ];
 
-/** Every movement of credits, newest first. */
 export function Ledger() {
   const loaded = useSignal<readonly Entry[] | undefined>(undefined);
   const next = useSignal<string | null>(null);
@@ -81,7 +80,6 @@ export function Ledger() {
   );
 }
 
-/** All keys there are, and all console sessions that charged lately. */
 function useKeyNames(): ReadonlyMap<string, string> {
   const { found: made } = useLoaded<{ keys: readonly { id: string; name: string }[] }>("/keys");
   const path = `/usage?by=key&days=90&mode=${mode.value}`;

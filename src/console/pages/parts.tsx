@@ -105,7 +105,6 @@ export function SubmitForm({ act, ...rest }: FormProps) {
   return <form onSubmit={submit} {...rest} />;
 }
 
-/** What may be wider than the window: it scrolls by itself, by keyboard too. */
 const Scroll = ({ children, name }: { readonly children: ComponentChildren; readonly name: string }) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached by keyboard
   <section class="scroll" aria-label={name} tabIndex={0}>

@@ -106,7 +106,6 @@ function Nobody({ of }: { readonly of: string }) {
   );
 }
 
-/** Why there is no answer, and how long until it is asked for again. */
 function Void({ again, why }: { readonly why: string; readonly again: number | undefined }) {
   const now = useSignal(Date.now());
   useEffect(() => {
@@ -124,7 +123,7 @@ function Void({ again, why }: { readonly why: string; readonly again: number | u
 
 const BARS = 12;
 
-/** The keys that a breakdown can be by, the most telling first. */
+/** The most telling first. */
 const BREAKDOWN_KEYS: readonly FilterKey[] = [
   "department",
   "country",
@@ -134,7 +133,6 @@ const BREAKDOWN_KEYS: readonly FilterKey[] = [
 ];
 const BREAKDOWNS = BREAKDOWN_KEYS.map((each) => [each, labelOf(each)] as const);
 
-/** The values of one key inside the segment without that key: what else there could be. */
 function Breakdown() {
   const key = useSignal<FilterKey>("department");
   const chosen = filterValues(chosenFilters.value, key.value);

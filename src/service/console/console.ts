@@ -21,7 +21,6 @@ import { Sessions } from "./sessions.ts";
 const FORMATS = ["csv", "ndjson"] as const;
 type Format = (typeof FORMATS)[number];
 
-/** Rows that are sent as they are read. */
 interface ExportFile {
   readonly headers: Readonly<Record<string, string>>;
   readonly rows: Readable;

@@ -51,7 +51,7 @@ export class Exports {
     this.#options = options;
   }
 
-  /** Buys in the turn that the item says, once an earlier one in this process is over. */
+  /** In the item's turn, once an earlier one in this process is over. */
   work(item: ConsoleExport, key: Spender): void {
     if (this.#closed) return;
     const before = this.#working.get(item.id)?.done ?? Promise.resolve();
@@ -246,7 +246,6 @@ export const quoteOf = (account: Account, profiles: number) => {
   return { credits, creditsNumber: creditsToNumber(credits), requests: Math.ceil(profiles / PER_PAGE_MAX) };
 };
 
-/** Nobody agreed to what it costs by now. */
 export const dearer = (): ConsoleRefusal =>
   new ConsoleRefusal(
     409,

@@ -227,7 +227,6 @@ function shown({ parts, visitor }: ConsoleCall, item: ConsoleExport) {
     ...{ id, mode, profiles, rows, pages, state, why, version },
     filters: JSON.parse(filters) as unknown,
     credits: creditsToNumber(credits),
-    /** As it is being bought, and where it is not, as it is to be agreed to. */
     credits_left: creditsToNumber(priceOf(profiles - rows, state === "buying" ? price : now)),
     credits_anew: creditsToNumber(priceOf(profiles, now)),
     price: creditsToNumber(now),

@@ -160,7 +160,7 @@ const exportsSql = (state?: ConsoleExport["state"]): string =>
   `SELECT ${EXPORT_COLUMNS} FROM console_exports WHERE account_id = $1 AND mode = $2
     ${state === undefined ? "" : `AND state = '${state}'`} ORDER BY created_at DESC, id LIMIT 200`;
 
-/** Looked at and written under the lock of the balance: of two at once the second sees the first. */
+/** Under the lock of the balance: of two at once the second sees the first. */
 function* addExport(
   item: ConsoleExport,
   assertFree: (now: Standing) => void,

@@ -71,7 +71,7 @@ export interface KeyBudget {
   readonly held: Credits;
 }
 
-/** What may be spent, and on what; a key without a cap has no budget. */
+/** What may be spent; a key without a cap has no budget. */
 export interface Standing {
   readonly balance: Credits;
   readonly held: Credits;
@@ -92,10 +92,9 @@ export interface ConsoleStore {
   sessions(): Promise<readonly ConsoleSession[]>;
   seeSession(id: string, seenAt: number): Promise<void>;
   endSession(id: string, by: string): Promise<boolean>;
-  /** @param assertFree is asked in the transaction, and throws where it may not be. @returns false where it is there */
+  /** @param assertFree is asked in the same transaction, and throws. @returns false where it is there */
   addExport(item: ConsoleExport, assertFree: (now: Standing) => void): Promise<boolean>;
   export(accountId: string, id: string): Promise<ConsoleExport | undefined>;
-  /** The newest first. */
   exports(place: Place, state?: ExportState): Promise<readonly ConsoleExport[]>;
   /** One page more, noted in any case: with the last it is ready. @returns whether its turn goes on */
   advanceExport(item: ConsoleExport): Promise<boolean>;
