@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { spentBy } from "../support/export.ts";
 import { foreignScene } from "../support/foreign-scene.ts";
@@ -35,10 +36,30 @@ test("the same of a list: the hint is the refresh that goes on with it", async (
   const ran = await u.run(["refresh", "--country", "x", "-o", "o.csv", "--yes"]);
   expect(ran.code, ran.stderr).toBe(5);
   const [, hint = ""] = /rows came; headcount (refresh --country=x -o \S+) buys the other/.exec(ran.stderr) ?? [];
-  const rest = await u.run([...hint.split(" "), "--yes"]);
+  const rest = await u.run([...hint.split(" "), "--max-credits", "50"]);
   // The list is not there yet. Counts by beginnings of names are beyond this service: what was begun is gone on with before them.
-  expect(rest.stderr).toContain("75 rows are kept and not bought again");
-  expect(service.charged()).toBe(100);
+  expect(rest.stderr).toContain("75 rows are kept and not bought again, 37 to buy for 37 credits");
+  expect(service.charged()).toBe(137);
+});
+
+test("a list whose page was lost, by hand or by a job: it is asked for again under its key, and nobody is bought twice", async () => {
+  const mishap = (call: number) => (call === 2 ? "drop" : undefined);
+  const keyed = { people: 57, maxPerPage: 25, clamp: true, idempotent: true, announcesKeys: false, mishap } as const;
+  const list = ["refresh", "--country", "x", "-o", "o.csv"];
+  for (const argv of [
+    [...list, "--max-credits", "57"],
+    ["jobs", "run", "x", "--file", "jobs.json"],
+  ]) {
+    const { service, u } = await foreignScene(keyed);
+    const job = { filters: { country: "x" }, max_credits: 57, output: "o.csv" };
+    writeFileSync(u.file("jobs.json"), JSON.stringify({ jobs: { x: job } }));
+    const ran = await u.run(argv);
+    expect(ran.code, ran.stderr).toBe(5);
+    expect(ran.stderr).toContain("going on asks for them under the same key");
+    await u.run(argv);
+    expect(service.charged()).toBe(57);
+    expect((await u.run(["runs", "list", "--json"])).stdout).toContain('"status":"finished"');
+  }
 });
 
 test("a small first page and a larger cap later: no page is cut down to one that begins elsewhere", async () => {

@@ -1,9 +1,10 @@
 import { type Leaf, partsOf } from "../../../engine/planning/descent.ts";
 import { openRun } from "../../../engine/purchase/locks.ts";
-import { runIdentityOf } from "../../../engine/purchase/offer.ts";
-import type { ExportOptions } from "../../../engine/purchase/order.ts";
+import { quoteFor, runIdentityOf, spentOf } from "../../../engine/purchase/offer.ts";
+import type { ExportOptions, Trade } from "../../../engine/purchase/order.ts";
+import { matchesOf } from "../../../engine/purchase/remaining.ts";
 import { endStale, stillOpen } from "../../../engine/purchase/survey.ts";
-import { creditsOf, type RunState } from "../../../engine/runs/journal.ts";
+import { creditsOf, pendingUnits } from "../../../engine/runs/journal.ts";
 import type { Target } from "../../../engine/runs/plan.ts";
 import { canonicalJson } from "../../../shared/contract/filters.ts";
 import {
@@ -13,7 +14,6 @@ import {
   formatCredits,
   formatCreditsGrouped,
   maxCredits as maxOf,
-  minCredits,
   priceOf,
   ZERO,
 } from "../../../shared/contract/money.ts";
@@ -64,9 +64,8 @@ export async function finishRest(list: Followed, work: Work): Promise<RefreshRes
   const trade = { store, account, options, deps };
   const open = await stillOpen({ ...trade, identity }, true);
   if (open === undefined) return { run: found.id, spent: ZERO, rows: 0 };
-  const { state: before } = await store.open(open.id);
-  const spent = ({ settled, uncertain }: RunState): bigint => settled + uncertain;
-  const rest = credits(creditsOf(before.session?.cap) - spent(before));
+  const before = await standingOf(open.id, trade);
+  const { spent, rest } = before;
   if (most !== undefined && rest > most) {
     throw failed.credits(
       `run ${open.id}, which was begun for this list, may cost ${creditsText(rest)} more, and --max-credits is ${formatCredits(most)}; nothing was spent`,
@@ -75,21 +74,39 @@ export async function finishRest(list: Followed, work: Work): Promise<RefreshRes
     );
   }
   if (rest > 0n) await events.agreeToRest(open.id, rest);
-  const agreed = before.session?.maxCredits;
-  const cap = capOf(order.terms);
-  const own = cap === undefined ? undefined : credits(spent(before) + maxOf(rest, cap));
-  const maxCredits = own === undefined || agreed == null ? own : minCredits(own, creditsOf(agreed));
+  const maxCredits = credits(spent + maxOf(rest, capOf(order.terms) ?? ZERO));
+  const after = await goOn(open.id, spent, { ...trade, options: { ...options, maxCredits } });
+  await takeIn(work);
+  return { run: open.id, spent: credits(after.spent - spent), rows: after.rows - before.rows };
+}
+
+async function standingOf(id: string, trade: Trade) {
+  const { plan, state } = await trade.store.open(id);
+  const quote = quoteFor(plan.target, matchesOf({ plan, state }), trade, { spent: spentOf(state) });
+  const { rows, settled, uncertain } = state;
+  return { rows, spent: credits(settled + uncertain), rest: quote.credits, isOpen: pendingUnits(state).length > 0 };
+}
+
+/** Asks once more for a page that was lost, where the cap has room beside what is booked of it. */
+async function goOn(id: string, spentBefore: Credits, trade: Trade): ReturnType<typeof standingOf> {
   try {
-    await continueRun(await openRun(open.id, trade), { ...trade, options: { ...options, maxCredits } }, true);
+    await continueRun(await openRun(id, trade), trade, true);
   } catch (error) {
     if (!(error instanceof CliError) || !FEWER.includes(error.code)) throw error;
-    const run = await openRun(open.id, trade);
+    const { spent, rest, isOpen } = await standingOf(id, {
+      ...trade,
+      options: { ...trade.options, maxCredits: undefined },
+    });
+    if (isOpen && error.code !== "dataset_moved") {
+      const fits = spent + rest <= (trade.options.maxCredits ?? ZERO);
+      if (!fits || spent <= spentBefore) throw error;
+      return await goOn(id, spent, trade);
+    }
+    const run = await openRun(id, trade);
     if (run.state.done === undefined && run.state.ended === undefined) await endStale(run, error.message, trade);
     else await run.close();
   }
-  await takeIn(work);
-  const { state: after } = await store.open(open.id);
-  return { run: open.id, spent: credits(spent(after) - spent(before)), rows: after.rows - before.rows };
+  return await standingOf(id, trade);
 }
 
 /** Buys without asking: that was done. @throws CliError; what was paid is kept */
