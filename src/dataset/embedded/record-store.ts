@@ -13,8 +13,6 @@ import { RowReader, type RowReaderOptions } from "./row-reader.ts";
 /** Keys that are looked up in one piece, and blocks of entries that are read by one: about a millisecond each. */
 const KEYS_AT_ONCE = 100;
 const BLOCKS_AT_ONCE = 32;
-/** Up to so many keys are quicker one by one than as a list. */
-const FEW_KEYS = 8;
 /** Unpacked blocks that are kept, in bytes of all of them: the end of a page is the beginning of the next. */
 const KEPT_BYTES = 4 * 2 ** 20;
 
@@ -23,6 +21,7 @@ interface LeadingBlock {
   readonly block: Buffer | undefined;
 }
 
+const NO_BLOCK: LeadingBlock = { number: 0, block: undefined };
 const NOTHING = { below: 0, upTo: 0, size: 0 };
 
 type Table = "people" | "companies";
@@ -181,61 +180,54 @@ export class RecordStore {
 
   /** Which entries, counted from 0 in the order of the index, lie in a range: from the first to before the second. */
   async places(index: PlacedColumn, { from, before }: RangeOfKeys): Promise<readonly [number, number]> {
-    const end =
-      before === undefined ? (this.#sizes.get(`by_${index}`) ?? 0) : await this.#countBelow(index, "<", before);
-    return [await this.#countBelow(index, "<", from), end];
+    const keys = before === undefined ? [from] : [from, before];
+    const [start = 0, end = this.rows(`by_${index}`)] = await this.#countsBelow(index, "<", keys);
+    return [start, end];
   }
 
   /** @returns with the block where they all lie in one */
   async #spans(index: KeyIndex, wanted: KeyList["values"]) {
-    const leading = await this.#leading(
-      index,
-      wanted.map((one) => (typeof one === "string" ? one : one.from)),
-    );
-    const spans = [];
-    for (const [place, one] of wanted.entries()) {
-      const { number, block } = leading[place] ?? { number: 0, block: undefined };
-      const key = typeof one === "string" ? one : one.from;
-      const { below, size, upTo: end } = block ? spanIn(index, block, Buffer.from(key)) : NOTHING;
-      const upTo = block && typeof one !== "string" ? spanIn(index, block, Buffer.from(one.before)).below : end;
-      const from = number * KEYS_A_BLOCK + below;
-      if (block && upTo < size) {
-        spans.push({ from, before: number * KEYS_A_BLOCK + upTo, ...(upTo > below && { block }) });
-      } else {
-        const isOne = typeof one === "string";
-        spans.push({ from, before: await this.#countBelow(index, isOne ? "<=" : "<", isOne ? one : one.before) });
+    const keys = wanted.map((one) => (typeof one === "string" ? one : one.from));
+    const leading = await this.#leading(index, "<", keys);
+    const spans = wanted.map((one, place) => {
+      const { block, number } = leading[place] ?? NO_BLOCK;
+      const { below, size, upTo: last } = block ? spanIn(index, block, Buffer.from(keys[place] ?? "")) : NOTHING;
+      const upTo = block && typeof one !== "string" ? spanIn(index, block, Buffer.from(one.before)).below : last;
+      const first = number * KEYS_A_BLOCK;
+      const isWhole = upTo < size;
+      return { one, isWhole, from: first + below, before: first + upTo, block: isWhole && upTo > below ? block : null };
+    });
+    for (const below of ["<", "<="] as const) {
+      const long = spans.filter(({ isWhole, one }) => !isWhole && (typeof one === "string") === (below === "<="));
+      const ends = long.map(({ one }) => (typeof one === "string" ? one : one.before));
+      for (const [place, before] of (await this.#countsBelow(index, below, ends)).entries()) {
+        const span = long[place];
+        if (span) span.before = before;
       }
     }
     return spans;
   }
 
-  async #leading(index: KeyIndex, keys: readonly string[]): Promise<readonly LeadingBlock[]> {
-    if (keys.length <= FEW_KEYS) return Promise.all(keys.map((key) => this.#leadingOne(index, "<", key)));
-    const leading = await this.#rows.all(
-      `SELECT coalesce((SELECT block FROM first_by_${index} WHERE key < wanted.value ORDER BY key DESC, block DESC LIMIT 1), 0) AS block
-        FROM json_each(?) AS wanted ORDER BY wanted.key`,
+  /** Of each key in turn. */
+  async #leading(index: KeyIndex, below: "<" | "<=", keys: readonly string[]): Promise<readonly LeadingBlock[]> {
+    const rows = await this.#rows.all(
+      `SELECT t.block AS block, t.data AS data FROM json_each(?) AS wanted LEFT JOIN by_${index} AS t ON t.block =
+        coalesce((SELECT block FROM first_by_${index} WHERE key ${below} wanted.value ORDER BY key DESC, block DESC LIMIT 1), 0)`,
       JSON.stringify(keys),
     );
-    const numbers = leading.map(({ block }) => Number(block));
-    const blocks = new Map(await this.#blocks(`by_${index}`, [...new Set(numbers)]));
-    return numbers.map((number) => ({ number, block: blocks.get(number) }));
+    return rows.map(({ block: row, data }) => {
+      const number = Number(row);
+      return { number, block: data === null ? undefined : this.#open(`by_${index}`, number, data) };
+    });
   }
 
-  async #leadingOne(index: KeyIndex, below: "<" | "<=", key: string): Promise<LeadingBlock> {
-    const row = await this.#rows.get(
-      `SELECT block, data FROM by_${index} WHERE block =
-        coalesce((SELECT block FROM first_by_${index} WHERE key ${below} ? ORDER BY key DESC, block DESC LIMIT 1), 0)`,
-      key,
-    );
-    const number = Number(row?.block ?? 0);
-    return { number, block: row && this.#open(`by_${index}`, number, row.data) };
-  }
-
-  async #countBelow(index: KeyIndex, below: "<" | "<=", key: string): Promise<number> {
-    const { block, number } = await this.#leadingOne(index, below, key);
-    if (!block) return 0;
-    const span = spanIn(index, block, Buffer.from(key));
-    return number * KEYS_A_BLOCK + (below === "<" ? span.below : span.upTo);
+  async #countsBelow(index: KeyIndex, below: "<" | "<=", keys: readonly string[]): Promise<readonly number[]> {
+    if (keys.length === 0) return [];
+    const leading = await this.#leading(index, below, keys);
+    return leading.map(({ block, number }, place) => {
+      const span = block ? spanIn(index, block, Buffer.from(keys[place] ?? "")) : NOTHING;
+      return number * KEYS_A_BLOCK + (below === "<" ? span.below : span.upTo);
+    });
   }
 
   astray(index: ListedIndex, people: number): number {
