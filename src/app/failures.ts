@@ -38,7 +38,6 @@ const ANSWERS: Readonly<Record<number, ReturnType<typeof row>>> = {
   401: KEY,
   402: row("insufficient_credits", "credits", "not enough credits (402): DETAIL", creditHint),
   403: { ...KEY, code: "forbidden" },
-  404: row("not_found", "not_found", "not found (404): DETAIL"),
   429: row(
     "rate_limited",
     "rate_limit",
@@ -85,7 +84,8 @@ export const KEY_PLACES: Readonly<Record<KeySource, string>> = {
 
 function rowOf({ status, envelope, detail }: ServiceError): ReturnType<typeof row> {
   if (status >= 300 && status < 400) return REDIRECT;
-  if (!envelope && (status < 400 || status === 404 || status === 405)) return NOT_THE_API;
+  // A company that nobody knows is an answer and no failure; any other 404 says that there is no such call.
+  if (status === 404 || (!envelope && (status < 400 || status === 405))) return NOT_THE_API;
   if (![400, 409, 413, 415, 422].includes(status)) return ANSWERS[status] ?? FAILED;
   const said = detail.join(" ");
   if (/idempotency/i.test(said)) {

@@ -116,7 +116,7 @@ describe("what goes wrong with a call, in exit codes and in words", () => {
     [401, 3, "key_refused"],
     [403, 3, "forbidden"],
     [402, 4, "insufficient_credits"],
-    [404, 6, "not_found"],
+    [404, 8, "not_the_api"],
     [422, 2, "request_refused"],
     [413, 2, "request_refused"],
   ])("a %i ends with %i at once", async (status, code, name) => {

@@ -381,6 +381,19 @@ describe("at a service of somebody else", () => {
     expect(foreign.charged()).toBe(3);
   });
 
+  test("a sample of all of them under a cap: it is said that they are bought together, and the hint fits", async () => {
+    const { foreign, u } = await scene({ people: 40 });
+    const ran = await u.run([...DRAW, "--sample", "100", "--max-credits", "5"]);
+    expect(ran).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining("are bought together, for more than --max-credits"),
+    });
+    expect(ran.stderr).toContain("hint: --sample N of what the cap pays for fits");
+    expect(foreign.charged()).toBe(0);
+    expect(await u.run([...DRAW, "--sample", "5", "--max-credits", "5"])).toMatchObject({ code: 0 });
+    expect(foreign.charged()).toBe(5);
+  });
+
   test("whose rows come twice: all of the sample is bought, and it is said", async () => {
     const { foreign, u } = await scene({ duplicateEvery: 2, people: 40 });
     const ran = await u.run([...DRAW, "--sample", "36"]);

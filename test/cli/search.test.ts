@@ -183,6 +183,8 @@ describe("caps", () => {
       const ran = await user(poor.url, poor.key).run([...SALES, "--yes"]);
       expect(ran.code).toBe(4);
       expect(ran.stderr).toContain("--limit 30 would fit");
+      const quote = await user(poor.url, poor.key).run([...SALES, "--dry-run"]);
+      expect(quote.stdout).toMatch(new RegExp(`after +${sales.length - 30} credits too few`));
       expect(await charged(poor, 30)).toBe(0);
     } finally {
       await poor.close();
@@ -327,7 +329,7 @@ describe("the output", () => {
       symlinkSync(`/proc/self/fd/${sockets[0]}`, u.file("p.csv"));
       const { code, stderr } = await u.run(["search", "--department", "Sales", "--limit", "3", "--yes", "-o", "p.csv"]);
       expect(code, stderr).toBe(2);
-      expect(stderr).toContain("p.csv is no regular file\nhint: leave -o out and redirect stdout instead");
+      expect(stderr).toContain("p.csv is no regular file\nhint: name a file; rows alone go to stdout, without -o");
     },
   );
 

@@ -47,6 +47,14 @@ const run = (argv: readonly string[], { env, ...options }: TerminalRun = {}, at:
 const balance = async (): Promise<number> => (await service.call("/v1/account")).json.credits_remaining;
 
 describe("on a real terminal", () => {
+  test("one that was given no size shows progress as one of 80 columns does, and ends", async () => {
+    const argv = ["count", "--by", "department", "--country", "france"];
+    const { code, screen } = await run(argv, { columns: 0, deadline: 20_000 }, slow);
+    expect(code).toBe(0);
+    expect(screen).toMatch(SPINNER);
+    expect(screen).toContain("Sales");
+  });
+
   test("count has colour, price and balance; NO_COLOR and TERM=dumb have no escape at all", async () => {
     const colored = await run(["count", "--department", "Sales"]);
     expect(colored.code).toBe(0);

@@ -8,7 +8,7 @@ import {
   whoIsPaidAgain,
 } from "../../engine/purchase/quote.ts";
 import type { Target } from "../../engine/runs/plan.ts";
-import { creditsText, priceOf } from "../../shared/contract/money.ts";
+import { credits, creditsText, priceOf } from "../../shared/contract/money.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { duration } from "../../shared/numbers.ts";
 
@@ -53,11 +53,14 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
     ["look-ups", lookUpsText(quote)],
     ["cost", `${most}${creditsText(quote.credits)}`],
     ["balance", quote.balance === undefined ? "not told" : creditsText(quote.balance)],
-    ["after", quote.balanceAfter === undefined ? undefined : creditsText(quote.balanceAfter)],
+    ["after", afterText(quote)],
     ["requests", whole || quote.sample !== undefined ? grouped(quote.requests) : undefined],
     ["time", whole || quote.durationMs > 0 ? `${wait} the rate limit` : undefined],
   ];
 }
+
+const afterText = ({ balanceAfter: after }: Quote): string | undefined =>
+  after === undefined || after >= 0n ? after && creditsText(after) : `${creditsText(credits(-after))} too few`;
 
 function lookUpsText({ lookUps }: Quote): string | undefined {
   if (lookUps === undefined) return undefined;

@@ -102,11 +102,12 @@ function printNotices(
     );
   }
   if (receipt.duplicates > 0) {
-    const kept = target.kind === "enrich" && target.keep !== undefined;
-    const what = kept
-      ? "companies are named in more than one way, and paid for each time"
-      : "rows came twice and are written once";
-    printer.note(`notice: ${grouped(receipt.duplicates)} ${what}`);
+    const { duplicates } = receipt;
+    const isKept = target.kind === "enrich" && target.keep !== undefined;
+    const [what, how] = isKept
+      ? [counted(duplicates, "company", "companies"), "named in more than one way, and paid for each time"]
+      : [`${counted(duplicates, "row")} came twice and`, "written once"];
+    printer.note(`notice: ${what} ${duplicates === 1 ? "is" : "are"} ${how}`);
   }
   if (misses.length > 0) {
     const some = `${misses.slice(0, 5).join(", ")}${misses.length > 5 ? ", ..." : ""}`;

@@ -117,6 +117,12 @@ function milestones(options: ProgressOptions): ProgressLine {
   };
 }
 
+/** A terminal that was given no size says 0 columns, where ora would take back infinitely many lines. */
+const sized = (stream: ProgressOptions["stream"]): NodeJS.WriteStream =>
+  new Proxy(stream as NodeJS.WriteStream, {
+    get: (terminal, name) => (name === "columns" ? widthOfStream(terminal) : Reflect.get(terminal, name)),
+  });
+
 function spinner(options: ProgressOptions): ProgressLine {
   const { stream, now } = options;
   const startedAt = now();
@@ -148,7 +154,7 @@ function spinner(options: ProgressOptions): ProgressLine {
     const { default: ora } = await import("ora");
     if (stopped) return;
     // Colour is decided by style.ts; stdin stays as it is, so that Ctrl-C reaches the process as a signal.
-    drawn = ora({ stream: stream as NodeJS.WriteStream, text: text(), discardStdin: false, color: false });
+    drawn = ora({ stream: sized(stream), text: text(), discardStdin: false, color: false });
     drawn.start();
   }
 

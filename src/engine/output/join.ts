@@ -143,7 +143,7 @@ export class JoinOutput implements Output {
     if (answers.length > 0) return answers;
     const isHidden = units.some(({ settled }) => (settled?.rows ?? 0) > 0);
     if (isHidden) return [{ match: "suppressed", why: "on the suppression list" }];
-    return [{ match: "not asked", why: "the limit was reached" }];
+    return [{ match: "not asked", why: "the run ended before its turn" }];
   }
 
   #answer(row: JoinRow): Answer {
@@ -151,7 +151,7 @@ export class JoinOutput implements Output {
     const query = row.company === undefined || target.kind === "search" ? undefined : target.companies[row.company];
     if (query === undefined) return row;
     const unit = this.#settled.get(row.company ?? -1);
-    if (unit?.settled === undefined) return { match: "not asked", why: "the limit was reached" };
+    if (unit?.settled === undefined) return { match: "not asked", why: "the run ended before its turn" };
     const { refused } = unit.settled;
     if (refused !== undefined) return { match: "not found", why: `refused: ${refused}` };
     const page = unit.settled.follows === undefined ? Page.empty : Page.read(this.#run.readReply(unit), "company");

@@ -47,7 +47,7 @@ export async function checkOutput(path: string): Promise<string> {
 }
 
 const notAFile = (path: string): CliError =>
-  usageError(`${path} is no regular file`, "leave -o out and redirect stdout instead", "not_a_file");
+  usageError(`${path} is no regular file`, "name a file; rows alone go to stdout, without -o", "not_a_file");
 
 export const exists = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined;
 

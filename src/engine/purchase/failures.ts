@@ -226,7 +226,8 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   const pages = pending === 1 ? "one page" : `${pending} pages`;
   const on = resumeOf(run.plan);
   const writes = `headcount runs export ${run.id}`;
-  const onAgain = run.state.ended?.how === "stale" ? "" : "; going on asks for them under the same key";
+  const onAgain =
+    run.state.ended?.how === "stale" ? "" : `; going on asks for ${pending === 1 ? "it" : "them"} under the same key`;
   const open = [aboveCap(run) ?? [], pending > 0 ? `${pages} in flight may be charged${onAgain}` : []].flat();
   if (interrupted) {
     return new CliError({

@@ -218,6 +218,13 @@ export function overBudget(what: string, budgetLeft: Credits, spent: Credits): C
 
 export function requireBalance(quote: Quote, target: Target): void {
   const { balance, kept, rows, unitPrice } = quote;
+  if (rows === 0 && quote.bound === "cap" && quote.sample !== undefined) {
+    throw failed.credits(
+      "the first people of the sample are bought together, for more than --max-credits; nothing was spent",
+      "--sample N of what the cap pays for fits",
+      "over_cap",
+    );
+  }
   if (rows === 0 && quote.bound === "cap") {
     const price = formatCredits(unitPrice);
     throw failed.credits(

@@ -5,11 +5,11 @@ import { formName, type Output, type Rendering } from "../../../engine/output/fo
 import { packedName } from "../../../engine/output/packing.ts";
 import { checkOutput, exists } from "../../../engine/output/paths.ts";
 import { openSink, savedView } from "../../../engine/output/sinks/sink.ts";
+import { fileExists } from "../../../engine/purchase/failures.ts";
 import type { Guard } from "../../../engine/runs/plan.ts";
 import { canonicalJson } from "../../../shared/contract/filters.ts";
 import { creditsToNumber, formatCredits, priceOf } from "../../../shared/contract/money.ts";
 import { counted } from "../../../shared/contract/text.ts";
-import { usageError } from "../../../shared/errors.ts";
 import { collectColumns } from "../../../shared/rows/columns.ts";
 import type { Page } from "../../../shared/rows/page.ts";
 import { registerOf } from "../../keep/store.ts";
@@ -38,7 +38,7 @@ export async function checkFiles(list: Followed, { order, held, context }: Work)
   for (const what of FILES) {
     const path = besideName(output, what);
     if ((what === "list" ? own : known) || !(await exists(path))) continue;
-    throw usageError(`${path} exists`, "add --overwrite, or choose another name with -o", "file_exists");
+    throw fileExists(path);
   }
 }
 
