@@ -84,7 +84,7 @@ export const KEY_PLACES: Readonly<Record<KeySource, string>> = {
 
 function rowOf({ status, envelope, detail }: ServiceError): ReturnType<typeof row> {
   if (status >= 300 && status < 400) return REDIRECT;
-  // A company that nobody knows is an answer and no failure; any other 404 says that there is no such call.
+  // The 404 of a company that nobody knows is an answer, and does not come here.
   if (status === 404 || (!envelope && (status < 400 || status === 405))) return NOT_THE_API;
   if (![400, 409, 413, 415, 422].includes(status)) return ANSWERS[status] ?? FAILED;
   const said = detail.join(" ");

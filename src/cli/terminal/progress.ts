@@ -117,7 +117,7 @@ function milestones(options: ProgressOptions): ProgressLine {
   };
 }
 
-/** A terminal that was given no size says 0 columns, where ora would take back infinitely many lines. */
+/** A terminal of no size says 0 columns, where ora would take back lines for ever. */
 const sized = (stream: ProgressOptions["stream"]): NodeJS.WriteStream =>
   new Proxy(stream as NodeJS.WriteStream, {
     get: (terminal, name) => (name === "columns" ? widthOfStream(terminal) : Reflect.get(terminal, name)),

@@ -214,8 +214,7 @@ function isFirstPage(unit: Unit | undefined, rows: number): boolean {
 
 /**
  * Rows of a company's first page that were never asked for, because the service counts pages from 0 and nobody said
- * so. One free count of the address in its people's rows tells. Only a lack of exactly one page is believed: other
- * counts have other reasons. @returns 0 where nothing is known to be missing
+ * so. One free count of the address in its people's rows tells: a lack of exactly one page. @returns 0: none is known
  */
 export async function missingFirstPage({ run, untold, addresses, client, signal }: Untold): Promise<number> {
   if (untold.length === 0 || !mayCountFromZero(run)) return 0;

@@ -250,8 +250,7 @@ async function create(path: string, file: string, mine: LockHolder): Promise<boo
 
 /**
  * Removes a stale lock. Several processes may have seen it, and one may hold a new lock by now: each looks again in
- * its turn. Whoever is killed in its turn keeps it, and the next turn is the one after it: were it removed, somebody
- * slow might remove the turn of a living one in its stead.
+ * its turn. Whoever is killed in its turn keeps it, so that nobody slow removes the turn of a living one.
  */
 async function takeAway(path: string, stale: LockHolder, mine: LockHolder): Promise<void> {
   const turns: string[] = [];
