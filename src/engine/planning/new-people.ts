@@ -9,7 +9,7 @@ export interface Allowed {
   readonly maxRows: number;
   /** Owned people who may be bought again with new ones. */
   readonly maxWaste: number;
-  /** Up to this share of the owned is bought again with the new ones where it has another name by now. */
+  /** Up to this share of the owned, and half of the waste, is bought again under another name. */
   readonly maxRenamed: number;
 }
 
@@ -36,9 +36,9 @@ export async function findNew(
     return { ...EXACT, leaves: [leaf], beyond: fresh.length - digests.length };
   }
   if (kept.length === 0 && maxRows >= total) return whole;
-  const owned = await placed(segment, kept, maxRenamed, counts);
+  const most = maxRenamed === 0 ? 0 : Math.min(1 + maxRenamed * kept.length, maxWaste / 2);
+  const owned = await placed(segment, kept, most, counts);
   const again = kept.length - owned.length;
-  if (again > maxWaste) return whole;
   const found = await descend({ segment, total, owned, ...allowed, maxWaste: maxWaste - again }, counts);
   return found.leaves.reduce((sum, { count }) => sum + count, 0) >= total ? whole : found;
 }
@@ -46,7 +46,7 @@ export async function findNew(
 async function placed(
   segment: Presence["segment"],
   kept: readonly SegmentMember[],
-  maxRenamed: number,
+  most: number,
   counts: Counts,
 ): Promise<readonly SegmentMember[]> {
   if (kept.every(({ known }) => known)) return kept;
@@ -54,6 +54,5 @@ async function placed(
   // Who has no address was found by the name.
   const all = kept.map((each) => ({ ...each, named: each.known || each.address === undefined || names.has(each) }));
   const named = all.filter((each) => each.named);
-  const most = maxRenamed === 0 ? 0 : 1 + maxRenamed * all.length;
   return all.length - named.length <= most ? named : all;
 }
