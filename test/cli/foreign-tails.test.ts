@@ -55,7 +55,7 @@ test("a list whose page was lost, by hand or by a job: it is asked for again und
     writeFileSync(u.file("jobs.json"), JSON.stringify({ jobs: { x: job } }));
     const ran = await u.run(argv);
     expect(ran.code, ran.stderr).toBe(5);
-    expect(ran.stderr).toContain("going on asks for them under the same key");
+    expect(ran.stderr).toContain("going on asks for it under the same key");
     await u.run(argv);
     expect(service.charged()).toBe(57);
     expect((await u.run(["runs", "list", "--json"])).stdout).toContain('"status":"finished"');

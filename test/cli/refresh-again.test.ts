@@ -1,3 +1,4 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, expect, test } from "vitest";
 import { seeded, user } from "../support/export.ts";
 import { long } from "../support/long.ts";
@@ -91,6 +92,61 @@ long("two lists at once: one after the other, and nobody who is new in both is p
   expect(fresh.length).toBeGreaterThan(0);
   for (const person of fresh) expect(service.sold.get(person), person).toBe(1);
   expect(service.rowsSold()).toBeGreaterThan(rowsBefore);
+});
+
+/** A user of a service that gives pages of ten, and a command that is stopped at its second page. */
+async function stoppable() {
+  const crowd = new Crowd(seeded(5), 0);
+  const born = Array.from({ length: 400 }, () => crowd.born());
+  const people = born.filter(({ department }) => department === "Sales").slice(0, 60);
+  const service = await startPeopleService({ people, maxPerPage: 10 });
+  running.push(service);
+  const me = user(service.url, service.key);
+  const stopped = async (argv: readonly string[]): Promise<void> => {
+    let searches = 0;
+    const { code, stderr } = await me.run(argv, {
+      before: ({ interrupt }) => {
+        service.options.before = (_, path) => {
+          if (path.endsWith("search") && ++searches === 2) interrupt("SIGTERM");
+        };
+      },
+    });
+    service.options.before = () => undefined;
+    expect(code, stderr).toBe(130);
+  };
+  return { people, service, me, stopped };
+}
+
+test("a list's first refresh that was stopped: all are added by the one that finishes it, and handed on", async () => {
+  const list = ["refresh", "--department", "Sales", "-o", "l.ndjson", "--max-credits", "60"];
+  for (const argv of [list, ["jobs", "run", "x", "--file", "jobs.json"]]) {
+    const { people, me, stopped } = await stoppable();
+    const job = { filters: { department: "Sales" }, max_credits: 60, output: "l.ndjson", hand_to: "cat > handed" };
+    writeFileSync(me.file("jobs.json"), JSON.stringify({ jobs: { x: job } }));
+    await stopped(argv);
+    expect(existsSync(me.file("l.ndjson"))).toBe(false);
+    const { code, stderr } = await me.run(argv);
+    expect(code, stderr).toBe(0);
+    for (const name of ["l.added.ndjson", ...(argv === list ? [] : ["handed"])])
+      expect(readFileSync(me.file(name), "utf8").trim().split("\n")).toHaveLength(people.length);
+    // The next one knows the list.
+    expect((await me.run(argv)).stderr).toContain("60 people, 0 added");
+  }
+});
+
+test("who was bought again by what was stopped is told by the refresh that finishes it", async () => {
+  const { people, service, me, stopped } = await stoppable();
+  service.options.people = people.slice(0, 20);
+  expect((await me.run(["search", "--department", "Sales", "--yes", "-o", "l.ndjson"])).code).toBe(0);
+  service.options.people = people;
+  const argv = ["refresh", "l.ndjson", "--max-credits", "60", "--json"];
+  await stopped(argv);
+  const { code, stdout, stderr } = await me.run(argv);
+  expect(code, stderr).toBe(0);
+  const again = service.rowsSold() - service.sold.size;
+  expect(again).toBeGreaterThan(0);
+  expect(JSON.parse(stdout)).toMatchObject({ added: 40, bought_again: again });
+  expect(stderr).toContain(`${again} of those bought were yours already`);
 });
 
 test("--again buys the whole segment also where nobody is new, and says what it costs before", async () => {

@@ -117,7 +117,7 @@ export const refreshed = object({
   verified: said(list(text), "fields that free counts looked at; none: changes were not looked for"),
   runs: list(text),
   bought: wholeNumberShape,
-  bought_again: said(wholeNumberShape, "of them, who were owned before: nothing told them from new ones for less"),
+  bought_again: said(wholeNumberShape, "in its runs, who were owned before: nothing told them from new ones for less"),
   bought_suppressed: said(
     wholeNumberShape,
     "of these, people who are suppressed or forgotten: paid for, and in no file",

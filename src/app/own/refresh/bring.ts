@@ -47,7 +47,8 @@ async function looked<T>(
     const finished = writes ? await finishRest(list, work) : undefined;
     if (finished !== undefined) {
       work = afterwards(work, finished);
-      list = await followed(work);
+      const again = await followed(work);
+      list = { ...again, before: again.before.filter((identity) => finished.fresh?.has(identity) !== true) };
     }
     const { terms, view, output } = work.order;
     const counts = freeCounts(work.deps, account, terms.maxCalls, events.progress);
@@ -55,8 +56,7 @@ async function looked<T>(
     const inList = new Set(list.before.map((identity) => own.renamed.get(identity) ?? identity));
     const listed = own.people.filter((identity) => inList.has(identity));
     const beside = () => own.people.filter((identity) => !inList.has(identity));
-    const looking = { counts, account, library: held.library, beside };
-    const sight = await lookInto(list, listed, { ...looking, isMeasured: true });
+    const sight = await lookInto(list, listed, { counts, account, library: held.library, beside, isMeasured: true });
     if (sight.unknown.length > 0) throw untold(sight.unknown.length);
     events.progress?.(undefined);
     const bought = textsIn(sight, held.library);

@@ -1,3 +1,4 @@
+import { boughtBefore, identitiesIn } from "../../../engine/library/members.ts";
 import { type Leaf, partsOf } from "../../../engine/planning/descent.ts";
 import { openRun } from "../../../engine/purchase/locks.ts";
 import { quoteFor, runIdentityOf, spentOf } from "../../../engine/purchase/offer.ts";
@@ -77,12 +78,18 @@ export async function finishRest(list: Followed, work: Work): Promise<RefreshRes
   const maxCredits = credits(spent + maxOf(rest, capOf(order.terms) ?? ZERO));
   const after = await goOn(open.id, spent, { ...trade, options: { ...options, maxCredits } });
   await takeIn(work);
-  return { run: open.id, spent: credits(after.spent - spent), rows: after.rows - before.rows };
+  const { database } = work.held.library;
+  const run = { run: open.id, at: Date.parse(open.created_at) };
+  const people = identitiesIn(database, run);
+  const again = boughtBefore(database, people, run);
+  const fresh = new Set(people.filter((identity) => !again.has(identity)));
+  return { ...run, spent: credits(after.spent - spent), rows: after.rows - before.rows, again: again.size, fresh };
 }
 
 async function standingOf(id: string, trade: Trade) {
   const { plan, state } = await trade.store.open(id);
-  const quote = quoteFor(plan.target, matchesOf({ plan, state }), trade, { spent: spentOf(state) });
+  const uncapped = { ...trade, options: { ...trade.options, maxCredits: undefined } };
+  const quote = quoteFor(plan.target, matchesOf({ plan, state }), uncapped, { spent: spentOf(state) });
   const { rows, settled, uncertain } = state;
   return { rows, spent: credits(settled + uncertain), rest: quote.credits, isOpen: pendingUnits(state).length > 0 };
 }
@@ -93,10 +100,7 @@ async function goOn(id: string, spentBefore: Credits, trade: Trade): ReturnType<
     await continueRun(await openRun(id, trade), trade, true);
   } catch (error) {
     if (!(error instanceof CliError) || !FEWER.includes(error.code)) throw error;
-    const { spent, rest, isOpen } = await standingOf(id, {
-      ...trade,
-      options: { ...trade.options, maxCredits: undefined },
-    });
+    const { spent, rest, isOpen } = await standingOf(id, trade);
     if (isOpen && error.code !== "dataset_moved") {
       const fits = spent + rest <= (trade.options.maxCredits ?? ZERO);
       if (!fits || spent <= spentBefore) throw error;

@@ -45,10 +45,9 @@ export async function checkFiles(list: Followed, { order, held, context }: Work)
 /** A process that is killed before the history finds the same again, at 0 credits. */
 export async function keep(found: Brought, work: Work): Promise<RefreshReceipt> {
   const { order, context, account, held, deps } = work;
-  const { list, counts } = found;
+  const { list, counts, now } = found;
   const { library } = held;
   const { output = "" } = order;
-  const { now } = found;
   const before = [...new Set(list.before.map((identity) => found.renamed.get(identity) ?? identity))];
   const added = without(now, before);
   const removed = without(before, now);
@@ -57,13 +56,12 @@ export async function keep(found: Brought, work: Work): Promise<RefreshReceipt> 
     changed.set(person, [...new Set([...(changed.get(person) ?? []), ...fields])]);
   const view = viewOf(list, work);
   const kept = { output, filters: list.filters, canonical: canonicalJson(list.canonical), view: savedView(view) };
-  const shown = (who: readonly string[]): readonly string[] => library.shown(who);
   // Who is suppressed is in the list's history, so that nobody is paid for twice, and in no file.
   const people = {
-    list: shown(now),
-    added: shown(added),
-    removed: shown(removed),
-    changed: shown([...changed.keys()]),
+    list: library.shown(now),
+    added: library.shown(added),
+    removed: library.shown(removed),
+    changed: library.shown([...changed.keys()]),
   };
   const pages = (who: readonly string[]) => (): AsyncIterable<Page> =>
     recordPages(newestRecords(library.database, who));
@@ -120,15 +118,12 @@ function movesIn(
   return lines.join("");
 }
 
-type Written = Pick<
-  RefreshReceipt,
-  "checked_at" | "added" | "removed" | "changed" | "suppressed" | "changes" | "files"
->;
+type Facts = Pick<RefreshReceipt, "checked_at" | "added" | "removed" | "changed" | "suppressed" | "changes" | "files">;
 
 const receiptOf = (
   found: Brought,
   { order, account }: Work,
-  { checked_at, changes, files, ...sizes }: Written,
+  { checked_at, changes, files, ...sizes }: Facts,
 ): RefreshReceipt => ({
   list: order.output ?? "",
   filters: found.list.filters,

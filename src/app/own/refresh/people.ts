@@ -82,7 +82,7 @@ export async function bring(
     runs: all.map(({ run }) => run),
     spent: credits(spentBy(all)),
     rows: all.reduce((sum, { rows }) => sum + rows, 0),
-    again: [...bought].filter((identity) => listed.has(identity)).length,
+    again: (finished?.again ?? 0) + [...bought].filter((identity) => listed.has(identity)).length,
     hidden: bought.size - held.library.shown([...bought]).length,
     certificate: isProved ? sight : await proved(list, now.people, work, counts),
   };

@@ -97,6 +97,8 @@ export interface RefreshResult {
   readonly run: string;
   readonly spent: Credits;
   readonly rows: number;
+  readonly again?: number;
+  readonly fresh?: ReadonlySet<string>;
 }
 
 /** Fields that a count can tell the value of. */
