@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
-import { expect, test } from "vitest";
-import { spentBy } from "../support/export.ts";
+import { describe, expect, test } from "vitest";
+import { startAgent, YES } from "../support/agent.ts";
+import { spentBy, type User } from "../support/export.ts";
 import { foreignScene } from "../support/foreign-scene.ts";
 
 // The end of a purchase at a service that gives pages of its own size, loses replies or charges for answers: what is said of it is so,
@@ -203,4 +204,62 @@ test.each([
   const { code, stderr } = await other.u.run([...BUY, ...options]);
   expect(code, stderr).toBe(0);
   expect(stderr).toContain(`stopped at ${at}; headcount resume`);
+});
+
+describe("pages are silently cut, and what was agreed to bounds them as a cap does", () => {
+  const CUT = { people: 57, maxPerPage: 25, clamp: true, tellsMaxPerPage: false };
+  const filters = { country: "x" };
+  const BUYERS: Readonly<Record<string, (u: User) => Promise<unknown>>> = {
+    search: (u) => u.run(BUY),
+    "search with a higher cap": (u) => u.run([...BUY, "--max-credits", "500"]),
+    "a job": (u) => {
+      const job = { filters, max_credits: 500, output: "o.csv" };
+      writeFileSync(u.file("jobs.json"), JSON.stringify({ jobs: { all: job } }));
+      return u.run(["jobs", "run", "all", "--file", "jobs.json"]);
+    },
+    "a tool": async (u) => {
+      const agent = await startAgent(u, ["--max-credits", "500"], { answer: YES });
+      const { data } = await agent.call("quote", { kind: "people", filters });
+      await agent.call("buy", { quote_id: data.quote_id });
+      await agent.close();
+    },
+  };
+  test.each(Object.entries(BUYERS))("%s: the count tells 37 of 57", async (_, buys) => {
+    const { service, u } = await foreignScene({ ...CUT, countedTooMany: -20 });
+    await buys(u);
+    expect(service.charged()).toBe(37);
+  });
+
+  test("a balance that is held for as many rows as are asked for is spent to the last credit", async () => {
+    const { service, run, ids } = await foreignScene({ ...CUT, balance: 57 });
+    const ran = await run(...BUY);
+    expect(ran.code, ran.stderr).toBe(0);
+    expect([ids(), service.charged()]).toEqual([service.ids(), 57]);
+  });
+
+  test("a total below the count ends nothing: an empty page would", async () => {
+    const { service, run, ids } = await foreignScene({ ...CUT, total: "header", totalIs: 30 });
+    const ran = await run(...BUY);
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(ids()).toEqual(service.ids());
+  });
+
+  test.each([
+    { people: 57, code: 5, rows: 40 },
+    { people: 39, code: 0, rows: 39 },
+  ])("the smallest page brings more than was counted: all of $people only where it was not whole", async (each) => {
+    const { people, code, rows } = each;
+    const { service, run } = await foreignScene({ people, minPerPage: 10, countedTooMany: 37 - people });
+    const ran = await run(...BUY, "--per-page", "10", "--receipt", "r.json");
+    expect([ran.code, service.charged()], ran.stderr).toEqual([code, rows]);
+    expect(ran.stderr).toContain(`${rows - 37} more than the 37 that were agreed to: ${rows} rows came`);
+    if (code === 5) expect(ran.stderr).toContain("the last page whole: how many there are, nobody knows");
+  });
+
+  test("a balance below the smallest page: nothing is said to go on", async () => {
+    const { service, run } = await foreignScene({ people: 57, minPerPage: 10, balance: 57 });
+    const ran = await run(...BUY, "--per-page", "10");
+    expect([ran.code, service.charged()], ran.stderr).toEqual([4, 50]);
+    expect(ran.stderr).not.toContain("the balance covers");
+  });
 });

@@ -267,7 +267,7 @@ export class Attempts {
       // The error's own balance is all there is.
     }
     const rows = free === undefined ? 0 : affordableRows(free, this.#parts.budget.price);
-    if (rows < 1) throw this.#parts.budget.usedUp(error);
+    if (rows < this.#parts.remaining.sizes.least) throw this.#parts.budget.usedUp(error);
     this.#parts.budget.setBalance(free, false);
     if (rows < asked) {
       this.#options.onNotice?.(`the balance covers ${grouped(rows)} more; going on with smaller pages`);

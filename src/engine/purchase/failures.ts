@@ -208,12 +208,13 @@ const HELD_BY_OUTPUT = new Set(["file_appeared", "too_deep", "too_many_rows"]);
 /** Nothing more is bought on what was once answered so: going on ends the same way. */
 const SPOILT = new Set(["price_moved", "impossible_charge", "page_too_long"]);
 
-/** What pages that were under way cost beyond what was agreed to, where a price rose meanwhile; undefined: nothing. */
-export function aboveCap({ state: { session, settled, uncertain } }: RunReader): string | undefined {
+/** What was charged beyond what was agreed to, and whether for more rows or for dearer ones; undefined: nothing. */
+export function aboveCap({ state: { session, settled, uncertain, rows } }: RunReader): string | undefined {
   const [spent, cap] = [settled + uncertain, creditsOf(session?.cap)];
   if (session === undefined || spent <= cap) return undefined;
   const above = formatCreditsGrouped(credits(spent - cap));
-  return `${formatCreditsGrouped(credits(spent))} credits were charged, ${above} more than the ${formatCreditsGrouped(cap)} that were agreed to: the service took more than it told`;
+  const why = rows > (session.rows ?? rows) ? `${grouped(rows)} rows came` : "the service took more than it told";
+  return `${formatCreditsGrouped(credits(spent))} credits were charged, ${above} more than the ${formatCreditsGrouped(cap)} that were agreed to: ${why}`;
 }
 
 /** What ended a run early, with where things are and how to go on. @param error as the command line reports it */

@@ -85,21 +85,18 @@ interface Room extends Pick<Open, "from" | "left"> {
 
 /** The size of a page that begins at `from`; undefined where the service gives none that fits. */
 function sizeOf(
-  { paging, sizes: { least, behind, own = 0, refused, accepted } }: State,
+  { paging, sizes: { least, behind, refused, accepted } }: State,
   { from, left, allowed, whole, ...room }: Room,
 ): number | undefined {
   const perPage = paging === "page" && from > 0 ? Math.min(room.perPage, behind) : room.perPage;
   const natural = pageSize(paging, from, allowed, perPage);
   const fits = (size: number): boolean =>
     size >= least && size <= perPage && !refused.has(size) && (paging !== "page" || from % size === 0);
-  // The last page, as large as all others: where its size is not asked for, a smaller one would begin elsewhere.
-  if (natural < own && left <= own && own <= whole && fits(own)) return own;
   if (fits(natural)) return natural;
   const known = [...accepted].filter(fits).sort((a, b) => a - b);
   const smaller = known.findLast((size) => size <= allowed);
-  if (smaller !== undefined) return smaller;
   // A page larger than what is left of the target costs no more than that; nothing is staked on it beyond a cap.
-  if (left > allowed) return undefined;
+  if (smaller !== undefined || left > allowed) return smaller;
   const larger = known.find((size) => size > allowed && size <= whole);
   if (larger !== undefined) return larger;
   for (let size = allowed + 1; size <= Math.min(perPage, whole); size++) if (fits(size)) return size;

@@ -143,6 +143,7 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
     return `a row costs ${formatCreditsGrouped(price)} credits, which the account did not tell, and not the ${formatCreditsGrouped(quote.unitPrice)} that were agreed to: ${came}; ${resumeOf(run.plan, "--max-credits", rest)} buys the rest`;
   }
   if (missing.unsure > 0) {
+    if (quote.matches !== null) return `${came}, the last page whole: how many there are, nobody knows`;
     return `the service gave a whole page, ${NO_CURSOR}, and no total: whether there are more than the ${grouped(rows)} profiles that came, nobody knows`;
   }
   if (quote.bound === "matches" && missing.newer > 0) {

@@ -171,14 +171,17 @@ export class Remaining {
       rows: state.rows + rows,
       reached: Math.max(state.reached ?? 0, rows > 0 ? end : 0),
     }));
+    // A total may be the page's own length; where fewer are there than were counted, an empty page tells.
+    const least = Math.max(this.#source.count(target) ?? 0, offset > 0 ? end : end + 1);
     if (miss === true) this.#tell(target, 0);
-    else if (total !== undefined && (this.#source.trusted || total > end || (total === end && offset > 0))) {
-      this.#tell(target, total);
-    }
+    else if (total !== undefined && (this.#source.trusted || total >= least)) this.#tell(target, total);
     if (typeof next === "string") this.#cursors.set(`${target}:${end}`, next);
     const expected = this.#expected(target);
     const more = expected === undefined ? (next === undefined ? undefined : next !== null) : expected > end;
     const isShort = rows < perPage;
+    // More came than there were to be, and nothing says that these were all: a drawn page is as large as its place.
+    const isOver = !isShort && next !== null && end > (expected ?? end) && this.#source.page === undefined;
+    if (isOver) this.#change(target, (state) => ({ ...state, unsure: true }));
     const isSmaller = this.paging === "page" && offset > 0 && perPage < this.#largest;
     // A smaller page lies elsewhere where all pages have the size of the larger ones: at their end, or behind it.
     const isTail = rows > 0 && isShort && (offset / perPage) * this.#largest + rows === expected;
@@ -189,7 +192,7 @@ export class Remaining {
     } else if (this.paging === "cursor" && typeof next !== "string") {
       // Where no more are wanted, it does not matter whether there are.
       const wanted = end < (this.#source.size(target) ?? Number.POSITIVE_INFINITY);
-      this.#change(target, (state) => ({ ...state, unsure: more === undefined && !isShort && wanted }));
+      this.#change(target, (state) => ({ ...state, unsure: isOver || (more === undefined && !isShort && wanted) }));
       this.cut(target, end);
     } else if (rows === 0 && more === true && this.#isGap(target, offset)) return;
     else if (rows === 0 || more === false) this.cut(target, end);
