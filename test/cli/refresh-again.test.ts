@@ -113,6 +113,10 @@ async function stoppable() {
     });
     service.options.before = () => undefined;
     expect(code, stderr).toBe(130);
+    // What is copied goes on: a job by its own command.
+    const isJob = argv[0] === "jobs";
+    expect(stderr).toContain(isJob ? "headcount jobs run x" : "headcount refresh --department=Sales");
+    expect(stderr.includes("headcount refresh")).toBe(!isJob);
   };
   return { people, service, me, stopped };
 }

@@ -183,6 +183,15 @@ describe("caps", () => {
       const ran = await user(poor.url, poor.key).run([...SALES, "--yes"]);
       expect(ran.code).toBe(4);
       expect(ran.stderr).toContain("--limit 30 would fit");
+      const list = await user(poor.url, poor.key).run([
+        "refresh",
+        ...SALES.slice(1),
+        "-o",
+        "l.csv",
+        "--max-credits",
+        "500",
+      ]);
+      expect(list).toMatchObject({ code: 4, stderr: expect.stringContaining("hint: top the account up") });
       const quote = await user(poor.url, poor.key).run([...SALES, "--dry-run"]);
       expect(quote.stdout).toMatch(new RegExp(`after +${sales.length - 30} credits too few`));
       expect(await charged(poor, 30)).toBe(0);

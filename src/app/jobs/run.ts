@@ -89,7 +89,10 @@ export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside:
       } catch (error) {
         const failure = inTheWay(failureOf(error));
         const next = `headcount jobs run ${shellWord(job.name)} --file ${shellWord(file.path)}`;
-        throw failure.resumable ? failure.with({ next, resumable: true }) : failure;
+        if (!failure.resumable) throw failure;
+        const isCommand = failure.next !== undefined && failure.hint?.includes(failure.next) === true;
+        const hint = isCommand ? `${next} goes on where it stopped, within its max_credits` : failure.hint;
+        throw failure.with({ next, hint, resumable: true });
       } finally {
         await lock.release();
       }

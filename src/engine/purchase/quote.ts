@@ -237,7 +237,7 @@ export function requireBalance(quote: Quote, target: Target): void {
   const fits = kept + Math.min(rows, affordableRows(balance < 0n ? ZERO : balance, unitPrice));
   throw failed.credits(
     `${grouped(rows - kept)} ${target.kind === "enrich" ? "companies" : "profiles"} cost up to ${formatCreditsGrouped(quote.credits)} credits, the balance is ${formatCreditsGrouped(balance)}; nothing was spent`,
-    fits > kept
+    fits > kept && !("list" in target)
       ? `--limit ${fits} would fit; headcount account shows the balance`
       : "top the account up; headcount account shows the balance",
     "insufficient_credits",
