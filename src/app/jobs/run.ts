@@ -89,10 +89,9 @@ export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside:
       } catch (error) {
         const failure = inTheWay(failureOf(error));
         const next = `headcount jobs run ${shellWord(job.name)} --file ${shellWord(file.path)}`;
-        if (!failure.resumable) throw failure;
-        const isCommand = failure.next !== undefined && failure.hint?.includes(failure.next) === true;
+        const isCommand = failure.hint?.includes(failure.next ?? "\n") === true;
         const hint = isCommand ? `${next} goes on where it stopped, within its max_credits` : failure.hint;
-        throw failure.with({ next, hint, resumable: true });
+        throw failure.resumable ? failure.with({ next, hint, resumable: true }) : failure;
       } finally {
         await lock.release();
       }

@@ -217,9 +217,8 @@ export function chooseForm(named: string | undefined, file: string | undefined, 
   if (named !== undefined) {
     const own = formOf(named);
     if (own === undefined) {
-      const meant = aside(nearest(named, FORMATS));
       throw usageError(
-        `unknown format: ${named}${meant}; formats: ${FORMATS.join(", ")}; csv.gz and the like are compressed`,
+        `unknown format: ${named}${aside(nearest(named, FORMATS))}; formats: ${FORMATS.join(", ")}; csv.gz and the like are compressed`,
       );
     }
     form = { format: own.format, packing: own.packing ?? path?.packing };

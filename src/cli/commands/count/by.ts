@@ -41,8 +41,7 @@ function breakdownKey(by: string): FilterKeySpec {
   const spec = filterSpec(key);
   const usable = FILTER_SPECS.filter(({ match }) => match !== "range").map((known) => known.key);
   if (spec === undefined) {
-    const hint = aside(nearest(key, usable));
-    throw usageError(`--by takes a filter key, not "${by}"${hint}; keys: ${usable.join(", ")}`);
+    throw usageError(`--by takes a filter key, not "${by}"${aside(nearest(key, usable))}; keys: ${usable.join(", ")}`);
   }
   if (spec.match === "range") {
     throw usageError(`--by ${key} makes no parts: it is a range; keys: ${usable.join(", ")}`);
