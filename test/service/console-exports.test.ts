@@ -296,6 +296,26 @@ describe("an export", () => {
     expect(await liveBalance(service)).toBe(8_000);
   });
 
+  test("that waits for a page which another process buys says so in words of the page", async () => {
+    const gate = gated();
+    const { page: here, service } = await serve({ wrapEngine: gate.wrapEngine });
+    const { page: there } = await serve({ ledger: service.ledger });
+    const [mine, theirs] = [await here.enter(), await there.enter()];
+    gate.close();
+    const { id } = await buy(here, mine, 1_000);
+    await gate.arrival();
+    expect((await here.call(mine, "POST", `/exports/${id}/stop`)).json).toMatchObject({
+      state: "buying",
+      why: "it ends with the page that is being bought",
+    });
+    await there.call(theirs, "POST", `/exports/${id}/continue`);
+    const told = async () => (await there.call(theirs, "GET", `/exports/${id}`)).json;
+    await expect.poll(told).toMatchObject({ state: "buying", why: "this page is being bought by another process" });
+    gate.open();
+    expect(await there.bought(theirs, id)).toMatchObject({ state: "ready", credits: 1_000 });
+    expect(await liveBalance(service)).toBe(9_000);
+  });
+
   test("is one of three that were clicked in the same instant; what others need is looked at in that instant too", async () => {
     const { page, service } = await serve();
     const { page: there } = await serve({ ledger: service.ledger });
@@ -422,7 +442,7 @@ describe("an export", () => {
     gate.open();
     const stopped = await page.bought(session, id);
     expect(stopped).toMatchObject({ state: "stopped", rows: 1_000, credits: 1_000 });
-    expect(stopped.why).toContain("500");
+    expect(stopped.why).toBe("this page may cost 1000 credits and 500 are available: top up");
     const refused = await page.call(session, "POST", "/exports", { quote_id: second.quote_id });
     expect([refused.status, refused.json.code]).toEqual([402, "too_expensive"]);
     await service.store.grant("default", "live", parseCredits(600) as never, "a top-up");

@@ -215,6 +215,38 @@ describe("bad input", () => {
   });
 });
 
+describe("one envelope", () => {
+  test("answers what is no call of the console's API, whatever the method", async () => {
+    const session = await client.enter();
+    for (const [method, path] of [
+      ["GET", "/nothing"],
+      ["POST", "/exports/x/y/z"],
+      ["DELETE", "/me"],
+      ["PUT", "/keys"],
+    ] as const) {
+      const { json, status } = await client.call(session, method, path);
+      expect([path, status, json]).toEqual([path, 404, { error: "the console has no such call", code: "no_route" }]);
+    }
+  });
+
+  test("refuses a segment that nobody named, as /v1 does; {} is everybody", async () => {
+    const session = await client.enter();
+    for (const [body, words] of [
+      ["", "filters is required; {} is everybody"],
+      ["{}", "filters is required; {} is everybody"],
+      ['{"filters":null}', "filters must be an object, not null"],
+      ['{"filters":[]}', "filters must be an object, not an array"],
+    ] as const) {
+      for (const path of ["/count", "/quote"]) {
+        const headers = { cookie: session.cookie, "x-console-proof": session.proof };
+        const { json, status } = await client.send("POST", `/console/api${path}`, { body, headers });
+        expect([body, path, status, json.error]).toEqual([body, path, 422, words]);
+      }
+    }
+    expect((await client.call(session, "POST", "/quote", { filters: {} })).json).toMatchObject({ profiles: 2_000 });
+  });
+});
+
 test("files that do not exist are not remembered", async () => {
   const { isRemembered } = await import("../../src/service/console/assets.ts");
   for (const name of ["nothing-a.js", "index.html.br", "..", "index", "package.json", "%2e%2e%2findex.html"]) {

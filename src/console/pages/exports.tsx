@@ -50,6 +50,7 @@ function ExportCard({ act, item }: { readonly act: Act; readonly item: Export })
   const isShort = state === "stopped";
   const isThere = kept && rows > 0 && state !== "buying";
   const rest = `${amount(profiles - rows, "profile")} more for ${amount(credits_left, "credit")}`;
+  const goOn = (): void => act(id, "continue", { credits: credits_left });
   return (
     <section class="card" aria-label={`Export ${id}`} data-state={state}>
       <Head title={<h2>{inWords(filters)}</h2>} beside={<span class={`badge ${state}`}>{STATES[state]}</span>} />
@@ -76,9 +77,7 @@ function ExportCard({ act, item }: { readonly act: Act; readonly item: Export })
               <Button look="quiet" act={() => save(item, "ndjson")} text="NDJSON" />
             </>
           ) : null}
-          {kept && isShort ? (
-            <Button look="main" act={() => act(id, "continue", { credits: credits_left })} text={`Continue: ${rest}`} />
-          ) : null}
+          {kept && isShort ? <Button look="main" act={goOn} text={`Continue: ${rest}`} /> : null}
           {state === "buying" ? <Button act={() => act(id, "stop")} text="Stop" /> : null}
         </div>
       ) : null}

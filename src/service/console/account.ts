@@ -3,6 +3,7 @@ import { COUNT_CACHE_SECONDS, PER_PAGE_MAX } from "../../shared/contract/records
 import { harmless } from "../../shared/contract/text.ts";
 import { createKey } from "../admin/keys.ts";
 import { timeOf } from "../ledger/clock.ts";
+import { StoreConflictError } from "../ledger/errors.ts";
 import {
   type KeyDetail,
   type KeyMode,
@@ -14,7 +15,6 @@ import {
 } from "../ledger/ledger.ts";
 import { suspended } from "../problem.ts";
 import {
-  administered,
   amountOf,
   bad,
   bodyText,
@@ -156,6 +156,16 @@ async function makeKey(call: ConsoleCall) {
     scopes: scopes === null ? null : scopesOf(scopes),
   };
   return administered(createKey(parts.store, init, { by: byOf(visitor) }));
+}
+
+async function administered<Value>(act: Promise<Value>): Promise<Value> {
+  try {
+    return await act;
+  } catch (error) {
+    if (error instanceof StoreConflictError) throw new ConsoleRefusal(409, "conflict", error.message);
+    if (error instanceof RangeError) throw bad(error.message);
+    throw error;
+  }
 }
 
 function momentOf(value: unknown, now: number): number {

@@ -5,7 +5,6 @@ import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import type { SmallCounts } from "../http/limits.ts";
 import { type RateLimiter, weightOf } from "../http/limits.ts";
 import type { ServerTimeouts } from "../http/options.ts";
-import { StoreConflictError } from "../ledger/errors.ts";
 import type { KeyMode, Scope, Spender, StoredKey } from "../ledger/ledger.ts";
 import type { ConsoleExport, ConsoleRole } from "../ledger/records.ts";
 import type { Exports, ExportsOptions } from "./exports.ts";
@@ -67,16 +66,6 @@ export function chosen<Word extends string>(value: unknown, name: string, words:
   return found;
 }
 
-export async function administered<Value>(act: Promise<Value>): Promise<Value> {
-  try {
-    return await act;
-  } catch (error) {
-    if (error instanceof StoreConflictError) throw new ConsoleRefusal(409, "conflict", error.message);
-    if (error instanceof RangeError) throw bad(error.message);
-    throw error;
-  }
-}
-
 export function countedPeople(call: ConsoleCall, mode: KeyMode, scope: Scope): Spender {
   const { parts, visitor } = call;
   const key = parts.sessions.acting(visitor, mode, scope);
@@ -98,7 +87,8 @@ export function inPlanTurn<Result>(
 }
 
 export function filtersOf({ body }: Pick<ConsoleCall, "body">) {
-  const check = checkFilters(body.filters ?? {});
+  if (body.filters === undefined) throw bad("filters is required; {} is everybody");
+  const check = checkFilters(body.filters);
   if (check.ok) return { filters: check.filters, canonical: check.canonical, text: canonicalJson(check.canonical) };
   const issues = check.issues.map(({ key, message }) => ({ key, message }));
   throw new ConsoleRefusal(422, "invalid_filters", issues.map(({ message }) => message).join("; "), { issues });

@@ -130,6 +130,9 @@ function addConsole(app: FastifyInstance, opened: Open, onFault: ConsoleSetting[
       });
       addSignIn(scope, opened);
       for (const endpoint of ENDPOINTS) addEndpoint(scope, endpoint, opened);
+      scope.all("/api/*", () => {
+        throw new ConsoleRefusal(404, "no_route", "the console has no such call");
+      });
       scope.get("/assets/:name", async (request, reply) => {
         const { name } = request.params as { readonly name: string };
         return await sendAsset(reply, await assetFrom(name, request.headers["accept-encoding"]), IMMUTABLE);
@@ -192,10 +195,7 @@ function addEndpoint(scope: FastifyInstance, { method, path, roles, run }: Conso
 const isFile = (told: unknown): told is ExportFile =>
   told instanceof Object && "rows" in told && told.rows instanceof Readable;
 
-const proofOf = ({ headers }: FastifyRequest): string | undefined => {
-  const proof = headers["x-console-proof"];
-  return typeof proof === "string" ? proof : undefined;
-};
+const proofOf = ({ headers }: FastifyRequest): string | undefined => [headers["x-console-proof"]].flat()[0];
 
 function bodyOf({ body }: FastifyRequest): Readonly<Record<string, unknown>> {
   if (!Buffer.isBuffer(body) || body.length === 0) return {};

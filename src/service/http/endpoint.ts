@@ -81,7 +81,7 @@ export async function sell(request: FastifyRequest, options: RouteOptions, order
       return order.work(served, version);
     });
   const { answer } = await purchase(store, {
-    ...{ costed, rows, idempotency, suppressed, key, account },
+    ...{ costed, part: "call", rows, idempotency, suppressed, key, account },
     call: request.call,
     // Slow while its credits are held, so that a second call with the same Idempotency-Key meets it in flight.
     work: async () => {

@@ -98,9 +98,9 @@ export interface ConsoleStore {
   exports(place: Place, state?: ExportState): Promise<readonly ConsoleExport[]>;
   /** One page more, noted in any case: with the last it is ready. @returns whether its turn goes on */
   advanceExport(item: ConsoleExport): Promise<boolean>;
-  /** The next turn, at its price. @returns false where another went on, or nothing is left to buy */
+  /** The next turn, at its price. @returns false where another went on, or it is ready */
   continueExport(item: ConsoleExport): Promise<boolean>;
-  /** Whoever is buying it, in any process, ends with the page in flight. @param turn only where it is no later one */
+  /** Whoever is buying it, in any process, ends with the page in flight. @param turn and no later one */
   stopExport(item: Pick<ConsoleExport, "accountId" | "id">, why: string, turn?: number): Promise<boolean>;
   storedReply(accountId: string, mode: KeyMode, call: CostedCall, key: string): Promise<StoredReply | undefined>;
   served(origin: string): Promise<void>;

@@ -35,6 +35,8 @@ export interface Purchase {
   readonly account: Account;
   readonly costed: CostedCall;
   readonly rows: number;
+  /** What a refusal names: a `page` has no `per_page`. */
+  readonly part: "call" | "page";
   readonly idempotency: HoldRequest["idempotency"];
   readonly suppressed: SuppressedPeople;
   /** Runs only once the credits are held. A Problem that it throws is the answer, free of charge. */
@@ -73,7 +75,7 @@ export async function purchase(store: Store, order: Purchase): Promise<Sale> {
       charge: hold.charged,
     };
   }
-  if (hold.kind !== "held") throw refused(hold, rows, unit);
+  if (hold.kind !== "held") throw refused(hold, order);
   const { holdId } = hold;
   let bought: ChargedReply;
   try {
@@ -107,22 +109,19 @@ export async function purchase(store: Store, order: Purchase): Promise<Sale> {
   }
 }
 
-function refused(
-  hold: Exclude<HoldOutcome, { readonly kind: "held" | "replay" }>,
-  rows: number,
-  unit: Credits,
-): Problem {
+function refused(hold: Exclude<HoldOutcome, { readonly kind: "held" | "replay" }>, order: Purchase): Problem {
   switch (hold.kind) {
     case "insufficient":
-      return new Problem(402, [tooExpensive(rows, unit, hold)]);
+      return new Problem(402, [tooExpensive(order, hold)]);
     case "over_cap":
-      return new Problem(402, [aboveCap(rows, unit, hold)]);
+      return new Problem(402, [aboveCap(order, hold)]);
     case "key_ended":
       return hold.why === "suspended" ? suspended() : ended(ENDS[hold.why]);
-    case "in_flight":
-      return new Problem(409, ["a call with this Idempotency-Key is still in flight; retry in 1 s"], {
-        "retry-after": "1",
-      });
+    case "in_flight": {
+      const call = "a call with this Idempotency-Key is still in flight; retry in 1 s";
+      const why = order.part === "page" ? "this page is being bought by another process" : call;
+      return new Problem(409, [why], { "retry-after": "1" });
+    }
     case "mismatch":
       return invalid(
         "this Idempotency-Key was used for another request; repeat that request unchanged or send another key",
@@ -136,22 +135,24 @@ const ENDS = {
   signed_out: "the session that buys is over: go on from another one",
 } as const;
 
-function tooExpensive(rows: number, unit: Credits, { balance, held }: Pick<Balance, "balance" | "held">): string {
+function tooExpensive(order: Purchase, { balance, held }: Pick<Balance, "balance" | "held">): string {
   const free = subtractCredits(balance, held);
-  const advice = lowered(rows, affordableRows(free, unit), "top up");
-  return `this call may cost ${formatCredits(priceOf(rows, unit))} credits and ${formatCredits(free)} are available${inFlight(held)}: ${advice}`;
+  return dear(order, free, `${formatCredits(free)} are available${inFlight(held)}`, "top up");
 }
 
-function aboveCap(rows: number, unit: Credits, budget: KeyBudget): string {
+function aboveCap(order: Purchase, budget: KeyBudget): string {
   const { cap, held } = budget;
   const left = leftOfCap(budget);
-  const advice = lowered(rows, affordableRows(left, unit), "take a key with a higher cap");
-  const all = `this key has ${formatCredits(left)} left of its cap of ${formatCredits(cap)} credits`;
-  return `this call may cost ${formatCredits(priceOf(rows, unit))} credits and ${all}${inFlight(held)}: ${advice}`;
+  const all = `this key has ${formatCredits(left)} left of its cap of ${formatCredits(cap)} credits${inFlight(held)}`;
+  return dear(order, left, all, "take a key with a higher cap");
 }
 
 const inFlight = (held: Credits): string =>
   held > ZERO ? ` (${formatCredits(held)} more are held by calls in flight)` : "";
 
-const lowered = (rows: number, fit: number, otherwise: string): string =>
-  rows === 1 || fit < 1 ? otherwise : `lower per_page to ${Math.min(rows, fit)} or ${otherwise}`;
+function dear({ account, costed, part, rows }: Purchase, free: Credits, all: string, otherwise: string): string {
+  const unit = account.plan.costs[costed];
+  const fit = part === "page" || rows === 1 ? 0 : Math.min(rows, affordableRows(free, unit));
+  const advice = fit < 1 ? otherwise : `lower per_page to ${fit} or ${otherwise}`;
+  return `this ${part} may cost ${formatCredits(priceOf(rows, unit))} credits and ${all}: ${advice}`;
+}
