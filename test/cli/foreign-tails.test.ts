@@ -263,3 +263,28 @@ describe("pages are silently cut, and what was agreed to bounds them as a cap do
     expect(ran.stderr).not.toContain("the balance covers");
   });
 });
+
+const TAKEN = { people: 57, clamp: true, maxPerPage: 25 };
+const dropOnce = (at: number) => (call: number) => (call === at ? "drop" : undefined);
+
+test("a lost page that is charged again by a later session: so many credits are paid now", async () => {
+  const { service, u } = await foreignScene({ ...TAKEN, mishap: dropOnce(2) });
+  const ran = await u.run([...BUY, "--max-credits", "57"]);
+  const before = service.balance();
+  const rest = await u.run([...hinted(ran.stderr), "--yes"]);
+  expect(rest.code, rest.stderr).toBe(0);
+  expect(rest.stderr).toContain(
+    `for 57 credits (${before - service.balance()} of them now) to ${u.file("o.csv")} (balance 4,918)`,
+  );
+  expect(rest.stderr).toContain("warning: 25 more credits may have been charged");
+});
+
+test("a charged miss ended it: what a later session pays is told as paid now", async () => {
+  const { service, u } = await foreignScene({ missCosts: 1, faultTells: "nothing" });
+  const ran = await u.run(["enrich", "a.example", "missing.example", "b.example", "--max-credits", "2", "-o", "o.csv"]);
+  expect(ran.code, ran.stderr).toBe(5);
+  const before = service.balance();
+  const rest = await u.run(["resume", "last", "--max-credits", "5", "--yes"]);
+  expect([rest.code, before - service.balance()]).toEqual([0, 1]);
+  expect(rest.stderr).toContain("for 2 credits (1 of them now)");
+});

@@ -322,3 +322,15 @@ test.each([
   expect(said(ran).trim()).not.toBe("");
   expect(said(ran)).not.toMatch(sentence);
 });
+
+test("owned: who is forgotten is counted once, also where the same search takes the rest from the run that paid", async () => {
+  const { u } = await at({ people: 20, version: () => "v1" });
+  expect((await u.run([...SEARCH, "--limit", "12"])).code).toBe(0);
+  expect((await u.run(["forget", "1000003", "--yes"])).code).toBe(0);
+  const counted = { rows_paid: 12, forgotten: 1, credits: 12, people: 11 };
+  const same = await u.run([...SEARCH.slice(0, -1), "b.csv", "--limit", "12"]);
+  expect(same.stderr).toContain("for 0 credits");
+  expect(JSON.parse((await u.run(["owned", "--json"])).stdout)).toMatchObject(counted);
+  expect((await u.run(["owned", "rebuild"])).code).toBe(0);
+  expect(JSON.parse((await u.run(["owned", "--json"])).stdout)).toMatchObject(counted);
+});

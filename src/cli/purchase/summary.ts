@@ -38,13 +38,14 @@ export function printSummary(
         ? `${grouped(rows)} of ${most}${counted(whole, one, many)}`
         : counted(rows, one, many);
   const { added = null } = receipt.output ?? {};
-  const fresh = added === null ? "" : `, ${grouped(added)} of them new there`;
-  const where = order.output === undefined ? "" : ` to ${flags.output ?? order.output}${fresh}`;
+  const newThere = added === null ? "" : `, ${grouped(added)} of them new there`;
+  const where = order.output === undefined ? "" : ` to ${flags.output ?? order.output}${newThere}`;
   const credit = balance === undefined ? "" : ` (balance ${formatCreditsGrouped(balance)})`;
   const seed = quote.sample === undefined ? "" : ` by chance (--seed ${quote.sample.seed})`;
   const paid = creditsOf(receipt.credits);
-  const before = minCredits(paid, credits(quote.total - quote.credits));
-  const now = before <= 0n ? "" : ` (${formatCreditsGrouped(credits(paid - before))} of them now)`;
+  const spent = credits(paid + creditsOf(receipt.uncertain_credits));
+  const fresh = minCredits(credits(paid - quote.settled), credits(spent - quote.total + quote.credits));
+  const now = fresh >= paid ? "" : ` (${formatCreditsGrouped(fresh)} of them now)`;
   printer.say(`Exported ${bought}${seed} for ${creditsText(paid)}${now}${where}${credit}`);
   const again = receipt.paid_again ?? 0;
   if (again > 0) {

@@ -113,7 +113,8 @@ async function takeIn(library: Library, run: RunReader): Promise<number> {
     const page = Page.read(body, "person");
     const used = creditsOf(settled.used);
     const paid = Math.max(settled.rows, page.length);
-    const forgotten = Array.from({ length: paid - page.length }, (_, index) => share(used, paid, page.length + index));
+    const missing = settled.owned === undefined ? paid - page.length : 0;
+    const forgotten = Array.from({ length: missing }, (_, index) => share(used, paid, page.length + index));
     group.push({ run: run.id, unit: n, at: settled.at, rows: rowsOf(page, used, paid), forgotten });
     rows += page.length;
     if (rows >= GROUP_ROWS) put();

@@ -70,7 +70,7 @@ export class Attempts {
         await this.#parts.settlement.sendAgain(flown.unit);
         reply = await source.call(target, position, { idempotencyKey: key });
       } catch (error) {
-        if (this.#parts.flight.stopped && error === this.#parts.flight.halt.reason) return this.#abandon(flown);
+        if (this.#parts.flight.stopped && error === this.#parts.flight.halt.reason) return this.abandon(flown);
         const again = await this.#mayTryAgain(flown, error, attempts, now() - turnAt).catch(async (failure: unknown) =>
           Promise.reject(await this.#unlessCharged(flown, error, failure)),
         );
@@ -95,7 +95,7 @@ export class Attempts {
     if (wait === undefined) throw error;
     const why = wait.reason === "rate_limit" ? "the rate limit" : wait.error.message;
     if (await this.#pause(wait.ms, wait.reason, why)) return true;
-    await this.#abandon(flown);
+    await this.abandon(flown);
     return false;
   }
 
@@ -149,9 +149,11 @@ export class Attempts {
     return status === 404 && this.#options.source.missing && envelope;
   }
 
-  async #abandon({ unit, sent }: Flown): Promise<void> {
-    if (sent) this.#parts.flight.remove(unit);
-    else await this.#parts.settlement.giveUp(unit, "not sent");
+  /** One that may have been sent stays pending, under its key. */
+  async abandon({ unit, sent }: Flown): Promise<void> {
+    const { flight, settlement } = this.#parts;
+    if (sent) flight.remove(unit);
+    else await settlement.giveUp(unit, flight.stopped ? "not sent" : "no longer fits");
   }
 
   async #takeTurn(): Promise<void> {

@@ -296,7 +296,7 @@ export class Buyer {
       this.#forget(flown);
       throw error;
     }
-    if (flight.stopped || this.#isOutdated(flown)) return this.#takeBack(flown);
+    if (flight.stopped || this.#isOutdated(flown)) return this.#attempts.abandon(flown);
     flight.turn(flown, "flying");
     void this.#attempts.ask(flown).catch(async (error: unknown) => {
       flight.stop(error);
@@ -317,14 +317,8 @@ export class Buyer {
     return !this.#budget.covers(flown) || this.#options.enough?.() === true;
   }
 
-  /** A unit that was not sent in this session. One of an earlier session stays pending, under its key. */
-  async #takeBack({ unit, sent }: Flown): Promise<void> {
-    if (sent) this.#flight.remove(unit);
-    else await this.#settlement.giveUp(unit, this.#flight.stopped ? "not sent" : "no longer fits");
-  }
-
   async #dropReady(): Promise<void> {
-    const dropped = this.#ready.splice(0).flatMap(({ flown, kept }) => [kept, this.#takeBack(flown)]);
+    const dropped = this.#ready.splice(0).flatMap(({ flown, kept }) => [kept, this.#attempts.abandon(flown)]);
     for (const end of await Promise.allSettled(dropped)) if (end.status === "rejected") this.#flight.stop(end.reason);
   }
 

@@ -42,6 +42,7 @@ export interface Quote {
   readonly credits: Credits;
   /** With what was spent already: what `--max-credits` must be for it, because that counts from the run's beginning. */
   readonly total: Credits;
+  readonly settled: Credits;
   readonly balance: Credits | undefined;
   readonly balanceAfter: Credits | undefined;
   readonly requests: number;
@@ -126,6 +127,7 @@ export function makeQuote(input: QuoteInput): Quote {
     unitPrice: price,
     credits: cost,
     total: credits(spent.settled + spent.uncertain + cost),
+    settled: spent.settled,
     balance,
     balanceAfter: balance === undefined ? undefined : credits(balance - cost),
     requests,
