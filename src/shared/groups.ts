@@ -3,9 +3,9 @@ export function groupsBy<K, T>(items: Iterable<T>, keyOf: (item: T) => K): Map<K
   const groups = new Map<K, T[]>();
   for (const item of items) {
     const key = keyOf(item);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [item]);
-    else group.push(item);
+    const group = groups.get(key) ?? [];
+    groups.set(key, group);
+    group.push(item);
   }
   return groups;
 }

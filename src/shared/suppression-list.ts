@@ -1,13 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { parseSuppressed, SUPPRESSION_FILES, type SuppressedEntry } from "./contract/suppression.ts";
+import { parseSuppressed, SUPPRESSION_FILES } from "./contract/suppression.ts";
 import { ifMissing } from "./folder.ts";
 
-/** A list and its key, one read after the other. @throws what `damaged` makes of why it cannot be read whole */
-export async function readSuppressionList(
-  folder: string,
-  damaged: (why: string) => Error,
-): Promise<{ readonly key: Buffer | undefined; readonly entries: readonly SuppressedEntry[] }> {
+/** A list and its key. @throws what `damaged` makes of why it cannot be read whole */
+export async function readSuppressionList(folder: string, damaged: (why: string) => Error) {
   const read = (name: string) => readFile(join(folder, name)).catch(ifMissing(undefined));
   const before = await read(SUPPRESSION_FILES.list);
   const key = await read(SUPPRESSION_FILES.key);

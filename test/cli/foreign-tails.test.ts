@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
-import { describe, expect, test } from "vitest";
-import { startAgent, YES } from "../support/agent.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { startAgent, type ToolResult, YES } from "../support/agent.ts";
 import { spentBy, type User } from "../support/export.ts";
 import { foreignScene } from "../support/foreign-scene.ts";
 
@@ -287,4 +287,44 @@ test("a charged miss ended it: what a later session pays is told as paid now", a
   const rest = await u.run(["resume", "last", "--max-credits", "5", "--yes"]);
   expect([rest.code, before - service.balance()]).toEqual([0, 1]);
   expect(rest.stderr).toContain("for 2 credits (1 of them now)");
+});
+
+test("a reply that was kept is the charge of the lost one, also where others were bought since: the balance told is of now", async () => {
+  for (const concurrency of ["1", "4"]) {
+    const { service, u } = await foreignScene({ ...TAKEN, idempotent: true, mishap: dropOnce(2) });
+    const lost = await u.run([...BUY.slice(0, -1), concurrency, "--max-credits", "57", "--receipt", "r.json"]);
+    expect(lost.code, lost.stderr).toBe(5);
+    const rest = await u.run([...hinted(lost.stderr), "--yes"]);
+    expect(rest.code, rest.stderr).toBe(0);
+    expect(rest.stderr).toContain(`for 57 credits (0 of them now) to ${u.file("o.csv")} (balance 4,943)`);
+    expect(JSON.parse(u.read("r.json"))).toMatchObject({ credits: 57, uncertain_credits: 0, balance: 4_943 });
+    expect(await spentBy(u)).toMatchObject({ settled: 57, uncertain: 25, refunded: 25, foreign: 0 });
+    expect([service.charged(), service.balance()]).toEqual([57, 4_943]);
+  }
+});
+
+test("a page among others in flight whose reply was lost and kept: no credit stays in doubt", async () => {
+  const { service, u, ids } = await foreignScene({ people: 200, idempotent: true, delayMs: 20, mishap: dropOnce(4) });
+  const ran = await u.run([...BUY.slice(0, -1), "4", "--per-page", "10"]);
+  expect(ran.code, ran.stderr).toBe(0);
+  expect([ids(), service.charged()]).toEqual([service.ids(), 200]);
+  const { uncertain, refunded } = await spentBy(u);
+  expect({ uncertain, refunded }).toEqual({ uncertain: 10, refunded: 10 });
+});
+
+test("an agent that lost a reply which was kept: its budget has it once", async () => {
+  const { service, u } = await foreignScene({ ...TAKEN, idempotent: true, mishap: dropOnce(2) });
+  const agent = await startAgent(u, ["--max-credits", "82"], { answer: YES });
+  onTestFinished(() => agent.close());
+  const buy = async (): Promise<ToolResult> => {
+    const { data } = await agent.call("quote", { kind: "people", filters: { country: "x" }, profiles: 57 });
+    return agent.call("buy", { quote_id: String(data.quote_id) });
+  };
+  expect(await buy()).toMatchObject({
+    failed: true,
+    text: expect.stringContaining("25 credits may have been charged"),
+  });
+  const { data } = await buy();
+  expect(data).toMatchObject({ credits: 57, uncertain_credits: 0, budget_left: 25 });
+  expect(service.charged()).toBe(57);
 });

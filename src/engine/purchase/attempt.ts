@@ -79,8 +79,17 @@ export class Attempts {
       }
       this.#lowered = false;
       this.#refusedSizes = 0;
-      return this.#parts.settlement.receive(flown, reply);
+      return this.#parts.settlement.receive(flown, await this.#asOfNow(flown, reply));
     }
+  }
+
+  /** A stored reply's balance is of then: where it is more than is left, the account tells. */
+  async #asOfNow(flown: Flown, reply: PageReply): Promise<PageReply> {
+    const { flight, budget } = this.#parts;
+    const gone = budget.gone(reply.meta.creditsRemaining) ?? ZERO;
+    if (!flown.sent || !flown.alone || reply.replayed || gone >= 0n) return reply;
+    flight.turn(flown, "doubt");
+    return { ...reply, meta: { ...reply.meta, creditsRemaining: await this.#balanceAfter(false) } };
   }
 
   /** Waits where another attempt may help. @returns whether to; false: the unit is over. @throws the error otherwise */
@@ -317,7 +326,7 @@ export class Attempts {
       if (after !== undefined) budget.setBalance(credits(after + theirs), budget.sure);
       if (left !== undefined) await settlement.explain(unit, { gone: credits(gone - theirs), most }, why);
       else if (unknown > 0n) await settlement.bookUncertain(unit, unknown, why);
-      flight.mark(flown, { lost: 0, seen: ZERO });
+      flight.mark(flown, { lost: 0, seen: ZERO, alone: after !== undefined });
     } finally {
       flight.turn(flown, "flying");
     }

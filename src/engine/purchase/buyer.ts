@@ -278,8 +278,10 @@ export class Buyer {
     const flight = this.#flight;
     const { concurrency } = this.#options;
     const flying = flight.count("flying", "doubt");
+    // Alone: the balance tells of a lost reply that is booked.
+    const isBooked = flight.hasBooked || this.#ready.some(({ flown: { unit } }) => unit.uncertain > 0n);
     // Alone until the first reply was looked at: it tells the largest page, the price, whether keys are honoured.
-    const allowed = this.#settlement.hasLooked ? concurrency : 1 - flight.count("keeping");
+    const allowed = this.#settlement.hasLooked && !isBooked ? concurrency : 1 - flight.count("keeping");
     if (flight.count("doubt") > 0 || this.#attempts.isLowering || flying >= allowed) return false;
     // A slow reader of the output stops the buying: no more pages are held than this.
     if (this.#buffer.length + flight.count("flying", "keeping") < concurrency + 3) return true;

@@ -14,7 +14,7 @@ export interface Flown {
   readonly lost: number;
   /** What of them was last seen gone of the balance. */
   readonly seen: Credits;
-  /** Whether no other call was in flight at any moment since it was asked for. */
+  /** Whether no other call was in flight at any moment since it was asked for, or since a look at the balance. */
   readonly alone: boolean;
 }
 
@@ -89,7 +89,7 @@ export class Flight {
     this.signal();
   }
 
-  mark({ unit }: Flown, facts: Partial<Pick<Flown, "sent" | "lost" | "seen">>): void {
+  mark({ unit }: Flown, facts: Partial<Pick<Flown, "sent" | "lost" | "seen" | "alone">>): void {
     Object.assign(this.#units.get(unit.intent.n) ?? {}, facts);
   }
 
@@ -107,9 +107,11 @@ export class Flight {
   }
 
   count(...phases: readonly Phase[]): number {
-    let count = 0;
-    for (const { phase } of this.#units.values()) if (phases.includes(phase)) count++;
-    return count;
+    return [...this.#units.values()].filter(({ phase }) => phases.includes(phase)).length;
+  }
+
+  get hasBooked(): boolean {
+    return [...this.#units.values()].some((flown) => isAsked(flown) && flown.unit.uncertain > 0n);
   }
 
   held(...phases: readonly Phase[]): Credits {

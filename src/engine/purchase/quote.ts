@@ -220,20 +220,13 @@ export function overBudget(what: string, budgetLeft: Credits, spent: Credits): C
 
 export function requireBalance(quote: Quote, target: Target): void {
   const { balance, kept, rows, unitPrice } = quote;
-  if (rows === 0 && quote.bound === "cap" && quote.sample !== undefined) {
-    throw failed.credits(
-      "the first people of the sample are bought together, for more than --max-credits; nothing was spent",
-      "--sample N of what the cap pays for fits",
-      "over_cap",
-    );
-  }
   if (rows === 0 && quote.bound === "cap") {
-    const price = formatCredits(unitPrice);
-    throw failed.credits(
-      `one ${target.kind === "enrich" ? "company" : "profile"} costs ${creditsText(unitPrice)}, more than --max-credits; nothing was spent`,
-      `--max-credits ${price} pays for one; headcount account shows the prices`,
-      "over_cap",
-    );
+    const one = `one ${target.kind === "enrich" ? "company" : "profile"} costs ${creditsText(unitPrice)},`;
+    const [what, fits] =
+      quote.sample === undefined
+        ? [one, `--max-credits ${formatCredits(unitPrice)} pays for one; headcount account shows the prices`]
+        : ["the first people of the sample are bought together, for", "--sample N of what the cap pays for fits"];
+    throw failed.credits(`${what} more than --max-credits; nothing was spent`, fits, "over_cap");
   }
   if (balance === undefined || quote.credits <= balance) return;
   const fits = kept + Math.min(rows, affordableRows(balance < 0n ? ZERO : balance, unitPrice));

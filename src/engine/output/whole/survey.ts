@@ -1,7 +1,7 @@
 import { ColumnUnion, eachCell, publishedFields } from "../../../shared/rows/columns.ts";
 import type { Page } from "../../../shared/rows/page.ts";
 import { fieldValue, type JsonValue, type RecordKind } from "../../../shared/rows/values.ts";
-import type { ColumnType, TypedColumn } from "./cells.ts";
+import type { ColumnType } from "./cells.ts";
 
 export interface WholeOptions {
   /** In order; read twice. */
@@ -26,10 +26,7 @@ const PUBLISHED_TYPES: Readonly<Record<string, ColumnType>> = {
 };
 
 /** As CSV has them; `taken`: names that are not free. */
-export async function surveyColumns(
-  { pages, kind, columns: pinned }: WholeOptions,
-  taken: readonly string[] = [],
-): Promise<{ readonly columns: readonly TypedColumn[]; readonly rows: number }> {
+export async function surveyColumns({ pages, kind, columns: pinned }: WholeOptions, taken: readonly string[] = []) {
   const union = new ColumnUnion();
   const seen = new Map<string, ColumnType>();
   let rows = 0;
