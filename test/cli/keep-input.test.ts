@@ -374,7 +374,7 @@ describe("at a service of somebody else", () => {
     open.push(foreign);
     const u = user(foreign.url, foreign.key);
     writeFileSync(u.file("crm.csv"), "Domain\na.com\nshop.other.com\n");
-    expect(await u.run(KEEP)).toMatchObject({ code: 0, stderr: expect.stringContaining("1 companies are named") });
+    expect(await u.run(KEEP)).toMatchObject({ code: 0, stderr: expect.stringContaining("1 company is named") });
     expect(readCsv(u.read("out.csv"))).toMatchObject([
       { hc_match: "ambiguous", hc_why: "asked for a.com, and the service answers with other.com", hc_name: "Other" },
       { hc_match: "found", hc_why: "", hc_name: "Other" },
