@@ -194,6 +194,8 @@ describe("caps", () => {
       expect(list).toMatchObject({ code: 4, stderr: expect.stringContaining("hint: top the account up") });
       const quote = await user(poor.url, poor.key).run([...SALES, "--dry-run"]);
       expect(quote.stdout).toMatch(new RegExp(`after +${sales.length - 30} credits too few`));
+      const all = await user(poor.url, poor.key).run([...SALES, "--limit", "30", "--dry-run"]);
+      expect(all.stdout).toMatch(/^ *after +0 credits$/m);
       expect(await charged(poor, 30)).toBe(0);
     } finally {
       await poor.close();

@@ -79,12 +79,7 @@ function captured(): { readonly stream: Writable; readonly text: () => string } 
   return { stream: new Writable({ write }), text: () => Buffer.concat(chunks).toString() };
 }
 
-async function watch(
-  purchase: ParsedPurchase,
-  session: Session,
-  printer: Printer,
-  context: Context,
-): Promise<{ readonly events: Events; readonly stop: () => void }> {
+async function watch(purchase: ParsedPurchase, session: Session, printer: Printer, context: Context) {
   const { order, show } = purchase;
   const { now, stderr } = context;
   const { one: unit, many: units } = wordingOf(order.target);

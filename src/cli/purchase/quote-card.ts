@@ -59,8 +59,10 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
   ];
 }
 
-const afterText = ({ balanceAfter: after }: Quote): string | undefined =>
-  after === undefined || after >= 0n ? after && creditsText(after) : `${creditsText(credits(-after))} too few`;
+function afterText({ balanceAfter: after }: Quote): string | undefined {
+  if (after === undefined) return undefined;
+  return after < 0n ? `${creditsText(credits(-after))} too few` : creditsText(after);
+}
 
 function lookUpsText({ lookUps }: Quote): string | undefined {
   if (lookUps === undefined) return undefined;

@@ -150,7 +150,9 @@ async function makeKey(call: ConsoleCall) {
   const { expires_at: expires = null, max_credits: cap = null, scopes = null } = body;
   const init = {
     name: bodyText(body.name, "name", 80),
-    ...{ mode: modeOf(call), accountId: visitor.account.id, now: parts.now },
+    mode: modeOf(call),
+    accountId: visitor.account.id,
+    now: parts.now,
     expiresAt: expires === null ? null : momentOf(expires, parts.now()),
     maxCredits: cap === null ? null : amountOf(cap, "max_credits"),
     scopes: scopes === null ? null : scopesOf(scopes),

@@ -195,7 +195,10 @@ function addEndpoint(scope: FastifyInstance, { method, path, roles, run }: Conso
 const isFile = (told: unknown): told is ExportFile =>
   told instanceof Object && "rows" in told && told.rows instanceof Readable;
 
-const proofOf = ({ headers }: FastifyRequest): string | undefined => [headers["x-console-proof"]].flat()[0];
+const proofOf = ({ headers }: FastifyRequest): string | undefined => {
+  const proof = headers["x-console-proof"];
+  return typeof proof === "string" ? proof : undefined;
+};
 
 function bodyOf({ body }: FastifyRequest): Readonly<Record<string, unknown>> {
   if (!Buffer.isBuffer(body) || body.length === 0) return {};

@@ -165,10 +165,7 @@ Counts of fewer people than small-counts are small: an account gets 100 of them 
     .does(atStore(context, showPlan));
 }
 
-async function setPlan(
-  { options, printer, store }: StoreDesk<AccountOptions>,
-  words: readonly string[],
-): Promise<void> {
+async function setPlan({ options, printer, store }: StoreDesk<AccountOptions>, words: readonly string[]) {
   const {
     name,
     "per-day": perDay,
