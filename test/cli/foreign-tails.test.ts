@@ -1,7 +1,8 @@
+import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { startAgent, type ToolResult, YES } from "../support/agent.ts";
-import { spentBy, type User } from "../support/export.ts";
+import { BIN, spentBy, type User } from "../support/export.ts";
 import { foreignScene } from "../support/foreign-scene.ts";
 
 // The end of a purchase at a service that gives pages of its own size, loses replies or charges for answers: what is said of it is so,
@@ -327,4 +328,25 @@ test("an agent that lost a reply which was kept: its budget has it once", async 
   const { data } = await buy();
   expect(data).toMatchObject({ credits: 57, uncertain_credits: 0, budget_left: 25 });
   expect(service.charged()).toBe(57);
+});
+
+test("killed while the first page was in flight: no more is in doubt than the balance lost since it was told", async () => {
+  // It is charged at once, and answered in a minute.
+  const late = { jitterMs: 60_000, random: () => 1 };
+  const { service, u, ids } = await foreignScene({ ...TAKEN, people: 200, idempotent: true, ...late });
+  const child = spawn(process.execPath, [BIN, ...BUY], { cwd: u.dir, env: { ...process.env, ...u.env } });
+  const end = new Promise((done) => child.on("close", done));
+  await vi.waitFor(() => expect(service.charged()).toBe(25), { timeout: 60_000, interval: 20 });
+  child.kill("SIGKILL");
+  await end;
+  service.options.jitterMs = 0;
+  const ran = await u.run(["resume", "last", "--yes"]);
+  expect(ran.code).toBe(5);
+  expect(ran.stderr).toContain("25 credits may have been charged");
+  expect(await spentBy(u)).toMatchObject({ settled: 0, uncertain: 25, foreign: 0 });
+  const rest = await u.run([...hinted(ran.stderr), "--yes"]);
+  expect(rest.code, rest.stderr).toBe(0);
+  expect(rest.stderr).toContain("for 200 credits (175 of them now)");
+  expect(await spentBy(u)).toMatchObject({ settled: 200, uncertain: 25, refunded: 25, foreign: 0 });
+  expect([ids(), service.charged()]).toEqual([service.ids(), 200]);
 });

@@ -13,9 +13,11 @@ import {
   newUnit,
   pendingUnits,
   type RunState,
+  type SettledRecord,
   settledUnits,
   sumsOf,
 } from "../../src/engine/runs/journal.ts";
+import { parseCredits } from "../../src/shared/contract/money.ts";
 
 // What a journal says is folded by one function, in the running program and after a crash.
 
@@ -64,10 +66,10 @@ describe("a journal", () => {
   });
 
   test("numbers go on behind the highest, whatever order they stand in", () => {
-    const state = fold(intent(4), intent(2), settled(2, "10"));
+    const state = fold(intent(4), intent(2), { ...(settled(2, "10") as SettledRecord), remaining: "90" });
     expect(state.nextN).toBe(5);
     // Requests from there on went out after the reply.
-    expect(state.units.get(2)?.before).toBe(5);
+    expect(state.told).toEqual([{ balance: parseCredits("90"), before: 5 }]);
   });
 
   test("what was owned before and what was not found costs nothing, and is told apart", () => {

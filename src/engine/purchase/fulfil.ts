@@ -59,6 +59,7 @@ async function beginSession(run: Run, quote: Quote, { options, deps }: Trade): P
     maxCredits: maxCredits === undefined ? null : creditText(maxCredits),
     limit,
     cap: creditText(cap),
+    ...(quote.balance === undefined ? {} : { balance: creditText(quote.balance) }),
     rows: quote.rows,
     ...(job === undefined ? {} : { job }),
     ...(budget === undefined ? {} : { budget }),

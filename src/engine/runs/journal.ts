@@ -79,6 +79,8 @@ interface SessionRecord extends LogRecord {
   readonly maxCredits: CreditText | null;
   readonly limit: number | null;
   readonly cap?: CreditText;
+  /** As the account told it last before that. */
+  readonly balance?: CreditText;
   /** Rows that this session means to have at its end, all sessions counted; null: all. */
   readonly rows: number | null;
   readonly job?: string;
@@ -142,8 +144,6 @@ export type JournalRecord =
 export interface Unit {
   readonly intent: IntentRecord;
   settled: SettledRecord | undefined;
-  /** The first intent after it was settled: that request and all later ones went out after its reply. */
-  before: number;
   replyAt: number;
   voided: boolean;
   uncertain: Credits;
@@ -164,6 +164,8 @@ export type RunState = ReturnType<typeof emptyState>;
 export const emptyState = () => ({
   units: new Map<number, Unit>(),
   spent: [] as Spending[],
+  /** Balances, each with the first intent after it was told: that request and all later ones went out after it. */
+  told: [] as { readonly balance: Credits; readonly before: number }[],
   nextN: 1,
   settled: ZERO,
   uncertain: ZERO,
@@ -188,7 +190,6 @@ export const emptyState = () => ({
 export const newUnit = (intent: IntentRecord): Unit => ({
   intent,
   settled: undefined,
-  before: 0,
   replyAt: 0,
   voided: false,
   uncertain: ZERO,
@@ -240,6 +241,7 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
     case "session":
       state.session = record;
       state.job = record.job ?? state.job;
+      tell(state, record.balance);
       if (record.budget !== undefined && !state.budgets.includes(record.budget)) state.budgets.push(record.budget);
       state.done = undefined;
       state.ended = undefined;
@@ -260,11 +262,15 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
   }
 }
 
+function tell({ told, nextN: before }: RunState, balance: CreditText | undefined): void {
+  if (balance !== undefined) told.push({ balance: creditsOf(balance), before });
+}
+
 function settle(state: RunState, record: SettledRecord, end: number): void {
   const unit = state.units.get(record.n);
   if (unit === undefined || unit.settled !== undefined) return;
   unit.settled = record;
-  unit.before = state.nextN;
+  tell(state, record.remaining);
   unit.replyAt = end;
   state[unit.intent.target === BESIDE ? "beside" : "rows"] += record.rows;
   if (record.miss === true) state.misses++;
@@ -348,9 +354,9 @@ export function mostCharged(state: RunState, { intent }: Unit, now: Credits | un
   const hold = creditsOf(intent.hold);
   if (now === undefined) return hold;
   const since = bookedSince(state);
-  const bounds = [...state.units.values()]
-    .filter(({ settled, before }) => settled?.remaining !== undefined && before <= intent.n)
-    .map(({ settled, before }) => credits(creditsOf(settled?.remaining) - now - (since[before] ?? ZERO)))
+  const bounds = state.told
+    .filter(({ before }) => before <= intent.n)
+    .map(({ balance, before }) => credits(balance - now - (since[before] ?? ZERO)))
     .filter((gone) => gone >= 0n);
   return bounds.reduce(minCredits, hold);
 }

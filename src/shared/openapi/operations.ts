@@ -59,6 +59,9 @@ const body = (schema: string, examples: Readonly<Record<string, Example>>) => ({
   content: json(schema, examples),
 });
 
+const bodyOf = (schema: keyof typeof API_SCHEMAS, name: string, summary: string) =>
+  body(schema, { [name]: { summary, value: exampleOf(API_SCHEMAS[schema]) } });
+
 const COUNT_BODY = body("CountRequest", {
   department: { summary: "One department", value: { filters: { department: "Sales" } } },
   combined: {
@@ -102,6 +105,8 @@ const CUT_FACETS = envelope("It would have taken too long", {
     "counting the values of this segment takes longer than 300 ms; narrow the filters, or count the values that you know",
 });
 
+type Errors = Readonly<Record<string, keyof typeof RESPONSES>>;
+
 interface Call {
   readonly operationId: string;
   readonly summary: string;
@@ -117,12 +122,7 @@ interface Call {
 }
 
 /** What is sold can be refused for money, a body for what is in it; all but the key's own calls read the dataset. */
-function errorsOf({
-  cost,
-  parameters = [],
-  requestBody,
-  tags,
-}: Call): Readonly<Record<string, keyof typeof RESPONSES>> {
+function errorsOf({ cost, parameters = [], requestBody, tags }: Call): Errors {
   if (tags.includes("Account")) return NO_PARAMETERS;
   const lookup = parameters.includes("Domain") ? LOOKUP_ERRORS : {};
   return { ...(cost && PAID_ERRORS), ...lookup, ...(requestBody && BODY_ERRORS), ...BUSY };
@@ -151,143 +151,120 @@ function operation(call: Call) {
 export type Operation = ReturnType<typeof operation>;
 export type HttpMethod = "get" | "post";
 
+const get = (call: Call) => ({ get: operation(call) });
+const post = (call: Call) => ({ post: operation(call) });
+
 export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMethod]?: Operation }>> = {
-  "/v1/account": {
-    get: operation({
-      operationId: "getAccount",
-      summary: "Balance, plan, limits and prices",
-      description:
-        "The balance, what is held by calls in flight, the plan with its rate limits, what each call costs (`costs`), the bounds of the API and the dataset being served. Free, always.",
-      tags: ["Account"],
-      answer: "The account of the key.",
-      schema: "AccountEnvelope",
-      examples: { account: made("An account", "Account") },
-    }),
-  },
-  "/v1/person/count": {
-    post: operation({
-      operationId: "countPeople",
-      summary: "How many people match",
-      description:
-        "The exact number of people that match: the most that a search over the same filters can return, and so its largest bill. Free, always. A count may come from a cache of at most five minutes; `cached` and `as_of` say so.",
-      tags: ["People"],
-      requestBody: COUNT_BODY,
-      answer: "The number.",
-      schema: "CountEnvelope",
-      examples: { count: made("A count", "Count") },
-    }),
-  },
-  "/v1/person/search": {
-    post: operation({
-      operationId: "searchPeople",
-      summary: "The people who match, a page at a time",
-      description:
-        "A page of people in a fixed total order. Holds `per_page` credits, charges for the profiles actually returned and gives the rest back at once. A page past the last one is empty and free.",
-      tags: ["People"],
-      cost: "per profile returned",
-      parameters: ["IdempotencyKey"],
-      requestBody: SEARCH_BODY,
-      answer: "A page of people; empty past the last one.",
-      schema: "PeopleEnvelope",
-      examples: { page: onePerson, empty: envelope("Nobody matches", []) },
-      headers: PEOPLE_HEADERS,
-    }),
-  },
-  "/v1/company/enrich": {
-    get: operation({
-      operationId: "enrichCompany",
-      summary: "One company's record",
-      description:
-        "The record of the company named by exactly one of `domain`, `company_network_url`, `name` and `id`. Charged on a match only: a miss is a free 404.",
-      tags: ["Companies"],
-      cost: "per match",
-      parameters: [...LOOKUP, "IdempotencyKey"],
-      answer: "The company.",
-      schema: "CompanyEnvelope",
-      examples: { company: made("A match", "Company", 1) },
-    }),
-  },
-  "/v1/company/employees": {
-    get: operation({
-      operationId: "listEmployees",
-      summary: "The people of one company, a page at a time",
-      description:
-        "The people of the company named by exactly one of `domain`, `company_network_url`, `name` and `id`, in the same fixed order as a search. Charged per profile returned. A company that is not known is a free 404; a known company with nobody is an empty page.",
-      tags: ["Companies"],
-      cost: "per profile returned",
-      parameters: [...LOOKUP, "PerPage", "Page", "Cursor", "IdempotencyKey"],
-      answer: "A page of people; empty where the company is known and nobody works there.",
-      schema: "PeopleEnvelope",
-      examples: { page: onePerson, empty: envelope("Nobody", []) },
-      headers: PEOPLE_HEADERS,
-    }),
-  },
-  "/facets": {
-    post: operation({
-      operationId: "facetsOfPeople",
-      summary: "Which values of a key a segment has (ours, not of the contract)",
-      description: `The values that a key has among the people who match, with the exact number of people of each, how many have another value and how many have none. Free, and counted by the rate limits as a count is.${OURS} Values that fewer than \`least\` people share are not told: looking for one person's values is what a search is for. Where it would take longer than 300 ms nothing is told, \`exact\` is false and \`reason\` says so.`,
-      tags: ["People"],
-      requestBody: FACETS_BODY,
-      answer: "The values.",
-      schema: "FacetsEnvelope",
-      examples: { facets: made("Values of industry", "Facets"), cut: CUT_FACETS },
-    }),
-  },
-  "/counts": {
-    post: operation({
-      operationId: "countPeopleAtCompanies",
-      summary: "How many people match at each of several companies (ours, not of the contract)",
-      description: `The same numbers as a count for each company, from one dataset version and by one call. Free; it takes one call of the minute for each hundred companies begun, and counts of few people weigh on the account as they do one by one.${OURS}`,
-      tags: ["People"],
-      requestBody: body("CountsRequest", {
-        companies: { summary: "Vice presidents at two companies", value: exampleOf(API_SCHEMAS.CountsRequest) },
-      }),
-      answer: "The numbers, in the order of the companies.",
-      schema: "CountsEnvelope",
-      examples: { counts: made("Of two companies", "Counts") },
-    }),
-  },
-  "/sketch": {
-    post: operation({
-      operationId: "sketchPeople",
-      summary: "Who of one's own people is in a segment, by one call (ours, not of the contract)",
-      description: `Cells of an invertible Bloom lookup table over digests of everybody in the segment: whoever subtracts the digests of their own people reads out exactly who left and how many are new. Free; it takes a call of the minute for each thousand cells and each ten thousand people begun. Of at most 250,000 people.${OURS}`,
-      tags: ["People"],
-      requestBody: body("SketchRequest", {
-        first: { summary: "The first cell", value: exampleOf(API_SCHEMAS.SketchRequest) },
-      }),
-      answer: "The cells.",
-      schema: "SketchEnvelope",
-      examples: { sketch: made("Of two people", "Sketch") },
-    }),
-  },
-  "/people": {
-    post: operation({
-      operationId: "peopleByDigest",
-      summary: "People by the digests of a sketch (ours, not of the contract)",
-      description: `The people of the segment with these digests, in their order; who is not there any more is left out and free. Sold as a page of a search is.${OURS}`,
-      tags: ["People"],
-      cost: "per profile returned",
-      parameters: ["IdempotencyKey"],
-      requestBody: body("PeopleRequest", {
-        one: { summary: "One person", value: exampleOf(API_SCHEMAS.PeopleRequest) },
-      }),
-      answer: "The people.",
-      schema: "PeopleEnvelope",
-      examples: { people: onePerson, gone: envelope("Not there any more", []) },
-      headers: ["X-Suppressed-Count", "X-Dataset-Version"],
-    }),
-  },
-  "/key": {
-    get: operation({
-      operationId: "getKey",
-      summary: "What the key that asks may do (ours, not of the contract)",
-      description: `Whose key it is, the calls that it may make, until when, what is left of its cap, and the balance of its account. Free, and counted by the rate limits.${OURS}`,
-      tags: ["Account"],
-      answer: "The key.",
-      schema: "KeyEnvelope",
-      examples: { key: made("A key with a cap and scopes", "Key") },
-    }),
-  },
+  "/v1/account": get({
+    operationId: "getAccount",
+    summary: "Balance, plan, limits and prices",
+    description:
+      "The balance, what is held by calls in flight, the plan with its rate limits, what each call costs (`costs`), the bounds of the API and the dataset being served. Free, always.",
+    tags: ["Account"],
+    answer: "The account of the key.",
+    schema: "AccountEnvelope",
+    examples: { account: made("An account", "Account") },
+  }),
+  "/v1/person/count": post({
+    operationId: "countPeople",
+    summary: "How many people match",
+    description:
+      "The exact number of people that match: the most that a search over the same filters can return, and so its largest bill. Free, always. A count may come from a cache of at most five minutes; `cached` and `as_of` say so.",
+    tags: ["People"],
+    requestBody: COUNT_BODY,
+    answer: "The number.",
+    schema: "CountEnvelope",
+    examples: { count: made("A count", "Count") },
+  }),
+  "/v1/person/search": post({
+    operationId: "searchPeople",
+    summary: "The people who match, a page at a time",
+    description:
+      "A page of people in a fixed total order. Holds `per_page` credits, charges for the profiles actually returned and gives the rest back at once. A page past the last one is empty and free.",
+    tags: ["People"],
+    cost: "per profile returned",
+    parameters: ["IdempotencyKey"],
+    requestBody: SEARCH_BODY,
+    answer: "A page of people; empty past the last one.",
+    schema: "PeopleEnvelope",
+    examples: { page: onePerson, empty: envelope("Nobody matches", []) },
+    headers: PEOPLE_HEADERS,
+  }),
+  "/v1/company/enrich": get({
+    operationId: "enrichCompany",
+    summary: "One company's record",
+    description:
+      "The record of the company named by exactly one of `domain`, `company_network_url`, `name` and `id`. Charged on a match only: a miss is a free 404.",
+    tags: ["Companies"],
+    cost: "per match",
+    parameters: [...LOOKUP, "IdempotencyKey"],
+    answer: "The company.",
+    schema: "CompanyEnvelope",
+    examples: { company: made("A match", "Company", 1) },
+  }),
+  "/v1/company/employees": get({
+    operationId: "listEmployees",
+    summary: "The people of one company, a page at a time",
+    description:
+      "The people of the company named by exactly one of `domain`, `company_network_url`, `name` and `id`, in the same fixed order as a search. Charged per profile returned. A company that is not known is a free 404; a known company with nobody is an empty page.",
+    tags: ["Companies"],
+    cost: "per profile returned",
+    parameters: [...LOOKUP, "PerPage", "Page", "Cursor", "IdempotencyKey"],
+    answer: "A page of people; empty where the company is known and nobody works there.",
+    schema: "PeopleEnvelope",
+    examples: { page: onePerson, empty: envelope("Nobody", []) },
+    headers: PEOPLE_HEADERS,
+  }),
+  "/facets": post({
+    operationId: "facetsOfPeople",
+    summary: "Which values of a key a segment has (ours, not of the contract)",
+    description: `The values that a key has among the people who match, with the exact number of people of each, how many have another value and how many have none. Free, and counted by the rate limits as a count is.${OURS} Values that fewer than \`least\` people share are not told: looking for one person's values is what a search is for. Where it would take longer than 300 ms nothing is told, \`exact\` is false and \`reason\` says so.`,
+    tags: ["People"],
+    requestBody: FACETS_BODY,
+    answer: "The values.",
+    schema: "FacetsEnvelope",
+    examples: { facets: made("Values of industry", "Facets"), cut: CUT_FACETS },
+  }),
+  "/counts": post({
+    operationId: "countPeopleAtCompanies",
+    summary: "How many people match at each of several companies (ours, not of the contract)",
+    description: `The same numbers as a count for each company, from one dataset version and by one call. Free; it takes one call of the minute for each hundred companies begun, and counts of few people weigh on the account as they do one by one.${OURS}`,
+    tags: ["People"],
+    requestBody: bodyOf("CountsRequest", "companies", "Vice presidents at two companies"),
+    answer: "The numbers, in the order of the companies.",
+    schema: "CountsEnvelope",
+    examples: { counts: made("Of two companies", "Counts") },
+  }),
+  "/sketch": post({
+    operationId: "sketchPeople",
+    summary: "Who of one's own people is in a segment, by one call (ours, not of the contract)",
+    description: `Cells of an invertible Bloom lookup table over digests of everybody in the segment: whoever subtracts the digests of their own people reads out exactly who left and how many are new. Free; it takes a call of the minute for each thousand cells and each ten thousand people begun. Of at most 250,000 people.${OURS}`,
+    tags: ["People"],
+    requestBody: bodyOf("SketchRequest", "first", "The first cell"),
+    answer: "The cells.",
+    schema: "SketchEnvelope",
+    examples: { sketch: made("Of two people", "Sketch") },
+  }),
+  "/people": post({
+    operationId: "peopleByDigest",
+    summary: "People by the digests of a sketch (ours, not of the contract)",
+    description: `The people of the segment with these digests, in their order; who is not there any more is left out and free. Sold as a page of a search is.${OURS}`,
+    tags: ["People"],
+    cost: "per profile returned",
+    parameters: ["IdempotencyKey"],
+    requestBody: bodyOf("PeopleRequest", "one", "One person"),
+    answer: "The people.",
+    schema: "PeopleEnvelope",
+    examples: { people: onePerson, gone: envelope("Not there any more", []) },
+    headers: ["X-Suppressed-Count", "X-Dataset-Version"],
+  }),
+  "/key": get({
+    operationId: "getKey",
+    summary: "What the key that asks may do (ours, not of the contract)",
+    description: `Whose key it is, the calls that it may make, until when, what is left of its cap, and the balance of its account. Free, and counted by the rate limits.${OURS}`,
+    tags: ["Account"],
+    answer: "The key.",
+    schema: "KeyEnvelope",
+    examples: { key: made("A key with a cap and scopes", "Key") },
+  }),
 };

@@ -6,10 +6,11 @@ import { packedName } from "../../../engine/output/packing.ts";
 import { checkOutput, exists } from "../../../engine/output/paths.ts";
 import { openSink, savedView } from "../../../engine/output/sinks/sink.ts";
 import { fileExists } from "../../../engine/purchase/failures.ts";
-import type { Guard } from "../../../engine/runs/plan.ts";
+import { type Guard, refreshCommand } from "../../../engine/runs/plan.ts";
 import { canonicalJson } from "../../../shared/contract/filters.ts";
-import { creditsToNumber, formatCredits, priceOf } from "../../../shared/contract/money.ts";
+import { creditsText, creditsToNumber, formatCredits, priceOf } from "../../../shared/contract/money.ts";
 import { counted } from "../../../shared/contract/text.ts";
+import { CliError, EXIT, systemFailure } from "../../../shared/errors.ts";
 import { collectColumns } from "../../../shared/rows/columns.ts";
 import type { Page } from "../../../shared/rows/page.ts";
 import { registerOf } from "../../keep/store.ts";
@@ -77,7 +78,9 @@ export async function keep(found: Brought, work: Work): Promise<RefreshReceipt> 
     })),
     { ...view, kind: "person", fields: view.fields ?? columns },
     work,
-  );
+  ).catch((error) => {
+    throw unwritten(error, found, order);
+  });
   const at = context.now();
   library.lists.record(kept, before, {
     ...{ at, added, removed, changed, calls: counts.calls, credits: found.spent, run: found.runs[0] ?? null },
@@ -100,6 +103,15 @@ export async function keep(found: Brought, work: Work): Promise<RefreshReceipt> 
       }),
     ) as RefreshReceipt["files"],
   });
+}
+
+/** What was bought is owned by now: the same refresh writes it, and pays for nobody twice. */
+function unwritten(error: unknown, { list, rows, spent }: Brought, { output = "" }: RefreshOrder): unknown {
+  const failure = error instanceof CliError ? error : systemFailure(error);
+  if (rows === 0 || failure === undefined) return error;
+  const details = [`${counted(rows, "profile")} bought for ${creditsText(spent)} ${rows === 1 ? "is" : "are"} kept`];
+  const next = refreshCommand(list.filters, output);
+  return failure.with({ exitCode: EXIT.incomplete, details: [...failure.details, ...details], next });
 }
 
 /** A JSON line each, with the newest record that is owned. @param people who is shown, of each change */
