@@ -164,7 +164,7 @@ export type RunState = ReturnType<typeof emptyState>;
 export const emptyState = () => ({
   units: new Map<number, Unit>(),
   spent: [] as Spending[],
-  /** Balances, each with the first intent after it was told: that request and all later ones went out after it. */
+  /** Balances, each with the first intent that went out after it was told. */
   told: [] as { readonly balance: Credits; readonly before: number }[],
   nextN: 1,
   settled: ZERO,

@@ -137,10 +137,10 @@ export function targetText(target: Target): string {
 /** The command that goes on with a run; the file of a list may not be there yet. @param more options, of no list */
 export function resumeOf({ id, target }: Pick<Plan, "id" | "target">, ...more: readonly string[]): string {
   if (target.kind !== "search" || target.list === undefined) return ["headcount resume", id, ...more].join(" ");
-  return refreshCommand(target.filters, target.list);
+  return listCommand(target.filters, target.list);
 }
 
-export const refreshCommand = (filters: Filters, list: string): string =>
+export const listCommand = (filters: Filters, list: string): string =>
   `headcount refresh ${flagsOf(filters)} -o ${shellWord(list)}`;
 
 /** The values of a search alone where they say what they are: `Legal · germany`. */

@@ -6,7 +6,7 @@ import { packedName } from "../../../engine/output/packing.ts";
 import { checkOutput, exists } from "../../../engine/output/paths.ts";
 import { openSink, savedView } from "../../../engine/output/sinks/sink.ts";
 import { fileExists } from "../../../engine/purchase/failures.ts";
-import { type Guard, refreshCommand } from "../../../engine/runs/plan.ts";
+import { type Guard, listCommand } from "../../../engine/runs/plan.ts";
 import { canonicalJson } from "../../../shared/contract/filters.ts";
 import { creditsText, creditsToNumber, formatCredits, priceOf } from "../../../shared/contract/money.ts";
 import { counted } from "../../../shared/contract/text.ts";
@@ -105,12 +105,12 @@ export async function keep(found: Brought, work: Work): Promise<RefreshReceipt> 
   });
 }
 
-/** What was bought is owned by now: the same refresh writes it, and pays for nobody twice. */
+/** What was bought is owned: the same refresh writes it at 0 credits. */
 function unwritten(error: unknown, { list, rows, spent }: Brought, { output = "" }: RefreshOrder): unknown {
   const failure = error instanceof CliError ? error : systemFailure(error);
   if (rows === 0 || failure === undefined) return error;
   const details = [`${counted(rows, "profile")} bought for ${creditsText(spent)} ${rows === 1 ? "is" : "are"} kept`];
-  const next = refreshCommand(list.filters, output);
+  const next = listCommand(list.filters, output);
   return failure.with({ exitCode: EXIT.incomplete, details: [...failure.details, ...details], next });
 }
 
