@@ -164,6 +164,30 @@ test("a list's first refresh that was stopped: all are added by the one that fin
   }
 });
 
+test("a first refresh that bought all, and whose proof failed: the next one adds them", async () => {
+  const { people, service, me } = await stoppable();
+  const argv = ["refresh", "--department", "Sales", "-o", "l.ndjson", "--max-credits", "70", "--json"];
+  service.options.before = (_, path) => {
+    if (service.sold.size === people.length && path.endsWith("count")) service.options.people = people.slice(1);
+  };
+  const failed = await me.run(argv);
+  expect([failed.code, service.sold.size], failed.stderr).toEqual([5, people.length]);
+  service.options.before = () => undefined;
+  const { code, stdout, stderr } = await me.run(argv);
+  expect(code, stderr).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ added: people.length - 1, credits: 0 });
+});
+
+test("a file that somebody wrote to where a refresh was begun is not replaced", async () => {
+  const { me, stopped } = await stoppable();
+  const argv = ["refresh", "--department", "Sales", "-o", "l.ndjson", "--max-credits", "60"];
+  await stopped(argv);
+  writeFileSync(me.file("l.ndjson"), "mine");
+  const refused = await me.run(argv);
+  expect([refused.code, readFileSync(me.file("l.ndjson"), "utf8")], refused.stderr).toEqual([2, "mine"]);
+  expect((await me.run([...argv, "--overwrite"])).code).toBe(0);
+});
+
 test("who was bought again by what was stopped is told by the refresh that finishes it", async () => {
   const { people, service, me, stopped } = await stoppable();
   service.options.people = people.slice(0, 20);

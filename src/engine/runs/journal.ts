@@ -79,7 +79,6 @@ interface SessionRecord extends LogRecord {
   readonly maxCredits: CreditText | null;
   readonly limit: number | null;
   readonly cap?: CreditText;
-  /** As the account told it last before that. */
   readonly balance?: CreditText;
   /** Rows that this session means to have at its end, all sessions counted; null: all. */
   readonly rows: number | null;

@@ -152,7 +152,7 @@ export type Operation = ReturnType<typeof operation>;
 export type HttpMethod = "get" | "post";
 
 const get = (call: Call) => ({ get: operation(call) });
-const post = (call: Call) => ({ post: operation(call) });
+const post = (call: Omit<Call, "tags">) => ({ post: operation({ ...call, tags: ["People"] }) });
 
 export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMethod]?: Operation }>> = {
   "/v1/account": get({
@@ -170,7 +170,6 @@ export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMetho
     summary: "How many people match",
     description:
       "The exact number of people that match: the most that a search over the same filters can return, and so its largest bill. Free, always. A count may come from a cache of at most five minutes; `cached` and `as_of` say so.",
-    tags: ["People"],
     requestBody: COUNT_BODY,
     answer: "The number.",
     schema: "CountEnvelope",
@@ -181,7 +180,6 @@ export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMetho
     summary: "The people who match, a page at a time",
     description:
       "A page of people in a fixed total order. Holds `per_page` credits, charges for the profiles actually returned and gives the rest back at once. A page past the last one is empty and free.",
-    tags: ["People"],
     cost: "per profile returned",
     parameters: ["IdempotencyKey"],
     requestBody: SEARCH_BODY,
@@ -219,7 +217,6 @@ export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMetho
     operationId: "facetsOfPeople",
     summary: "Which values of a key a segment has (ours, not of the contract)",
     description: `The values that a key has among the people who match, with the exact number of people of each, how many have another value and how many have none. Free, and counted by the rate limits as a count is.${OURS} Values that fewer than \`least\` people share are not told: looking for one person's values is what a search is for. Where it would take longer than 300 ms nothing is told, \`exact\` is false and \`reason\` says so.`,
-    tags: ["People"],
     requestBody: FACETS_BODY,
     answer: "The values.",
     schema: "FacetsEnvelope",
@@ -229,7 +226,6 @@ export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMetho
     operationId: "countPeopleAtCompanies",
     summary: "How many people match at each of several companies (ours, not of the contract)",
     description: `The same numbers as a count for each company, from one dataset version and by one call. Free; it takes one call of the minute for each hundred companies begun, and counts of few people weigh on the account as they do one by one.${OURS}`,
-    tags: ["People"],
     requestBody: bodyOf("CountsRequest", "companies", "Vice presidents at two companies"),
     answer: "The numbers, in the order of the companies.",
     schema: "CountsEnvelope",
@@ -239,7 +235,6 @@ export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMetho
     operationId: "sketchPeople",
     summary: "Who of one's own people is in a segment, by one call (ours, not of the contract)",
     description: `Cells of an invertible Bloom lookup table over digests of everybody in the segment: whoever subtracts the digests of their own people reads out exactly who left and how many are new. Free; it takes a call of the minute for each thousand cells and each ten thousand people begun. Of at most 250,000 people.${OURS}`,
-    tags: ["People"],
     requestBody: bodyOf("SketchRequest", "first", "The first cell"),
     answer: "The cells.",
     schema: "SketchEnvelope",
@@ -249,7 +244,6 @@ export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMetho
     operationId: "peopleByDigest",
     summary: "People by the digests of a sketch (ours, not of the contract)",
     description: `The people of the segment with these digests, in their order; who is not there any more is left out and free. Sold as a page of a search is.${OURS}`,
-    tags: ["People"],
     cost: "per profile returned",
     parameters: ["IdempotencyKey"],
     requestBody: bodyOf("PeopleRequest", "one", "One person"),

@@ -47,8 +47,7 @@ async function looked<T>(
     const finished = writes ? await finishRest(list, work) : undefined;
     if (finished !== undefined) {
       work = afterwards(work, finished);
-      const again = await followed(work);
-      list = { ...again, before: again.before.filter((identity) => finished.fresh?.has(identity) !== true) };
+      list = await followed(work);
     }
     const { terms, view, output } = work.order;
     const counts = freeCounts(work.deps, account, terms.maxCalls, events.progress);

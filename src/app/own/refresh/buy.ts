@@ -80,10 +80,8 @@ export async function finishRest(list: Followed, work: Work): Promise<RefreshRes
   await takeIn(work);
   const { database } = work.held.library;
   const run = { run: open.id, at: Date.parse(open.created_at) };
-  const people = identitiesIn(database, run);
-  const again = boughtBefore(database, people, run);
-  const fresh = new Set(people.filter((identity) => !again.has(identity)));
-  return { ...run, spent: credits(after.spent - spent), rows: after.rows - before.rows, again: again.size, fresh };
+  const again = boughtBefore(database, identitiesIn(database, run), run);
+  return { ...run, spent: credits(after.spent - spent), rows: after.rows - before.rows, again: again.size };
 }
 
 async function standingOf(id: string, trade: Trade) {

@@ -33,15 +33,25 @@ export function besideName(path: string, what: File): string {
 export async function checkFiles(list: Followed, { order, held, context }: Work): Promise<void> {
   const { output, word, terms } = order;
   if (output === undefined || terms.overwrite) return;
-  // A list of another segment is somebody's, too.
-  const known = held.library.lists.at(output)?.canonical === canonicalJson(list.canonical);
-  const own = known || (word !== undefined && output === (await listPath(word, context)));
+  // Somebody's, too: a list of another segment, and a file that was not written here.
+  const isKnown = held.library.lists.at(output)?.canonical === canonicalJson(list.canonical);
+  const written = new Set((await registerOf(context).entries()).map(({ path }) => path));
+  const isNamed = word !== undefined && output === (await listPath(word, context));
   for (const what of FILES) {
     const path = besideName(output, what);
-    if ((what === "list" ? own : known) || !(await exists(path))) continue;
-    throw fileExists(path);
+    const isOurs = (isKnown && written.has(path)) || (what === "list" && isNamed);
+    if (!isOurs && (await exists(path))) throw fileExists(path);
   }
 }
+
+const entryOf = ({ filters, canonical, at, view }: Followed, work: Work) => ({
+  ...{ output: work.order.output ?? "", filters, canonical: canonicalJson(canonical), at },
+  view: savedView(viewOf(view, work)),
+});
+
+/** Before anybody is bought for it: whatever ends this, the next refresh tells who came. */
+export const beginList = (list: Followed, work: Work): void =>
+  work.held.library.lists.begin(entryOf(list, work), list.before);
 
 /** A process that is killed before the history finds the same again, at 0 credits. */
 export async function keep(found: Brought, work: Work): Promise<RefreshReceipt> {
@@ -55,8 +65,7 @@ export async function keep(found: Brought, work: Work): Promise<RefreshReceipt> 
   const changed = new Map(changedSince(library.database, without(now, added), list.at));
   for (const [person, fields] of found.changed)
     changed.set(person, [...new Set([...(changed.get(person) ?? []), ...fields])]);
-  const view = viewOf(list, work);
-  const kept = { output, filters: list.filters, canonical: canonicalJson(list.canonical), view: savedView(view) };
+  const view = viewOf(list.view, work);
   // Who is suppressed is in the list's history, so that nobody is paid for twice, and in no file.
   const people = {
     list: library.shown(now),
@@ -69,7 +78,7 @@ export async function keep(found: Brought, work: Work): Promise<RefreshReceipt> 
   // Each of the files has the columns of the list.
   const isAsItCame = AS_THEY_CAME.includes(view.format);
   const columns = isAsItCame ? undefined : await collectColumns(pages([...now, ...removed])(), "person");
-  library.lists.begin({ ...kept, at: list.at }, before);
+  beginList(list, work);
   const facts = await writeTogether(
     FILES.map((what) => ({
       path: besideName(output, what),
@@ -82,7 +91,7 @@ export async function keep(found: Brought, work: Work): Promise<RefreshReceipt> 
     throw unwritten(error, found, order);
   });
   const at = context.now();
-  library.lists.record(kept, before, {
+  library.lists.record(entryOf(list, work), before, {
     ...{ at, added, removed, changed, calls: counts.calls, credits: found.spent, run: found.runs[0] ?? null },
     datasetVersion: counts.datasetVersion ?? account.datasetVersion ?? null,
     count: found.certificate.total,
@@ -175,7 +184,7 @@ const without = (people: readonly string[], others: readonly string[]): string[]
 const AS_THEY_CAME: readonly string[] = ["ndjson", "json"];
 
 /** As asked, else as the list was written, where it has the same format. */
-function viewOf({ view: saved }: Followed, { order: { view, terms } }: Work): RefreshOrder["view"] {
+function viewOf(saved: Followed["view"], { order: { view, terms } }: Work): RefreshOrder["view"] {
   if (saved === undefined || saved.format !== formName(view)) return view;
   return {
     ...view,

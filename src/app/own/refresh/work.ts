@@ -98,7 +98,6 @@ export interface RefreshResult {
   readonly spent: Credits;
   readonly rows: number;
   readonly again?: number;
-  readonly fresh?: ReadonlySet<string>;
 }
 
 /** Fields that a count can tell the value of. */
