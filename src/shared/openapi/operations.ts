@@ -121,7 +121,7 @@ interface Call {
   readonly headers?: readonly (keyof typeof HEADERS)[];
 }
 
-/** What is sold can be refused for money, a body for what is in it; all but the key's own calls read the dataset. */
+/** What is sold is refused for money, a body for what is in it; a key's own calls read no dataset. */
 function errorsOf({ cost, parameters = [], requestBody, tags }: Call): Errors {
   if (tags.includes("Account")) return NO_PARAMETERS;
   const lookup = parameters.includes("Domain") ? LOOKUP_ERRORS : {};

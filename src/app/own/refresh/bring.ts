@@ -8,7 +8,7 @@ import { tellHints } from "../../count/hints.ts";
 import { freeCounts, lookInto, soundly } from "../look.ts";
 import { libraryOf, type Prepared, prepare } from "./begin.ts";
 import { buyLeaves, finishRest } from "./buy.ts";
-import { checkFiles, keep } from "./keep.ts";
+import { beginList, checkFiles, keep } from "./keep.ts";
 import { candidates, followed } from "./list.ts";
 import { type Begun, bring, textsIn } from "./people.ts";
 import { refreshPlanOf, requireBudgetFor } from "./plan.ts";
@@ -23,7 +23,11 @@ export const refresh: Refreshing["refresh"] = async (order, ...given) => {
       requireBudgetFor(begun.plan, work.order.terms);
       if (begun.plan.rows > 0) await work.events.agree(begun.plan);
       work.events.progress?.(begun.counts.calls);
-      return await keep(await bring(begun, work, buyLeaves), work);
+      const found = await bring(begun, work, async (...bought) => {
+        beginList(begun.list, work);
+        return await buyLeaves(...bought);
+      });
+      return await keep(found, work);
     }),
   );
 };

@@ -210,7 +210,6 @@ export interface Brought extends Verified {
   readonly counts: FreeCounts;
   /** Identities. */
   readonly now: readonly string[];
-  /** Who went by the address, and by an id now. */
   readonly renamed: ReadonlyMap<string, string>;
   readonly runs: readonly string[];
   readonly spent: Credits;

@@ -15,7 +15,6 @@ import type { Filters } from "../../../shared/contract/vocabulary.ts";
 import { type CliError, failed } from "../../../shared/errors.ts";
 import { CALLS_PER_CREDIT } from "../bounds.ts";
 import { lookInto, type Sight } from "../look.ts";
-import { beginList } from "./keep.ts";
 import { type Brought, type Followed, type Merged, merged } from "./list.ts";
 import { capOf, type RefreshPlan, type RefreshResult, type Work } from "./work.ts";
 
@@ -58,7 +57,6 @@ export async function bring(
   const results: RefreshResult[] = [];
   const buy = async (leaves: readonly Leaf[]): Promise<void> => {
     if (leaves.length === 0) return;
-    beginList(list, work);
     // All leaves cost no more than was quoted; a last page larger than what is left is staked on within the user's cap.
     const most = credits((capOf(terms) ?? plan.most) - spentBy(results));
     const result = await buyLeaves(leaves, { list, datasetVersion: counts.datasetVersion ?? null, most }, work);
