@@ -12,17 +12,13 @@ import { Usage } from "./pages/usage.tsx";
 import { amount, figure, fragmentOf } from "./segment.ts";
 import { fail, go, loadMe, me, mode, newKey, notice, place, signedOut } from "./state.ts";
 
-const PAGES: readonly {
-  readonly id: string;
-  readonly name: string;
-  readonly view: () => ComponentChildren;
-}[] = [
+const PAGES = [
   { id: "segment", name: "Segment", view: () => <SegmentPage /> },
   { id: "exports", name: "Exports", view: () => <ExportsPage /> },
   { id: "account", name: "Account", view: () => <AccountPage /> },
   { id: "keys", name: "API keys", view: () => <KeysPage /> },
   { id: "plan", name: "Plan", view: () => <PlanPage /> },
-];
+] as const;
 
 export function App() {
   if (signedOut.value !== undefined) return <Enter why={signedOut.value} />;
@@ -43,7 +39,7 @@ export function App() {
           <ul>
             {PAGES.map(({ id, name }) => (
               <li key={id}>
-                <a href={fragmentOf({ ...place.value, page: id })} aria-current={id === page?.id ? "page" : undefined}>
+                <a href={fragmentOf({ ...place.value, page: id })} aria-current={id === page.id ? "page" : undefined}>
                   {name}
                 </a>
               </li>
@@ -52,7 +48,7 @@ export function App() {
         </nav>
         <Foot />
       </header>
-      <Main page={page?.id ?? ""}>{page?.view()}</Main>
+      <Main page={page.id}>{page.view()}</Main>
     </div>
   );
 }

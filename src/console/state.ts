@@ -71,10 +71,6 @@ export function go(changes: Partial<PagePlace>, replace = false): void {
   place.value = next;
 }
 
-addEventListener("popstate", () => {
-  place.value = placeInAddress(location.hash);
-});
-
 export const setFilters = (next: Filters, replace = false): void => go({ filters: next }, replace);
 
 /** Shows what went wrong; where nobody is signed in any more, the page that signs in. */

@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
 import { refreshCommand } from "../../src/console/segment.ts";
 import { type Engine, OutOfTimeError } from "../../src/dataset/engine.ts";
+import { StoreUnavailableError } from "../../src/service/ledger/errors.ts";
 import { parseCredits } from "../../src/shared/contract/money.ts";
 import { as, ConsoleClient, gated, type Session } from "../support/console.ts";
 import { wrapped } from "../support/dataset.ts";
@@ -127,6 +128,79 @@ describe("an export", () => {
     expect(await page.bought(session, id)).toMatchObject({ state: "ready", credits: first.credits });
     expect(await liveBalance(service)).toBe(1_100);
     expect((await quote({}, 1_100)).allowed).toBe(true);
+  });
+
+  test("goes on only where the balance covers its rest beside what others need: one of two at once, as with Buy", async () => {
+    const gate = gated();
+    const { page: here, service } = await serve({ wrapEngine: gate.wrapEngine, credits: 4_000 });
+    const { page: there } = await serve({ ledger: service.ledger });
+    const [mine, theirs] = [await here.enter(), await there.enter()];
+    const halves: string[] = [];
+    for (const _ of [1, 2]) {
+      gate.close();
+      const { id } = await buy(here, mine);
+      await gate.arrival();
+      await here.call(mine, "POST", `/exports/${id}/stop`);
+      gate.open();
+      expect(await here.bought(mine, id)).toMatchObject({ state: "stopped", rows: 1_000 });
+      halves.push(id);
+    }
+    await service.store.deduct("default", "live", parseCredits(500) as never, { note: "a correction" });
+    gate.close();
+    const goOn = (id: string | undefined, body = {}) => here.call(mine, "POST", `/exports/${id}/continue`, body);
+    const both = await Promise.all([goOn(halves[0]), there.call(theirs, "POST", `/exports/${halves[1]}/continue`)]);
+    expect(both.map(({ json, status }) => `${status} ${json.code ?? json.state}`).sort()).toEqual([
+      "200 buying",
+      "402 too_expensive",
+    ]);
+    const [first, second] = both[0]?.status === 200 ? halves : halves.toReversed();
+    await here.call(mine, "POST", `/exports/${first}/stop`);
+    // Its own page in flight is no other's need.
+    expect((await goOn(first)).status).toBe(200);
+    gate.open();
+    expect(await here.bought(mine, first ?? "")).toMatchObject({ state: "ready", credits: 2_000 });
+    const refused = await goOn(second);
+    expect([refused.status, refused.json.error]).toEqual([402, expect.stringContaining("does not cover this")]);
+    expect(await here.bought(mine, second ?? "")).toMatchObject({ state: "stopped", rows: 1_000, credits: 1_000 });
+    expect(await liveBalance(service)).toBe(500);
+    await service.store.grant("default", "live", parseCredits(500) as never, "a top-up");
+    expect((await goOn(second)).status).toBe(200);
+    expect(await here.bought(mine, second ?? "")).toMatchObject({ state: "ready", credits: 2_000 });
+    expect(await liveBalance(service)).toBe(0);
+    expect(await service.store.verify()).toEqual([]);
+  });
+
+  test("that is stopped with its page in flight needs that page alone: another may have the rest", async () => {
+    const gate = gated();
+    const { page, service } = await serve({ wrapEngine: gate.wrapEngine, credits: 2_000 });
+    const session = await page.enter();
+    gate.close();
+    const { id } = await buy(page, session);
+    await gate.arrival();
+    await page.call(session, "POST", `/exports/${id}/stop`);
+    const { id: other } = await buy(page, session, 1_000);
+    gate.open();
+    expect(await page.bought(session, other)).toMatchObject({ state: "ready", credits: 1_000 });
+    expect(await page.bought(session, id)).toMatchObject({ state: "stopped", rows: 1_000 });
+    expect(await liveBalance(service)).toBe(0);
+  });
+
+  test("notes a page that it bought again where the ledger was away for a moment, and pays it once", async () => {
+    const { page, service } = await serve({ sleep: async () => undefined });
+    const session = await page.enter();
+    const kept = service.store.console as { advanceExport: typeof service.store.console.advanceExport };
+    const { advanceExport } = kept;
+    const away = [1, 1, 2];
+    kept.advanceExport = async (item) => {
+      if (item.pages !== away[0]) return await advanceExport(item);
+      away.shift();
+      throw new StoreUnavailableError("the ledger is away");
+    };
+    const { id } = await buy(page, session);
+    expect(await page.bought(session, id)).toMatchObject({ state: "ready", rows: 2_000, credits: 2_000, why: "" });
+    expect(away).toEqual([]);
+    expect(await liveBalance(service)).toBe(8_000);
+    expect(await service.store.verify()).toEqual([]);
   });
 
   test("that nobody was heard of for some seconds says so, and later that it stopped", async () => {
@@ -395,9 +469,19 @@ describe("an export", () => {
     await expect
       .poll(told, { timeout: 30_000 })
       .toMatchObject({ state: "stopped", rows: 1_000, credits: parseCredits(1_000) });
-    await service.store.updateKey(own?.id ?? "", { maxCredits: parseCredits(2_000) as never });
+    const cap = (credits: number) =>
+      service.store.updateKey(own?.id ?? "", { maxCredits: parseCredits(credits) as never });
     const next = await page.signIn({ key: service.key });
-    await page.call(next, "POST", `/exports/${id}/continue`);
+    const goOn = () => page.call(next, "POST", `/exports/${id}/continue`);
+    await cap(2_999);
+    const refused = await goOn();
+    expect([refused.status, refused.json.error]).toEqual([402, expect.stringContaining("cap of this key")]);
+    await cap(3_000);
+    gate.close();
+    expect((await goOn()).status).toBe(200);
+    await gate.arrival();
+    await cap(2_000);
+    gate.open();
     // It was stopped before it went on, and may be read as that for a moment.
     await expect.poll(told, { timeout: 30_000 }).toMatchObject({ state: "stopped", rows: 2_000 });
     const stopped = await page.bought(next, id);

@@ -108,7 +108,7 @@ async function history(dir: string): Promise<ServedFolder> {
     ["by name", { name: CANARY.name.toUpperCase() }],
     ["others", {}],
   ] as const)
-    expect(await service.store.console.addExport(waiting(name, JSON.stringify(filters)), () => undefined)).toBe(true);
+    expect(await service.store.console.enterExport(waiting(name, JSON.stringify(filters)), () => undefined)).toBe(true);
   return service;
 }
 

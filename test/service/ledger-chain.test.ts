@@ -57,7 +57,7 @@ async function life(store: Store): Promise<void> {
   await kept.addSession({ ...session, ...times, id: "s", hash: "5".repeat(64), proofHash: "6".repeat(64) });
   const numbers = { profiles: 5, perPage: 5, price: c(1), pages: 1, rows: 5, credits: c(5), seenAt: NOW, turn: 0 };
   const item = { id: "e", accountId: ACCOUNT, mode: "live" as const, keyId: "k_1", filters: "{}", version: "v" };
-  await kept.addExport({ ...item, ...numbers, createdAt: NOW, state: "ready", why: "" }, () => undefined);
+  await kept.enterExport({ ...item, ...numbers, createdAt: NOW, state: "ready", why: "" }, () => undefined);
   await kept.served("http://127.0.0.1:8787");
   await held(store, c(2), { keyId: "k_1", idempotency: { key: "c", requestHash: "h" } });
   expect(await store.verify()).toEqual([]);

@@ -787,7 +787,7 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         const other = await backend.another(now);
         const item = exportItem({ id: "e1", createdAt: time });
         const any = () => undefined;
-        expect([await store.console.addExport(item, any), await other.console.addExport(item, any)]).toEqual([
+        expect([await store.console.enterExport(item, any), await other.console.enterExport(item, any)]).toEqual([
           true,
           false,
         ]);
@@ -806,7 +806,7 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         });
         expect(await other.console.export("nobody", "e1")).toBeUndefined();
         const next = { ...second, price: c(2), turn: 1 };
-        expect(await Promise.all([store, other].map((one) => one.console.continueExport(next)))).toContain(false);
+        expect(await Promise.all([store, other].map((one) => one.console.enterExport(next, any)))).toContain(false);
         expect(await other.console.export(ACCOUNT, "e1")).toEqual(next);
         // Whoever bought in the turn before has no say any more; what it bought counts.
         expect(await store.console.stopExport(item, "the price rose", 0)).toBe(false);
@@ -816,7 +816,7 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         const third = { ...next, pages: 3, rows: 3_000, credits: c(4_000) };
         expect(await store.console.advanceExport({ ...third, turn: 0 })).toBe(false);
         expect(await store.console.export(ACCOUNT, "e1")).toEqual({ ...third, state: "ready" });
-        expect(await store.console.continueExport({ ...third, turn: 2 })).toBe(false);
+        expect(await store.console.enterExport({ ...third, turn: 2 }, any)).toBe(false);
         expect(await other.console.exports(item, "buying")).toEqual([]);
       });
 
@@ -824,7 +824,7 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         const other = await backend.another(now);
         const seen: number[] = [];
         const add = (one: Store, each: number) =>
-          one.console.addExport(exportItem({ id: `x${each}`, createdAt: time }), ({ balance, exports, held }) => {
+          one.console.enterExport(exportItem({ id: `x${each}`, createdAt: time }), ({ balance, exports, held }) => {
             expect([balance, held]).toEqual([c(100), 0n]);
             seen.push(exports.length);
             if (exports.length > 0) throw new Error("sold before");

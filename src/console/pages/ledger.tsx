@@ -89,17 +89,11 @@ function useKeyNames(): ReadonlyMap<string, string> {
   return names;
 }
 
-interface Chosen {
-  readonly mode: string;
-  readonly call: string;
-  readonly key: string;
-}
+type Chosen = Readonly<Record<"mode" | "call" | "key", string>>;
 
-function entriesOf({ call, key, mode: of }: Chosen, after: string | null, limit: number) {
-  const query = new URLSearchParams({ mode: of, limit: String(limit) });
-  if (after !== null) query.set("after", after);
-  if (call !== "") query.set("call", call);
-  if (key !== "") query.set("key", key);
+function entriesOf(chosen: Chosen, after: string | null, limit: number) {
+  const asked = { ...chosen, limit: String(limit), after: after ?? "" };
+  const query = new URLSearchParams(Object.entries(asked).filter(([, value]) => value !== ""));
   return api<{ entries: readonly Entry[]; next: string | null }>("GET", `/entries?${query}`);
 }
 

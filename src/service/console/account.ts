@@ -184,17 +184,14 @@ function scopesOf(value: unknown): readonly Scope[] {
   throw bad(`scopes is a list of ${SCOPES.join(", ")}; null for all of them`);
 }
 
-async function keyOf({ params, parts, visitor }: ConsoleCall): Promise<KeyDetail> {
-  const found = await parts.store.key(params.id ?? "");
-  if (found?.accountId === visitor.account.id) return found;
-  throw new ConsoleRefusal(404, "no_key", "there is no such key in this account");
-}
-
-async function revoke(call: ConsoleCall) {
-  const key = await keyOf(call);
-  const busy = key.lastUsedAt !== null && call.parts.now() - key.lastUsedAt < DAY_MS;
-  if (busy && call.body.confirm !== harmless(key.name)) {
+async function revoke({ body, params, parts, visitor }: ConsoleCall) {
+  const key = await parts.store.key(params.id ?? "");
+  if (key?.accountId !== visitor.account.id) {
+    throw new ConsoleRefusal(404, "no_key", "there is no such key in this account");
+  }
+  const busy = key.lastUsedAt !== null && parts.now() - key.lastUsedAt < DAY_MS;
+  if (busy && body.confirm !== harmless(key.name)) {
     throw new ConsoleRefusal(409, "confirm", "this key was used within a day: confirm with its name");
   }
-  return { revoked: await call.parts.store.revokeKey(key.id, { by: byOf(call.visitor) }) };
+  return { revoked: await parts.store.revokeKey(key.id, { by: byOf(visitor) }) };
 }

@@ -9,7 +9,7 @@ import type { RateLimiter } from "../http/limits.ts";
 import type { Turns } from "../http/turns.ts";
 import { StoreUnavailableError, UnknownAccountError } from "../ledger/errors.ts";
 import { type Account, IDEMPOTENCY_TTL_MS, type KeyMode, type Spender, type Store } from "../ledger/ledger.ts";
-import type { ConsoleExport } from "../ledger/records.ts";
+import { type ConsoleExport, pageKey } from "../ledger/records.ts";
 import { type ChargedReply, purchase, type Sale } from "../money/billing.ts";
 import { DeadlineError, OutcomeUnknownError, Problem } from "../problem.ts";
 import { ConsoleRefusal } from "./guard.ts";
@@ -98,12 +98,7 @@ export class Exports {
       let isWanted = true;
       while (isWanted && !this.#closed) {
         if (!this.isKept(now)) throw new ConsoleRefusal(410, "expired", "its first pages are no longer kept");
-        const sale = await this.#page(now, key, turn, advance);
-        if (sale === undefined) break;
-        const rows = Number(sale.answer.headers[ROWS] ?? 0);
-        const spent = addCredits(now.credits, sale.charge);
-        isWanted = await advance({ pages: now.pages + 1, rows: now.rows + rows, credits: spent });
-        if (rows === 0) throw new ConsoleRefusal(409, "short", "the segment has fewer people than were agreed to");
+        isWanted = await this.#page(now, key, turn, advance);
       }
       if (this.#closed) await kept.stopExport(item, GONE, item.turn);
     } catch (error) {
@@ -112,12 +107,13 @@ export class Exports {
     }
   }
 
+  /** Buys a page and notes it; its key makes a second try free. @returns whether the turn goes on */
   async #page(
     item: ConsoleExport,
     key: Spender,
     turn: Turn,
-    isWanted: () => Promise<boolean>,
-  ): Promise<Sale | undefined> {
+    advance: (changes?: Partial<ConsoleExport>) => Promise<boolean>,
+  ): Promise<boolean> {
     let isCounted = false;
     for (let tries = 1; ; tries++) {
       try {
@@ -127,14 +123,19 @@ export class Exports {
         if (account.plan.costs.person_search > item.price) throw dearer();
         if (!isCounted) this.#count(key, account);
         isCounted = true;
-        return await this.#sell(item, key, account);
+        const { answer, charge } = await this.#sell(item, key, account);
+        const rows = Number(answer.headers[ROWS] ?? 0);
+        const spent = addCredits(item.credits, charge);
+        const isWanted = await advance({ pages: item.pages + 1, rows: item.rows + rows, credits: spent });
+        if (rows === 0) throw new ConsoleRefusal(409, "short", "the segment has fewer people than were agreed to");
+        return isWanted;
       } catch (error) {
         const ms = waitAfter(error, tries);
         if (ms === undefined) throw error;
         if (error instanceof PlanWait) tries--;
         if (isFault(error)) this.#options.onFault(item.id, error);
         turn.waits = told(error);
-        if (!(await this.#pause(ms, isWanted))) return undefined;
+        if (!(await this.#pause(ms, advance))) return false;
         turn.waits = "";
       }
     }
@@ -216,9 +217,6 @@ function waitAfter(error: unknown, tries: number): number | undefined {
 }
 
 const ROWS = "x-rows";
-
-/** The Idempotency-Key of a page: the same one gives the same page again, at no cost. */
-const pageKey = ({ id }: ConsoleExport, page: number): string => `console-${id}-${page}`;
 
 export const keptUntil = ({ createdAt }: ConsoleExport): number => createdAt + IDEMPOTENCY_TTL_MS;
 

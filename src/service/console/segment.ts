@@ -29,7 +29,6 @@ const QUOTE_MS = 10 * 60_000;
 
 /** What a quote binds. It is sealed with the secret of the session, so no other can use it and none has to be kept. */
 interface Quote {
-  readonly kind: "quote";
   readonly mode: KeyMode;
   readonly filters: ConsoleExport["filters"];
   readonly version: string;
@@ -77,13 +76,21 @@ async function standingOf(
 
 /** What is free to spend: exports that are being bought have what they still need, their holds among it. */
 function freeOf({ parts }: ConsoleCall, key: StoredKey, { balance, budget, exports, held }: Standing) {
-  const buying = exports.filter((item) => parts.exports.seen(item).state === "buying");
+  const buying = exports.filter((item) => item.state === "buying" && parts.exports.seen(item).state === "buying");
   const needed = (some: readonly ConsoleExport[]) =>
     credits(some.reduce((sum, { price, profiles, rows }) => sum + priceOf(profiles - rows, price), 0n));
   const free = subtractCredits(balance, maxCredits(held, needed(buying)));
   const own = needed(buying.filter(({ keyId }) => keyId === key.id));
   const left = budget ? leftOfCap({ ...budget, held: maxCredits(budget.held, own) }) : free;
   return left < free ? { free: left, capped: true } : { free, capped: false };
+}
+
+/** @throws ConsoleRefusal 402 where it, and what others that are being bought need, is more than there is */
+function assertFree(call: ConsoleCall, key: StoredKey, needed: bigint, standing: Standing): void {
+  const { capped, free } = freeOf(call, key, standing);
+  if (needed <= free) return;
+  const what = capped ? "the cap of this key" : "the balance, less what is being bought,";
+  throw new ConsoleRefusal(402, "too_expensive", `${what} does not cover this; nothing was bought`);
 }
 
 async function count(call: ConsoleCall) {
@@ -137,7 +144,7 @@ async function quote(call: ConsoleCall) {
   const segment = { filters: JSON.stringify(filters), version };
   const bought = boughtOf(call, segment, now.exports);
   const bound = { mode, ...segment, profiles, credits: String(credits), made };
-  const sealed: Quote = { kind: "quote", ...bound, told: bought.map(({ id }) => id) };
+  const sealed: Quote = { ...bound, told: bought.map(({ id }) => id) };
   return {
     quote_id: sealToken(sealed, visitor.secret),
     count: people,
@@ -184,11 +191,10 @@ async function buy(call: ConsoleCall) {
   const { body, parts, visitor } = call;
   // Who may not buy is told that first, whatever they sent.
   parts.sessions.acting(visitor, visitor.key?.mode ?? "live", "search");
-  const opened = unseal(body.quote_id, visitor.secret) as Partial<Quote> | undefined;
-  if (opened?.kind !== "quote") {
+  const quote = unseal(body.quote_id, visitor.secret) as Quote | undefined;
+  if (quote === undefined) {
     throw new ConsoleRefusal(409, "no_quote", "this is no quote of this session: ask for one; nothing was bought");
   }
-  const quote = opened as Quote;
   const id = hashOf(String(body.quote_id)).slice(0, 16);
   // Before anything that may have changed since: what a quote has bought is bought.
   const known = await parts.store.console.export(visitor.account.id, id);
@@ -196,14 +202,11 @@ async function buy(call: ConsoleCall) {
   const key = binding(call, quote);
   const { engine } = await parts.dataset(quote.mode);
   if (engine.info().version !== quote.version) throw moved();
-  const assertFree = (standing: Standing): void => {
+  const assertUnsold = (standing: Standing): void => {
     if (boughtOf(call, quote, standing.exports).some((each) => !quote.told.includes(each.id))) {
       throw refused("bought_since", "people of this segment were bought since this quote");
     }
-    const { capped, free } = freeOf(call, key, standing);
-    if (BigInt(quote.credits) <= free) return;
-    const what = capped ? "the cap of this key" : "the balance, less what is being bought,";
-    throw new ConsoleRefusal(402, "too_expensive", `${what} does not cover this; nothing was bought`);
+    assertFree(call, key, BigInt(quote.credits), standing);
   };
   const now = parts.now();
   const { filters, mode, profiles, version } = quote;
@@ -215,7 +218,7 @@ async function buy(call: ConsoleCall) {
     ...{ pages: 0, rows: 0, credits: ZERO, turn: 0 },
   };
   // A quote that is sent twice makes one export: its name is the quote's.
-  if (await parts.store.console.addExport(item, assertFree)) parts.exports.work(item, key);
+  if (await parts.store.console.enterExport(item, assertUnsold)) parts.exports.work(item, key);
   return shown(call, item);
 }
 
@@ -255,9 +258,11 @@ async function goOn(call: ConsoleCall) {
   const agreed = body.credits === undefined ? priceOf(left, item.price) : amountOf(body.credits, "credits");
   const price = visitor.account.plan.costs.person_search;
   const key = parts.sessions.acting(visitor, item.mode, "search");
-  if (priceOf(left, price) > agreed) throw dearer();
+  const needed = priceOf(left, price);
+  if (needed > agreed) throw dearer();
   const next: ConsoleExport = { ...item, state: "buying", why: "", price, seenAt: parts.now(), turn: item.turn + 1 };
-  if (await parts.store.console.continueExport(next)) parts.exports.work(next, key);
+  const assertLeft = (now: Standing): void => assertFree(call, key, needed, now);
+  if (await parts.store.console.enterExport({ ...next, keyId: key.id }, assertLeft)) parts.exports.work(next, key);
   return shown(call, await exportOf(call));
 }
 

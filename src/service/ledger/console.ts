@@ -1,3 +1,4 @@
+import { type Credits, credits } from "../../shared/contract/money.ts";
 import { audit } from "./chain/links.ts";
 import {
   change,
@@ -14,7 +15,7 @@ import { UnknownAccountError } from "./errors.ts";
 import { type LedgerDatabase, moneyOf } from "./facts.ts";
 import { KEY_DETAILS, keyDetail } from "./key-steps.ts";
 import type { ConsoleExport, ConsoleLink, ConsoleRole, ConsoleSession, ConsoleStore, Standing } from "./records.ts";
-import { IDEMPOTENCY_TTL_MS } from "./records.ts";
+import { IDEMPOTENCY_TTL_MS, pageKey } from "./records.ts";
 
 const SESSION_COLUMNS = "id, hash, proof_hash, account_id, role, key_hash, created_at, seen_at, expires_at";
 const EXPORT_COLUMNS =
@@ -25,7 +26,6 @@ const OR_NOTHING = "ON CONFLICT (id) DO NOTHING";
 export const consoleStore = (database: LedgerDatabase, now: () => number): ConsoleStore => ({
   ...sessionsOf(database, now),
   ...exportsOf(database, now),
-  ...placesOf(database, now),
 });
 
 const toolsOf = (database: LedgerDatabase) => ({
@@ -62,14 +62,19 @@ function sessionsOf(database: LedgerDatabase, now: () => number) {
       await write("volatile", "UPDATE console_sessions SET seen_at = $1 WHERE id = $2", seenAt, id);
     },
     endSession: (id, by) => database.change("durable", () => endSession(id, by, now())),
+    async served(origin) {
+      await database.change("volatile", () => upsert("console_places", { origin, startedAt: now() }, "origin"));
+    },
+    lastServed: () =>
+      one("SELECT origin FROM console_places ORDER BY started_at DESC LIMIT 1", (row) => row.origin as string),
   } satisfies Partial<ConsoleStore>;
 }
 
 function exportsOf(database: LedgerDatabase, now: () => number) {
   const { one, write } = toolsOf(database);
   return {
-    addExport: (item, assertFree) =>
-      database.change("durable", (repeated) => addExport(item, assertFree, { lock: database.rowLock, repeated })),
+    enterExport: (item, assertFree) =>
+      database.change("durable", (repeated) => enterExport(item, assertFree, { lock: database.rowLock, repeated })),
     export: (accountId, id) =>
       one(
         `SELECT ${EXPORT_COLUMNS} FROM console_exports WHERE account_id = $1 AND id = $2`,
@@ -88,12 +93,6 @@ function exportsOf(database: LedgerDatabase, now: () => number) {
       const ours = "SELECT 1 FROM console_exports WHERE id = $1 AND state = 'buying' AND turn = $2";
       return (await database.read(ours, id, turn)).length > 0;
     },
-    continueExport: ({ id, price, seenAt, turn }) =>
-      database.change("volatile", function* (repeated) {
-        const sql = `UPDATE console_exports SET state = 'buying', why = '', price = $1, seen_at = $2, turn = $3
-          WHERE id = $4 AND turn = $5 AND state <> 'ready'`;
-        return (yield* change(sql, price, seenAt, turn, id, turn - 1)) > 0 || repeated;
-      }),
     async stopExport({ accountId, id }, why, turn = Number.MAX_SAFE_INTEGER) {
       const sql = `UPDATE console_exports SET state = 'stopped', why = $1
         WHERE account_id = $2 AND id = $3 AND state = 'buying' AND turn <= $4`;
@@ -106,17 +105,6 @@ function exportsOf(database: LedgerDatabase, now: () => number) {
         replyOf,
         ...[accountId, mode, call, key, now() - IDEMPOTENCY_TTL_MS],
       ),
-  } satisfies Partial<ConsoleStore>;
-}
-
-function placesOf(database: LedgerDatabase, now: () => number) {
-  const { one } = toolsOf(database);
-  return {
-    async served(origin) {
-      await database.change("volatile", () => upsert("console_places", { origin, startedAt: now() }, "origin"));
-    },
-    lastServed: () =>
-      one("SELECT origin FROM console_places ORDER BY started_at DESC LIMIT 1", (row) => row.origin as string),
   } satisfies Partial<ConsoleStore>;
 }
 
@@ -156,25 +144,38 @@ function* addLink({ accountId, createdAt, expiresAt, hash, name, role }: Console
   yield* audit({ ...acted, detail: { role, name } }, createdAt);
 }
 
+const PAGE_IN_FLIGHT = `SELECT amount FROM holds
+  WHERE state = 'pending' AND account_id = $1 AND mode = $2 AND idempotency_key = $3`;
+
 const exportsSql = (state?: ConsoleExport["state"]): string =>
   `SELECT ${EXPORT_COLUMNS} FROM console_exports WHERE account_id = $1 AND mode = $2
     ${state === undefined ? "" : `AND state = '${state}'`} ORDER BY created_at DESC, id LIMIT 200`;
 
 /** Under the lock of the balance: of two at once the second sees the first. */
-function* addExport(
+function* enterExport(
   item: ConsoleExport,
   assertFree: (now: Standing) => void,
   { lock, repeated }: { readonly lock: string; readonly repeated: boolean },
 ): Steps<boolean> {
   const { rows: rowCount, ...row } = item;
-  const { accountId, createdAt, id, keyId, mode, profiles } = item;
+  const { accountId, createdAt, id, keyId, mode, price, profiles, seenAt, turn } = item;
   const sql = `SELECT p.account_id, p.mode, p.balance, p.held FROM balances p WHERE p.account_id = $1 AND p.mode = $2${lock}`;
   const [money] = yield* statementRows(sql, accountId, mode);
   if (money === undefined) throw new UnknownAccountError(accountId);
-  if ((yield* statementRows("SELECT 1 FROM console_exports WHERE id = $1", id)).length > 0) return repeated;
+  const [before] = yield* statementRows("SELECT pages, turn FROM console_exports WHERE id = $1", id);
+  const last = before === undefined ? -1 : Number(before.turn);
+  if (last !== turn - 1) return repeated && last === turn;
   const [key] = yield* statementRows(`${KEY_DETAILS} WHERE k.id = $1`, keyId);
-  const exports = (yield* statementRows(exportsSql(), accountId, mode)).map(storedExport);
-  assertFree({ ...moneyOf(money), budget: key && keyDetail(key).budget, exports });
+  const others = (yield* statementRows(exportsSql(), accountId, mode)).map(storedExport).filter((one) => one.id !== id);
+  const [own] = yield* statementRows(PAGE_IN_FLIGHT, accountId, mode, pageKey(item, Number(before?.pages ?? 0)));
+  const without = ({ held }: { readonly held: Credits }) => ({ held: credits(held - ((own?.amount ?? 0n) as bigint)) });
+  const [{ balance, ...all }, budget] = [moneyOf(money), key && keyDetail(key).budget];
+  assertFree({ balance, ...without(all), budget: budget && { ...budget, ...without(budget) }, exports: others });
+  if (turn > 0) {
+    const sql = `UPDATE console_exports SET state = 'buying', why = '', price = $1, seen_at = $2, turn = $3
+      WHERE id = $4 AND state <> 'ready'`;
+    return (yield* change(sql, price, seenAt, turn, id)) > 0;
+  }
   yield* insert("console_exports", { ...row, rowCount });
   yield* audit({ actor: keyId, action: "export.bought", accountId, target: id, detail: { mode, profiles } }, createdAt);
   return true;

@@ -64,6 +64,9 @@ export interface ConsoleExport extends Place {
   readonly turn: number;
 }
 
+/** The Idempotency-Key of a page: the same one gives the same page again, at no cost. */
+export const pageKey = ({ id }: Pick<ConsoleExport, "id">, page: number): string => `console-${id}-${page}`;
+
 /** What a key, with those it was rotated from and to, may be charged in all. `0 <= spent + held <= cap`. */
 export interface KeyBudget {
   readonly cap: Credits;
@@ -71,7 +74,7 @@ export interface KeyBudget {
   readonly held: Credits;
 }
 
-/** What may be spent; a key without a cap has no budget. */
+/** What may be spent; a key without a cap has no budget. An export that is asked about is not among what others need. */
 export interface Standing {
   readonly balance: Credits;
   readonly held: Credits;
@@ -92,14 +95,15 @@ export interface ConsoleStore {
   sessions(): Promise<readonly ConsoleSession[]>;
   seeSession(id: string, seenAt: number): Promise<void>;
   endSession(id: string, by: string): Promise<boolean>;
-  /** @param assertFree is asked in the same transaction, and throws. @returns false where it is there */
-  addExport(item: ConsoleExport, assertFree: (now: Standing) => void): Promise<boolean>;
+  /**
+   * Begins its turn: the first adds it, a later one goes on at its price, paid by its key.
+   * @param assertFree is asked in the same transaction, and throws. @returns false where the turn is taken, or it is ready
+   */
+  enterExport(item: ConsoleExport, assertFree: (now: Standing) => void): Promise<boolean>;
   export(accountId: string, id: string): Promise<ConsoleExport | undefined>;
   exports(place: Place, state?: ExportState): Promise<readonly ConsoleExport[]>;
   /** One page more, noted in any case: with the last it is ready. @returns whether its turn goes on */
   advanceExport(item: ConsoleExport): Promise<boolean>;
-  /** The next turn, at its price. @returns false where another went on, or it is ready */
-  continueExport(item: ConsoleExport): Promise<boolean>;
   /** Whoever is buying it, in any process, ends with the page in flight. @param turn and no later one */
   stopExport(item: Pick<ConsoleExport, "accountId" | "id">, why: string, turn?: number): Promise<boolean>;
   storedReply(accountId: string, mode: KeyMode, call: CostedCall, key: string): Promise<StoredReply | undefined>;
