@@ -61,6 +61,36 @@ describe("not found, free", () => {
   );
 });
 
+describe("a success without a company that was charged finds none", () => {
+  const dear = { missCosts: 1, missing: { result: null, used: 1_000 } };
+
+  test("enrich ends, and says so again without asking", async () => {
+    const { u, it } = await at(dear);
+    const one = ["enrich", "missing.example"];
+    const [first, second, third] = [await u.run(one), await u.run(one), await u.run(["resume", "last"])];
+    expect([first.code, said(first)]).toEqual([5, expect.stringContaining("charged 1 credit for 0 rows quoted at 0")]);
+    for (const ran of [second, third]) {
+      expect([ran.code, said(ran)]).toEqual([6, expect.stringContaining("1 credit charged, though a miss is free")]);
+      expect(said(ran)).not.toContain("resume");
+    }
+    expect(it.charged()).toBe(1);
+    const list = await u.run([...ENRICH, "globex.example", "--misses", "m.txt"]);
+    expect(list.code).toBe(5);
+    expect((await u.run([...ENRICH, "globex.example", "--misses", "m.txt"])).stderr).toMatch(/1 not found.*missing/);
+    expect([u.read("m.txt"), it.charged()]).toEqual(["missing.example\n", 3]);
+  });
+
+  test("an agent is not told of a company", async () => {
+    const { u, it } = await at(dear);
+    const agent = await startAgent(u, ["--max-credits", "50"], { answer: YES });
+    expect((await agent.call("enrich_company", { domain: "missing.example" })).failed).toBe(true);
+    const told = await agent.call("enrich_company", { domain: "missing.example" });
+    expect([told.data, it.charged()]).toEqual([{ found: false, credits: 0, budget_left: 49 }, 1]);
+    expect(told.text).not.toContain("resume");
+    await agent.close();
+  });
+});
+
 test("nobody there is not said where no number came", async () => {
   const { u } = await at({ countUnder: "sum_of_them" });
   const ran = await u.run(["count", "--country", "x"]);
@@ -81,7 +111,7 @@ test.each(["search", "agent"])("complete: rows of null are nobody (%s)", async (
   const { u } = await at({ people: 20, shape });
   if (door === "search") {
     const ran = await u.run(SEARCH);
-    expect([ran.code, said(ran)]).toEqual([5, expect.stringContaining("20 credits for 19 profiles quoted at 19")]);
+    expect([ran.code, said(ran)]).toEqual([5, expect.stringContaining("20 credits for 19 rows quoted at 19")]);
     await u.run(["runs", "export", "last", "-o", "o.csv"]);
     expect(readCsv(u.read("o.csv")).filter(({ id }) => id === "")).toEqual([]);
     expect(readCsv(u.read("o.csv"))).toHaveLength(19);
@@ -90,7 +120,7 @@ test.each(["search", "agent"])("complete: rows of null are nobody (%s)", async (
   const agent = await startAgent(u, ["--max-credits", "50"], { answer: YES });
   const quote = await agent.call("quote", { kind: "people", filters: { country: "x" } });
   const told = await agent.call("buy", { quote_id: String(quote.data.quote_id) });
-  expect([told.failed, told.text]).toEqual([true, expect.stringContaining("20 credits for 19 profiles")]);
+  expect([told.failed, told.text]).toEqual([true, expect.stringContaining("20 credits for 19 rows")]);
   await agent.close();
 });
 

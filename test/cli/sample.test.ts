@@ -378,6 +378,8 @@ describe("at a service of somebody else", () => {
       code: 5,
       stderr: expect.stringContaining("gave 3 rows for a page of 10 that was drawn"),
     });
+    // It would end the same way.
+    expect(ran.stderr).not.toContain("resume");
     expect(foreign.charged()).toBe(3);
   });
 

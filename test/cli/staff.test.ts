@@ -154,9 +154,12 @@ test("domains are looked up first, within quote and cap; what was looked up cost
   const [looked, cap] = [slugs().length, slugs().length + sum - 1];
   const quoted = async () => JSON.parse((await own.run([...argv, "--dry-run", "--json"])).stdout);
   expect(await quoted()).toMatchObject({
-    ...{ credits: named.length, requests: named.length, matches: 0 },
+    ...{ credits: named.length, requests: named.length, matches: null },
     look_ups: { companies: named.length, credits: named.length },
   });
+  const card = (await own.run([...argv, "--dry-run"])).stdout;
+  expect(card).toMatch(/matches +not known beforehand\n.*to buy +at least 0\n/);
+  expect(card).toMatch(/cost +at least 7 credits\n.*\n.*after +at most /);
   const before = await charged(service, CREDITS);
   const few = await own.run([...argv, "--max-credits", String(named.length), "-o", "few.csv"]);
   expect([few.code, few.stderr]).toEqual([4, expect.stringContaining("pays for the look-ups at most")]);
@@ -164,6 +167,7 @@ test("domains are looked up first, within quote and cap; what was looked up cost
   const ran = await own.run([...argv, "--max-credits", String(cap), "-o", "people.csv"]);
   expect(ran.code, ran.stderr).toBe(0);
   expect(ran.stderr).toContain(`1 company has no profile address that is known, left out: ${unknown}`);
+  expect(ran.stderr).toContain(`look-ups of companies cost ${looked} credits`);
   expect(await charged(service, CREDITS)).toBe(before + cap);
   expect(readCsv(own.read("people.csv"))).toHaveLength(sum - 1);
   // A cap counts what its look-ups cost before.

@@ -35,7 +35,7 @@ export interface ForeignOptions {
   /** What `result` is instead of the rows, or of the one record, of a paid reply. */
   shape: ((rows: readonly object[]) => unknown) | undefined;
   /** What `result` of a success is where the company is not known; undefined: a 404. */
-  missing: { readonly result: unknown } | undefined;
+  missing: { readonly result: unknown; readonly used?: number } | undefined;
   /** undefined: the bare number. */
   countUnder: string | undefined;
   /** More than this is a 422; with `clamp` the page is just smaller. */
@@ -363,7 +363,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     if (!url.pathname.includes("person") && (query.get("domain") ?? "").startsWith("missing")) {
       if (options.missing !== undefined) {
         left -= Math.round(options.missCosts * 1_000);
-        return answer(response, 200, envelope(options.missing.result));
+        return answer(response, 200, envelope(options.missing.result, options.missing.used));
       }
       return answer(response, 404, dearRefusal("No such company.", options.missCosts));
     }

@@ -77,6 +77,8 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
   }
   const { staffOf } = await import("./staff.ts");
   const spent = buys ? await spentOn(target, account, world) : cost;
+  if (buys && spent > before)
+    (events.warning ?? events.notice)?.(`notice: look-ups of companies cost ${creditsText(credits(spent - before))}`);
   return {
     order: {
       ...order,
@@ -98,6 +100,7 @@ function withLookUps(quoted: Quote, lookUps: Quote | undefined): Quote {
   const { balanceAfter: after } = quoted;
   return {
     ...quoted,
+    matches: null,
     credits: credits(quoted.credits + lookUps.credits),
     total: credits(quoted.total + lookUps.credits),
     balanceAfter: after === undefined ? undefined : credits(after - lookUps.credits),
@@ -199,8 +202,6 @@ async function explained(thrown: unknown, order: Order, world: World, events: Ev
   return error.with({ hint: near ?? spelling });
 }
 
-const NOTHING = Buffer.from('{"result":[]}');
-
 type LookUps = Target & { readonly kind: "enrich" };
 
 /** What is looked up so as to have the address of each company; undefined where all have one. */
@@ -224,7 +225,8 @@ async function withAddresses(
   const bodies = new Map(pages.map(({ target: index, body }) => [target.companies[index], body]));
   return companies.map((company): Prospect => {
     if (company.by === "company_network_url") return { ...company, address: company.value };
-    const page = Page.read(bodies.get(company) ?? NOTHING, "company");
+    const body = bodies.get(company);
+    const page = body === undefined ? Page.empty : Page.read(body, "company");
     const why = page.length === 0 ? undefined : otherThan(company, page.row(0));
     const address = why === undefined && page.length > 0 ? page.identity(0, ["company_network_url"]) : undefined;
     return address === undefined

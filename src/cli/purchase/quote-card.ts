@@ -1,3 +1,4 @@
+import { STOPPED_AT } from "../../engine/purchase/failures.ts";
 import { isNarrowed, isNewOnly } from "../../engine/purchase/owned.ts";
 import {
   newPriceText,
@@ -20,22 +21,15 @@ export interface Wording {
 export const wordingOf = ({ kind }: Target): Wording =>
   kind === "enrich" ? { one: "company", many: "companies" } : { one: "profile", many: "profiles" };
 
-const BOUNDS: Readonly<Record<Quote["bound"], string>> = {
-  matches: "",
-  companies: "",
-  limit: " (--limit)",
-  cap: " (--max-credits)",
-  sample: "",
-};
-
 type Entries = readonly (readonly [string, string | undefined])[];
 
 /** @param whole with what only `--dry-run` is asked for */
 export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entries {
   const { one, many } = wordingOf(target);
-  const most = target.kind === "search" && !isNewOnly(quote) ? "" : "at most ";
+  const most = quote.lookUps ? "at least " : target.kind === "search" && !isNewOnly(quote) ? "" : "at most ";
   const matches = isNewOnly(quote) ? (quote.known?.total ?? quote.matches) : quote.matches;
   const found = matches === null ? "not known beforehand" : grouped(matches);
+  const bound = STOPPED_AT[quote.bound];
   const wait = quote.durationMs === 0 ? "no wait for" : `about ${duration(quote.durationMs)} at`;
   return [
     target.kind === "search"
@@ -43,7 +37,7 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
       : [many, target.kind === "enrich" || matches === null ? found : `${most}${found}`],
     ...ownedEntries(quote, target),
     [target.kind === "enrich" ? "companies owned" : "kept already", quote.kept === 0 ? undefined : grouped(quote.kept)],
-    ["to buy", `${most}${grouped(rowsToBuy(quote))}${BOUNDS[quote.bound]}${againText(quote)}`],
+    ["to buy", `${most}${grouped(rowsToBuy(quote))}${bound === undefined ? "" : ` (${bound})`}${againText(quote)}`],
     ["paid again", whole ? whoIsPaidAgain(quote, target) : undefined],
     ["kept in a run", whole ? quote.reuse?.text : undefined],
     ["drawn", quote.sample === undefined ? undefined : drawnText(quote.sample)],
@@ -59,9 +53,10 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
   ];
 }
 
-function afterText({ balanceAfter: after }: Quote): string | undefined {
+function afterText({ balanceAfter: after, lookUps }: Quote): string | undefined {
   if (after === undefined) return undefined;
-  return after < 0n ? `${creditsText(credits(-after))} too few` : creditsText(after);
+  if (after < 0n) return `${creditsText(credits(-after))} too few`;
+  return `${lookUps === undefined ? "" : "at most "}${creditsText(after)}`;
 }
 
 function lookUpsText({ lookUps }: Quote): string | undefined {

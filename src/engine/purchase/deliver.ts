@@ -34,7 +34,7 @@ export async function deliver(
 ): Promise<Pick<Finished, "receipt" | "misses">> {
   const { bought, narrowed, run } = purchase;
   const missed = theOneMissed(run);
-  if (missed !== undefined) throw companyNotFound(missed, run.state.uncertain);
+  if (missed !== undefined) throw companyNotFound(missed, run.state);
   const refused = allRefused(run);
   if (refused !== undefined) throw nothingLookedUp(refused);
   const receipt = buildReceipt({ ...purchase, maxCredits: options.maxCredits, finishedAt: now() });

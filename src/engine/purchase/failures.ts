@@ -15,7 +15,7 @@ import type { ServiceError } from "../client/errors.ts";
 import { type SizeRefusal, speaksOf } from "../client/refusal.ts";
 import { TOO_FEW } from "../output/publish.ts";
 import type { UnsoundCountsError } from "../planning/question.ts";
-import { creditsOf, pendingUnits } from "../runs/journal.ts";
+import { creditsOf, pendingUnits, type RunState } from "../runs/journal.ts";
 import { resumeOf } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
 
@@ -43,7 +43,7 @@ export const pageTooLong = (rows: number, perPage: number): CliError =>
 export const priceMoved = (used: Credits, rows: number, expected: Credits): CliError =>
   incomplete(
     "price_moved",
-    `the service charged ${formatCreditsGrouped(used)} credits for ${counted(rows, "profile")} quoted at ${formatCreditsGrouped(expected)}`,
+    `the service charged ${creditsText(used)} for ${counted(rows, "row")} quoted at ${formatCreditsGrouped(expected)}`,
   );
 
 export const impossibleCharge = (used: Credits): CliError =>
@@ -176,14 +176,16 @@ export const diskFull = (path: string): CliError =>
   });
 
 /** A single look-up's 404: exit 6 (docs/contract.md, "Enrich"). */
-export const companyNotFound = ({ by, value }: CompanyQuery, uncertain: Credits): CliError =>
-  new CliError({
+export function companyNotFound({ by, value }: CompanyQuery, { settled, uncertain }: RunState): CliError {
+  const cost = `${creditsText(credits(settled + uncertain))} ${settled > 0n ? "charged" : "may have been charged"}, though a miss is free`;
+  return new CliError({
     code: "not_found",
     category: "not_found",
     status: 404,
-    message: `no company has the ${by === "company_network_url" ? "profile address" : by} "${echo(value)}"; ${uncertain > 0n ? `${creditsText(uncertain)} may have been charged, though a miss is free` : "nothing was charged"}`,
+    message: `no company has the ${by === "company_network_url" ? "profile address" : by} "${echo(value)}"; ${settled + uncertain > 0n ? cost : "nothing was charged"}`,
     hint: "a domain looks like acme.com, a profile address like network.example/company/acme; --by name looks up by name",
   });
+}
 
 export const nothingLookedUp = (detail: string): CliError =>
   usageError(
@@ -206,7 +208,7 @@ export const ALL_BOUGHT: ReadonlySet<string> = new Set([TOO_FEW, NEW_UNREACHED])
 const HELD_BY_OUTPUT = new Set(["file_appeared", "too_deep", "too_many_rows"]);
 
 /** Nothing more is bought on what was once answered so: going on ends the same way. */
-const SPOILT = new Set(["price_moved", "impossible_charge", "page_too_long"]);
+const SPOILT = new Set(["price_moved", "impossible_charge", "page_too_long", "drawn_short"]);
 
 /** What was charged beyond what was agreed to, and whether for more rows or for dearer ones; undefined: nothing. */
 export function aboveCap({ state: { session, settled, uncertain, rows } }: RunReader): string | undefined {
@@ -239,7 +241,7 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
       ...(nothing ? {} : { hint: `${on} goes on`, next: on }),
     });
   }
-  if (nothing) return error;
+  if (nothing || (error instanceof CliError && error.category === "not_found")) return error;
   if (error instanceof CliError && error.exitCode === EXIT.pipeClosed)
     return error.with({ details: [kept, ...open], next: on });
   const failure = error instanceof CliError ? error : stoppedByDisk(error, run);

@@ -227,8 +227,6 @@ export async function missingFirstPage({ run, untold, addresses, client, signal 
   const first = pages.find(({ intent }) => intent.offset === 0);
   // What is bought is whole without it: that this count fails, too, is no reason to fail.
   const counted = await client.count({ company_network_url: address }, signal).catch(() => undefined);
-  const lacking = (counted?.count ?? 0) - rowsOf(pages);
+  const lacking = (counted?.count ?? 0) - pages.reduce((sum, { settled }) => sum + (settled?.rows ?? 0), 0);
   return isFirstPage(first, lacking) ? lacking : 0;
 }
-
-const rowsOf = (units: readonly Unit[]): number => units.reduce((sum, { settled }) => sum + (settled?.rows ?? 0), 0);

@@ -91,7 +91,7 @@ export class Settlement {
     }
     const { budget } = this.#parts;
     budget.learnPrice(creditsOf(settled.used), placesOf(settled));
-    if (settled.miss === true) budget.missCost = budget.mostOf(unit.uncertain);
+    if (settled.miss === true && creditsOf(settled.used) === 0n) budget.missCost = budget.mostOf(unit.uncertain);
     this.#learn(unit, settled);
     // A reply without rows is read once more when its turn comes, and says itself what it is.
     if (settled.rows > 0 || settled.impossible !== undefined) this.#check(unit);
@@ -134,8 +134,8 @@ export class Settlement {
     // Rows at the price of the quote leave no doubt: what is gone beyond them others spent.
     const suspect = rows === 0 ? most : minCredits(most, maxCredits(ZERO, credits(budget.priceOf(rows) - used)));
     try {
-      // Some services answer a look-up that found nothing with a success: free, as a 404 is.
-      const miss = this.#kind === "company" && looked.page?.length === 0 && used === 0n;
+      // Some services answer a look-up that found nothing with a success: free, as a 404 is, or not.
+      const miss = this.#kind === "company" && looked.page?.length === 0;
       const facts = factsOf(reply, { replayed, withheld, miss });
       await this.#settle(unit, { rows, used: creditText(used), ...facts }, reply.body);
       // In the sum of what was charged from here on.
@@ -147,9 +147,9 @@ export class Settlement {
       const less = credits(suspect - most - (isForgotten || fall === undefined ? ZERO : again));
       if (fall === undefined) budget.takeOff(more, less);
       else {
-        const ours = miss && isFirst ? gone : credits(fall.most + less);
+        const ours = miss && isFirst && used === 0n ? gone : credits(fall.most + less);
         await this.explain(unit, { gone, most: ours }, isForgotten ? FORGOTTEN : UNTOLD);
-        if (miss && isFirst) budget.missCost = unit.uncertain;
+        if (miss && isFirst && used === 0n) budget.missCost = unit.uncertain;
       }
     } finally {
       budget.kept(atRisk);

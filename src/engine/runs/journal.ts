@@ -273,11 +273,12 @@ function settle(state: RunState, record: SettledRecord, end: number): void {
   unit.replyAt = end;
   state[unit.intent.target === BESIDE ? "beside" : "rows"] += record.rows;
   if (record.miss === true) state.misses++;
-  else if (record.owned !== undefined) state.owned += record.rows;
-  else spend(state, { kind: "settled", amount: creditsOf(record.used), rows: record.rows, at: record.at });
+  const amount = creditsOf(record.used);
+  if (record.owned !== undefined) state.owned += record.rows;
+  else if (!record.miss || amount > 0n) spend(state, { kind: "settled", amount, rows: record.rows, at: record.at });
   // What the earlier attempt cost is known now, and is this charge.
   if (record.replayed === true && unit.uncertain > 0n) {
-    const back = answered(unit.lost, creditsOf(record.used));
+    const back = answered(unit.lost, amount);
     spend(state, { kind: "refunded", amount: back, rows: 0, at: record.at });
     unit.uncertain = credits(unit.uncertain - back);
   }

@@ -118,7 +118,7 @@ test("a price that moved is not paid on: exit 5", async () => {
       : { kind: "none" };
   const ran = await u.run([...SALES, "--limit", "5", "--per-page", "1"], { clock: fakeClock(Date.now()) });
   expect(ran.code).toBe(5);
-  expect(ran.stderr).toContain("charged 3 credits for 1 profile quoted at 1");
+  expect(ran.stderr).toContain("charged 3 credits for 1 row quoted at 1");
   expect(proxy.seen.filter(({ paid }) => paid > 0).length).toBe(1);
 });
 
