@@ -134,7 +134,7 @@ export class Settlement {
     // Rows at the price of the quote leave no doubt: what is gone beyond them others spent.
     const suspect = rows === 0 ? most : minCredits(most, maxCredits(ZERO, credits(budget.priceOf(rows) - used)));
     try {
-      // Some services answer a look-up that found nothing with a success: free, as a 404 is, or not.
+      // Some services answer a look-up that found nothing with a success, and some charge it.
       const miss = this.#kind === "company" && looked.page?.length === 0;
       const facts = factsOf(reply, { replayed, withheld, miss });
       await this.#settle(unit, { rows, used: creditText(used), ...facts }, reply.body);

@@ -107,7 +107,7 @@ export class Exports {
     }
   }
 
-  /** Buys a page and notes it; its key makes a second try free. @returns whether the turn goes on */
+  /** Buys and notes a page: tried again it is free. @returns whether the turn goes on */
   async #page(
     item: ConsoleExport,
     key: Spender,

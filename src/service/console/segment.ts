@@ -74,7 +74,7 @@ async function standingOf(
   return { ...money, budget: (await store.key(key.id))?.budget, exports };
 }
 
-/** What is free to spend: exports that are being bought have what they still need, their holds among it. */
+/** Exports that are being bought have what they still need, their holds among it. */
 function freeOf({ parts }: ConsoleCall, key: StoredKey, { balance, budget, exports, held }: Standing) {
   const buying = exports.filter((item) => item.state === "buying" && parts.exports.seen(item).state === "buying");
   const needed = (some: readonly ConsoleExport[]) =>
@@ -85,7 +85,7 @@ function freeOf({ parts }: ConsoleCall, key: StoredKey, { balance, budget, expor
   return left < free ? { free: left, capped: true } : { free, capped: false };
 }
 
-/** @throws ConsoleRefusal 402 where it, and what others that are being bought need, is more than there is */
+/** @throws ConsoleRefusal 402 where it and what others still need is more than there is */
 function assertFree(call: ConsoleCall, key: StoredKey, needed: bigint, standing: Standing): void {
   const { capped, free } = freeOf(call, key, standing);
   if (needed <= free) return;

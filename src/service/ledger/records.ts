@@ -64,7 +64,7 @@ export interface ConsoleExport extends Place {
   readonly turn: number;
 }
 
-/** The Idempotency-Key of a page: the same one gives the same page again, at no cost. */
+/** The Idempotency-Key of a page: asked again under it, it costs nothing. */
 export const pageKey = ({ id }: Pick<ConsoleExport, "id">, page: number): string => `console-${id}-${page}`;
 
 /** What a key, with those it was rotated from and to, may be charged in all. `0 <= spent + held <= cap`. */
@@ -74,7 +74,7 @@ export interface KeyBudget {
   readonly held: Credits;
 }
 
-/** What may be spent; a key without a cap has no budget. An export that is asked about is not among what others need. */
+/** What may be spent; a key without a cap has no budget. Without the export that is asked about. */
 export interface Standing {
   readonly balance: Credits;
   readonly held: Credits;
