@@ -117,7 +117,7 @@ export class Exports {
     let isCounted = false;
     for (let tries = 1; ; tries++) {
       try {
-        // As it is now: price and plan may be others than at its begin.
+        // Price and plan may be others by now.
         const account = await this.#options.store.account(item.accountId);
         if (account === undefined) throw new UnknownAccountError(item.accountId);
         if (account.plan.costs.person_search > item.price) throw dearer();
@@ -220,7 +220,7 @@ const ROWS = "x-rows";
 
 export const keptUntil = ({ createdAt }: ConsoleExport): number => createdAt + IDEMPOTENCY_TTL_MS;
 
-/** The bodies of its pages from the stored replies, without the suppressed. @throws ConsoleRefusal 410: never short */
+/** Its pages from the stored replies, without the suppressed. @throws ConsoleRefusal 410: never short */
 export async function* storedPages(
   { dataset, store }: Pick<ExportsOptions, "dataset" | "store">,
   item: ConsoleExport,

@@ -27,7 +27,7 @@ import { sealToken, unseal } from "./sessions.ts";
 
 const QUOTE_MS = 10 * 60_000;
 
-/** What a quote binds. It is sealed with the secret of the session, so no other can use it and none has to be kept. */
+/** What a quote binds, sealed with the secret of the session: no other can use it, and none is kept. */
 interface Quote {
   readonly mode: KeyMode;
   readonly filters: ConsoleExport["filters"];

@@ -96,8 +96,8 @@ export interface ConsoleStore {
   seeSession(id: string, seenAt: number): Promise<void>;
   endSession(id: string, by: string): Promise<boolean>;
   /**
-   * Begins its turn: the first adds it, a later one goes on at its price, paid by its key.
-   * @param assertFree is asked in the same transaction, and throws. @returns false where the turn is taken, or it is ready
+   * Begins its turn: the first adds it, a later one goes on at its price.
+   * @param assertFree is asked in the same transaction, and throws. @returns false where another began it
    */
   enterExport(item: ConsoleExport, assertFree: (now: Standing) => void): Promise<boolean>;
   export(accountId: string, id: string): Promise<ConsoleExport | undefined>;
