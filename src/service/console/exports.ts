@@ -41,7 +41,7 @@ export interface ExportsOptions {
   readonly onFault: (id: string, error: unknown) => void;
 }
 
-/** Purchases that go on without their tab; each page under a key of its own, so that none is paid twice. */
+/** Purchases that go on without their tab; each page under its own key, so that none is paid twice. */
 export class Exports {
   readonly #options: ExportsOptions;
   readonly #working = new Map<string, Turn>();

@@ -189,14 +189,14 @@ function binding({ parts, visitor }: ConsoleCall, { credits: agreed, made, mode,
 
 async function buy(call: ConsoleCall) {
   const { body, parts, visitor } = call;
-  // Who may not buy is told that first, whatever they sent.
+  // Who may not buy is told that first.
   parts.sessions.acting(visitor, visitor.key?.mode ?? "live", "search");
   const quote = unseal(body.quote_id, visitor.secret) as Quote | undefined;
   if (quote === undefined) {
     throw new ConsoleRefusal(409, "no_quote", "this is no quote of this session: ask for one; nothing was bought");
   }
   const id = hashOf(String(body.quote_id)).slice(0, 16);
-  // Before anything that may have changed since: what a quote has bought is bought.
+  // First: what a quote has bought is bought, whatever changed since.
   const known = await parts.store.console.export(visitor.account.id, id);
   if (known !== undefined) return shown(call, known);
   const key = binding(call, quote);
