@@ -79,9 +79,13 @@ test("employees and lists of companies are kinds of a quote", async () => {
   expect(people.data).toMatchObject({ allowed: true, yours: null, paid_again: null });
   const unbounded = await agent.call("quote", { kind: "employees", companies });
   expect(unbounded.text).toContain("give profiles, or per_company");
-  const several = await agent.call("quote", { kind: "enrich", companies });
+  const known = [...new Set(companies)];
+  const asked = [...known, "nobody-knows-this.example"];
+  const several = await agent.call("quote", { kind: "enrich", companies: asked });
+  expect(several.text).toContain(`at most ${asked.length} rows for ${asked.length} credits`);
   const enriched = await agent.call("buy", { quote_id: several.data.quote_id });
-  expect(enriched.data).toMatchObject({ complete: true });
+  expect(enriched.data).toMatchObject({ complete: true, profiles: known.length });
+  expect(enriched.text).toContain("1 company not found");
 });
 
 test.each([

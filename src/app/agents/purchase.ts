@@ -3,7 +3,13 @@ import { stateDir } from "../../engine/connections/paths.ts";
 import { isNewOnly, newPeopleIn } from "../../engine/purchase/owned.ts";
 import { paidAgain, paidAgainText, paidTwiceText, rowsToBuy } from "../../engine/purchase/quote.ts";
 import { ARGUMENTS, hintsFor, questionsTo } from "../../shared/contract/hints.ts";
-import { type Credits, creditsOrNull, creditsToNumber, formatCreditsGrouped } from "../../shared/contract/money.ts";
+import {
+  type Credits,
+  creditsOrNull,
+  creditsText,
+  creditsToNumber,
+  formatCreditsGrouped,
+} from "../../shared/contract/money.ts";
 import { counted } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { buy, quote } from "../buy/buy.ts";
@@ -80,10 +86,9 @@ function paidAgainNotice({ quote: offered, target }: HeldQuote): string | undefi
 
 function whyNot({ quote: { balance, credits } }: HeldQuote, left: Credits | undefined): string | undefined {
   if (left === undefined) return "nothing can be bought here: the server was started without --max-credits";
-  if (credits > left)
-    return `it costs ${formatCreditsGrouped(credits)} credits, and the budget has ${formatCreditsGrouped(left)} left`;
+  if (credits > left) return `it costs ${creditsText(credits)}, and the budget has ${formatCreditsGrouped(left)} left`;
   if (balance !== undefined && credits > balance)
-    return `it costs ${formatCreditsGrouped(credits)} credits, and the balance is ${formatCreditsGrouped(balance)}`;
+    return `it costs ${creditsText(credits)}, and the balance is ${formatCreditsGrouped(balance)}`;
   return undefined;
 }
 

@@ -72,12 +72,13 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
       const question = await consentTo(world.quotes.find(id), asking);
       if (question !== undefined) return question;
       const { receipt, run, budget_left } = await buyQuoted(world.quotes.take(id), world);
-      const { credits, distinct: profiles, shortfall, uncertain_credits } = receipt;
+      const { credits, distinct: profiles, misses, shortfall, uncertain_credits } = receipt;
       const unsure = uncertain_credits > 0 ? `, and ${grouped(uncertain_credits)} more may have been charged` : "";
       const what = `Run ${run} holds ${counted(profiles, "row")} for ${counted(credits, "credit")}${unsure}`;
+      const others = misses === 0 ? "" : `, ${counted(misses, "company", "companies")} not found`;
       return {
         structured: { run, profiles, credits, uncertain_credits, complete: shortfall === null, budget_left },
-        sentence: `${what}; the budget has ${grouped(budget_left)} left. read_rows reads them.`,
+        sentence: `${what}${others}; the budget has ${grouped(budget_left)} left. read_rows reads them.`,
       };
     },
   },
@@ -129,7 +130,8 @@ const TOOLS: { readonly [Name in ToolName]: Tool<Name> } = {
     call: async (given, world) => {
       const structured = await quoteTool(given, world);
       const { credits, notice, profiles, why_not: why, yours } = structured;
-      const price = `${counted(profiles, "row")} for ${counted(credits, "credit")}`;
+      const most = given.kind === "enrich" ? "at most " : "";
+      const price = `${most}${counted(profiles, "row")} for ${counted(credits, "credit")}`;
       const rows = profiles === 0 && credits === 0 ? "nothing to buy" : price;
       const owned = notice ?? (yours ? `${grouped(yours)} ${yours === 1 ? "is" : "are"} yours already` : undefined);
       const what = owned === undefined ? rows : `${owned}; ${rows}`;
