@@ -38,6 +38,14 @@ async function load(input: Partial<ImportInput>, resources = SMALL): Promise<Imp
   );
 }
 
+// `service import` tells a machine that is too small by these words of DuckDB.
+test("too little memory is said by DuckDB, and nothing is published", async () => {
+  const people = Array.from({ length: 40_000 }, (_, at) => `${at},person ${at},${"long ".repeat(40)}${at}`);
+  await write("people.csv", ["id,name,headline", ...people].join("\n"));
+  await expect(load({}, { threads: 1, memoryBytes: 16 * 2 ** 20 })).rejects.toThrow("Out of Memory Error");
+  await expect(openDataset(join(folder, "dataset"))).rejects.toThrow();
+});
+
 /** Opens what was imported for the time of `work`. */
 async function reading<Result>(work: (engine: Engine) => Promise<Result>): Promise<Result> {
   const engine = await openDataset(join(folder, "dataset"));

@@ -64,11 +64,14 @@ const INTERRUPTED = "interrupted; the dataset is as it was before";
 /** A mistake in a file or a map is the user's to mend: exit 2. So is a machine that is too small. */
 function inputError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
-  if (/no space left|disk is full/i.test(error.message)) {
+  const isFull = /no space left|disk is full/i.test(error.message);
+  if (isFull || /Out of Memory Error/.test(error.message)) {
     return failed.filesystem(
-      "the disk is full; the dataset is as it was before",
-      "a build needs about 1 KB of disk for each person, and up to 0.5 KB when it is done; choose another --data",
-      "disk_full",
+      `the ${isFull ? "disk is full" : "memory is too small"}; the dataset is as it was before`,
+      isFull
+        ? "a build needs about 1 KB of disk for each person, and up to 0.5 KB when it is done; choose another --data"
+        : "a build takes a third of the memory of the machine or container, and wants 0.25 KB of that for each person",
+      isFull ? "disk_full" : "out_of_memory",
       error,
     );
   }
