@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { makeFolder } from "../../shared/folder.ts";
@@ -46,7 +47,8 @@ export function registerIn(stateDir: string, disk: Disk, now: () => number) {
     return texts.flatMap(entryIn).sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : a.path < b.path ? -1 : 1));
   }
 
-  return { enter, entries, drop: (path: string): Promise<void> => remove(fileOf(path)) };
+  const has = (path: string): boolean => existsSync(fileOf(path));
+  return { enter, entries, has, drop: (path: string): Promise<void> => remove(fileOf(path)) };
 }
 
 export interface OutputPlace {

@@ -35,11 +35,11 @@ export async function checkFiles(list: Followed, { order, held, context }: Work)
   if (output === undefined || terms.overwrite) return;
   // Somebody's, too: a list of another segment, and a file that was not written here.
   const isKnown = held.library.lists.at(output)?.canonical === canonicalJson(list.canonical);
-  const written = new Set((await registerOf(context).entries()).map(({ path }) => path));
+  const register = registerOf(context);
   const isNamed = word !== undefined && output === (await listPath(word, context));
   for (const what of FILES) {
     const path = besideName(output, what);
-    const isOurs = (isKnown && written.has(path)) || (what === "list" && isNamed);
+    const isOurs = (isKnown && register.has(path)) || (what === "list" && isNamed);
     if (!isOurs && (await exists(path))) throw fileExists(path);
   }
 }

@@ -1,5 +1,5 @@
 import type { BuildOptions, BuildProgress } from "../../../dataset/build/options.ts";
-import { failed, usageError } from "../../../shared/errors.ts";
+import { type CliError, failed, usageError } from "../../../shared/errors.ts";
 import { type Command, wholeNumber } from "../../options.ts";
 import type { Desk } from "../../terminal/printer.ts";
 import type { ProgressLine } from "../../terminal/progress.ts";
@@ -64,16 +64,15 @@ const INTERRUPTED = "interrupted; the dataset is as it was before";
 /** A mistake in a file or a map is the user's to mend: exit 2. So is a machine that is too small. */
 function inputError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
-  const isFull = /no space left|disk is full/i.test(error.message);
-  if (isFull || /Out of Memory Error/.test(error.message)) {
-    return failed.filesystem(
-      `the ${isFull ? "disk is full" : "memory is too small"}; the dataset is as it was before`,
-      isFull
-        ? "a build needs about 1 KB of disk for each person, and up to 0.5 KB when it is done; choose another --data"
-        : "a build takes a third of the memory of the machine or container, and wants 0.25 KB of that for each person",
-      isFull ? "disk_full" : "out_of_memory",
-      error,
-    );
+  const tooSmall = (what: string, hint: string, code: string): CliError =>
+    failed.filesystem(`the ${what}; the dataset is as it was before`, hint, code, error);
+  if (/no space left|disk is full/i.test(error.message)) {
+    const hint = "a build needs about 1 KB of disk for each person, and up to 0.5 KB when it is done";
+    return tooSmall("disk is full", `${hint}; choose another --data`, "disk_full");
+  }
+  if (/Out of Memory Error/.test(error.message)) {
+    const hint = "a build takes a third of the memory of the machine or container, and wants 0.25 KB of that";
+    return tooSmall("memory is too small", `${hint} for each person`, "out_of_memory");
   }
   if (error.name === "TooManyRefusedError") {
     return failed.incomplete(error.message, "mend the rows, or raise --max-refused", "too_many_refused", error);
