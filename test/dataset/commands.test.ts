@@ -1,5 +1,4 @@
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { main } from "../../src/cli/main.ts";
@@ -8,6 +7,7 @@ import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
 import { testContext } from "../support/client.ts";
 import { tempFolder } from "../support/dataset.ts";
+import { freePort } from "../support/free-port.ts";
 import { long, QUICK } from "../support/long.ts";
 import { isLeftOut } from "../support/tools.ts";
 
@@ -15,14 +15,6 @@ async function headcount(cwd: string, argv: readonly string[], tty = false) {
   const tested = testContext({ tty, cwd });
   const code = await main(argv, tested.context);
   return { code, stdout: tested.stdout(), stderr: tested.stderr() };
-}
-
-async function closedPort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  const address = server.address();
-  await new Promise((done) => server.close(done));
-  return typeof address === "object" && address !== null ? address.port : 1;
 }
 
 const people = async (data: string): Promise<number> => {
@@ -188,7 +180,7 @@ describe("headcount service import with a map", () => {
   test("--dataset takes a ClickHouse that answers", async () => {
     const folder = await tempFolder();
     await writeFile(join(folder, "ok.csv"), "id,name\n1,Ada\n");
-    const port = await closedPort();
+    const port = await freePort();
     for (const [place, code, message] of [
       ["mysql://localhost/x", 2, /not a ClickHouse address; the form is clickhouse:\/\//],
       ["clickhouse://host/db?shards=2", 2, /unknown option "shards" in the ClickHouse address/],

@@ -1,10 +1,11 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:https";
-import { type AddressInfo, connect, createServer as createTcpServer } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { answerEnvelope, answerError, tempDir } from "../support/client.ts";
+import { freePort } from "../support/free-port.ts";
 import { isLeftOut } from "../support/tools.ts";
 
 const BIN = resolve(import.meta.dirname, "../../bin/headcount.js");
@@ -24,14 +25,6 @@ const proxies: Proxy[] = [];
 const paths: string[] = [];
 let service: Server;
 let url: string;
-
-async function freePort(): Promise<number> {
-  const server = createTcpServer();
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((closed) => server.close(closed));
-  return port;
-}
 
 async function startProxy(...settings: string[]): Promise<Proxy> {
   const port = await freePort();

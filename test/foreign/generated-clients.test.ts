@@ -1,11 +1,11 @@
 import { execFile, spawn } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { rolldown } from "rolldown";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { freePort } from "../support/free-port.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 // Clients that others' tools make from the published document: what they make compiles, and walks the whole flow.
@@ -103,15 +103,6 @@ test.each(FAMILIES)(
     expect((await service.call("/v1/account")).json.credits_remaining).toBe(before - 2 - 2 - 2 - 1 - 3);
   },
 );
-
-const freePort = (): Promise<number> =>
-  new Promise((done, fail) => {
-    const server = createServer().once("error", fail);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => done(typeof address === "object" && address !== null ? address.port : 0));
-    });
-  });
 
 describe("through a validating proxy", () => {
   let url = "";

@@ -6,6 +6,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openPostgresStore } from "../../src/service/ledger/postgres.ts";
 import { credits } from "../../src/shared/contract/money.ts";
+import { freePort } from "../support/free-port.ts";
 import { type PostgresCluster, postgresBinaries, startCluster } from "../support/store-postgres.ts";
 import { isLeftOut } from "../support/tools.ts";
 
@@ -51,7 +52,7 @@ describe.skipIf(isLeftOut(postgresBinaries() !== undefined && existsSync(POOLER)
     const { password } = new URL(cluster.url);
     // Between transactions a pooler of this mode hands out other connections: there the path is the role's own.
     if (isRole) await asked(`CREATE SCHEMA ${schema}`, `ALTER ROLE headcount SET search_path = ${schema}`);
-    const port = cluster.port + (isRole ? 1_001 : 1_000);
+    const port = await freePort();
     const users = join(cluster.folder, "users.txt");
     writeFileSync(users, `"headcount" "${password}"\n`);
     const config = join(cluster.folder, `${mode}.ini`);

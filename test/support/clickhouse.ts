@@ -3,20 +3,12 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "./free-port.ts";
 
 const SERVER = ["/usr/sbin/clickhouse-server", "/usr/bin/clickhouse-server"].find((path) => existsSync(path));
 
 /** Whether Debian's clickhouse-server is installed. */
 export const hasClickHouseServer = SERVER !== undefined;
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
-}
 
 export interface ClusterServer {
   /** Of the way that a service takes, which can be cut. */

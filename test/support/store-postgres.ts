@@ -1,9 +1,9 @@
 import { execFile, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { freePort } from "./free-port.ts";
 
 const run = promisify(execFile);
 const ROOT = "/usr/lib/postgresql";
@@ -14,15 +14,6 @@ export function postgresBinaries(): string | undefined {
   const versions = readdirSync(ROOT).filter((name) => existsSync(join(ROOT, name, "bin", "initdb")));
   const [newest] = versions.sort((a, b) => Number(b) - Number(a));
   return newest === undefined ? undefined : join(ROOT, newest, "bin");
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
 }
 
 /** PostgreSQL refuses to run as root: then as the user that the package made. */
