@@ -1,42 +1,50 @@
 // node bench/rehearsal.mjs PEOPLE [FOLDER]: one dataset of so many people, from nothing to answers, with what each step takes of time,
 // memory and disk. People are written a million at a time, so that the disk holds their Parquet (69 bytes a person) and never a table
-// of them all. The import wants 0.55 KB a person of disk, and 1.2 where what is read does not fit into memory (docs/dataset.md); what was
-// made is removed again.
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+// of them all. What an import wants of the disk is in docs/dataset.md. All that was made is removed again, but with KEEP_FILES=1 the
+// Parquet files: the next rehearsal of as many people begins with their import.
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { canonicaliser } from "./datasets.mjs";
-import { CACHE, closeAll, note, peakMb, ROOT, round, scratch } from "./harness.mjs";
+import { CACHE, closeAll, note, peakMb, ROOT, round, runProgram, scratch } from "./harness.mjs";
 import { imported } from "./import.mjs";
 import { measureShapes } from "./shapes.mjs";
 import { SAMPLE } from "./strangers.mjs";
 
 const PEOPLE_A_FILE = 1_000_000;
-const people = Number((process.argv[2] ?? "").replaceAll("_", ""));
+const WRITERS = availableParallelism();
+const [, , size = "", place = CACHE, writing] = process.argv;
+const people = Number(size.replaceAll("_", ""));
 if (!Number.isSafeInteger(people) || people < 1) throw new Error("usage: node bench/rehearsal.mjs PEOPLE [FOLDER]");
-const folder = scratch("rehearsal", process.argv[3] ?? CACHE);
 const told = (step, figures) => process.stdout.write(`${JSON.stringify({ step, people, ...figures })}\n`);
 
-try {
-  const files = join(folder, "files");
-  await timed("people written as Parquet", () => writePeople(files));
-  const data = join(folder, "data");
-  const { cpu, disk, ms, peakDisk, peakMb: memory } = await imported(join(files, "*.parquet"), data, people);
-  rmSync(files, { recursive: true });
-  const a = (bytes) => round(bytes / people);
-  told("import", {
-    s: round(ms / 1_000),
-    cpu_s: round(cpu / 1_000),
-    memory_mb: round(memory),
-    bytes_a_person: a(disk),
-    most_bytes_a_person: a(peakDisk),
-  });
-  const isCold = dropCaches();
-  await timed(`opened, ${isCold ? "nothing" : "some of it"} in memory`, () => look(data, isCold));
-  const rows = await measureShapes({ folder: data }, people, "", true);
-  for (const { measured, part, remark, unit, work } of rows) told(`${part}: ${work}`, { [unit]: measured, remark });
-  told("memory at the end", { mb: round(peakMb(process.pid)) });
-} finally {
-  await closeAll();
+if (writing === undefined) await rehearse();
+else await writePeople(place, Number(writing));
+
+async function rehearse() {
+  const folder = scratch("rehearsal", place);
+  const files = join(place, `files-${people}`);
+  try {
+    await timed("people written as Parquet", () => filesOf(files));
+    const data = join(folder, "data");
+    const { cpu, disk, ms, peakDisk, peakMb: memory } = await imported(join(files, "*.parquet"), data, people);
+    if (process.env.KEEP_FILES === undefined) rmSync(files, { recursive: true });
+    const a = (bytes) => round(bytes / people);
+    told("import", {
+      s: round(ms / 1_000),
+      cpu_s: round(cpu / 1_000),
+      memory_mb: round(memory),
+      bytes_a_person: a(disk),
+      most_bytes_a_person: a(peakDisk),
+    });
+    const isCold = dropCaches();
+    await timed(`opened, ${isCold ? "nothing" : "some of it"} in memory`, () => look(data, isCold));
+    const rows = await measureShapes({ folder: data }, people, "", true);
+    for (const { measured, part, remark, unit, work } of rows) told(`${part}: ${work}`, { [unit]: measured, remark });
+    told("memory at the end", { mb: round(peakMb(process.pid)) });
+  } finally {
+    await closeAll();
+  }
 }
 
 async function timed(step, work) {
@@ -46,33 +54,50 @@ async function timed(step, work) {
   told(step, { s: round((performance.now() - start) / 1_000), cpu_s: round((user + system) / 1e6), ...figures });
 }
 
+/** Made by as many processes as there are cores, of which each takes every so-manieth file. */
+async function filesOf(files) {
+  if (existsSync(files)) return { files: readdirSync(files).length, remark: "made before" };
+  const draft = `${files}.draft`;
+  rmSync(draft, { recursive: true, force: true });
+  mkdirSync(draft, { recursive: true });
+  const writers = Array.from({ length: WRITERS }, (_, writer) => [import.meta.filename, size, draft, String(writer)]);
+  await Promise.all(writers.map((args) => runProgram(process.execPath, args)));
+  renameSync(draft, files);
+  return { files: readdirSync(files).length };
+}
+
 /** Each file is of people whom no other has: all are of one population. */
-async function writePeople(files) {
+async function writePeople(files, writer) {
   const { DuckDBInstance } = await import("@duckdb/node-api");
-  const { companiesFor, Population } = await import(join(ROOT, "dist/dataset/build/generate.js"));
-  const { stagePeople } = await import(join(ROOT, "dist/dataset/build/records-table.js"));
-  const { addNormalForms } = await import(join(ROOT, "dist/dataset/build/normal-sql.js"));
-  mkdirSync(files);
-  const instance = await DuckDBInstance.create(":memory:", { temp_directory: folder });
+  const { Population } = await import(join(ROOT, "dist/dataset/build/generate.js"));
+  const { loadRecords } = await import(join(ROOT, "dist/dataset/build/records-table.js"));
+  const { PERSON_FIELDS } = await import(join(ROOT, "dist/shared/contract/records.js"));
+  const instance = await DuckDBInstance.create(":memory:", { threads: "1" });
   const connection = await instance.connect();
-  await addNormalForms(connection);
   const everybody = new Population({ people, seed: 1 }).people();
-  async function* next() {
-    for (let left = PEOPLE_A_FILE; left > 0; left--) {
-      const { done, value } = everybody.next();
-      if (done) return;
-      yield JSON.stringify(value);
-    }
-  }
+  const room = scratch(`writer-${writer}`, files);
   for (let first = 0; first < people; first += PEOPLE_A_FILE) {
-    await stagePeople({ connection, scratch: folder }, next());
-    await connection.run(`CREATE OR REPLACE VIEW staged AS SELECT *, hash(id) % 1000000 AS h FROM staged_people;
+    if ((first / PEOPLE_A_FILE) % WRITERS !== writer) {
+      for (let left = PEOPLE_A_FILE; left > 0; left--) everybody.next();
+      continue;
+    }
+    const records = linesOf(everybody, PEOPLE_A_FILE);
+    await loadRecords({ connection, scratch: room }, "made", PERSON_FIELDS, records);
+    await connection.run(`CREATE OR REPLACE VIEW staged AS SELECT *, hash(id) % 1000000 AS h FROM made;
       COPY (${SAMPLE}) TO '${join(files, `people-${first}.parquet`)}' (FORMAT parquet, COMPRESSION zstd);
-      DROP VIEW staged; DROP TABLE staged_people`);
+      DROP VIEW staged; DROP TABLE made`);
     note(`${Math.min(people, first + PEOPLE_A_FILE).toLocaleString("en")} people written`);
   }
   instance.closeSync();
-  return { companies: companiesFor(people) };
+  await closeAll();
+}
+
+async function* linesOf(everybody, most) {
+  for (let left = most; left > 0; left--) {
+    const { done, value } = everybody.next();
+    if (done) return;
+    yield JSON.stringify(value);
+  }
 }
 
 /** Where root runs it, so that nothing of the dataset is in memory. */
