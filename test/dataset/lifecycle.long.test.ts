@@ -7,6 +7,7 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, test } from "vitest";
 import { buildDataset } from "../../src/dataset/build/build.ts";
+import { generateInto } from "../../src/dataset/build/generate.ts";
 import type { BuildProgress } from "../../src/dataset/build/options.ts";
 import {
   ensureSample,
@@ -160,8 +161,37 @@ test("a statement that would not end is interrupted", async () => {
     return undefined;
   };
   const options = { datasetDir: folder, now: Date.now, sleep, resources: SMALL, signal: interrupt.signal };
-  await expect(buildDataset({ version: "1", stage }, options)).rejects.toThrow("enough");
+  await expect(buildDataset({ version: "1", stage, bytes: () => Promise.resolve(0) }, options)).rejects.toThrow(
+    "enough",
+  );
   expect((await readdir(folder)).filter((name) => name !== "lock.db")).toEqual([]);
+});
+
+test("a stage beyond the memory is a file, makes the same dataset, and is gone with the build", async () => {
+  const staged: string[][] = [];
+  const built = async (bytes: number) => {
+    const datasetDir = await tempFolder();
+    const stage = async (connection: DuckDBConnection, scratch: string): Promise<string> => {
+      await generateInto({ connection, scratch }, { people: 3_000, seed: 5 });
+      staged.push(await readdir(scratch));
+      return "people";
+    };
+    const source = { version: "1", stage, bytes: () => Promise.resolve(bytes) };
+    await buildDataset(source, { datasetDir, now: Date.now, sleep, resources: SMALL });
+    const left = await readdir(datasetDir, { recursive: true });
+    expect(left.filter((name) => name.includes("stage"))).toEqual([]);
+    const engine = await openDataset(datasetDir);
+    const { records } = await engine.people(ALL, { offset: 0, limit: 1_000 });
+    const sales = filtersOf({ department: "Sales", name: "an" });
+    const facet = await engine.facet(sales, { key: "city", prefix: "", limit: 20, least: 1 }, 60_000);
+    const answers = { records: records.map(String), count: await engine.count(sales), facet };
+    await engine.close();
+    return answers;
+  };
+  const inMemory = await built(SMALL.memoryBytes);
+  expect(await built(SMALL.memoryBytes + 1)).toEqual(inMemory);
+  expect(inMemory.records).toHaveLength(1_000);
+  expect(staged).toEqual([[], ["stage.duckdb"]]);
 });
 
 test("the same people and seed are the same dataset; another seed is another", async () => {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { DuckDBConnection, DuckDBDataChunk } from "@duckdb/node-api";
 import { FILTER_COLUMNS, NUMBER_COLUMNS } from "../../shared/contract/conditions.ts";
 import { isPlaced, ROW_INDEXES, type RowIndex, SORT_KEYS } from "../columns.ts";
-import { machineResources, scalar, startDuckDb, toNumber } from "../duckdb.ts";
+import { literal, machineResources, scalar, startDuckDb, toNumber } from "../duckdb.ts";
 import { type ColumnValues, ColumnWriter, codesFor, sizeOf } from "../embedded/column-writer.ts";
 import { RecordWriter } from "../embedded/record-writer.ts";
 import {
@@ -39,6 +39,8 @@ export interface BuildSource extends VersionSource {
   readonly stage: (connection: DuckDBConnection, scratch: string) => Promise<string | undefined>;
   /** The table behind `staged_people` where that is a view. */
   readonly rows?: string;
+  /** What the stage takes in memory, about: beyond what DuckDB has of it, it is kept in a file. */
+  readonly bytes: (connection: DuckDBConnection) => Promise<number>;
 }
 
 const INTERRUPT_EVERY_MS = 50;
@@ -81,7 +83,6 @@ async function writeVersion(
   const scratch = join(draft, "scratch");
   await mkdir(scratch, { mode: 0o700 });
   const resources = options.resources ?? machineResources();
-  // In memory: on disk DuckDB would spend its time packing what is read once. What does not fit is spilled.
   const instance = await startDuckDb(resources, scratch);
   const connection = await instance.connect();
   const beside = await instance.connect();
@@ -92,6 +93,7 @@ async function writeVersion(
   const writer = new RecordWriter(draft, resources.threads);
   stop.signal.addEventListener("abort", () => void writer.stop(), { once: true });
   try {
+    if ((await source.bytes(connection)) > resources.memoryBytes) await stageInFile(scratch, connection, beside);
     await addNormalForms(connection, beside);
     options.onProgress?.({ phase: "read", done: 0, total: 0 });
     const name = await source.stage(connection, scratch);
@@ -128,6 +130,17 @@ async function writeVersion(
     instance.closeSync();
     await rm(scratch, { recursive: true, force: true });
   }
+}
+
+/**
+ * Tables in memory are written out anew each time that they make room; those of a file once, packed. Packing what fits
+ * into memory and is read a few times costs more than it saves.
+ */
+async function stageInFile(scratch: string, ...connections: readonly DuckDBConnection[]): Promise<void> {
+  const path = literal(join(scratch, "stage.duckdb"));
+  const [first] = connections;
+  await first?.run(`ATTACH ${path} AS stage (RECOVERY_MODE no_wal_writes)`);
+  for (const connection of connections) await connection.run("USE stage");
 }
 
 /** Takes out of the stage whom the list names. @returns what links people to their companies, where that is not done */

@@ -71,6 +71,17 @@ function formatOf(name: string): FileFormat {
   return format;
 }
 
+/** Of the sample's people 0.8 KB in DuckDB's memory are 75 bytes of packed Parquet, 400 of CSV and 700 of NDJSON. */
+const STAGED_OF_A_BYTE: Readonly<Record<FileFormat, number>> = { parquet: 10, csv: 2, ndjson: 1.2 };
+const BYTES_OF_A_PACKED_ONE = 6;
+
+/** What so many files take in DuckDB's memory, about. */
+export function stagedFileBytes(files: readonly InputFile[]): number {
+  const bytesOf = ({ bytes, format, path }: InputFile): number =>
+    bytes * STAGED_OF_A_BYTE[format] * (path.endsWith(".gz") ? BYTES_OF_A_PACKED_ONE : 1);
+  return files.reduce((sum, file) => sum + bytesOf(file), 0);
+}
+
 const literalPath = (path: string): string => path.replace(/[*?[]/g, (character) => `[${character}]`);
 
 export const parquetSql = (file: InputFile): string =>

@@ -6,7 +6,7 @@ import { newVersion } from "../layout.ts";
 import { InputError } from "../text/input-file.ts";
 import type { TextOptions } from "../text/rows.ts";
 import { buildDataset } from "./build.ts";
-import { findFiles, firstLine } from "./import-files.ts";
+import { findFiles, firstLine, stagedFileBytes } from "./import-files.ts";
 import { type ImportMap, NO_MAP, parseMap } from "./import-map.ts";
 import { type Staging, stageTable, type TableReport } from "./import-stage.ts";
 import {
@@ -53,13 +53,16 @@ export async function importDataset(input: ImportInput, options: BuildOptions): 
     report = await stageFiles({ connection, scratch, map, input, options }, version);
     return input.dryRun ? undefined : sourceOf(input);
   };
-  await buildDataset({ version, stage, rows: "raw_people" }, options);
+  const bytes = async (connection: DuckDBConnection): Promise<number> =>
+    stagedFileBytes(await findFiles(connection, filesOf(input), input.cwd));
+  await buildDataset({ version, stage, rows: "raw_people", bytes }, options);
   if (!report) throw new Error("nothing was imported");
   return report;
 }
 
-const sourceOf = ({ companies, people }: ImportInput): string =>
-  someOf([...people, ...companies].map((name) => basename(name)));
+const filesOf = ({ companies, people }: ImportInput): string[] => [...people, ...companies];
+
+const sourceOf = (input: ImportInput): string => someOf(filesOf(input).map((name) => basename(name)));
 
 export async function readMap(name: string, cwd: string): Promise<ImportMap> {
   let text: string;
@@ -78,7 +81,7 @@ type Stage = Pick<Staging, "connection" | "scratch" | "map" | "options"> & { rea
 
 async function stageFiles({ connection, input, map, options, scratch }: Stage, version: string): Promise<ImportReport> {
   const path = resolve(input.cwd, input.rejects);
-  const files = await findFiles(connection, [...input.people, ...input.companies], input.cwd);
+  const files = await findFiles(connection, filesOf(input), input.cwd);
   const read = [...files.map((file) => file.path), ...(input.map === undefined ? [] : [resolve(input.cwd, input.map)])];
   const rejects = await rejectFileAt(path, options.datasetDir, read);
   const staging: Staging = { connection, map, scratch, cwd: input.cwd, text: input, rejects, options };

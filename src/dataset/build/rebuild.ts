@@ -7,7 +7,7 @@ import { noteLeftOut, readHiddenPeople, suppressionDir } from "../suppression.ts
 import { dropPrevious } from "../versions.ts";
 import { buildDataset } from "./build.ts";
 import type { BuildOptions } from "./options.ts";
-import { loadRecords, peopleOf, stagePeople } from "./records-table.ts";
+import { loadRecords, peopleOf, stagedBytes, stagePeople } from "./records-table.ts";
 
 /** Builds the current version without whom it leaves out now. @returns undefined where nobody had to go */
 export async function rebuildDataset(options: BuildOptions) {
@@ -32,7 +32,8 @@ export async function rebuildDataset(options: BuildOptions) {
       await store.close();
     }
   };
-  const meta = await buildDataset({ version: newVersion(options.now()), stage }, { ...options, keep: 0 });
+  const bytes = async (): Promise<number> => stagedBytes((await currentVersion(datasetDir)).meta.people);
+  const meta = await buildDataset({ version: newVersion(options.now()), stage, bytes }, { ...options, keep: 0 });
   if (meta === undefined) await dropPrevious(options);
   return meta && { meta, removed };
 }

@@ -37,6 +37,11 @@ interface Room {
   readonly scratch: string;
 }
 
+const BYTES_OF_STAGED_PERSON = 800;
+
+/** What so many people take in DuckDB's memory, about. */
+export const stagedBytes = (people: number): number => people * BYTES_OF_STAGED_PERSON;
+
 /** `staged_people`, in the order of the records. @returns how many */
 export async function stagePeople(room: Room, records: AsyncGenerator<string>): Promise<number> {
   const count = await loadRecords(room, "loaded_people", PERSON_FIELDS, records);

@@ -6,6 +6,7 @@ import { noteLeftOut, readHiddenPeople, suppressionDir } from "../suppression.ts
 import { buildDataset, buildVersion } from "./build.ts";
 import { companiesFor, type GenerateOptions, generateInto, Population } from "./generate.ts";
 import type { BuildOptions } from "./options.ts";
+import { stagedBytes } from "./records-table.ts";
 import { writeSmall } from "./write-small.ts";
 
 export const SAMPLE_PEOPLE = 50_000;
@@ -62,7 +63,8 @@ export async function generateDataset(generate: GenerateOptions, options: BuildO
     await generateInto({ connection, scratch }, generate);
     return `generated: ${people} people, seed ${seed}`;
   };
-  const meta = await buildDataset({ version: newVersion(options.now()), stage }, options);
+  const bytes = (): Promise<number> => Promise.resolve(stagedBytes(people));
+  const meta = await buildDataset({ version: newVersion(options.now()), stage, bytes }, options);
   if (!meta) throw new Error("nothing was built");
   return meta;
 }
