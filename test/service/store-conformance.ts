@@ -820,6 +820,21 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         expect(await other.console.exports(item, "buying")).toEqual([]);
       });
 
+      it("keep in sight what is being bought, however many exports were asked for since", async () => {
+        const any = () => undefined;
+        await store.console.enterExport(exportItem({ id: "first", createdAt: time }), any);
+        for (let number = 0; number < 201; number++) {
+          const item = exportItem({ id: `later-${number}`, createdAt: time + 1 + number });
+          await store.console.enterExport(item, any);
+          await store.console.stopExport(item, "you stopped it");
+        }
+        const seen: string[] = [];
+        const last = exportItem({ id: "last", createdAt: time + 1_000 });
+        await store.console.enterExport(last, ({ exports }) => seen.push(...exports.map(({ id }) => id)));
+        expect(seen).toHaveLength(200);
+        expect(seen.slice(0, 2)).toEqual(["first", "later-200"]);
+      });
+
       it("sell one export of several that are asked for at once, where each may only be the first", async () => {
         const other = await backend.another(now);
         const seen: number[] = [];

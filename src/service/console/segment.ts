@@ -242,8 +242,9 @@ function shown({ parts, visitor }: ConsoleCall, item: ConsoleExport) {
 
 async function listExports(call: ConsoleCall) {
   const place = { accountId: call.visitor.account.id, mode: modeOf(call) };
-  const found = await call.parts.store.console.exports(place);
-  return { exports: found.filter(maySee(call.visitor.key)).map((item) => shown(call, item)) };
+  const exports = (await call.parts.store.console.exports(place)).filter(maySee(call.visitor.key));
+  const newest = exports.toSorted((one, other) => other.createdAt - one.createdAt);
+  return { exports: newest.map((item) => shown(call, item)) };
 }
 
 /** Buys the rest, in a turn of its own, for the `credits` that the click agrees to; without, at the old price. */

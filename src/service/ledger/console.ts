@@ -147,9 +147,10 @@ function* addLink({ accountId, createdAt, expiresAt, hash, name, role }: Console
 const PAGE_IN_FLIGHT = `SELECT amount FROM holds
   WHERE state = 'pending' AND account_id = $1 AND mode = $2 AND idempotency_key = $3`;
 
+/** What is being bought first: it needs money, however many were asked for since. */
 const exportsSql = (state?: ConsoleExport["state"]): string =>
   `SELECT ${EXPORT_COLUMNS} FROM console_exports WHERE account_id = $1 AND mode = $2
-    ${state === undefined ? "" : `AND state = '${state}'`} ORDER BY created_at DESC, id LIMIT 200`;
+    ${state === undefined ? "" : `AND state = '${state}'`} ORDER BY state <> 'buying', created_at DESC, id LIMIT 200`;
 
 /** Under the lock of the balance: of two at once the second sees the first. */
 function* enterExport(
