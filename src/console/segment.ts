@@ -132,21 +132,3 @@ export const figure = (value: number): string => GROUPED.format(value);
 
 export const amount = (value: number, one: string, many = `${one}s`): string =>
   `${figure(value)} ${value === 1 ? one : many}`;
-
-export interface Export {
-  readonly id: string;
-  readonly filters: Filters;
-  readonly profiles: number;
-  readonly rows: number;
-  readonly credits: number;
-  /** At the price that was agreed to while it is being bought, else at today's. */
-  readonly credits_left: number;
-  readonly credits_anew: number;
-  readonly price: number;
-  readonly price_agreed: number;
-  readonly state: "buying" | "ready" | "stopped";
-  readonly why: string;
-  readonly made: string;
-  readonly kept_until: string;
-  readonly kept: boolean;
-}

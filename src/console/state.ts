@@ -1,46 +1,13 @@
 import { computed, effect, signal, useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
+import type { MeAnswer } from "../service/console/account.ts";
+import type { CountAnswer } from "../service/console/segment.ts";
 import type { Filters } from "../shared/contract/vocabulary.ts";
 import { answerTo, type Finding, segmentInquiry } from "./answer.ts";
 import { ApiError, api, dropProof, reasonOf } from "./api.ts";
 import { fragmentOf, type PagePlace, placeInAddress } from "./segment.ts";
 
-export interface Me {
-  readonly role: "owner" | "viewer" | "key";
-  readonly account: { readonly id: string; readonly name: string };
-  readonly modes: readonly {
-    readonly mode: "live" | "test";
-    readonly balance: number;
-    readonly held: number;
-    readonly used_today: number;
-  }[];
-  readonly plan: {
-    readonly name: string;
-    readonly per_minute: number;
-    readonly per_day: number;
-    /** Counts of fewer people are bounded; null: none are. */
-    readonly small_counts: number | null;
-    readonly costs: Readonly<Record<string, number>>;
-  };
-  readonly limits: {
-    readonly per_page_max: number;
-    readonly max_depth: number | null;
-    readonly count_cache_seconds: number;
-  };
-  readonly dataset: Readonly<Record<string, string | number | null>>;
-  readonly origin: string;
-}
-
-interface CountReply {
-  readonly count: number;
-  readonly cached: boolean;
-  readonly as_of: string;
-  readonly ms: number;
-  readonly credits: number;
-  readonly balance_after: number;
-}
-
-export const me = signal<Me | undefined>(undefined);
+export const me = signal<MeAnswer | undefined>(undefined);
 /** Why the page that signs in is shown: `undefined` while it is not. */
 export const signedOut = signal<string | undefined>(undefined);
 export const notice = signal("");
@@ -87,7 +54,7 @@ export function fail(error: unknown): void {
 }
 
 export async function loadMe(): Promise<void> {
-  me.value = await api<Me>("GET", "/me");
+  me.value = await api<MeAnswer>("GET", "/me");
   signedOut.value = undefined;
 }
 
@@ -98,7 +65,7 @@ export const refreshMe = (): void => {
 
 /** The segment on the screen: everything that is told of it names it. */
 export const segment = computed(() => JSON.stringify({ filters: chosenFilters.value, mode: mode.value }));
-const told = signal<Finding<CountReply>>({ of: "" });
+const told = signal<Finding<CountAnswer>>({ of: "" });
 const answer = computed(() => answerTo(segment.value, told.value));
 /** How many the very segment on the screen has, and what they cost; undefined where nobody has said so. */
 export const count = computed(() => answer.value.value);
@@ -113,7 +80,7 @@ export const problems = computed(() => (answer.value.error instanceof ApiError ?
 const inquiryAt = <Answer>(path: string, tell: (answer: Finding<Answer>) => void) =>
   segmentInquiry<Answer>((of, signal) => api<Answer>("POST", path, JSON.parse(of), signal), tell);
 
-const counts = inquiryAt<CountReply>("/count", (next) => {
+const counts = inquiryAt<CountAnswer>("/count", (next) => {
   told.value = next;
   if (next.value !== undefined) notice.value = "";
   if (next.error instanceof ApiError && next.error.code === "signed_out") fail(next.error);

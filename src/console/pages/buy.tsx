@@ -1,22 +1,10 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import type { ExportAnswer, QuoteAnswer } from "../../service/console/segment.ts";
 import { ApiError, api, reasonOf } from "../api.ts";
-import { amount, type Export, figure, fragmentOf, inWords } from "../segment.ts";
+import { amount, figure, fragmentOf, inWords } from "../segment.ts";
 import { chosenFilters, count, go, mode, place, recount, refreshMe, useInquiry } from "../state.ts";
 import { Alert, Button, Dialog, DialogButtons, FactTable, Text } from "./parts.tsx";
-
-interface Quote {
-  readonly quote_id: string;
-  readonly count: number;
-  readonly profiles: number;
-  readonly credits: number;
-  readonly requests: number;
-  readonly balance_after: number;
-  readonly allowed: boolean;
-  readonly bound_by: "key" | "balance";
-  readonly expires: string;
-  readonly bought: readonly Export[];
-}
 
 const NOT_WHOLE = "how many is a whole number of 1 or more, or empty for all";
 
@@ -27,7 +15,7 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
   const isNumber = text === "" || /^[1-9]\d{0,14}$/.test(text);
   const wanted = { filters: chosenFilters.value, mode: mode.value };
   const asked = isNumber ? JSON.stringify(text === "" ? wanted : { ...wanted, profiles: Number(text) }) : undefined;
-  const { ask, error, value: now } = useInquiry<Quote>("/quote", asked, text === "" ? 0 : 200);
+  const { ask, error, value: now } = useInquiry<QuoteAnswer>("/quote", asked, text === "" ? 0 : 200);
   useEffect(() => {
     problem.value = "";
   }, [asked]);
@@ -66,7 +54,7 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
   );
 }
 
-const QuoteFacts = ({ quote: now }: { readonly quote: Quote }) => (
+const QuoteFacts = ({ quote: now }: { readonly quote: QuoteAnswer }) => (
   <>
     <FactTable
       rows={[
@@ -90,8 +78,8 @@ const QuoteFacts = ({ quote: now }: { readonly quote: Quote }) => (
 );
 
 /** People who were paid for already: they are downloaded again for nothing, and bought again at the whole price. */
-function BoughtBefore({ quote: { bought, profiles } }: { readonly quote: Quote }) {
-  const reach = (item: Export): number => (item.state === "buying" ? item.profiles : item.rows);
+function BoughtBefore({ quote: { bought, profiles } }: { readonly quote: QuoteAnswer }) {
+  const reach = (item: ExportAnswer): number => (item.state === "buying" ? item.profiles : item.rows);
   const [best] = [...bought].sort((one, other) => reach(other) - reach(one));
   if (best === undefined) return null;
   const mine = Math.min(reach(best), profiles);

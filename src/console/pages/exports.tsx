@@ -1,6 +1,7 @@
 import { useEffect } from "preact/hooks";
+import type { ExportAnswer } from "../../service/console/segment.ts";
 import { api, fileAt } from "../api.ts";
-import { amount, type Export, exportCommand, figure, inWords, refreshCommand, searchCommand } from "../segment.ts";
+import { amount, exportCommand, figure, inWords, refreshCommand, searchCommand } from "../segment.ts";
 import { fail, may, me, mode, refreshMe } from "../state.ts";
 import { Button, Head, Shown, saveFile, useLoaded } from "./parts.tsx";
 
@@ -8,7 +9,7 @@ const POLL_MS = 2_000;
 
 /** What was bought here. It goes on without this tab, and can be fetched again at no cost while it is kept. */
 export function ExportsPage() {
-  const { found, load } = useLoaded<{ exports: readonly Export[] }>(`/exports?mode=${mode.value}`, POLL_MS);
+  const { found, load } = useLoaded<{ exports: readonly ExportAnswer[] }>(`/exports?mode=${mode.value}`, POLL_MS);
   const items = found?.exports ?? [];
   const buying = items.filter(({ state }) => state === "buying").length;
   useEffect(refreshMe, [buying]);
@@ -33,7 +34,7 @@ export function ExportsPage() {
 }
 
 /** Changes when one of them ends, and not with every page. */
-const stateInWords = (items: readonly Export[]): string =>
+const stateInWords = (items: readonly ExportAnswer[]): string =>
   (["buying", "ready", "stopped"] as const)
     .flatMap((state) => {
       const many = items.filter((item) => item.state === state).length;
@@ -45,7 +46,7 @@ const STATES = { buying: "Buying", ready: "Ready", stopped: "Stopped" };
 
 type Act = (id: string, what: "continue" | "stop", body?: { readonly credits: number }) => void;
 
-function ExportCard({ act, item }: { readonly act: Act; readonly item: Export }) {
+function ExportCard({ act, item }: { readonly act: Act; readonly item: ExportAnswer }) {
   const { credits, credits_left, filters, id, kept, price, price_agreed, profiles, rows, state, why } = item;
   const isShort = state === "stopped";
   const isThere = kept && rows > 0 && state !== "buying";
@@ -102,7 +103,7 @@ function ExportCard({ act, item }: { readonly act: Act; readonly item: Export })
   );
 }
 
-function save({ id, profiles, rows }: Export, format: "csv" | "ndjson"): void {
+function save({ id, profiles, rows }: ExportAnswer, format: "csv" | "ndjson"): void {
   const name = `people-${id}${rows < profiles ? `-first-${rows}` : ""}.${format}`;
   fileAt(`/exports/${id}/${format}`)
     .then((file) => saveFile(file, name))

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId } from "preact/hooks";
+import type { KeysAnswer } from "../../service/console/account.ts";
 import { ApiError, api } from "../api.ts";
 import { figure } from "../segment.ts";
 import { may, newKey } from "../state.ts";
@@ -18,20 +19,7 @@ import {
   useWork,
 } from "./parts.tsx";
 
-interface Key {
-  readonly id: string;
-  readonly name: string;
-  readonly mode: "live" | "test";
-  readonly prefix: string;
-  readonly scopes: readonly string[] | null;
-  readonly made: string;
-  readonly used: string | null;
-  readonly expires: string | null;
-  readonly revoked: string | null;
-  readonly credits: number;
-  readonly cap: number | null;
-  readonly cap_left: number | null;
-}
+type Key = KeysAnswer["keys"][number];
 
 const DAY_MS = 86_400_000;
 const MOST_DAYS = 36_500;
@@ -46,7 +34,7 @@ const stateOf = ({ expires, mode, revoked }: Key): string => {
 };
 
 export function KeysPage() {
-  const { found, load } = useLoaded<{ keys: readonly Key[] }>("/keys");
+  const { found, load } = useLoaded<KeysAnswer>("/keys");
   const revoking = useSignal<Key | undefined>(undefined);
   const close = (): void => {
     revoking.value = undefined;

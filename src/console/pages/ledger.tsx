@@ -1,25 +1,13 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import type { EntriesAnswer, KeysAnswer, UsageAnswer } from "../../service/console/account.ts";
 import { isFormula } from "../../shared/contract/text.ts";
 import { api } from "../api.ts";
 import { figure } from "../segment.ts";
 import { fail, mode } from "../state.ts";
 import { Absent, Button, Card, Choice, saveFile, Table, type TableColumn, useLoaded } from "./parts.tsx";
 
-interface Entry {
-  readonly id: string;
-  readonly at: string;
-  readonly kind: string;
-  readonly call: string | null;
-  readonly key: string | null;
-  readonly actor: string | null;
-  readonly rows: number | null;
-  readonly price: number | null;
-  readonly amount: number;
-  readonly balance_after: number;
-  readonly request_id: string | null;
-  readonly note: string;
-}
+type Entry = EntriesAnswer["entries"][number];
 
 const CALLS = ["", "person_search", "company_enrich", "company_employees"].map(
   (call) => [call, call === "" ? "all" : call.replace("_", " ")] as const,
@@ -81,9 +69,9 @@ export function Ledger() {
 }
 
 function useKeyNames(): ReadonlyMap<string, string> {
-  const { found: made } = useLoaded<{ keys: readonly { id: string; name: string }[] }>("/keys");
+  const { found: made } = useLoaded<KeysAnswer>("/keys");
   const path = `/usage?by=key&days=90&mode=${mode.value}`;
-  const { found: used } = useLoaded<{ rows: readonly { key: string | null }[] }>(path);
+  const { found: used } = useLoaded<UsageAnswer>(path);
   const names = new Map(made?.keys.map(({ id, name }) => [id, `${name} (${id})`]));
   for (const { key } of used?.rows ?? []) if (key !== null && !names.has(key)) names.set(key, key);
   return names;
@@ -94,7 +82,7 @@ type Chosen = Readonly<Record<"mode" | "call" | "key", string>>;
 function entriesOf(chosen: Chosen, after: string | null, limit: number) {
   const asked = { ...chosen, limit: String(limit), after: after ?? "" };
   const query = new URLSearchParams(Object.entries(asked).filter(([, value]) => value !== ""));
-  return api<{ entries: readonly Entry[]; next: string | null }>("GET", `/entries?${query}`);
+  return api<EntriesAnswer>("GET", `/entries?${query}`);
 }
 
 const COLUMNS = [
@@ -107,7 +95,7 @@ async function saveCsv(chosen: Chosen): Promise<void> {
   const lines = [COLUMNS.join(",")];
   let after: string | null = null;
   do {
-    const page: Awaited<ReturnType<typeof entriesOf>> = await entriesOf(chosen, after, 200);
+    const page: EntriesAnswer = await entriesOf(chosen, after, 200);
     for (const entry of page.entries) lines.push(COLUMNS.map((column) => cell(entry[column])).join(","));
     after = page.next;
   } while (after !== null);

@@ -23,8 +23,8 @@ export function PlanPage() {
             ["Profiles a page, at most", figure(limits.per_page_max)],
             ["Deepest row", limits.max_depth === null ? "no bound" : figure(limits.max_depth)],
             ["Counts are remembered, seconds", figure(limits.count_cache_seconds)],
-            ...Object.entries(dataset).map(
-              ([key, value]) => [`Dataset: ${key}`, typeof value === "number" ? figure(value) : (value ?? "")] as const,
+            ...Object.entries({ ...dataset }).map(
+              ([key, value]) => [`Dataset: ${key}`, typeof value === "number" ? figure(value) : value] as const,
             ),
           ]}
         />

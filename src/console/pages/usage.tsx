@@ -1,15 +1,10 @@
 import { useSignal } from "@preact/signals";
+import type { UsageAnswer } from "../../service/console/account.ts";
 import { amount, figure } from "../segment.ts";
 import { mode } from "../state.ts";
 import { Absent, Card, Choice, Table, useLoaded } from "./parts.tsx";
 
-interface UsageRow {
-  readonly day: string | null;
-  readonly key: string | null;
-  readonly call: string | null;
-  readonly credits: number;
-  readonly refunded: number;
-}
+type UsageRow = UsageAnswer["rows"][number];
 
 const BY = (["key", "call"] as const).map((each) => [each, each] as const);
 const DAYS = 30;
@@ -20,7 +15,7 @@ const sumOf = (rows: readonly UsageRow[], what: "credits" | "refunded"): number 
 export function Usage() {
   const by = useSignal<"key" | "call">("key");
   const path = `/usage?by=${by.value}&days=${DAYS}&mode=${mode.value}`;
-  const { found } = useLoaded<{ rows: readonly UsageRow[] }>(path);
+  const { found } = useLoaded<UsageAnswer>(path);
   const charged = (found?.rows ?? []).filter(({ credits }) => credits > 0);
   const days = [...Map.groupBy(charged, ({ day }) => day)]
     .map(([day, rows]) => ({ day, rows: rows.sort((a, b) => b.credits - a.credits), credits: sumOf(rows, "credits") }))

@@ -31,8 +31,10 @@ import { ConsoleRefusal } from "./guard.ts";
 
 const DAY_MS = 86_400_000;
 
-const inNumbers = (amounts: Readonly<Record<string, Credits>>) =>
-  Object.fromEntries(Object.entries(amounts).map(([name, value]) => [name, creditsToNumber(value)]));
+const inNumbers = <Name extends string>(amounts: Readonly<Record<Name, Credits>>) =>
+  Object.fromEntries(
+    Object.entries<Credits>(amounts).map(([name, value]) => [name, creditsToNumber(value)]),
+  ) as Readonly<Record<Name, number>>;
 const MAX_PAGE = 200;
 
 export const ACCOUNT_ENDPOINTS: readonly ConsoleEndpoint[] = [
@@ -43,6 +45,8 @@ export const ACCOUNT_ENDPOINTS: readonly ConsoleEndpoint[] = [
   { method: "POST", path: "/keys", roles: OWNERS, run: makeKey },
   { method: "DELETE", path: "/keys/:id", roles: OWNERS, run: revoke },
 ];
+
+export type MeAnswer = Awaited<ReturnType<typeof me>>;
 
 async function me(call: ConsoleCall) {
   const { parts, visitor } = call;
@@ -76,6 +80,8 @@ const GROUPS: Readonly<Record<"day" | "key" | "call", readonly UsageGroup[]>> = 
   call: ["day", "call"],
 };
 
+export type UsageAnswer = Awaited<ReturnType<typeof usage>>;
+
 async function usage(call: ConsoleCall) {
   const { parts, query, visitor } = call;
   const by = GROUPS[chosen(query.get("by") ?? "day", "by", ["day", "key", "call"])];
@@ -107,6 +113,8 @@ const shownEntry = ({ actor, amount, at, balanceAfter, call, id, keyId, kind, no
   ...{ request_id: entry.requestId, note },
 });
 
+export type EntriesAnswer = Awaited<ReturnType<typeof entries>>;
+
 async function entries(call: ConsoleCall) {
   const { parts, query, visitor } = call;
   const limit = wholeOf(Number(query.get("limit") ?? 50), "limit", 1, MAX_PAGE);
@@ -136,6 +144,8 @@ function shownKey(key: KeyDetail) {
     cap_left: budget && creditsToNumber(leftOfCap(budget)),
   };
 }
+
+export type KeysAnswer = Awaited<ReturnType<typeof keys>>;
 
 async function keys(call: ConsoleCall) {
   const { parts, visitor } = call;

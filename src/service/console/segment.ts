@@ -1,5 +1,6 @@
 import { credits, creditsToNumber, maxCredits, priceOf, subtractCredits, ZERO } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
+import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { facetsOf, onOneVersion } from "../admin/datasets.ts";
 import { readFacets } from "../http/requests.ts";
 import { timeOf } from "../ledger/clock.ts";
@@ -93,6 +94,8 @@ function assertFree(call: ConsoleCall, key: StoredKey, needed: bigint, standing:
   throw new ConsoleRefusal(402, "too_expensive", `${what} does not cover this; nothing was bought`);
 }
 
+export type CountAnswer = Awaited<ReturnType<typeof count>>;
+
 async function count(call: ConsoleCall) {
   const mode = modeOf(call);
   const key = countedPeople(call, mode, "count");
@@ -124,6 +127,8 @@ async function facets(call: ConsoleCall) {
   return told;
 }
 
+export type QuoteAnswer = Awaited<ReturnType<typeof quote>>;
+
 async function quote(call: ConsoleCall) {
   const mode = modeOf(call);
   const key = countedPeople(call, mode, "search");
@@ -154,7 +159,7 @@ async function quote(call: ConsoleCall) {
     balance: creditsToNumber(free),
     balance_after: creditsToNumber(subtractCredits(free, credits)),
     allowed: credits <= free,
-    bound_by: capped ? "key" : "balance",
+    bound_by: capped ? ("key" as const) : ("balance" as const),
     expires: timeOf(made + QUOTE_MS),
     bought,
   };
@@ -222,14 +227,17 @@ async function buy(call: ConsoleCall) {
   return shown(call, item);
 }
 
+export type ExportAnswer = ReturnType<typeof shown>;
+
 function shown({ parts, visitor }: ConsoleCall, item: ConsoleExport) {
   const { createdAt, credits, filters, id, mode, pages, price, profiles, rows, state, version, why } =
     parts.exports.seen(item);
   const now = visitor.account.plan.costs.person_search;
   return {
     ...{ id, mode, profiles, rows, pages, state, why, version },
-    filters: JSON.parse(filters) as unknown,
+    filters: JSON.parse(filters) as Filters,
     credits: creditsToNumber(credits),
+    // At the price that was agreed to while it is being bought, else at today's.
     credits_left: creditsToNumber(priceOf(profiles - rows, state === "buying" ? price : now)),
     credits_anew: creditsToNumber(priceOf(profiles, now)),
     price: creditsToNumber(now),

@@ -18,6 +18,7 @@ import {
 } from "../../shared/contract/vocabulary.ts";
 import type { HoldRequest } from "../ledger/ledger.ts";
 import { invalid, Problem, unsupportedMediaType } from "../problem.ts";
+import type { Call } from "./call.ts";
 
 export interface PageRequest {
   readonly offset: number;
@@ -373,8 +374,10 @@ export function jsonBody({ body, headers }: FastifyRequest): Buffer {
 
 const bodyTooLarge = (): Problem => new Problem(413, [`the body is larger than ${MAX_BODY_BYTES} bytes`]);
 
+type Called = FastifyRequest & { readonly call: Pick<Call, "name"> };
+
 /** The `Idempotency-Key` with a SHA-256 over what it stands for (docs/contract.md). Throws a 422 Problem. */
-export function idempotencyOf({ call, headers, method, raw }: FastifyRequest, identity: string) {
+export function idempotencyOf({ call, headers, method, raw }: Called, identity: string) {
   const key = headers["idempotency-key"];
   if (key === undefined) return undefined;
   if (countOf("idempotency-key", raw.rawHeaders) > 1 || typeof key !== "string") {
