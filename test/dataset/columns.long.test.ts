@@ -271,7 +271,7 @@ test("names, headlines and addresses are where their keys are in the order of th
   const find = async (wanted: KeyList): Promise<void> => {
     const found: number[] = [];
     for await (const piece of store.find("address", wanted)) found.push(...piece);
-    const expected = keys.flatMap((key, rid) => (wanted.values.some((one) => isIn(one, key)) ? [rid] : []));
+    const expected = keys.flatMap((key, rid) => (wanted.some((one) => isIn(one, key)) ? [rid] : []));
     expect(
       [...new Set(found)].sort((a, b) => a - b),
       JSON.stringify(wanted),
@@ -301,15 +301,15 @@ test("names, headlines and addresses are where their keys are in the order of th
   ];
   for (const from of edges) {
     await askAll([from]);
-    await find({ values: [from] });
+    await find([from]);
     const before = afterPrefix(from);
     if (from !== "") await askRange(from, before);
-    if (before !== undefined) await find({ values: [{ from, before }] });
+    if (before !== undefined) await find([{ from, before }]);
     await askRange(from, undefined);
   }
   await askAll([...new Set(edges)]);
   const many = Array.from({ length: 300 }, (_, at) => `who ${1_000 + 3 * at}`);
-  await find({ values: many.map((from, at) => (at % 3 === 0 ? from : { from, before: `${from}0` })) });
+  await find(many.map((from, at) => (at % 3 === 0 ? from : { from, before: `${from}0` })));
   expect(await store.places("name", { from: "", before: undefined })).toEqual([0, 6_000]);
   await store.close();
 });

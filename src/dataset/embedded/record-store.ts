@@ -1,12 +1,13 @@
 import { join } from "node:path";
 import { LRUCache } from "lru-cache";
+import type { Condition } from "../../shared/contract/conditions.ts";
 import { canonicalAddress, slugOf } from "../../shared/contract/normalise.ts";
 import { KEY_INDEXES, type KeyIndex, type ListedIndex, type PlacedColumn } from "../columns.ts";
 import type { CompanyLookup, FoundCompany } from "../engine.ts";
 import { FILES } from "../layout.ts";
 import { opened, RECORDS_A_BLOCK, unpackBlock } from "./blocks.ts";
 import { KEYS_A_BLOCK, ridsOf, spanIn } from "./key-blocks.ts";
-import { addressKeys, type KeyList, type RangeOfKeys } from "./keys.ts";
+import { addressKeys, type KeyList } from "./keys.ts";
 import { type Block, blockOf, COMPANIES, PEOPLE, type Stored } from "./records.ts";
 import { RowReader, type RowReaderOptions } from "./row-reader.ts";
 
@@ -24,6 +25,7 @@ interface LeadingBlock {
 const NO_BLOCK: LeadingBlock = { number: 0, block: undefined };
 const NOTHING = { below: 0, upTo: 0, size: 0 };
 
+type KeyRange = Pick<Extract<Condition, { kind: "prefix" }>, "from" | "before">;
 type Table = "people" | "companies";
 const TABLES = ["people", "companies", ...KEY_INDEXES.map((index) => `by_${index}` as const)] as const;
 
@@ -104,17 +106,17 @@ export class RecordStore {
   }
 
   async company(lookup: CompanyLookup): Promise<StoredCompany | undefined> {
-    if (lookup.by !== "company_network_url") return this.#companyAt(`company_${lookup.by}`, { values: [lookup.value] });
+    if (lookup.by !== "company_network_url") return this.#companyAt(`company_${lookup.by}`, [lookup.value]);
     const slug = slugOf(lookup.value);
     if (slug === lookup.value) return this.#companyAt("company_address", addressKeys([{ slug, address: undefined }]));
     const whole = await this.#companyAt("company_address", addressKeys([{ slug, address: lookup.value }]));
     // A company of which only the slug is known may be this one.
-    return whole ?? this.#companyAt("company_address", { values: [`${slug}/`] });
+    return whole ?? this.#companyAt("company_address", [`${slug}/`]);
   }
 
-  async #companyAt(index: ListedIndex, wanted: KeyList): Promise<StoredCompany | undefined> {
+  async #companyAt(index: ListedIndex, keys: KeyList): Promise<StoredCompany | undefined> {
     let seq = Number.POSITIVE_INFINITY;
-    for await (const piece of this.find(index, wanted)) for (const rid of piece) seq = Math.min(seq, rid);
+    for await (const piece of this.find(index, keys)) for (const rid of piece) seq = Math.min(seq, rid);
     if (seq === Number.POSITIVE_INFINITY) return undefined;
     const stored = await this.#records("companies", Uint32Array.of(seq));
     const [record] = COMPANIES.json(stored);
@@ -142,13 +144,10 @@ export class RecordStore {
   }
 
   /** Positions in no order, in pieces of about a millisecond. The same one may come twice where it is wanted twice. */
-  async *find(index: ListedIndex, wanted: KeyList): AsyncGenerator<readonly number[]> {
-    for (let start = 0; start < wanted.values.length; start += KEYS_AT_ONCE) {
+  async *find(index: ListedIndex, keys: KeyList): AsyncGenerator<readonly number[]> {
+    for (let start = 0; start < keys.length; start += KEYS_AT_ONCE) {
       const few: number[] = [];
-      for (const { before, block, from } of await this.#spans(
-        index,
-        wanted.values.slice(start, start + KEYS_AT_ONCE),
-      )) {
+      for (const { before, block, from } of await this.#spans(index, keys.slice(start, start + KEYS_AT_ONCE))) {
         if (block) few.push(...ridsOf(block, from % KEYS_A_BLOCK, ((before - 1) % KEYS_A_BLOCK) + 1));
         else if (from < before) yield* this.#entries(index, from, before);
       }
@@ -179,14 +178,15 @@ export class RecordStore {
   }
 
   /** Which entries, counted from 0 in the order of the index, lie in a range: from the first to before the second. */
-  async places(index: PlacedColumn, { from, before }: RangeOfKeys): Promise<readonly [number, number]> {
+  async places(index: PlacedColumn, { from, before }: KeyRange): Promise<readonly [number, number]> {
+    // By code points: SQLite compares the bytes of UTF-8.
     const keys = before === undefined ? [from] : [from, before];
     const [start = 0, end = this.rows(`by_${index}`)] = await this.#countsBelow(index, "<", keys);
     return [start, end];
   }
 
   /** @returns with the block where they all lie in one */
-  async #spans(index: KeyIndex, wanted: KeyList["values"]) {
+  async #spans(index: KeyIndex, wanted: KeyList) {
     const keys = wanted.map((one) => (typeof one === "string" ? one : one.from));
     const leading = await this.#leading(index, "<", keys);
     const spans = wanted.map((one, place) => {

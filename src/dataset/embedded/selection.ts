@@ -91,7 +91,7 @@ export class PeopleSelection {
   }
 
   async ofEmployer(seq: number): Promise<SegmentPositions> {
-    return listSegment(await this.#listed("employer", { values: [`/${seq}`] }));
+    return listSegment(await this.#listed("employer", [`/${seq}`]));
   }
 
   async records(rids: Uint32Array): Promise<Buffer[]> {
@@ -143,9 +143,9 @@ export class PeopleSelection {
   }
 
   /** Once each, in public order: one person may be found by two of the addresses. */
-  async #listed(index: "address" | "employer", wanted: KeyList): Promise<Uint32Array> {
+  async #listed(index: "address" | "employer", keys: KeyList): Promise<Uint32Array> {
     const found = new Set<number>();
-    for await (const piece of this.#tables.store.find(index, wanted)) {
+    for await (const piece of this.#tables.store.find(index, keys)) {
       await this.#turn();
       for (const rid of piece) found.add(rid);
     }
