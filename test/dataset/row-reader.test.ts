@@ -40,7 +40,7 @@ test("after a slow read another thread reads the same rows, until it has been qu
     return disk;
   };
   const reader = new RowReader(await numbers(), { slowMs: 60_000, monotonic: time.now, diskReads });
-  const ask = (n: number) => reader.get("SELECT word FROM numbers WHERE n = ?", n);
+  const ask = async (n: number) => (await reader.all("SELECT word FROM numbers WHERE n = ?", n))[0];
   // Slow because the machine is busy: whatever came from a disk came before.
   disk = 7;
   time.stepMs = 60_001;

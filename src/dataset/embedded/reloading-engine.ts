@@ -2,9 +2,10 @@ import { join } from "node:path";
 import type { DatasetInfo, Engine } from "../engine.ts";
 import { readPointer } from "../layout.ts";
 import { fileStamp } from "../stamp.ts";
-import { type OpenOptions, openDataset } from "./open.ts";
+import type { EmbeddedEngineOptions } from "./engine.ts";
+import { openDataset } from "./open.ts";
 
-export interface ReloadOptions extends OpenOptions {
+export interface ReloadOptions extends EmbeddedEngineOptions {
   readonly now: () => number;
   /** How often CURRENT is looked at, at most, in milliseconds. Default 1,000. */
   readonly everyMs?: number;
@@ -19,7 +20,7 @@ export interface DatasetPlace {
   open(): Promise<Engine>;
 }
 
-const folderPlace = (datasetDir: string, options: OpenOptions): DatasetPlace => ({
+const folderPlace = (datasetDir: string, options: EmbeddedEngineOptions): DatasetPlace => ({
   stamp: async () => fileStamp(join(datasetDir, "CURRENT")),
   async version() {
     const pointer = await readPointer(datasetDir);

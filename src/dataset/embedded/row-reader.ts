@@ -91,10 +91,6 @@ export class RowReader {
     return rows;
   }
 
-  async get(sql: string, ...values: Values): Promise<Row | undefined> {
-    return (await this.all(sql, ...values))[0];
-  }
-
   async close(): Promise<void> {
     this.#db.close();
     await this.#thread.end();
