@@ -6,7 +6,7 @@ import { FILTER_SPECS, type FilterKeySpec, type Filters, filterSpec } from "../.
 import { type CliError, usageError } from "../../../shared/errors.ts";
 import { keyName, valuesGiven, valuesWithin } from "../../arguments/filter-options.ts";
 import type { ByKey, CountDesk, CountOptions, CountRequest } from "./one.ts";
-import { type CountPart, printParts, words } from "./parts.ts";
+import { largest, printParts, words } from "./parts.ts";
 import { countAll } from "./several.ts";
 
 const TOP = 20;
@@ -67,13 +67,10 @@ export async function countParts(
   const values = by.values ?? listed?.values.map(({ value }) => value) ?? [];
   const each = values.map((value) => ({ ...filters, [spec.key]: value }));
   const [total = { count: 0 }, ...counts] = await countAll([filters, ...each], counting);
-  const parts = values.map((value, index): CountPart => ({ value, count: counts[index]?.count ?? 0 }));
+  const parts = values.map((value, index) => ({ value, count: counts[index]?.count ?? 0 }));
   await printParts({ by: spec, whole: total.count, parts: largest(parts, options.top), filters }, printer);
   return [{ filters, count: total.count }];
 }
-
-const largest = (parts: readonly CountPart[], top: number | undefined): readonly CountPart[] =>
-  top === undefined ? parts : [...parts].sort((a, b) => b.count - a.count).slice(0, top);
 
 /** @throws CliError exit 2 where nobody knows any values of the key */
 async function listedFor(

@@ -1,5 +1,6 @@
 import { checkedFilters } from "../../../app/segments/segment-set.ts";
 import type { Library } from "../../../engine/library/library.ts";
+import type { FacetValue } from "../../../shared/contract/facets.ts";
 import { normalForm } from "../../../shared/contract/normalise.ts";
 import { grouped } from "../../../shared/contract/text.ts";
 import type { FilterKeySpec, Filters } from "../../../shared/contract/vocabulary.ts";
@@ -9,15 +10,10 @@ import { csvDocument } from "../../../shared/rows/csv-text.ts";
 import type { Printer } from "../../terminal/printer.ts";
 import type { LibraryDesk, ShelfOptions } from "../owned/shelf.ts";
 
-export interface CountPart {
-  readonly value: string;
-  readonly count: number;
-}
-
 export interface Breakdown {
   readonly by: FilterKeySpec;
   readonly whole: number;
-  readonly parts: readonly CountPart[];
+  readonly parts: readonly FacetValue[];
   readonly filters: Filters;
   /** People of other values and people with none, where the service told them apart. */
   readonly rest?: { readonly others: number | undefined; readonly missing: number | undefined };
@@ -31,6 +27,10 @@ interface Explained extends Breakdown {
 const BAR_WIDTH = 24;
 const OTHERS =
   "(another): values beyond --top, and those of so few people that a service does not tell them one by one";
+
+/** @param top all where it is not given */
+export const largest = (parts: readonly FacetValue[], top: number | undefined): readonly FacetValue[] =>
+  [...parts].sort((a, b) => b.count - a.count).slice(0, top);
 
 export const words = ({ key }: FilterKeySpec): string => key.replaceAll("_", " ");
 
@@ -76,7 +76,7 @@ function remainderText({ by, whole, unexplained, rest }: Explained): string | un
   return `${number} of ${grouped(whole)} have another ${words(by)} or none`;
 }
 
-function restRows({ unexplained, rest }: Explained): readonly CountPart[] {
+function restRows({ unexplained, rest }: Explained): readonly FacetValue[] {
   if (unexplained <= 0) return [];
   if (rest?.others === undefined || rest.missing === undefined)
     return [{ value: "(another or none)", count: unexplained }];
@@ -130,8 +130,7 @@ export function countOwned(
       values.length > 0
         ? values.map((value) => ({ value, count: count({ ...filters, [by.key]: value }) }))
         : known(library, by, filters);
-    const largest = [...parts].sort((a, b) => b.count - a.count).slice(0, top ?? parts.length);
-    return printParts({ by, whole: count(filters), parts: largest, filters }, printer);
+    return printParts({ by, whole: count(filters), parts: largest(parts, top), filters }, printer);
   }
   const rows = segments.map(({ name, filters }) => ({ segment: name, count: count(filters), filters }));
   if (first !== undefined && rows.length === 1) {
@@ -148,7 +147,7 @@ export const segmentsCsv = (rows: readonly { readonly segment: string; readonly 
     rows.map(({ segment, count }) => [segment, count]),
   );
 
-function known(library: Library | undefined, by: FilterKeySpec, filters: Filters): CountPart[] {
+function known(library: Library | undefined, by: FilterKeySpec, filters: Filters): FacetValue[] {
   if (by.match === "prefix" || by.match === "range") {
     throw usageError(
       `--by ${by.key} needs values: --by ${by.key}=VALUE`,
