@@ -280,6 +280,40 @@ test("a lost page that is charged again by a later session: so many credits are 
   expect(rest.stderr).toContain("warning: 25 more credits may have been charged");
 });
 
+test("what a lost page may have cost is no part of what is left: quote, purchase and summary tell the same", async () => {
+  const told = { people: 30, tellsMaxPerPage: true, mishap: dropOnce(1) };
+  for (const [change, first, cap, more, whole] of [
+    // One page of all of it; all that the cap pays for; behind the lost page nothing can be asked for.
+    [{ maxPerPage: 100 }, "36", "36", 0, 30],
+    [{ maxPerPage: 100 }, "30", "30", 0, 30],
+    [{ maxPerPage: 10, paging: "cursor" }, "16", "16", 0, 16],
+    // Other pages than the lost one are.
+    [{ maxPerPage: 10 }, "10", "16", 6, 16],
+  ] as const) {
+    const { service, u } = await foreignScene({ ...told, ...change });
+    const buy = (most: string): string[] => [
+      ...["search", "--country", "x", "-o", "o.csv", "--max-credits", most, "--concurrency", "1"],
+      ...("paging" in change ? ["--paging", change.paging] : []),
+    ];
+    expect((await u.run(buy(first))).code).toBe(5);
+    const [before, calls] = [service.charged(), service.paidCalls()];
+    const { stdout } = await u.run([...buy(cap), "--dry-run", "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject({ rows: more, kept: 0, credits: more });
+    const again = await u.run(buy(cap));
+    expect([again.code, service.charged() - before]).toEqual([5, more]);
+    if (more === 0) expect(service.paidCalls()).toBe(calls);
+    expect(again.stderr).toContain(more === 0 ? ", nothing to buy (" : `, ${more} to buy for ${more} credits (`);
+    expect(again.stderr).toContain(`${more} of ${whole} rows came`);
+    expect(again.stderr).toContain(`${more} of ${whole} rows are paid for and kept`);
+    expect(again.stderr).not.toContain("more than --max-credits");
+    expect(JSON.parse((await u.run(["runs", "list", "--json"])).stdout)).toMatchObject([
+      { rows: more, expected: whole },
+    ]);
+    const rest = await u.run([...hinted(again.stderr), "--yes", ...buy(cap).slice(9)]);
+    expect([rest.code, service.charged()]).toEqual([0, 30 + before]);
+  }
+});
+
 test("a charged miss ended it: what a later session pays is told as paid now", async () => {
   const { service, u } = await foreignScene({ missCosts: 1, faultTells: "nothing" });
   const ran = await u.run(["enrich", "a.example", "missing.example", "b.example", "--max-credits", "2", "-o", "o.csv"]);

@@ -60,7 +60,7 @@ async function beginSession(run: Run, quote: Quote, { options, deps }: Trade): P
     limit,
     cap: creditText(cap),
     ...(quote.balance === undefined ? {} : { balance: creditText(quote.balance) }),
-    rows: quote.rows,
+    rows: quote.rowsIfNothingLost,
     ...(job === undefined ? {} : { job }),
     ...(budget === undefined ? {} : { budget }),
     at: deps.now(),
@@ -117,7 +117,7 @@ async function buyPages(
     source,
     ...{ price: quote.unitPrice, priceKnown, maxCredits: options.maxCredits },
     // A row may turn out to be cheaper than it was thought to be: then the cap buys more of them.
-    maxRows: priceKnown ? quote.rows : quote.rowsUncapped,
+    maxRows: priceKnown ? quote.rowsIfNothingLost : quote.rowsUncapped,
     perPage: run.plan.draw === undefined ? perPageOf(options, account, deps) : WHOLE_PAGE,
     perPageTold: perPageTold(account, deps) !== undefined,
     concurrency: options.concurrency,

@@ -5,7 +5,7 @@ import { COMPANIES_MAX, type Filters } from "../../shared/contract/vocabulary.ts
 import { groupsBy } from "../../shared/groups.ts";
 import { pagingName } from "../client/dialect.ts";
 import type { AccountView } from "../client/types.ts";
-import type { RunState } from "../runs/journal.ts";
+import { creditsOf, pendingUnits, type RunState } from "../runs/journal.ts";
 import { companiesIn, type Plan, type RunIdentity, type Target } from "../runs/plan.ts";
 import { runMismatch } from "./failures.ts";
 import { isSet, joinedOffer, movedBetween, type SearchTarget } from "./joined.ts";
@@ -138,20 +138,16 @@ export const termsOf = (
 const perMinuteOf = ({ perMinute }: AccountView, { seller }: Pick<ExportDeps, "seller">): number | undefined =>
   perMinute ?? seller.pacer.perMinute();
 
-export interface Spent extends Pick<RunState, "rows" | "settled" | "uncertain"> {
-  readonly price?: Credits | undefined;
-}
+type Spent = QuoteInput["spent"] & { readonly price?: Credits | undefined };
 
 const NOTHING: Spent = { rows: 0, settled: ZERO, uncertain: ZERO };
 
-export function spentOf({ rows, owned, settled, uncertain }: RunState): Spent {
+export function spentOf(state: RunState): Spent {
+  const { rows, owned, settled, uncertain } = state;
   const paid = BigInt(rows - owned);
-  return {
-    rows,
-    settled,
-    uncertain,
-    price: paid === 0n ? undefined : credits((settled + paid - 1n) / paid),
-  };
+  const price = paid === 0n ? undefined : credits((settled + paid - 1n) / paid);
+  const lost = pendingUnits(state).map(({ intent }) => creditsOf(intent.hold));
+  return { rows, settled, uncertain, lost, price };
 }
 
 export function quoteFor(

@@ -16,6 +16,7 @@ import { type CliError, declined, failed, usageError } from "../../shared/errors
 import type { Of } from "../../shared/schema/build.ts";
 import type { quoteShape, sample } from "../../shared/schema/purchase.ts";
 import { type DrawnPage, pagesOf, rowsBegun, rowsOf } from "../planning/draw.ts";
+import type { RunState } from "../runs/journal.ts";
 import { describeTarget, type Plan, type Target } from "../runs/plan.ts";
 import type { Known } from "./ownership.ts";
 import { evenly, requestsFor } from "./paging.ts";
@@ -73,7 +74,8 @@ export interface QuoteInput {
   readonly perPage: number;
   readonly perMinute: number | undefined;
   readonly paging: Plan["paging"];
-  readonly spent: { readonly rows: number; readonly settled: Credits; readonly uncertain: Credits };
+  /** `lost`: what each page was to cost at most that no reply came to. */
+  readonly spent: Pick<RunState, "rows" | "settled" | "uncertain"> & { readonly lost?: readonly Credits[] };
   readonly parts?: { readonly counts: readonly number[]; readonly of: readonly unknown[] } | undefined;
   /** Parts that will be found, about: nobody knows their sizes yet. */
   readonly pieces?: number | undefined;
@@ -90,38 +92,31 @@ export function makeQuote(input: QuoteInput): Quote {
   if (pages !== undefined) bounds.push(["sample", rowsOf(pages)]);
   else if (matches !== null) bounds.push([target.kind === "enrich" ? "companies" : "matches", matches]);
   if (limit !== undefined) bounds.push(["limit", limit]);
+  const rowsUncapped = Math.min(...bounds.map(([, most]) => most));
+  let lossless = rowsUncapped;
   if (maxCredits !== undefined) {
-    // What earlier sessions paid counts; so does what may have been charged for replies that were lost.
-    const left = credits(maxCredits - spent.settled - spent.uncertain);
-    bounds.push(["cap", spent.rows + affordableRows(left, price)]);
+    bounds.push(["cap", spent.rows + rowsLeft(input, maxCredits, rowsUncapped - spent.rows)]);
+    lossless = Math.min(lossless, spent.rows + affordableRows(credits(maxCredits - spent.settled), price));
   }
-  const finite = bounds.filter(([, rows]) => Number.isFinite(rows));
-  const [bound, allowed] = finite.reduce<[Bound, number] | [undefined, number]>(
-    (least, each) => (each[1] < least[1] ? each : least),
-    [undefined, Number.POSITIVE_INFINITY],
-  );
-  if (bound === undefined) {
+  const [least] = bounds.filter(([, most]) => Number.isFinite(most)).sort(([, a], [, b]) => a - b);
+  if (least === undefined) {
     throw usageError(
       "nobody can tell beforehand how many people these companies have, so something must bound the purchase",
       "add --max-credits N, --limit N or --per-company N",
       "unbounded_purchase",
     );
   }
-  const rows = pages === undefined ? allowed : rowsBegun(pages, allowed).rows;
-  const others = finite.filter(([other]) => other !== "cap").map(([, most]) => most);
-  let rowsIfNothingLost = rows;
-  if (bound === "cap" && maxCredits !== undefined && spent.uncertain > 0n) {
-    const lossless = spent.rows + affordableRows(credits(maxCredits - spent.settled), price);
-    rowsIfNothingLost = Math.max(rows, Math.min(lossless, ...others));
-  }
+  const [bound, allowed] = least;
+  const inPages = (most: number): number => (pages === undefined ? most : rowsBegun(pages, most).rows);
+  const rows = inPages(allowed);
   const toBuy = rowsToBuy({ rows, kept: spent.rows });
   const cost = priceOf(toBuy, price);
   const requests = requestCount(input, toBuy);
   return {
     matches,
     rows,
-    rowsIfNothingLost,
-    rowsUncapped: others.length === 0 ? undefined : Math.min(...others),
+    rowsIfNothingLost: Math.max(rows, inPages(lossless)),
+    rowsUncapped: Number.isFinite(rowsUncapped) ? rowsUncapped : undefined,
     kept: spent.rows,
     bound,
     unitPrice: price,
@@ -138,6 +133,16 @@ export function makeQuote(input: QuoteInput): Quote {
         : undefined,
     sample: input.drawn === undefined ? undefined : sampleQuote(input.drawn),
   };
+}
+
+/** What earlier sessions paid counts, as does what lost replies may have cost; no part of such a page is asked for. */
+function rowsLeft({ target, spent, price, paging }: QuoteInput, maxCredits: Credits, open: number): number {
+  const left = credits(maxCredits - spent.settled - spent.uncertain);
+  const dear = (spent.lost ?? []).filter((hold) => hold > left);
+  const lost = dear.reduce((sum, hold) => sum + affordableRows(hold, price), 0);
+  const isOne = target.kind === "search" ? target.union === undefined : target.companies.length === 1;
+  const behind = paging === "cursor" && isOne && lost > 0 ? 0 : Math.max(0, open - lost);
+  return Math.min(affordableRows(left, price), behind);
 }
 
 /** The cap that a run is held to, all told: what the user set, and never more than was quoted and agreed to. */
@@ -220,7 +225,7 @@ export function overBudget(what: string, budgetLeft: Credits, spent: Credits): C
 
 export function requireBalance(quote: Quote, target: Target): void {
   const { balance, kept, rows, unitPrice } = quote;
-  if (rows === 0 && quote.bound === "cap") {
+  if (rows === 0 && quote.total === 0n && quote.bound === "cap") {
     const one = `one ${target.kind === "enrich" ? "company" : "profile"} costs ${creditsText(unitPrice)},`;
     const [what, fits] =
       quote.sample === undefined
