@@ -2,7 +2,8 @@
 // memory and disk. People are written a million at a time, so that the disk holds their Parquet (69 bytes a person) and never a table
 // of them all. What an import wants of the disk is in docs/dataset.md. All that was made is removed again, but with KEEP_FILES=1 the
 // Parquet files: the next rehearsal of as many people begins with their import.
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+// node bench/rehearsal.mjs plot LINES.ndjson CAPTION: what several of them printed as the plot docs/growth.svg.
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { canonicaliser } from "./datasets.mjs";
@@ -10,15 +11,18 @@ import { CACHE, closeAll, note, peakMb, ROOT, round, runProgram, scratch } from 
 import { imported } from "./import.mjs";
 import { measureShapes } from "./shapes.mjs";
 import { SAMPLE } from "./strangers.mjs";
+import { growthPlot } from "./svg.mjs";
 
 const PEOPLE_A_FILE = 1_000_000;
 const WRITERS = availableParallelism();
 const [, , size = "", place = CACHE, writing] = process.argv;
 const people = Number(size.replaceAll("_", ""));
-if (!Number.isSafeInteger(people) || people < 1) throw new Error("usage: node bench/rehearsal.mjs PEOPLE [FOLDER]");
+if (size !== "plot" && (!Number.isSafeInteger(people) || people < 1))
+  throw new Error("usage: node bench/rehearsal.mjs PEOPLE [FOLDER]");
 const told = (step, figures) => process.stdout.write(`${JSON.stringify({ step, people, ...figures })}\n`);
 
-if (writing === undefined) await rehearse();
+if (size === "plot") plot(place, writing);
+else if (writing === undefined) await rehearse();
 else await writePeople(place, Number(writing));
 
 async function rehearse() {
@@ -45,6 +49,14 @@ async function rehearse() {
   } finally {
     await closeAll();
   }
+}
+
+function plot(lines, caption) {
+  const steps = readFileSync(lines, "utf8").trim().split("\n").map(JSON.parse);
+  const of = (size, step) => steps.find((one) => one.people === size && one.step.startsWith(step));
+  const sizes = [...new Set(steps.map(({ people: size }) => size))].sort((a, b) => a - b);
+  const rehearsal = sizes.map((size) => ({ size, import: of(size, "import"), opened: of(size, "opened") }));
+  writeFileSync(join(ROOT, "docs/growth.svg"), growthPlot({ rehearsal }, caption));
 }
 
 async function timed(step, work) {

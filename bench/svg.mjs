@@ -36,6 +36,28 @@ const PANELS = [
       "peak memory of the list, MB": (point) => point["list, peak MB"],
     },
   },
+  {
+    series: "rehearsal",
+    title: "Making a dataset of N people",
+    lines: {
+      "import, s": (point) => point.import.s,
+      "its CPU, s": (point) => point.import.cpu_s,
+      "its memory, MB": (point) => point.import.memory_mb,
+      "disk at the highest, MB": ({ import: made, size }) => (made.most_bytes_a_person * size) / 1e6,
+      "disk when done, MB": ({ import: made, size }) => (made.bytes_a_person * size) / 1e6,
+    },
+  },
+  {
+    series: "rehearsal",
+    title: "Answers of a dataset of N people",
+    lines: {
+      "opening, nothing in memory, ms": (point) => point.opened.opened_ms,
+      "memory when open, MB": (point) => point.opened.opened_mb,
+      "count of two keys, ms": (point) => point.opened.count_of_two_again_ms,
+      "first page, nothing in memory, ms": (point) => point.opened.first_page_first_ms,
+      "deep page, nothing in memory, ms": (point) => point.opened.deep_page_first_ms,
+    },
+  },
 ];
 
 const COLOURS = ["#1f6feb", "#bf3989", "#1a7f37", "#9a6700", "#6639ba"];

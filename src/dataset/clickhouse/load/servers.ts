@@ -17,6 +17,8 @@ const SETTINGS = {
   output_format_json_quote_64bit_integers: 0,
   join_use_nulls: 0,
   max_execution_time: 0,
+  // Of a million wide rows at once a server of two shards wants more than 4 GB.
+  max_insert_block_size: "262144",
   max_bytes_before_external_sort: String(SPILL_BYTES),
   max_bytes_before_external_group_by: String(SPILL_BYTES),
 } as const;
