@@ -11,8 +11,6 @@ import { buy } from "../purchase/buy.ts";
 import type { ParsedPurchase } from "../purchase/purchase.ts";
 import type { Printer } from "../terminal/printer.ts";
 
-export type EnrichOptions = TableFlags;
-
 export function register(program: Command, context: Context, run: typeof buy = buy): void {
   const command = program
     .command("enrich")
@@ -29,12 +27,12 @@ export function register(program: Command, context: Context, run: typeof buy = b
   $ printf 'Account,Website\\nZephyr,zephyr-pulse.example\\nNobody,\\n' > crm.csv
   $ headcount -c sample enrich crm.csv --keep-input --max-credits 5 --fields name,employee_count
   $ headcount -c sample enrich crm.csv --column Website --keep-input --max-credits 5 -o crm-enriched.csv --overwrite`)
-    .does(async (flags: EnrichOptions, companies: readonly string[]) =>
+    .does(async (flags: TableFlags, companies: readonly string[]) =>
       run(await parse(companies, flags, context), context),
     );
 }
 
-async function parse(names: readonly string[], flags: EnrichOptions, context: Context): Promise<ParsedPurchase> {
+async function parse(names: readonly string[], flags: TableFlags, context: Context): Promise<ParsedPurchase> {
   const table = await readTable(context, names, flags, "company");
   if (table !== undefined) {
     const { companies, keep, view, notice } = table;

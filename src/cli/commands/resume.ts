@@ -14,8 +14,6 @@ import type { Command } from "../options.ts";
 import { buy } from "../purchase/buy.ts";
 import type { ParsedPurchase } from "../purchase/purchase.ts";
 
-export type ResumeFlags = ExportFlags;
-
 export function register(program: Command, context: Context): void {
   const command = program
     .command("resume")
@@ -29,7 +27,7 @@ export function register(program: Command, context: Context): void {
   $ headcount -c sample resume --max-credits 50 --yes
 
 Where several runs are unfinished, name one: headcount runs lists them.`)
-    .does(async (options: ResumeFlags, named: string | undefined) => {
+    .does(async (options: ExportFlags, named: string | undefined) => {
       const purchase = await parse(named, options, context);
       if (purchase === undefined) return;
       await buy(purchase, context).catch(async (error: unknown) => {
@@ -43,7 +41,7 @@ Where several runs are unfinished, name one: headcount runs lists them.`)
 
 async function parse(
   named: string | undefined,
-  given: ResumeFlags,
+  given: ExportFlags,
   context: Context,
 ): Promise<ParsedPurchase | undefined> {
   const store = openRuns(context);

@@ -1,5 +1,6 @@
 import type { DataFolder } from "../../service/admin/data-folder.ts";
-import type { RunningService, ServiceOptions } from "../../service/http/server.ts";
+import type { ServiceOptions } from "../../service/http/options.ts";
+import type { RunningService } from "../../service/http/server.ts";
 import type { Store } from "../../service/ledger/ledger.ts";
 import { type Context, written } from "../../shared/context.ts";
 import { withoutPassword } from "../../shared/contract/text.ts";

@@ -15,8 +15,6 @@ import { type Metrics, openLog, openMetrics, type ServiceLog, SILENT } from "./t
 import { followTls, readTls } from "./tls.ts";
 import { Turns } from "./turns.ts";
 
-export type { ServiceOptions } from "./options.ts";
-
 const FLUSH_MS = 1_000;
 
 export interface RunningService {
