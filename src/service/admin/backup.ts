@@ -144,9 +144,9 @@ export async function checkBackup(folder: string): Promise<readonly string[]> {
 async function damagesOf({ files }: Manifest, folder: string, from: string): Promise<readonly string[]> {
   const damages: string[] = [];
   for (const { path, sha256 } of files) {
-    const found = await fileDigest(join(folder, path)).catch(ifMissing(undefined));
-    if (found === undefined) damages.push(`the backup ${from} is not whole: ${path} is missing`);
-    else if (found !== sha256) damages.push(`${join(from, path)} is not what was backed up: its SHA-256 is another`);
+    const digest = await fileDigest(join(folder, path)).catch(ifMissing(undefined));
+    if (digest === undefined) damages.push(`the backup ${from} is not whole: ${path} is missing`);
+    else if (digest !== sha256) damages.push(`${join(from, path)} is not what was backed up: its SHA-256 is another`);
   }
   return damages;
 }

@@ -48,7 +48,7 @@ async function countCache(engine: Engine, { monotonic, now }: Clocks) {
       current = version;
     }
     const entry = entries.get(key);
-    return entry === undefined ? undefined : told(entry, whose, time());
+    return entry === undefined ? undefined : answerFor(entry, whose, time());
   }
 
   async function count(filters: CanonicalFilters, key: string, whose: string): Promise<Counted> {
@@ -56,12 +56,12 @@ async function countCache(engine: Engine, { monotonic, now }: Clocks) {
     if (counted !== undefined) return counted;
     const at = time();
     const begun = running.get(key);
-    if (begun !== undefined) return { ...told(await begun, whose, at), cached: false };
+    if (begun !== undefined) return { ...answerFor(await begun, whose, at), cached: false };
     const computing = compute(filters, key, engine.info().version).finally(() => {
       if (running.get(key) === computing) running.delete(key);
     });
     running.set(key, computing);
-    return told(await computing, whose, at);
+    return answerFor(await computing, whose, at);
   }
 
   async function compute(filters: CanonicalFilters, key: string, version: string): Promise<Known> {
@@ -79,7 +79,7 @@ async function countCache(engine: Engine, { monotonic, now }: Clocks) {
 }
 
 /** An account learns when it asked itself, and not that another one did. */
-function told({ asked, count, version }: Known, whose: string, at: string): Counted {
+function answerFor({ asked, count, version }: Known, whose: string, at: string): Counted {
   const before = asked.get(whose);
   asked.set(whose, before ?? at);
   return { count, version, asOf: before ?? at, cached: before !== undefined };

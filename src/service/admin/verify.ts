@@ -83,9 +83,9 @@ export async function verifyAgainst({ backup, dir, now, store }: AgainstOptions)
 
 async function ledgerIn(backup: string): Promise<string> {
   if (isUrl(backup)) return backup;
-  const found = await stat(backup).catch(() => undefined);
-  if (found === undefined) throw new BackupError(`${backup} is no backup: nothing is there`);
-  if (!found.isDirectory()) return backup;
+  const stats = await stat(backup).catch(() => undefined);
+  if (stats === undefined) throw new BackupError(`${backup} is no backup: nothing is there`);
+  if (!stats.isDirectory()) return backup;
   const manifest = (await stat(join(backup, MANIFEST)).catch(() => undefined)) && (await readManifest(backup));
   const path = ledgerFile(backup);
   if (manifest === undefined) return path;
@@ -94,7 +94,7 @@ async function ledgerIn(backup: string): Promise<string> {
       `the backup ${backup} has no ledger: its accounts were elsewhere. Restore their dump, and name that`,
     );
   }
-  const listed = manifest.files.find((file) => join(backup, file.path) === path);
-  if (listed?.sha256 === (await fileDigest(path))) return path;
+  const entry = manifest.files.find((file) => join(backup, file.path) === path);
+  if (entry?.sha256 === (await fileDigest(path))) return path;
   throw new BackupError(`${path} is not what was backed up: its SHA-256 is another`);
 }

@@ -120,18 +120,18 @@ async function entries(call: ConsoleCall) {
   const limit = wholeOf(Number(query.get("limit") ?? 50), "limit", 1, MAX_PAGE);
   const after = query.get("after");
   if (after !== null && !/^\d{1,18}$/.test(after)) throw bad("after is the id of an entry");
-  const [keyId, named] = [query.get("key"), query.get("call")];
-  const found = await parts.store.entries({
+  const [keyId, callName] = [query.get("key"), query.get("call")];
+  const rows = await parts.store.entries({
     accountId: visitor.account.id,
     mode: modeOf(call),
     ...(keyId === null ? {} : { keyId }),
-    ...(named === null ? {} : { call: named }),
+    ...(callName === null ? {} : { call: callName }),
     ...ownKey(call),
     ...(after === null ? {} : { before: BigInt(after) }),
     limit: limit + 1,
   });
-  const page = found.slice(0, limit);
-  return { entries: page.map(shownEntry), next: found.length > limit ? String(page.at(-1)?.id) : null };
+  const page = rows.slice(0, limit);
+  return { entries: page.map(shownEntry), next: rows.length > limit ? String(page.at(-1)?.id) : null };
 }
 
 function shownKey(key: KeyDetail) {
@@ -149,8 +149,8 @@ export type KeysAnswer = Awaited<ReturnType<typeof keys>>;
 
 async function keys(call: ConsoleCall) {
   const { parts, visitor } = call;
-  const found = await parts.store.listKeys(visitor.account.id);
-  const own = visitor.key === undefined ? found : found.filter(({ id }) => id === visitor.key?.id);
+  const details = await parts.store.listKeys(visitor.account.id);
+  const own = visitor.key === undefined ? details : details.filter(({ id }) => id === visitor.key?.id);
   return { keys: own.map(shownKey) };
 }
 
@@ -187,9 +187,9 @@ function momentOf(value: unknown, now: number): number {
 }
 
 function scopesOf(value: unknown): readonly Scope[] {
-  const given: readonly unknown[] = Array.isArray(value) ? value : [];
-  if (given.length > 0 && given.every((each) => SCOPES.some((scope) => scope === each))) {
-    return SCOPES.filter((scope) => scope === "account" || given.includes(scope));
+  const list: readonly unknown[] = Array.isArray(value) ? value : [];
+  if (list.length > 0 && list.every((each) => SCOPES.some((scope) => scope === each))) {
+    return SCOPES.filter((scope) => scope === "account" || list.includes(scope));
   }
   throw bad(`scopes is a list of ${SCOPES.join(", ")}; null for all of them`);
 }

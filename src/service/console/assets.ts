@@ -13,7 +13,7 @@ const TYPES: Readonly<Record<string, string>> = {
   svg: "image/svg+xml",
 };
 
-const kept = new Map<string, Promise<Buffer | undefined>>();
+const files = new Map<string, Promise<Buffer | undefined>>();
 
 /** A file of the built console, in brotli where it is taken. @returns undefined where there is none of that name */
 export async function assetFrom(name: string, accepted: string | string[] | undefined): Promise<Asset | undefined> {
@@ -30,16 +30,16 @@ export async function assetFrom(name: string, accepted: string | string[] | unde
 export const isConsoleBuilt = async (): Promise<boolean> => (await read("index.html")) !== undefined;
 
 function read(name: string): Promise<Buffer | undefined> {
-  let body = kept.get(name);
+  let body = files.get(name);
   if (body === undefined) {
     body = readFile(new URL(`dist/console/${name}`, packageRoot())).catch(() => {
       // Names that are made up are without end.
-      kept.delete(name);
+      files.delete(name);
       return undefined;
     });
-    kept.set(name, body);
+    files.set(name, body);
   }
   return body;
 }
 
-export const isRemembered = (name: string): boolean => kept.has(name);
+export const isRemembered = (name: string): boolean => files.has(name);

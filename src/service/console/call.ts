@@ -44,8 +44,8 @@ export const OWNERS: readonly ConsoleRole[] = ["owner"];
 
 /** An export that the session may see: a key sees its own. @throws ConsoleRefusal 404 */
 export async function exportOf({ params, parts, visitor }: ConsoleCall): Promise<ConsoleExport> {
-  const found = await parts.store.console.export(visitor.account.id, params.id ?? "");
-  if (found !== undefined && maySee(visitor.key)(found)) return found;
+  const item = await parts.store.console.export(visitor.account.id, params.id ?? "");
+  if (item !== undefined && maySee(visitor.key)(item)) return item;
   throw new ConsoleRefusal(404, "no_export", "there is no such export");
 }
 
@@ -60,9 +60,9 @@ export const modeOf = ({ body, query, visitor }: Pick<ConsoleCall, "body" | "que
   chosen(body.mode ?? query.get("mode") ?? visitor.key?.mode ?? "live", "mode", ["live", "test"]);
 
 export function chosen<Word extends string>(value: unknown, name: string, words: readonly Word[]): Word {
-  const found = words.find((word) => word === value);
-  if (found === undefined) throw bad(`${name} is ${words.map((word) => `"${word}"`).join(" or ")}`);
-  return found;
+  const choice = words.find((word) => word === value);
+  if (choice === undefined) throw bad(`${name} is ${words.map((word) => `"${word}"`).join(" or ")}`);
+  return choice;
 }
 
 export function countedPeople(call: ConsoleCall, mode: KeyMode, scope: Scope): Spender {

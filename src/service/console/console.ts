@@ -186,14 +186,14 @@ function addEndpoint(scope: FastifyInstance, { method, path, roles, run }: Conso
       const query = new URLSearchParams(url.includes("?") ? url.slice(url.indexOf("?") + 1) : "");
       const params = request.params as Readonly<Record<string, string>>;
       const body = method === "GET" ? {} : bodyOf(request);
-      const told = await run({ visitor, body, query, params, parts });
-      return isFile(told) ? reply.headers(told.headers).send(told.rows) : answer(reply, told);
+      const result = await run({ visitor, body, query, params, parts });
+      return isFile(result) ? reply.headers(result.headers).send(result.rows) : answer(reply, result);
     },
   });
 }
 
-const isFile = (told: unknown): told is ExportFile =>
-  told instanceof Object && "rows" in told && told.rows instanceof Readable;
+const isFile = (result: unknown): result is ExportFile =>
+  result instanceof Object && "rows" in result && result.rows instanceof Readable;
 
 const proofOf = ({ headers }: FastifyRequest): string | undefined => {
   const proof = headers["x-console-proof"];

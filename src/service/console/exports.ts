@@ -102,7 +102,7 @@ export class Exports {
       }
       if (this.#closed) await kept.stopExport(item, GONE, item.turn);
     } catch (error) {
-      await kept.stopExport(item, told(error), item.turn);
+      await kept.stopExport(item, reasonOf(error), item.turn);
       if (isFault(error)) throw error;
     }
   }
@@ -134,7 +134,7 @@ export class Exports {
         if (ms === undefined) throw error;
         if (error instanceof PlanWait) tries--;
         if (isFault(error)) this.#options.onFault(item.id, error);
-        turn.waits = told(error);
+        turn.waits = reasonOf(error);
         if (!(await this.#pause(ms, advance))) return false;
         turn.waits = "";
       }
@@ -181,8 +181,8 @@ export class Exports {
 
   /** Waits, and is heard of meanwhile where the accounts can be reached. @returns false where it was stopped */
   async #pause(ms: number, isWanted: () => Promise<boolean>): Promise<boolean> {
-    for (let left = ms; left > 0 && !this.#closed; left -= WAIT_MS) {
-      await this.#options.sleep(Math.min(left, WAIT_MS));
+    for (let rest = ms; rest > 0 && !this.#closed; rest -= WAIT_MS) {
+      await this.#options.sleep(Math.min(rest, WAIT_MS));
       const wanted = await isWanted().catch((error: unknown) => {
         if (error instanceof StoreUnavailableError) return true;
         throw error;
@@ -198,7 +198,7 @@ class PlanWait extends ConsoleRefusal {}
 const isFault = (error: unknown): boolean => !(error instanceof Problem);
 
 /** For whoever buys; what is wrong with the service is for the log alone. */
-function told(error: unknown): string {
+function reasonOf(error: unknown): string {
   const isSlow = error instanceof DeadlineError || error instanceof OutOfTimeError;
   return isSlow || !isFault(error) ? (error as Error).message : "an internal error of the service";
 }

@@ -38,9 +38,9 @@ interface GuardOptions {
 
 /** Which names the console answers to, and from which pages it takes changes (docs/console.md, Rules). */
 export function consoleGuard({ host, port, publicUrl, scheme }: GuardOptions) {
-  const named = host.includes(":") ? `[${host}]` : host;
+  const hostName = host.includes(":") ? `[${host}]` : host;
   const any = host === "0.0.0.0" || host === "::";
-  const names = ["127.0.0.1", "localhost", "[::1]", ...(any ? [] : [named.toLowerCase()])];
+  const names = ["127.0.0.1", "localhost", "[::1]", ...(any ? [] : [hostName.toLowerCase()])];
   // A browser leaves the port of the scheme out.
   const hosts = names.flatMap((name) =>
     port === (scheme === "http" ? 80 : 443) ? [name, `${name}:${port}`] : [`${name}:${port}`],
@@ -55,11 +55,11 @@ export function consoleGuard({ host, port, publicUrl, scheme }: GuardOptions) {
     /** A name of another page that was pointed at this address (DNS rebinding). @throws ConsoleRefusal 421 */
     checkHost({ host }: IncomingHttpHeaders): void {
       if (host !== undefined && hosts.includes(host.toLowerCase())) return;
-      const known = [...new Set(hosts)].join(", ");
+      const hostList = [...new Set(hosts)].join(", ");
       throw new ConsoleRefusal(
         421,
         "wrong_host",
-        `the console is not served under this name; it is under ${known}. Another name is given with serve --public-url`,
+        `the console is not served under this name; it is under ${hostList}. Another name is given with serve --public-url`,
       );
     },
 

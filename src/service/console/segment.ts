@@ -46,7 +46,7 @@ export const SEGMENT_ENDPOINTS: readonly ConsoleEndpoint[] = [
   { method: "POST", path: "/quote", roles: BUYERS, run: quote },
   { method: "POST", path: "/exports", roles: BUYERS, run: buy },
   { method: "GET", path: "/exports", roles: EVERYBODY, run: listExports },
-  { method: "GET", path: "/exports/:id", roles: EVERYBODY, run: async (call) => shown(call, await exportOf(call)) },
+  { method: "GET", path: "/exports/:id", roles: EVERYBODY, run: async (call) => viewOf(call, await exportOf(call)) },
   { method: "POST", path: "/exports/:id/continue", roles: BUYERS, run: goOn },
   { method: "POST", path: "/exports/:id/stop", roles: BUYERS, run: stop },
 ];
@@ -57,11 +57,11 @@ async function countNow(call: ConsoleCall, mode: KeyMode, key: StoredKey) {
   const start = monotonic();
   const { counts } = await call.parts.dataset(mode);
   const whose = call.visitor.account.id;
-  const found =
+  const result =
     (await counts.known(text, whose)) ??
     (await inPlanTurn(call, key, canonical, () => counts.count(canonical, text, whose)));
-  call.parts.smallCounts.tell(key, call.visitor.account.plan, { segment: text, count: found.count });
-  return { ...found, filters, ms: Math.round((monotonic() - start) * 10) / 10 };
+  call.parts.smallCounts.tell(key, call.visitor.account.plan, { segment: text, count: result.count });
+  return { ...result, filters, ms: Math.round((monotonic() - start) * 10) / 10 };
 }
 
 async function standingOf(
@@ -82,8 +82,8 @@ function freeOf({ parts }: ConsoleCall, key: StoredKey, { balance, budget, expor
     credits(some.reduce((sum, { price, profiles, rows }) => sum + priceOf(profiles - rows, price), 0n));
   const free = subtractCredits(balance, maxCredits(held, needed(buying)));
   const own = needed(buying.filter(({ keyId }) => keyId === key.id));
-  const left = budget ? leftOfCap({ ...budget, held: maxCredits(budget.held, own) }) : free;
-  return left < free ? { free: left, capped: true } : { free, capped: false };
+  const remainder = budget ? leftOfCap({ ...budget, held: maxCredits(budget.held, own) }) : free;
+  return remainder < free ? { free: remainder, capped: true } : { free, capped: false };
 }
 
 /** @throws ConsoleRefusal 402 where it and what others still need is more than there is */
@@ -120,11 +120,11 @@ async function facets(call: ConsoleCall) {
   const request = readFacets(Buffer.from(JSON.stringify(asked)), call.visitor.account.plan.smallCounts);
   const { engine } = await parts.dataset(mode);
   const limits = { ...parts.facetTimeouts, now: parts.now };
-  const told = await inPlanTurn(call, key, request.filters, () =>
+  const facet = await inPlanTurn(call, key, request.filters, () =>
     onOneVersion(engine, () => facetsOf(engine, request, limits)),
   );
-  parts.smallCounts.tellFacet(key, call.visitor.account.plan, request, told);
-  return told;
+  parts.smallCounts.tellFacet(key, call.visitor.account.plan, request, facet);
+  return facet;
 }
 
 export type QuoteAnswer = Awaited<ReturnType<typeof quote>>;
@@ -177,7 +177,7 @@ function boughtOf(
   return all
     .filter((item) => item.version === version && parts.exports.isKept(item))
     .filter((item) => maySee(visitor.key)(item) && segmentOf(item.filters) === segment)
-    .map((item) => shown(call, item))
+    .map((item) => viewOf(call, item))
     .filter(({ rows, state }) => rows > 0 || state === "buying");
 }
 
@@ -202,8 +202,8 @@ async function buy(call: ConsoleCall) {
   }
   const id = hashOf(String(body.quote_id)).slice(0, 16);
   // First: what a quote has bought is bought, whatever changed since.
-  const known = await parts.store.console.export(visitor.account.id, id);
-  if (known !== undefined) return shown(call, known);
+  const purchase = await parts.store.console.export(visitor.account.id, id);
+  if (purchase !== undefined) return viewOf(call, purchase);
   const key = binding(call, quote);
   const { engine } = await parts.dataset(quote.mode);
   if (engine.info().version !== quote.version) throw moved();
@@ -224,12 +224,12 @@ async function buy(call: ConsoleCall) {
   };
   // A quote that is sent twice makes one export: its name is the quote's.
   if (await parts.store.console.enterExport(item, assertUnsold)) parts.exports.work(item, key);
-  return shown(call, item);
+  return viewOf(call, item);
 }
 
-export type ExportAnswer = ReturnType<typeof shown>;
+export type ExportAnswer = ReturnType<typeof viewOf>;
 
-function shown({ parts, visitor }: ConsoleCall, item: ConsoleExport) {
+function viewOf({ parts, visitor }: ConsoleCall, item: ConsoleExport) {
   const { createdAt, credits, filters, id, mode, pages, price, profiles, rows, state, version, why } =
     parts.exports.seen(item);
   const now = visitor.account.plan.costs.person_search;
@@ -252,14 +252,14 @@ async function listExports(call: ConsoleCall) {
   const place = { accountId: call.visitor.account.id, mode: modeOf(call) };
   const exports = (await call.parts.store.console.exports(place)).filter(maySee(call.visitor.key));
   const newest = exports.toSorted((one, other) => other.createdAt - one.createdAt);
-  return { exports: newest.map((item) => shown(call, item)) };
+  return { exports: newest.map((item) => viewOf(call, item)) };
 }
 
 /** Buys the rest, in a turn of its own, for the `credits` that the click agrees to; without, at the old price. */
 async function goOn(call: ConsoleCall) {
   const item = await exportOf(call);
   const { body, parts, visitor } = call;
-  if (item.state === "ready" || (item.state === "buying" && parts.exports.isWorking(item))) return shown(call, item);
+  if (item.state === "ready" || (item.state === "buying" && parts.exports.isWorking(item))) return viewOf(call, item);
   if (!parts.exports.isKept(item)) {
     throw new ConsoleRefusal(410, "expired", "its first pages are no longer kept: buy the segment anew");
   }
@@ -272,11 +272,11 @@ async function goOn(call: ConsoleCall) {
   const next: ConsoleExport = { ...item, state: "buying", why: "", price, seenAt: parts.now(), turn: item.turn + 1 };
   const assertLeft = (now: Standing): void => assertFree(call, key, needed, now);
   if (await parts.store.console.enterExport({ ...next, keyId: key.id }, assertLeft)) parts.exports.work(next, key);
-  return shown(call, await exportOf(call));
+  return viewOf(call, await exportOf(call));
 }
 
 async function stop(call: ConsoleCall) {
   const item = await exportOf(call);
   await call.parts.store.console.stopExport(item, "you stopped it");
-  return shown(call, await exportOf(call));
+  return viewOf(call, await exportOf(call));
 }

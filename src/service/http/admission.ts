@@ -22,12 +22,12 @@ export function admissionBy(store: Store, limiter: RateLimiter) {
       throw new Problem(400, ["the request needs exactly one Host header"]);
     }
     // Node's merged headers hide a second one.
-    const given = countOf("authorization", rawHeaders);
+    const count = countOf("authorization", rawHeaders);
     const [, secret = ""] = /^bearer +(\S+)$/i.exec(headers.authorization ?? "") ?? [];
-    const presented = given === 1 ? parseApiKey(secret) : undefined;
+    const presented = count === 1 ? parseApiKey(secret) : undefined;
     const key = presented && (await store.findKey(presented.hash));
     if (presented === undefined || key === undefined || key.revokedAt !== null || key.mode !== presented.mode) {
-      throw new Problem(401, [unauthorised(headers.authorization, given)], CHALLENGE);
+      throw new Problem(401, [unauthorised(headers.authorization, count)], CHALLENGE);
     }
     const account = await store.account(key.accountId);
     if (account === undefined) throw new Error(`key ${key.id} belongs to no account`);
@@ -71,8 +71,8 @@ export const boundGuesses = (problem: Problem, { allowed, limit, retryAfter }: R
         { "retry-after": String(retryAfter) },
       );
 
-function unauthorised(authorization: string | undefined, given: number): string {
-  if (given > 1) return "more than one Authorization header; send exactly one";
+function unauthorised(authorization: string | undefined, count: number): string {
+  if (count > 1) return "more than one Authorization header; send exactly one";
   if (authorization === undefined) return "send the API key as: Authorization: Bearer <API_KEY>";
   if (!/^bearer /i.test(authorization)) return "the Authorization header must be: Bearer <API_KEY>";
   return "the API key is not valid or was revoked";

@@ -157,12 +157,12 @@ export class HttpApp {
 
   async answerUnrouted(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const path = (request.raw.url ?? "").split(/[?#]/, 1)[0] ?? "";
-    const known = API_ROUTES[path];
-    const isOfApi = known !== undefined || /^\/v1(?:\/|$)/.test(path);
+    const route = API_ROUTES[path];
+    const isOfApi = route !== undefined || /^\/v1(?:\/|$)/.test(path);
     if (isOfApi && request.call.key === undefined) await this.#parts.admission.admit(request);
-    if (known !== undefined) {
-      const advice = `${echo(request.method)} is not allowed on ${path}; use ${known.method}`;
-      return this.#sendProblem(request, reply, new Problem(405, [advice], { allow: known.method }));
+    if (route !== undefined) {
+      const advice = `${echo(request.method)} is not allowed on ${path}; use ${route.method}`;
+      return this.#sendProblem(request, reply, new Problem(405, [advice], { allow: route.method }));
     }
     const pages = ["/docs", "/openapi.json", "/healthz", "/readyz", "/livez"];
     const routes = [...Object.keys(API_ROUTES), ...pages].join(", ");

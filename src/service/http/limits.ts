@@ -49,7 +49,7 @@ export class RateLimiter {
   readonly #keys = new Map<string, Windows>();
   readonly #anonymous = new Map<string, { minute: number; count: number }>();
   #pending = new Map<number, Map<string, number>>();
-  readonly #told = new Map<string, { readonly day: number; readonly count: number; readonly at: number }>();
+  readonly #lastCounts = new Map<string, { readonly day: number; readonly count: number; readonly at: number }>();
   #flushing: Promise<void> | undefined;
 
   constructor(options: RateLimiterOptions) {
@@ -122,16 +122,16 @@ export class RateLimiter {
 
   async #flushOnce(): Promise<void> {
     if (this.#pending.size === 0) return;
-    const taken = this.#pending;
+    const batch = this.#pending;
     this.#pending = new Map();
     const counts: DayCount[] = [];
-    for (const [day, ofDay] of taken) {
+    for (const [day, ofDay] of batch) {
       for (const [keyId, count] of ofDay) counts.push({ keyId, day: dayText(day), count });
     }
     try {
       await this.#options.store.recordCalls(counts);
     } catch (error) {
-      for (const [day, ofDay] of taken) {
+      for (const [day, ofDay] of batch) {
         const now = this.#pending.get(day) ?? new Map<string, number>();
         for (const [keyId, count] of ofDay) now.set(keyId, (now.get(keyId) ?? 0) + count);
         this.#pending.set(day, now);
@@ -139,7 +139,7 @@ export class RateLimiter {
       throw error;
     }
     const day = Math.floor(this.now() / DAY_MS);
-    await this.#learn(day, taken.get(day));
+    await this.#learn(day, batch.get(day));
   }
 
   async #learn(day: number, written: ReadonlyMap<string, number> | undefined): Promise<void> {
@@ -147,13 +147,13 @@ export class RateLimiter {
       const time = this.now();
       const windows = this.#windows(keyId, time);
       if (windows.day !== day) continue;
-      const told = this.#told.get(keyId);
-      this.#told.set(keyId, { day, count, at: time });
+      const last = this.#lastCounts.get(keyId);
+      this.#lastCounts.set(keyId, { day, count, at: time });
       // Never downwards: the store may lag behind what this process let through.
       windows.inDay = Math.max(windows.inDay, count + (this.#pending.get(day)?.get(keyId) ?? 0));
-      if (told?.day !== day || time - told.at > RECENT_MS) continue;
-      if (Math.floor(told.at / MINUTE_MS) !== windows.minute) continue;
-      windows.inMinute += Math.max(0, count - told.count - (written?.get(keyId) ?? 0));
+      if (last?.day !== day || time - last.at > RECENT_MS) continue;
+      if (Math.floor(last.at / MINUTE_MS) !== windows.minute) continue;
+      windows.inMinute += Math.max(0, count - last.count - (written?.get(keyId) ?? 0));
     }
   }
 
@@ -229,7 +229,7 @@ interface Told {
 export class SmallCounts {
   readonly #limiter: RateLimiter;
   readonly #onAsked: SmallCountsOptions["onAsked"];
-  readonly #told = new Map<string, Map<string, Told>>();
+  readonly #answers = new Map<string, Map<string, Told>>();
 
   constructor({ onAsked, ...options }: SmallCountsOptions) {
     this.#limiter = new RateLimiter(options);
@@ -245,16 +245,16 @@ export class SmallCounts {
     const { count, kind = "people", more = "" } = disclosure;
     if (few === null || count === null) return;
     const whose = `${mode} ${accountId}`;
-    const told = this.#told.get(whose) ?? new Map<string, Told>();
+    const answers = this.#answers.get(whose) ?? new Map<string, Told>();
     const segment = digestOf(disclosure.segment);
     const question = `${segment} ${kind} ${more}`;
-    if (told.get(question)?.count === count) return;
+    if (answers.get(question)?.count === count) return;
     if (kind === SKETCH) this.#spendSketch(whose);
-    else if (count < few || hasNear(told, { segment, kind, count }, few)) this.#spend(whose, few);
-    told.delete(question);
-    const [oldest] = told.keys();
-    if (oldest !== undefined && told.size >= REMEMBERED_QUESTIONS) told.delete(oldest);
-    this.#told.set(whose, told.set(question, { segment, kind, count }));
+    else if (count < few || hasNear(answers, { segment, kind, count }, few)) this.#spend(whose, few);
+    answers.delete(question);
+    const [oldest] = answers.keys();
+    if (oldest !== undefined && answers.size >= REMEMBERED_QUESTIONS) answers.delete(oldest);
+    this.#answers.set(whose, answers.set(question, { segment, kind, count }));
   }
 
   /** What a facet tells: of how many people, and with a prefix of how many values that begin so. */
@@ -305,8 +305,8 @@ export class SmallCounts {
 
 type SmallPlan = Pick<AccountPlan, "smallCounts">;
 
-function hasNear(told: ReadonlyMap<string, Told>, { count, kind, segment }: Told, few: number): boolean {
-  for (const other of told.values()) {
+function hasNear(answers: ReadonlyMap<string, Told>, { count, kind, segment }: Told, few: number): boolean {
+  for (const other of answers.values()) {
     if (other.kind === kind && other.segment !== segment && Math.abs(other.count - count) < few) return true;
   }
   return false;

@@ -90,12 +90,12 @@ function illness(engine: Engine, store: PublicPageOptions["store"]): () => Promi
   return async () => {
     const accounts = asks(() => store.balance("default", "live"), "the accounts do not answer");
     if (performance.now() - well < WELL_MS) return accounts;
-    const told = await Promise.all([
+    const checks = await Promise.all([
       accounts,
       asks(() => store.probe(), "the accounts take no changes"),
       asks(() => engine.count({ exact: {}, prefix: {}, range: {} }), "the dataset does not answer"),
     ]);
-    const ill = told.find((each) => each !== undefined);
+    const ill = checks.find((each) => each !== undefined);
     if (ill === undefined) well = performance.now();
     return ill;
   };
@@ -114,10 +114,10 @@ async function sendPage(request: FastifyRequest, reply: FastifyReply, page: Page
   // Weak: the same for every encoding of the page.
   const etag = `W/"${createHash("sha256").update(page.body).digest("base64url").slice(0, 22)}"`;
   reply.headers({ ...SECURITY, ...page.headers, etag, "cache-control": "public, max-age=300" });
-  const known = (request.headers["if-none-match"] ?? "")
+  const tags = (request.headers["if-none-match"] ?? "")
     .split(",")
     .map((tag) => tag.trim().replace(/^(?!W\/|\*)/, "W/"));
-  if (known.includes(etag) || known.includes("*")) return reply.code(304).header("vary", "accept-encoding").send();
+  if (tags.includes(etag) || tags.includes("*")) return reply.code(304).header("vary", "accept-encoding").send();
   const { body, headers } = await encodeBody(request.headers["accept-encoding"], page.body);
   return reply.headers({ ...headers, "content-type": page.contentType }).send(body);
 }

@@ -82,13 +82,13 @@ export function encodeBody(accepted: string | undefined, body: string | Buffer):
 }
 
 async function encodeLarge(accepted: string | undefined, body: string | Buffer): Promise<Encoded> {
-  const taken = new Map<string, number>();
+  const weights = new Map<string, number>();
   for (const entry of (accepted ?? "").toLowerCase().split(",")) {
     const [name = "", ...parameters] = entry.split(";").map((part) => part.trim());
     const weight = parameters.find((parameter) => parameter.startsWith("q="));
-    taken.set(name, weight === undefined ? 1 : Number(weight.slice(2)) || 0);
+    weights.set(name, weight === undefined ? 1 : Number(weight.slice(2)) || 0);
   }
-  const weightOf = (name: string): number => taken.get(name) ?? taken.get("*") ?? 0;
+  const weightOf = (name: string): number => weights.get(name) ?? weights.get("*") ?? 0;
   const [br, gz] = [weightOf("br"), weightOf("gzip")];
   if (br <= 0 && gz <= 0) return { body, headers: { vary: "accept-encoding" } };
   const name = br >= gz ? "br" : "gzip";

@@ -70,9 +70,9 @@ export function readCounts(body: Uint8Array) {
   if (filters.company_network_url !== undefined) {
     throw invalid("companies are named twice: leave the filter company_network_url out");
   }
-  const given = fields.get("filters") as object;
+  const base = fields.get("filters") as object;
   const each = companies.map((company_network_url: unknown) =>
-    readSegment(new Map([["filters", { ...given, company_network_url }]])),
+    readSegment(new Map([["filters", { ...base, company_network_url }]])),
   );
   return { each, filters };
 }
@@ -181,8 +181,8 @@ function refuseUnknown(names: Iterable<string>, valid: readonly string[], kind: 
   }
   if (unknown.length === 0) return;
   const list = more > 0 ? `${unknown.join(", ")} and ${more} more` : unknown.join(", ");
-  const known = valid.length === 0 ? "this call takes none" : `valid ${kind}s: ${valid.join(", ")}`;
-  throw invalid(`unknown ${kind}${unknown.length + more > 1 ? "s" : ""}: ${list}; ${known}`);
+  const hint = valid.length === 0 ? "this call takes none" : `valid ${kind}s: ${valid.join(", ")}`;
+  throw invalid(`unknown ${kind}${unknown.length + more > 1 ? "s" : ""}: ${list}; ${hint}`);
 }
 
 export function readSegment(fields: ReadonlyMap<string, unknown>): SegmentRequest {
@@ -245,10 +245,10 @@ function readInteger(fields: Fields, name: string, fallback: number): number {
 }
 
 function lookup(fields: ReadonlyMap<string, string>): CompanyLookup {
-  const given = LOOKUP_KEYS.filter((key) => fields.has(key));
-  const [by] = given;
-  if (by === undefined || given.length > 1) {
-    const said = given.length > 1 ? `, not by ${given.join(" and ")}` : "";
+  const keys = LOOKUP_KEYS.filter((key) => fields.has(key));
+  const [by] = keys;
+  if (by === undefined || keys.length > 1) {
+    const said = keys.length > 1 ? `, not by ${keys.join(" and ")}` : "";
     throw invalid(`name the company by exactly one parameter${said}; valid parameters: ${LOOKUP_KEYS.join(", ")}`);
   }
   const text = fields.get(by) ?? "";

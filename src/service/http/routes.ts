@@ -212,14 +212,14 @@ async function key(request: FastifyRequest, { store }: RouteOptions): Promise<An
   const { balance, held } = await store.money(detail.accountId, detail.mode);
   const result: KeyResult = {
     account: { id: account.id, name: account.name },
-    key: shown(detail),
+    key: keyOf(detail),
     cap: detail.budget && capOf(detail.budget),
     credits: { remaining: creditsToNumber(balance), held: creditsToNumber(held) },
   };
   return { status: 200, headers: {}, body: envelopeJson(JSON.stringify(result), ZERO, balance) };
 }
 
-const shown = ({ createdAt, expiresAt, id, lastUsedAt, mode, name, prefix, scopes }: KeyDetail): KeyResult["key"] => ({
+const keyOf = ({ createdAt, expiresAt, id, lastUsedAt, mode, name, prefix, scopes }: KeyDetail): KeyResult["key"] => ({
   ...{ id, name, mode, prefix, scopes },
   created_at: timeOf(createdAt),
   expires_at: timeOf(expiresAt),

@@ -24,9 +24,9 @@ function readSketch(body: Uint8Array) {
 
 function readPeople(body: Uint8Array) {
   const fields = bodyFields(body, ["filters", "digests"]);
-  const given = fields.get("digests");
-  const digests = Array.isArray(given) ? given.filter((each) => /^[0-9a-f]{16}$/.test(String(each))).map(String) : [];
-  if (!Array.isArray(given) || digests.length < given.length || digests.length < 1 || digests.length > PER_PAGE_MAX) {
+  const list = fields.get("digests");
+  const digests = Array.isArray(list) ? list.filter((each) => /^[0-9a-f]{16}$/.test(String(each))).map(String) : [];
+  if (!Array.isArray(list) || digests.length < list.length || digests.length < 1 || digests.length > PER_PAGE_MAX) {
     throw invalid(`digests is required: 1 to ${PER_PAGE_MAX} texts of 16 hexadecimal digits, in lower case`);
   }
   if (new Set(digests).size < digests.length) throw invalid("a digest is given twice: each person is sold once");
@@ -44,20 +44,20 @@ export async function sketch(request: FastifyRequest, options: RouteOptions): Pr
   const { admission, smallCounts, store } = options;
   const { counts, engine, sketches } = await options.dataset(key.mode);
   const whose = await digestKey(store, key);
-  const asked = { canonical, filters };
+  const segment = { canonical, filters };
   const work = () =>
     onOneVersion(engine, async (version) => {
       const { count } = await counts.count(filters, canonical, account.id);
       smallCounts.tellSketch(key, account.plan, { segment: canonical, version, count });
-      const isKnown = sketches.known(version, asked, whose) !== undefined;
+      const isKnown = sketches.known(version, segment, whose) !== undefined;
       const weight = Math.ceil(cells / CELLS_A_CALL) - 1 + (isKnown ? 0 : Math.floor(count / PEOPLE_A_CALL));
       admission.weigh(request.call, filters, 0, weight);
-      const listed = await sketches.list(engine, asked, whose);
-      return { version, listed, made: await cellsOf(listed, from, from + cells) };
+      const roster = await sketches.list(engine, segment, whose);
+      return { version, roster, made: await cellsOf(roster, from, from + cells) };
     });
-  const { listed, made, version } = await inFreeTurn(request, options, work);
+  const { roster, made, version } = await inFreeTurn(request, options, work);
   const result = JSON.stringify({
-    ...{ count: listed.places.size, key: listed.key, from, cells: String(made) },
+    ...{ count: roster.places.size, key: roster.key, from, cells: String(made) },
     as_of: new Date(options.now()).toISOString(),
   });
   return freeAnswer(request, options, { result, version });
@@ -77,8 +77,8 @@ export async function people(request: FastifyRequest, options: RouteOptions): Pr
     magic: () => magicOfFilters(filters, true),
     async work({ engine, sketches }, version) {
       const { places } = await sketches.list(engine, { filters, canonical }, await digestKey(options.store, key));
-      const asked = digests.flatMap((digest) => places.get(digest) ?? []);
-      const result = await recordsAt(engine, filters, asked);
+      const positions = digests.flatMap((digest) => places.get(digest) ?? []);
+      const result = await recordsAt(engine, filters, positions);
       const missing = digests.length - result.length;
       if (result.length === 0) {
         options.smallCounts.tell(key, account.plan, { segment: `${canonical}\n${digests.join()}`, count: 0 });

@@ -29,11 +29,11 @@ interface Query {
 const MOST_ROWS = 1_000;
 
 function where(conditions: readonly (readonly [sql: string, value: unknown])[]): Query {
-  const given = conditions.filter(([, value]) => value !== undefined);
-  const texts = given.map(([sql], index) => sql.replace("?", `$${index + 1}`));
+  const terms = conditions.filter(([, value]) => value !== undefined);
+  const texts = terms.map(([sql], index) => sql.replace("?", `$${index + 1}`));
   return {
     sql: texts.length === 0 ? "" : `WHERE ${texts.join(" AND ")}`,
-    values: given.map(([, value]) => value),
+    values: terms.map(([, value]) => value),
   };
 }
 
@@ -45,7 +45,7 @@ function rowsAtMost(limit: number): number {
 /** The newest first, by id: what is added meanwhile moves no page. */
 function entriesQuery(query: EntryQuery): Query {
   const { accountId, before, call, keyId, kind, limit, mode, since, until } = query;
-  const found = where([
+  const filter = where([
     ["e.account_id = ?", accountId],
     ["e.mode = ?", mode],
     ["e.id < ?", before],
@@ -60,8 +60,8 @@ function entriesQuery(query: EntryQuery): Query {
       COALESCE(h.request_id, r.request_id) AS request_id, c.id AS refund_of
     FROM entries e LEFT JOIN holds h ON h.id = e.hold_id LEFT JOIN holds r ON r.id = e.refund_of
     LEFT JOIN entries c ON c.hold_id = e.refund_of
-    ${found.sql} ORDER BY e.id DESC LIMIT ${rowsAtMost(limit)}`;
-  return { sql, values: found.values };
+    ${filter.sql} ORDER BY e.id DESC LIMIT ${rowsAtMost(limit)}`;
+  return { sql, values: filter.values };
 }
 
 function ledgerEntry(row: Row): LedgerEntry {
@@ -76,7 +76,7 @@ const GROUPS = { day: "day", key: "key_id", call: "call" } as const;
 
 function usageQuery({ accountId, by, keyId, mode, since, until }: UsageQuery): Query {
   const columns = [...new Set(by)].map((group) => GROUPS[group]);
-  const found = where([
+  const filter = where([
     ["account_id = ?", accountId],
     ["mode = ?", mode],
     ["key_id = ?", keyId],
@@ -88,8 +88,8 @@ function usageQuery({ accountId, by, keyId, mode, since, until }: UsageQuery): Q
   const sold = "CASE WHEN COUNT(sold) = COUNT(*) THEN CAST(SUM(sold) AS bigint) END AS rows";
   const sums = ["calls", "charged", "refunded"].map((name) => `CAST(COALESCE(SUM(${name}), 0) AS bigint) AS ${name}`);
   return {
-    sql: `SELECT ${[...columns, sold, ...sums].join(", ")} FROM usage ${found.sql} ${grouped}`,
-    values: found.values,
+    sql: `SELECT ${[...columns, sold, ...sums].join(", ")} FROM usage ${filter.sql} ${grouped}`,
+    values: filter.values,
   };
 }
 
@@ -99,15 +99,15 @@ const usageRow = (row: Row): UsageRow => ({
 });
 
 function auditQuery({ accountId, before, limit, since, until }: AuditQuery): Query {
-  const found = where([
+  const filter = where([
     ["account_id = ?", accountId],
     ["id < ?", before],
     ["at >= ?", since],
     ["at < ?", until],
   ]);
   return {
-    sql: `SELECT id, at, actor, action, account_id, target, detail FROM audit ${found.sql} ORDER BY id DESC LIMIT ${rowsAtMost(limit)}`,
-    values: found.values,
+    sql: `SELECT id, at, actor, action, account_id, target, detail FROM audit ${filter.sql} ORDER BY id DESC LIMIT ${rowsAtMost(limit)}`,
+    values: filter.values,
   };
 }
 
@@ -129,9 +129,9 @@ export function administration(database: LedgerDatabase, { actor, balance, forge
     const [at, by] = [now(), act?.by ?? actor];
     return database.change("durable", (repeated) => steps({ at, by, repeated })).finally(forget);
   };
-  const listed = async <Value>({ sql, values }: Query, read: (row: Row) => Value): Promise<readonly Value[]> =>
+  const readAll = async <Value>({ sql, values }: Query, read: (row: Row) => Value): Promise<readonly Value[]> =>
     (await database.read(sql, ...values)).map(read);
-  const named = ({ accountId, mode }: Place, { by, note, reference }: Adjustment) => {
+  const labelOf = ({ accountId, mode }: Place, { by, note, reference }: Adjustment) => {
     const operation =
       reference === undefined ? randomBytes(12).toString("hex") : operationNamed(accountId, mode, reference);
     return { operation, note, actor: by ?? actor };
@@ -146,16 +146,16 @@ export function administration(database: LedgerDatabase, { actor, balance, forge
     async (accountId, mode, amount, adjustment) => {
       if (amount <= 0n) throw new RangeError(`the amount must be above zero, not ${formatCredits(amount)}`);
       const place = { accountId, mode };
-      return move(place, { kind: "adjust", entry, place, amount, ...named(place, adjustment) });
+      return move(place, { kind: "adjust", entry, place, amount, ...labelOf(place, adjustment) });
     };
   const grant = adjusting("grant");
   return {
     createAccount: (id, name, act) => acts(act, (acting) => createAccount(id, name, acting)),
-    listAccounts: () => listed({ sql: ACCOUNT_LIST, values: [now()] }, accountSummary),
+    listAccounts: () => readAll({ sql: ACCOUNT_LIST, values: [now()] }, accountSummary),
     suspendAccount: (id, suspended, act) => acts(act, (acting) => suspendAccount(id, suspended, acting)),
     createKey: (key, act) => acts(act, (acting) => createKeyStep(key, rowLock, acting)),
     listKeys: (accountId) =>
-      listed(
+      readAll(
         { sql: `${KEY_DETAILS} WHERE k.account_id = $1 ORDER BY k.created_at, k.id`, values: [accountId] },
         keyDetail,
       ),
@@ -166,18 +166,18 @@ export function administration(database: LedgerDatabase, { actor, balance, forge
     updateKey: (id, changes, act) => acts(act, (acting) => updateKey(id, changes, rowLock, acting)),
     revokeKey: (id, act) => acts(act, (acting) => revokeKey(id, acting)),
     setPlan: (id, changes, act) => acts(act, (acting) => setPlan(id, changes, rowLock, acting)),
-    grant: (accountId, mode, amount, told) =>
-      grant(accountId, mode, amount, typeof told === "string" ? { note: told } : told),
+    grant: (accountId, mode, amount, adjustment) =>
+      grant(accountId, mode, amount, typeof adjustment === "string" ? { note: adjustment } : adjustment),
     deduct: adjusting("correction"),
     async refund(entryId, amount, adjustment) {
       const sql = "SELECT account_id, mode, hold_id FROM entries WHERE id = $1 AND kind = 'charge'";
       const [row] = await database.read(sql, entryId);
       if (row === undefined) throw new StoreConflictError(`entry ${entryId} is no charge`);
       const place = placeIn(row);
-      return move(place, { kind: "refund", holdId: String(row.hold_id), amount, ...named(place, adjustment) });
+      return move(place, { kind: "refund", holdId: String(row.hold_id), amount, ...labelOf(place, adjustment) });
     },
-    entries: (query) => listed(entriesQuery(query), ledgerEntry),
-    usage: (query) => listed(usageQuery(query), usageRow),
-    audit: (query) => listed(auditQuery(query), auditRow),
+    entries: (query) => readAll(entriesQuery(query), ledgerEntry),
+    usage: (query) => readAll(usageQuery(query), usageRow),
+    audit: (query) => readAll(auditQuery(query), auditRow),
   };
 }

@@ -114,7 +114,7 @@ function* redeem(hash: string, session: Omit<ConsoleSession, "accountId" | "role
     hash,
   );
   if (link === undefined || Number(link.expires_at) <= session.createdAt) return undefined;
-  const found = { accountId: link.account_id as string, role: link.role as ConsoleRole };
+  const rights = { accountId: link.account_id as string, role: link.role as ConsoleRole };
   const id = link.name === "" ? session.id : `${link.name as string}-${session.id}`;
   const taken = yield* change(
     "UPDATE console_links SET used_at = $1 WHERE hash = $2 AND used_at IS NULL",
@@ -123,18 +123,18 @@ function* redeem(hash: string, session: Omit<ConsoleSession, "accountId" | "role
   // Taken by this very session: its first try was committed and the word of it was lost.
   if (taken === 0) {
     const [again] = yield* statementRows("SELECT 1 FROM console_sessions WHERE id = $1", id);
-    return again === undefined ? undefined : found;
+    return again === undefined ? undefined : rights;
   }
-  yield* insert("console_sessions", { ...session, ...found, id }, OR_NOTHING);
+  yield* insert("console_sessions", { ...session, ...rights, id }, OR_NOTHING);
   const acted = {
     actor: `link ${hash.slice(0, 8)}`,
     action: "link.used",
-    accountId: found.accountId,
+    accountId: rights.accountId,
     target: id,
   };
   const changed = [["session", id] as const];
-  yield* audit({ ...acted, changed, detail: { role: found.role } }, session.createdAt);
-  return found;
+  yield* audit({ ...acted, changed, detail: { role: rights.role } }, session.createdAt);
+  return rights;
 }
 
 function* addLink({ accountId, createdAt, expiresAt, hash, name, role }: ConsoleLink, by: string): Steps<void> {

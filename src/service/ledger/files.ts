@@ -88,19 +88,19 @@ export function brokenPages(path: string): BrokenPages | undefined {
   if (title !== TITLE || `${hash("sha256", text.slice(0, end), "base64url")}\n` !== text.slice(end)) {
     return { pages: [], seal: `the seal ${sealOf(path)} is not what was written` };
   }
-  const found = digestsOf(path);
-  const most = Math.max(found.length, sealed.length);
-  const pages = Array.from({ length: most }, (_, index) => index).filter((index) => found[index] !== sealed[index]);
+  const digests = digestsOf(path);
+  const most = Math.max(digests.length, sealed.length);
+  const pages = Array.from({ length: most }, (_, index) => index).filter((index) => digests[index] !== sealed[index]);
   return { pages: pages.map((index) => index + 1), seal: undefined };
 }
 
 export function lostLedger(path: string): string | undefined {
   const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   if (sizeOf(path) > 0) return undefined;
-  const left = [`${path}-wal`, sealOf(path)].find((file) => sizeOf(file) > 0);
-  if (left === undefined) return undefined;
-  const [state, what] = [existsSync(path) ? "empty" : "gone", left === sealOf(path) ? "seal" : "log"];
-  return `${path} is ${state} and its ${what} ${left} is there: put the ledger back, or move the ${what} away to begin a new one`;
+  const remnant = [`${path}-wal`, sealOf(path)].find((file) => sizeOf(file) > 0);
+  if (remnant === undefined) return undefined;
+  const [state, what] = [existsSync(path) ? "empty" : "gone", remnant === sealOf(path) ? "seal" : "log"];
+  return `${path} is ${state} and its ${what} ${remnant} is there: put the ledger back, or move the ${what} away to begin a new one`;
 }
 
 const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino;

@@ -25,7 +25,7 @@ import {
 import { decide } from "./rules.ts";
 import { writeGroup } from "./writes.ts";
 
-function wanted(group: readonly Asked[]) {
+function needsOf(group: readonly Asked[]) {
   const places = new Map<string, Place>();
   const [holds, operations] = [new Set<string>(), new Set<string>()];
   const [keys, sessions] = [new Set<string>(), new Set<string>()];
@@ -74,7 +74,7 @@ function* readGroup(
   group: readonly Asked[],
   { instances, lock, now }: GroupOptions,
 ): Steps<Facts & { readonly links: Links }> {
-  const { holds: holdIds, keys: keyIds, operations, places, records: replies, sessions } = wanted(group);
+  const { holds: holdIds, keys: keyIds, operations, places, records: replies, sessions } = needsOf(group);
   const links = {
     heads: new Map<string, string>(),
     holds: new Map<string, string>(),
@@ -146,9 +146,9 @@ function* readHolds(
     ["id"],
     ids.map((id) => [id]),
   )) {
-    const found = holdOf(row);
-    holds.set(found.id, found);
-    links.holds.set(found.id, row.digest as string);
+    const hold = holdOf(row);
+    holds.set(hold.id, hold);
+    links.holds.set(hold.id, row.digest as string);
   }
   const keyed = [...holds.values()].filter(
     ({ idempotencyKey, state }) => idempotencyKey !== null && state === "pending",
@@ -190,9 +190,9 @@ function* readKeys(ids: readonly string[]): Steps<Pick<Facts, "keys" | "budgets"
   const keys = new Map<string, KeyFacts>();
   const budgets = new Map<string, Capped>();
   for (const row of rows) {
-    const found = storedFields<KeyFacts & Capped>(row, ENDS);
-    keys.set(row.id as string, found);
-    if (row.cap !== null) budgets.set(found.origin, assertBudget(found));
+    const facts = storedFields<KeyFacts & Capped>(row, ENDS);
+    keys.set(row.id as string, facts);
+    if (row.cap !== null) budgets.set(facts.origin, assertBudget(facts));
   }
   return { keys, budgets };
 }

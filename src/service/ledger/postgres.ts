@@ -268,9 +268,9 @@ const TRIGGERS = `SELECT t.tgname AS name FROM pg_trigger t JOIN pg_class c ON c
 
 /** A trigger that is gone or switched off refuses nothing. */
 function* missingTriggers(): Steps<readonly string[]> {
-  const found = new Set((yield* statementRows(TRIGGERS)).map(({ name }) => name as string));
+  const triggers = new Set((yield* statementRows(TRIGGERS)).map(({ name }) => name as string));
   const known = [...POSTGRES_SCHEMA.matchAll(/CREATE TRIGGER (\w+)/g)].map(([, name]) => name ?? "");
-  const missing = known.filter((name) => !found.has(name));
+  const missing = known.filter((name) => !triggers.has(name));
   return missing.map((name) => `schema: the trigger ${name} is gone or switched off`);
 }
 

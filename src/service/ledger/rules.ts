@@ -102,10 +102,10 @@ function decideOne(draft: Draft, { earlier, request }: Asked): unknown {
 function hold(draft: Draft, request: HoldRequest, madeId: string | undefined): HoldOutcome {
   const { amount, call, idempotency } = request;
   const { accountId, mode } = moneyOf(draft, request);
-  const known = draft.keys.get(request.keyId);
-  const why = (known === undefined ? undefined : endOf(known, draft.now)) ?? endOfSession(draft, request);
+  const keyFacts = draft.keys.get(request.keyId);
+  const why = (keyFacts === undefined ? undefined : endOf(keyFacts, draft.now)) ?? endOfSession(draft, request);
   if (why !== undefined) return { kind: "key_ended", why };
-  const origin = known?.origin ?? request.keyId;
+  const origin = keyFacts?.origin ?? request.keyId;
   const budget = draft.budgets.get(origin);
   const key = idempotency === undefined ? undefined : recordKey(request, call, idempotency.key);
   const record = key === undefined ? undefined : draft.records.get(key);
@@ -119,8 +119,8 @@ function hold(draft: Draft, request: HoldRequest, madeId: string | undefined): H
   const money = moneyOf(draft, request);
   const { balance } = money;
   const free = balance - money.held;
-  const left = budget === undefined ? free : leftOfCap(budget);
-  if (budget !== undefined && left < amount && left <= free) return overCap(budget);
+  const remainder = budget === undefined ? free : leftOfCap(budget);
+  if (budget !== undefined && remainder < amount && remainder <= free) return overCap(budget);
   if (free < amount) return { kind: "insufficient", balance, held: money.held };
   const held = credits(money.held + amount);
   move(draft, { accountId, mode, balance, held }, used(budget, { held: amount }));
@@ -233,10 +233,10 @@ function giveBack(draft: Draft, held: Hold, state: "voided" | "expired"): void {
 /** Once per hold, by the name of the operation. With an idempotency key the retry gets the stored reply. */
 function refundLost(draft: Draft, held: Hold): void {
   const operation = refundOf(held.id);
-  const left = unrefunded(draft, held);
-  if (held.state !== "posted" || held.idempotencyKey !== null || left === 0n) return;
+  const remainder = unrefunded(draft, held);
+  if (held.state !== "posted" || held.idempotencyKey !== null || remainder === 0n) return;
   if (draft.operations.has(operation)) return;
-  refund(draft, held, { operation, amount: left, note: `hold ${held.id}: its answer was lost`, actor: "service" });
+  refund(draft, held, { operation, amount: remainder, note: `hold ${held.id}: its answer was lost`, actor: "service" });
 }
 
 type Adjustable = Extract<MoneyRequest, { readonly kind: "adjust" | "refund" }>;
@@ -279,10 +279,10 @@ const unrefunded = (draft: Draft, { id, posted }: Hold): Credits =>
 type Refund = Extract<MoneyRequest, { readonly kind: "refund" }>;
 
 function refundCharge(draft: Draft, held: Hold, { amount, ...rest }: Omit<Refund, "kind" | "holdId">): void {
-  const left = unrefunded(draft, held);
-  const back = amount ?? left;
-  if (back <= 0n || back > left) {
-    const were = `${formatCredits(held.posted ?? ZERO)} credits were charged and ${formatCredits(left)} of them are left`;
+  const remainder = unrefunded(draft, held);
+  const back = amount ?? remainder;
+  if (back <= 0n || back > remainder) {
+    const were = `${formatCredits(held.posted ?? ZERO)} credits were charged and ${formatCredits(remainder)} of them are left`;
     throw new RangeError(`${formatCredits(back)} credits cannot be refunded: ${were}`);
   }
   refund(draft, held, { ...rest, amount: back });

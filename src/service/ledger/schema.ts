@@ -226,18 +226,18 @@ const APPLICATION_ID = 0x68636e74;
 const OLDEST_SQLITE = "3.51.3";
 
 /** Looked at inside every transaction: another headcount may have changed the schema under a running process. */
-export function assertSchema(found: unknown): void {
-  if (Number(found) === SCHEMA_VERSION) return;
+export function assertSchema(version: unknown): void {
+  if (Number(version) === SCHEMA_VERSION) return;
   throw new StoreUnavailableError(
-    `the ledger has schema ${String(found)} now, and this process knows ${SCHEMA_VERSION}: another version of headcount has changed it. Restart the service with that version`,
+    `the ledger has schema ${String(version)} now, and this process knows ${SCHEMA_VERSION}: another version of headcount has changed it. Restart the service with that version`,
   );
 }
 
-function isThere(found: number, place: string): boolean {
-  if (found === 0 || found === SCHEMA_VERSION) return found > 0;
-  const what = `${place} has ledger schema ${found}; this version of headcount knows ${SCHEMA_VERSION}`;
+function isThere(version: number, place: string): boolean {
+  if (version === 0 || version === SCHEMA_VERSION) return version > 0;
+  const what = `${place} has ledger schema ${version}; this version of headcount knows ${SCHEMA_VERSION}`;
   throw new LedgerFormatError(
-    `${what}${found > SCHEMA_VERSION ? ". Upgrade headcount" : ", and no older one was ever released: move it away, and a new one is made"}`,
+    `${what}${version > SCHEMA_VERSION ? ". Upgrade headcount" : ", and no older one was ever released: move it away, and a new one is made"}`,
   );
 }
 
@@ -262,10 +262,10 @@ export const keepsLog = (database: object): boolean => !("hasLog" in database);
 export function checkSqliteVersion(database: DatabaseSyncInstance): void {
   if (!keepsLog(database)) return;
   const { version } = database.prepare("SELECT sqlite_version() AS version").get() as { version: string };
-  const found = version.split(".").map(Number);
+  const parts = version.split(".").map(Number);
   const oldest = OLDEST_SQLITE.split(".").map(Number);
   for (const [position, needed] of oldest.entries()) {
-    const part = found[position] ?? 0;
+    const part = parts[position] ?? 0;
     if (part > needed) return;
     if (part < needed)
       throw new LedgerFormatError(`SQLite ${version} may corrupt a ledger; ${OLDEST_SQLITE} or newer is needed`);
@@ -274,9 +274,9 @@ export function checkSqliteVersion(database: DatabaseSyncInstance): void {
 
 /** Nothing is written. @returns whether there is a ledger @throws LedgerFormatError for one of another version */
 export function assertKnown(database: DatabaseSyncInstance, path: string): boolean {
-  const found = pragma(database, "user_version");
-  if (found !== 0 || pragma(database, "application_id") !== 0) assertOurs(database, path);
-  return isThere(found, path);
+  const version = pragma(database, "user_version");
+  if (version !== 0 || pragma(database, "application_id") !== 0) assertOurs(database, path);
+  return isThere(version, path);
 }
 
 export function makeTables(database: DatabaseSyncInstance, path: string): void {
@@ -309,8 +309,8 @@ export async function makePostgresTables(client: PoolClient, schema: string, cre
     schema,
   ]);
   const read = async (): Promise<boolean> => {
-    const found = await client.query<{ version: number }>("SELECT version FROM schema_version");
-    return isThere(found.rows[0]?.version ?? 0, place);
+    const result = await client.query<{ version: number }>("SELECT version FROM schema_version");
+    return isThere(result.rows[0]?.version ?? 0, place);
   };
   // Where all is as it should be nothing is written: whoever only verifies may have no right to.
   if (tables.rows.length > 0 && (await read())) return;

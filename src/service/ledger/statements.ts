@@ -21,7 +21,7 @@ export function statementsOf(database: DatabaseSyncInstance) {
   const execute = (statement: PreparedStatement): StatementResult => {
     if (!("rows" in statement)) return outcomeOf(preparedFor(statement.sql, 0), statement.values);
     const { rows, sql, types } = statement;
-    const found: Row[] = [];
+    const answers: Row[] = [];
     let changed = 0;
     for (let at = 0; at < rows.length; ) {
       const size = 2 ** Math.floor(Math.log2(Math.min(rows.length - at, MOST_ROWS)));
@@ -30,11 +30,11 @@ export function statementsOf(database: DatabaseSyncInstance) {
         for (const [column, value] of row.entries()) values.push(types[column] === "id" ? rowId(value) : value);
       }
       const result = outcomeOf(preparedFor(sql, size, types), values);
-      found.push(...result.rows);
+      answers.push(...result.rows);
       changed += result.changed;
       at += size;
     }
-    return { rows: found, changed };
+    return { rows: answers, changed };
   };
 
   /** @param rows how many tuples stand for `%`: powers of two */

@@ -41,7 +41,7 @@ interface Found {
 }
 
 function peopleStore(database: LedgerDatabase, now: () => number): PeopleStore {
-  async function* found(): AsyncGenerator<Found> {
+  async function* keptReplies(): AsyncGenerator<Found> {
     for (let last: unknown; ; ) {
       const after = last === undefined ? "" : " AND hold_id > $1";
       const sql = `${REPLIES}${after} ORDER BY hold_id LIMIT ${REPLIES_AT_ONCE}`;
@@ -64,7 +64,7 @@ function peopleStore(database: LedgerDatabase, now: () => number): PeopleStore {
   }
   return {
     async *replies() {
-      for await (const { kept } of found()) yield kept;
+      for await (const { kept } of keptReplies()) yield kept;
     },
     async filters() {
       const rows = await database.read("SELECT account_id, id, filters FROM console_exports ORDER BY id");
@@ -72,7 +72,7 @@ function peopleStore(database: LedgerDatabase, now: () => number): PeopleStore {
     },
     async rewrite(make) {
       let rewritten = 0;
-      for await (const old of found()) {
+      for await (const old of keptReplies()) {
         const reply = make(old.kept);
         if (reply !== undefined) rewritten += await database.change("durable", () => replace(old, reply));
       }
@@ -205,9 +205,9 @@ class LedgerStore implements Omit<Store, keyof Administration> {
     const holdId = this.#database.makeHoldId?.();
     const { accountId, mode } = request;
     const place = { accountId, mode };
-    const asked: MoneyRequest = { kind: "hold", request, ...(holdId === undefined ? {} : { holdId }) };
+    const moneyRequest: MoneyRequest = { kind: "hold", request, ...(holdId === undefined ? {} : { holdId }) };
     try {
-      const outcome = (await this.#database.money("volatile", asked, place)) as HoldOutcome;
+      const outcome = (await this.#database.money("volatile", moneyRequest, place)) as HoldOutcome;
       if (outcome.kind === "held") this.#open.set(outcome.holdId, place);
       return outcome;
     } catch (error) {

@@ -12,22 +12,22 @@ export function versionCache<Value>(generation: () => number | Promise<number>, 
   let of = Number.NaN;
 
   function get(key: string, load: () => Promise<Value>): Promise<Value> {
-    const asked = generation();
-    if (typeof asked === "number") return keptAt(asked, key, load).reading;
-    return asked.then((told) => {
-      const { reading, value } = keptAt(told, key, load);
+    const current = generation();
+    if (typeof current === "number") return keptAt(current, key, load).reading;
+    return current.then((version) => {
+      const { reading, value } = keptAt(version, key, load);
       // A promise that is answered by another takes two more rounds of the queue.
       return value ?? reading;
     });
   }
 
-  function keptAt(told: number, key: string, load: () => Promise<Value>): Kept<Value> {
-    if (told !== of) {
+  function keptAt(version: number, key: string, load: () => Promise<Value>): Kept<Value> {
+    if (version !== of) {
       entries.clear();
-      of = told;
+      of = version;
     }
-    const known = entries.get(key);
-    if (known !== undefined) return known;
+    const entry = entries.get(key);
+    if (entry !== undefined) return entry;
     // The generation was asked for before the read: what is read may be newer, and never older.
     const read: Kept<Value> = { reading: load(), value: undefined };
     if (entries.size >= size) return read;

@@ -103,8 +103,8 @@ function* writeEntries(
     ENTRY_TYPES,
     entries.map((entry) => {
       const { accountId, amount, holdId, kind, mode } = entry;
-      const told = [entry.refundOf, entry.operation, entry.note, day, now, entry.actor, entry.price, entry.sold];
-      const values = [accountId, mode, kind, amount, entry.balanceAfter, holdId, ...told];
+      const rest = [entry.refundOf, entry.operation, entry.note, day, now, entry.actor, entry.price, entry.sold];
+      const values = [accountId, mode, kind, amount, entry.balanceAfter, holdId, ...rest];
       const place = placeKey(entry);
       const hold = holdId === null ? null : (links.holds.get(holdId) ?? null);
       const link = entryLink(heads.get(place) ?? "", values, hold, replies.get(holdId ?? "") ?? null);
@@ -141,10 +141,10 @@ const actOf = ({ accountId, actor, amount, kind, mode, note, operation, refundOf
   action: ACTIONS[kind] ?? kind,
   accountId,
   target: refundOf === null ? accountId : `hold ${refundOf}`,
-  detail: { mode, credits: formatCredits(amount), note, ...named(operation) },
+  detail: { mode, credits: formatCredits(amount), note, ...referenceField(operation) },
 });
 
-const named = (operation: string | null) => {
+const referenceField = (operation: string | null) => {
   const reference = referenceOf(operation);
   return reference === null ? {} : { reference };
 };

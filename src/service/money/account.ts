@@ -20,15 +20,15 @@ interface Asked {
 }
 
 /** By the key as the ledger remembers it: after any commit it is another object. */
-const told = new WeakMap<StoredKey, Asked & { readonly body: string }>();
+const bodies = new WeakMap<StoredKey, Asked & { readonly body: string }>();
 
 export function accountBody(asked: Asked): string {
   const { account, dataset, key, maxDepth, money } = asked;
-  const last = told.get(key);
+  const last = bodies.get(key);
   const isSame = last?.account === account && last.money === money && last.maxDepth === maxDepth;
   if (isSame && last.dataset.version === dataset.version) return last.body;
   const body = envelopeJson(latin1Json(resultOf(asked)), ZERO, money.balance);
-  told.set(key, { ...asked, body });
+  bodies.set(key, { ...asked, body });
   return body;
 }
 

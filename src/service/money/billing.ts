@@ -57,7 +57,7 @@ export async function purchase(store: Store, order: Purchase): Promise<Sale> {
   const { account, call, costed, key, rows } = order;
   const unit = account.plan.costs[costed];
   const amount = priceOf(rows, unit);
-  const asked = {
+  const request = {
     accountId: account.id,
     mode: key.mode,
     keyId: key.id,
@@ -67,7 +67,7 @@ export async function purchase(store: Store, order: Purchase): Promise<Sale> {
     ...(key.session === undefined ? {} : { session: key.session }),
     ...(order.idempotency === undefined ? {} : { idempotency: order.idempotency }),
   };
-  const hold = await store.hold(asked);
+  const hold = await store.hold(request);
   if (hold.kind === "replay") {
     const reply = await order.suppressed.shown(hold.reply);
     return {

@@ -82,20 +82,20 @@ export async function findInFolder(word: string, kept: KeptPeople, setup: BuildS
   ]);
   const person = new PersonMatcher(word);
   const theirs = async (records: AsyncIterable<string> | Iterable<string>, service = LIVE): Promise<Identity[]> => {
-    const found: Identity[] = [];
+    const identities: Identity[] = [];
     for await (const record of records) {
       const who = identityIn(parseExact(record));
-      if (who !== undefined && person.is(who, service)) found.push(who);
+      if (who !== undefined && person.is(who, service)) identities.push(who);
     }
-    return found;
+    return identities;
   };
   let records = 0;
   let replies = 0;
   let exports = new Set<string>();
   for (let pass = 0, fresh = true; fresh; pass++) {
     const away = (await kept.servers?.records(namesOf(person))) ?? [];
-    const found = [...(await theirs(currentPeople(kept.folders.dataset, setup))), ...(await theirs(away))];
-    [records, replies, exports] = [found.length, 0, new Set()];
+    const matches = [...(await theirs(currentPeople(kept.folders.dataset, setup))), ...(await theirs(away))];
+    [records, replies, exports] = [matches.length, 0, new Set()];
     for await (const { key, mode, reply } of kept.store?.people.replies() ?? []) {
       const here = peopleIn(reply)
         .map(identityOf)
@@ -104,15 +104,15 @@ export async function findInFolder(word: string, kept: KeptPeople, setup: BuildS
       replies++;
       const [, page] = PAGE_OF_EXPORT.exec(key) ?? [];
       if (page !== undefined) exports.add(page);
-      if (mode === LIVE) found.push(...here);
+      if (mode === LIVE) matches.push(...here);
     }
     if (pass === 0 && !word.includes("/"))
       requireOne(
         word,
-        found.map((who) => ({ who, service: LIVE })),
+        matches.map((who) => ({ who, service: LIVE })),
       );
     fresh = false;
-    for (const who of found) fresh = person.add(who, LIVE) || fresh;
+    for (const who of matches) fresh = person.add(who, LIVE) || fresh;
   }
   const { length: test } = await theirs(currentPeople(kept.folders.testDataset, setup), "test");
   const filters = await namedBy(person, kept);
@@ -168,8 +168,8 @@ export async function purge(
   const inUse = (await store?.people.wipe()) === false ? ["the ledger"] : [];
   step?.("wiped");
   for (const datasetDir of [folders.dataset, folders.testDataset]) {
-    const left = await purgeOldVersions(datasetDir, setup.sleep, PATIENCE_MS);
-    inUse.push(...left.map((name) => join(datasetDir, name)));
+    const versions = await purgeOldVersions(datasetDir, setup.sleep, PATIENCE_MS);
+    inUse.push(...versions.map((name) => join(datasetDir, name)));
     step?.("versions");
   }
   return { inUse, files: await strangers(person, kept) };
@@ -183,18 +183,18 @@ async function purgeLedger(person: PersonMatcher, kept: KeptPeople): Promise<num
     const after = leaveOut(reply, (who) => person.is(identityOf(who), mode));
     return after === reply ? undefined : after;
   });
-  const named = await namedBy(person, kept);
-  await store.people.removeFilters(named);
-  return named.length;
+  const exports = await namedBy(person, kept);
+  await store.people.removeFilters(exports);
+  return exports.length;
 }
 
 /** Files of the folder, beside the service's own, that have the person: somebody put them there. */
 async function strangers(person: PersonMatcher, { dir }: KeptPeople): Promise<readonly string[]> {
-  const found: string[] = [];
+  const files: string[] = [];
   for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
     const own = /^(?:test-)?dataset[\\/](?:v-|build-|suppression)|^ledger\.db/.test(relative(dir, path));
-    if (entry.isFile() && !own && (await person.isNamedInAll(createReadStream(path)))) found.push(path);
+    if (entry.isFile() && !own && (await person.isNamedInAll(createReadStream(path)))) files.push(path);
   }
-  return found;
+  return files;
 }

@@ -46,11 +46,11 @@ export class Sketches {
       for (const [at, first] of high.entries()) places.set(hexOf(first, low[at] ?? 0), each[from + at] ?? 0);
       await othersTurn();
     }
-    const listed = { key, digests, places };
+    const roster = { key, digests, places };
     const [oldest] = this.#lists.keys();
     if (oldest !== undefined && this.#lists.size >= KEPT) this.#lists.delete(oldest);
-    this.#lists.set(`${version} ${key}`, listed);
-    return listed;
+    this.#lists.set(`${version} ${key}`, roster);
+    return roster;
   }
 }
 
@@ -73,12 +73,12 @@ export async function cellsOf({ digests: { high, low } }: Roster, from: number, 
 async function peopleOf(engine: Engine, { filters }: Sketched) {
   const [ids, places]: [string[], number[]] = [[], []];
   for (let offset = 0; ; offset += PAGE) {
-    const { found, total } = await placedAt(engine, filters, { offset, limit: PAGE });
+    const { byPlace, total } = await placedAt(engine, filters, { offset, limit: PAGE });
     if (total > SKETCH_PEOPLE_MAX) {
       throw invalid(`a sketch is of at most ${SKETCH_PEOPLE_MAX} people, and these filters find ${total}: narrow them`);
     }
-    places.push(...found.keys());
-    for (const record of found.values()) ids.push(idOf(record));
+    places.push(...byPlace.keys());
+    for (const record of byPlace.values()) ids.push(idOf(record));
     if (offset + PAGE >= total) return { ids, places };
     await othersTurn();
   }
@@ -88,13 +88,13 @@ async function peopleOf(engine: Engine, { filters }: Sketched) {
 async function placedAt(engine: Engine, filters: CanonicalFilters, slice: Slice) {
   const { leftOut = [], records, total } = await engine.people(filters, slice);
   const gone = new Set(leftOut);
-  const found = new Map<number, Buffer>();
+  const byPlace = new Map<number, Buffer>();
   let at = 0;
   for (const record of records) {
     while (gone.has(at)) at++;
-    found.set(slice.offset + at++, record);
+    byPlace.set(slice.offset + at++, record);
   }
-  return { found, total };
+  return { byPlace, total };
 }
 
 /** People who are so near to each other are read together: with those between them it is one question. */
@@ -110,8 +110,8 @@ export async function recordsAt(engine: Engine, filters: CanonicalFilters, place
       last = next;
       open.pop();
     }
-    const { found } = await placedAt(engine, filters, { offset, limit: last - offset + 1 });
-    for (const [place, record] of found) all.set(place, record);
+    const { byPlace } = await placedAt(engine, filters, { offset, limit: last - offset + 1 });
+    for (const [place, record] of byPlace) all.set(place, record);
   }
   return places.flatMap((place) => all.get(place) ?? []);
 }

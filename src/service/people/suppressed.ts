@@ -34,16 +34,16 @@ export function leaveOutSuppressed(reply: StoredReply, hides: (who: Named) => bo
   const envelope = parseExact(reply.body.toString());
   if (!isNested(envelope) || !Array.isArray(envelope.result)) return reply;
   const people: readonly JsonValue[] = envelope.result;
-  const left = people.filter((record) => {
+  const visible = people.filter((record) => {
     const who = namedIn(record);
     return who === undefined || !hides(who);
   });
-  if (left.length === people.length) return reply;
+  if (visible.length === people.length) return reply;
   const before = Number(reply.headers[LEFT_OUT] ?? 0);
   return {
     status: reply.status,
-    headers: { ...reply.headers, [LEFT_OUT]: String(before + people.length - left.length) },
-    body: stringifyExact({ ...envelope, result: left }),
+    headers: { ...reply.headers, [LEFT_OUT]: String(before + people.length - visible.length) },
+    body: stringifyExact({ ...envelope, result: visible }),
   };
 }
 
@@ -80,13 +80,13 @@ export function suppressedPeople(folder: string | undefined) {
   /** The engine with pages that have nobody of the list, also before the dataset is built again without them. */
   function over(engine: Engine, datasetDir: string): Engine {
     if (folder === undefined) return engine;
-    let known: { readonly stamp: string; readonly version: string; readonly whole: boolean } | undefined;
+    let verdict: { readonly stamp: string; readonly version: string; readonly whole: boolean } | undefined;
     const isWithout = async (list: Suppression, version: string): Promise<boolean> => {
-      if (known?.stamp === seen && known.version === version) return known.whole;
+      if (verdict?.stamp === seen && verdict.version === version) return verdict.whole;
       const built = await readLeftOut(datasetDir);
       const whole = built?.version === version && [...list.marks].every((mark) => built.marks.has(mark));
       // A build notes it just before its version is there: what was not whole is looked at again.
-      if (whole) known = { stamp: seen, version, whole };
+      if (whole) verdict = { stamp: seen, version, whole };
       return whole;
     };
     const filtered = async (page: RecordPage): Promise<RecordPage> => {

@@ -78,7 +78,7 @@ function curlOf(path: string, operation: Operation): string {
 function operationText(document: OpenApiDocument, [path, method, operation]: readonly [string, string, Operation]) {
   const { operationId, parameters, requestBody, responses, summary } = operation;
   const cost = operation["x-cost"] === "free" ? "free" : `credits ${operation["x-cost"]}`;
-  const named = parameters.flatMap((ref) => document.components.parameters[nameOf(ref)] ?? []);
+  const params = parameters.flatMap((ref) => document.components.parameters[nameOf(ref)] ?? []);
   const success = Object.values(responses).flatMap((response) => (isRef(response) ? [] : [response]));
   const [body] = Object.values(requestBody?.content ?? {});
   return [
@@ -89,7 +89,7 @@ function operationText(document: OpenApiDocument, [path, method, operation]: rea
     ...(body === undefined ? [] : [`Body: ${typeOf(body.schema)}. It is a JSON object of at most 1 MiB.`]),
     table(
       ["Parameter", "Where", "Meaning"],
-      named.map(({ description, example, in: where, name, schema }) => {
+      params.map(({ description, example, in: where, name, schema }) => {
         return [`\`${name}\``, `${where}, ${typeOf(schema)}`, `${description}${boundsOf({ ...schema, example })}`];
       }),
     ),

@@ -18,11 +18,11 @@ const REPLIES = "SELECT hold_id AS id, digest, created_at, headers FROM idempote
 /** I18. @param earlier of the backup @param at now, epoch ms @returns a sentence for each breach */
 export async function historyBreaches(earlier: AskBackup, today: AskBackup, at: number): Promise<readonly string[]> {
   const breaches: string[] = [];
-  const told = new Set<string>();
+  const chains = new Set<string>();
   /** What is chained says by its first difference that all behind it is another. */
   const tellFirst = (chain: string, what: string, { is, was }: Pair): void => {
-    if (is?.link === was.link || told.has(chain)) return;
-    told.add(chain);
+    if (is?.link === was.link || chains.has(chain)) return;
+    chains.add(chain);
     const how =
       is === undefined
         ? "is in the backup and is gone: today's history ends before it"
@@ -41,8 +41,8 @@ export async function historyBreaches(earlier: AskBackup, today: AskBackup, at: 
   }
   for await (const { is, was } of pairsOf(both, HOLDS, "id")) {
     // What is held ends in some way; what has ended stays as it ended.
-    const kept = was.state === "pending" ? HOLD_COLUMNS : [...HOLD_COLUMNS, ...RESOLVED_COLUMNS, "digest"];
-    if (is !== undefined && String(valuesOf(is, kept)) === String(valuesOf(was, kept))) continue;
+    const columns = was.state === "pending" ? HOLD_COLUMNS : [...HOLD_COLUMNS, ...RESOLVED_COLUMNS, "digest"];
+    if (is !== undefined && String(valuesOf(is, columns)) === String(valuesOf(was, columns))) continue;
     breaches.push(`I18: hold ${String(was.id)} ${becameOf(is)}`);
     break;
   }
@@ -84,20 +84,20 @@ async function* pairsOf(
   for await (const page of pages(earlier, `SELECT * FROM (${sql}) AS t WHERE 1 = 1`)) {
     if (page.length === 0) return;
     const rows = page.map(({ id }) => [type === "id" ? String(id) : id]);
-    const asked = { sql: `SELECT * FROM (${sql}) AS t WHERE id IN (VALUES %)`, types: [type], rows };
-    const found = new Map((await today(asked)).rows.map((row) => [String(row.id), row]));
-    for (const was of page) yield { was, is: found.get(String(was.id)) };
+    const query = { sql: `SELECT * FROM (${sql}) AS t WHERE id IN (VALUES %)`, types: [type], rows };
+    const current = new Map((await today(query)).rows.map((row) => [String(row.id), row]));
+    for (const was of page) yield { was, is: current.get(String(was.id)) };
   }
 }
 
 async function* pages(ask: AskBackup, sql: string, ...values: readonly unknown[]): AsyncGenerator<readonly Row[]> {
   for (let last: unknown; ; ) {
     const more = last === undefined ? "" : `AND id > $${values.length + 1}`;
-    const asked = {
+    const query = {
       sql: `${sql} ${more} ORDER BY id LIMIT ${PAGE_ROWS}`,
       values: [...values, ...(more ? [last] : [])],
     };
-    const page = (await ask(asked)).rows;
+    const page = (await ask(query)).rows;
     yield page;
     if (page.length < PAGE_ROWS) return;
     last = page.at(-1)?.id;

@@ -67,8 +67,8 @@ export const auditLink = (before: string, values: readonly unknown[]): string =>
  * first null while the call is in flight
  */
 export function replyDigest([requestHash, status, headers, body]: readonly unknown[]): string {
-  const told = body === null ? null : hash("sha256", body as string | Buffer, "base64url");
-  return digestOf("reply", ...([requestHash, status, headers] as DigestPart[]), told);
+  const bodyHash = body === null ? null : hash("sha256", body as string | Buffer, "base64url");
+  return digestOf("reply", ...([requestHash, status, headers] as DigestPart[]), bodyHash);
 }
 
 export const valuesOf = (row: Row, columns: readonly string[]): readonly unknown[] =>
