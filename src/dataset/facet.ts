@@ -15,20 +15,20 @@ export function facetOf(
   const [from, to] = byName || prefix === "" ? [0, size] : (dictionary.ranges(begins)[0] ?? [0, 0]);
   const isMore = (a: number, b: number): number => (sums[b] ?? 0) - (sums[a] ?? 0) || a - b;
   let distinct = 0;
-  let told: number[] = [];
+  let codes: number[] = [];
   let enough = Math.max(1, least);
   for (let code = from; code < to; code++) {
     const people = sums[code] ?? 0;
     if (people === 0 || (byName && !String(dictionary.value(code)).toLowerCase().startsWith(prefix))) continue;
     distinct++;
     if (people < enough) continue;
-    told.push(code);
+    codes.push(code);
     // Codes rise with the values: a later one has to be more, not as many.
-    if (told.length < 2 * limit + 100) continue;
-    told = told.sort(isMore).slice(0, limit);
-    enough = Math.max(enough, (sums[told.at(-1) ?? 0] ?? 0) + 1);
+    if (codes.length < 2 * limit + 100) continue;
+    codes = codes.sort(isMore).slice(0, limit);
+    enough = Math.max(enough, (sums[codes.at(-1) ?? 0] ?? 0) + 1);
   }
-  const values = told.sort(isMore).slice(0, limit);
+  const values = codes.sort(isMore).slice(0, limit);
   return withOthers({
     count: sums.reduce((sum, people) => sum + people, 0),
     missing: sums[size] ?? 0,

@@ -190,8 +190,10 @@ export async function purgeOldVersions(
   for (let waited = 0; ; waited += 200) {
     await withBuildLock({ datasetDir, sleep }, () => removeUnused(datasetDir));
     const current = await readPointer(datasetDir);
-    const left = (await readdir(datasetDir)).filter((name) => /^(?:v|build)-/.test(name) && name !== current?.folder);
-    if (left.length === 0 || waited >= patienceMs) return left;
+    const folders = (await readdir(datasetDir)).filter(
+      (name) => /^(?:v|build)-/.test(name) && name !== current?.folder,
+    );
+    if (folders.length === 0 || waited >= patienceMs) return folders;
     await sleep(200);
   }
 }

@@ -38,10 +38,10 @@ export async function checkManifest(folder: string): Promise<string[]> {
     return [`${manifest} cannot be read: ${error instanceof Error ? error.message : String(error)}`];
   }
   const lines = text.split(/(?<=\n)/);
-  const known = new Map(lines.map((line) => [line.slice(66, -1), line]));
+  const byName = new Map(lines.map((line) => [line.slice(66, -1), line]));
   for (const name of names) {
     const path = join(folder, name);
-    const line = known.get(name);
+    const line = byName.get(name);
     if (line === undefined) problems.push(`${path} is not among what was written (${manifest})`);
     else if (line !== lineOf(await fileDigest(path), name))
       problems.push(`${path} is not what was written: its SHA-256 is not that of ${manifest}`);

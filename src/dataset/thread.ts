@@ -39,11 +39,11 @@ export function threadOf<Message, Answer>({ data, text, what }: ThreadOptions) {
     const worker = new Worker(programOf(text), { eval: true, execArgv: [], workerData: data });
     worker.unref();
     worker.on("message", ({ answer, error, id }: { id: number; answer?: Answer; error?: string }) => {
-      const asked = waiting.get(id);
+      const caller = waiting.get(id);
       waiting.delete(id);
       if (waiting.size === 0) worker.unref();
-      if (error === undefined) asked?.resolve(answer as Answer);
-      else asked?.reject(new Error(error));
+      if (error === undefined) caller?.resolve(answer as Answer);
+      else caller?.reject(new Error(error));
     });
     const ended = (error: Error): void => {
       if (running === worker) lose(error);

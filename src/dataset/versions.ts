@@ -95,9 +95,9 @@ export async function checkVersionFiles(datasetDir: string): Promise<string[] | 
       problems.push(`${current} is not as it was written`);
     for (const name of [pointer.folder, ...pointer.previous]) {
       const folder = join(datasetDir, name);
-      const found = await checkManifest(folder);
-      problems.push(...found);
-      if (name !== pointer.folder || found.length > 0) continue;
+      const breaches = await checkManifest(folder);
+      problems.push(...breaches);
+      if (name !== pointer.folder || breaches.length > 0) continue;
       const { version } = await readMeta(folder);
       if (version !== pointer.version)
         problems.push(`${current} names version ${pointer.version}, ${folder} is ${version}`);

@@ -289,10 +289,10 @@ async function codesOf(writing: PeopleDraft, columns: readonly string[]): Promis
         FROM (SELECT DISTINCT ${column} AS value FROM staged_people WHERE ${column} IS NOT NULL))
       WINDOW forms AS (ORDER BY form NULLS LAST)`);
     const forms = `FROM codes_${column} WHERE is_first AND form IS NOT NULL`;
-    const found = await connection.runAndReadAll(
+    const reader = await connection.runAndReadAll(
       `SELECT count(*), sum(${isNumber ? "8" : "strlen(form)"})::BIGINT ${forms}`,
     );
-    const [size = 0, bytes = 0] = (found.getRowsJS()[0] ?? []).map(toNumber);
+    const [size = 0, bytes = 0] = (reader.getRowsJS()[0] ?? []).map(toNumber);
     const sorted = `SELECT form ${forms} ORDER BY code`;
     const values = isNumber
       ? await numbersOf(writing, sorted, size)

@@ -163,18 +163,18 @@ function namePool(kind: "first" | "last") {
   const slots = kind === "first" ? FIRST_SLOTS : LAST_SLOTS;
   return CULTURES.flatMap((name) => {
     const pool = namesOf(name);
-    const given = wordsOf(pool[kind].replaceAll("Van der Merwe", "Van_der_Merwe").replaceAll("De Luca", "De_Luca"));
-    const known = given.map((word) => spelled(word.replaceAll("_", " ").replaceAll("Lo ", "Lo")));
+    const words = wordsOf(pool[kind].replaceAll("Van der Merwe", "Van_der_Merwe").replaceAll("De Luca", "De_Luca"));
+    const names = words.map((word) => spelled(word.replaceAll("_", " ").replaceAll("Lo ", "Lo")));
     const heads = wordsOf(pool.heads);
     const tails = wordsOf(pool.tails);
     const real = kind === "first" ? slots : Math.floor(slots * 0.55);
     const owners = slotsFor(
-      known.map((_, rank) => 1 / (rank + 6)),
+      names.map((_, rank) => 1 / (rank + 6)),
       real,
     );
     return Array.from({ length: slots }, (_, slot) => {
       const made = `${heads[slot % heads.length] ?? ""}${tails[Math.floor(slot / heads.length) % tails.length] ?? ""}`;
-      return slot < real ? known[owners[slot] ?? 0] : { display: made, ascii: slugText(made) };
+      return slot < real ? names[owners[slot] ?? 0] : { display: made, ascii: slugText(made) };
     });
   });
 }

@@ -23,8 +23,8 @@ export async function findFiles(
   const files: InputFile[] = [];
   for (const name of names) {
     const path = resolve(cwd, name);
-    const found = await stat(path).catch(() => undefined);
-    if (found || !/[*?[]/.test(name)) files.push(await inputFile(name, path));
+    const stats = await stat(path).catch(() => undefined);
+    if (stats || !/[*?[]/.test(name)) files.push(await inputFile(name, path));
     else {
       // The folder that the name is relative to is no pattern.
       const pattern = isAbsolute(name) ? name : join(literalPath(cwd), name);

@@ -148,12 +148,12 @@ const plainName = (column: string): string =>
 
 export function columnNames(kind: ImportKind, map: ColumnMap): (name: string) => boolean {
   const mapped = Object.values(map).filter((column) => column !== null);
-  const known = new Set([
+  const meanings = new Set([
     ...mappedFields(kind),
     ...mappedFields(kind).flatMap((field) => OTHER_NAMES[field] ?? []),
     ...mapped.map(plainName),
   ]);
-  return (name) => known.has(plainName(name));
+  return (name) => meanings.has(plainName(name));
 }
 
 export type MappedColumns = ReadonlyMap<string, string>;
@@ -210,10 +210,10 @@ export function findColumns(
 /** Columns of other names for fields that no column is named for: what a map may say. */
 export function proposedMap(kind: ImportKind, map: ColumnMap, names: readonly string[]): ColumnMap {
   const byPlainName = new Map(names.map((column) => [plainName(column), column]));
-  const left = mappedFields(kind).filter((field) => map[field] === undefined && !byPlainName.has(field));
+  const fields = mappedFields(kind).filter((field) => map[field] === undefined && !byPlainName.has(field));
   const taken = new Set([...Object.values(map), ...mappedFields(kind).map((field) => byPlainName.get(field))]);
   const proposed: Record<string, string> = {};
-  for (const field of left) {
+  for (const field of fields) {
     const others = (OTHER_NAMES[field] ?? []).map((name) => byPlainName.get(name));
     const column = others.find((other) => other !== undefined && !taken.has(other));
     if (column !== undefined) proposed[field] = column;

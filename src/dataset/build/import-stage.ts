@@ -151,9 +151,9 @@ async function planFile(staging: Staging, kind: ImportKind, file: InputFile): Pr
   const { connection, map, options } = staging;
   options.signal?.throwIfAborted();
   if (file.format === "parquet") {
-    const found = await parquetColumns(connection, file);
-    const names = found.map(({ name }) => name);
-    const types = new Map(found.map(({ name, type }) => [name, type]));
+    const parquet = await parquetColumns(connection, file);
+    const names = parquet.map(({ name }) => name);
+    const types = new Map(parquet.map(({ name, type }) => [name, type]));
     const columns = findColumns(kind, map[kind], { file: file.name, names, nested: false });
     return { file, columns, types, proposed: proposedMap(kind, map[kind], names) };
   }
@@ -210,10 +210,10 @@ async function writeRefused(
   plans: readonly FilePlan[],
 ): Promise<RejectPlace[]> {
   const fields = mappedFields(kind);
-  const given = fields.map((field) => `${field} := ${field}`);
+  const members = fields.map((field) => `${field} := ${field}`);
   const value = fields.map((field) => `WHEN '${field}' THEN ${field}`).join(" ");
   const result = await connection.stream(
-    `SELECT file, line, reason, detail, text, id, to_json(struct_pack(${given.join(", ")}))::VARCHAR, blamed, left(CASE blamed ${value} END, ${MOST_OF_VALUE})
+    `SELECT file, line, reason, detail, text, id, to_json(struct_pack(${members.join(", ")}))::VARCHAR, blamed, left(CASE blamed ${value} END, ${MOST_OF_VALUE})
      FROM (SELECT *, ${blamedSql(kind)} AS blamed FROM raw_${kind} WHERE reason IS NOT NULL) ORDER BY file, line`,
   );
   const examples: RejectPlace[] = [];

@@ -24,11 +24,11 @@ const known = `list_position(${listSql(DEPARTMENTS.map(normalForm))}, normal_for
 const departmentSql = `coalesce(list_extract(${listSql(DEPARTMENTS)}, ${known}), 'Other')`;
 
 export async function departmentReport(connection: DuckDBConnection, most = 10): Promise<DepartmentReport> {
-  const found = await connection.runAndReadAll(`SELECT department, people,
+  const reader = await connection.runAndReadAll(`SELECT department, people,
       sum(people) FILTER (WHERE department IS NOT NULL) OVER (), sum(people) FILTER (WHERE department IS NULL) OVER ()
     FROM (SELECT department, count(*) AS people FROM raw_people WHERE reason IS NULL GROUP BY 1)
     WHERE ${known} IS NULL ORDER BY department IS NULL, 2 DESC, 1 LIMIT ${most}`);
-  const rows = found.getRowsJS();
+  const rows = reader.getRowsJS();
   const [, , unknown, missing] = rows[0] ?? [];
   const examples = rows.filter(([value]) => value !== null);
   return {
@@ -102,11 +102,11 @@ export async function clearedReport(
 ): Promise<Record<string, ClearedReport>> {
   const cleared: Record<string, ClearedReport> = {};
   for (const field of lenientFields(kind)) {
-    const found = await connection.runAndReadAll(
+    const reader = await connection.runAndReadAll(
       `SELECT ${field}, count(*), sum(count(*)) OVER ()::BIGINT FROM raw_${kind}
        WHERE reason IS NULL AND ${field} IS NOT NULL AND ${usableOf(field)} IS NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${most}`,
     );
-    const rows = found.getRowsJS();
+    const rows = reader.getRowsJS();
     if (rows.length === 0) continue;
     const examples = rows.map(([value, count]) => ({ value: shown(value), rows: toNumber(count) }));
     cleared[`${kind}.${field}`] = { values: toNumber(rows[0]?.[2]), examples };

@@ -20,8 +20,8 @@ export async function rebuildDataset(options: BuildOptions) {
     const store = new RecordStore(folder);
     try {
       const people = peopleLeft(store, meta, suppression, options);
-      const left = await stagePeople({ connection, scratch }, people);
-      removed = meta.people - left;
+      const remainder = await stagePeople({ connection, scratch }, people);
+      removed = meta.people - remainder;
       if (removed === 0) {
         await noteLeftOut(datasetDir, meta.version, suppression);
         return undefined;

@@ -122,11 +122,11 @@ async function unlike(columns: StoredColumns, store: RecordStore, people: number
     const addresses = records.map(({ [field]: url }) => (typeof url === "string" ? canonicalAddress(url) : undefined));
     for (const address of new Set(addresses)) {
       if (address === undefined) continue;
-      const found = new Set<number>();
+      const matches = new Set<number>();
       for await (const piece of store.find(index, addressKeys([{ slug: slugOf(address), address }]))) {
-        for (const rid of piece) found.add(rid);
+        for (const rid of piece) matches.add(rid);
       }
-      for (const [at, rid] of rids.entries()) if (addresses[at] === address && !found.has(rid)) wrong.add(rid);
+      for (const [at, rid] of rids.entries()) if (addresses[at] === address && !matches.has(rid)) wrong.add(rid);
     }
   }
   return wrong.size;

@@ -64,14 +64,14 @@ const COMPANY_KEYS: Readonly<Record<Exclude<KeyIndex, RowIndex>, (company: Compa
 
 /** @returns the key of a person's company: its address, or its position where it has none */
 function employersAmong(companies: readonly Company[]): (person: Person) => string | undefined {
-  const known = new Map<string | null, string>();
+  const keys = new Map<string | null, string>();
   for (const [position, { company_network_url, domain, name }] of companies.entries()) {
     const key = addressKey(company_network_url) ?? `/${position}`;
-    for (const own of [company_network_url, domain, name]) known.set(own, key);
+    for (const own of [company_network_url, domain, name]) keys.set(own, key);
   }
-  known.delete(null);
+  keys.delete(null);
   return ({ company_domain, company_name, company_network_url }) =>
-    known.get(company_network_url ?? company_domain ?? company_name);
+    keys.get(company_network_url ?? company_domain ?? company_name);
 }
 
 /** As they are made, without the objects: these would be ten times as large. */

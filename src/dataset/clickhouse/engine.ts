@@ -101,12 +101,12 @@ export class ClickHouseEngine implements Engine {
     const groups = `SELECT ${key} AS value, count() AS n FROM ${this.#people}${where.sql} GROUP BY ${key}`;
     const params = { ...where.params, prefix, least, limit };
     // Missing text is ''.
-    const wanted = `value != ''${prefix === "" ? "" : ` AND startsWith(${key === "department" ? "lower(value)" : "value"}, {prefix:String})`}`;
+    const condition = `value != ''${prefix === "" ? "" : ` AND startsWith(${key === "department" ? "lower(value)" : "value"}, {prefix:String})`}`;
     const order = "ORDER BY n DESC, value LIMIT {limit:UInt32}";
     const [totals, told] = await Promise.all(
       [
-        `SELECT sum(n), sumIf(n, value = ''), countIf(${wanted}) FROM (${groups})`,
-        `SELECT value, n FROM (${groups}) WHERE ${wanted} AND n >= {least:UInt32} ${order}`,
+        `SELECT sum(n), sumIf(n, value = ''), countIf(${condition}) FROM (${groups})`,
+        `SELECT value, n FROM (${groups}) WHERE ${condition} AND n >= {least:UInt32} ${order}`,
       ].map((sql) => this.#rows({ sql, params }, limitMs)),
     );
     const [count = 0, missing = 0, distinct = 0] = (totals?.[0] ?? []).map(Number);
@@ -224,8 +224,8 @@ export class ClickHouseEngine implements Engine {
   }
 
   async #positions(key: string, where: Statement, slice: Slice) {
-    const known = this.#segments.get(key);
-    if (known !== undefined) return { rids: [...known.slice(slice.offset, slice.limit)], total: known.count };
+    const segment = this.#segments.get(key);
+    if (segment !== undefined) return { rids: [...segment.slice(slice.offset, slice.limit)], total: segment.count };
     const cursor = this.#cursors.get(key);
     const total = cursor?.total ?? (await this.#count(where));
     if (total <= slice.offset) return { rids: [], total };
@@ -270,11 +270,11 @@ export class ClickHouseEngine implements Engine {
 
   async #records(rids: readonly number[]): Promise<readonly Buffer[]> {
     if (rids.length === 0) return [];
-    const found = await this.#rows({
+    const rows = await this.#rows({
       sql: `SELECT rid, record FROM ${this.#people} WHERE rid IN {rids:Array(UInt64)}`,
       params: { rids },
     });
-    const byRid = new Map(found.map(([rid, record]) => [Number(rid), Buffer.from(String(record))]));
+    const byRid = new Map(rows.map(([rid, record]) => [Number(rid), Buffer.from(String(record))]));
     return rids.map((rid) => {
       const record = byRid.get(rid);
       if (record === undefined) throw new Error(`ClickHouse lists the row ${rid} but does not return it`);

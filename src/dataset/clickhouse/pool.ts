@@ -20,8 +20,8 @@ export async function unlessLost<Answer>(
   const watch = async (): Promise<never> => {
     for (;;) {
       await sleep(everyMs, undefined, { signal: done.signal });
-      const told = await loss();
-      if (told !== undefined) throw new LostServerError(told);
+      const lossText = await loss();
+      if (lossText !== undefined) throw new LostServerError(lossText);
     }
   };
   const watching = watch();
@@ -75,13 +75,13 @@ export class ServerPool {
       return isPatient || alive.length === 0 || alive.includes(server) ? [look] : [];
     });
     const seen = await Promise.allSettled(looks.flat());
-    const told = seen.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-    if (told.length === 0) {
+    const states = seen.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+    if (states.length === 0) {
       // It may be this machine that is slow: nothing is learnt of servers.
       for (const server of alive) server.lost = false;
       throw unavailable(seen.map((one) => (one.status === "rejected" ? one.reason.message : "")));
     }
-    const [last] = told.sort((a, b) => (b?.step ?? 0) - (a?.step ?? 0));
+    const [last] = states.sort((a, b) => (b?.step ?? 0) - (a?.step ?? 0));
     const step = last?.step ?? 0;
     if (step < this.#latest) throw unavailable(["those that do are behind what is served"]);
     this.#latest = step;

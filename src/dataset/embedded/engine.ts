@@ -102,8 +102,8 @@ export class EmbeddedEngine implements Engine {
 
   company(lookup: CompanyLookup): Promise<FoundCompany | undefined> {
     return this.#call(async () => {
-      const found = await this.#parts.store.company(lookup);
-      return found && { id: found.id, record: found.record };
+      const company = await this.#parts.store.company(lookup);
+      return company && { id: company.id, record: company.record };
     });
   }
 

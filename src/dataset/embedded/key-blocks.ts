@@ -89,13 +89,13 @@ class ByteWriter {
   }
 
   reserve(bytes: number): void {
-    const wanted = this.length + bytes;
-    if (wanted > this.bytes.length) {
+    const end = this.length + bytes;
+    if (end > this.bytes.length) {
       const before = this.bytes;
-      this.bytes = Buffer.allocUnsafeSlow(2 * wanted);
+      this.bytes = Buffer.allocUnsafeSlow(2 * end);
       before.copy(this.bytes, 0, 0, this.length);
     }
-    this.length = wanted;
+    this.length = end;
   }
 
   number(value: number): void {

@@ -248,8 +248,8 @@ export class RecordStore {
 
   check(): string[] {
     const { db } = this.#rows;
-    const found: { integrity_check: string }[] = db.prepare("PRAGMA integrity_check(5)").all();
-    const problems = found.map((row) => row.integrity_check).filter((text) => text !== "ok");
+    const checks: { integrity_check: string }[] = db.prepare("PRAGMA integrity_check(5)").all();
+    const problems = checks.map((row) => row.integrity_check).filter((text) => text !== "ok");
     for (const table of TABLES) {
       let entries = 0;
       let next = 0;

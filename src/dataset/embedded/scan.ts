@@ -197,9 +197,9 @@ export function passing(tests: readonly CodeTest[], people: number, chunk: numbe
   const first = chunk * PEOPLE_A_CHUNK;
   const open: CodeTest[] = [];
   for (const test of tests) {
-    const wanted = wantedOf(test, chunk);
-    if (wanted === "none") return NOBODY;
-    if (wanted === "some") open.push(test);
+    const share = wantedOf(test, chunk);
+    if (share === "none") return NOBODY;
+    if (share === "some") open.push(test);
   }
   const all = some ?? EVERYBODY.subarray(0, people - first);
   const [fewest] = open;

@@ -110,9 +110,9 @@ export class PeopleSelection {
     for (const condition of conditions) {
       if (condition.kind === "address") {
         const index = condition.column === "network_url" ? "address" : "employer";
-        const found = await this.#listed(index, addressKeys(condition.values));
+        const persons = await this.#listed(index, addressKeys(condition.values));
         const others = among && new Set(among);
-        among = others ? found.filter((person) => others.has(person)) : found;
+        among = others ? persons.filter((person) => others.has(person)) : persons;
       } else wanted.push(await this.#wanted(condition));
     }
     if (among?.length === 0 || wanted.some(({ people }) => people === 0)) return undefined;
@@ -144,12 +144,12 @@ export class PeopleSelection {
 
   /** Once each, in public order: one person may be found by two of the addresses. */
   async #listed(index: "address" | "employer", keys: KeyList): Promise<Uint32Array> {
-    const found = new Set<number>();
+    const rids = new Set<number>();
     for await (const piece of this.#tables.store.find(index, keys)) {
       await this.#turn();
-      for (const rid of piece) found.add(rid);
+      for (const rid of piece) rids.add(rid);
     }
-    return Uint32Array.from(found).sort();
+    return Uint32Array.from(rids).sort();
   }
 
   /** Chunk by chunk, in turns with the event loop. @throws OutOfTimeError */

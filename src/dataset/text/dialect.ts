@@ -88,8 +88,8 @@ function titleLines(records: readonly (readonly string[])[], isKnown: (name: str
   const isHeader = (cells: readonly string[]): boolean =>
     cells.length > 1 && cells.filter((cell) => isKnown(cell)).length > 0;
   const header = records.slice(0, TITLE_LINES).findIndex((cells) => !isTitle(cells));
-  const found = header < 0 ? undefined : records[header];
-  return found && isHeader(found) ? header : 0;
+  const row = header < 0 ? undefined : records[header];
+  return row && isHeader(row) ? header : 0;
 }
 
 function linesBefore(body: Buffer, delimiter: string, records: number): number {
@@ -104,13 +104,13 @@ function linesBefore(body: Buffer, delimiter: string, records: number): number {
 }
 
 function distinct(written: readonly string[]): Pick<CsvDialect, "header" | "copies"> {
-  const taken = new Set<string>();
+  const names = new Set<string>();
   const copies = new Map<string, string>();
-  const header = written.map((given, index) => {
-    const name = given === "" ? `column${index + 1}` : given;
+  const header = written.map((word, index) => {
+    const name = word === "" ? `column${index + 1}` : word;
     let own = name;
-    for (let copy = 1; taken.has(own); copy++) own = `${name}_${copy}`;
-    taken.add(own);
+    for (let copy = 1; names.has(own); copy++) own = `${name}_${copy}`;
+    names.add(own);
     if (own !== name) copies.set(own, name);
     return own;
   });

@@ -36,13 +36,13 @@ export async function lookAt(
     if (encoding === undefined) judge.take(chunk);
   }
   refuseBinary(file.name, head);
-  const found = encoding ?? markOf(head) ?? judge.verdict();
+  const label = encoding ?? markOf(head) ?? judge.verdict();
   const decoded = (bytes: Buffer): Buffer =>
-    found === "utf-8" ? withoutByteOrderMark(bytes) : Buffer.from(new TextDecoder(found).decode(bytes));
+    label === "utf-8" ? withoutByteOrderMark(bytes) : Buffer.from(new TextDecoder(label).decode(bytes));
   // Rows that were added last may have other keys.
   if (head.length === HEAD) later.push(Buffer.from(end.subarray(-PIECE)));
   const pieces = [decoded(head), ...later.map((bytes) => fromLineStart(decoded(bytes)))];
-  return { encoding: found, pieces: pieces.filter((piece) => piece.length > 0) };
+  return { encoding: label, pieces: pieces.filter((piece) => piece.length > 0) };
 }
 
 const KINDS: readonly (readonly [beginning: string, kind: string, hint: (name: string) => string])[] = [
@@ -54,8 +54,8 @@ const KINDS: readonly (readonly [beginning: string, kind: string, hint: (name: s
 
 function refuseBinary(name: string, head: Buffer): void {
   const beginning = head.toString("latin1", 0, 4);
-  const found = KINDS.find(([bytes]) => beginning.startsWith(bytes));
-  if (found) throw new InputError(`${name} is ${found[1]}, not text`, found[2](name));
+  const kind = KINDS.find(([bytes]) => beginning.startsWith(bytes));
+  if (kind) throw new InputError(`${name} is ${kind[1]}, not text`, kind[2](name));
 }
 
 const fromLineStart = (bytes: Buffer): Buffer => bytes.subarray(bytes.indexOf("\n") + 1);

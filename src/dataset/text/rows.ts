@@ -157,13 +157,13 @@ class LineReader {
     this.#rest = Buffer.alloc(0);
   }
 
-  #add(given: Buffer): void {
+  #add(bytes: Buffer): void {
     if (this.#skipping) {
       this.#skipping = false;
       return;
     }
     this.#line++;
-    const line = given.at(-1) === 0x0d ? given.subarray(0, -1) : given;
+    const line = bytes.at(-1) === 0x0d ? bytes.subarray(0, -1) : bytes;
     if (line.length === 0) return;
     const problem = line.length > LONGEST ? "longer than 2 MB" : isUtf8(line) ? undefined : "not UTF-8";
     this.#rows.addLine(this.#line, problem === undefined ? this.#withoutLoneSurrogates(line) : line, problem);

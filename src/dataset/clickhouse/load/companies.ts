@@ -79,9 +79,9 @@ export function linksSql(table: TableName): string {
       `SELECT ${key} AS key, ${values}, toUInt8(${index + 1}) AS tier FROM ${table("keyed")} WHERE ${where}`,
   );
   const least = (value: string): string => `argMin(${value}, toUInt64(tier) * 1099511627776 + seq)`;
-  const named = EMPLOYER.map((value) => least(value)).join(", ");
+  const employers = EMPLOYER.map((value) => least(value)).join(", ");
   return `INSERT INTO ${table("links")} (key, seq, address, ${EMPLOYER.join(", ")}, tier)
-SELECT key, ${least("seq")}, ${least("address")}, ${named}, min(tier)
+SELECT key, ${least("seq")}, ${least("address")}, ${employers}, min(tier)
 FROM (${keys.join(" UNION ALL ")}) AS keys GROUP BY key HAVING min(tier) < 4 OR count() = 1`;
 }
 

@@ -51,12 +51,12 @@ export class Load {
   async isThere(): Promise<boolean> {
     const servers = this.#servers;
     const names = Object.values(stageOf(this.#state.version));
-    const found = await servers.onEach(async (client) => {
+    const answers = await servers.onEach(async (client) => {
       for (const name of names)
         if ((await servers.number(`EXISTS TABLE ${servers.local(name)}`, client)) !== 1) return false;
       return true;
     });
-    return found.every((isThere) => isThere);
+    return answers.every((isThere) => isThere);
   }
 
   async create(): Promise<void> {
@@ -123,10 +123,10 @@ export class Load {
   /** Parts of which the servers do not hold every row are brought again. */
   async #forgetLost(): Promise<void> {
     for (const kind of ["people", "companies"] as const) {
-      const held = await this.#servers.counts(stageOf(this.#state.version)[kind], "part");
+      const counts = await this.#servers.counts(stageOf(this.#state.version)[kind], "part");
       for (const part of this.#options.parts) {
         const report = this.#state.part(part.number);
-        if (part.kind !== kind || report === undefined || report.sent === (held.get(part.number) ?? 0)) continue;
+        if (part.kind !== kind || report === undefined || report.sent === (counts.get(part.number) ?? 0)) continue;
         await this.#state.setPart(part.number, undefined);
       }
     }
@@ -255,9 +255,9 @@ export class Load {
     const work = async (client: ClickHouseClient): Promise<void> => {
       for (const { groups: own, from, before } of next) {
         const place = `rid >= ${from} AND rid < ${before}`;
-        const held = await servers.count(people, place);
-        if (held !== before - from) {
-          if (held !== 0) await servers.remove(people, place);
+        const count = await servers.count(people, place);
+        if (count !== before - from) {
+          if (count !== 0) await servers.remove(people, place);
           await servers.run(
             peopleSql(this.#table, this.#target.people, { where: conditions(own), offset: from }, any),
             client,
@@ -309,8 +309,8 @@ export class Load {
     );
     const pointers = servers.named("headcount_datasets");
     // The same number on all, told by one that was cut off too.
-    const told = `SELECT max(activated) FROM ${pointers} WHERE version = '${version}'`;
-    const activated = Math.max(...(await servers.onEach((client) => servers.number(told, client))));
+    const query = `SELECT max(activated) FROM ${pointers} WHERE version = '${version}'`;
+    const activated = Math.max(...(await servers.onEach((client) => servers.number(query, client))));
     await servers.point({ version, activated: activated || this.#options.now(), people, companies });
     await servers.onAll(dropStage(version, servers.connected.topology));
     // The version before the new one stays for services that have not noticed yet.
@@ -343,8 +343,8 @@ export class Load {
 
   async #holds(table: string, rows: number, condition?: string): Promise<void> {
     const stored = await this.#servers.count(table, condition);
-    const told = Number.isNaN(stored) ? "other rows on one server than on another" : `${stored} of ${rows} rows`;
-    if (stored !== rows) throw loadFailure(`${table} holds ${told}`);
+    const content = Number.isNaN(stored) ? "other rows on one server than on another" : `${stored} of ${rows} rows`;
+    if (stored !== rows) throw loadFailure(`${table} holds ${content}`);
   }
 
   #again(table: keyof StageTables): Promise<void> {

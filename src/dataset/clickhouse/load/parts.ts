@@ -133,10 +133,10 @@ export class PartReader {
     const { suppression } = this.#options;
     if (suppression.isEmpty) return [];
     const domain = kind === "people" ? "company_domain" : "domain";
-    const found = await connection.runAndReadAll(
+    const reader = await connection.runAndReadAll(
       `SELECT DISTINCT ${domain}, ${jsonSql(domain)} FROM typed WHERE ${domain} IS NOT NULL`,
     );
-    const domains = found.getRowsJS().filter(([name]) => suppression.hides({ domain: String(name) }));
+    const domains = reader.getRowsJS().filter(([name]) => suppression.hides({ domain: String(name) }));
     if (kind === "people") {
       const lines: string[] = [];
       const text = (value: unknown): string | undefined => (value === null ? undefined : String(value));

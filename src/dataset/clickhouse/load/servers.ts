@@ -145,8 +145,8 @@ export class LoadServers {
     if (this.connected.dialect.isModern) return;
     const name = this.local(table).split(".").at(-1);
     for (const client of this.connected.clients) {
-      const left = `SELECT count() FROM system.mutations WHERE table = '${name}' AND is_done = 0`;
-      while ((await this.number(left, client)) > 0) {
+      const mutations = `SELECT count() FROM system.mutations WHERE table = '${name}' AND is_done = 0`;
+      while ((await this.number(mutations, client)) > 0) {
         this.#signal?.throwIfAborted();
         await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
       }
