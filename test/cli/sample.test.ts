@@ -332,6 +332,24 @@ describe("at a service of somebody else", () => {
     expect(receiptOf(u)).toMatchObject({ sample: { rows: 30, together: 5 }, wanted: 30, received: 30 });
   });
 
+  test.each<Partial<ForeignOptions>>([
+    { maxPerPage: 25, clamp: true },
+    { maxPerPage: 25 },
+    { fixedPage: 25 },
+    { maxPerPage: 25, tellsMaxPerPage: true },
+  ])(
+    "of fewer people than the sample, in pages smaller than that (%o): all of them, each paid once",
+    async (change) => {
+      const { foreign, u } = await scene({ people: 57, ...change });
+      const ran = await u.run([...DRAW, "--sample", "100", "--max-credits", "100"]);
+      expect(ran.code, ran.stderr).toBe(0);
+      expect([...idsOf(u)].sort()).toEqual([...foreign.ids()].sort());
+      expect({ charged: foreign.charged(), sold: foreign.rowsSold() }).toEqual({ charged: 57, sold: 57 });
+      if (change.tellsMaxPerPage !== true) expect(ran.stderr).toContain("57 people match: the sample is all of them");
+      expect(receiptOf(u)).toMatchObject({ wanted: 57, received: 57, complete: true });
+    },
+  );
+
   test("that gives the same page each time is found out by the second row", async () => {
     const { foreign, u } = await scene({ pageIgnored: true });
     const ran = await u.run([...DRAW, "--sample", "30"]);

@@ -159,12 +159,7 @@ export const drawnShort = (rows: number, wanted: number): CliError =>
   incomplete(
     "drawn_short",
     `the service gave ${counted(rows, "row")} for a page of ${grouped(wanted)} that was drawn: pages are smaller than was asked for, or the segment changed`,
-    {
-      hint:
-        rows > 0
-          ? `the same command with --again --per-page ${rows} draws anew`
-          : "the same command with --again draws anew",
-    },
+    { hint: `the same command with --again${rows > 0 ? ` --per-page ${rows}` : ""} draws anew` },
   );
 
 export const diskFull = (path: string): CliError =>

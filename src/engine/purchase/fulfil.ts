@@ -26,8 +26,7 @@ export async function fulfil(run: Run, quote: Quote, trade: Trade): Promise<Fini
   try {
     const isContinued = run.state.session !== undefined;
     const { target, draw } = run.plan;
-    const isLooked = isNarrowed(target) || draw !== undefined;
-    const ownership = isLooked ? await deps.ownership?.(account, target) : undefined;
+    const ownership = isNarrowed(target) || draw !== undefined ? await deps.ownership?.(account, target) : undefined;
     const opened = await openOutput(run, options, deps);
     const owned = ownership && ownedOutput(opened, run, ownership);
     const sink = owned?.output ?? opened;

@@ -131,15 +131,14 @@ export function makeQuote(input: QuoteInput): Quote {
       target.kind === "search" && !target.staff && pages === undefined && maxDepth !== undefined && maxDepth < rows
         ? maxDepth
         : undefined,
-    sample: input.drawn === undefined ? undefined : sampleQuote(input.drawn),
+    sample: input.drawn && sampleQuote(input.drawn),
   };
 }
 
 /** What earlier sessions paid counts, as does what lost replies may have cost; no part of such a page is asked for. */
 function rowsLeft({ target, spent, price, paging }: QuoteInput, maxCredits: Credits, open: number): number {
   const left = credits(maxCredits - spent.settled - spent.uncertain);
-  const dear = (spent.lost ?? []).filter((hold) => hold > left);
-  const lost = dear.reduce((sum, hold) => sum + affordableRows(hold, price), 0);
+  const lost = (spent.lost ?? []).reduce((sum, hold) => sum + (hold > left ? affordableRows(hold, price) : 0), 0);
   const isOne = target.kind === "search" ? target.union === undefined : target.companies.length === 1;
   const behind = paging === "cursor" && isOne && lost > 0 ? 0 : Math.max(0, open - lost);
   return Math.min(affordableRows(left, price), behind);
@@ -174,8 +173,7 @@ function requestCount(input: QuoteInput, rows: number): number {
   const each = { length: Math.max(1, Math.min(rows, pieces)) };
   const spread = () => Array.from(each, (_, at) => Math.floor((rows + at) / each.length));
   const sizes = parts === undefined ? spread() : sizesOf(input, parts, rows);
-  const pages = sizes.map((size) => (size === 0 ? 0 : requestsFor(paging, size, Math.max(1, perPage))));
-  return pages.reduce((sum, some) => sum + some, 0);
+  return sizes.reduce((sum, size) => sum + requestsFor(paging, size, Math.max(1, perPage)), 0);
 }
 
 /** Rows to buy of each part, or company, behind those that are kept. */

@@ -163,15 +163,13 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
 
 function cameTwice({ state, plan }: Run, quote: Quote, distinct: Distinct, bought: Doubled): string | null {
   const { overlap = 0 } = plan;
-  const pages = Math.max(
-    plan.target.kind === "search" && overlap === 0 ? distinct.repeatedPages : 0,
-    Number(bought.repeated),
-  );
+  const isApart = plan.target.kind === "search" && overlap === 0;
+  const pages = Math.max(isApart ? distinct.repeatedPages : 0, Number(bought.repeated));
   if (pages > 0) {
-    const isTold = distinct.distinct < state.rows;
-    const rows = isTold
-      ? `: ${counted(distinct.distinct, "different profile")} in ${counted(state.rows, "row")}; the repeated ones are paid for, and written once`
-      : ", of rows without id and address";
+    const rows =
+      distinct.distinct < state.rows
+        ? `: ${counted(distinct.distinct, "different profile")} in ${counted(state.rows, "row")}; the repeated ones are paid for, and written once`
+        : ", of rows without id and address";
     return `the service gave ${pages === 1 ? "a page" : `${grouped(pages)} pages`} twice${rows}; headcount doctor tells how the service pages`;
   }
   if (bought.doubled <= overlap) return null;

@@ -14,7 +14,7 @@ const SEEDS = 2 ** 31;
 
 export type Drawn = Required<Pick<Plan, "draw" | "parts" | "counts">>;
 
-export interface Terms {
+interface Terms {
   readonly perPageMax: number;
   readonly priceKnown: boolean;
   readonly maxDepth: number | undefined;
@@ -30,10 +30,9 @@ export async function drawn(
   deps: ExportDeps,
 ): Promise<Drawn> {
   if (deps.seller.client.dialect.paging === "cursor") {
-    throw usageError(
+    throw refuse(
       "this service pages by cursor: a row in the middle is reached only by buying those before it, so no sample can be drawn",
       "leave --sample out, or --paging page where it knows page numbers too",
-      "no_sample",
     );
   }
   const seed = sample.seed ?? Math.floor(deps.random() * SEEDS);
@@ -51,7 +50,12 @@ export async function drawn(
     return { parts: parts.map((part) => part.filters), counts, draw: { seed, pages: pagesText(pages) } };
   }
   const whole = rows >= count;
-  if (!whole && size > rows) throw smallerThanPage(rows, size);
+  if (!whole && size > rows) {
+    throw refuse(
+      `a sample of ${counted(rows, "row")} is smaller than the pages of ${grouped(size)} that it would be drawn as`,
+      `--per-page ${rows} or less`,
+    );
+  }
   const pages = drawPages(count, rows, whole && terms.priceKnown ? terms.perPageMax : size, random);
   const text = pagesText(pages.map((page) => ({ segment: 0, ...page })));
   return { parts: [filters], counts: [count], draw: { seed, pages: text } };
@@ -62,10 +66,9 @@ function togetherOf({ together, rows: each }: Sampling, rows: number, terms: Ter
   const { perPageMax: most, priceKnown: known, perMinute = Number.POSITIVE_INFINITY } = terms;
   if (together !== null) {
     if (together > 1 && !known) {
-      throw usageError(
+      throw refuse(
         "the account does not tell what a profile costs, so the first one has to be drawn alone",
         "leave --per-page out, or --per-page 1",
-        "no_sample",
       );
     }
     if (together > most) throw usageError(`--per-page ${together} is more than the service gives: ${grouped(most)}`);
@@ -75,18 +78,12 @@ function togetherOf({ together, rows: each }: Sampling, rows: number, terms: Ter
   return known ? Math.min(Math.max(1, Math.ceil(rows / calls)), most, each) : 1;
 }
 
-const smallerThanPage = (rows: number, size: number): CliError =>
-  usageError(
-    `a sample of ${counted(rows, "row")} is smaller than the pages of ${grouped(size)} that it would be drawn as`,
-    `--per-page ${rows} or less`,
-    "no_sample",
-  );
+const refuse = (why: string, hint: string): CliError => usageError(why, hint, "no_sample");
 
 const notTogether = (wall: number): CliError =>
-  usageError(
+  refuse(
     `the service gives at most ${grouped(wall)} rows of one segment; of a larger one rows are drawn one by one`,
     "leave --per-page out, or --per-page 1",
-    "no_sample",
   );
 
 /** Single rows of a segment beyond the service's depth: only parts that somebody was drawn from are found. */
@@ -112,14 +109,13 @@ async function drawnBehind(
 
 function drawnOfSeveral(offer: Offer, seed: number, { rows, together }: Sampling, maxDepth: number | undefined): Drawn {
   const { parts = [], counts = [], overlap = 0 } = offer;
-  const refuse = (why: string, hint: string): CliError =>
-    usageError(`several segments make no sample where ${why}`, hint, "no_sample");
+  const no = (why: string, hint: string): CliError => refuse(`several segments make no sample where ${why}`, hint);
   if (overlap > 0) {
-    throw refuse(`${counted(overlap, "person is", "people are")} in more than one part`, "draw from one segment");
+    throw no(`${counted(overlap, "person is", "people are")} in more than one part`, "draw from one segment");
   }
-  if (together !== null && together > 1) throw refuse("rows are drawn together", "leave --per-page out");
+  if (together !== null && together > 1) throw no("rows are drawn together", "leave --per-page out");
   if (maxDepth !== undefined && counts.some((count) => count > maxDepth)) {
-    throw refuse(`the service gives at most ${grouped(maxDepth)} rows of a part`, "draw from one segment");
+    throw no(`the service gives at most ${grouped(maxDepth)} rows of a part`, "draw from one segment");
   }
   let from = 0;
   const placed = counts.map((count) => {

@@ -11,7 +11,7 @@ import { type NewPlan, RunStore } from "../runs/run-store.ts";
 import { earlierRun, isBoughtElsewhere, ownedCompanies, type Reuse } from "./earlier.ts";
 import { staleRun } from "./failures.ts";
 import { lockOptions, openRun } from "./locks.ts";
-import { checkSame, offerOf, quoteFor, runIdentityOf, spentOf, termsOf } from "./offer.ts";
+import { checkSame, isPriceKnown, offerOf, perPageTold, quoteFor, runIdentityOf, spentOf, termsOf } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Inquiry, Trade } from "./order.ts";
 import { isNarrowed, mostRows, partsToBuy, rowsWritten, takeOver } from "./owned.ts";
 import type { Known, OwnedPage } from "./ownership.ts";
@@ -138,8 +138,15 @@ export async function survey(asked: Inquiry, open: string | undefined): Promise<
   return { inquiry, offer, quote, sample, owned: { pages: reuse?.pages ?? (() => companies), reuse } };
 }
 
-async function drawnSample({ target, options, account, deps }: Inquiry, offer: Offer): Promise<Drawn | undefined> {
+async function drawnSample(inquiry: Inquiry, offer: Offer): Promise<Drawn | undefined> {
+  const { target, options, account, deps } = inquiry;
   if (target.kind !== "search" || target.sample === undefined) return undefined;
+  const isOpen = offer.parts === undefined && isPriceKnown(target, account) && perPageTold(account, deps) === undefined;
+  // Pages may be smaller than is thought; where all are wanted, any size will do.
+  if (isOpen && mostOf(offer) <= target.sample.rows && quoteFor(target, offer.matches, inquiry).bound === "matches") {
+    deps.onNotice(`notice: ${counted(mostOf(offer), "person matches", "people match")}: the sample is all of them`);
+    return undefined;
+  }
   const { drawn } = await import("./sampling.ts");
   const { filters, sample } = target;
   return await drawn({ filters, sample }, offer, termsOf(target, options, account, deps), deps);
