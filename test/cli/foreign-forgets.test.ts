@@ -144,3 +144,24 @@ test("companies are whole where the connection pages by cursor: a look-up has no
   const ran = await u.run(["enrich", "a.example", "b.example", "--yes", "-o", "o.csv", "--paging", "cursor"]);
   expect({ code: ran.code, stderr: ran.stderr, charged: service.charged() }).toMatchObject({ code: 0, charged: 2 });
 });
+
+test("people of companies where the service counts nobody: the first page tells, and something must bound them", async () => {
+  const change = {
+    people: 57,
+    maxPerPage: 25,
+    clamp: true,
+    total: "header",
+    counts: false,
+  } as const;
+  for (const companies of [["https://network.example/company/acme"], ["acme", "globex"]]) {
+    const { service, u } = await foreignScene(change);
+    const buy = ["employees", ...companies, "-o", "o.csv"];
+    const refused = await u.run([...buy, "--yes"]);
+    expect(refused.stderr).toContain("nobody can tell beforehand how many people these companies have");
+    expect([refused.code, service.charged()]).toEqual([2, 0]);
+    const ran = await u.run([...buy, "--max-credits", "200"]);
+    expect([ran.code, service.charged()], ran.stderr).toEqual([0, 57 * companies.length]);
+    expect(ran.stderr).toContain("the service does not count people");
+    expect(`${refused.stderr}${ran.stderr}`).not.toContain("is this the API's address?");
+  }
+});

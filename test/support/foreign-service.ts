@@ -36,6 +36,8 @@ export interface ForeignOptions {
   shape: ((rows: readonly object[]) => unknown) | undefined;
   /** What `result` of a success is where the company is not known; undefined: a 404. */
   missing: { readonly result: unknown; readonly used?: number } | undefined;
+  /** Whether it knows the call that counts people. */
+  counts: boolean;
   /** undefined: the bare number. */
   countUnder: string | undefined;
   /** More than this is a 422; with `clamp` the page is just smaller. */
@@ -158,6 +160,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     rowsUnder: "people",
     shape: undefined,
     missing: undefined,
+    counts: true,
     countUnder: "total_results",
     maxPerPage: 1_000,
     clamp: false,
@@ -327,7 +330,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
         }),
       );
     }
-    if (url.pathname === "/v1/person/count") {
+    if (url.pathname === "/v1/person/count" && options.counts) {
       const none = (body.filters as Record<string, unknown> | undefined)?.country === "nowhere";
       const account = accountOf(body);
       const all = account === undefined ? options.people : staffOf(account);

@@ -4,6 +4,7 @@ import { counted, grouped } from "../../shared/contract/text.ts";
 import { COMPANIES_MAX, type Filters } from "../../shared/contract/vocabulary.ts";
 import { groupsBy } from "../../shared/groups.ts";
 import { pagingName } from "../client/dialect.ts";
+import { ServiceError } from "../client/errors.ts";
 import type { AccountView } from "../client/types.ts";
 import { creditsOf, pendingUnits, type RunState } from "../runs/journal.ts";
 import { companiesIn, type Plan, type RunIdentity, type Target } from "../runs/plan.ts";
@@ -95,13 +96,18 @@ async function countCompanies(target: Exclude<Target, { kind: "search" }>, deps:
   const { companies } = target;
   if (target.kind === "enrich") return { matches: companies.length };
   const each = target.perCompany ?? Number.POSITIVE_INFINITY;
-  if (companies.length > MAX_COUNTS || companies.some(({ by }) => by !== "company_network_url")) {
-    return { matches: target.perCompany === null ? null : each * companies.length };
-  }
   const segments = companies.map(({ value }) => ({ company_network_url: value }));
-  const counts = (await countEach(segments, deps)).map(({ count }) => count);
+  const isOpen = companies.length > MAX_COUNTS || companies.some(({ by }) => by !== "company_network_url");
+  const told = isOpen ? undefined : await countEach(segments, deps).catch((error: unknown) => uncounted(error, deps));
+  if (told === undefined) return { matches: target.perCompany === null ? null : each * companies.length };
+  const counts = told.map(({ count }) => count);
   // Nobody may mean that the service does not know the company at all; only asking for one person tells.
   return { matches: counts.reduce((sum, count) => sum + Math.min(Math.max(count, 1), each), 0), counts };
+}
+
+function uncounted(error: unknown, { onNotice }: ExportDeps): undefined {
+  if (!(error instanceof ServiceError) || ![404, 405, 501].includes(error.status)) throw error;
+  onNotice("notice: the service does not count people: how many there are, only their pages tell");
 }
 
 const priceFor = (target: Target, { costs }: AccountView): Credits => costs[PAID_CALLS[target.kind].cost];
