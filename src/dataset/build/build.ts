@@ -133,8 +133,8 @@ async function writeVersion(
 }
 
 /**
- * Tables in memory are written out anew each time that they make room; those of a file once, packed. Packing what fits
- * into memory and is read a few times costs more than it saves.
+ * Tables in memory are written out anew each time that they make room; those of a file once, packed, which costs more
+ * than it saves where all fits.
  */
 async function stageInFile(scratch: string, ...connections: readonly DuckDBConnection[]): Promise<void> {
   const path = literal(join(scratch, "stage.duckdb"));

@@ -75,7 +75,6 @@ function formatOf(name: string): FileFormat {
 const STAGED_OF_A_BYTE: Readonly<Record<FileFormat, number>> = { parquet: 10, csv: 2, ndjson: 1.2 };
 const BYTES_OF_A_PACKED_ONE = 6;
 
-/** What so many files take in DuckDB's memory, about. */
 export function stagedFileBytes(files: readonly InputFile[]): number {
   const bytesOf = ({ bytes, format, path }: InputFile): number =>
     bytes * STAGED_OF_A_BYTE[format] * (path.endsWith(".gz") ? BYTES_OF_A_PACKED_ONE : 1);

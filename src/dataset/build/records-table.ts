@@ -37,9 +37,9 @@ interface Room {
   readonly scratch: string;
 }
 
+/** In DuckDB's memory, about. */
 const BYTES_OF_STAGED_PERSON = 800;
 
-/** What so many people take in DuckDB's memory, about. */
 export const stagedBytes = (people: number): number => people * BYTES_OF_STAGED_PERSON;
 
 /** `staged_people`, in the order of the records. @returns how many */
