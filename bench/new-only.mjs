@@ -33,7 +33,7 @@ export async function measure({ quick }) {
     const total = oracle.people.length;
     const fresh = total - owned.length;
     // Only what a rehearsal reads: nobody is looked for here.
-    const look = { segment: SEGMENT, total, others: fresh, chunks: [], calls: 0, alike: 0, members: owned };
+    const look = { segment: SEGMENT, total, others: fresh, chunks: [], calls: 0, alike: 0, still: 1, members: owned };
     const agreed = await costOf({ ...look, listSize: LIST_SIZE }, 5);
     const counts = countsOf(oracle);
     const { leaves, unreached } = await descend(

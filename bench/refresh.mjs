@@ -54,8 +54,8 @@ async function quoted(kind, churn, { costOf, likenessIn, lookFor, tellApart, fin
   const counts = countsBy(oracle);
   const members = crowd.start.map((person) => memberBy(person, false));
   const look = await lookFor(SEGMENT, members, counts);
-  const alike = await likenessIn(look, members, counts, Number.POSITIVE_INFINITY);
-  const cost = await costOf({ ...look, alike, members, listSize: LISTED }, 5);
+  const likeness = await likenessIn(look, members, counts, Number.POSITIVE_INFINITY);
+  const cost = await costOf({ ...look, ...likeness, members, listSize: LISTED }, 5);
   const before = counts.calls;
   const { kept } = await tellApart(look, counts);
   const allowed = { maxCalls: 1e6, maxRows: look.total, maxWaste: cost.rows - look.others, maxRenamed: 0.005 };

@@ -96,9 +96,9 @@ describe("what is quoted is what it takes, whatever the people are like", () => 
       const { counts } = counting(world.people.values());
       const members = bought.map((person) => memberOf(person, weeks === 0));
       const presence = await lookFor(SEGMENT, members, counts);
-      const alike = await likenessIn(presence, members, counts, Number.POSITIVE_INFINITY);
+      const likeness = await likenessIn(presence, members, counts, Number.POSITIVE_INFINITY);
       const before = counts.calls;
-      const cost = await costOf({ ...presence, alike, members, listSize: LIST }, callsPerCredit);
+      const cost = await costOf({ ...presence, ...likeness, members, listSize: LIST }, callsPerCredit);
       expect(counts.calls, "a quote asks nobody").toBe(before);
 
       const { kept } = await tellApart(presence, counts);
@@ -116,6 +116,71 @@ describe("what is quoted is what it takes, whatever the people are like", () => 
       expect(cost.rows - 2, `${cost.rows} people quoted, ${rows} bought`).toBeLessThan(1.5 * rows);
     });
   }
+});
+
+/** 1,200 people as they were bought, and a week later with so many copies of them as they were then. */
+function copied(newcomers: number, gone = 0) {
+  const world = new World(0, { seed: 3 });
+  for (let at = 0; at < 1_200; at++) world.add(SEGMENT);
+  const bought = [...world.people.values()].map((person) => ({ ...person }));
+  world.drift({ name: 0 });
+  for (const { id } of bought.slice(0, gone)) world.people.delete(id);
+  for (let at = 0; at < newcomers; at++) {
+    const { id, network_url } = world.add(SEGMENT);
+    Object.assign(world.people.get(id) ?? {}, bought[(at * 487) % bought.length], { id, network_url });
+  }
+  const same = bought.filter(({ id, followers, connections }) => {
+    const now = world.people.get(id);
+    return now?.followers === followers && now.connections === connections;
+  });
+  const { counts } = counting(world.people.values());
+  return { counts, members: bought.map((person) => memberOf(person, false)), still: same.length / (1_200 - gone) };
+}
+
+describe("how new people are like owned ones is counted", () => {
+  const measured = async ({ counts, members }: Omit<ReturnType<typeof copied>, "still">) => {
+    const presence = await lookFor(SEGMENT, members, counts);
+    const before = counts.calls;
+    const likeness = await likenessIn(presence, members, counts, Number.POSITIVE_INFINITY);
+    return { ...likeness, presence, calls: counts.calls - before };
+  };
+
+  test("copies are found, also a few, and how many owned people are as they were bought", async () => {
+    for (const newcomers of [12, 100]) {
+      const { still, ...crowd } = copied(newcomers);
+      const found = await measured(crowd);
+      expect(found.alike).toBeGreaterThan(0.7);
+      expect(Math.abs(found.still - still), `${found.still} measured, ${still} are`).toBeLessThan(0.25);
+    }
+  });
+
+  test("a copy of somebody who left is like nobody", async () => {
+    const { alike } = await measured(copied(240, 600));
+    expect(alike).toBeGreaterThan(0.35);
+    expect(alike).toBeLessThan(0.65);
+  });
+
+  test("names that people with few and with many followers have tell nothing, and are not asked about", async () => {
+    const world = named(5, (at) => [`first${(at * 31) % 9}`, `last${(at * 17) % 9}`]);
+    const bought = new Oracle(world.people.values(), SEGMENT).people.slice(100);
+    const { counts } = counting(world.people.values());
+    const found = await measured({ counts, members: bought.map((person) => memberOf(person, false)) });
+    expect(found).toMatchObject({ alike: 0, still: 1, calls: 0 });
+  });
+
+  test("who is like an owned person who moved is bought alone, and quoted so", async () => {
+    const crowd = copied(60);
+    const { counts, members } = crowd;
+    const { presence, alike, still } = await measured(crowd);
+    const cost = await costOf({ ...presence, alike, still, members, listSize: LIST }, 5);
+    const { kept } = await tellApart(presence, counts);
+    const limits = { callsPerCredit: 5, maxCalls: 1e6, maxRows: 1e6, maxRenamed: 0 };
+    const maxWaste = cost.rows - presence.others;
+    const { leaves, unreached } = await findNew(presence, kept, { ...limits, maxWaste }, counts);
+    const rows = leaves.reduce((sum, { count }) => sum + count, 0);
+    expect(unreached).toEqual([]);
+    expect(cost.rows, `${cost.rows} people quoted, ${rows} bought`).toBeLessThan(1.35 * rows);
+  });
 });
 
 test("minutes are those of the share that counts take, at 60 calls a minute where nobody tells", () => {

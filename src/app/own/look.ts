@@ -3,7 +3,7 @@ import { forgottenOf } from "../../engine/library/forget.ts";
 import type { Library } from "../../engine/library/library.ts";
 import { identitiesIn, type OwnedPerson, ownedBy } from "../../engine/library/members.ts";
 import type { Look } from "../../engine/planning/cost.ts";
-import { likenessIn, lookFor, type Presence } from "../../engine/planning/presence.ts";
+import { likenessIn, lookFor, type Presence, UNLIKE } from "../../engine/planning/presence.ts";
 import {
   countingMs,
   ownedAddress,
@@ -67,14 +67,14 @@ export async function lookInto(
   // Most sketches need nobody's record.
   let members = told === undefined ? [...membersOf(identities), ...membersOf(beside())] : undefined;
   const seen = told ?? (await lookFor(filters, members ?? [], counts));
-  const alike =
+  const likeness =
     members !== undefined && isMeasured
       ? await likenessIn(seen, members, counts, Math.floor(counts.left / LEFT_A_LIST))
-      : 0;
+      : UNLIKE;
   const forgotten = forgottenIn(canonical, seen.others, version(), library);
   const left = forgotten.leftOut ? { total: seen.total - forgotten.people, others: 0 } : {};
   return {
-    ...{ ...seen, ...left, alike, listSize: counts.listSize, forgotten },
+    ...{ ...seen, ...left, ...likeness, listSize: counts.listSize, forgotten },
     get members() {
       members ??= membersOf(told?.sketch?.there ?? []);
       return members;

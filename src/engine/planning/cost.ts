@@ -1,13 +1,12 @@
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { descend } from "./descent.ts";
-import { MOST_NAMED, type Presence } from "./presence.ts";
+import { type Dice, dice, draw } from "./draw.ts";
+import { type Likeness, MOST_NAMED, type Presence } from "./presence.ts";
 import { type Cost, type Counts, type SegmentMember, UnsoundCountsError } from "./question.ts";
 
-export interface Look extends Pick<Presence, "segment" | "total" | "others" | "chunks" | "calls" | "sketch"> {
+export interface Look extends Likeness, Pick<Presence, "segment" | "total" | "others" | "chunks" | "calls" | "sketch"> {
   readonly members: readonly SegmentMember[];
   readonly listSize: number;
-  /** Share of the new people who are like an owned one: told apart by nothing, and bought with them. */
-  readonly alike: number;
 }
 
 /** The most rows for each new person, by the free calls that saving a credit may take. */
@@ -57,16 +56,15 @@ function halvingOf({ chunks, listSize }: Look): number {
 }
 
 const MOST_PEOPLE = 2_000;
-const MOST_NEW = 32;
-/** Fewer are no likeness of a segment of which many are new. */
-const LEAST_CAST = 400;
 const LEAST_PEOPLE = 24;
-const TIMES = 3;
+/** It is played until so many new people, and owned ones, took part: of few one time tells little. */
+const ENOUGH = 100;
+const MOST_TIMES = 6;
 
 type Allowed = Readonly<Record<"callsPerCredit" | "spare", number>>;
 type Played = Pick<Cost, "calls" | "parts" | "rows">;
 
-/** More may have to be bought than in any rehearsal. */
+/** More may have to be bought than in the mean of the rehearsals. */
 const MORE_ROWS = 1.15;
 
 /** Finds it out by doing it: some of the owned are taken for new and looked for by counts that are made here. */
@@ -78,27 +76,21 @@ async function rehearse(look: Look, allowed: Allowed): Promise<Played> {
     const levels = Math.log2(total / others);
     return { calls: Math.ceil(others * (2.4 * levels + 7)) + names, rows: total, parts: others };
   }
-  const people = spread(members, MOST_PEOPLE);
-  const newIn = (some: number): number => Math.round((some * others) / total);
-  const fresh = Math.max(1, Math.min(Math.max(MOST_NEW, newIn(LEAST_CAST)), newIn(people.length)));
-  const size = Math.min(people.length, Math.max(LEAST_PEOPLE, Math.round((fresh * total) / others)));
+  const size = Math.min(members.length, MOST_PEOPLE);
+  const fresh = Math.min(size - 1, Math.max(1, Math.round((size * others) / total)));
   let [calls, rows, parts] = [0, 0, 0];
-  for (let time = 0; time < TIMES; time++) {
-    const cast = rotated(people, time).slice(0, size);
-    const played = await play(cast, fresh, look, allowed);
-    calls += played.calls / TIMES;
-    rows = Math.max(rows, played.rows);
-    parts += played.parts / TIMES;
+  const times = Math.min(MOST_TIMES, Math.ceil(ENOUGH / Math.min(fresh, size - fresh)));
+  const scale = others / fresh / times;
+  for (let time = 0; time < times; time++) {
+    const random = dice(`rehearsal ${time}`);
+    const cast = draw(members.length, size, random).flatMap((at) => members[at] ?? []);
+    const played = await play(cast, fresh, look, { ...allowed, random });
+    calls += played.calls * scale;
+    rows += played.rows * scale;
+    parts += played.parts * scale;
   }
   const deeper = Math.max(1, depth(total, others) / depth(size, fresh));
-  // The more is new, the less the owned tell of it: whole kinds of people may be missing among them.
-  const unlike = 1 + Math.min(1, 4 * (others / total) ** 2);
-  const scale = others / fresh;
-  return {
-    calls: Math.ceil(calls * scale * deeper * unlike) + names,
-    rows: Math.ceil(rows * scale * MORE_ROWS),
-    parts: Math.ceil(parts * scale),
-  };
+  return { calls: Math.ceil(calls * deeper) + names, rows: Math.ceil(rows * MORE_ROWS), parts: Math.ceil(parts) };
 }
 
 const depth = (total: number, fresh: number): number => 1 + Math.log2(Math.max(1, total / fresh));
@@ -106,15 +98,19 @@ const depth = (total: number, fresh: number): number => 1 + Math.log2(Math.max(1
 async function play(
   cast: readonly SegmentMember[],
   fresh: number,
-  { segment, listSize, alike }: Look,
-  { callsPerCredit, spare }: Allowed,
+  { segment, listSize, alike, still }: Look,
+  { callsPerCredit, spare, random }: Allowed & { readonly random: Dice },
 ): Promise<Played> {
   const owned = cast.slice(fresh);
   const newcomers = cast.slice(0, fresh).map((each, at): SegmentMember => {
-    const like = at < Math.round(alike * fresh) ? owned[at] : undefined;
+    const like = at < Math.round(alike * fresh) ? owned[random(owned.length)] : undefined;
     return like === undefined ? each : { ...like, address: each.address };
   });
-  const counts = ownCounts([...newcomers, ...owned], segment, listSize);
+  const now = owned.map((each): SegmentMember => {
+    const isStill = each.known || random(1_000) < 1_000 * still;
+    return isStill ? each : { ...each, values: { ...each.values, followers: Number(each.values.followers) + 1 } };
+  });
+  const counts = ownCounts([...newcomers, ...now], segment, listSize);
   const input = {
     segment,
     total: cast.length,
@@ -133,19 +129,6 @@ async function play(
     if (!(error instanceof UnsoundCountsError)) throw error;
     return { calls: counts.calls, rows: cast.length, parts: 1 };
   }
-}
-
-const spread = <T>(items: readonly T[], most: number): readonly T[] =>
-  items.length <= most
-    ? items
-    : Array.from({ length: most }, (_, at) => items[Math.floor((at * items.length) / most)]).flatMap(
-        (item) => item ?? [],
-      );
-
-function rotated<T>(items: readonly T[], time: number): T[] {
-  const step = 7_919 + 2 * time;
-  const order = items.map((item, at) => ({ item, key: ((at + 1) * step * 2_654_435_761) % 4_294_967_296 }));
-  return order.sort((a, b) => a.key - b.key).map(({ item }) => item);
 }
 
 /** Counts of people who are owned, by what was bought of them. */
