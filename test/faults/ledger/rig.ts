@@ -262,7 +262,7 @@ export async function checkLedger(path: string, lines: readonly Line[], volatile
       if (action.kind === "revoke" && (await store.findKey(action.hash)) !== undefined)
         problems.push("LOST: a revoked key works");
       if (action.kind === "calls" && volatile) {
-        const [count] = await store.callsOfDay("2026-01-01");
+        const [count] = await store.callsOfDay("2999-01-01");
         if (count?.count !== action.count)
           problems.push(`LOST: ${action.count} calls were counted, found ${count?.count}`);
       }
