@@ -139,3 +139,29 @@ test("a limit that the run itself has is raised by the command that is named, al
   expect(await u.run(hinted(short.stderr, /at 0 credits; /))).toMatchObject({ code: 0 });
   expect(readCsv(u.read("b.csv"))).toHaveLength(all);
 });
+
+test("after somebody was forgotten each door tells how many of the paid rows are left", async () => {
+  const buy = [...SALES, "--limit", "18", "--yes"];
+  expect(await u.run([...buy, "-o", "a.csv"])).toMatchObject({ code: 0 });
+  const [id = ""] = runIds(u);
+  expect(await u.run(["forget", readCsv(u.read("a.csv"))[2]?.id ?? "", "--yes"])).toMatchObject({ code: 0 });
+  const again = await u.run([...buy, "-o", "b.csv", "--receipt", "r.json"]);
+  expect(again.stderr).toMatch(
+    /notice: run \S+ of .* held these 18 rows already, and 1 of its 18 forgotten since: not paid/,
+  );
+  expect(again.stderr).toContain("Exported 17 of ");
+  expect(again.stderr).toContain(
+    "notice: 18 profiles bought before, 1 of them forgotten since, and not paid for again",
+  );
+  expect(JSON.parse(u.read("r.json"))).toMatchObject({ received: 18, distinct: 17, reused: 18, forgotten: 1 });
+  for (const run of [id, "last"]) {
+    const shown = await u.run(["runs", "show", run, "--no-color"], { tty: true });
+    expect(shown.stdout).toMatch(/^forgotten +1$/m);
+    const written = await u.run(["runs", "export", run, "-o", "c.csv", "--overwrite"]);
+    expect(written.stderr).toContain("Wrote 17 profiles of run ");
+  }
+  const refreshed = await u.run(["refresh", "a.csv", "--yes"]);
+  const { length } = readCsv(u.read("a.csv"));
+  expect(refreshed.stderr).toContain(`a.csv: ${length} people, ${length - 17} added, 0 removed`);
+  expect(refreshed.stderr).toContain("; 1 suppressed: in no file, 1 of them bought now");
+});

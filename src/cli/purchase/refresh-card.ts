@@ -114,8 +114,9 @@ function changedText({ changed, verified }: RefreshReceipt): string {
 
 export function printRefreshed(receipt: RefreshReceipt, name: string, printer: Printer): void {
   if (printer.json) printer.document<"refresh">(receipt);
+  const { list, added, removed } = receipt.files;
   const credits = (amount: number): string => formatCreditsGrouped(creditsOf(amount));
   printer.say(
-    `${name}: ${counted(receipt.count, "person", "people")}, ${grouped(receipt.added)} added, ${grouped(receipt.removed)} removed, ${changedText(receipt)}; ${credits(receipt.credits)} ${receipt.credits === 1 ? "credit" : "credits"} (${credits(receipt.rebuy_credits)} to buy it again), ${counted(receipt.free_calls, "free call")}${unseenText(receipt)}`,
+    `${name}: ${counted(list.rows, "person", "people")}, ${grouped(added.rows)} added, ${grouped(removed.rows)} removed, ${changedText(receipt)}; ${credits(receipt.credits)} ${receipt.credits === 1 ? "credit" : "credits"} (${credits(receipt.rebuy_credits)} to buy it again), ${counted(receipt.free_calls, "free call")}${unseenText(receipt)}`,
   );
 }

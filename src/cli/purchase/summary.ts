@@ -90,7 +90,8 @@ function printNotices(
     );
   }
   if (receipt.reused > 0 && receipt.new_only === null) {
-    printer.note(`notice: ${counted(receipt.reused, one, many)} bought before, and not paid for again`);
+    const gone = receipt.forgotten === undefined ? "" : `, ${grouped(receipt.forgotten)} of them forgotten since`;
+    printer.note(`notice: ${counted(receipt.reused, one, many)} bought before${gone}, and not paid for again`);
   }
   if (receipt.withheld > 0) {
     printer.note(

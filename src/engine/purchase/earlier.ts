@@ -10,6 +10,7 @@ import type { RunStore } from "../runs/run-store.ts";
 import type { ExportDeps, ExportOptions, Inquiry } from "./order.ts";
 import type { OwnedPage } from "./ownership.ts";
 import type { Quote } from "./quote.ts";
+import type { Receipt } from "./receipt.ts";
 
 /** Runs that are looked through. */
 const LOOKS = 300;
@@ -38,6 +39,8 @@ export async function earlierRun(
   const rows = held >= most ? most : capped;
   if (run === undefined || Math.min(held, rows) === 0) return undefined;
   const { id, plan } = run;
+  const { forgotten = 0 } = ((await store.receipt(id)) ?? {}) as Partial<Receipt>;
+  const gone = forgotten > 0 ? `, and ${grouped(forgotten)} of its ${grouped(held)} forgotten since` : "";
   const isWhole = held >= rows;
   // More rows may lie behind a wall that those of the earlier run did not reach.
   const isDivided = quote.depth !== undefined && plan.parts === undefined;
@@ -45,16 +48,14 @@ export async function earlierRun(
   const when = `run ${id} of ${plan.created_at.slice(0, 16).replace("T", " ")} UTC`;
   // Where nobody names the dataset, other people may be there by now.
   if (datasetVersion === null) {
-    const bought = `${when} bought ${grouped(held)} ${held === 1 ? "row" : "rows"} of the same`;
+    const bought = `${when} bought ${grouped(held)} ${held === 1 ? "row" : "rows"} of the same${gone}`;
     const why = "the service names no dataset, so nobody knows whether these are others, and all are paid for";
     deps.onWarning(`notice: ${bought}; ${why}. headcount runs export ${id} writes those of then for nothing`);
     return undefined;
   }
   const these = rows === 1 ? "this row" : `these ${grouped(rows)} rows`;
-  const what = isWhole
-    ? `${held === rows ? "" : "all of "}${these} already`
-    : `${counted(held, "row", "rows")} of the same`;
-  const text = `${when} holds ${what}: not paid for again (--again pays for all)`;
+  const what = isWhole ? `${held === rows ? "" : "all of "}${these} already` : `${counted(held, "row")} of the same`;
+  const text = `${when} ${gone === "" ? "holds" : "held"} ${what}${gone}: not paid for again (--again pays for all)`;
   const taken = Math.min(held, rows);
   return { run: id, rows: taken, text, plan, pages: () => pagesOf(run, taken) };
 }
@@ -164,11 +165,8 @@ export async function ownedCompanies(
     const { target: bought } = run.plan;
     const companies = bought.kind === "enrich" ? bought.companies : [];
     const indexesOf = ({ intent }: Unit, page = Page.empty): number[] => {
-      const company = companies[intent.target];
-      const keys = [
-        ...(company === undefined ? [] : [companyKey(company)]),
-        ...(page.length === 1 ? keysOf(page) : []),
-      ];
+      const asked = companies.slice(intent.target, intent.target + 1).map(companyKey);
+      const keys = [...asked, ...(page.length === 1 ? keysOf(page) : [])];
       return [...new Set(keys.flatMap((key) => wanted.get(key) ?? []))].filter((index) => !found.has(index));
     };
     // Whom this dataset does not have it will not have tomorrow; of one without a name nobody knows.

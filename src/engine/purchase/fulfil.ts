@@ -106,8 +106,7 @@ async function buyPages(
   const priceKnown = isPriceKnown(target, account) || run.state.rows > run.state.owned;
   // A person may work for two companies: what matters is who comes twice of the same one.
   let within = new Distinct(kindOf(run), 1_000);
-  let company = 0;
-  let doubled = 0;
+  let [company, doubled, forgotten] = [0, 0, 0];
   const addresses = new Map<number, string | undefined>();
   const source = sourceOf(run, seller.client, quote);
   const buyer = new Buyer({
@@ -124,7 +123,8 @@ async function buyPages(
     honoursKeys: (account.idempotencyMs ?? 0) > KEY_LIFE_MS && datasetVersion !== null,
     balance: account.balance,
     since: account.meta.at,
-    commit: async (page, { intent }) => {
+    commit: async (page, { intent, settled }) => {
+      forgotten += (settled?.rows ?? 0) - page.length;
       if (target.kind === "employees") {
         if (intent.target !== company) within = new Distinct(kindOf(run), 1_000);
         company = intent.target;
@@ -152,7 +152,7 @@ async function buyPages(
   const looking = { run, untold, addresses, client: seller.client, signal: interrupted };
   const first = isAll ? await missingFirstPage(looking) : 0;
   const missing = { ...bought.missing, rows: rows + first };
-  return { ...bought, missing, doubled: target.kind === "search" ? distinct.duplicates : doubled };
+  return { ...bought, missing, forgotten, doubled: target.kind === "search" ? distinct.duplicates : doubled };
 }
 
 async function openOutput(run: Run, options: ExportOptions, deps: ExportDeps): Promise<Output> {

@@ -87,6 +87,7 @@ export function buildReceipt(input: ReceiptInput): Receipt {
     started: plan.created_at,
     finished: new Date(finishedAt).toISOString(),
     output: null,
+    ...(bought.forgotten > 0 ? { forgotten: bought.forgotten } : {}),
   };
 }
 

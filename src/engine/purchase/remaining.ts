@@ -331,4 +331,5 @@ export interface BuyResult {
 
 export interface Doubled extends BuyResult {
   readonly doubled: number;
+  readonly forgotten: number;
 }

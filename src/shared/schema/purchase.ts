@@ -10,6 +10,7 @@ import {
   number,
   object,
   one,
+  optionalProperty,
   said,
   some,
   text,
@@ -54,10 +55,7 @@ export const receipt = object({
   misses: said(wholeNumberShape, "companies that the service does not know"),
   unit_cost: creditsShape,
   credits: creditsShape,
-  uncertain_credits: said(
-    number,
-    "credits that may have been charged for replies that were lost, failed or said otherwise",
-  ),
+  uncertain_credits: said(number, "credits that replies may have cost that were lost, failed or said otherwise"),
   foreign_credits: said(number, "credits that left the balance meanwhile and that no answer tells of"),
   balance: maybe(creditsShape),
   complete: said(flag, "whether everything that matched was received; of a sample, all of it"),
@@ -66,6 +64,7 @@ export const receipt = object({
   started: time,
   finished: time,
   output: maybe(writtenShape),
+  forgotten: optionalProperty(said(wholeNumberShape, "rows of people whom you forgot since: paid for, and not kept")),
 });
 
 export const quoteShape = object({
@@ -118,10 +117,7 @@ export const refreshed = object({
   runs: list(text),
   bought: wholeNumberShape,
   bought_again: said(wholeNumberShape, "in its runs, who were owned before: nothing told them from new ones for less"),
-  bought_suppressed: said(
-    wholeNumberShape,
-    "of these, people who are suppressed or forgotten: paid for, and in no file",
-  ),
+  bought_suppressed: said(wholeNumberShape, "of these, who is suppressed or forgotten: paid for, and in no file"),
   credits: creditsShape,
   rebuy_credits: said(number, "credits to buy all of it again"),
   free_calls: wholeNumberShape,

@@ -216,6 +216,7 @@ async function show({ printer, context }: Desk<GlobalOptions>, name: string): Pr
       "credits",
       `${formatCreditsGrouped(summary.settled)} at ${unit === undefined ? "?" : formatCreditsGrouped(unit)} each`,
     ],
+    ["forgotten", document.receipt?.forgotten?.toString()],
     ["uncertain", amount(summary.uncertain)],
     ["unexplained", amount(summary.foreign)],
     ["output", `${plan.output ?? "stdout"} (${plan.view.format})`],
