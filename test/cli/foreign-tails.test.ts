@@ -415,3 +415,18 @@ test("companies that a run did not find are not to be bought when it is gone on 
   expect(resumed.stderr).toContain("Exported 1 of 3 companies for 1 credit (0 of them now)");
   expect([resumed.code, service.charged()], resumed.stderr).toEqual([0, 1]);
 });
+
+test("a search where the service counts nobody is bounded by the user, and its pages tell the rest", async () => {
+  const { service, run, ids } = await foreignScene({ counts: false, people: 57, maxPerPage: 25, total: "header" });
+  const search = ["search", "--department", "Sales", "-o", "o.csv"];
+  const refused = await run(...search, "--yes");
+  expect(refused.stderr).toContain("the service does not count people");
+  expect(refused.stderr).toContain("hint: add --max-credits N or --limit N\n");
+  expect([refused.code, service.charged()]).toEqual([2, 0]);
+  const drawn = await run(...search, "--sample", "5", "--yes");
+  expect([drawn.code, service.charged()], drawn.stderr).toEqual([8, 0]);
+  const bought = await run(...search, "--max-credits", "100");
+  expect([bought.code, service.charged()], bought.stderr).toEqual([0, 57]);
+  expect(ids().sort()).toEqual(service.ids().sort());
+  expect(`${refused.stderr}${bought.stderr}`).not.toContain("is this the API's address?");
+});

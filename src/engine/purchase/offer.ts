@@ -33,8 +33,8 @@ export async function offerOf(target: Target, account: AccountView, deps: Export
     const offer = await joinedOffer(target, deps);
     return { ...offer, datasetVersion: offer.datasetVersion ?? account.datasetVersion ?? null };
   }
-  const { count, meta } = await seller.client.count(target.filters, interrupted);
-  return { matches: count, datasetVersion: meta.datasetVersion ?? account.datasetVersion ?? null };
+  const told = await seller.client.count(target.filters, interrupted).catch((error) => uncounted(error, deps, target));
+  return { matches: told?.count ?? null, datasetVersion: told?.meta.datasetVersion ?? account.datasetVersion ?? null };
 }
 
 /** People of each company, title by title until as many are there as are wanted of it. */
@@ -105,8 +105,8 @@ async function countCompanies(target: Exclude<Target, { kind: "search" }>, deps:
   return { matches: counts.reduce((sum, count) => sum + Math.min(Math.max(count, 1), each), 0), counts };
 }
 
-function uncounted(error: unknown, { onNotice }: ExportDeps): undefined {
-  if (!(error instanceof ServiceError) || ![404, 405, 501].includes(error.status)) throw error;
+function uncounted(error: unknown, { onNotice }: ExportDeps, search?: SearchTarget): undefined {
+  if (search?.sample !== undefined || !(error instanceof ServiceError) || ![404, 405, 501].includes(error.status)) throw error;
   onNotice("notice: the service does not count people: how many there are, only their pages tell");
 }
 

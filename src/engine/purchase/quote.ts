@@ -101,8 +101,8 @@ export function makeQuote(input: QuoteInput): Quote {
   const [least] = bounds.filter(([, most]) => Number.isFinite(most)).sort(([, a], [, b]) => a - b);
   if (least === undefined) {
     throw usageError(
-      "nobody can tell beforehand how many people these companies have, so something must bound the purchase",
-      "add --max-credits N, --limit N or --per-company N",
+      `nobody can tell beforehand how many people ${target.kind === "search" ? "match" : "these companies have"}, so something must bound the purchase`,
+      `add --max-credits N${target.kind === "search" ? " or --limit N" : ", --limit N or --per-company N"}`,
       "unbounded_purchase",
     );
   }

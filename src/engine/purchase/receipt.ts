@@ -114,7 +114,8 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
   const { rows } = run.state;
   const { wall, least, own = 0, missing, price } = bought;
   const spent = credits(run.state.settled + run.state.uncertain);
-  const fewer = Math.max(missing.rows, run.plan.target.kind === "search" ? quote.rows - rows - withheldOf(run) : 0);
+  const isCounted = run.plan.target.kind === "search" && quote.matches !== null;
+  const fewer = Math.max(missing.rows, isCounted ? quote.rows - rows - withheldOf(run) : 0);
   const came = `${grouped(rows)} of ${grouped(quote.rows)} rows came`;
   if (wall !== undefined) {
     return `the service does not go deeper than row ${grouped(wall.depth)} of this segment ("${wall.detail}"): ${came}; split the segment by another filter`;
