@@ -561,7 +561,7 @@ describe("a group of two accounts, two calls and shared references", () => {
     ],
     records: [{ of: holdRequest(c(4), { idempotency }), record: record({ holdId: "2" }) }],
     operations: new Map(),
-    budgets: [{ origin: "key-0", cap: c(11), spent: c(0), held: c(9) }],
+    budgets: [{ origin: "key-0", cap: c(12), spent: c(0), held: c(9) }],
     refunded: new Map(),
   };
   const free = { revokedAt: null, expiresAt: null, suspendedAt: null };
