@@ -324,27 +324,6 @@ test("a charged miss ended it: what a later session pays is told as paid now", a
   expect(rest.stderr).toContain("for 2 credits (1 of them now)");
 });
 
-test("the only company is not known, and that was charged: the run is finished, and the same command asks anew", async () => {
-  for (const [command, change] of [
-    ["enrich", {}],
-    ["employees", {}],
-    ["enrich", { missing: { result: null, used: 1 } }],
-  ] as const) {
-    const { service, u } = await foreignScene({ missCosts: 1, ...change });
-    const ask = [command, "missing.example", "--max-credits", "3", "-o", "o.csv"];
-    await u.run(ask);
-    // What a success without anybody is charged for is looked at once more.
-    if ("missing" in change) await u.run(ask);
-    const listed = JSON.parse((await u.run(["runs", "list", "--json"])).stdout);
-    expect(listed).toMatchObject([{ status: "finished", rows: 0, misses: 1, pending: 0 }]);
-    expect((await u.run(["runs", "show", "last"], { tty: { stdout: true } })).stdout).not.toContain("resume");
-    const charged = service.charged();
-    const again = await u.run(ask);
-    expect(again.stderr).not.toContain("continuing");
-    expect(service.charged()).toBe(charged + 1);
-  }
-});
-
 test("a reply that was kept is the charge of the lost one, also where others were bought since: the balance told is of now", async () => {
   for (const concurrency of ["1", "4"]) {
     const { service, u } = await foreignScene({ ...TAKEN, idempotent: true, mishap: dropOnce(2) });

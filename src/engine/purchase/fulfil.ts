@@ -72,7 +72,7 @@ async function beginSession(run: Run, quote: Quote, { options, deps }: Trade): P
 async function endSession(run: Run, error: unknown, { store, deps }: Trade): Promise<unknown> {
   const code = error instanceof CliError ? error.code : "";
   // Nothing is left to buy: the next such command begins anew, and is not held up by this one for ever.
-  if (ALL_BOUGHT.has(code) && run.state.rows + run.state.misses > 0) {
+  if (ALL_BOUGHT.has(code) && run.state.rows > 0) {
     await store.finish(run, deps.now()).catch(() => undefined);
   }
   const interrupted = deps.interrupted.aborted;
