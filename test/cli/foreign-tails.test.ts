@@ -385,16 +385,6 @@ test("killed while the first page was in flight: no more is in doubt than the ba
   expect([ids(), service.charged()]).toEqual([service.ids(), 200]);
 });
 
-test("companies that a run did not find are not to be bought when it is gone on with", async () => {
-  const { service, run } = await foreignScene();
-  const bought = await run("enrich", "a.example", "missing1.example", "missing2.example", "--yes", "-o", "o.csv");
-  expect([bought.code, service.charged()], bought.stderr).toEqual([0, 1]);
-  const resumed = await run("resume", "last");
-  expect(resumed.stderr).toMatch(/continuing run \S+: 1 row is kept and not bought again, nothing to buy\n/);
-  expect(resumed.stderr).toContain("Exported 1 of 3 companies for 1 credit (0 of them now)");
-  expect([resumed.code, service.charged()], resumed.stderr).toEqual([0, 1]);
-});
-
 test("a search where the service counts nobody is bounded by the user, and its pages tell the rest", async () => {
   const { service, run, ids } = await foreignScene({ counts: false, people: 57, maxPerPage: 25, total: "header" });
   const search = ["search", "--department", "Sales", "-o", "o.csv"];

@@ -306,7 +306,7 @@ export class Remaining {
 /** Rows that a run's one segment has: as counted, or as its pages told since, which are newer. */
 export const matchesOf = ({ plan, state }: Pick<RunReader, "plan" | "state">): number | null =>
   plan.matches === null || plan.target.kind !== "search" || plan.parts !== undefined
-    ? plan.matches && plan.matches - (plan.target.kind === "enrich" ? state.misses : 0)
+    ? plan.matches
     : [...state.units.values()].reduce((most, { settled }) => Math.max(most, settled?.total ?? 0), plan.matches);
 
 export interface Wall {
