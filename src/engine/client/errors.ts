@@ -43,6 +43,8 @@ export class ServiceError extends Error {
   }
 }
 
+export const isWithoutRoute = ({ status }: ServiceError): boolean => [404, 405, 501].includes(status);
+
 /** No whole answer came. `sent`: a paid call may have been charged. */
 export class LostReplyError extends Error {
   override readonly name = "LostReplyError";

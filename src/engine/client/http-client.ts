@@ -4,7 +4,7 @@ import type { FacetKey, Filters } from "../../shared/contract/vocabulary.ts";
 import { accountView, countsView, countView, facetView, keyView, sketchView } from "./account-view.ts";
 import type { CompanyQuery, Dialect } from "./dialect.ts";
 import { type Unwrapped, unwrap, unwrapPage, unwrapRows, withoutMark } from "./envelope.ts";
-import { LostReplyError, ServiceError } from "./errors.ts";
+import { isWithoutRoute, LostReplyError, ServiceError } from "./errors.ts";
 import { header } from "./rate-limit.ts";
 import { type Access, openCalls, type ServiceCall, withoutKey } from "./transport.ts";
 import type {
@@ -229,5 +229,7 @@ function cursorOf(told: unknown): string | null | undefined {
 }
 
 /** How a service without the route speaks: a 404, or the answer of a gateway or a website. */
-const isElsewhere = ({ envelope, status }: ServiceError): boolean =>
-  [404, 405, 501].includes(status) || (!envelope && status < 500 && status !== 408 && status !== 429);
+const isElsewhere = (error: ServiceError): boolean => {
+  const { envelope, status } = error;
+  return isWithoutRoute(error) || (!envelope && status < 500 && status !== 408 && status !== 429);
+};

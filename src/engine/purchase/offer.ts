@@ -4,7 +4,7 @@ import { counted, grouped } from "../../shared/contract/text.ts";
 import { COMPANIES_MAX, type Filters } from "../../shared/contract/vocabulary.ts";
 import { groupsBy } from "../../shared/groups.ts";
 import { pagingName } from "../client/dialect.ts";
-import { ServiceError } from "../client/errors.ts";
+import { isWithoutRoute, ServiceError } from "../client/errors.ts";
 import type { AccountView } from "../client/types.ts";
 import { creditsOf, pendingUnits, type RunState } from "../runs/journal.ts";
 import { companiesIn, type Plan, type RunIdentity, type Target } from "../runs/plan.ts";
@@ -106,7 +106,7 @@ async function countCompanies(target: Exclude<Target, { kind: "search" }>, deps:
 }
 
 function uncounted(error: unknown, { onNotice }: ExportDeps, search?: SearchTarget): undefined {
-  if (search?.sample !== undefined || !(error instanceof ServiceError) || ![404, 405, 501].includes(error.status)) throw error;
+  if (search?.sample !== undefined || !(error instanceof ServiceError) || !isWithoutRoute(error)) throw error;
   onNotice("notice: the service does not count people: how many there are, only their pages tell");
 }
 
