@@ -17,11 +17,11 @@ const PEOPLE_A_FILE = 1_000_000;
 const WRITERS = availableParallelism();
 const [, , size = "", place = CACHE, writing] = process.argv;
 const people = Number(size.replaceAll("_", ""));
-if (size !== "plot" && (!Number.isSafeInteger(people) || people < 1))
-  throw new Error("usage: node bench/rehearsal.mjs PEOPLE [FOLDER]");
 const told = (step, figures) => process.stdout.write(`${JSON.stringify({ step, people, ...figures })}\n`);
 
 if (size === "plot") plot(place, writing);
+else if (!Number.isSafeInteger(people) || people < 1)
+  throw new Error("usage: node bench/rehearsal.mjs PEOPLE [FOLDER]");
 else if (writing === undefined) await rehearse();
 else await writePeople(place, Number(writing));
 
