@@ -1,16 +1,7 @@
-// R6: what is quoted against what is then done, on six crowds. R1, R2: a week of drift over lists of 1,000 to 100,000 of 200,000 people, brought up to date by counts. Calls and credits are exact: the
-// world is made up and seeded, and nothing is timed but how long the client itself thinks.
-import { join } from "node:path";
 import { performance } from "node:perf_hooks";
-import {
-  CROWDS,
-  countsOf as countsBy,
-  crowdOf,
-  LIST_SIZE as LISTED,
-  memberOf as memberBy,
-  SEGMENT,
-} from "./crowds.mjs";
-import { note, ROOT, round, valueRow } from "./harness.mjs";
+import { CROWDS, crowdOf, memberOf as memberBy } from "./crowds.mjs";
+import { note, round, valueRow } from "./harness.mjs";
+import { loadPlanning, quoteAndDeed, quoteRows } from "./quotes.mjs";
 import { Oracle, seeded, World } from "./world.mjs";
 
 export const name = "refresh";
@@ -19,7 +10,7 @@ const PEOPLE = 200_000;
 const LIST_SIZE = 1_000;
 
 export async function measure({ quick }) {
-  const planning = await load();
+  const planning = await loadPlanning();
   const quotes = [];
   for (const kind of CROWDS) {
     note(`R6: quotes of ${kind}`);
@@ -39,71 +30,15 @@ export async function measure({ quick }) {
   const wrong = points.filter(({ exact }) => !exact);
   if (wrong.length > 0) throw new Error(`not exact: ${JSON.stringify(wrong)}`);
   const series = points.map(({ exact, ...point }) => point);
-  return { rows: [...quoteRows(quotes), ...rowsOf(points)], series: { quotes, refresh: series } };
+  return { rows: [...quoteRows("R6", quotes), ...rowsOf(points)], series: { quotes, refresh: series } };
 }
-
-const load = async () => {
-  const modules = ["cost", "presence", "new-people"].map((name) => `engine/planning/${name}`);
-  return Object.assign({}, ...(await Promise.all(modules.map((path) => import(join(ROOT, `dist/${path}.js`))))));
-};
 
 /** One quote of a crowd after a week, and what is then done; minutes go by the calls. */
-async function quoted(kind, churn, { costOf, likenessIn, lookFor, tellApart, findNew }) {
+async function quoted(kind, churn, planning) {
   const crowd = await crowdOf(kind);
-  const oracle = crowd.week(churn);
-  const counts = countsBy(oracle);
   const members = crowd.start.map((person) => memberBy(person, false));
-  const look = await lookFor(SEGMENT, members, counts);
-  const likeness = await likenessIn(look, members, counts, Number.POSITIVE_INFINITY);
-  const cost = await costOf({ ...look, ...likeness, members, listSize: LISTED }, 5);
-  const before = counts.calls;
-  const { kept } = await tellApart(look, counts);
-  const allowed = { maxCalls: 1e6, maxRows: look.total, maxWaste: cost.rows - look.others, maxRenamed: 0.005 };
-  const { leaves, unreached } = await findNew(look, kept, { ...allowed, callsPerCredit: 5 }, counts);
-  await lookFor(SEGMENT, kept, counts);
-  const done = counts.calls - before;
-  const rows = leaves.reduce((sum, { count }) => sum + count, 0);
-  return {
-    crowd: kind,
-    churn: round(churn * 100),
-    new: look.others,
-    "calls, quoted": cost.calls,
-    "calls, done": done,
-    "calls, off": round(Math.max(cost.calls / done, done / cost.calls)),
-    "credits, quoted": cost.rows,
-    "credits, done": rows,
-    "credits, off": rows === cost.rows ? 1 : round(Math.max(cost.rows / rows, rows / cost.rows)),
-    left: unreached.reduce((sum, { count }) => sum + count, 0),
-  };
-}
-
-function quoteRows(quotes) {
-  const worst = (of) => Math.max(...quotes.map((quote) => quote[of]));
-  const row = (part, work, unit, target, value) =>
-    valueRow({ id: "R6", part, work, target: { atMost: target }, unit, value, ours: [value] });
-  return [
-    row(
-      "calls and minutes",
-      "the larger of quoted and done / the smaller, the worst crowd and churn",
-      "x",
-      1.5,
-      worst("calls, off"),
-    ),
-    row(
-      "credits",
-      "the larger of quoted and done / the smaller, the worst crowd and churn",
-      "x",
-      1.5,
-      worst("credits, off"),
-    ),
-    row(
-      "left",
-      "new people who are not bought for what was quoted, the worst crowd and churn",
-      "people",
-      0,
-      worst("left"),
-    ),
-  ];
+  const quote = await quoteAndDeed(crowd.week(churn), members, planning);
+  return { crowd: kind, churn: round(churn * 100), ...quote };
 }
 
 function rowsOf(points) {

@@ -32,9 +32,9 @@ const PARTS = {
   neighbours: { covers: ["L4"], minutes: { full: 3, quick: 1 } },
   library: { covers: ["R3"], minutes: { full: 8, quick: 1 } },
   sketch: { covers: ["R5"], minutes: { full: 1, quick: 0.3 } },
-  refresh: { covers: ["R1", "R2", "refresh"], minutes: { full: 15, quick: 1.5 } },
+  refresh: { covers: ["R1", "R2", "R6", "quotes", "refresh"], minutes: { full: 15, quick: 1.5 } },
   "growth-ledger": { covers: ["ledger"], minutes: { full: 4, quick: 0.3 } },
-  "new-only": { covers: ["R4"], minutes: { full: 1, quick: 0.3 } },
+  "new-only": { covers: ["R4", "R6n", "new-only"], minutes: { full: 1, quick: 0.3 } },
   "growth-runs": { covers: ["runs"], minutes: { full: 2, quick: 1 } },
 };
 /** Names of several parts at once. The other two series of growth come with `export` and `count`. */
@@ -72,6 +72,8 @@ const ORDER = [
   "R3",
   "R4",
   "R5",
+  "R6",
+  "R6n",
   "W1",
   "W2",
   "W3",

@@ -285,11 +285,32 @@ describe("worlds that are strange", () => {
 });
 
 describe("bounds", () => {
-  test("no more calls than allowed, and who was not found by them is named", async () => {
-    const found = await lookFor({ share: 0.95, weeks: 1, input: { maxCalls: 200 } });
-    check(found);
-    expect(found.oracle.calls).toBeLessThanOrEqual(202);
-    expect(unreachedBy(found.descent)).toBeGreaterThan(0);
+  /** Names tell little: who is new is looked for by values, in many parts at once. */
+  function fewNames(): World {
+    const world = new World(20_000, { seed: 3 });
+    [...world.people.values()].forEach((person, at) => {
+      const [first, last] = [`first${(at * 31) % 9}`, `last${(at * 17) % 9}`];
+      Object.assign(person, { first_name: first, last_name: last, name: `${first} ${last}` });
+    });
+    return world;
+  }
+  test.for([
+    { share: 0.95, weeks: 1 },
+    { share: 0.95, weeks: 1, listSize: 50 },
+    { share: 0.3 },
+    { share: 0.6, names: 80 },
+    { share: 0.8, weeks: 1, names: 80 },
+  ])("no more calls than allowed, and who was not found by them is named: %j", async ({ names, ...how }) => {
+    for (const maxCalls of [20, 60, 150, 200, 211, 243, 300, 391]) {
+      const found = await lookFor({
+        ...how,
+        ...(names === undefined ? {} : { world: fewNames() }),
+        input: { maxCalls },
+      });
+      check(found);
+      expect(found.oracle.calls).toBeLessThanOrEqual(maxCalls);
+      if (maxCalls < 100) expect(unreachedBy(found.descent)).toBeGreaterThan(0);
+    }
   });
 
   test("nothing is divided of which no row will be bought", async () => {

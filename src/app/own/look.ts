@@ -3,7 +3,8 @@ import { forgottenOf } from "../../engine/library/forget.ts";
 import type { Library } from "../../engine/library/library.ts";
 import { identitiesIn, type OwnedPerson, ownedBy } from "../../engine/library/members.ts";
 import type { Look } from "../../engine/planning/cost.ts";
-import { likenessIn, lookFor, type Presence, UNLIKE } from "../../engine/planning/presence.ts";
+import { likenessIn, UNLIKE } from "../../engine/planning/likeness.ts";
+import { lookFor, type Presence } from "../../engine/planning/presence.ts";
 import {
   countingMs,
   ownedAddress,

@@ -1,7 +1,8 @@
 import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { descend } from "./descent.ts";
 import { type Dice, dice, draw } from "./draw.ts";
-import { type Likeness, MOST_NAMED, type Presence } from "./presence.ts";
+import { type Likeness, newcomerOf } from "./likeness.ts";
+import { MOST_NAMED, type Presence } from "./presence.ts";
 import { type Cost, type Counts, type SegmentMember, UnsoundCountsError } from "./question.ts";
 
 export interface Look extends Likeness, Pick<Presence, "segment" | "total" | "others" | "chunks" | "calls" | "sketch"> {
@@ -98,13 +99,13 @@ const depth = (total: number, fresh: number): number => 1 + Math.log2(Math.max(1
 async function play(
   cast: readonly SegmentMember[],
   fresh: number,
-  { segment, listSize, alike, still }: Look,
+  { segment, listSize, alike, still, traits }: Look,
   { callsPerCredit, spare, random }: Allowed & { readonly random: Dice },
 ): Promise<Played> {
   const owned = cast.slice(fresh);
   const newcomers = cast.slice(0, fresh).map((each, at): SegmentMember => {
     const like = at < Math.round(alike * fresh) ? owned[random(owned.length)] : undefined;
-    return like === undefined ? each : { ...like, address: each.address };
+    return like === undefined ? newcomerOf(each, traits, random) : { ...like, address: each.address };
   });
   const now = owned.map((each): SegmentMember => {
     const isStill = each.known || random(1_000) < 1_000 * still;
@@ -117,7 +118,7 @@ async function play(
     owned: owned.map((member) => ({ ...member, named: true })),
     callsPerCredit,
     maxCalls: 20_000,
-    maxWaste: Math.ceil(spare * fresh),
+    maxWaste: Math.round(spare * fresh),
     maxRows: cast.length,
   };
   try {

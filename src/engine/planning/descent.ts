@@ -72,6 +72,9 @@ const NONE: Division = { parts: [], left: Number.POSITIVE_INFINITY, why: "whom n
 /** Calls for each new person that go into those whom hardly anything tells apart, beyond what they are worth. */
 const SPARE_CALLS = 2;
 
+/** Parts that are counted, at most, between two looks at the calls that are left. */
+const AT_A_STEP = 4;
+
 const OUT_OF_CALLS = "not told apart from people you own within the calls allowed";
 
 class Search {
@@ -92,9 +95,10 @@ class Search {
   #beyond = 0;
 
   constructor(input: DescentInput, counts: Counts) {
-    this.#input = input;
-    this.#counts = counts;
     const { segment, total, owned, callsPerCredit } = input;
+    const aStep = AT_A_STEP * (1 + Math.ceil(owned.length / counts.listSize));
+    this.#input = { ...input, maxCalls: input.maxCalls - aStep };
+    this.#counts = counts;
     this.#values = new Values(segment, total, owned, counts);
     this.#stepsAfter = alphabetOf(owned.flatMap(({ name }) => name ?? []));
     this.#byName = stopRule(callsPerCredit, 2);

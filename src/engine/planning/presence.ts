@@ -3,7 +3,6 @@ import type { Filters } from "../../shared/contract/vocabulary.ts";
 import { groupsBy } from "../../shared/groups.ts";
 import { addressesOf, type Counts, type OwnedAddress, type SegmentMember, UnsoundCountsError } from "./question.ts";
 import { type Chunk, chunksOf, countChunks, findGone, type Present } from "./removed.ts";
-import { valuesOf } from "./values.ts";
 
 /** One address or one name stands for them: all are there, or nobody can say who. */
 interface Group {
@@ -87,61 +86,6 @@ export async function namesHold(
       }),
     );
   return new Set((await findGone(await countChunks(named, most, present), most, present)).kept);
-}
-
-/** Shares: of the new people, who are like an owned one in all that filters tell; of the owned, who did not move. */
-export type Likeness = Readonly<Record<"alike" | "still", number>>;
-
-export const UNLIKE: Likeness = { alike: 0, still: 1 };
-
-/** So many new people are worth a list of names that is asked about. */
-const NEW_A_LIST = 5;
-const MOST_STILL = 24;
-
-/**
- * Of the namesakes of people with few followers half have few by chance, of those with many half have many, and all of
- * them where they are copies. By four free calls for each of at most so many lists of names.
- */
-export async function likenessIn(
-  { segment, others, present }: Presence,
-  people: readonly SegmentMember[],
-  counts: Counts,
-  most: number,
-): Promise<Likeness> {
-  const asked = Object.keys(segment).some((key) => /^(name|followers|network_url)/.test(key));
-  const numbers = people.flatMap(({ values: { followers } }) => (typeof followers === "number" ? [followers] : []));
-  const median = numbers.sort((a, b) => a - b)[numbers.length >> 1];
-  if (asked || median === undefined) return UNLIKE;
-  const names = [...groupsBy(people, ({ name = "" }) => name)];
-  const lists = [true, false].flatMap((isFew) => {
-    const side = isFew ? { followers_min: 0, followers_max: median } : { followers_min: median + 1 };
-    const isHere = ({ address, values: { followers } }: SegmentMember): boolean =>
-      address !== undefined && typeof followers === "number" && followers <= median === isFew;
-    // A name that people on both sides have tells nothing.
-    const here = names.filter(([name, owners]) => name !== "" && owners.every(isHere));
-    return chunksOf(here, Math.min(counts.listSize, MOST_NAMED)).map((list, at) => ({ list, at, side }));
-  });
-  lists.sort((a, b) => a.at - b.at);
-  let [looked, all, alike] = [0, 0, 0];
-  for (const { list, side } of lists.slice(0, Math.min(most, Math.floor(others / NEW_A_LIST)))) {
-    const owned = addressesOf(list.flatMap(([, owners]) => owners));
-    const newIn = async (filters: Filters) => (await counts.count(filters)) - (await counts.listed(filters, owned));
-    const filters = { ...segment, name: list.map(([name]) => name) };
-    const here = await newIn(filters);
-    looked += owned.length;
-    all += here;
-    alike += here === 0 ? 0 : 2 * (await newIn({ ...filters, ...side })) - here;
-  }
-  if (alike <= 2 * Math.sqrt(all)) return UNLIKE;
-  const moving = people.filter(({ known, address }) => !known && address !== undefined);
-  const some = moving.filter((_, at) => at % Math.ceil(moving.length / Math.min(MOST_STILL, 2 * others)) === 0);
-  let still = 0;
-  for (const one of some) still += await counts.listed({ ...valuesOf(one), ...segment }, addressesOf([one]));
-  return {
-    // Who is like somebody who left is told apart like anybody else.
-    alike: Math.min(1, (alike * present) / (others * looked)),
-    still: some.length === 0 ? 1 : Math.min(1, (still * people.length) / (some.length * present)),
-  };
 }
 
 export const isWholeSegment = ({ chunks, groups, others, sketch, unknown }: Presence): boolean =>

@@ -29,7 +29,7 @@ export function straysIn(deps: StraysDeps) {
   /** @param parts have no new person in common @returns who was not found */
   async function find(cell: Node, parts: readonly Node[], strays: number): Promise<readonly Stuck[]> {
     if (strays === 0) return [];
-    const { counts, values, isCheap, room, maxCalls } = deps;
+    const { values, isCheap, room } = deps;
     const owned = ownedIn(cell);
     const isAlone = newIn(cell) === strays;
     if (isAlone && (owned === 0 || (owned <= room() && isCheap(owned, strays)))) return take(cell);
@@ -37,9 +37,12 @@ export function straysIn(deps: StraysDeps) {
     let left = strays;
     const given: Stuck[] = [];
     for (const { key, left: lower, right: upper } of await values.cuts(cell, true)) {
-      if (left === 0 || counts.calls >= maxCalls) break;
+      if (left === 0) break;
       const known = [...parts, ...taken.slice(before), ...given.map(({ node }) => node)];
-      const halves = [await halfOf(cell, known, lower, counts), await halfOf(cell, known, upper, counts)];
+      const first = await halfOf(cell, known, lower, deps);
+      const second = await halfOf(cell, known, upper, deps);
+      if (first === undefined || second === undefined) break;
+      const halves = [first, second];
       if (halves.reduce((sum, half) => sum + half.cell.count, 0) > cell.count) {
         values.refuse(key);
         continue;
@@ -71,13 +74,21 @@ export function straysIn(deps: StraysDeps) {
   return find;
 }
 
-async function halfOf(cell: Node, parts: readonly Node[], { filters, holds }: Piece, counts: Counts) {
+/** Undefined where the calls end before it is counted. */
+async function halfOf(
+  cell: Node,
+  parts: readonly Node[],
+  { filters, holds }: Piece,
+  { counts, maxCalls }: Pick<StraysDeps, "counts" | "maxCalls">,
+) {
+  if (counts.calls >= maxCalls) return undefined;
   const half = await piece(cell, { filters, holds }, counts);
   const shared: Node[] = [];
   let fresh = newIn(half);
   for (const part of fresh === 0 ? [] : parts) {
     const both = meet(part.filters as Segment, filters as Segment);
     if (both === undefined) continue;
+    if (counts.calls >= maxCalls) return undefined;
     const node = await piece(loosened(part, "known"), { filters: both, holds }, counts);
     fresh -= newIn(node);
     if (newIn(node) > 0) shared.push(node);

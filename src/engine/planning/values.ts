@@ -2,11 +2,11 @@ import { type FilterKey, type Filters, knownValues } from "../../shared/contract
 import { type Node, newIn, type Piece } from "./node.ts";
 import type { Counts, SegmentMember } from "./question.ts";
 
-type Range = "followers" | "connections";
+type RangeKey = "followers" | "connections";
 type List = (typeof LISTS | typeof RARE)[number];
 
-const RANGES: readonly Range[] = ["followers", "connections"];
-const LISTS = [
+export const RANGES: readonly RangeKey[] = ["followers", "connections"];
+export const LISTS = [
   "department",
   "seniority_level",
   "functional_area",
@@ -18,7 +18,7 @@ const LISTS = [
 /** Most people have none of those that can be listed: for whom nothing else tells apart. */
 const RARE = ["seniority", "title", "location", "last_name", "first_name"] as const satisfies readonly FilterKey[];
 
-const LONGEST = 50;
+export const LONGEST_LIST = 50;
 
 export interface Cut {
   readonly key: string;
@@ -42,14 +42,14 @@ export class Values {
   readonly #counts: Counts;
   readonly #lists: Listed[] = [];
   readonly #long: Listed[] = [];
-  readonly #covering = new Map<Range, Promise<boolean>>();
+  readonly #covering = new Map<RangeKey, Promise<boolean>>();
   readonly #unusable = new Set<string>();
 
   constructor(segment: Filters, total: number, owned: readonly SegmentMember[], counts: Counts) {
     this.#segment = segment;
     this.#total = total;
     this.#counts = counts;
-    const longest = Math.min(LONGEST, counts.listSize);
+    const longest = Math.min(LONGEST_LIST, counts.listSize);
     for (const key of [...LISTS, ...RARE]) {
       const own = segment[key];
       if (own !== undefined && !Array.isArray(own)) continue;
@@ -102,7 +102,7 @@ export class Values {
   }
 
   /** Everybody in the segment has a number there, and so everybody in each part of it. */
-  #covers(key: Range): Promise<boolean> {
+  #covers(key: RangeKey): Promise<boolean> {
     const known = this.#covering.get(key);
     if (known !== undefined) return known;
     const { [`${key}_min`]: min, [`${key}_max`]: max } = this.#segment as Record<string, unknown>;
@@ -136,12 +136,12 @@ interface Halves extends Pick<Cut, "key" | "left" | "right"> {
 
 type Span = Readonly<Record<"from" | "to", number>>;
 
-const spanOf = (filters: Filters, key: Range): Span => ({
+const spanOf = (filters: Filters, key: RangeKey): Span => ({
   from: Number(filters[`${key}_min`] ?? 0),
   to: Number(filters[`${key}_max`] ?? Number.POSITIVE_INFINITY),
 });
 
-function rangeCut(filters: Filters, key: Range, members: readonly SegmentMember[]): Halves | undefined {
+function rangeCut(filters: Filters, key: RangeKey, members: readonly SegmentMember[]): Halves | undefined {
   const { from, to } = spanOf(filters, key);
   const numbers = members
     .flatMap(({ values: { [key]: value } }) =>
@@ -159,7 +159,7 @@ function rangeCut(filters: Filters, key: Range, members: readonly SegmentMember[
   return { ...cutAt(filters, key, at), balance: entropy(half), with: numbers.length / members.length };
 }
 
-function middleCut(filters: Filters, key: Range): Halves | undefined {
+function middleCut(filters: Filters, key: RangeKey): Halves | undefined {
   const { from, to } = spanOf(filters, key);
   const at = Number.isFinite(to) ? Math.floor((from + to) / 2) : from < 256 ? 256 : from * 2;
   return from >= to || at > LARGEST ? undefined : { ...cutAt(filters, key, at), balance: 1, with: 1 };
@@ -168,7 +168,7 @@ function middleCut(filters: Filters, key: Range): Halves | undefined {
 /** Nobody has more followers. */
 const LARGEST = 2 ** 31;
 
-function cutAt(filters: Filters, key: Range, at: number): Pick<Halves, "key" | "left" | "right"> {
+function cutAt(filters: Filters, key: RangeKey, at: number): Pick<Halves, "key" | "left" | "right"> {
   const { from, to } = spanOf(filters, key);
   const between =
     (least: number, most: number): Piece["holds"] =>
