@@ -399,3 +399,25 @@ test("a search where the service counts nobody is bounded by the user, and its p
   expect(ids().sort()).toEqual(service.ids().sort());
   expect(`${refused.stderr}${bought.stderr}`).not.toContain("is this the API's address?");
 });
+
+test("companies that a run did not find are not to be bought when it is gone on with", async () => {
+  const { service, run } = await foreignScene();
+  const bought = await run("enrich", "a.example", "missing1.example", "missing2.example", "--yes", "-o", "o.csv");
+  expect([bought.code, service.charged()], bought.stderr).toEqual([0, 1]);
+  const resumed = await run("resume", "last");
+  expect(resumed.stderr).toMatch(/continuing run \S+: 1 row is kept and not bought again, nothing to buy\n/);
+  expect(resumed.stderr).toContain("Exported 1 of 3 companies for 1 credit (0 of them now)");
+  expect([resumed.code, service.charged()], resumed.stderr).toEqual([0, 1]);
+});
+
+test.each(["enrich", "employees"])(
+  "the only company is not known, and that was charged: nothing is to buy (%s)",
+  async (command) => {
+    const { service, u } = await foreignScene({ missCosts: 1 });
+    const ask = [command, "missing.example", "--max-credits", "3", "-o", "o.csv"];
+    expect((await u.run(ask)).code).toBe(6);
+    const again = await u.run(ask);
+    expect(again.stderr).toContain("0 rows are kept and not bought again, nothing to buy (--again begins anew)");
+    expect([again.code, service.charged()]).toEqual([6, 1]);
+  },
+);

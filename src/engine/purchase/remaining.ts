@@ -304,10 +304,14 @@ export class Remaining {
 }
 
 /** Rows that a run's one segment has: as counted, or as its pages told since, which are newer. */
-export const matchesOf = ({ plan, state }: Pick<RunReader, "plan" | "state">): number | null =>
-  plan.matches === null || plan.target.kind !== "search" || plan.parts !== undefined
-    ? plan.matches
-    : [...state.units.values()].reduce((most, { settled }) => Math.max(most, settled?.total ?? 0), plan.matches);
+export function matchesOf({ plan, state }: Pick<RunReader, "plan" | "state">): number | null {
+  const { target, matches, parts } = plan;
+  // Who was asked for and not found is none of them.
+  if (target.kind === "enrich") return matches && matches - state.misses;
+  if (target.kind === "employees") return state.misses < target.companies.length ? matches : 0;
+  if (matches === null || parts !== undefined) return matches;
+  return [...state.units.values()].reduce((most, { settled }) => Math.max(most, settled?.total ?? 0), matches);
+}
 
 export interface Wall {
   /** The deepest row that the service gives of a segment. */

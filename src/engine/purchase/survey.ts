@@ -25,6 +25,7 @@ import {
   requireBudget,
   requireSame,
 } from "./quote.ts";
+import { matchesOf } from "./remaining.ts";
 import type { Drawn } from "./sampling.ts";
 import { withoutSuppressed } from "./unnamed.ts";
 
@@ -101,8 +102,9 @@ export async function survey(asked: Inquiry, open: string | undefined): Promise<
   const { datasetVersion } = offer;
   const ownership = await deps.ownership?.(account, target);
   const known = await ownership?.look(mostOf(offer), isNarrowed(target), offer);
-  const matches = isNarrowed(target) ? mostRows(known) : offer.matches;
   const run = open === undefined ? undefined : await store.open(open);
+  const there = run === undefined || target.kind === "search" ? offer.matches : matchesOf(run);
+  const matches = isNarrowed(target) ? mostRows(known) : there;
   const companies = run === undefined ? await ownedCompanies(store, identity, datasetVersion, options, deps) : [];
   const sample = run === undefined ? await drawnSample(asked, offer) : undefined;
   const pricedWith = (rows: number): Quote => {
