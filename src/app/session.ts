@@ -1,4 +1,4 @@
-import { DEFAULT_DIALECT } from "../engine/client/dialect.ts";
+import { DEFAULT_DIALECT, type Limits } from "../engine/client/dialect.ts";
 import { createClient, type RequestLog } from "../engine/client/http-client.ts";
 import { keyFingerprint, Pacer } from "../engine/client/pacing.ts";
 import { type PacedOptions, paced, patienceOf } from "../engine/client/retry.ts";
@@ -109,12 +109,19 @@ function sessionFor(target: Opened, context: Context, { maxWait }: Connecting, e
   if (keyMode === "test") notice("TEST key: synthetic people and simulated credits");
   const pacer = new Pacer({ stateDir: findFolder("state", context), baseUrl: serviceId, apiKey, now });
   let saved = Promise.resolve();
-  const onDepth = (rows: number): void => {
-    notice(`the service goes no deeper than row ${grouped(rows)} of a segment; larger ones are divided from now on`);
-    saved = saveDepth(rows, target, context).catch((error: Error) => notice(`warning: not kept: ${error.message}`));
+  const onLimits = (limits: Limits): void => {
+    const { maxDepth, perPageMax } = limits;
+    if (maxDepth !== undefined)
+      notice(
+        `the service goes no deeper than row ${grouped(maxDepth)} of a segment; larger ones are divided from now on`,
+      );
+    if (perPageMax !== undefined) notice(`quotes count on pages of ${grouped(perPageMax)} from now on`);
+    saved = saved
+      .then(() => keepLimits(limits, target, context))
+      .catch((error: Error) => notice(`warning: not kept: ${error.message}`));
   };
   const timeouts = { free: patienceOf(maxWaitMs) };
-  const client = createClient({ baseUrl, apiKey, dialect, now, env, log, onDepth, timeouts });
+  const client = createClient({ baseUrl, apiKey, dialect, now, env, log, onLimits, timeouts });
   const pauses: Session["pauses"] = {};
   return {
     client: paced(client, { now, sleep, random, maxWaitMs, pacer, signal, ...wordsOf(events, pauses, now) }),
@@ -138,12 +145,12 @@ function sessionFor(target: Opened, context: Context, { maxWait }: Connecting, e
 }
 
 /** With the connection of that address, where there is one. */
-async function saveDepth(maxDepth: number, { name, baseUrl }: Opened, context: Context): Promise<void> {
+async function keepLimits(limits: Limits, { name, baseUrl }: Opened, context: Context): Promise<void> {
   const dir = findFolder("config", context);
   if (dir === undefined || findConnection(readConfig(dir), name)?.baseUrl !== baseUrl) return;
   await updateConfig(dir, (config) => {
     const { dialect = DEFAULT_DIALECT, ...connection } = existingConnection(config, name);
-    return withConnection(config, name, { ...connection, dialect: { ...dialect, maxDepth } });
+    return withConnection(config, name, { ...connection, dialect: { ...dialect, ...limits } });
   });
 }
 

@@ -1,6 +1,8 @@
-import { writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { seeded, type User, user } from "../support/export.ts";
+import { foreignScene } from "../support/foreign-scene.ts";
+import type { ForeignOptions } from "../support/foreign-service.ts";
 import { long } from "../support/long.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
 import { onResponse, startTestService, type TestService } from "../support/service.ts";
@@ -143,3 +145,26 @@ test("minutes are those of the requests, at the calls a minute that the account 
     await slow.close();
   }
 });
+
+test.each<Partial<ForeignOptions>>([{ maxPerPage: 50, clamp: true }, { maxPerPage: 50 }, { fixedPage: 50 }])(
+  "once pages came no larger (%o) the next quote counts on that, and a smaller purchase teaches nothing",
+  async (change) => {
+    const { service: foreign, u } = await foreignScene({ people: 300, ...change });
+    mkdirSync(u.file("config"));
+    const work = { baseUrl: foreign.url, dialect: { paging: "page", firstPage: 1 } };
+    const file = u.file("config/config.json");
+    writeFileSync(file, JSON.stringify({ connections: { work } }));
+    const saved = (): object => JSON.parse(readFileSync(file, "utf8")).connections.work.dialect;
+    const search = (...more: string[]) => u.run(["-c", "work", "search", "--country", "x", "--again", ...more]);
+    await search("--limit", "40", "--yes", "-o", "few.csv");
+    if (change.clamp === true) expect(saved()).not.toHaveProperty("perPageMax");
+    const bought = await search("--yes", "-o", "o.csv");
+    expect(bought.code, bought.stderr).toBe(0);
+    expect(saved()).toMatchObject({ perPageMax: 50 });
+    const quoted = await search("--dry-run", "--json");
+    const pages = foreign.paidCalls();
+    expect((await search("--yes", "-o", "again.csv")).code).toBe(0);
+    expect(foreign.paidCalls() - pages).toBe(6);
+    expect(JSON.parse(quoted.stdout)).toMatchObject({ requests: 6 });
+  },
+);

@@ -2,7 +2,7 @@ import { type Credits, formatCredits } from "../../shared/contract/money.ts";
 import { isObject, whole } from "../../shared/contract/text.ts";
 import type { FacetKey, Filters } from "../../shared/contract/vocabulary.ts";
 import { accountView, countsView, countView, facetView, keyView, sketchView } from "./account-view.ts";
-import type { CompanyQuery, Dialect } from "./dialect.ts";
+import type { CompanyQuery, Dialect, Limits } from "./dialect.ts";
 import { type Unwrapped, unwrap, unwrapPage, unwrapRows, withoutMark } from "./envelope.ts";
 import { isWithoutRoute, LostReplyError, ServiceError } from "./errors.ts";
 import { header } from "./rate-limit.ts";
@@ -37,8 +37,8 @@ export interface RequestLog {
 export interface ClientOptions extends Access {
   readonly dialect: Dialect;
   readonly log?: ((entry: RequestLog) => void) | undefined;
-  /** Keeps what a refusal taught, for the next time. */
-  readonly onDepth?: ((rows: number) => void) | undefined;
+  /** Keeps what replies taught, for the next time. */
+  readonly onLimits?: ((limits: Limits) => void) | undefined;
 }
 
 type Reader = (reply: RawReply, at: number, elapsedMs: number) => Unwrapped;
@@ -128,11 +128,13 @@ class HttpClient implements ServiceClient {
     return this.#page({ method: "GET", path: "/v1/company/enrich", query, ...options }, false);
   }
 
-  learnDepth(rows: number): void {
-    const maxDepth = Math.min(rows, this.dialect.maxDepth ?? rows);
-    if (maxDepth < 1 || maxDepth === this.dialect.maxDepth) return;
-    this.dialect = { ...this.dialect, maxDepth };
-    this.#options.onDepth?.(maxDepth);
+  learn(limits: Limits): void {
+    for (const key of ["maxDepth", "perPageMax"] as const) {
+      const { [key]: rows = 0 } = limits;
+      if (rows < 1 || rows >= (this.dialect[key] ?? Number.POSITIVE_INFINITY)) continue;
+      this.dialect = { ...this.dialect, [key]: rows };
+      this.#options.onLimits?.({ [key]: rows });
+    }
   }
 
   close(): Promise<void> {

@@ -172,7 +172,7 @@ export function paced(client: ServiceClient, options: PacedOptions): ServiceClie
     get dialect() {
       return client.dialect;
     },
-    learnDepth: (rows) => client.learnDepth(rows),
+    learn: (limits) => client.learn(limits),
     account: (signal) => free((inner) => client.account(inner), signal),
     key: (signal) => free((inner) => client.key(inner), signal),
     count: (filters, signal) => free((inner) => client.count(filters, inner), signal),

@@ -1,7 +1,7 @@
 import { creditsToNumber } from "../../shared/contract/money.ts";
 import type { FacetKey, Filters } from "../../shared/contract/vocabulary.ts";
 import type { AccountView, CountsView, CountView, FacetView, KeyView, SketchView } from "./account-view.ts";
-import type { CompanyQuery, Dialect } from "./dialect.ts";
+import type { CompanyQuery, Dialect, Limits } from "./dialect.ts";
 import type { ReplyMeta } from "./errors.ts";
 
 export type { AccountView, CountsView, CountView, FacetView, KeyView, SketchView } from "./account-view.ts";
@@ -56,8 +56,8 @@ export interface ServiceClient {
   peopleByDigest(filters: Filters, digests: readonly string[], options: PaidCallOptions): Promise<PageReply>;
   employeesPage(company: CompanyQuery, position: PagePosition, options: PaidCallOptions): Promise<PageReply>;
   enrich(company: CompanyQuery, options: PaidCallOptions): Promise<PageReply>;
-  /** A refusal told how deep a segment goes: the account says so from now on. */
-  learnDepth(rows: number): void;
+  /** The dialect says so from now on. */
+  learn(limits: Limits): void;
   close(): Promise<void>;
 }
 

@@ -125,6 +125,7 @@ export class Buyer {
     try {
       if (!flight.stopped && !this.#budget.sure) await this.#lookAtBalance();
       await settlement.bookOthers();
+      this.#learnPageSize();
     } catch (error) {
       // Everything is bought and kept: no reason to fail for a number in the last line. A disk that fails is one.
       if (!(error instanceof ServiceError || error instanceof LostReplyError || error instanceof WaitTooLongError)) {
@@ -142,6 +143,16 @@ export class Buyer {
       wall: this.#attempts.wall,
       balance: this.#budget.sure ? this.#budget.balance : undefined,
     };
+  }
+
+  /** A refusal tells it, and two pages of the same size where more was asked for. */
+  #learnPageSize(): void {
+    const { client, run, perPageTold } = this.#options;
+    const { own } = this.#remaining.sizes;
+    const sizes = [...run.state.units.values()].map(({ settled }) => settled?.rows ?? 0);
+    const isOwn = sizes.every((rows) => rows <= (own ?? 0)) && sizes.filter((rows) => rows === own).length > 1;
+    const perPageMax = run.state.perPageMax ?? (isOwn ? own : undefined);
+    if (perPageMax !== undefined && !perPageTold) client.learn({ perPageMax });
   }
 
   #interrupt(): void {
@@ -186,7 +197,7 @@ export class Buyer {
   async #goesPastWall(): Promise<boolean> {
     const { wall } = this.#attempts;
     if (wall === undefined) return false;
-    this.#options.client.learnDepth(wall.depth);
+    this.#options.client.learn({ maxDepth: wall.depth });
     // Every row of what is divided is known by then.
     if (this.#budget.rowRoom() < 1 || !(await this.#options.divide(wall))) return false;
     this.#attempts.wall = undefined;

@@ -2,6 +2,7 @@ import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { counted, grouped } from "../../shared/contract/text.ts";
 import { COMPANIES_MAX, type Filters } from "../../shared/contract/vocabulary.ts";
+import { usageError } from "../../shared/errors.ts";
 import { groupsBy } from "../../shared/groups.ts";
 import { pagingName } from "../client/dialect.ts";
 import { isWithoutRoute, ServiceError } from "../client/errors.ts";
@@ -106,7 +107,11 @@ async function countCompanies(target: Exclude<Target, { kind: "search" }>, deps:
 }
 
 function uncounted(error: unknown, { onNotice }: ExportDeps, search?: SearchTarget): undefined {
-  if (search?.sample !== undefined || !(error instanceof ServiceError) || !isWithoutRoute(error)) throw error;
+  if (!(error instanceof ServiceError) || !isWithoutRoute(error)) throw error;
+  if (search?.sample !== undefined) {
+    const hint = "without --sample the first rows are bought, as --limit N or --max-credits N says";
+    throw usageError("the service does not count people, and of an unknown number nobody is drawn", hint, "uncounted");
+  }
   onNotice("notice: the service does not count people: how many there are, only their pages tell");
 }
 
