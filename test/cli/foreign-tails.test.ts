@@ -40,7 +40,7 @@ test("the same of a list: the hint is the refresh that goes on with it", async (
   const [, hint = ""] = /rows came; headcount (refresh --country=x -o \S+) buys the other/.exec(ran.stderr) ?? [];
   const rest = await u.run([...hint.split(" "), "--max-credits", "50"]);
   // The list is not there yet. Counts by beginnings of names are beyond this service: what was begun is gone on with before them.
-  expect(rest.stderr).toContain("75 rows are kept and not bought again, 37 to buy for 37 credits");
+  expect(rest.stderr).toContain("75 rows are paid for and not bought again, 37 to buy for 37 credits");
   expect(service.charged()).toBe(137);
 });
 
@@ -406,7 +406,7 @@ test("companies that a run did not find are not to be bought when it is gone on 
   const bought = await run("enrich", "a.example", "missing1.example", "missing2.example", "--yes", "-o", "o.csv");
   expect([bought.code, service.charged()], bought.stderr).toEqual([0, 1]);
   const resumed = await run("resume", "last");
-  expect(resumed.stderr).toMatch(/continuing run \S+: 1 row is kept and not bought again, nothing to buy\n/);
+  expect(resumed.stderr).toMatch(/continuing run \S+: 1 row is paid for and not bought again, nothing to buy\n/);
   expect(resumed.stderr).toContain("Exported 1 of 3 companies for 1 credit (0 of them now)");
   expect([resumed.code, service.charged()], resumed.stderr).toEqual([0, 1]);
 });
@@ -418,7 +418,7 @@ test.each(["enrich", "employees"])(
     const ask = [command, "missing.example", "--max-credits", "3", "-o", "o.csv"];
     expect((await u.run(ask)).code).toBe(6);
     const again = await u.run(ask);
-    expect(again.stderr).toContain("0 rows are kept and not bought again, nothing to buy (--again begins anew)");
+    expect(again.stderr).toContain("0 rows are paid for and not bought again, nothing to buy (--again begins anew)");
     expect([again.code, service.charged()]).toEqual([6, 1]);
   },
 );

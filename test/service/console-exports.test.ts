@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
 import { refreshCommand } from "../../src/console/segment.ts";
 import { type Engine, OutOfTimeError } from "../../src/dataset/engine.ts";
+import { createKey } from "../../src/service/admin/keys.ts";
 import { StoreUnavailableError } from "../../src/service/ledger/errors.ts";
 import { parseCredits } from "../../src/shared/contract/money.ts";
 import { as, ConsoleClient, gated, type Session } from "../support/console.ts";
@@ -486,6 +487,25 @@ describe("an export", () => {
     await expect.poll(told, { timeout: 30_000 }).toMatchObject({ state: "stopped", rows: 2_000 });
     const stopped = await page.bought(next, id);
     expect(stopped.why).toContain("0 left of its cap of 2000 credits");
+  });
+
+  test("of a key leaves less of the cap to the key that it was rotated to", async () => {
+    const gate = gated();
+    const { page, service } = await serve({ people: 5_000, wrapEngine: gate.wrapEngine });
+    await service.store.updateKey(service.keyId, { maxCredits: parseCredits(3_000) as never });
+    const session = await page.signIn({ key: service.key });
+    gate.close();
+    const { id } = await buy(page, session, 2_000);
+    await gate.arrival();
+    const heir = { name: "next", mode: "live", now: Date.now, rotatedFrom: service.keyId } as const;
+    const rotated = await createKey(service.store, heir);
+    const next = await page.signIn({ key: rotated.key });
+    const { json } = await page.call(next, "POST", "/quote", { filters: {}, profiles: 1_001 });
+    const refused = await page.call(next, "POST", "/exports", { quote_id: json.quote_id });
+    expect([refused.status, refused.json.error]).toEqual([402, expect.stringContaining("cap of this key")]);
+    gate.open();
+    expect(await page.bought(session, id)).toMatchObject({ state: "ready", credits: 2_000 });
+    expect(await buy(page, next, 1_000)).toMatchObject({ id: expect.any(String) });
   });
 
   test("waits for the calls of its plan, and stops with those of the day", async () => {

@@ -64,5 +64,5 @@ function continuing({ id }: Run, { rows, kept, credits }: Quote, isNamed: boolea
   const rest = rows - kept;
   const toBuy = rest > 0 ? `${grouped(rest)} to buy for ${formatCreditsGrouped(credits)} credits` : "nothing to buy";
   const there = kept === 1 ? "1 row is" : `${grouped(kept)} rows are`;
-  return `continuing run ${id}: ${there} kept and not bought again, ${toBuy}${isNamed ? "" : " (--again begins anew)"}`;
+  return `continuing run ${id}: ${there} paid for and not bought again, ${toBuy}${isNamed ? "" : " (--again begins anew)"}`;
 }

@@ -81,7 +81,7 @@ function freeOf({ parts }: ConsoleCall, key: StoredKey, { balance, budget, expor
   const needed = (some: readonly ConsoleExport[]) =>
     credits(some.reduce((sum, { price, profiles, rows }) => sum + priceOf(profiles - rows, price), 0n));
   const free = subtractCredits(balance, maxCredits(held, needed(buying)));
-  const own = needed(buying.filter(({ keyId }) => keyId === key.id));
+  const own = needed(buying.filter(({ origin }) => origin === key.origin));
   const remainder = budget ? leftOfCap({ ...budget, held: maxCredits(budget.held, own) }) : free;
   return remainder < free ? { free: remainder, capped: true } : { free, capped: false };
 }

@@ -64,6 +64,11 @@ export interface ConsoleExport extends Place {
   readonly turn: number;
 }
 
+/** With the first key of the chain that its key is of: they share one cap. */
+export interface ListedExport extends ConsoleExport {
+  readonly origin: string;
+}
+
 /** The Idempotency-Key of a page: asked again under it, it costs nothing. */
 export const pageKey = ({ id }: Pick<ConsoleExport, "id">, page: number): string => `console-${id}-${page}`;
 
@@ -79,7 +84,7 @@ export interface Standing {
   readonly balance: Credits;
   readonly held: Credits;
   readonly budget: KeyBudget | null | undefined;
-  readonly exports: readonly ConsoleExport[];
+  readonly exports: readonly ListedExport[];
 }
 
 /** What the console keeps beside the ledger: nobody's money, and no record of a person. */
@@ -101,7 +106,7 @@ export interface ConsoleStore {
    */
   enterExport(item: ConsoleExport, assertFree: (now: Standing) => void): Promise<boolean>;
   export(accountId: string, id: string): Promise<ConsoleExport | undefined>;
-  exports(place: Place, state?: ExportState): Promise<readonly ConsoleExport[]>;
+  exports(place: Place, state?: ExportState): Promise<readonly ListedExport[]>;
   /** One page more, noted in any case: with the last it is ready. @returns whether its turn goes on */
   advanceExport(item: ConsoleExport): Promise<boolean>;
   /** Whoever is buying it, in any process, ends with the page in flight. @param turn and no later one */
