@@ -812,7 +812,7 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         expect(await store.console.stopExport(item, "the price rose", 0)).toBe(false);
         expect(await store.console.advanceExport(second)).toBe(false);
         expect(await other.console.advanceExport(next)).toBe(true);
-        expect(await other.console.exports(item, "buying")).toEqual([next]);
+        expect(await other.console.exports(item, "buying")).toEqual([{ ...next, origin: item.keyId }]);
         const third = { ...next, pages: 3, rows: 3_000, credits: c(4_000) };
         expect(await store.console.advanceExport({ ...third, turn: 0 })).toBe(false);
         expect(await store.console.export(ACCOUNT, "e1")).toEqual({ ...third, state: "ready" });

@@ -157,7 +157,7 @@ const PAGE_IN_FLIGHT = `SELECT amount FROM holds
 
 /** What is being bought first: it needs money, however many were asked for since. */
 const exportsSql = (state?: ConsoleExport["state"]): string =>
-  `SELECT ${EXPORT_COLUMNS}, (SELECT COALESCE(k.origin, k.id) FROM keys k WHERE k.id = key_id) AS origin
+  `SELECT ${EXPORT_COLUMNS}, COALESCE((SELECT k.origin FROM keys k WHERE k.id = key_id), key_id) AS origin
     FROM console_exports WHERE account_id = $1 AND mode = $2
     ${state === undefined ? "" : `AND state = '${state}'`} ORDER BY state <> 'buying', created_at DESC, id LIMIT 200`;
 
