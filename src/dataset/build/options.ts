@@ -1,4 +1,5 @@
 import type { Resources } from "../duckdb.ts";
+import type { Building } from "../layout.ts";
 
 /** How far a build is: in bytes of the files while reading, else in people. `total` is 0 where it is not known yet. */
 export interface BuildProgress {
@@ -8,13 +9,10 @@ export interface BuildProgress {
   readonly total: number;
 }
 
-export interface BuildOptions {
-  readonly datasetDir: string;
+export interface BuildOptions extends Building {
   readonly now: () => number;
-  readonly sleep: (ms: number) => Promise<void>;
   readonly resources?: Resources;
   readonly onProgress?: (progress: BuildProgress) => void;
-  readonly signal?: AbortSignal;
   /** Of how many people records lie on the disk at once. Default: PEOPLE_A_ROUND of build.ts. */
   readonly peopleARound?: number | undefined;
   /** The folder of the list of people who are left out. Default: that of the dataset. */

@@ -34,11 +34,7 @@ export interface NewRow extends Pick<PastPurchase, "position" | "price" | "recor
   readonly values: readonly (string | number | null)[];
 }
 
-export interface PaidPage {
-  readonly run: string;
-  readonly unit: number;
-  /** Epoch milliseconds. */
-  readonly at: number;
+export interface PaidPage extends Pick<PastPurchase, "run" | "unit" | "at"> {
   readonly rows: readonly NewRow[];
   /** In millionths, what the rows cost that are forgotten since. */
   readonly forgotten?: readonly bigint[];

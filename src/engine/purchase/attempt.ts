@@ -6,11 +6,10 @@ import { asLost, depthIn, isOtherPaging, isTooDeep, sizeRefusal } from "../clien
 import { type CallAttempts, callAttempts } from "../client/retry.ts";
 import type { PageReply } from "../client/types.ts";
 import { hasOutlivedKey, OUTLIVED, type Unit } from "../runs/journal.ts";
-import type { Budget } from "./budget.ts";
 import { chargedForError, drawnSize, drawnTooDeep, otherPaging } from "./failures.ts";
-import type { Flight, Flown } from "./flight.ts";
-import type { Remaining, Wall } from "./remaining.ts";
-import { FORGOTTEN, type Settlement } from "./settle.ts";
+import type { Flown } from "./flight.ts";
+import type { Wall } from "./remaining.ts";
+import { FORGOTTEN, type Settlement, type SettlementParts } from "./settle.ts";
 import type { Source } from "./source.ts";
 import type { Clock, Seller, Wait } from "./world.ts";
 
@@ -26,10 +25,7 @@ export interface AttemptOptions extends Clock, Pick<Seller, "client" | "pacer" |
   readonly onNotice?: ((text: string) => void) | undefined;
 }
 
-export interface AttemptParts {
-  readonly flight: Flight;
-  readonly budget: Budget;
-  readonly remaining: Remaining;
+export interface AttemptParts extends Pick<SettlementParts, "flight" | "budget" | "remaining"> {
   readonly settlement: Settlement;
 }
 

@@ -1,13 +1,10 @@
+import type { Context } from "../../shared/context.ts";
 import type { Credits } from "../../shared/contract/money.ts";
 import type { Pacer } from "../client/pacing.ts";
 import type { ServiceClient } from "../client/types.ts";
 import type { Disk } from "../runs/disk.ts";
 
-export interface Clock {
-  readonly now: () => number;
-  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
-  readonly random: () => number;
-}
+export type Clock = Pick<Context, "now" | "sleep" | "random">;
 
 export interface Seller {
   readonly client: ServiceClient;
@@ -18,12 +15,10 @@ export interface Seller {
   readonly maxWaitMs: number;
 }
 
-export interface World extends Clock {
+export interface World extends Clock, Pick<Context, "pid" | "interrupted"> {
   readonly seller: Seller;
   readonly stateDir: string;
   readonly disk: Disk;
-  readonly pid: number;
-  readonly interrupted: AbortSignal;
 }
 
 export interface Asking extends Pick<World, "seller" | "interrupted"> {

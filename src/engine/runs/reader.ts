@@ -24,17 +24,14 @@ import type { Plan } from "./plan.ts";
  */
 export type RunStatus = "finished" | "running" | "unfinished" | "closed" | "stale" | "damaged";
 
-export interface RunSummary {
+export interface RunSummary extends Pick<Sums, "rows" | "misses" | "expected"> {
   readonly id: string;
   readonly status: RunStatus;
   readonly plan: Plan;
-  readonly rows: number;
-  readonly misses: number;
   readonly settled: Credits;
   readonly uncertain: Credits;
   readonly foreign: Credits;
   readonly pending: number;
-  readonly expected: number | null;
   readonly lastAt: number;
   readonly problem?: string;
 }

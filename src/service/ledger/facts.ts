@@ -2,7 +2,7 @@ import { type Credits, credits } from "../../shared/contract/money.ts";
 import type { Durability, Row, Steps } from "./database.ts";
 import { type HoldState, LedgerInvariantError } from "./errors.ts";
 import type { Instances } from "./instances.ts";
-import type { EntryKind, HoldRequest, HoldSettlement, KeyBudget, KeyMode, StoredReply } from "./ledger.ts";
+import type { HoldRequest, HoldSettlement, KeyBudget, KeyMode, LedgerEntry, StoredReply } from "./ledger.ts";
 import type { Place } from "./records.ts";
 
 export type { Place };
@@ -109,16 +109,11 @@ export interface Links {
   readonly requests: ReadonlyMap<string, string>;
 }
 
-export interface Entry extends Place {
-  readonly kind: EntryKind;
-  readonly amount: Credits;
-  readonly balanceAfter: Credits;
+export interface Entry extends Pick<LedgerEntry, keyof Place | "kind" | "amount" | "balanceAfter" | "note" | "price"> {
   readonly actor: string;
   readonly holdId: string | null;
   readonly refundOf: string | null;
   readonly operation: string | null;
-  readonly note: string;
-  readonly price: Credits | null;
   readonly sold: number | null;
   readonly used: { readonly keyId: string; readonly call: string } | null;
 }

@@ -177,12 +177,8 @@ export interface AuditRow extends Omit<Acted, "changed"> {
   readonly at: number;
 }
 
-export interface AuditQuery {
+export interface AuditQuery extends Pick<EntryQuery, "since" | "until" | "before" | "limit"> {
   readonly accountId?: string;
-  readonly since?: number;
-  readonly until?: number;
-  readonly before?: bigint;
-  readonly limit: number;
 }
 
 export interface HoldRequest extends Place {

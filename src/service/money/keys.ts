@@ -1,15 +1,12 @@
 import { hash as digest, randomBytes, timingSafeEqual } from "node:crypto";
-import type { KeyMode } from "../ledger/ledger.ts";
+import type { KeyMode, StoredKey } from "../ledger/ledger.ts";
 
 /** `hc_live_` or `hc_test_`, 24 random bytes and a checksum in hexadecimal: errors and guesses need no look-up. */
 const SECRET_BYTES = 24;
 const PATTERN = /^hc_(live|test)_([0-9a-f]{48})([0-9a-f]{8})$/;
 
-interface ApiKey {
+interface ApiKey extends Pick<StoredKey, "mode" | "hash" | "prefix"> {
   readonly key: string;
-  readonly mode: KeyMode;
-  readonly hash: string;
-  readonly prefix: string;
 }
 
 const checksum = (mode: KeyMode, secret: string): string => hashOf(`hc_${mode}_${secret}`).slice(0, 8);

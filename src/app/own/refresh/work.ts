@@ -2,7 +2,7 @@ import type { AccountView } from "../../../engine/client/types.ts";
 import type { Library } from "../../../engine/library/library.ts";
 import type { Shelf } from "../../../engine/library/take-in.ts";
 import type { AskedView } from "../../../engine/output/formats.ts";
-import type { ExportDeps } from "../../../engine/purchase/order.ts";
+import type { ExportDeps, ExportOptions } from "../../../engine/purchase/order.ts";
 import type { VerifiedField } from "../../../engine/purchase/refresh.ts";
 import type { Start } from "../../../engine/purchase/world.ts";
 import type { Guard } from "../../../engine/runs/plan.ts";
@@ -18,18 +18,14 @@ import type { refreshed } from "../../../shared/schema/purchase.ts";
 import type { CheckedFilters } from "../../segments/segment-set.ts";
 import type { Session } from "../../session.ts";
 
-export interface RefreshTerms extends Guard {
+export interface RefreshTerms extends Guard, Pick<ExportOptions, "maxCredits" | "perPage" | "job" | "budgetLeft"> {
   readonly maxCalls: number;
   /** The whole segment, whoever is owned. */
   readonly again?: boolean | undefined;
-  readonly maxCredits?: Credits | undefined;
   readonly buyChanged?: boolean | undefined;
-  readonly perPage?: number | undefined;
   readonly wait?: boolean | undefined;
   /** Said of CSV; undefined: as the list was written. */
   readonly csv?: "excel" | "raw" | undefined;
-  readonly job?: string | undefined;
-  readonly budgetLeft?: Credits | undefined;
 }
 
 /** The user's own, within the budget. */
