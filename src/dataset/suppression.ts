@@ -68,24 +68,17 @@ export async function checkLeftOut(datasetDir: string): Promise<string[]> {
   return problems;
 }
 
-/** Takes the suppressed out of `rows` (a query of id, address, domain) in a table with ids. @returns how many */
-export async function removeSuppressed(
-  connection: DuckDBConnection,
-  table: string,
-  rows: string,
-  suppression: Suppression,
-): Promise<number> {
-  if (suppression.isEmpty) return 0;
+/** Takes people with their companies (`linked_people`) whom the list names out of the table that they came from. */
+export async function removeSuppressed(connection: DuckDBConnection, table: string, suppression: Suppression) {
   const hidden: string[] = [];
-  const result = await connection.stream(rows);
+  const result = await connection.stream("SELECT id, network_url, company_domain FROM linked_people");
   for await (const chunk of result) {
     for (const [id, address, domain] of chunk.getRows() as (string | null)[][]) {
       if (suppression.hides({ id, address, domain })) hidden.push(String(id));
     }
   }
-  if (hidden.length === 0) return 0;
+  if (hidden.length === 0) return;
   await connection.run(`DELETE FROM ${table} WHERE id IN (SELECT unnest(from_json(?, '["VARCHAR"]')))`, [
     JSON.stringify(hidden),
   ]);
-  return hidden.length;
 }

@@ -280,13 +280,13 @@ describe("what is read", () => {
             ? JSON.stringify(whole, undefined, 1).replace(/\n */g, " ")
             : JSON.stringify(whole, undefined, indent);
         const reply = { status: 200, headers: {}, body: Buffer.from(text) };
-        expect(outcome(() => unwrapPage(reply, 0, 0))).toEqual(outcome(() => unwrap(reply, 0, 0)));
+        expect(outcome(() => unwrapPage(reply, 0))).toEqual(outcome(() => unwrap(reply, 0)));
       }),
       { numRuns: 1_000 },
     );
     const pretty = { status: true, detail: [], result: [{}], credits_used: 1, credits_remaining: 2 };
     const body = Buffer.from(JSON.stringify(pretty, undefined, 4));
-    expect(unwrapPage({ status: 200, headers: {}, body }, 0, 0).result).toBeUndefined();
+    expect(unwrapPage({ status: 200, headers: {}, body }, 0).result).toBeUndefined();
   });
 
   test("a page that does not say what it cost leaves that to whoever keeps the books", async () => {

@@ -69,8 +69,8 @@ export function optionsOf({ target, rows, table, maxCalls, strict, accounts, ...
 export const nowhere = (): Writable => new Writable({ write: (_chunk, _encoding, done) => done() });
 
 export function worldOf(seller: Session, context: Context): World {
-  const { now, sleep, random, pid, interrupted } = context;
+  const { now, sleep, random, interrupted } = context;
   const disk = new Disk(failpoint(context.env));
   const explain = (error: unknown): unknown => mapError(error, seller.site);
-  return { now, sleep, random, pid, interrupted, seller, disk, stateDir: stateDir(context), mapError: explain };
+  return { now, sleep, random, interrupted, seller, disk, stateDir: stateDir(context), mapError: explain };
 }

@@ -158,7 +158,7 @@ async function withoutHidden(
   if (list.isEmpty) return () => link(beside);
   // Whom it names is known with their companies only.
   await link(connection);
-  await removeSuppressed(connection, rows, "SELECT id, network_url, company_domain FROM linked_people", list);
+  await removeSuppressed(connection, rows, list);
   // Of a version that is not published yet: until then the one that is served counts as built without anybody.
   await noteLeftOut(datasetDir, version, list);
   return () => Promise.resolve();

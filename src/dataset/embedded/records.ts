@@ -200,13 +200,13 @@ const damaged = (values: number): Error => new Error(`a stored record does not h
 export const PEOPLE = new RecordForm(PERSON_FIELDS);
 export const COMPANIES = new RecordForm(COMPANY_FIELDS);
 
-export function packedSql(fields: readonly string[], column: (field: string) => string = (field) => field): string {
+export function packedSql(fields: readonly string[]): string {
   const values = fields.map((field) => {
-    const value = `coalesce(to_json(${column(field)})::VARCHAR, 'null')`;
+    const value = `coalesce(to_json(${field})::VARCHAR, 'null')`;
     const derived = derivationOf(field, fields);
     if (!derived) return value;
-    const whole = derived.from.map(column).join(` || '${derived.by}' || `);
-    return `CASE WHEN ${column(field)} = ${whole} THEN '' ELSE ${value} END`;
+    const whole = derived.from.join(` || '${derived.by}' || `);
+    return `CASE WHEN ${field} = ${whole} THEN '' ELSE ${value} END`;
   });
   return `concat(${values.join(", chr(31), ")})`;
 }

@@ -39,7 +39,7 @@ function jsonOf(value: unknown): string {
   }
 }
 
-function metaOf(reply: RawReply, fields: Fields, now: number, elapsedMs: number): ReplyMeta {
+function metaOf(reply: RawReply, fields: Fields, now: number): ReplyMeta {
   const deprecation = header(reply.headers, "deprecation");
   const sunset = header(reply.headers, "sunset");
   const deprecated = [
@@ -50,7 +50,6 @@ function metaOf(reply: RawReply, fields: Fields, now: number, elapsedMs: number)
     status: reply.status,
     requestId: requestIdOf(reply),
     at: now,
-    elapsedMs,
     creditsUsed: fields.used,
     creditsRemaining: fields.remaining,
     notices: fields.notices,
@@ -69,7 +68,7 @@ export const withoutMark = (body: Buffer): Buffer =>
   body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
 
 /** @throws ServiceError for what is no success, LostReplyError where the JSON was cut off */
-export function unwrap(reply: RawReply, now: number, elapsedMs: number): Unwrapped {
+export function unwrap(reply: RawReply, now: number): Unwrapped {
   refuseRedirect(reply);
   const { body, status } = reply;
   let parsed: unknown;
@@ -103,10 +102,7 @@ export function unwrap(reply: RawReply, now: number, elapsedMs: number): Unwrapp
     remaining: parseCredits(envelope.credits_remaining),
     notices: detailOf(envelope.detail),
   };
-  return {
-    result: envelope.result,
-    meta: metaOf(reply, fields, now, elapsedMs),
-  };
+  return { result: envelope.result, meta: metaOf(reply, fields, now) };
 }
 
 // A page as our own service and any plain one sends it. Both ends of the text tell the envelope, so the megabyte
@@ -117,25 +113,21 @@ const TAIL =
   /\]\s*,\s*"credits_used"\s*:\s*(\d{1,9}(?:\.\d{1,6})?)\s*,\s*"credits_remaining"\s*:\s*(\d{1,15}(?:\.\d{1,6})?)\s*\}\s*$/;
 
 /** As {@link unwrap}, for a page of rows: `result` may be left undefined. */
-export function unwrapPage(reply: RawReply, now: number, elapsedMs: number): Unwrapped {
+export function unwrapPage(reply: RawReply, now: number): Unwrapped {
   const { body } = reply;
   if (reply.status === 200 && HEAD.test(body.toString("latin1", 0, 128))) {
     const tail = TAIL.exec(body.toString("latin1", Math.max(0, body.length - 192)));
     if (tail) {
-      const fields: Fields = {
-        used: parseCredits(tail[1]),
-        remaining: parseCredits(tail[2]),
-        notices: [],
-      };
-      return { result: undefined, meta: metaOf(reply, fields, now, elapsedMs) };
+      const fields: Fields = { used: parseCredits(tail[1]), remaining: parseCredits(tail[2]), notices: [] };
+      return { result: undefined, meta: metaOf(reply, fields, now) };
     }
   }
-  return unwrap(reply, now, elapsedMs);
+  return unwrap(reply, now);
 }
 
 /** As {@link unwrapPage}; null is no page, but one that may come yet. @throws ServiceError for it */
-export function unwrapRows(reply: RawReply, now: number, elapsedMs: number): Unwrapped {
-  const unwrapped = unwrapPage(reply, now, elapsedMs);
+export function unwrapRows(reply: RawReply, now: number): Unwrapped {
+  const unwrapped = unwrapPage(reply, now);
   if (unwrapped.result !== null) return unwrapped;
   throw errorOf(reply, now, {
     ...(JSON.parse(reply.body.toString("utf8")) as object),

@@ -5,7 +5,6 @@ export interface ReplyMeta {
   readonly requestId: string | undefined;
   /** Epoch milliseconds. */
   readonly at: number;
-  readonly elapsedMs: number;
   readonly creditsUsed: Credits | undefined;
   readonly creditsRemaining: Credits | undefined;
   readonly notices: readonly string[];

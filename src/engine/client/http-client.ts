@@ -41,8 +41,6 @@ export interface ClientOptions extends Access {
   readonly onLimits?: ((limits: Limits) => void) | undefined;
 }
 
-type Reader = (reply: RawReply, at: number, elapsedMs: number) => Unwrapped;
-
 export const createClient = (options: ClientOptions): ServiceClient => new HttpClient(options);
 
 class HttpClient implements ServiceClient {
@@ -156,7 +154,7 @@ class HttpClient implements ServiceClient {
     };
   }
 
-  async #call(call: ServiceCall, read: Reader): Promise<Unwrapped & { readonly reply: RawReply }> {
+  async #call(call: ServiceCall, read: typeof unwrap): Promise<Unwrapped & { readonly reply: RawReply }> {
     const { now } = this.#options;
     const startedAt = now();
     const log = (outcome: number | string, used?: Credits, requestId?: string): void =>
@@ -170,8 +168,7 @@ class HttpClient implements ServiceClient {
       });
     try {
       const reply = await this.#send(call);
-      const at = now();
-      const unwrapped = read(reply, at, at - startedAt);
+      const unwrapped = read(reply, now());
       log(reply.status, unwrapped.meta.creditsUsed, unwrapped.meta.requestId);
       return { ...unwrapped, reply };
     } catch (error) {

@@ -48,7 +48,7 @@ export async function probeService(options: Access & Pick<ServiceCall, "signal">
   };
   const ask: AskPage = async (method, path, body) => {
     try {
-      return answered(unwrap(await send(method, path, body), now(), 0));
+      return answered(unwrap(await send(method, path, body), now()));
     } catch (error) {
       return refusedWith(error);
     }
@@ -57,11 +57,11 @@ export async function probeService(options: Access & Pick<ServiceCall, "signal">
     const startedAt = now();
     const first = await send("GET", "/v1/account");
     const at = now();
-    const { result, meta } = unwrap(first, at, at - startedAt);
+    const { result, meta } = unwrap(first, at);
     const account = accountView(result, meta);
     const clock = serverClock(first.headers);
 
-    const counted = unwrap(await send("POST", "/v1/person/count", { filters: {} }), now(), 0);
+    const counted = unwrap(await send("POST", "/v1/person/count", { filters: {} }), now());
     const shape = countView(counted.result, counted.meta) === undefined ? undefined : countShape(counted.result);
     const unknown = { filters: { headcount_doctor_probe: "no such filter" } };
     const strict = (await ask("POST", "/v1/person/count", unknown)).kind === "refused";

@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { kill } from "node:process";
 import { failed } from "../../shared/errors.ts";
+import { isRunning } from "../../shared/process.ts";
 import { errorCode, remove } from "../runs/disk.ts";
 
 export const TOO_FEW = "too_few_rows";
@@ -26,15 +26,6 @@ export async function clearLeftovers(path: string): Promise<void> {
   const folder = dirname(path);
   for (const name of await readdir(folder).catch(() => [])) {
     const pid = name.startsWith(`.${basename(path)}.`) ? LEFT.exec(name)?.[1] : undefined;
-    if (pid !== undefined && !isAlive(Number(pid))) await remove(join(folder, name));
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    kill(pid, 0);
-    return true;
-  } catch (error) {
-    return errorCode(error) !== "ESRCH";
+    if (pid !== undefined && isRunning({ pid: Number(pid), started: "" }) === false) await remove(join(folder, name));
   }
 }

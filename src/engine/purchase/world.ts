@@ -15,7 +15,7 @@ export interface Seller {
   readonly maxWaitMs: number;
 }
 
-export interface World extends Clock, Pick<Context, "pid" | "interrupted"> {
+export interface World extends Clock, Pick<Context, "interrupted"> {
   readonly seller: Seller;
   readonly stateDir: string;
   readonly disk: Disk;

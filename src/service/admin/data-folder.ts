@@ -28,7 +28,6 @@ interface DataFolderOptions extends StoreOptions {
 }
 
 export interface DataFolder {
-  readonly dir: string;
   readonly engine: Engine;
   readonly store: Store;
   readonly testEngine: () => Promise<Engine>;
@@ -81,7 +80,6 @@ export async function openDataFolder(dir: string, options: DataFolderOptions = {
     const leftOut = peopleFolders(dir);
     let test: Promise<Engine> | undefined;
     return {
-      dir,
       engine,
       store,
       leftOut,

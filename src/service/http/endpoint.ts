@@ -1,6 +1,5 @@
 import type { FastifyRequest } from "fastify";
 import { envelopeJson } from "../../shared/contract/envelope.ts";
-import { ZERO } from "../../shared/contract/money.ts";
 import type { CanonicalFilters } from "../../shared/contract/vocabulary.ts";
 import { onOneVersion, type ServedDataset } from "../admin/datasets.ts";
 import type { KeyMode, Store } from "../ledger/ledger.ts";
@@ -49,7 +48,7 @@ export async function freeAnswer(
   { admission }: RouteOptions,
   { result, version }: { readonly result: string; readonly version: string },
 ): Promise<Answer> {
-  const body = envelopeJson(result, ZERO, await admission.remaining(call));
+  const body = envelopeJson(result, await admission.remaining(call));
   return { status: 200, headers: { "x-dataset-version": version }, body };
 }
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { RecordPage } from "../../dataset/engine.ts";
 import { envelopeJson, listOf } from "../../shared/contract/envelope.ts";
-import { creditsToNumber, ZERO } from "../../shared/contract/money.ts";
+import { creditsToNumber } from "../../shared/contract/money.ts";
 import type { KeyResult } from "../../shared/schema/api.ts";
 import { facetsOf, onOneVersion } from "../admin/datasets.ts";
 import { timeOf } from "../ledger/clock.ts";
@@ -216,7 +216,7 @@ async function key(request: FastifyRequest, { store }: RouteOptions): Promise<An
     cap: detail.budget && capOf(detail.budget),
     credits: { remaining: creditsToNumber(balance), held: creditsToNumber(held) },
   };
-  return { status: 200, headers: {}, body: envelopeJson(JSON.stringify(result), ZERO, balance) };
+  return { status: 200, headers: {}, body: envelopeJson(JSON.stringify(result), balance) };
 }
 
 const keyOf = ({ createdAt, expiresAt, id, lastUsedAt, mode, name, prefix, scopes }: KeyDetail): KeyResult["key"] => ({

@@ -23,15 +23,16 @@ export const isTransientFailure = (error: unknown): boolean => {
 };
 
 /** What a caller of the store can act upon; other errors pass as they are. */
-export function unavailable(error: unknown, inDoubt = false): unknown {
+export function unavailable(error: unknown): unknown {
   const { code, hostname, severity } = error as PostgresFailure;
   if (code === "ENOTFOUND" || code === "EAI_AGAIN") {
     const where = `there is no host ${hostname ?? "of that name"}; check the address of the database`;
     return new StoreUnavailableError(`the ledger's database cannot be reached: ${where}`, { cause: error });
   }
   if (severity === undefined && !isTransientFailure(error)) return error;
-  const message = `the ledger's database cannot be used: ${(error as Error).message}`;
-  return new StoreUnavailableError(message, { cause: error, inDoubt });
+  return new StoreUnavailableError(`the ledger's database cannot be used: ${(error as Error).message}`, {
+    cause: error,
+  });
 }
 
 export class CommitInDoubt extends Error {

@@ -1,6 +1,6 @@
 import type { DatasetInfo } from "../../dataset/engine.ts";
 import { envelopeJson } from "../../shared/contract/envelope.ts";
-import { creditsToNumber, ZERO } from "../../shared/contract/money.ts";
+import { creditsToNumber } from "../../shared/contract/money.ts";
 import {
   COSTED_CALLS,
   COUNT_CACHE_SECONDS,
@@ -27,7 +27,7 @@ export function accountBody(asked: Asked): string {
   const last = bodies.get(key);
   const isSame = last?.account === account && last.money === money && last.maxDepth === maxDepth;
   if (isSame && last.dataset.version === dataset.version) return last.body;
-  const body = envelopeJson(latin1Json(resultOf(asked)), ZERO, money.balance);
+  const body = envelopeJson(latin1Json(resultOf(asked)), money.balance);
   bodies.set(key, { ...asked, body });
   return body;
 }

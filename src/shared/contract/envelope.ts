@@ -1,25 +1,18 @@
-import { type Credits, formatCredits } from "./money.ts";
+import { type Credits, formatCredits, ZERO } from "./money.ts";
 
-export function envelopeJson(
-  resultJson: string,
-  used: Credits,
-  remaining: Credits,
-  notices: readonly string[] = [],
-): string {
-  return `${headOf(notices)}${resultJson}${tailOf(used, remaining)}`;
-}
+const HEAD = '{"status":true,"detail":[],"result":';
 
-const headOf = (notices: readonly string[]): string => `{"status":true,"detail":${JSON.stringify(notices)},"result":`;
+export const envelopeJson = (resultJson: string, remaining: Credits): string =>
+  `${HEAD}${resultJson}${tailOf(ZERO, remaining)}`;
 
 const tailOf = (used: Credits, remaining: Credits): string =>
   `,"credits_used":${formatCredits(used)},"credits_remaining":${formatCredits(remaining)}}`;
 
-const HEAD = Buffer.from(headOf([]));
 const [OPEN, COMMA, CLOSE] = ["[", ",", "]"].map((text) => Buffer.from(text)) as [Buffer, Buffer, Buffer];
 
 /** The same in UTF-8, of a result in pieces: stored records are passed on byte for byte, and never are a text. */
 export const envelopeBytes = (result: readonly Buffer[], used: Credits, remaining: Credits): Buffer =>
-  Buffer.concat([HEAD, ...result, Buffer.from(tailOf(used, remaining))]);
+  Buffer.concat([Buffer.from(HEAD), ...result, Buffer.from(tailOf(used, remaining))]);
 
 export function listOf(records: readonly Buffer[]): Buffer[] {
   const pieces = [OPEN];
