@@ -46,7 +46,7 @@ const INT8 = 20;
 
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
   const { ledger, now } = await openLedger(options);
-  return ledgerStore(ledger, { now, heartbeatMs: options.heartbeatMs, actor: options.actor });
+  return ledgerStore(ledger, { ...options, now });
 }
 
 export async function readPostgres<Value>(url: string, read: (execute: Execute) => Promise<Value>): Promise<Value> {

@@ -118,13 +118,10 @@ export interface ConsoleStore {
 
 /** The stored reply of a paid call: the only place of the ledger where records of people lie. */
 export interface KeptReply extends Place {
-  readonly call: string;
   readonly key: string;
-  readonly createdAt: number;
   readonly reply: StoredReply;
 }
 
-/** The filters of an export of the console. */
 export interface KeptFilters {
   readonly accountId: string;
   readonly id: string;

@@ -56,7 +56,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     const now = anchoredClock(options.now, options.monotonic);
     const open = new Map<string, Place>();
     const ledger = new SqliteLedger(database, { ...options, patienceMs, now, open });
-    return ledgerStore(ledger, { now, heartbeatMs: options.heartbeatMs, actor: options.actor }, open);
+    return ledgerStore(ledger, { ...options, now }, open);
   } catch (error) {
     database.close();
     throw translateError(error);

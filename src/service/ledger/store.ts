@@ -21,6 +21,7 @@ import {
   type HoldSettlement,
   IDEMPOTENCY_TTL_MS,
   type KeyMode,
+  type LedgerOptions,
   type Store,
   type StoredKey,
 } from "./ledger.ts";
@@ -30,14 +31,13 @@ import { versionCache } from "./version-cache.ts";
 /** Replies of a thousand people are half a megabyte. */
 const REPLIES_AT_ONCE = 16;
 
-const REPLIES = `SELECT hold_id, account_id, mode, call, key, request_hash, created_at, status, headers, body, digest
+const REPLIES = `SELECT hold_id, account_id, mode, key, request_hash, status, headers, body, digest
   FROM idempotency WHERE state = 'stored'`;
 
-interface Found {
+interface Found extends KeptReply {
   readonly holdId: unknown;
   readonly requestHash: string;
   readonly digest: string;
-  readonly kept: KeptReply;
 }
 
 function peopleStore(database: LedgerDatabase, now: () => number): PeopleStore {
@@ -46,26 +46,13 @@ function peopleStore(database: LedgerDatabase, now: () => number): PeopleStore {
       const after = last === undefined ? "" : " AND hold_id > $1";
       const sql = `${REPLIES}${after} ORDER BY hold_id LIMIT ${REPLIES_AT_ONCE}`;
       const rows = await database.read(sql, ...(last === undefined ? [] : [last]));
-      for (const row of rows) {
-        const { account_id: accountId, call, key, mode } = row as Record<string, string>;
-        const kept = {
-          accountId,
-          mode,
-          call,
-          key,
-          createdAt: Number(row.created_at),
-          reply: replyOf(row),
-        } as KeptReply;
-        yield { holdId: row.hold_id, requestHash: row.request_hash as string, digest: row.digest as string, kept };
-      }
+      for (const row of rows) yield { ...storedFields<Omit<Found, "reply">>(row, []), reply: replyOf(row) };
       if (rows.length < REPLIES_AT_ONCE) return;
       last = rows.at(-1)?.hold_id;
     }
   }
   return {
-    async *replies() {
-      for await (const { kept } of keptReplies()) yield kept;
-    },
+    replies: keptReplies,
     async filters() {
       const rows = await database.read("SELECT account_id, id, filters FROM console_exports ORDER BY id");
       return rows.map((row) => storedFields<KeptFilters>(row, []));
@@ -73,7 +60,7 @@ function peopleStore(database: LedgerDatabase, now: () => number): PeopleStore {
     async rewrite(make) {
       let rewritten = 0;
       for await (const old of keptReplies()) {
-        const reply = make(old.kept);
+        const reply = make(old);
         if (reply !== undefined) rewritten += await database.change("durable", () => replace(old, reply));
       }
       return rewritten;
@@ -119,11 +106,7 @@ function caches(generation: LedgerDatabase["generation"]) {
   };
 }
 
-interface LedgerStoreOptions {
-  readonly now: () => number;
-  readonly heartbeatMs: number | undefined;
-  readonly actor: string | undefined;
-}
+type LedgerStoreOptions = Pick<LedgerOptions, "now" | "heartbeatMs" | "actor">;
 
 export function ledgerStore(database: LedgerDatabase, options: LedgerStoreOptions, open?: Map<string, Place>): Store {
   const store = new LedgerStore(database, options, open);
