@@ -1,6 +1,5 @@
 import { DEFAULT_DIALECT, type Dialect, pagingName, pagingOf } from "../../engine/client/dialect.ts";
 import {
-  type Config,
   type Connection,
   existingConnection,
   readConfig,
@@ -57,31 +56,20 @@ const KEY_PLACES = { keychain: "keychain", file: "credentials file", none: "none
 
 type Row = Documents["connections list"]["connections"][number];
 
-const rowsOf = (config: Config): Row[] => [
-  ...Object.entries(config.connections).map(
-    ([name, { baseUrl, keyStore, accountId, dialect }]): Row => ({
-      name,
-      base_url: baseUrl,
-      key_store: keyStore ?? "none",
-      default: config.default === name,
-      account_id: accountId ?? null,
-      paging: dialect === undefined ? null : pagingName(dialect),
-      per_page_max: dialect?.perPageMax ?? null,
-    }),
-  ),
-  {
-    name: SAMPLE,
-    base_url: null,
-    key_store: "built_in",
-    default: false,
-    account_id: null,
-    paging: null,
-    per_page_max: null,
-  },
-];
+const rowOf = (name: string, isDefault: boolean, own?: Connection): Row => ({
+  name,
+  base_url: own?.baseUrl ?? null,
+  key_store: own === undefined ? "built_in" : (own.keyStore ?? "none"),
+  default: isDefault,
+  account_id: own?.accountId ?? null,
+  paging: own?.dialect === undefined ? null : pagingName(own.dialect),
+  per_page_max: own?.dialect?.perPageMax ?? null,
+});
 
 async function list({ options, printer, context }: Desk<GlobalOptions>): Promise<void> {
-  const rows = rowsOf(readConfig(findFolder("config", context)));
+  const config = readConfig(findFolder("config", context));
+  const own = Object.entries(config.connections).map(([name, each]) => rowOf(name, config.default === name, each));
+  const rows = [...own, rowOf(SAMPLE, false)];
   const { HEADCOUNT_API_KEY, HEADCOUNT_BASE_URL, HEADCOUNT_CONNECTION } = context.env;
   const environment = {
     HEADCOUNT_API_KEY: Boolean(HEADCOUNT_API_KEY?.trim()),

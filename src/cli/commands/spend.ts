@@ -39,27 +39,14 @@ A pipe gets CSV.`)
     .does(atDesk(context, spend));
 }
 
-interface Sums {
-  settled: Credits;
-  uncertain: Credits;
-  refunded: Credits;
-  foreign: Credits;
-  rows: number;
-}
+const AMOUNTS = ["settled", "uncertain", "refunded", "foreign"] as const;
+type Sums = Record<(typeof AMOUNTS)[number], Credits> & { rows: number };
 
 interface Group {
   readonly of: readonly string[];
   readonly sums: Sums;
 }
 
-const AMOUNTS = ["settled", "uncertain", "refunded", "foreign"] as const;
-/** A connection has a name, and an address: "environment" is what all of those are called that variables make up. */
-const KEYS: Readonly<Record<Grouping, readonly string[]>> = {
-  day: ["day"],
-  run: ["run"],
-  connection: ["connection", "service"],
-  job: ["job"],
-};
 const noSums = (): Sums => ({ settled: ZERO, uncertain: ZERO, refunded: ZERO, foreign: ZERO, rows: 0 });
 
 async function spend({ options, printer, context }: Desk<SpendOptions>): Promise<void> {
@@ -69,7 +56,8 @@ async function spend({ options, printer, context }: Desk<SpendOptions>): Promise
   for (const id of damaged) {
     printer.say(`warning: run ${id} is damaged: what it spent counts only as far as it can be read`);
   }
-  const keys = KEYS[options.by];
+  // A connection has a name, and an address: "environment" is what all of those are called that variables make up.
+  const keys = options.by === "connection" ? ["connection", "service"] : [options.by];
   if (printer.json) {
     return printer.document({
       since: new Date(since).toISOString(),

@@ -298,8 +298,6 @@ function note(database: DatabaseSyncInstance, digest: string): void {
   database.prepare("INSERT OR REPLACE INTO meta VALUES ('suppression', ?)").run(digest);
 }
 
-export type LibraryTotals = ReturnType<typeof totalsOf>;
-
 const EARLIER = `EXISTS (SELECT 1 FROM purchase AS o WHERE o.person = purchase.person
   AND (o.at, o.run, o.unit, o.position) < (purchase.at, purchase.run, purchase.unit, purchase.position))`;
 const SQL = `SELECT (SELECT count(*) FROM shown) AS people, (SELECT count(*) FROM suppressed) AS suppressed,
@@ -309,22 +307,22 @@ const SQL = `SELECT (SELECT count(*) FROM shown) AS people, (SELECT count(*) FRO
   min(at) AS firstAt, max(at) AS lastAt, (SELECT count(*) FROM run) AS runs FROM purchase`;
 
 /** People without the suppressed. Credits in millionths, times in epoch milliseconds. */
-export function totalsOf(database: DatabaseSyncInstance) {
-  const { credits, repeatCredits, firstAt, lastAt, ...counts } = database
-    .prepare(SQL, { readBigInts: true })
-    .get() as Record<string, bigint | null>;
-  const { people, suppressed, forgotten, purchases, runs } = counts;
-  const time = (value: bigint | null | undefined): number | null => (typeof value === "bigint" ? Number(value) : null);
+export function totalsOf(database?: DatabaseSyncInstance) {
+  const sums = database?.prepare(SQL, { readBigInts: true }).get() as
+    | Partial<Record<string, bigint | null>>
+    | undefined;
+  const count = (name: string): number => Number(sums?.[name] ?? 0n);
+  const time = (name: string): number | null => (typeof sums?.[name] === "bigint" ? count(name) : null);
   return {
-    people: Number(people),
-    suppressed: Number(suppressed),
-    forgotten: Number(forgotten),
-    purchases: Number(purchases),
-    credits: credits ?? 0n,
-    repeatCredits: repeatCredits ?? 0n,
-    runs: Number(runs),
-    firstAt: time(firstAt),
-    lastAt: time(lastAt),
+    people: count("people"),
+    suppressed: count("suppressed"),
+    forgotten: count("forgotten"),
+    purchases: count("purchases"),
+    credits: sums?.credits ?? 0n,
+    repeatCredits: sums?.repeatCredits ?? 0n,
+    runs: count("runs"),
+    firstAt: time("firstAt"),
+    lastAt: time("lastAt"),
   };
 }
 

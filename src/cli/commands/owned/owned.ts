@@ -3,7 +3,7 @@ import { basename, resolve } from "node:path";
 import { openRuns } from "../../../app/keep/store.ts";
 import { MAX_BYTES, recordsIn } from "../../../app/own/people-file.ts";
 import { changedFields, fieldsOf, type PastPurchase, recordStatesOf } from "../../../engine/library/history.ts";
-import { Library, type LibraryTotals, totalsOf } from "../../../engine/library/library.ts";
+import { Library, totalsOf } from "../../../engine/library/library.ts";
 import { importRecords, rebuildLibrary } from "../../../engine/library/take-in.ts";
 import type { Context } from "../../../shared/context.ts";
 import { credits, creditsToNumber, formatCreditsGrouped } from "../../../shared/contract/money.ts";
@@ -34,18 +34,6 @@ export function register(program: Command, context: Context): void {
   registerRebuild(owned, context);
 }
 
-const NOTHING: LibraryTotals = {
-  people: 0,
-  suppressed: 0,
-  forgotten: 0,
-  purchases: 0,
-  credits: 0n,
-  repeatCredits: 0n,
-  runs: 0,
-  firstAt: null,
-  lastAt: null,
-};
-
 export function registerStatus(owned: Command, context: Context): void {
   addShelfOption(owned.command("status", { isDefault: true }))
     .description("Say how many people are owned, what they cost, and what was paid for somebody who was owned already.")
@@ -54,8 +42,8 @@ export function registerStatus(owned: Command, context: Context): void {
 }
 
 async function printStatus({ library, printer }: LibraryDesk<ShelfOptions>): Promise<void> {
-  const totals = library === undefined ? NOTHING : totalsOf(library.database);
-  const iso = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
+  const totals = totalsOf(library?.database);
+  const time = (at: number | null): string | null => (at === null ? null : iso(at));
   const document = {
     people: totals.people,
     suppressed: totals.suppressed,
@@ -65,8 +53,8 @@ async function printStatus({ library, printer }: LibraryDesk<ShelfOptions>): Pro
     credits: creditsToNumber(credits(totals.credits)),
     credits_for_repeated: creditsToNumber(credits(totals.repeatCredits)),
     runs: totals.runs,
-    first_bought_at: iso(totals.firstAt),
-    last_bought_at: iso(totals.lastAt),
+    first_bought_at: time(totals.firstAt),
+    last_bought_at: time(totals.lastAt),
     file: library?.path ?? null,
   };
   if (printer.json) return printer.document<"owned status">(document);
