@@ -74,7 +74,6 @@ function creditHint({ sampleDir }: Pick<CallSite, "sampleDir">): string {
     : `headcount service credits add 10000 --data ${shellWord(sampleDir)}`;
 }
 
-/** Where a key comes from. */
 export const KEY_PLACES: Readonly<Record<KeySource, string>> = {
   environment: "HEADCOUNT_API_KEY",
   keychain: "the keychain",

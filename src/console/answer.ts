@@ -1,6 +1,5 @@
 /** What is known of what was asked last: an answer, or why there is none and when it is asked again. */
 export interface Finding<Value> {
-  /** What was asked. */
   readonly of: string;
   readonly value?: Value;
   readonly error?: unknown;

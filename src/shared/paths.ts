@@ -12,7 +12,6 @@ export function packageRoot(): URL {
   throw new Error("headcount is not installed whole: package.json is missing; install it again");
 }
 
-/** The version in package.json. */
 export function packageVersion(): string {
   const manifest = JSON.parse(readFileSync(new URL("package.json", packageRoot()), "utf8")) as { version: string };
   return manifest.version;

@@ -151,7 +151,6 @@ export const KEYS = {
 
 export type KeyName = keyof typeof KEYS;
 
-/** What is said beside the jobs. */
 export const FILE_KEYS = {
   $schema: key(word, "the schema that an editor checks by"),
   budget: key(monthly, "credits of a calendar month (UTC), over all jobs at one service"),
@@ -163,7 +162,6 @@ export const FILE_KEYS = {
 export type Keys = Readonly<Record<string, Key<unknown>>>;
 
 export type KeyValues<Of extends Keys> = { readonly [Name in keyof Of]?: Of[Name] extends Key<infer T> ? T : never };
-/** The values of a job, read. */
 export type JobValues = KeyValues<typeof KEYS>;
 
 /** @returns what is read, or in words why it is none */

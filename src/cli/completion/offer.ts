@@ -1,7 +1,6 @@
 import type { OfferedValues } from "../options.ts";
 import type { CommandSpec, FlagSpec } from "./tree.ts";
 
-/** What may stand at the cursor. */
 export interface Candidates {
   readonly values: OfferedValues | { readonly kind: "words"; readonly words: readonly Word[] };
   /** What of the word stays before each value: `--country=`, `id,name,`. */

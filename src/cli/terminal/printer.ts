@@ -150,7 +150,6 @@ export class Printer {
   }
 }
 
-/** What a command works with. */
 export interface Desk<Options> {
   readonly options: Options;
   readonly printer: Printer;

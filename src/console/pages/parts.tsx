@@ -56,7 +56,6 @@ export const Absent = ({ isAsked, isThere }: { readonly isAsked: boolean; readon
 interface CardProps {
   readonly id: string;
   readonly title: string;
-  /** What stands beside the title. */
   readonly beside?: ComponentChildren;
   readonly children: ComponentChildren;
 }

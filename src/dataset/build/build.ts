@@ -30,7 +30,6 @@ export interface VersionSource {
   readonly isDone?: () => Promise<boolean>;
 }
 
-/** What a build starts from. */
 export interface BuildSource extends VersionSource {
   /**
    * Fills `staged_people` (and `place`, a row's own number) and `staged_companies`.

@@ -6,7 +6,6 @@ import { literal } from "../duckdb.ts";
 import type { ColumnWriter } from "../embedded/column-writer.ts";
 import type { RecordWriter } from "../embedded/record-writer.ts";
 
-/** What a build writes to, and from where. */
 export interface PeopleDraft {
   readonly connection: DuckDBConnection;
   readonly writer: RecordWriter;

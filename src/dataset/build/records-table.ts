@@ -31,7 +31,6 @@ export async function* peopleOf(
   }
 }
 
-/** Where records become tables. */
 interface Room {
   readonly connection: DuckDBConnection;
   readonly scratch: string;

@@ -75,7 +75,6 @@ export function openTransport({ origin, env, now, timeouts: { free, ...given } =
 export const withoutKey = (body: Buffer, { apiKey }: Pick<Access, "apiKey">): Buffer =>
   apiKey.length >= 8 && body.includes(apiKey) ? Buffer.from(body.toString().replaceAll(apiKey, "...")) : body;
 
-/** Where and how a service is spoken to. */
 export interface Access extends Omit<TransportOptions, "origin"> {
   readonly baseUrl: string;
   /** Goes to `baseUrl`'s origin and nowhere else. */

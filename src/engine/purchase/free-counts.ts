@@ -49,7 +49,6 @@ export class FreeCounts implements Counts {
     this.#options = options;
   }
 
-  /** Calls that are allowed still. */
   get left(): number {
     return this.#options.maxCalls - this.calls;
   }

@@ -80,7 +80,6 @@ export interface Metrics {
   close(): Promise<void>;
 }
 
-/** What is counted, and how it is shown. */
 async function openMeters() {
   const { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } = await import("prom-client");
   const registry = new Registry();

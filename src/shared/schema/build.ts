@@ -66,5 +66,4 @@ export const object = <Properties extends Type.TProperties>(properties: Properti
 export const each = <Property extends Type.TSchema, Name extends string>(property: Property, ...names: Name[]) =>
   Object.fromEntries(names.map((name) => [name, property])) as { [Key in Name]: Property };
 
-/** A JSON Schema itself. */
 export const aSchema = raw<JsonSchema>({ type: "object", properties: { $schema: text }, required: ["$schema"] });

@@ -121,7 +121,6 @@ export function readVerified(text: string): VerifiedField[] {
   });
 }
 
-/** Quotes a refresh by free calls, and does it. */
 export interface Refreshing {
   planRefresh(order: RefreshOrder, session: Session, context: Context, events: RefreshEvents): Promise<RefreshPlan>;
   /** What was bought is owned from then on, whatever happens: the same order pays for nobody twice. @throws CliError */

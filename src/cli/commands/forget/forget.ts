@@ -57,7 +57,6 @@ interface Found {
   readonly person: PersonMatcher;
   readonly runs: readonly RunFound[];
   readonly libraries: readonly string[];
-  /** People in the libraries. */
   readonly owned: number;
   readonly outputs: readonly OutputFound[];
   readonly gone: Awaited<ReturnType<typeof registered>>["gone"];
