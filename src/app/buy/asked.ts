@@ -7,12 +7,10 @@ import { parseFields } from "../../shared/rows/columns.ts";
 /** How a door calls what it is given: `--new-only` of a command line, `"new_only"` of a file of jobs. */
 export type Called = (name: "csv" | "format" | "new_only" | "output" | "with_owned") => string;
 
-interface Asked {
+interface Asked extends Partial<Pick<Guard, "maxShrink" | "minRows">> {
   readonly csv?: "excel" | "raw" | undefined;
   readonly fields?: string | undefined;
   readonly format?: string | undefined;
-  readonly maxShrink?: number | undefined;
-  readonly minRows?: number | undefined;
   readonly newOnly?: boolean | undefined;
   readonly overwrite?: boolean | undefined;
   readonly withOwned?: boolean | undefined;

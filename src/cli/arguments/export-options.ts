@@ -3,6 +3,7 @@ import { type Called, outputGuard, outputView } from "../../app/buy/asked.ts";
 import { CSV_STYLES, FORMATS } from "../../engine/output/formats.ts";
 import { resolveOutput } from "../../engine/output/tables/target.ts";
 import type { ExportOptions } from "../../engine/purchase/order.ts";
+import type { Guard } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
 import type { Credits } from "../../shared/contract/money.ts";
 import { echo, shellWord, whole } from "../../shared/contract/text.ts";
@@ -19,24 +20,15 @@ export interface ViewFlags extends GlobalOptions {
   readonly csv?: "excel" | "raw";
 }
 
-export interface GuardFlags {
-  readonly overwrite?: boolean;
-  readonly minRows?: number;
-  readonly maxShrink?: number;
-}
+export type GuardFlags = Partial<Pick<Guard, "overwrite" | "minRows" | "maxShrink">>;
 
-export interface ExportFlags extends ViewFlags, GuardFlags {
-  readonly maxCredits?: Credits;
-  readonly limit?: number;
-  readonly perPage?: number;
+type BuyingFlags = "maxCredits" | "limit" | "perPage" | "onNewDataset" | "requireComplete" | "receipt" | "wait";
+
+export interface ExportFlags extends ViewFlags, GuardFlags, Partial<Pick<ExportOptions, BuyingFlags>> {
   readonly concurrency: number;
   readonly yes?: boolean;
   readonly dryRun?: boolean;
   readonly again?: boolean;
-  readonly onNewDataset?: "fresh" | "fail";
-  readonly requireComplete?: boolean;
-  readonly receipt?: string;
-  readonly wait?: boolean;
 }
 
 /** `--fields` of every one, where a table would show the main ones. */

@@ -3,6 +3,7 @@ import {
   checkedFilters,
   filterSets,
   type NamedFilters,
+  type NamedSegment,
   type SegmentSet,
   segmentSet,
 } from "../../app/segments/segment-set.ts";
@@ -21,10 +22,7 @@ import { usageError } from "../../shared/errors.ts";
 import { type Command, collect, Option, offering } from "../options.ts";
 
 /** What commander leaves: each key's values in the order given, under its camel-case name. */
-export interface FilterOptions {
-  readonly filters?: readonly string[];
-  readonly segment?: readonly string[];
-  readonly except?: readonly string[];
+export interface FilterOptions extends NamedSegment {
   readonly [key: string]: unknown;
 }
 

@@ -1,13 +1,12 @@
 import { MAX_CALLS } from "../../app/own/bounds.ts";
+import type { ExportOptions } from "../../engine/purchase/order.ts";
 import type { Sampling } from "../../engine/runs/plan.ts";
 import { usageError } from "../../shared/errors.ts";
 import type { Command } from "../options.ts";
 
-export interface SamplingFlags {
+export interface SamplingFlags extends Partial<Pick<ExportOptions, "limit" | "perPage">> {
   readonly sample?: number;
   readonly seed?: number;
-  readonly limit?: number;
-  readonly perPage?: number;
 }
 
 const MOST_ROWS = 1_000_000;

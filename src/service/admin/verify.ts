@@ -42,9 +42,8 @@ export async function verifyFolder({ backup, dir, expectHead, now, store }: Veri
       head: null,
     };
   });
-  const place = store === undefined ? {} : { store };
   const older = breaches === null ? [] : await olderThanSigned(ledgerFile(dir, store), dir);
-  const against = backup === undefined ? null : await verifyAgainst({ dir, backup, now, ...place });
+  const against = backup === undefined ? null : await verifyAgainst({ dir, backup, now, store });
   const isExpected = expectHead === undefined || expectHead === head;
   const ends = `the ledger ends with the head ${head}, and not with ${expectHead}: it is older, newer or another one`;
   const outside = [...older, ...(isExpected ? [] : [ends])];
@@ -66,11 +65,8 @@ async function verifyDataset(dir: string): Promise<readonly string[] | null> {
   return dataset === null && others.length === 0 ? null : [...(dataset ?? []), ...others];
 }
 
-interface AgainstOptions {
-  readonly dir: string;
-  readonly store?: string;
+interface AgainstOptions extends Partial<Pick<VerifyOptions, "store">>, Pick<VerifyOptions, "dir" | "now"> {
   readonly backup: string;
-  readonly now: () => number;
 }
 
 /** All that is in the backup must be the beginning of today's ledger. @returns a sentence for each breach */

@@ -75,10 +75,7 @@ export interface NewKey
   readonly rotatedFrom?: string;
 }
 
-export interface KeyChanges {
-  readonly name?: string;
-  readonly expiresAt?: number | null;
-  readonly scopes?: readonly Scope[] | null;
+export interface KeyChanges extends Partial<Pick<StoredKey, "name" | "expiresAt" | "scopes">> {
   readonly maxCredits?: Credits | null;
 }
 

@@ -106,11 +106,7 @@ interface Job extends Caller {
   earlier?: unknown;
 }
 
-interface PostgresLedgerOptions {
-  readonly now: () => number;
-  readonly patienceMs: number;
-  readonly groupSize: number;
-}
+type PostgresLedgerOptions = Required<Pick<LedgerOptions, "now" | "patienceMs" | "groupSize">>;
 
 /** A queue for each account: what comes while its transaction is under way goes together in the next. */
 class PostgresLedger implements LedgerDatabase {

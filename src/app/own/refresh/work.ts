@@ -1,12 +1,10 @@
-import type { AccountView } from "../../../engine/client/types.ts";
 import type { Library } from "../../../engine/library/library.ts";
 import type { Shelf } from "../../../engine/library/take-in.ts";
 import type { AskedView } from "../../../engine/output/formats.ts";
-import type { ExportDeps, ExportOptions } from "../../../engine/purchase/order.ts";
+import type { ExportOptions, Trade } from "../../../engine/purchase/order.ts";
 import type { VerifiedField } from "../../../engine/purchase/refresh.ts";
 import type { Start } from "../../../engine/purchase/world.ts";
 import type { Guard } from "../../../engine/runs/plan.ts";
-import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";
 import { type Credits, minCredits } from "../../../shared/contract/money.ts";
 import { didYouMean } from "../../../shared/contract/suggest.ts";
@@ -77,13 +75,10 @@ export interface RefreshEvents {
   readonly moved?: ((lines: string) => Promise<void>) | undefined;
 }
 
-export interface Work {
+export interface Work extends Pick<Trade, "account" | "deps" | "store"> {
   readonly order: RefreshOrder;
-  readonly account: AccountView;
   readonly events: RefreshEvents;
   readonly context: Context;
-  readonly deps: ExportDeps;
-  readonly store: RunStore;
   readonly shelf: Shelf;
   /** Another library after each purchase. */
   readonly held: { library: Library };
