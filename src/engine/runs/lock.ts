@@ -107,7 +107,6 @@ export interface LockHolder extends ProcessIdentity {
 }
 
 export interface Lock {
-  readonly path: string;
   release(): Promise<void>;
 }
 
@@ -142,7 +141,6 @@ export async function acquireLock(path: string, options: LockOptions): Promise<L
   }
   await clearLeft(path, token, options.now());
   return {
-    path,
     release: async () => {
       if ((await readHolder(path))?.token === token) await unlink(path).catch(() => undefined);
       await endSign?.();

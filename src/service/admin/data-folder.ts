@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import type { ReloadOptions } from "../../dataset/embedded/reloading-engine.ts";
 import type { Engine } from "../../dataset/engine.ts";
-import type { PeopleFolders } from "../../dataset/suppression.ts";
 import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
 import { makeFolder } from "../../shared/folder.ts";
+import type { ServiceOptions } from "../http/options.ts";
 import type { AskBackup, VerifiedFile } from "../ledger/database.ts";
 import { StoreConflictError } from "../ledger/errors.ts";
 import type { LedgerOptions, Store } from "../ledger/ledger.ts";
@@ -27,11 +27,8 @@ interface DataFolderOptions extends StoreOptions {
   readonly onReloadError?: (error: Error) => void;
 }
 
-export interface DataFolder {
-  readonly engine: Engine;
-  readonly store: Store;
-  readonly testEngine: () => Promise<Engine>;
-  readonly leftOut: PeopleFolders;
+/** What a service is started with. */
+export interface DataFolder extends Required<Pick<ServiceOptions, "engine" | "store" | "testEngine" | "leftOut">> {
   close(): Promise<void>;
 }
 
