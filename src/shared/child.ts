@@ -68,9 +68,9 @@ export async function answerOf<Answer>(message: object, options: ChildOptions): 
       onAbort = () => reject(signal?.reason);
       timer = setTimeout(() => reject(overrun(`it took longer than ${deadlineMs / 1000} s`)), deadlineMs);
       signal?.addEventListener("abort", onAbort, { once: true });
-      const gone = (): void => reject(new Overrun(`${what} was ended from outside`));
-      child.on("exit", gone);
-      child.on("error", gone);
+      const onExit = (): void => reject(new Overrun(`${what} was ended from outside`));
+      child.on("exit", onExit);
+      child.on("error", onExit);
       child.once("message", (reply: Reply<Answer>) => {
         if ("answer" in reply) resolve(reply.answer);
         else if (reply.code === "ERR_WORKER_OUT_OF_MEMORY") reject(overrun(`it takes more than ${memoryMb} MB`));

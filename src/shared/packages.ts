@@ -11,12 +11,12 @@ export const NATIVES: readonly string[] = ["@duckdb/node-api", "@photostructure/
 
 /** Where a package stands: in the own tree, or in that of headcount-service. @throws Error as `require.resolve` */
 export function packagePath(name: string): string {
-  const here = createRequire(import.meta.url);
+  const resolver = createRequire(import.meta.url);
   try {
-    return here.resolve(name);
+    return resolver.resolve(name);
   } catch (error) {
     try {
-      return createRequire(here.resolve("headcount-service/package.json")).resolve(name);
+      return createRequire(resolver.resolve("headcount-service/package.json")).resolve(name);
     } catch {
       throw error;
     }

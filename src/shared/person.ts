@@ -72,8 +72,8 @@ export class PersonMatcher {
   }
 
   is({ id, address }: Identity, service: string): boolean {
-    const known = [this.#ids.get(""), this.#ids.get(service)];
-    if (id !== undefined && known.some((ids) => ids?.has(id) === true)) return true;
+    const idSets = [this.#ids.get(""), this.#ids.get(service)];
+    if (id !== undefined && idSets.some((ids) => ids?.has(id) === true)) return true;
     return address !== undefined && (this.#addresses.has(address) || this.#slugs.has(slugOf(address)));
   }
 
@@ -177,19 +177,19 @@ export class PersonMatcher {
   /** A reply without the person's records. @returns undefined where it has none */
   without(body: Buffer, service: string): Buffer | undefined {
     let count = 0;
-    const left = (value: JsonValue): JsonValue => {
+    const strip = (value: JsonValue): JsonValue => {
       if (Array.isArray(value)) {
         return value.flatMap((one: JsonValue) => {
           const who = identityIn(one);
-          if (who === undefined || !this.is(who, service)) return [left(one)];
+          if (who === undefined || !this.is(who, service)) return [strip(one)];
           count++;
           return [];
         });
       }
       if (!isNested(value)) return value;
-      return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, left(one)]));
+      return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, strip(one)]));
     };
-    const after = left(parseExact(body.toString("utf8")));
+    const after = strip(parseExact(body.toString("utf8")));
     return count === 0 ? undefined : Buffer.from(stringifyExact(after));
   }
 }
@@ -207,9 +207,9 @@ function peopleAmong(sightings: readonly Sighting[]): readonly ReadonlySet<strin
     const names = [who.address, who.id === undefined ? undefined : `${service} ${who.id}`].filter(
       (one) => one !== undefined,
     );
-    const same = people.filter((known) => names.some((one) => known.has(one)));
-    const merged = new Set([...names, ...same.flatMap((known) => [...known])]);
-    people.splice(0, people.length, ...people.filter((known) => !same.includes(known)), merged);
+    const same = people.filter((person) => names.some((one) => person.has(one)));
+    const merged = new Set([...names, ...same.flatMap((person) => [...person])]);
+    people.splice(0, people.length, ...people.filter((person) => !same.includes(person)), merged);
   }
   return people;
 }

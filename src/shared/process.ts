@@ -16,15 +16,15 @@ export interface ProcessIdentity {
 }
 
 /** What the system tells about itself; "" where it does not. */
-function told(read: (path: string) => string, path: string): string {
+function readTrimmed(read: (path: string) => string, path: string): string {
   try {
     return read(path).trim();
   } catch {
     return "";
   }
 }
-export const systemText = (path: string): string => told((file) => readFileSync(file, "latin1"), path);
-const link = (path: string): string => told(readlinkSync, path);
+export const systemText = (path: string): string => readTrimmed((file) => readFileSync(file, "latin1"), path);
+const link = (path: string): string => readTrimmed(readlinkSync, path);
 
 /** Fields 3 (state) and 22 (start time) of /proc/PID/stat; the name in field 2 may hold spaces and parentheses. */
 function statOf(id: number | "self") {

@@ -273,8 +273,8 @@ class Files {
 
   /** SQLite gets short names: the module has no room for those of more than 64 bytes. */
   nameOf(path: string): string {
-    const known = this.#paths.indexOf(path);
-    return `/${known < 0 ? this.#paths.push(path) - 1 : known}`;
+    const index = this.#paths.indexOf(path);
+    return `/${index < 0 ? this.#paths.push(path) - 1 : index}`;
   }
 
   #pathOf(name: string): string {
@@ -304,20 +304,20 @@ class Files {
 
   xRead(file: number, data: Uint8Array, at: number): number {
     return this.#with(file, (handle) => {
-      for (let done = 0; done < data.length; ) {
-        const read = readSync(handle, data, done, data.length - done, at + done);
-        if (read === 0) {
-          data.fill(0, done);
+      for (let from = 0; from < data.length; ) {
+        const count = readSync(handle, data, from, data.length - from, at + from);
+        if (count === 0) {
+          data.fill(0, from);
           return SHORT_READ;
         }
-        done += read;
+        from += count;
       }
     });
   }
 
   xWrite(file: number, data: Uint8Array, at: number): number {
     return this.#with(file, (handle) => {
-      for (let done = 0; done < data.length; ) done += writeSync(handle, data, done, data.length - done, at + done);
+      for (let from = 0; from < data.length; ) from += writeSync(handle, data, from, data.length - from, at + from);
     });
   }
 

@@ -1,5 +1,5 @@
 import { canonicalAddress } from "../../shared/contract/normalise.ts";
-import { type Named, NOBODY_SUPPRESSED, type Suppression } from "../../shared/contract/suppression.ts";
+import { NOBODY_SUPPRESSED, type RecordNames, type Suppression } from "../../shared/contract/suppression.ts";
 import { Page } from "../../shared/rows/page.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";
 
@@ -131,7 +131,7 @@ export async function* distinctPages(run: PaidRows): AsyncGenerator<Page> {
 }
 
 /** An id names a person only: companies have ids of their own. */
-const namedBy = (page: Page, index: number, kind: RecordKind): Named =>
+const namedBy = (page: Page, index: number, kind: RecordKind): RecordNames =>
   kind === "person"
     ? {
         id: page.identity(index, ["id"]),

@@ -5,7 +5,7 @@ import type { rebuildDataset } from "../../dataset/build/rebuild.ts";
 import type { ServedPeople } from "../../dataset/clickhouse/left-out.ts";
 import type { PeopleFolders } from "../../dataset/suppression.ts";
 import { canonicalAddress } from "../../shared/contract/normalise.ts";
-import { type Named, type SuppressedName, suppressedName } from "../../shared/contract/suppression.ts";
+import { type RecordNames, type SuppressedName, suppressedName } from "../../shared/contract/suppression.ts";
 import { type Identity, identityIn, PersonMatcher, requireOne } from "../../shared/person.ts";
 import { parseExact } from "../../shared/rows/values.ts";
 import type { Store } from "../ledger/ledger.ts";
@@ -69,7 +69,7 @@ const PAGE_OF_EXPORT = /^console-([0-9a-f]+)-\d+$/;
 const namesOf = (person: PersonMatcher): SuppressedName[] =>
   person.words.flatMap(({ kind, word }) => suppressedName(word, kind) ?? []);
 
-const identityOf = ({ address, id }: Named): Identity => ({
+const identityOf = ({ address, id }: RecordNames): Identity => ({
   id: id ?? undefined,
   address: canonicalAddress(address ?? "") ?? address ?? undefined,
 });

@@ -3,8 +3,8 @@ import type { Engine, RecordPage } from "../../dataset/engine.ts";
 import { fileStamp } from "../../dataset/stamp.ts";
 import { readHiddenPeople, readLeftOut } from "../../dataset/suppression.ts";
 import {
-  type Named,
   NOBODY_SUPPRESSED,
+  type RecordNames,
   SUPPRESSION_FILES,
   type Suppression,
 } from "../../shared/contract/suppression.ts";
@@ -16,21 +16,21 @@ export const LEFT_OUT = "x-suppressed-count";
 
 const textOf = (value: JsonValue | undefined): string | undefined => (typeof value === "string" ? value : undefined);
 
-function namedIn(record: JsonValue): Named | undefined {
+function namedIn(record: JsonValue): RecordNames | undefined {
   if (!isNested(record)) return undefined;
   const { company_domain: domain, id, network_url: address } = record;
   if (!Object.hasOwn(record, "network_url")) return undefined;
   return { id: textOf(id), address: textOf(address), domain: textOf(domain) };
 }
 
-export function peopleIn({ body }: StoredReply): Named[] {
+export function peopleIn({ body }: StoredReply): RecordNames[] {
   const envelope = parseExact(body.toString());
   if (!isNested(envelope) || !Array.isArray(envelope.result)) return [];
   return envelope.result.flatMap((record: JsonValue) => namedIn(record) ?? []);
 }
 
 /** A page's reply without whom `hides` names, and how many that were. What was charged stays. */
-export function leaveOutSuppressed(reply: StoredReply, hides: (who: Named) => boolean): StoredReply {
+export function leaveOutSuppressed(reply: StoredReply, hides: (who: RecordNames) => boolean): StoredReply {
   const envelope = parseExact(reply.body.toString());
   if (!isNested(envelope) || !Array.isArray(envelope.result)) return reply;
   const people: readonly JsonValue[] = envelope.result;

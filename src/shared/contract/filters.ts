@@ -51,29 +51,29 @@ export function checkFilters(input: unknown): FilterCheck {
     return { ok: false, issues: [{ key: "filters", code: "wrong_type", message }] };
   }
   // Own keys only: a key such as __proto__ reaches us as an own key from a safe parser and must be named as unknown.
-  const given = new Map<string, unknown>(Object.entries(input));
+  const entries = new Map<string, unknown>(Object.entries(input));
   let values = 0;
-  for (const [key, value] of given)
+  for (const [key, value] of entries)
     if (filterSpec(key) !== undefined) values += Array.isArray(value) ? value.length : 1;
   if (values > MAX_VALUES) {
     const message = `filters take at most ${MAX_VALUES} values in all, not ${values}; ask in several requests`;
     return { ok: false, issues: [{ key: "filters", code: "too_long", message }] };
   }
   const budget = { characters: MAX_CHARACTERS };
-  const issues = unknownKeys(given.keys());
+  const issues = unknownKeys(entries.keys());
   const filters: Record<string, Value> = {};
   const canonical = { exact: {}, prefix: {}, range: {} as CanonicalFilters["range"] };
   for (const spec of FILTER_SPECS) {
-    if (!given.has(spec.key) || issues.length >= MAX_ISSUES || budget.characters < 0) continue;
+    if (!entries.has(spec.key) || issues.length >= MAX_ISSUES || budget.characters < 0) continue;
     const { key, match } = spec;
-    const read = match === "range" ? readNumber(key, given.get(key)) : readTexts(spec, given.get(key), budget);
-    if ("issues" in read) {
-      issues.push(...read.issues.slice(0, MAX_ISSUES - issues.length));
+    const reading = match === "range" ? readNumber(key, entries.get(key)) : readTexts(spec, entries.get(key), budget);
+    if ("issues" in reading) {
+      issues.push(...reading.issues.slice(0, MAX_ISSUES - issues.length));
       continue;
     }
-    filters[key] = read.sent;
+    filters[key] = reading.sent;
     const place = match === "department" || match === "company_network_url" ? canonical : canonical[match];
-    Object.assign(place, { [key]: read.matched });
+    Object.assign(place, { [key]: reading.matched });
   }
   issues.push(...upsideDown(canonical.range));
   return issues.length > 0 ? { ok: false, issues } : { ok: true, filters, canonical };
@@ -81,7 +81,7 @@ export function checkFilters(input: unknown): FilterCheck {
 
 type Value = string | number | readonly string[];
 
-type Read = { readonly sent: Value; readonly matched: Value } | { readonly issues: readonly FilterIssue[] };
+type Reading = { readonly sent: Value; readonly matched: Value } | { readonly issues: readonly FilterIssue[] };
 
 function unknownKeys(keys: Iterable<string>): FilterIssue[] {
   const issues: FilterIssue[] = [];
@@ -95,8 +95,8 @@ function unknownKeys(keys: Iterable<string>): FilterIssue[] {
   return issues;
 }
 
-function readNumber(key: FilterKey, value: unknown): Read {
-  const wrong = (code: FilterIssueCode, message: string): Read => ({
+function readNumber(key: FilterKey, value: unknown): Reading {
+  const wrong = (code: FilterIssueCode, message: string): Reading => ({
     issues: [{ key, code, message: `${key} ${message}` }],
   });
   if (typeof value !== "number") return wrong("wrong_type", `must be an integer, not ${typeName(value)}`);
@@ -108,7 +108,7 @@ function readNumber(key: FilterKey, value: unknown): Read {
 }
 
 /** @param budget characters of normal form that may still come; below 0 nothing more is read */
-function readTexts(spec: FilterKeySpec, value: unknown, budget: { characters: number }): Read {
+function readTexts(spec: FilterKeySpec, value: unknown, budget: { characters: number }): Reading {
   const { key, match } = spec;
   const values = Array.isArray(value) ? (value as unknown[]) : [value];
   const problem = listProblem(spec, value, values);
@@ -117,7 +117,7 @@ function readTexts(spec: FilterKeySpec, value: unknown, budget: { characters: nu
   const sent = Array.isArray(value) ? [...texts] : (texts[0] ?? "");
   const isAddress = match === "company_network_url" || key === "network_url";
   const issues: FilterIssue[] = [];
-  const found: string[] = [];
+  const forms: string[] = [];
   for (const text of texts) {
     const normal = normalForm(text);
     if (normal === "") {
@@ -128,15 +128,15 @@ function readTexts(spec: FilterKeySpec, value: unknown, budget: { characters: nu
       const message = `filters take at most ${MAX_CHARACTERS} characters in all, in their normal form; ask in several requests`;
       return { issues: [{ key, code: "too_long", message }] };
     }
-    const made =
+    const form =
       match === "department" ? DEPARTMENT_BY_NORMAL.get(normal) : isAddress ? canonicalAddress(text) : normal;
-    if (made !== undefined) found.push(made);
+    if (form !== undefined) forms.push(form);
     else issues.push(match === "department" ? unknownDepartment(text) : noAddress(key, text));
     if (issues.length >= MAX_ISSUES) break;
   }
   if (issues.length > 0) return { issues };
-  if (match === "department") return { sent, matched: DEPARTMENTS.filter((name) => found.includes(name)) };
-  return { sent, matched: match === "exact" ? [...new Set(found)].sort() : (found[0] ?? "") };
+  if (match === "department") return { sent, matched: DEPARTMENTS.filter((name) => forms.includes(name)) };
+  return { sent, matched: match === "exact" ? [...new Set(forms)].sort() : (forms[0] ?? "") };
 }
 
 function noAddress(key: FilterKey, text: string): FilterIssue {

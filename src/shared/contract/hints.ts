@@ -47,8 +47,8 @@ function otherName(key: string, value: string): string | undefined {
     const name = new Intl.DisplayNames("en", { type: "region" }).of(normal.toUpperCase());
     return name === undefined || name.length === 2 ? undefined : name.toLowerCase();
   }
-  const known = knownValues(key as FilterKey);
-  return known.length === 0 || known.some((level) => normalForm(level) === normal) ? undefined : nearest(normal, known);
+  const list = knownValues(key as FilterKey);
+  return list.length === 0 || list.some((level) => normalForm(level) === normal) ? undefined : nearest(normal, list);
 }
 
 export type Speech = Readonly<Record<"name" | "value", (text: string) => string>>;
@@ -72,27 +72,27 @@ export type Questions = ReturnType<typeof questionsTo>;
 
 /** What hints ask, for free and not for ever. */
 export function questionsTo(client: FreeAnswers, signal: AbortSignal, speech = FLAGS) {
-  let left = MOST_CALLS;
+  let calls = MOST_CALLS;
   const say = (key: string, value: unknown): string => `${speech.name(key)} ${speech.value(echo(value))}`;
 
   /** Undefined where no call is left. */
   async function count(filters: Filters): Promise<number | undefined> {
-    return left-- > 0 ? (await client.count(filters, signal)).count : undefined;
+    return calls-- > 0 ? (await client.count(filters, signal)).count : undefined;
   }
 
   /** What words for filters count; undefined where that is nobody, or no call is left. */
-  async function told(filters: Filters, words: string): Promise<string | undefined> {
+  async function countText(filters: Filters, words: string): Promise<string | undefined> {
     const many = await count(filters);
     return many ? `${words} counts ${people(many)}` : undefined;
   }
 
   async function values(filters: Filters, key: string): Promise<readonly string[]> {
-    if (!isFacetKey(key) || left-- <= 0) return [];
+    if (!isFacetKey(key) || calls-- <= 0) return [];
     const facet = await client.facets(filters, key, { limit: FACET_VALUES_MAX, signal });
     return facet?.exact === true ? facet.values.map(({ value }) => value) : [];
   }
 
-  return { speech, say, count, told, values };
+  return { speech, say, count, countText, values };
 }
 
 /** What is suggested has been counted, so that it finds somebody. */
@@ -129,8 +129,8 @@ const listsOf = (filters: Filters): readonly (readonly [string, readonly string[
 
 /** Values that are not told are few people's or nobody's, so that they are counted. */
 async function unmatchedOf(key: string, values: readonly string[], questions: Questions) {
-  const told = new Set(await questions.values({ [key]: values }, key));
-  const rest = values.filter((value) => !told.has(normalForm(value)));
+  const facet = new Set(await questions.values({ [key]: values }, key));
+  const rest = values.filter((value) => !facet.has(normalForm(value)));
   if (rest.length > 1 && (await questions.count({ [key]: rest })) === 0) return { missing: rest, unknown: [] };
   const missing: string[] = [];
   const unknown: string[] = [];
@@ -154,13 +154,13 @@ interface Mistaken {
 async function otherWords(mistaken: Mistaken, questions: Questions): Promise<string[]> {
   const { key, values, missing } = mistaken;
   const say = (value: string): string => questions.say(key, value);
-  const given = new Set(values.map(normalForm));
-  const known = missing.every((value) => otherName(key, value) !== undefined) ? [] : await questions.values({}, key);
+  const own = new Set(values.map(normalForm));
+  const facet = missing.every((value) => otherName(key, value) !== undefined) ? [] : await questions.values({}, key);
   const hints: string[] = [];
   const silent: string[] = [];
   for (const value of missing) {
-    const other = otherName(key, value) ?? nearest(normalForm(value), known);
-    const likely = other === undefined || given.has(other) ? undefined : await countedAs(other, mistaken, questions);
+    const other = otherName(key, value) ?? nearest(normalForm(value), facet);
+    const likely = other === undefined || own.has(other) ? undefined : await countedAs(other, mistaken, questions);
     if (likely === undefined) silent.push(value);
     else hints.push(`${say(value)} matches nobody: ${likely}`);
   }
@@ -173,9 +173,9 @@ async function otherWords(mistaken: Mistaken, questions: Questions): Promise<str
 /** In the segment, else by itself. */
 async function countedAs(value: string, { key, others, isEmpty }: Mistaken, questions: Questions) {
   const words = questions.say(key, value);
-  const within = isEmpty ? undefined : await questions.told({ ...others, [key]: value }, words);
+  const within = isEmpty ? undefined : await questions.countText({ ...others, [key]: value }, words);
   if (within !== undefined || Object.keys(others).length === 0) return within;
-  const alone = await questions.told({ [key]: value }, words);
+  const alone = await questions.countText({ [key]: value }, words);
   return alone === undefined ? undefined : `${alone} by itself`;
 }
 
@@ -207,9 +207,9 @@ function misread(filters: Filters, questions: Questions): string[] {
         return [`${say(key, text)} is taken literally: ${flagOf(key)} @- reads values from stdin, one a line`];
       if (key === "company_network_url" && isDomain(String(text)))
         return [`${say(key, text)} is a domain, and this takes a profile address or slug: employees takes domains`];
-      const known = knownValues(key as FilterKey);
-      if (key !== "seniority_level" || known.includes(normalForm(String(text)))) return [];
-      return [`${say(key, text)} is none of the usual levels: ${known.join(", ")}`];
+      const levels = knownValues(key as FilterKey);
+      if (key !== "seniority_level" || levels.includes(normalForm(String(text)))) return [];
+      return [`${say(key, text)} is none of the usual levels: ${levels.join(", ")}`];
     }),
   );
 }
@@ -220,14 +220,14 @@ async function remedyFor(filters: Filters, questions: Questions): Promise<string
   const name: Replace = (key, text) => split(key, text).map((part) => otherName(key, part) ?? part);
   for (const replace of [name, split, (_: string, text: string) => [text.toLowerCase()]]) {
     const tried = remedy(filters, replace, questions);
-    const likely = tried && (await questions.told(tried.filters, tried.text));
+    const likely = tried && (await questions.countText(tried.filters, tried.text));
     if (likely !== undefined) return likely;
   }
   // The one value may be the beginning of a longer one.
   const [[key, value] = ["", undefined], second] = Object.entries(filters);
   const prefix = `${key}_prefix`;
   if (second === undefined && typeof value === "string" && filterSpec(prefix) !== undefined) {
-    const beginning = await questions.told({ [prefix]: value }, questions.say(prefix, value));
+    const beginning = await questions.countText({ [prefix]: value }, questions.say(prefix, value));
     if (beginning !== undefined) return beginning;
   }
   const near = remedy(filters, await nearNames(filters, questions), questions);

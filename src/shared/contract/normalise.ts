@@ -64,9 +64,9 @@ const unescaped = (address: string): string =>
   address.includes("%")
     ? normalForm(
         address.replace(/(?:%[0-9a-f]{2})+/g, (run) => {
-          const kept = run.replace(/%(?=2f|3f|23|25)/g, "%25");
+          const safe = run.replace(/%(?=2f|3f|23|25)/g, "%25");
           try {
-            const text = decodeURIComponent(kept);
+            const text = decodeURIComponent(safe);
             return /[\p{White_Space}\p{Cc}\ufeff]/u.test(text) ? run : text;
           } catch {
             return run;

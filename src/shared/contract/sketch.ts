@@ -130,18 +130,18 @@ export interface Difference {
 
 /** Reads a difference of sets out of the first cells; undefined where they are too few. */
 export function differenceIn(cells: SketchCells): Difference | undefined {
-  const left = cells.followedBy(SketchCells.empty(cells.to, cells.to));
+  const rest = cells.followedBy(SketchCells.empty(cells.to, cells.to));
   const [more, fewer]: [string[], string[]] = [[], []];
-  const open = Array.from({ length: left.to }, (_, cell) => cell);
+  const open = Array.from({ length: rest.to }, (_, cell) => cell);
   for (let cell = open.pop(); cell !== undefined; cell = open.pop()) {
-    const { check, count, high, low } = left.at(cell);
+    const { check, count, high, low } = rest.at(cell);
     if ((count !== 1 && count !== -1) || checkOf(high, low) !== check) continue;
     (count === 1 ? more : fewer).push(hexOf(high, low));
-    left.add(high, low, count === 1 ? -1 : 1);
-    for (const walk = new Walk(high, low); walk.at < left.to; walk.next()) open.push(walk.at);
+    rest.add(high, low, count === 1 ? -1 : 1);
+    for (const walk = new Walk(high, low); walk.at < rest.to; walk.next()) open.push(walk.at);
   }
-  for (let cell = 0; cell < left.to; cell++) {
-    const { check, count, high, low } = left.at(cell);
+  for (let cell = 0; cell < rest.to; cell++) {
+    const { check, count, high, low } = rest.at(cell);
     if (count !== 0 || high !== 0 || low !== 0 || check !== 0) return undefined;
   }
   return { more, fewer };

@@ -48,7 +48,7 @@ function scan(text: string): string | undefined {
   const path: (string | number)[] = [];
   let keys: Set<string> | null = null;
   let expectKey = false;
-  let seen = 0;
+  let count = 0;
   for (const [token, end] of text.matchAll(TOKEN)) {
     const first = token[0];
     if (first === '"') {
@@ -58,7 +58,7 @@ function scan(text: string): string | undefined {
       if (!expectKey || keys === null) continue;
       if (keys.has(content)) return `duplicate key in the body: ${echo(content)}; send each key once`;
       keys.add(content);
-      if (++seen > MAX_KEYS) return `the body holds more than ${MAX_KEYS} keys`;
+      if (++count > MAX_KEYS) return `the body holds more than ${MAX_KEYS} keys`;
       path[path.length - 1] = content;
       expectKey = false;
     } else if (first === "{" || first === "[") {

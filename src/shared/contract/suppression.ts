@@ -14,7 +14,7 @@ export interface SuppressedEntry {
 }
 
 /** What a record says of who it is, as it stands there. */
-export interface Named {
+export interface RecordNames {
   readonly id?: string | null | undefined;
   readonly address?: string | null | undefined;
   /** Of the employer, or of the company itself. */
@@ -34,16 +34,16 @@ export function suppressedName(text: string, kind?: SuppressedKind): SuppressedN
   const word = text.trim();
   // A name with a space is nobody's id, and an address of mail is neither.
   if (word === "" || (kind === undefined && !word.includes("/") && /[\s@]/.test(word))) return undefined;
-  const told = kind ?? (word.includes("/") ? "address" : /^[^\s@]+\.[^\s@]+$/.test(word) ? "domain" : "id");
+  const type = kind ?? (word.includes("/") ? "address" : /^[^\s@]+\.[^\s@]+$/.test(word) ? "domain" : "id");
   const address = canonicalAddress(word);
-  if (told === "address") return address === undefined ? undefined : { kind: told, names: [addressName(address)] };
-  if (told === "domain") {
+  if (type === "address") return address === undefined ? undefined : { kind: type, names: [addressName(address)] };
+  if (type === "domain") {
     const domain = canonicalDomain(word);
-    return domain === undefined ? undefined : { kind: told, names: [`domain:${domain}`] };
+    return domain === undefined ? undefined : { kind: type, names: [`domain:${domain}`] };
   }
   const names = [`id:${word}`];
   if (kind === undefined && address !== undefined && isSlug(address)) names.push(addressName(address));
-  return { kind: told, names };
+  return { kind: type, names };
 }
 
 const addressName = (address: string): string => (isSlug(address) ? `slug:${address}` : `address:${address}`);
@@ -52,7 +52,7 @@ export const marksOf = (key: Buffer, { names }: SuppressedName): string[] => nam
 
 const markOf = (key: Buffer, name: string): string => createHmac("sha256", key).update(name).digest("hex").slice(0, 32);
 
-function namesOf({ id, address, domain }: Named): string[] {
+function namesOf({ id, address, domain }: RecordNames): string[] {
   const names = id ? [`id:${id}`] : [];
   const canonical = canonicalAddress(address ?? "");
   if (canonical !== undefined) names.push(`slug:${slugOf(canonical)}`);
@@ -90,8 +90,8 @@ export class Suppression {
     return this.#marks.size === 0;
   }
 
-  hides(named: Named): boolean {
-    return !this.isEmpty && namesOf(named).some((name) => this.#marks.has(markOf(this.#key, name)));
+  hides(record: RecordNames): boolean {
+    return !this.isEmpty && namesOf(record).some((name) => this.#marks.has(markOf(this.#key, name)));
   }
 
   hidesName(name: SuppressedName): boolean {

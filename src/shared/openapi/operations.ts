@@ -50,7 +50,7 @@ const envelope = (summary: string, result: unknown, used = 0): Example => ({
   summary,
   value: { status: true, detail: [], result, credits_used: used, credits_remaining: 3_766 },
 });
-const made = (summary: string, name: keyof typeof API_SCHEMAS, used = 0): Example =>
+const answerOf = (summary: string, name: keyof typeof API_SCHEMAS, used = 0): Example =>
   envelope(summary, exampleOf(API_SCHEMAS[name]), used);
 
 const body = (schema: string, examples: Readonly<Record<string, Example>>) => ({
@@ -163,7 +163,7 @@ export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMetho
     tags: ["Account"],
     answer: "The account of the key.",
     schema: "AccountEnvelope",
-    examples: { account: made("An account", "Account") },
+    examples: { account: answerOf("An account", "Account") },
   }),
   "/v1/person/count": post({
     operationId: "countPeople",
@@ -173,7 +173,7 @@ export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMetho
     requestBody: COUNT_BODY,
     answer: "The number.",
     schema: "CountEnvelope",
-    examples: { count: made("A count", "Count") },
+    examples: { count: answerOf("A count", "Count") },
   }),
   "/v1/person/search": post({
     operationId: "searchPeople",
@@ -198,7 +198,7 @@ export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMetho
     parameters: [...LOOKUP, "IdempotencyKey"],
     answer: "The company.",
     schema: "CompanyEnvelope",
-    examples: { company: made("A match", "Company", 1) },
+    examples: { company: answerOf("A match", "Company", 1) },
   }),
   "/v1/company/employees": get({
     operationId: "listEmployees",
@@ -220,7 +220,7 @@ export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMetho
     requestBody: FACETS_BODY,
     answer: "The values.",
     schema: "FacetsEnvelope",
-    examples: { facets: made("Values of industry", "Facets"), cut: CUT_FACETS },
+    examples: { facets: answerOf("Values of industry", "Facets"), cut: CUT_FACETS },
   }),
   "/counts": post({
     operationId: "countPeopleAtCompanies",
@@ -229,7 +229,7 @@ export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMetho
     requestBody: bodyOf("CountsRequest", "companies", "Vice presidents at two companies"),
     answer: "The numbers, in the order of the companies.",
     schema: "CountsEnvelope",
-    examples: { counts: made("Of two companies", "Counts") },
+    examples: { counts: answerOf("Of two companies", "Counts") },
   }),
   "/sketch": post({
     operationId: "sketchPeople",
@@ -238,7 +238,7 @@ export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMetho
     requestBody: bodyOf("SketchRequest", "first", "The first cell"),
     answer: "The cells.",
     schema: "SketchEnvelope",
-    examples: { sketch: made("Of two people", "Sketch") },
+    examples: { sketch: answerOf("Of two people", "Sketch") },
   }),
   "/people": post({
     operationId: "peopleByDigest",
@@ -259,6 +259,6 @@ export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMetho
     tags: ["Account"],
     answer: "The key.",
     schema: "KeyEnvelope",
-    examples: { key: made("A key with a cap and scopes", "Key") },
+    examples: { key: answerOf("A key with a cap and scopes", "Key") },
   }),
 };

@@ -36,34 +36,34 @@ function noteKeys({ bytes, keys, marks }: Cells, at: number, present: Uint8Array
 }
 
 /** Published fields first and in their order, then the others by code points: no locale changes a file. */
-function sortColumns(found: ReadonlySet<string>, kind: RecordKind): string[] {
+function sortColumns(columns: ReadonlySet<string>, kind: RecordKind): string[] {
   const published = publishedFields(kind);
-  const known = published.filter((field) => found.has(field));
+  const first = published.filter((field) => columns.has(field));
   const knownSet = new Set(published);
-  return [...known, ...[...found].filter((column) => !knownSet.has(column)).sort()];
+  return [...first, ...[...columns].filter((column) => !knownSet.has(column)).sort()];
 }
 
 export class ColumnUnion {
-  readonly #found = new Set<string>();
+  readonly #columns = new Set<string>();
 
   add(page: Page): void {
     const { cells } = page;
     const present = new Uint8Array(cells?.keys.length ?? 0);
     for (let index = 0; index < page.length; index++) {
       if (cells !== undefined && noteKeys(cells, page.position(index), present)) continue;
-      eachCell(page.row(index), (column) => this.#found.add(column));
+      eachCell(page.row(index), (column) => this.#columns.add(column));
     }
     cells?.keys.forEach((key, column) => {
-      if (present[column] === 1) this.#found.add(key);
+      if (present[column] === 1) this.#columns.add(key);
     });
   }
 
   has(column: string): boolean {
-    return this.#found.has(column);
+    return this.#columns.has(column);
   }
 
   columns(kind: RecordKind): string[] {
-    return sortColumns(this.#found, kind);
+    return sortColumns(this.#columns, kind);
   }
 }
 
@@ -101,17 +101,17 @@ export function parseFields(text: string): string[] {
 }
 
 /** @throws CliError (exit 2) for a field that is neither published nor a path (`a.b`) nor in the data */
-export function checkFields(fields: readonly string[], kind: RecordKind, seen?: { has(field: string): boolean }): void {
+export function checkFields(fields: readonly string[], kind: RecordKind, data?: { has(field: string): boolean }): void {
   const published = publishedFields(kind);
   for (const field of fields) {
-    if (published.includes(field) || field.includes(".") || seen?.has(field)) continue;
+    if (published.includes(field) || field.includes(".") || data?.has(field)) continue;
     const near = nearest(field, published);
     // A service may have fields of its own: what no row has is said once they came.
     const isOthers = publishedFields(kind === "person" ? "company" : "person").includes(field);
-    if (seen === undefined && near === undefined && !isOthers) continue;
+    if (data === undefined && near === undefined && !isOthers) continue;
     throw usageError(
       `unknown field: ${field}${aside(near)}; fields of a ${kind}: ${published.join(", ")}`,
-      seen === undefined
+      data === undefined
         ? "every field that was bought is kept: others can be chosen afterwards with `headcount runs export RUN --fields`, at 0 credits"
         : undefined,
       "unknown_field",

@@ -9,10 +9,10 @@ function selected(row: JsonRecord, fields: readonly string[]): string {
 
 /** NDJSON: one compact object a line. Without `columns` every token is as it came. */
 export function ndjsonView(columns?: readonly string[]): View {
-  let kept = Buffer.alloc(0);
+  let buffer = Buffer.alloc(0);
   const room = (size: number): Buffer => {
-    if (kept.length < size) kept = Buffer.allocUnsafeSlow(Math.ceil(size * 1.1));
-    return kept;
+    if (buffer.length < size) buffer = Buffer.allocUnsafeSlow(Math.ceil(size * 1.1));
+    return buffer;
   };
   return {
     unseen: new Set(),

@@ -104,8 +104,8 @@ export class Page {
   identity(index: number, keys: readonly string[] = ["id", "network_url"]): string | undefined {
     const { cells } = this.#spans;
     if (cells !== undefined) {
-      const found = plainText(cells, this.position(index), keys);
-      if (found !== undefined) return found;
+      const text = plainText(cells, this.position(index), keys);
+      if (text !== undefined) return text;
     }
     const row = this.row(index);
     for (const key of keys) {
@@ -200,8 +200,8 @@ const RECORD_KEYS = ["id", "name", "domain", "network_url", "company_network_url
 /** The last member of one of these names: of a repeated key `JSON.parse` takes the last, too. */
 function memberOf(members: readonly Member[], names: readonly string[]): Member | undefined {
   for (const name of names) {
-    const found = members.findLast((member) => member.key === name);
-    if (found !== undefined) return found;
+    const match = members.findLast((member) => member.key === name);
+    if (match !== undefined) return match;
   }
   return undefined;
 }
@@ -249,12 +249,12 @@ function listIn(bytes: Buffer, start: number, isCharged: boolean): Spans {
     .flatMap((member) => lists(scanObject(bytes, member.start)));
   const all = [...direct, ...deeper];
   const usual = deeper.filter(({ key }) => LIST_NAMES.includes(key));
-  const named =
+  const own =
     memberOf(direct, LIST_NAMES) ??
     (all.length === 1 ? all[0] : direct.length === 0 && usual.length === 1 ? usual[0] : undefined);
-  if (named !== undefined && (all.length === 1 || !BARE_NAMES.includes(named.key))) return scanList(bytes, named.start);
-  const found = listOfPeople(bytes, all, isCharged) ?? named;
-  if (found !== undefined) return scanList(bytes, found.start);
+  if (own !== undefined && (all.length === 1 || !BARE_NAMES.includes(own.key))) return scanList(bytes, own.start);
+  const list = listOfPeople(bytes, all, isCharged) ?? own;
+  if (list !== undefined) return scanList(bytes, list.start);
   throw unreadable(
     `the reply holds ${all.length === 0 ? "no list" : `${all.length} lists and none by a usual name that can be taken for that`} of profiles`,
   );

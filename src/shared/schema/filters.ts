@@ -18,10 +18,10 @@ const anyCase = (name: string): string =>
     .join("");
 
 function itemSchema(key: FilterKey): JsonSchema {
-  const known = knownValues(key);
-  if (known.length === 0) return text;
+  const values = knownValues(key);
+  if (values.length === 0) return text;
   const any = { type: "string", pattern: `^(${DEPARTMENTS.map(anyCase).join("|")})$` };
-  return { anyOf: [{ enum: known }, key === "department" ? any : text] };
+  return { anyOf: [{ enum: values }, key === "department" ? any : text] };
 }
 
 function valueSchema({ description, example, key, list, match }: FilterKeySpec): JsonSchema {
