@@ -62,9 +62,9 @@ export function layered(command: Illustrated, whole: boolean): void {
       visibleCommands: (of) => plain.visibleCommands(of).filter((child) => COMMANDS.has(child.name())),
     }),
   });
-  const left = sorted.filter((option) => !option.hidden && isLeftOut(option)).length;
-  if (left > 0 && !isProgram)
-    command.addHelpText("after", () => `\n${left} more options: headcount ${pathOf(command)} --help-all`);
+  const rest = sorted.filter((option) => !option.hidden && isLeftOut(option)).length;
+  if (rest > 0 && !isProgram)
+    command.addHelpText("after", () => `\n${rest} more options: headcount ${pathOf(command)} --help-all`);
 }
 
 /** Examples are what most readers of a help came for: they come before the usage, notes stay at the end. */

@@ -85,16 +85,16 @@ export async function printHelp(argv: readonly string[], context: Context): Prom
   const topic = words.length === 1 ? topicText(words[0] ?? "") : undefined;
   if (topic !== undefined) return void context.stdout.write(topic);
   if (words[0] === "all") return (await buildProgram(context, ["--help-all"])).outputHelp();
-  const found = find(await buildProgram(context, argv), words);
-  if (found !== undefined) return found.outputHelp();
+  const command = find(await buildProgram(context, argv), words);
+  if (command !== undefined) return command.outputHelp();
   const { nearest } = await import("../shared/contract/suggest.ts");
-  const asked = words.join(" ");
+  const phrase = words.join(" ");
   const paths = every(await buildProgram(context, [], "all")).map(pathOf);
   const topics = TOPICS.map(({ name }) => name);
   const beside = words.length > 1 ? paths.filter((path) => path.startsWith(`${words[0]} `)) : [...paths, ...topics];
-  const near = paths.find((path) => path.endsWith(` ${asked}`)) ?? nearest(asked, beside);
+  const near = paths.find((path) => path.endsWith(` ${phrase}`)) ?? nearest(phrase, beside);
   const hint = near === undefined ? "headcount --help lists the commands" : `did you mean headcount help ${near}?`;
-  throw usageError(`no command or help topic "${asked}"; topics: ${topics.join(", ")}`, hint);
+  throw usageError(`no command or help topic "${phrase}"; topics: ${topics.join(", ")}`, hint);
 }
 
 const find = (command: Command, words: readonly string[]): Command | undefined =>

@@ -52,19 +52,19 @@ export async function startSample(context: Context, notice: (text: string) => vo
   }
 }
 
-let held: Promise<Lock> | undefined;
+let sampleLock: Promise<Lock> | undefined;
 let holders = 0;
 
 async function holdSample(dir: string, context: Context, notice: (text: string) => void): Promise<() => Promise<void>> {
   holders++;
-  held ??= lockSample(dir, context, notice);
+  sampleLock ??= lockSample(dir, context, notice);
   const release = async (): Promise<void> => {
     if (--holders > 0) return;
-    const lock = held;
-    held = undefined;
+    const lock = sampleLock;
+    sampleLock = undefined;
     await (await lock)?.release();
   };
-  await held.catch(async (error: unknown) => {
+  await sampleLock.catch(async (error: unknown) => {
     await release().catch(() => undefined);
     throw error;
   });
@@ -101,7 +101,7 @@ async function natives(dir: string): Promise<string[]> {
   const living: string[] = [];
   for (const name of names.filter((each) => /^native-\w+\.lock$/.test(each))) {
     if (await isLocked(join(dir, name))) living.push(join(dir, name));
-    else for (const left of names.filter((each) => each.startsWith(name))) rmSync(join(dir, left), { force: true });
+    else for (const file of names.filter((each) => each.startsWith(name))) rmSync(join(dir, file), { force: true });
   }
   return living;
 }
@@ -119,8 +119,8 @@ async function sampleKey(dir: string, { store }: DataFolder, { now, sleep }: Con
     const stored = parsed && (await store.findKey(parsed.hash));
     return stored === undefined || stored.revokedAt !== null ? undefined : text;
   };
-  const kept = await read();
-  if (kept !== undefined) return kept;
+  const before = await read();
+  if (before !== undefined) return before;
   const lock = await acquireLock(join(dir, "key.lock"), { now, sleep, wait: true, what: "the sample's key" });
   try {
     const theirs = await read();

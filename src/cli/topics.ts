@@ -59,7 +59,7 @@ function columns(rows: readonly (readonly [string, string])[]): string {
   return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`).join("\n");
 }
 
-const listed = (words: readonly string[]): string =>
+const list = (words: readonly string[]): string =>
   broken(`  ${words.join(", ")}`.split(/(?<=,) /), "  ", "", 78).join("\n");
 
 const flags = (keys: readonly string[]): readonly string[] => keys.map(flagOf);
@@ -91,22 +91,22 @@ Every key is a flag. The same flag again is OR; different flags are AND:
   headcount -c sample count --department Sales --department Legal --country peru
 
 Exact text, in any case (the flag may be repeated):
-${listed(flags([...EXACT_KEYS, "department"]))}
+${list(flags([...EXACT_KEYS, "department"]))}
 
 Beginning of a text:
-${listed(flags(PREFIX_KEYS))}
+${list(flags(PREFIX_KEYS))}
 
 Whole numbers (a person whose number is not known never matches):
-${listed(flags(RANGE_KEYS))}
+${list(flags(RANGE_KEYS))}
 
 Profile address of the company, or its slug:
   --company-network-url
 
 Departments:
-${listed(DEPARTMENTS)}
+${list(DEPARTMENTS)}
 
 Seniority levels:
-${listed(SENIORITY_LEVELS)}
+${list(SENIORITY_LEVELS)}
 
 Values are never split at commas; --country @FILE takes them from a file, one a
 line (@- is stdin, @@x the value @x). A line of it that begins with # and a

@@ -62,11 +62,11 @@ export async function readCompanies(
     const name = inputName(input);
     const { rows, json } = await tableOf(text, name, flags.column);
     const lines = rows.filter(({ text: value }) => !add(value) && (json || value.trim() !== ""));
-    const told = lines.map(({ line, text: value }) => `${name} line ${line}: "${echo(value)}" names no company`);
-    const [first] = told;
+    const notes = lines.map(({ line, text: value }) => `${name} line ${line}: "${echo(value)}" names no company`);
+    const [first] = notes;
     if (first !== undefined && companies.size === 0) throw usageError(first, HOW);
-    for (const each of told.slice(0, TOLD)) context.stderr.write(`warning: ${each}: left out\n`);
-    if (told.length > TOLD) context.stderr.write(`warning: so do ${told.length - TOLD} more lines: left out\n`);
+    for (const each of notes.slice(0, TOLD)) context.stderr.write(`warning: ${each}: left out\n`);
+    if (notes.length > TOLD) context.stderr.write(`warning: so do ${notes.length - TOLD} more lines: left out\n`);
   }
   if (companies.size === 0) {
     throw usageError("no company is given", "name it by domain, profile address or slug, or give --input FILE");

@@ -110,8 +110,8 @@ export const called: Called = (name) => (name === "output" ? "-o" : `--${name.re
 export function readView(context: Context, { csv, fields, format, json, output: to }: ViewFlags) {
   const output = to === undefined || to === "-" ? undefined : resolveOutput(to, context.cwd);
   const implied = json === true && output === undefined ? "json" : undefined;
-  const asked = { csv, format: format ?? implied, fields: fields === ALL ? undefined : fields };
-  return outputView(asked, output, context.stdout.isTTY === true, called);
+  const choice = { csv, format: format ?? implied, fields: fields === ALL ? undefined : fields };
+  return outputView(choice, output, context.stdout.isTTY === true, called);
 }
 
 /** The flags as an export wants them, checked before any request. @throws CliError exit 2 */

@@ -36,8 +36,8 @@ export function addFilterOptions(command: Command): Command {
     const label = match === "range" ? "<number>" : "<text>";
     const option = new Option(`${flagOf(key)} ${label}`, description).argParser(collect);
     const values = knownValues(key);
-    const listed = isFacetKey(key) ? offering(option, { kind: "listed", values: [key] }) : option;
-    command.addOption(values.length === 0 ? listed : offering(option, { kind: "list", values }));
+    const offer = isFacetKey(key) ? offering(option, { kind: "listed", values: [key] }) : option;
+    command.addOption(values.length === 0 ? offer : offering(option, { kind: "list", values }));
   }
   command.option(
     "-f, --filters <file>",
@@ -85,12 +85,12 @@ export const readSegmentSet = async (context: Context, options: FilterOptions): 
 async function flagValues(context: Context, options: FilterOptions): Promise<Record<string, unknown>> {
   const values: Record<string, unknown> = {};
   for (const { key, match } of FILTER_SPECS) {
-    const given = options[camelCase(key)] as readonly string[] | undefined;
-    if (given === undefined) continue;
+    const words = options[camelCase(key)] as readonly string[] | undefined;
+    if (words === undefined) continue;
     const typed =
       match === "range"
-        ? given.map((text) => integer(flagOf(key), text))
-        : await valuesGiven(context, flagOf(key), given);
+        ? words.map((text) => integer(flagOf(key), text))
+        : await valuesGiven(context, flagOf(key), words);
     values[key] = typed.length === 1 ? typed[0] : typed;
   }
   return values;
@@ -100,11 +100,11 @@ async function flagValues(context: Context, options: FilterOptions): Promise<Rec
 export async function valuesGiven(
   context: Context,
   flag: string,
-  given: readonly string[],
+  values: readonly string[],
 ): Promise<readonly string[]> {
-  if (!given.some((value) => value.startsWith("@"))) return given;
+  if (!values.some((value) => value.startsWith("@"))) return values;
   const { listedValues } = await import("../../app/segments/filter-files.ts");
-  return listedValues(context, flag, given);
+  return listedValues(context, flag, values);
 }
 
 /**
@@ -114,12 +114,12 @@ export async function valuesGiven(
 export function valuesWithin(
   key: FilterKey,
   filters: Filters,
-  given?: readonly string[],
+  words?: readonly string[],
 ): readonly string[] | undefined {
   const own = filters[key];
   const inFilters = own === undefined ? undefined : [own].flat().map(String);
-  const known = knownValues(key);
-  const values = given ?? inFilters ?? (known.length === 0 ? undefined : known);
+  const usual = knownValues(key);
+  const values = words ?? inFilters ?? (usual.length === 0 ? undefined : usual);
   const inside = inFilters === undefined ? undefined : new Set(inFilters.map(normalForm));
   const distinct = new Map(values?.map((value) => [normalForm(value), value]));
   for (const [normal, value] of distinct) {

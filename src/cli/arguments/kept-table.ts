@@ -30,7 +30,7 @@ export const addTableOptions = (command: Command): Command =>
       checkPrefix,
     );
 
-interface Kept {
+interface TableOrder {
   readonly companies: readonly CompanyQuery[];
   readonly keep: Keep;
   readonly view: ExportOptions;
@@ -46,7 +46,7 @@ export async function readTable(
   names: readonly string[],
   flags: TableFlags,
   kind: RecordKind,
-): Promise<Kept | undefined> {
+): Promise<TableOrder | undefined> {
   if (flags.keepInput !== true) {
     if (flags.prefix !== undefined) throw usageError("--prefix goes with --keep-input", "add --keep-input");
     return undefined;
@@ -72,8 +72,8 @@ export async function readTable(
     throw usageError(`--keep-input writes ${JOINED.join(", ")}, not ${view.format}`, "add --format csv");
   }
   await requireApart(input, view, context);
-  const told = `notice: ${counted(leftOut, "row")} with a company on the suppression list: neither asked for nor paid`;
-  return { companies, keep, view, notice: leftOut > 0 ? told : undefined };
+  const note = `notice: ${counted(leftOut, "row")} with a company on the suppression list: neither asked for nor paid`;
+  return { companies, keep, view, notice: leftOut > 0 ? note : undefined };
 }
 
 /** @throws CliError exit 2 where something would take the place of the table itself */

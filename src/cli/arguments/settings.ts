@@ -11,14 +11,14 @@ export function settingsOf<Name extends string>(
 ): { readonly [Each in Name]?: string } {
   const settings: { [Each in Name]?: string } = {};
   for (const word of words) {
-    const [given = "", value = ""] = word.split(/=(.*)/s, 2);
-    const name = names.find((each) => each === given.trim());
+    const [label = "", value = ""] = word.split(/=(.*)/s, 2);
+    const name = names.find((each) => each === label.trim());
     if (name !== undefined && value.trim() !== "") {
       settings[name] = value.trim();
       continue;
     }
     const near =
-      name === undefined ? didYouMean(given, names, (each) => `${each}=${echo(value) || "VALUE"}`) : undefined;
+      name === undefined ? didYouMean(label, names, (each) => `${each}=${echo(value) || "VALUE"}`) : undefined;
     throw usageError(`${what} takes NAME=VALUE, not "${echo(word)}"`, near ?? `NAME is one of ${names.join(", ")}`);
   }
   return settings;
@@ -36,9 +36,9 @@ export function creditsGiven(what: string, text: string): Credits {
 
 /** Words with commas between, in the order of `words`. @throws CliError exit 2 for one that is none of them */
 export function wordsGiven<Word extends string>(what: string, text: string, words: readonly Word[]): readonly Word[] {
-  const given = text.split(",").map((word) => word.trim());
-  const unknown = given.find((word) => !words.includes(word as Word));
-  if (unknown === undefined) return words.filter((word) => given.includes(word));
+  const list = text.split(",").map((word) => word.trim());
+  const unknown = list.find((word) => !words.includes(word as Word));
+  if (unknown === undefined) return words.filter((word) => list.includes(word));
   throw usageError(
     `${what} takes ${words.join(", ")}, with commas between, not "${echo(unknown)}"`,
     didYouMean(unknown, words) ?? `for example ${what} ${words.slice(0, 2).join(",")}`,

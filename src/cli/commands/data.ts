@@ -8,7 +8,7 @@ import { usageError } from "../../shared/errors.ts";
 import { bytesText } from "../../shared/numbers.ts";
 import { settingsOf } from "../arguments/settings.ts";
 import type { Command, GlobalOptions } from "../options.ts";
-import { countColumn, documentsOf, iso, type Listed, printList, timeColumn } from "../terminal/list.ts";
+import { type ColumnOf, countColumn, documentsOf, iso, printList, timeColumn } from "../terminal/list.ts";
 import { atDesk, type Desk } from "../terminal/printer.ts";
 
 export function register(program: Command, context: Context): void {
@@ -77,7 +77,7 @@ async function show({ printer, context }: Desk<GlobalOptions>): Promise<void> {
   if (printer.terminal) printer.note(`${counted(runs, "run")} ${said}`);
 }
 
-const KEPT_COLUMNS: readonly Listed<Kept>[] = [
+const KEPT_COLUMNS: readonly ColumnOf<Kept>[] = [
   { name: "what", value: ({ what }) => what, title: "what" },
   countColumn("items", ({ items }) => items),
   countColumn("people", ({ people }) => people),

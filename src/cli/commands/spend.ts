@@ -5,7 +5,7 @@ import type { Context } from "../../shared/context.ts";
 import { addCredits, type Credits, ZERO } from "../../shared/contract/money.ts";
 import { spanMs } from "../../shared/contract/text.ts";
 import { type Command, type GlobalOptions, sinceMs } from "../options.ts";
-import { countColumn, creditsColumn, documentsOf, type Listed, printList } from "../terminal/list.ts";
+import { type ColumnOf, countColumn, creditsColumn, documentsOf, printList } from "../terminal/list.ts";
 import { atDesk, type Desk } from "../terminal/printer.ts";
 
 const GROUPINGS = ["day", "run", "connection", "job"] as const;
@@ -78,13 +78,13 @@ async function spend({ options, printer, context }: Desk<SpendOptions>): Promise
   await printList([...keyColumns(keys), ...shown], [...groups, total], printer, none);
 }
 
-const keyColumns = (keys: readonly string[]): readonly Listed<Group>[] =>
+const keyColumns = (keys: readonly string[]): readonly ColumnOf<Group>[] =>
   keys.map((name, index) => ({
     ...{ name, title: name, long: true },
     value: ({ of }) => of[index] ?? null,
   }));
 
-const SUMS: readonly Listed<Group>[] = [
+const SUMS: readonly ColumnOf<Group>[] = [
   countColumn("profiles", ({ sums }) => sums.rows),
   ...AMOUNTS.map((name) => {
     const column = creditsColumn<Group>(name, name, ({ sums }) => sums[name]);

@@ -47,8 +47,8 @@ export function offerAt(tree: CommandSpec, words: readonly string[]): Candidates
   const isFlag = current.startsWith("-") && !isLiteral;
   if (pending !== undefined && !(pending.many && isFlag)) return within({ ...offer, values: pending.values });
   if (isFlag) {
-    const named = new Map(flags().flatMap(({ description, names }) => names.map((flag) => [flag, description])));
-    return { ...offer, values: { kind: "words", words: [...named] } };
+    const words = new Map(flags().flatMap(({ description, names }) => names.map((flag) => [flag, description])));
+    return { ...offer, values: { kind: "words", words: [...words] } };
   }
   if (position === 0 && command.commands.length > 0) {
     const children = command.commands.map(({ path, summary }): Word => [path.at(-1) ?? "", summary]);

@@ -158,7 +158,7 @@ const LOOKING = {
   "segment show": filters,
 };
 
-const bought = <Row extends Schema, More extends Schema[]>(row: Row, ...more: readonly [...More]) =>
+const purchase = <Row extends Schema, More extends Schema[]>(row: Row, ...more: readonly [...More]) =>
   some(
     titled("rows, where they go to stdout", list(row)),
     ...more,
@@ -203,13 +203,13 @@ const resumed = some(
 );
 
 const BUYING = {
-  employees: bought(person),
-  enrich: bought(company, titled("one company that is named", company), titled("--keep-input", list(map(anything)))),
+  employees: purchase(person),
+  enrich: purchase(company, titled("one company that is named", company), titled("--keep-input", list(map(anything)))),
   "owned export": some(titled("rows, where they go to stdout", list(person)), exportedOwned),
   refresh,
   resume: resumed,
   "runs export": some(titled("rows, where they go to stdout", list(either)), titled("with -o FILE", exportedRun)),
-  search: bought(person),
+  search: purchase(person),
 };
 
 const ALL = { ...LOOKING, ...BUYING, ...KEEPING, ...SERVING };
@@ -250,8 +250,8 @@ const ERROR = object({
 
 /** A group alone stands for the command that runs then. @returns undefined where none is described */
 export function describedPath(path: string): string | undefined {
-  const named = USUAL[path] === undefined ? path : `${path} ${USUAL[path]}`;
-  return named === "errors" || DESCRIBED.has(named) ? named : undefined;
+  const full = USUAL[path] === undefined ? path : `${path} ${USUAL[path]}`;
+  return full === "errors" || DESCRIBED.has(full) ? full : undefined;
 }
 
 /** @returns JSON Schema (2020-12); undefined where there is nothing to describe */

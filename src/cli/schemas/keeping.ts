@@ -117,7 +117,7 @@ export const suppression = {
   removed: object({ removed: wholeNumberShape, entries: wholeNumberShape }),
 };
 
-const found = object({
+const traces = object({
   runs: list(object({ run: text, rows: wholeNumberShape, removed: flag })),
   owned: wholeNumberShape,
   outputs: list(object({ path: text, how: text })),
@@ -150,7 +150,7 @@ export const KEEPING = {
   "suppress remove": suppression.removed,
   "data set": object({ retention }),
   "data show": object({ retention, kept }),
-  forget: some(object({ forgot: found }), titled("--dry-run", object({ would_forget: found }))),
+  forget: some(object({ forgot: traces }), titled("--dry-run", object({ would_forget: traces }))),
   "owned import": object({ files: wholeNumberShape, rows: wholeNumberShape, new: wholeNumberShape }),
   "owned rebuild": object({ people: wholeNumberShape, rows_paid: wholeNumberShape }),
   "owned show": some(owned, titled("several of one name", list(owned))),

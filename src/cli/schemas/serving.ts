@@ -71,7 +71,7 @@ const entry = object({
   ...each(maybe(text), "key", "request_id", "reference", "note"),
 });
 
-const read = object({
+const inputFile = object({
   file: text,
   format: text,
   rows: wholeNumberShape,
@@ -94,7 +94,7 @@ const table = {
   ...each(wholeNumberShape, "files", "rows", "taken", "refused"),
   reasons: map(wholeNumberShape),
   examples: said(list(rejected), "the first refused rows; all are in the reject file"),
-  read: list(read),
+  read: list(inputFile),
 };
 
 const imported = object({

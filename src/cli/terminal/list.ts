@@ -5,7 +5,7 @@ import type { Printer } from "./printer.ts";
 
 type Json = string | number | boolean | null;
 
-export interface Listed<Row> {
+export interface ColumnOf<Row> {
   readonly name: string;
   readonly value: (row: Row) => Json;
   readonly json?: (row: Row) => unknown;
@@ -18,7 +18,7 @@ export interface Listed<Row> {
 
 /** A table on a terminal, CSV in a pipe, one JSON array with `--json`. @param none said where there is no row */
 export async function printList<Row>(
-  columns: readonly Listed<Row>[],
+  columns: readonly ColumnOf<Row>[],
   rows: readonly Row[],
   printer: Printer,
   none: string,
@@ -38,48 +38,48 @@ const SCREENFUL = 30;
 
 /** Prints a list page after page, however many rows there are; CSV as they come. */
 export async function printPages<Row>(
-  columns: readonly Listed<Row>[],
+  columns: readonly ColumnOf<Row>[],
   { limit, printer }: { readonly limit: number | undefined; readonly printer: Printer },
   next: (limit: number, last: Row | undefined) => Promise<readonly Row[]>,
 ): Promise<void> {
   const streams = !printer.json && !printer.terminal;
   const rows: Row[] = [];
   let last: Row | undefined;
-  for (let left = limit ?? (printer.terminal && !printer.json ? SCREENFUL : Number.POSITIVE_INFINITY); ; ) {
-    const size = Math.min(PAGE, left);
+  for (let rest = limit ?? (printer.terminal && !printer.json ? SCREENFUL : Number.POSITIVE_INFINITY); ; ) {
+    const size = Math.min(PAGE, rest);
     const page = await next(size, last);
     if (streams) {
       const text = csvOf(columns, page);
       printer.text(last === undefined ? text : text.slice(text.indexOf("\n") + 1));
-      await printer.taken();
+      await printer.drain();
     } else rows.push(...page);
     last = page.at(-1);
-    left -= page.length;
-    if (page.length < size || left <= 0) break;
+    rest -= page.length;
+    if (page.length < size || rest <= 0) break;
   }
   if (!streams) await printList(columns, rows, printer, "Nothing to list.");
 }
 
-const csvOf = <Row>(columns: readonly Listed<Row>[], rows: readonly Row[]): string =>
+const csvOf = <Row>(columns: readonly ColumnOf<Row>[], rows: readonly Row[]): string =>
   csvDocument(
     columns.map(({ name }) => name),
     rows.map((row) => columns.map(({ value }) => cleaned(value(row)))),
   );
 
-export const documentsOf = <Row>(columns: readonly Listed<Row>[], rows: readonly Row[]): Record<string, unknown>[] =>
+export const documentsOf = <Row>(columns: readonly ColumnOf<Row>[], rows: readonly Row[]): Record<string, unknown>[] =>
   rows.map((row) => Object.fromEntries(columns.map(({ json, name, value }) => [name, (json ?? value)(row)])));
 
 const cleaned = (value: Json): Json => (typeof value === "string" ? harmless(value) : value);
 
 export const iso = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
 
-export const creditsColumn = <Row>(name: string, title: string, of: (row: Row) => Credits | null): Listed<Row> => ({
+export const creditsColumn = <Row>(name: string, title: string, of: (row: Row) => Credits | null): ColumnOf<Row> => ({
   ...{ name, title, align: "right", value: (row) => creditsOrNull(of(row)), show: (row) => money(of(row)) },
 });
-export const countColumn = <Row>(name: string, of: (row: Row) => number | null): Listed<Row> => ({
+export const countColumn = <Row>(name: string, of: (row: Row) => number | null): ColumnOf<Row> => ({
   ...{ name, title: name, align: "right", value: of, show: (row) => count(of(row)) },
 });
-export const timeColumn = <Row>(name: string, title: string, of: (row: Row) => number | null): Listed<Row> => ({
+export const timeColumn = <Row>(name: string, title: string, of: (row: Row) => number | null): ColumnOf<Row> => ({
   ...{ name, title, value: (row) => iso(of(row)), show: (row) => minute(of(row)) },
 });
 

@@ -90,7 +90,7 @@ export class Printer {
   }
 
   /** Resolves once stdout has taken everything. @throws what kept it from that */
-  taken(): Promise<void> {
+  drain(): Promise<void> {
     return written(this.#paper.stdout);
   }
 
@@ -109,13 +109,13 @@ export class Printer {
   /** Rows as a table with a header on a terminal, as TSV in a pipe. */
   async rows(columns: readonly Column[], rows: readonly (readonly TsvValue[])[]): Promise<void> {
     const other = this.terminal ? "pipe" : "terminal";
-    const kept = [...columns.entries()].filter(([, { only }]) => only !== other);
+    const visible = [...columns.entries()].filter(([, { only }]) => only !== other);
     const shown = (index: number, { show }: Column, row: readonly TsvValue[]): TsvValue =>
       this.terminal && show !== undefined ? show(row[index]) : row[index];
-    const cells = rows.map((row) => kept.map(([index, column]) => shown(index, column, row)));
+    const cells = rows.map((row) => visible.map(([index, column]) => shown(index, column, row)));
     if (this.terminal)
       await this.table(
-        kept.map(([, column]) => column),
+        visible.map(([, column]) => column),
         cells.map((row) => row.map((cell) => String(cell ?? ""))),
       );
     else this.lines(cells);

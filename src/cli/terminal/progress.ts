@@ -63,15 +63,15 @@ export function progressLine(
   const elapsed = options.now() - startedAt;
   const fresh = done - (options.startedWith ?? 0);
   const perSecond = elapsed > 0 && fresh > 0 ? (fresh * 1000) / elapsed : 0;
-  const told = elapsed >= TICK_MS && perSecond > 0;
+  const hasSpeed = elapsed >= TICK_MS && perSecond > 0;
   const rows =
     total === undefined
       ? counted(done, options.unit, units)
       : `${grouped(done)} of ${counted(total, options.unit, units)}`;
   const detail = harmless(state.detail ?? "");
-  const speed = told ? `${perSecond < 10 ? perSecond.toFixed(1) : grouped(Math.round(perSecond))} ${units}/s` : "";
-  const left =
-    told && total !== undefined && total > done ? `${duration(((total - done) * 1000) / perSecond)} left` : "";
+  const speed = hasSpeed ? `${perSecond < 10 ? perSecond.toFixed(1) : grouped(Math.round(perSecond))} ${units}/s` : "";
+  const rest =
+    hasSpeed && total !== undefined && total > done ? `${duration(((total - done) * 1000) / perSecond)} left` : "";
   const share = total === undefined || total <= 0 ? undefined : Math.min(done, total) / total;
   const percent = share === undefined ? "" : `${Math.floor(share * 100)}%  `;
   const unicode = options.unicode ?? true;
@@ -82,11 +82,11 @@ export function progressLine(
   const line = (before: string, ...parts: readonly string[]): string =>
     before + percent + parts.filter((part) => part !== "").join(", ");
   const lines = [
-    line(drawn, rows, detail, speed, left),
-    line(drawn, rows, speed, left),
-    line(drawn, rows, left),
-    line("", rows, left),
-    line("", left === "" ? rows : left),
+    line(drawn, rows, detail, speed, rest),
+    line(drawn, rows, speed, rest),
+    line(drawn, rows, rest),
+    line("", rows, rest),
+    line("", rest === "" ? rows : rest),
   ];
   return lines.find((text) => widthOf(text) <= width) ?? truncate(lines.at(-1) ?? "", width);
 }
@@ -135,8 +135,8 @@ function spinner(options: ProgressOptions): ProgressLine {
     // A line that wraps could not be taken back.
     const room = widthOfStream(stream) - 3;
     if (waiting === undefined) return progressLine(state, startedAt, options, room);
-    const left = Math.max(0, waiting.until - now());
-    const wait = truncate(`${waiting.reason} ${duration(Math.ceil(left / 1000) * 1000)}`, room);
+    const rest = Math.max(0, waiting.until - now());
+    const wait = truncate(`${waiting.reason} ${duration(Math.ceil(rest / 1000) * 1000)}`, room);
     const before = room - widthOf(wait) - 2;
     const far = state.total === undefined && state.done === 0 ? "" : progressLine(state, startedAt, options, before);
     return before < 8 || far === "" ? options.style.warning(wait) : `${options.style.warning(wait)}  ${far}`;

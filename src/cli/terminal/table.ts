@@ -106,13 +106,13 @@ function fitting(
   always: number,
   width: number,
 ): Shown[] {
-  let left = width + GAP;
+  let room = width + GAP;
   const shown: Shown[] = [];
   for (const [index, title] of titles.entries()) {
     const cells = rows.map((row) => row[index] ?? "").filter((cell) => cell !== "");
     const needed = Math.max(widthOf(title), ...cells.map(widthOf)) + GAP;
-    if (index >= always && (cells.length === 0 || needed > left)) continue;
-    left -= needed;
+    if (index >= always && (cells.length === 0 || needed > room)) continue;
+    room -= needed;
     const isNumber = cells.length > 0 && cells.every((cell) => NUMBER.test(cell));
     shown.push({ index, title, ...(isNumber ? { align: "right" } : {}) });
   }
@@ -121,9 +121,9 @@ function fitting(
 
 /** What is left of the width belongs to the last column: later pages may need it. */
 function toTheEdge(widths: readonly number[], columns: readonly TextColumn[], width: number): number[] {
-  const left = width - widths.reduce((sum, one) => sum + one + GAP, -GAP);
+  const spare = width - widths.reduce((sum, one) => sum + one + GAP, -GAP);
   const last = columns.at(-1)?.align === "right" ? -1 : widths.length - 1;
-  return widths.map((own, index) => (index === last ? own + Math.max(0, left) : own));
+  return widths.map((own, index) => (index === last ? own + Math.max(0, spare) : own));
 }
 
 /** Rows that grow page by page, laid out by the first one; a card each where columns would be too narrow. */

@@ -9,7 +9,7 @@ import { CliError, usageError } from "../../../shared/errors.ts";
 import { ago, duration, timeText } from "../../../shared/numbers.ts";
 import type { GlobalOptions } from "../../options.ts";
 import type { Documents } from "../../schemas/all.ts";
-import { countColumn, iso, type Listed, printList } from "../../terminal/list.ts";
+import { type ColumnOf, countColumn, iso, printList } from "../../terminal/list.ts";
 import type { Desk } from "../../terminal/printer.ts";
 
 interface Finding {
@@ -18,7 +18,7 @@ interface Finding {
   readonly message: string;
 }
 
-const FINDING_COLUMNS: readonly Listed<Finding>[] = [
+const FINDING_COLUMNS: readonly ColumnOf<Finding>[] = [
   { name: "job", title: "job", value: ({ job }) => job },
   { name: "finding", title: "finding", value: ({ finding }) => finding },
   { name: "message", title: "message", long: true, value: ({ message }) => message },
@@ -72,7 +72,7 @@ async function findingsOf(
 type JobStatus = Documents["jobs status"]["jobs"][number];
 
 /** @param isWide whether there is room for what the run before had, and for credits */
-function statusColumns(now: number, isWide: boolean): readonly Listed<JobStatus>[] {
+function statusColumns(now: number, isWide: boolean): readonly ColumnOf<JobStatus>[] {
   const change = ({ rows, rows_before }: JobStatus): string => {
     if (rows === null || rows_before === null) return "";
     return rows === rows_before ? "=" : `${rows > rows_before ? "+" : "-"}${grouped(Math.abs(rows - rows_before))}`;

@@ -15,7 +15,7 @@ import { counted, grouped } from "../../../shared/contract/text.ts";
 import { ago, timeText } from "../../../shared/numbers.ts";
 import { type Command, type GlobalOptions, sinceMs } from "../../options.ts";
 import type { Documents } from "../../schemas/all.ts";
-import { iso, type Listed, printList } from "../../terminal/list.ts";
+import { type ColumnOf, iso, printList } from "../../terminal/list.ts";
 import { atDesk, type Desk, type Printer } from "../../terminal/printer.ts";
 import { register as registerExport } from "./export.ts";
 import { registerPrune, registerRemove } from "./remove.ts";
@@ -115,7 +115,7 @@ function sampleOf({ target, draw }: RunSummary["plan"]) {
 }
 
 /** Where there is little room, the rows tell of credits and status what is not plain. */
-function columns(all: readonly RunSummary[], printer: Printer, context: Context): readonly Listed<RunSummary>[] {
+function columns(all: readonly RunSummary[], printer: Printer, context: Context): readonly ColumnOf<RunSummary>[] {
   const short = shortIds(all.map(({ id }) => id));
   const isWide = printer.width >= 80;
   const wide = (title: string) => (isWide ? { title } : {});

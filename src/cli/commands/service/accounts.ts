@@ -5,7 +5,7 @@ import { creditsOrNull } from "../../../shared/contract/money.ts";
 import { echo, isLinkName, LINK_NAME } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { Argument, type Command, publicOrigin } from "../../options.ts";
-import { countColumn, creditsColumn, iso, type Listed, printList, timeColumn } from "../../terminal/list.ts";
+import { type ColumnOf, countColumn, creditsColumn, iso, printList, timeColumn } from "../../terminal/list.ts";
 import {
   type AccountOptions,
   actor,
@@ -76,7 +76,7 @@ async function suspend({ options, printer, store }: StoreDesk<FolderOptions>, id
   else printer.note(changed ? `Account ${id} is ${state} now.` : `Account ${id} was ${state} before.`);
 }
 
-const COLUMNS: readonly Listed<AccountSummary>[] = [
+const COLUMNS: readonly ColumnOf<AccountSummary>[] = [
   { name: "id", title: "account", value: ({ id }) => id },
   { name: "name", title: "name", long: true, value: ({ name }) => name },
   { name: "state", title: "state", value: ({ suspendedAt }) => (suspendedAt === null ? "active" : "suspended") },
@@ -141,7 +141,7 @@ async function endSession({ context, printer, store }: StoreDesk<FolderOptions>,
   else printer.note(`Session ${id} is over.`);
 }
 
-const SESSION_COLUMNS: readonly Listed<ConsoleSession>[] = [
+const SESSION_COLUMNS: readonly ColumnOf<ConsoleSession>[] = [
   { name: "id", title: "id", value: ({ id }) => id },
   { name: "account", title: "account", value: ({ accountId }) => accountId },
   { name: "role", title: "role", value: ({ role }) => role },

@@ -3,7 +3,7 @@ import type { Context } from "../../../shared/context.ts";
 import { counted, harmlessLine } from "../../../shared/contract/text.ts";
 import { failed } from "../../../shared/errors.ts";
 import type { Command } from "../../options.ts";
-import { countColumn, type Listed, minute, printList } from "../../terminal/list.ts";
+import { type ColumnOf, countColumn, minute, printList } from "../../terminal/list.ts";
 import { atDesk, type Desk } from "../../terminal/printer.ts";
 import { type BuildSetup, withBuild } from "./build.ts";
 import { addDataOption, type FolderOptions, placeFlags } from "./folder.ts";
@@ -28,7 +28,7 @@ export function register(service: Command, context: Context): void {
     .does(atDesk(context, rollBack));
 }
 
-const COLUMNS: readonly Listed<KeptVersion>[] = [
+const COLUMNS: readonly ColumnOf<KeptVersion>[] = [
   { name: "version", title: "version", value: ({ version }) => version },
   { name: "serves", title: "state", value: ({ serves }) => serves, show: ({ serves }) => (serves ? "serves" : "kept") },
   {

@@ -10,7 +10,7 @@ import type { Context } from "../../../shared/context.ts";
 import { creditsOrNull } from "../../../shared/contract/money.ts";
 import { wordsGiven } from "../../arguments/settings.ts";
 import { type Command, Option, offering, sinceMs } from "../../options.ts";
-import { countColumn, creditsColumn, type Listed, printList, printPages, timeColumn } from "../../terminal/list.ts";
+import { type ColumnOf, countColumn, creditsColumn, printList, printPages, timeColumn } from "../../terminal/list.ts";
 import {
   type AccountOptions,
   addFolderOptions,
@@ -73,7 +73,7 @@ const timesOf = ({ since, until }: Times, now: number) => ({
   ...(until === undefined ? {} : { until: sinceMs(until, now, "--until") }),
 });
 
-const COLUMNS: readonly Listed<LedgerEntry>[] = [
+const COLUMNS: readonly ColumnOf<LedgerEntry>[] = [
   { name: "id", title: "entry", align: "right", value: ({ id }) => Number(id) },
   timeColumn("at", "when (UTC)", ({ at }) => at),
   { name: "kind", title: "kind", value: ({ kind }) => kind },
@@ -135,13 +135,13 @@ async function usage({ context, options, printer, store }: StoreDesk<UsageOption
   await printList(columns, await store.usage(query), printer, "Nothing was charged.");
 }
 
-const GROUP_COLUMNS: Readonly<Record<UsageGroup, Listed<UsageRow>>> = {
+const GROUP_COLUMNS: Readonly<Record<UsageGroup, ColumnOf<UsageRow>>> = {
   day: { name: "day", title: "day (UTC)", value: ({ day }) => day },
   key: { name: "key", title: "key", value: ({ keyId }) => keyId },
   call: { name: "call", title: "call", value: ({ call }) => call },
 };
 
-const SUMS: readonly Listed<UsageRow>[] = [
+const SUMS: readonly ColumnOf<UsageRow>[] = [
   countColumn("calls", ({ calls }) => calls),
   countColumn("rows", ({ rows }) => rows),
   creditsColumn("charged", "charged", ({ charged }) => charged),
@@ -171,7 +171,7 @@ async function audit({ context, options, printer, store }: StoreDesk<AuditOption
   );
 }
 
-const AUDIT_COLUMNS: readonly Listed<AuditRow>[] = [
+const AUDIT_COLUMNS: readonly ColumnOf<AuditRow>[] = [
   { name: "id", value: ({ id }) => Number(id) },
   timeColumn("at", "when (UTC)", ({ at }) => at),
   { name: "actor", title: "who", value: ({ actor }) => actor },

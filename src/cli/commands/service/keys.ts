@@ -9,7 +9,7 @@ import { creditAmount } from "../../arguments/export-options.ts";
 import { wordsGiven } from "../../arguments/settings.ts";
 import type { Command } from "../../options.ts";
 import type { Documents } from "../../schemas/all.ts";
-import { creditsColumn, iso, type Listed, printList, timeColumn } from "../../terminal/list.ts";
+import { type ColumnOf, creditsColumn, iso, printList, timeColumn } from "../../terminal/list.ts";
 import type { Printer } from "../../terminal/printer.ts";
 import { type AccountOptions, addAccountOptions, atStore, nameOf, placeFlags, type StoreDesk } from "./folder.ts";
 
@@ -156,7 +156,7 @@ async function requireKey(store: Store, id: string, options: AccountOptions): Pr
   );
 }
 
-function columns(now: number): readonly Listed<KeyDetail>[] {
+function columns(now: number): readonly ColumnOf<KeyDetail>[] {
   const state = ({ expiresAt, revokedAt }: KeyDetail): string =>
     revokedAt !== null ? "revoked" : expiresAt !== null && expiresAt <= now ? "expired" : "active";
   const left = ({ budget }: KeyDetail) =>
