@@ -29,7 +29,7 @@ itself says "told": false: then scopes, cap and end are not known.`)
 async function runAccount({ options, printer, context }: Desk<GlobalOptions>): Promise<void> {
   await withSession(context, options, async (session) => {
     const account = await session.client.account();
-    const key = await told(session.client);
+    const key = await keyView(session.client);
     if (printer.json) printer.document<"account">(accountDocument(account, key, session));
     else if (printer.terminal) await printer.card(cardOf(account, key, session));
     else printer.leaves(accountDocument(account, key, session));
@@ -40,7 +40,7 @@ async function runAccount({ options, printer, context }: Desk<GlobalOptions>): P
 }
 
 /** What the service tells the key about itself; undefined where it has no such route. */
-async function told(client: ServiceClient): Promise<KeyView | undefined> {
+async function keyView(client: ServiceClient): Promise<KeyView | undefined> {
   try {
     return await client.key();
   } catch (error) {
@@ -120,7 +120,7 @@ function cardOf(account: AccountView, key: KeyView | undefined, session: Session
   const number = (value: number | undefined): string | undefined => (value === undefined ? undefined : grouped(value));
   const money = (value: Credits | undefined): string | undefined =>
     value === undefined ? undefined : formatCreditsGrouped(value);
-  const listed = (...parts: readonly (string | false | undefined)[]): string => parts.filter(Boolean).join(", ");
+  const list = (...parts: readonly (string | false | undefined)[]): string => parts.filter(Boolean).join(", ");
   const { balance, costs, people, companies, perMinute, perDay } = account;
   const held = account.held !== undefined && account.held > 0n ? ` (${money(account.held)} held)` : "";
   return [
@@ -128,7 +128,7 @@ function cardOf(account: AccountView, key: KeyView | undefined, session: Session
     ["connection", `${session.connectionName} (${session.site.baseUrl})`],
     [
       "key",
-      listed(
+      list(
         account.keyMode ?? session.keyMode,
         key?.name ?? undefined,
         key?.id,
@@ -146,7 +146,7 @@ function cardOf(account: AccountView, key: KeyView | undefined, session: Session
     ],
     [
       "rate limit",
-      listed(
+      list(
         perMinute !== undefined && `${number(perMinute)} a minute`,
         perDay !== undefined && `${number(perDay)} a day`,
       ),
@@ -155,7 +155,7 @@ function cardOf(account: AccountView, key: KeyView | undefined, session: Session
     ["deepest row", number(account.maxDepth)],
     [
       "dataset",
-      listed(
+      list(
         people !== undefined && `${number(people)} people`,
         companies !== undefined && `${number(companies)} companies`,
         account.datasetVersion && `version ${account.datasetVersion}`,

@@ -68,10 +68,10 @@ async function answer(context: Context): Promise<void> {
   const late = context.sleep(DEADLINE_MS).then((): readonly Word[] => []);
   const values = await Promise.race([valuesOf(offer, context).catch((): readonly Word[] => []), late]);
   const { kind } = offer.values;
-  const told = kind === "file" ? "files" : kind === "directory" ? "directories" : kind === "commas" ? "list" : "words";
+  const type = kind === "file" ? "files" : kind === "directory" ? "directories" : kind === "commas" ? "list" : "words";
   const fitting = values.filter(([value]) => value.toLowerCase().startsWith(offer.typed.toLowerCase()));
   const lines = fitting.map(([value, about]) => `${value}\t${about.replace(/[\u0000-\u001f\u007f-\u009f]/g, " ")}\n`);
-  context.stdout.write(`${told}\t${offer.head}\n${lines.join("")}`);
+  context.stdout.write(`${type}\t${offer.head}\n${lines.join("")}`);
 }
 
 async function valuesOf({ file, typed, values }: Candidates, context: Context): Promise<readonly Word[]> {
@@ -116,9 +116,9 @@ async function peopleValues(key: string, prefix: string, context: Context): Prom
     const { serviceId, mode } = (await import("./owned/shelf.ts")).shelfOf({ maxWait: 0 }, context);
     return ownedValues({ serviceId, keyMode: mode }, context, wanted);
   };
-  const asked = () => withSession(silent, { maxWait: 0, quiet: true }, (session) => valuesIn(session, silent, wanted));
-  const found = isLocked ? await owned() : await asked().catch(owned);
-  return (found?.values ?? []).map(({ value, count }) => [value, `${count}`]);
+  const ask = () => withSession(silent, { maxWait: 0, quiet: true }, (session) => valuesIn(session, silent, wanted));
+  const facet = isLocked ? await owned() : await ask().catch(owned);
+  return (facet?.values ?? []).map(({ value, count }) => [value, `${count}`]);
 }
 
 async function connections(context: Context): Promise<readonly Word[]> {
@@ -141,8 +141,8 @@ async function segments(context: Context): Promise<readonly Word[]> {
 
 async function jobs(file: string, context: Context): Promise<readonly Word[]> {
   const { readJobs } = await import("../../app/jobs/file.ts");
-  const read = await readJobs(context, file === "" ? undefined : file);
-  return read.jobs.map(({ name, schedule, output }) => [name, [schedule, output].filter(Boolean).join(", ")]);
+  const jobsFile = await readJobs(context, file === "" ? undefined : file);
+  return jobsFile.jobs.map(({ name, schedule, output }) => [name, [schedule, output].filter(Boolean).join(", ")]);
 }
 
 async function runs(context: Context): Promise<readonly Word[]> {

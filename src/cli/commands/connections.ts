@@ -29,7 +29,7 @@ export function register(program: Command, context: Context): void {
   $ headcount connections set work per-page-max=50 paging=auto
   $ headcount connections remove work               forget address and key
   $ headcount connections --json`);
-  const named = (): Argument => offering(new Argument("<name>", "name of the connection"), { kind: "connections" });
+  const nameWord = (): Argument => offering(new Argument("<name>", "name of the connection"), { kind: "connections" });
   connections
     .command("list", { isDefault: true })
     .description("list connections and where their keys live (no key is read or shown)")
@@ -37,18 +37,18 @@ export function register(program: Command, context: Context): void {
   connections
     .command("use")
     .description("make a connection the one that is used where none is named")
-    .addArgument(named())
+    .addArgument(nameWord())
     .does(atDesk(context, use));
   connections
     .command("set")
     .description("say how a service pages, where doctor cannot find it out")
-    .addArgument(named())
+    .addArgument(nameWord())
     .argument("<setting...>", "paging=page|page0|offset|cursor, per-page-max=N; auto: not known")
     .does(atDesk(context, set));
   connections
     .command("remove")
     .description("forget a connection: its address and its key")
-    .addArgument(named())
+    .addArgument(nameWord())
     .does(atDesk(context, remove));
 }
 
@@ -117,8 +117,8 @@ function dialectBy(words: readonly string[]): (before: Dialect | undefined) => D
   const paging = how === undefined || how === "auto" ? how : pagingOf(how);
   const perPageMax = most === undefined || most === "auto" ? most : wholeNumber("per-page-max", 1, 100_000)(most);
   return (before) => {
-    const { perPageMax: known, ...rest } = before ?? DEFAULT_DIALECT;
-    const largest = perPageMax === "auto" ? undefined : (perPageMax ?? known);
+    const { perPageMax: current, ...rest } = before ?? DEFAULT_DIALECT;
+    const largest = perPageMax === "auto" ? undefined : (perPageMax ?? current);
     if (paging === "auto" && largest === undefined) return undefined;
     return {
       ...rest,

@@ -52,26 +52,26 @@ async function set({ printer, context }: Desk<GlobalOptions>, settings: readonly
   await updateConfig(configDir(context), ({ retention: _, ...config }) =>
     runs === "forever" ? config : { ...config, retention: { runs } },
   );
-  const kept = keptRuns(context) ?? null;
-  if (printer.json) printer.document<"data set">({ retention: { runs: kept } });
+  const term = keptRuns(context) ?? null;
+  if (printer.json) printer.document<"data set">({ retention: { runs: term } });
   printer.note(
-    kept === null
+    term === null
       ? "runs are kept until somebody removes them"
-      : `runs are kept for ${kept} after the last thing that happened to them`,
+      : `runs are kept for ${term} after the last thing that happened to them`,
   );
 }
 
 async function show({ printer, context }: Desk<GlobalOptions>): Promise<void> {
-  const kept = await keptHere(context);
+  const rows = await keptHere(context);
   const policy = keptRuns(context) ?? null;
   if (printer.json) {
     return printer.document({
       retention: { runs: policy },
-      kept: documentsOf(KEPT_COLUMNS, kept),
+      kept: documentsOf(KEPT_COLUMNS, rows),
     });
   }
-  await printList(KEPT_COLUMNS, kept, printer, "nothing is kept yet");
-  const runs = kept.find(({ what }) => what === "runs")?.items ?? 0;
+  await printList(KEPT_COLUMNS, rows, printer, "nothing is kept yet");
+  const runs = rows.find(({ what }) => what === "runs")?.items ?? 0;
   const said =
     policy === null ? "are kept until somebody removes them (headcount data set runs=90d)" : `are kept for ${policy}`;
   if (printer.terminal) printer.note(`${counted(runs, "run")} ${said}`);

@@ -85,8 +85,8 @@ async function printValues(spec: FilterKeySpec, { options, printer, context }: D
     import("../../app/count/values.ts"),
   ]);
   await withSession(context, options, async (session) => {
-    const found = await valuesIn(session, context, { spec, filters: {}, limit: top, prefix });
-    if (found === undefined) {
+    const facet = await valuesIn(session, context, { spec, filters: {}, limit: top, prefix });
+    if (facet === undefined) {
       throw usageError(
         `nobody lists the values of ${spec.key}: not the service, and nothing is owned of it`,
         spec.match === "range"
@@ -95,7 +95,7 @@ async function printValues(spec: FilterKeySpec, { options, printer, context }: D
         "no_values",
       );
     }
-    const { values, from, others = null, missing = null } = found;
+    const { values, from, others = null, missing = null } = facet;
     if (printer.json)
       printer.document<"filters">({ key: spec.key, prefix: prefix ?? null, from, values, others, missing });
     else {

@@ -65,8 +65,8 @@ To try things without an account: headcount -c sample account`)
 /** A key in an argument is in the shell's history and in the list of processes already: it is refused, not used. */
 function refuseKeyArgument(words: readonly (string | undefined)[], options: LoginOptions): void {
   const [, , , ...excess] = words;
-  const given = words.some((word) => word !== undefined && /_(live|test)_|^.{65,}$/.test(word));
-  if (given || options.key !== undefined || options.apiKey !== undefined) {
+  const hasKey = words.some((word) => word !== undefined && /_(live|test)_|^.{65,}$/.test(word));
+  if (hasKey || options.key !== undefined || options.apiKey !== undefined) {
     throw usageError(
       "a key is never taken from an argument: others can read it in the list of processes and in the shell's history",
       "revoke that key, then run headcount login and paste the new one, or pipe it in: headcount login --key-stdin < FILE",
@@ -146,17 +146,17 @@ async function inKeychain(
 
 async function baseUrlFor(
   before: Connection | undefined,
-  given: string | undefined,
+  url: string | undefined,
   options: LoginOptions,
   context: Context,
 ): Promise<string> {
-  if (given) return baseUrlText(parseBaseUrl(given));
+  if (url) return baseUrlText(parseBaseUrl(url));
   if (before !== undefined && (options.keyStdin || !canPrompt(context))) return before.baseUrl;
   if (!canPrompt(context) || options.keyStdin) {
     throw usageError("the service's address is missing", "give it with --base-url https://...", "no_base_url");
   }
-  const known = before === undefined ? "" : ` [${before.baseUrl}]`;
-  const answer = (await context.prompt(`Base URL${known}: `)).trim();
+  const usual = before === undefined ? "" : ` [${before.baseUrl}]`;
+  const answer = (await context.prompt(`Base URL${usual}: `)).trim();
   return baseUrlText(parseBaseUrl(answer === "" && before !== undefined ? before.baseUrl : answer));
 }
 
@@ -237,8 +237,8 @@ function printSummary(
 ): void {
   const { base_url: baseUrl, connection: name, key_store: keyStore } = login;
   const who = accountName ?? accountId;
-  const left = balance === undefined ? "" : `, balance ${formatCreditsGrouped(balance)} credits`;
-  print.note(`Connected to ${baseUrl}${who === undefined ? "" : ` as ${harmless(who)}`}${left}`);
+  const funds = balance === undefined ? "" : `, balance ${formatCreditsGrouped(balance)} credits`;
+  print.note(`Connected to ${baseUrl}${who === undefined ? "" : ` as ${harmless(who)}`}${funds}`);
   const where = keyStore === "file" ? `a credentials file (${FOR_WHOM})` : "the system's keychain";
   print.note(`Connection "${name}"${login.default ? " (used by default)" : ""}; its key is in ${where}`);
 }

@@ -124,10 +124,10 @@ function install({ options, printer, context }: Desk<McpOptions>, client: Client
 /** @throws CliError exit 2 where options say something about a cap that is not there */
 function budgetFrom({ maxCredits, budget, askOver: over }: McpOptions): NamedBudget | undefined {
   if (maxCredits !== undefined) return { name: budget ?? "mcp", cap: maxCredits.credits, per: maxCredits.per ?? "day" };
-  const given = Object.entries({ "--budget": budget, "--ask-over": over }).find(([, value]) => value !== undefined);
-  if (given === undefined) return undefined;
+  const flag = Object.entries({ "--budget": budget, "--ask-over": over }).find(([, value]) => value !== undefined);
+  if (flag === undefined) return undefined;
   throw usageError(
-    `${given[0]} is about buying, and without --max-credits nothing can be bought`,
+    `${flag[0]} is about buying, and without --max-credits nothing can be bought`,
     "add --max-credits N",
   );
 }

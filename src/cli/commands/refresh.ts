@@ -127,21 +127,21 @@ async function parse(
     throw usageError("--buy-changed needs --max-credits: how many have changed is not known beforehand");
   }
   // The list is written to where it was read from, unless another name is given.
-  const named = flags.output ?? (word === undefined || !/\.\w+$/.test(word) ? undefined : word);
-  if (named === undefined && flags.dryRun !== true) {
+  const path = flags.output ?? (word === undefined || !/\.\w+$/.test(word) ? undefined : word);
+  if (path === undefined && flags.dryRun !== true) {
     throw usageError("refresh writes files", "name the list with -o, for example -o people.csv", "no_output");
   }
-  if (named === "-") {
+  if (path === "-") {
     throw usageError("refresh writes four files, which stdout cannot hold", "for example -o people.csv", "no_output");
   }
-  if (named !== undefined && engineOf(named) !== undefined) {
+  if (path !== undefined && engineOf(path) !== undefined) {
     throw usageError(
       "refresh writes four files, and -o names a table",
       "-o people.csv; headcount owned export -o fills a table",
     );
   }
   const quoting = { ...flags, format: flags.format ?? "csv" };
-  const view = readView(context, named === undefined ? quoting : { ...flags, output: named });
+  const view = readView(context, path === undefined ? quoting : { ...flags, output: path });
   if (view.format === "table") {
     throw usageError("a list is kept as rows (csv, ndjson, json, xlsx, parquet and so on), not as a table");
   }

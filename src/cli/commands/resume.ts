@@ -27,8 +27,8 @@ export function register(program: Command, context: Context): void {
   $ headcount -c sample resume --max-credits 50 --yes
 
 Where several runs are unfinished, name one: headcount runs lists them.`)
-    .does(async (options: ExportFlags, named: string | undefined) => {
-      const purchase = await parse(named, options, context);
+    .does(async (options: ExportFlags, run: string | undefined) => {
+      const purchase = await parse(run, options, context);
       if (purchase === undefined) return;
       await buy(purchase, context).catch(async (error: unknown) => {
         if (!(error instanceof CliError) || error.code !== "no_base_url") throw error;
@@ -40,13 +40,13 @@ Where several runs are unfinished, name one: headcount runs lists them.`)
 }
 
 async function parse(
-  named: string | undefined,
-  given: ExportFlags,
+  run: string | undefined,
+  options: ExportFlags,
   context: Context,
 ): Promise<ParsedPurchase | undefined> {
   const store = openRuns(context);
-  const runs = named === undefined ? await store.list() : [];
-  const id = named === undefined ? theUnfinished(runs) : await store.resolve(named);
+  const runs = run === undefined ? await store.list() : [];
+  const id = run === undefined ? theUnfinished(runs) : await store.resolve(run);
   if (id === undefined) {
     const closed = runs.find(isResumable);
     const but = closed === undefined ? "" : `; ${resumeOf(closed.plan)} goes on with one whose reader closed the pipe`;
@@ -63,17 +63,15 @@ async function parse(
   }
   const { keep } = (target.kind === "search" ? target.staff : target.kind === "enrich" && target) || {};
   // Who was left out when it began is asked for by no later session either.
-  const asked = new Set(
-    (target.kind === "search" ? (target.staff?.prospects ?? []) : target.companies).map(companyKey),
-  );
-  const isLeftOut = (company: CompanyQuery): boolean => !asked.has(companyKey(company));
+  const keys = new Set((target.kind === "search" ? (target.staff?.prospects ?? []) : target.companies).map(companyKey));
+  const isLeftOut = (company: CompanyQuery): boolean => !keys.has(companyKey(company));
   const join =
     keep === undefined ? undefined : (await readKept(await keptInput(store, id), "the table", keep, isLeftOut)).join;
   // "environment" is what a connection is called that variables alone make up.
-  const connection = given.connection ?? (saved === "environment" ? undefined : saved);
+  const connection = options.connection ?? (saved === "environment" ? undefined : saved);
   const begun = pagingName({ paging: plan.paging, firstPage: plan.first_page ?? 1 });
-  const paging = selectionOf(given, context).paging ?? begun;
-  const flags = { ...given, paging, ...(connection === undefined ? {} : { connection }) };
+  const paging = selectionOf(options, context).paging ?? begun;
+  const flags = { ...options, paging, ...(connection === undefined ? {} : { connection }) };
   return {
     order: {
       ...readBuyingOptions(flags),

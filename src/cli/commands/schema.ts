@@ -33,16 +33,16 @@ export function register(program: Command, context: Context): void {
 
 async function printSchema({ printer }: Desk<GlobalOptions>, words: readonly string[]): Promise<void> {
   if (words.length === 0) return printAll(printer);
-  const asked = words.join(" ");
-  const file = FILES[asked as keyof typeof FILES];
+  const phrase = words.join(" ");
+  const file = FILES[phrase as keyof typeof FILES];
   if (file !== undefined) return printer.document<"schema">(await file());
-  const path = describedPath(asked);
+  const path = describedPath(phrase);
   const schema = path && schemaOf(path);
   if (!schema) {
     const names = [...DESCRIBED.keys(), "errors", ...Object.keys(FILES)];
     const hint =
-      didYouMean(asked, names, (name) => `headcount schema ${name}`) ?? "headcount schema lists those that do";
-    throw usageError(`"${echo(asked)}" is no command that prints JSON`, hint, "unknown_command");
+      didYouMean(phrase, names, (name) => `headcount schema ${name}`) ?? "headcount schema lists those that do";
+    throw usageError(`"${echo(phrase)}" is no command that prints JSON`, hint, "unknown_command");
   }
   printer.document<"schema">(schema);
 }

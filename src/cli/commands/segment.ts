@@ -30,7 +30,7 @@ export function register(program: Command, context: Context): void {
   $ headcount segment remove eu-legal
 
 See also: headcount help filters`);
-  const named = (label: string): Argument =>
+  const nameWord = (label: string): Argument =>
     offering(new Argument(label, "name of the segment (or a pattern: 'eu-*')"), { kind: "segments" });
   segment.command("list", { isDefault: true }).description("list the saved segments").does(atDesk(context, list));
   addFilterOptions(
@@ -43,12 +43,12 @@ See also: headcount help filters`);
   segment
     .command("show")
     .description("print a segment's filters, as -f reads them")
-    .addArgument(named("<name>"))
+    .addArgument(nameWord("<name>"))
     .does(atDesk(context, show));
   segment
     .command("remove")
     .description("forget segments")
-    .addArgument(named("<name...>"))
+    .addArgument(nameWord("<name...>"))
     .does(atDesk(context, remove));
 }
 
@@ -86,8 +86,8 @@ async function list({ printer, context }: Desk<GlobalOptions>): Promise<void> {
 async function described({ name, file, savedAt }: SavedSegment, context: Context) {
   const saved_at = new Date(savedAt).toISOString();
   try {
-    const [read] = await readFilterSets(context, { segment: [name] });
-    return { name, file, saved_at, filters: read?.filters ?? null, problem: null };
+    const [first] = await readFilterSets(context, { segment: [name] });
+    return { name, file, saved_at, filters: first?.filters ?? null, problem: null };
   } catch (error) {
     return { name, file, saved_at, filters: null, problem: (error as Error).message };
   }

@@ -244,8 +244,8 @@ function announce(
   }
   if (options.json) {
     const { url } = service;
-    const told = { url, ...(key === undefined ? {} : { key }), ...(link === undefined ? {} : { console: link }) };
-    text(`${JSON.stringify(told)}\n`);
+    const answer = { url, ...(key === undefined ? {} : { key }), ...(link === undefined ? {} : { console: link }) };
+    text(`${JSON.stringify(answer)}\n`);
     return;
   }
   text(`Serving ${service.url}\n`);

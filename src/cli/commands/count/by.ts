@@ -13,16 +13,16 @@ const TOP = 20;
 
 /** The key of --by with the values to count. @throws CliError (exit 2) before any request */
 export async function readByKey(context: Context, { by = [], owned }: CountOptions, filters: Filters): Promise<ByKey> {
-  const given = new Map<FilterKeySpec, readonly string[]>();
+  const keys = new Map<FilterKeySpec, readonly string[]>();
   for (const word of by) {
     const [key = "", value] = word.split(/=(.*)/s, 2);
     const spec = breakdownKey(key);
-    const before = given.get(spec);
+    const before = keys.get(spec);
     if (before !== undefined && value === undefined) throw wrongKeys();
     const values = value === undefined ? [] : await valuesGiven(context, "--by", [value]);
-    given.set(spec, [...(before ?? []), ...values]);
+    keys.set(spec, [...(before ?? []), ...values]);
   }
-  const [first, another] = given;
+  const [first, another] = keys;
   if (first === undefined || another !== undefined) throw wrongKeys();
   const [spec, own] = first;
   const values = own.length === 0 ? undefined : own;
@@ -39,7 +39,7 @@ const wrongKeys = (): CliError =>
 function breakdownKey(by: string): FilterKeySpec {
   const key = keyName(by);
   const spec = filterSpec(key);
-  const usable = FILTER_SPECS.filter(({ match }) => match !== "range").map((known) => known.key);
+  const usable = FILTER_SPECS.filter(({ match }) => match !== "range").map((spec) => spec.key);
   if (spec === undefined) {
     throw usageError(`--by takes a filter key, not "${by}"${aside(nearest(key, usable))}; keys: ${usable.join(", ")}`);
   }
@@ -58,13 +58,13 @@ export async function countParts(
   const { options, printer } = counting;
   const { filters } = segment;
   const { spec } = by;
-  const listed = by.values === undefined ? await listedFor(spec, filters, counting) : undefined;
-  if (listed?.from === "service") {
-    const { values: parts, whole = 0, others, missing } = listed;
+  const facet = by.values === undefined ? await listedFor(spec, filters, counting) : undefined;
+  if (facet?.from === "service") {
+    const { values: parts, whole = 0, others, missing } = facet;
     await printParts({ by: spec, whole, parts, filters, rest: { others, missing } }, printer);
     return [{ filters, count: whole }];
   }
-  const values = by.values ?? listed?.values.map(({ value }) => value) ?? [];
+  const values = by.values ?? facet?.values.map(({ value }) => value) ?? [];
   const each = values.map((value) => ({ ...filters, [spec.key]: value }));
   const [total = { count: 0 }, ...counts] = await countAll([filters, ...each], counting);
   const parts = values.map((value, index) => ({ value, count: counts[index]?.count ?? 0 }));
@@ -79,14 +79,14 @@ async function listedFor(
   { context, options: { top = TOP, json }, printer, session }: CountDesk,
 ): Promise<KnownValues> {
   const { valuesIn } = await import("../../../app/count/values.ts");
-  const listed = await valuesIn(session, context, { spec, filters, limit: top });
-  if (listed?.from === "owned" && listed.values.length > 0 && json !== true) {
-    const known = listed.values.length === 1 ? "the one value" : `the ${listed.values.length} most frequent values`;
+  const facet = await valuesIn(session, context, { spec, filters, limit: top });
+  if (facet?.from === "owned" && facet.values.length > 0 && json !== true) {
+    const which = facet.values.length === 1 ? "the one value" : `the ${facet.values.length} most frequent values`;
     printer.note(
-      `the service lists no values: counted ${listed.values.length === 1 ? "is" : "are"} ${known} among who you own`,
+      `the service lists no values: counted ${facet.values.length === 1 ? "is" : "are"} ${which} among who you own`,
     );
   }
-  if (listed !== undefined && (listed.from === "service" || listed.values.length > 0)) return listed;
+  if (facet !== undefined && (facet.from === "service" || facet.values.length > 0)) return facet;
   throw usageError(
     `--by ${spec.key} needs values: neither the service nor what you own lists what a ${words(spec)} can be`,
     `for example --by ${spec.key}=${spec.key === "country" ? "france --by country=germany" : `A --by ${spec.key}=B`}, or --by ${spec.key}=@FILE with one a line`,

@@ -49,21 +49,21 @@ export async function countSet(
   });
   const { filters, union = [filters], except: without = [] } = target;
   await tell({ count: people }, await pricesFor(counting), { union, except: without }, counting);
-  const told = (each: Filters): CountedSegment => ({ filters: each, count: people === 0 ? undefined : people });
-  return [...union.map(told), ...without.map(told)];
+  const segmentOf = (each: Filters): CountedSegment => ({ filters: each, count: people === 0 ? undefined : people });
+  return [...union.map(segmentOf), ...without.map(segmentOf)];
 }
 
-type Told = Pick<CountView, "count"> & Partial<CountView>;
-type Asked = Filters | { readonly union: readonly Filters[]; readonly except: readonly Filters[] };
+type Total = Pick<CountView, "count"> & Partial<CountView>;
+type Question = Filters | { readonly union: readonly Filters[]; readonly except: readonly Filters[] };
 
 /** A pipe gets the bare number, which needs no prices. */
 const pricesFor = async ({ context, printer, session }: CountDesk): Promise<AccountView | undefined> =>
   printer.json || printer.terminal ? session.client.account(context.interrupted) : undefined;
 
 async function tell(
-  count: Told,
+  count: Total,
   account: AccountView | undefined,
-  filters: Asked,
+  filters: Question,
   { printer, session }: CountDesk,
 ): Promise<void> {
   if (account === undefined) printer.text(`${count.count}\n`);
@@ -78,7 +78,7 @@ export function noticeUnknownCost(account: AccountView | undefined, session: Ses
   }
 }
 
-function countDocument(count: Told, account: AccountView, filters: Asked) {
+function countDocument(count: Total, account: AccountView, filters: Question) {
   const unit = account.costs.personSearch;
   const balance = account.balance ?? account.meta.creditsRemaining;
   return {
@@ -92,7 +92,7 @@ function countDocument(count: Told, account: AccountView, filters: Asked) {
   };
 }
 
-async function printCount({ count, cached, asOf }: Told, account: AccountView, printer: Printer): Promise<void> {
+async function printCount({ count, cached, asOf }: Total, account: AccountView, printer: Printer): Promise<void> {
   const { balance, costs } = account;
   const most = priceOf(count, costs.personSearch);
   const enough = (): string =>

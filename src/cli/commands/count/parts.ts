@@ -34,18 +34,18 @@ export const largest = (parts: readonly FacetValue[], top: number | undefined): 
 
 export const words = ({ key }: FilterKeySpec): string => key.replaceAll("_", " ");
 
-export async function printParts(found: Breakdown, printer: Printer): Promise<void> {
-  const { by, whole, filters } = found;
-  const parts = [...found.parts].sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1));
+export async function printParts(breakdown: Breakdown, printer: Printer): Promise<void> {
+  const { by, whole, filters } = breakdown;
+  const parts = [...breakdown.parts].sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1));
   const within = by.match === "prefix" ? nested(parts.map(({ value }) => value)) : new Map<string, string>();
   // Beginnings of one text are nested or apart: what is within another part is in that one's number.
   const apart = parts.filter(({ value }) => !within.has(value));
   const unexplained = whole - apart.reduce((sum, part) => sum + part.count, 0);
   for (const [inner, outer] of within) printer.note(`notice: parts overlap: "${inner}" is counted in "${outer}" too`);
-  const explained = { ...found, parts, unexplained };
+  const explained = { ...breakdown, parts, unexplained };
   if (printer.form === "table") return printTable(explained, printer);
   if (printer.json) {
-    const { others = null, missing = null } = found.rest ?? {};
+    const { others = null, missing = null } = breakdown.rest ?? {};
     printer.document<"count">({ count: whole, by: by.key, parts, unexplained, others, missing, filters });
   } else {
     const rows = parts.map(({ value, count }) => [value, count]);
@@ -58,12 +58,12 @@ export async function printParts(found: Breakdown, printer: Printer): Promise<vo
 /** Parts that another part holds, by their values: "soft" is within "so". */
 function nested(values: readonly string[]): Map<string, string> {
   const normal = values.map(normalForm);
-  const found = new Map<string, string>();
+  const outers = new Map<string, string>();
   for (const [index, text] of normal.entries()) {
     const outer = normal.findIndex((other) => other !== text && text.startsWith(other));
-    if (outer >= 0) found.set(values[index] ?? "", values[outer] ?? "");
+    if (outer >= 0) outers.set(values[index] ?? "", values[outer] ?? "");
   }
-  return found;
+  return outers;
 }
 
 function remainderText({ by, whole, unexplained, rest }: Explained): string | undefined {
@@ -80,16 +80,16 @@ function restRows({ unexplained, rest }: Explained): readonly FacetValue[] {
   if (unexplained <= 0) return [];
   if (rest?.others === undefined || rest.missing === undefined)
     return [{ value: "(another or none)", count: unexplained }];
-  const told = [
+  const rows = [
     { value: "(another)", count: rest.others },
     { value: "(none)", count: rest.missing },
   ];
-  return told.filter(({ count }) => count > 0);
+  return rows.filter(({ count }) => count > 0);
 }
 
-async function printTable(found: Explained, printer: Printer): Promise<void> {
-  const { by, whole, parts, unexplained } = found;
-  const rows = [...parts, ...restRows(found)];
+async function printTable(breakdown: Explained, printer: Printer): Promise<void> {
+  const { by, whole, parts, unexplained } = breakdown;
+  const rows = [...parts, ...restRows(breakdown)];
   // The remainder is no part: its bar would only flatten those of the parts.
   const longest = Math.max(1, ...parts.map((part) => part.count));
   const width = Math.max(4, Math.min(BAR_WIDTH, printer.width - 50));
@@ -106,8 +106,8 @@ async function printTable(found: Explained, printer: Printer): Promise<void> {
     }),
   );
   printer.text(`${printer.style.strong(grouped(whole))} ${whole === 1 ? "person" : "people"} in all\n`);
-  if (unexplained < 0) printer.text(`${remainderText(found)}\n`);
-  else if ((found.rest?.others ?? 0) > 0) printer.note(OTHERS);
+  if (unexplained < 0) printer.text(`${remainderText(breakdown)}\n`);
+  else if ((breakdown.rest?.others ?? 0) > 0) printer.note(OTHERS);
 }
 
 export interface OwnedCount {
@@ -129,7 +129,7 @@ export function countOwned(
     const parts =
       values.length > 0
         ? values.map((value) => ({ value, count: count({ ...filters, [by.key]: value }) }))
-        : known(library, by, filters);
+        : ownedValues(library, by, filters);
     return printParts({ by, whole: count(filters), parts: largest(parts, top), filters }, printer);
   }
   const rows = segments.map(({ name, filters }) => ({ segment: name, count: count(filters), filters }));
@@ -147,7 +147,7 @@ export const segmentsCsv = (rows: readonly { readonly segment: string; readonly 
     rows.map(({ segment, count }) => [segment, count]),
   );
 
-function known(library: Library | undefined, by: FilterKeySpec, filters: Filters): FacetValue[] {
+function ownedValues(library: Library | undefined, by: FilterKeySpec, filters: Filters): FacetValue[] {
   if (by.match === "prefix" || by.match === "range") {
     throw usageError(
       `--by ${by.key} needs values: --by ${by.key}=VALUE`,

@@ -53,7 +53,7 @@ See also: headcount suppress`)
     .does(atDesk(context, forget));
 }
 
-interface Found {
+interface Traces {
   readonly person: PersonMatcher;
   readonly runs: readonly RunFound[];
   readonly libraries: readonly string[];
@@ -68,49 +68,49 @@ interface Found {
 async function forget({ options, printer, context }: Desk<ForgetOptions>, word: string): Promise<void> {
   const disk = new Disk(failpoint(context.env));
   const store = new RunStore(stateDir(context), disk);
-  const found = await find(word, store, context);
+  const traces = await find(word, store, context);
   if (options.dryRun === true) {
-    report(found, "would_forget", printer);
+    report(traces, "would_forget", printer);
     if (!printer.json) printer.text("nothing of this was done (--dry-run)\n");
     return;
   }
-  if (options.yes !== true) await agreeToForget(linesOf(found), printer, context);
+  if (options.yes !== true) await agreeToForget(linesOf(traces), printer, context);
   const list = listOf(context);
-  const names = found.person.words.flatMap(({ word: one, kind }) => suppressedName(one, kind) ?? []);
+  const names = traces.person.words.flatMap(({ word: one, kind }) => suppressedName(one, kind) ?? []);
   // First: from here on nobody sees the person. Then the runs, and last the library, which knows every name.
   await list.add(names, FORGOTTEN);
-  for (const run of found.runs) await forgetRun(run, found, { store, disk }, context);
-  for (const { job } of found.histories) await forgetHistory(job, found.person, disk, context);
+  for (const run of traces.runs) await forgetRun(run, traces, { store, disk }, context);
+  for (const { job } of traces.histories) await forgetHistory(job, traces.person, disk, context);
   const register = registerOf(context, disk);
   const entries = await register.entries();
-  for (const { path, how } of found.outputs) {
+  for (const { path, how } of traces.outputs) {
     const entry = entries.find((one) => one.path === path);
-    if (how === "deleted") await rowsOfPerson(path, found.person.identities, true);
-    else if (how === "cut" && entry !== undefined) await cutFile(entry, found.person, disk, context);
+    if (how === "deleted") await rowsOfPerson(path, traces.person.identities, true);
+    else if (how === "cut" && entry !== undefined) await cutFile(entry, traces.person, disk, context);
   }
   // What a process had not deleted of a run that died while it removed it.
   await store.sweep();
-  for (const path of found.libraries) await forgetIn(path, found.person, store);
-  const after = await registered(entries, found.person);
+  for (const path of traces.libraries) await forgetIn(path, traces.person, store);
+  const after = await registered(entries, traces.person);
   // Their own names name the person: nothing of ours keeps them.
-  for (const { path } of entries) if (found.person.isNamedIn(path)) await register.drop(path);
-  report(found, "forgot", printer);
-  const left = after.outputs;
-  const lines = found.mentions.flatMap(mentionLines);
-  if (left.length === 0 && lines.length === 0) {
-    const looked = `${counted(after.files, "file")} and ${counted(after.tables, "table")}`;
-    if (!printer.json) printer.text(`looked again at ${looked} that were written: none has the person\n`);
+  for (const { path } of entries) if (traces.person.isNamedIn(path)) await register.drop(path);
+  report(traces, "forgot", printer);
+  const rest = after.outputs;
+  const lines = traces.mentions.flatMap(mentionLines);
+  if (rest.length === 0 && lines.length === 0) {
+    const places = `${counted(after.files, "file")} and ${counted(after.tables, "table")}`;
+    if (!printer.json) printer.text(`looked again at ${places} that were written: none has the person\n`);
     return;
   }
-  const outputs = `${counted(left.length, "output")} may still have the person, outside of rows that are told apart or where they cannot be written`;
-  const mentions = `${counted(found.mentions.length, "file of yours names", "files of yours name")} the person: a log, jobs or a segment`;
+  const outputs = `${counted(rest.length, "output")} may still have the person, outside of rows that are told apart or where they cannot be written`;
+  const mentions = `${counted(traces.mentions.length, "file of yours names", "files of yours name")} the person: a log, jobs or a segment`;
   throw new CliError({
     code: "files_left",
     category: "incomplete",
-    message: [...(left.length === 0 ? [] : [outputs]), ...(lines.length === 0 ? [] : [mentions])].join("; "),
-    details: [...left.map(({ path }) => path), ...lines],
+    message: [...(rest.length === 0 ? [] : [outputs]), ...(lines.length === 0 ? [] : [mentions])].join("; "),
+    details: [...rest.map(({ path }) => path), ...lines],
     hint:
-      left.length === 0
+      rest.length === 0
         ? "delete or edit these lines by hand"
         : "write them again without the person (runs export, owned export, refresh), delete or edit them",
   });
@@ -132,16 +132,16 @@ function listOf(context: Context) {
   return suppressionList(suppressionFolder(stateDir(context)), new Disk(failpoint(env)), { now, sleep, signal });
 }
 
-async function find(word: string, store: RunStore, context: Context): Promise<Found> {
-  const kept = await keptOf(stateDir(context), store);
-  const person = await learn(word, kept, store);
-  const all = await runsWith(person, kept.runs, store);
+async function find(word: string, store: RunStore, context: Context): Promise<Traces> {
+  const data = await keptOf(stateDir(context), store);
+  const person = await learn(word, data, store);
+  const all = await runsWith(person, data.runs, store);
   const outputs: OutputFound[] = [];
   for (const run of all) outputs.push(...(await outputsOf(run, person)));
   let owned = 0;
-  const { gone, ...looked } = await registered(await registerOf(context).entries(), person);
-  outputs.push(...looked.outputs);
-  for (const path of kept.libraries) {
+  const { gone, ...files } = await registered(await registerOf(context).entries(), person);
+  outputs.push(...files.outputs);
+  for (const path of data.libraries) {
     const library = await Library.open(path, await store.suppression());
     try {
       owned += new Set([...bodiesOf(library)].filter(({ body }) => person.isOf(body, path)).map(({ n }) => n)).size;
@@ -159,12 +159,12 @@ async function find(word: string, store: RunStore, context: Context): Promise<Fo
   const mentions = await mentionsOf(person, context);
   const nothing = [runs, once, histories, mentions].every(({ length }) => length === 0) && owned === 0;
   if (nothing && !(await wasForgotten(word, context))) throw nobody(word);
-  return { person, runs, libraries: kept.libraries, owned, outputs: once, gone, histories, mentions };
+  return { person, runs, libraries: data.libraries, owned, outputs: once, gone, histories, mentions };
 }
 
 async function forgetRun(
   { plan, service, rows, named, receipt }: RunFound,
-  { person, outputs }: Found,
+  { person, outputs }: Traces,
   { disk, store }: { readonly disk: Disk; readonly store: RunStore },
   context: Context,
 ): Promise<void> {
@@ -212,7 +212,7 @@ const OUTPUT_LINES: Readonly<Record<OutputFound["how"], (path: string) => string
   left: (path) => `left, look yourself: ${path}`,
 };
 
-function linesOf({ runs, owned, outputs, gone, histories, mentions }: Found): string[] {
+function linesOf({ runs, owned, outputs, gone, histories, mentions }: Traces): string[] {
   return [
     ...runs.map(({ plan, rows, named }) =>
       named ? `run ${plan.id}: whole, it names the person` : `run ${plan.id}: ${counted(rows, "row")}`,
@@ -225,8 +225,8 @@ function linesOf({ runs, owned, outputs, gone, histories, mentions }: Found): st
   ];
 }
 
-function report(found: Found, verb: "forgot" | "would_forget", printer: Printer): void {
-  const { runs, owned, outputs, gone, histories, mentions } = found;
+function report(traces: Traces, verb: "forgot" | "would_forget", printer: Printer): void {
+  const { runs, owned, outputs, gone, histories, mentions } = traces;
   const document = {
     runs: runs.map(({ plan, rows, named }) => ({ run: plan.id, rows, removed: named })),
     owned,
@@ -235,6 +235,6 @@ function report(found: Found, verb: "forgot" | "would_forget", printer: Printer)
     histories: histories.map(({ job, lines }) => ({ job, lines })),
     mentions: mentions.map(({ path, lines }) => ({ path, lines })),
   };
-  const told = verb === "forgot" ? { forgot: document } : { would_forget: document };
-  reportForgotten(told, linesOf(found), printer);
+  const answer = verb === "forgot" ? { forgot: document } : { would_forget: document };
+  reportForgotten(answer, linesOf(traces), printer);
 }

@@ -48,14 +48,14 @@ In a crontab, with HEADCOUNT_API_KEY=... in ~/.headcount.env (chmod 600), becaus
 
   7 * * * *  set -a; . ~/.headcount.env; headcount jobs run`;
 
-type Read = (options: JobsOptions) => Promise<JobsFile>;
+type ReadJobs = (options: JobsOptions) => Promise<JobsFile>;
 
 const withFile = (command: Command): Command =>
   command.option("--file <file>", "the file of jobs (default: jobs.jsonc in the config folder)");
 
 const JOBS = { kind: "jobs" } as const;
 
-function registerRun(jobs: Command, context: Context, read: Read): void {
+function registerRun(jobs: Command, context: Context, read: ReadJobs): void {
   withFile(jobs.command("run").takes("[job...]", "names of jobs (default: all that are due)", JOBS))
     .description(
       "Run jobs one after another; the failure of one does not stop the others. The exit code is the first failure's. A job that is at work already ends with 9; under a budget jobs wait for each other.",
@@ -73,7 +73,7 @@ An unfinished run of a job goes on where it stopped and buys nothing twice.`)
     });
 }
 
-function registerLooking(jobs: Command, context: Context, read: Read): void {
+function registerLooking(jobs: Command, context: Context, read: ReadJobs): void {
   withFile(jobs.command("status").takes("[job...]", "names of jobs (default: all)", JOBS))
     .description(
       "How each job went, what it changed and cost, when it comes next, and what the month has cost. Exit 0 whatever they say: `jobs check` tells by its exit code.",

@@ -97,8 +97,8 @@ export function registerImport(owned: Command, context: Context): void {
         const written = file === "-" ? context.now() : (await stat(resolve(context.cwd, file))).mtimeMs;
         sources.push({ name: basename(file), at: Math.floor(written), records });
       }
-      const made = await Library.open(shelfOf(options, context).path, await openRuns(context).suppression());
-      made.close();
+      const library = await Library.open(shelfOf(options, context).path, await openRuns(context).suppression());
+      library.close();
       await atLibrary(context, takeIn)(options, sources);
     });
 }
@@ -170,16 +170,16 @@ async function show({ library, printer }: LibraryDesk<ShelfOptions>, person: str
     return printer.text(`${stringifyExact(documents.length === 1 ? (documents[0] ?? null) : documents)}\n`);
   for (const [index, { record, states }] of documents.entries()) {
     await printer.card(Object.entries(record).map(([name, value]) => [name, textOf(value)]));
-    const seen = states.map(({ valid_from, changed }) =>
+    const history = states.map(({ valid_from, changed }) =>
       changed.length === 0
         ? (["seen", valid_from] as const)
         : (["changed", `${valid_from}: ${changed.join(", ")}`] as const),
     );
-    const bought = (everybody[index] ?? []).map(
+    const purchases = (everybody[index] ?? []).map(
       ({ at, run, price }) =>
         ["bought", `${iso(at)} for ${formatCreditsGrouped(credits(price))} in run ${run}`] as const,
     );
-    await printer.card([...seen, ...bought], 2);
+    await printer.card([...history, ...purchases], 2);
   }
   if (documents.length > 1)
     printer.note(`${grouped(documents.length)} people are called so; an id or a profile address names one`);

@@ -114,8 +114,8 @@ async function keepPeople(
     for (const shelf of new Map(shelves.map((one) => [one.path, one])).values()) {
       const opened = await openLibrary(shelf, store);
       opened?.library.close();
-      const lost = opened?.taken.unread.find(({ run }) => ids.has(run));
-      if (lost !== undefined) throw usageError(`the people of run ${lost.run} cannot be kept: ${lost.why}`);
+      const loss = opened?.taken.unread.find(({ run }) => ids.has(run));
+      if (loss !== undefined) throw usageError(`the people of run ${loss.run} cannot be kept: ${loss.why}`);
     }
   } catch (error) {
     if (options.force === true) return;

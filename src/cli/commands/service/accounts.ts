@@ -115,8 +115,8 @@ async function printLink({ context, options, store }: StoreDesk<LinkOptions>, ro
   if (name !== "" && !isLinkName(name)) throw usageError(`--name takes ${LINK_NAME}, not "${echo(name)}"`);
   const origin = url === undefined ? ((await store.console.lastServed()) ?? DEFAULT_ORIGIN) : publicOrigin(url);
   const { makeLink } = await import("../../../service/console/sessions.ts");
-  const made = { accountId: account, role, name, createdAt: context.now() };
-  const link = `${origin}/console/enter#t=${await makeLink(store, made, "service link")}`;
+  const entry = { accountId: account, role, name, createdAt: context.now() };
+  const link = `${origin}/console/enter#t=${await makeLink(store, entry, "service link")}`;
   context.stdout.write(options.json ? `${JSON.stringify({ link, account, role })}\n` : `${link}\n`);
 }
 

@@ -39,7 +39,7 @@ async function run({ options, printer, context }: Desk<FolderOptions>, to: strin
     ]);
     const ledger = elsewhere ? undefined : ledgerFile(dir, store);
     const manifest = await backUp({ dir, ledger, to: target, now: context.now });
-    if (printer.json) printer.document<"service backup">({ backup: target, ...told(manifest) });
+    if (printer.json) printer.document<"service backup">({ backup: target, ...viewOf(manifest) });
     else printer.lines(linesOf(manifest));
     if (elsewhere)
       printer.say(
@@ -51,7 +51,7 @@ async function run({ options, printer, context }: Desk<FolderOptions>, to: strin
   }
 }
 
-const told = ({ dataset, files, head, made_at }: Manifest) => ({
+const viewOf = ({ dataset, files, head, made_at }: Manifest) => ({
   made_at,
   head,
   dataset,
@@ -156,7 +156,7 @@ async function restoreFrom({ options, printer, context }: Desk<RestoreOptions>, 
     const { restoreBackup: restore } = await import("../../../service/admin/backup.ts");
     const source = resolve(context.cwd, from);
     const manifest = await restore({ from: source, dir, now: context.now, actor: actor(context) });
-    if (printer.json) printer.document<"service restore">({ data: dir, ...told(manifest) });
+    if (printer.json) printer.document<"service restore">({ data: dir, ...viewOf(manifest) });
     else printer.lines(linesOf(manifest));
     printer.note(`restored and verified; headcount serve --data ${shellWord(options.data ?? dir)} serves it`);
     printer.say(

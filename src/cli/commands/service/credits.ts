@@ -84,8 +84,8 @@ const adjusting =
     const adjustment = adjustmentOf(options, `service credits ${kind}`);
     const move = kind === "add" ? store.grant : store.deduct;
     const adjusted = await move.call(store, account, mode, amount, adjustment);
-    const done = `${kind === "add" ? "Added" : "Removed"} ${formatCreditsGrouped(amount)} credits.`;
-    tell(adjusted, adjustment, printer, done);
+    const sentence = `${kind === "add" ? "Added" : "Removed"} ${formatCreditsGrouped(amount)} credits.`;
+    tell(adjusted, adjustment, printer, sentence);
     print(adjusted, options, printer);
   };
 
@@ -112,8 +112,8 @@ async function refund(
   print(adjusted, { ...options, mode: entry.mode }, printer);
 }
 
-function tell({ repeated }: Adjusted, { reference }: Adjustment, printer: Printer, done: string): void {
-  if (!printer.json) printer.note(repeated ? `"${reference}" was done before: nothing was done now.` : done);
+function tell({ repeated }: Adjusted, { reference }: Adjustment, printer: Printer, sentence: string): void {
+  if (!printer.json) printer.note(repeated ? `"${reference}" was done before: nothing was done now.` : sentence);
 }
 
 const show = async ({ options, printer, store }: StoreDesk<CreditsOptions>): Promise<void> =>

@@ -36,10 +36,10 @@ export const addMode = (command: Command): Command =>
 
 /** The options again, for a command that is named to somebody: without them it would mean another folder. */
 export const placeFlags = ({ data, store }: { [Place in "data" | "store"]?: string | undefined }): string =>
-  `${data === undefined ? "" : ` --data ${shellWord(data)}`}${store === undefined ? "" : ` --store ${shellWord(named(store))}`}`;
+  `${data === undefined ? "" : ` --data ${shellWord(data)}`}${store === undefined ? "" : ` --store ${shellWord(label(store))}`}`;
 
 /** A name alone is no secret, and without it a command that is copied asks as somebody else. */
-const named = (store: string): string => (/^[a-z]+:\/\/[^:@/]+@[^@]*$/i.test(store) ? store : withoutPassword(store));
+const label = (store: string): string => (/^[a-z]+:\/\/[^:@/]+@[^@]*$/i.test(store) ? store : withoutPassword(store));
 
 export async function folderOf(options: FolderOptions, context: Context): Promise<string> {
   if (options.data === "") throw usageError("--data takes a folder, not an empty text");
@@ -122,7 +122,7 @@ export function serviceError(error: unknown, dir: string, store?: string): unkno
   const importing = `headcount service import --people FILE --data ${shellWord(dir)}`;
   const place = placeFlags({ data: dir, store });
   const first = store === undefined ? `headcount service import --people FILE${place} or ` : "";
-  const known: Readonly<Record<string, readonly [code: string, category: ErrorCategory, hint?: string]>> = {
+  const kinds: Readonly<Record<string, readonly [code: string, category: ErrorCategory, hint?: string]>> = {
     StoreUnavailableError: ["store_unavailable", "service"],
     DatasetUnavailableError: [
       ...(["dataset_unavailable", "service"] as const),
@@ -141,7 +141,7 @@ export function serviceError(error: unknown, dir: string, store?: string): unkno
   };
   const isFolder = /^(EACCES|EROFS|ENOTDIR|EEXIST)$/.test((error as NodeJS.ErrnoException).code ?? "");
   const folder = ["data_folder", "filesystem", `choose another --data than ${dir}`] as const;
-  const kind = known[error.name] ?? (isFolder ? folder : undefined);
+  const kind = kinds[error.name] ?? (isFolder ? folder : undefined);
   if (kind === undefined) return missingPackage(error) ?? error;
   const [code, category, hint] = kind;
   return new CliError({ code, category, message: error.message, hint, cause: error });

@@ -59,25 +59,25 @@ async function forget(desk: Desk<ForgetOptions>, word: string): Promise<void> {
   const [disk, lock] = [new Disk(step), { now: context.now, sleep: context.sleep, signal: context.interrupted }];
   await withBuild(desk, async (setup) => {
     const servers = await servedPeople(options, context);
-    const kept = await openKept(dir, await ledgerOf(options, context), servers).catch(async (error: unknown) => {
+    const data = await openKept(dir, await ledgerOf(options, context), servers).catch(async (error: unknown) => {
       await servers?.close();
       throw error;
     });
     try {
-      const found = await findInFolder(word, kept, setup);
-      if (!found.anything && !(await kept.hides(name))) throw nobody(word, options);
-      if (options.dryRun === true) return report(found, "would_forget", printer);
-      if (options.yes !== true) await agreeToForget(linesOf(found), printer, context);
-      const left = await purge(found, kept, {
+      const traces = await findInFolder(word, data, setup);
+      if (!traces.anything && !(await data.hides(name))) throw nobody(word, options);
+      if (options.dryRun === true) return report(traces, "would_forget", printer);
+      if (options.yes !== true) await agreeToForget(linesOf(traces), printer, context);
+      const rest = await purge(traces, data, {
         setup,
         actor: actor(context),
-        suppress: (names) => suppressionList(kept.folders.suppression, disk, lock).add(names, "forgotten"),
+        suppress: (names) => suppressionList(data.folders.suppression, disk, lock).add(names, "forgotten"),
         step: (what) => step?.(what, "written"),
       });
-      report(found, "forgot", printer);
-      complain(left);
+      report(traces, "forgot", printer);
+      complain(rest);
     } finally {
-      await kept.close();
+      await data.close();
     }
   });
 }
@@ -109,12 +109,12 @@ const linesOf = ({ exports, filters, records, replies, test }: InFolder): string
   ...filters.map(({ accountId, id }) => `export ${echo(id)} of ${accountId}: its filters name the person`),
 ];
 
-function report(found: InFolder, verb: "forgot" | "would_forget", printer: Printer): void {
-  const { exports, filters, records, replies, test } = found;
-  const named = filters.map(({ accountId, id }) => ({ account: accountId, id }));
-  const document = { records, test_records: test, replies, exports, filters: named };
-  const told = verb === "forgot" ? { forgot: document } : { would_forget: document };
-  reportForgotten(told, linesOf(found), printer);
+function report(traces: InFolder, verb: "forgot" | "would_forget", printer: Printer): void {
+  const { exports, filters, records, replies, test } = traces;
+  const sets = filters.map(({ accountId, id }) => ({ account: accountId, id }));
+  const document = { records, test_records: test, replies, exports, filters: sets };
+  const answer = verb === "forgot" ? { forgot: document } : { would_forget: document };
+  reportForgotten(answer, linesOf(traces), printer);
 }
 
 interface ServersOptions {

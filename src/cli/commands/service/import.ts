@@ -97,10 +97,10 @@ async function run(desk: Desk<ImportOptions>): Promise<void> {
 function summary(report: ImportReport, seconds: number, isDryRun: boolean): string {
   const { people, companies, departments } = report;
   const rate = grouped(Math.round(people.rows / Math.max(seconds, 0.001)));
-  const done = isDryRun ? "Would import" : "Imported";
+  const verb = isDryRun ? "Would import" : "Imported";
   const version = isDryRun ? "the dataset is as it was" : `dataset ${report.version}`;
   const lines = [
-    `${done} ${grouped(people.taken)} people in ${seconds.toFixed(1)} s, ${rate} rows/s (${version}).`,
+    `${verb} ${grouped(people.taken)} people in ${seconds.toFixed(1)} s, ${rate} rows/s (${version}).`,
     companies.files === 0
       ? `Companies: ${grouped(companies.derived)} derived from people.`
       : `Companies: ${grouped(companies.taken)}.`,
@@ -123,8 +123,8 @@ function summary(report: ImportReport, seconds: number, isDryRun: boolean): stri
   }
   if (departments.missing > 0) lines.push(`People without a department, now Other: ${grouped(departments.missing)}`);
   for (const [field, { values, examples }] of Object.entries(report.cleared)) {
-    const found = examples.slice(0, 3).map(({ value, rows }) => ({ value, count: rows }));
-    lines.push(`Unusable values left out of ${field}: ${grouped(values)}, such as ${such(found)}`);
+    const samples = examples.slice(0, 3).map(({ value, rows }) => ({ value, count: rows }));
+    lines.push(`Unusable values left out of ${field}: ${grouped(values)}, such as ${such(samples)}`);
     if (examples.some(({ value }) => /^\d{1,3}[.,]\d{3}$/.test(value))) {
       lines.push('  "numbers": "en" in the map reads 1,234 as 1234, "numbers": "de" reads 1.234 so');
     }
@@ -135,12 +135,12 @@ function summary(report: ImportReport, seconds: number, isDryRun: boolean): stri
 const DELIMITERS: Readonly<Record<string, string>> = { "\t": "tabs", ";": "semicolons", "|": "bars" };
 
 function assumptions({ file, encoding, delimiter, skipped_lines, repaired }: FileReport): string[] {
-  const found: string[] = [];
-  if (encoding !== undefined && encoding !== "utf-8") found.push(encoding);
-  if (delimiter !== undefined && delimiter !== ",") found.push(`${DELIMITERS[delimiter] ?? delimiter} between cells`);
-  if (skipped_lines) found.push(`${counted(skipped_lines, "line")} before the header left out`);
-  if (repaired) found.push(`half characters in ${counted(repaired, "line")} replaced by U+FFFD`);
-  return found.length === 0 ? [] : [`${harmless(file)} was read as: ${found.join(", ")}`];
+  const notes: string[] = [];
+  if (encoding !== undefined && encoding !== "utf-8") notes.push(encoding);
+  if (delimiter !== undefined && delimiter !== ",") notes.push(`${DELIMITERS[delimiter] ?? delimiter} between cells`);
+  if (skipped_lines) notes.push(`${counted(skipped_lines, "line")} before the header left out`);
+  if (repaired) notes.push(`half characters in ${counted(repaired, "line")} replaced by U+FFFD`);
+  return notes.length === 0 ? [] : [`${harmless(file)} was read as: ${notes.join(", ")}`];
 }
 
 function proposal(kind: string, { file, proposed }: FileReport): string[] {
@@ -186,7 +186,7 @@ async function generate(desk: Desk<GenerateOptions>): Promise<void> {
   });
   const seconds = (context.now() - began) / 1_000;
   const { version, companies } = meta;
-  const made = `${counted(people, "person", "people")} and ${counted(companies, "company", "companies")}`;
+  const amounts = `${counted(people, "person", "people")} and ${counted(companies, "company", "companies")}`;
   if (printer.json) printer.document<"service generate">({ version, people, companies, seed, seconds });
-  else printer.note(`Generated ${made} in ${seconds.toFixed(1)} s (dataset ${version}).`);
+  else printer.note(`Generated ${amounts} in ${seconds.toFixed(1)} s (dataset ${version}).`);
 }

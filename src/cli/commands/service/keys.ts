@@ -78,7 +78,7 @@ async function create({ context, options, printer, store }: StoreDesk<CreateOpti
   const { now } = context;
   const init = { ...keyBoundsOf(options, now()), accountId, name: nameOf(options.name), mode, now };
   const { shownKey } = await import("../../../service/admin/keys.ts");
-  const { id } = await shownKey(store, init, (made) => show(made, made, printer, context));
+  const { id } = await shownKey(store, init, (key) => show(key, key, printer, context));
   if (!printer.json) printer.note(`Key ${id} (${mode}). It is shown this once: keep it now.`);
 }
 
@@ -105,12 +105,12 @@ async function rotate(
   const overlapMs = overlapOf(overlap);
   const old = await requireKey(store, id, options);
   const { rotateKey } = await import("../../../service/admin/keys.ts");
-  const told = async (made: MadeKey, ends: number): Promise<void> => {
-    await show(made, { ...made, rotated_from: id, old_expires_at: new Date(ends).toISOString() }, printer, context);
-    const follows = `Key ${made.id} (${old.mode}) follows ${id}, which works until ${iso(ends)}.`;
+  const tell = async (key: MadeKey, ends: number): Promise<void> => {
+    await show(key, { ...key, rotated_from: id, old_expires_at: new Date(ends).toISOString() }, printer, context);
+    const follows = `Key ${key.id} (${old.mode}) follows ${id}, which works until ${iso(ends)}.`;
     if (!printer.json) printer.note(`${follows} It is shown this once: keep it now.`);
   };
-  await rotateKey(store, old, { now: context.now, overlapMs }, told).catch((error: Error) => {
+  await rotateKey(store, old, { now: context.now, overlapMs }, tell).catch((error: Error) => {
     if (error.name !== "StoreConflictError") throw error;
     throw usageError(error.message, `headcount service keys create${forAccount(options)}${placeFlags(options)}`);
   });
@@ -159,7 +159,7 @@ async function requireKey(store: Store, id: string, options: AccountOptions): Pr
 function columns(now: number): readonly ColumnOf<KeyDetail>[] {
   const state = ({ expiresAt, revokedAt }: KeyDetail): string =>
     revokedAt !== null ? "revoked" : expiresAt !== null && expiresAt <= now ? "expired" : "active";
-  const left = ({ budget }: KeyDetail) =>
+  const rest = ({ budget }: KeyDetail) =>
     budget && creditsOrNull((budget.cap - budget.spent - budget.held) as typeof budget.cap);
   return [
     { name: "id", title: "key", value: ({ id }) => id },
@@ -176,7 +176,7 @@ function columns(now: number): readonly ColumnOf<KeyDetail>[] {
     },
     creditsColumn("spent", "spent", ({ spent }) => spent),
     { name: "max_credits", value: ({ budget }) => budget && creditsOrNull(budget.cap) },
-    { name: "left", title: "left of cap", align: "right", value: left },
+    { name: "left", title: "left of cap", align: "right", value: rest },
     {
       name: "last_used_at",
       title: "used",
@@ -239,6 +239,6 @@ function overlapOf(text: string): number {
 
 function scopesOf(text: string): readonly Scope[] | null {
   if (text === "all") return null;
-  const given = wordsGiven("--scope", text, SCOPES);
-  return given.includes("account") ? given : ["account", ...given];
+  const scopes = wordsGiven("--scope", text, SCOPES);
+  return scopes.includes("account") ? scopes : ["account", ...scopes];
 }
