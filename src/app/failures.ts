@@ -107,12 +107,12 @@ function answerFailure(error: ServiceError, site: CallSite): CliError {
     KEY: site.key === undefined ? "" : ` ${site.key.shown} from ${KEY_PLACES[site.key.source]}`,
   };
   const isCharged = (error.creditsUsed ?? 0n) > 0n;
-  const told = typeof hint === "function" ? hint(site) : hint;
+  const advice = typeof hint === "function" ? hint(site) : hint;
   const said = message.replace(/STATUS|DETAIL|ADDRESS|KEY/g, (word) => words[word] ?? word);
   return new CliError({
     ...own,
     message: isCharged || said.includes("nothing was charged") ? said : `${said}; nothing was charged`,
-    hint: error.requestId === undefined ? told?.replace(" with the request id", "") : told,
+    hint: error.requestId === undefined ? advice?.replace(" with the request id", "") : advice,
     status: error.status,
     requestId: error.requestId,
     details,
@@ -144,11 +144,11 @@ function waitTooLong(error: WaitTooLongError): CliError {
   const waited = Math.ceil(error.waitedMs / 1000);
   const most = error.maxWaitMs / 1000;
   // Rounded so that the sum is what is said of it.
-  const held = (Math.ceil(error.waitedMs / 100) / 10).toString();
+  const past = (Math.ceil(error.waitedMs / 100) / 10).toString();
   const asks =
     waited === 0
       ? `the rate limit asks for a wait of ${seconds} s, longer than --max-wait ${most}`
-      : `the rate limit has held up one call for ${held} s and asks for another ${seconds} s: in all longer than --max-wait ${most}`;
+      : `the rate limit has held up one call for ${past} s and asks for another ${seconds} s: in all longer than --max-wait ${most}`;
   const again = waited + seconds + 5 > 604_800 ? "" : `, or with --max-wait ${waited + seconds + 5}`;
   return new CliError({
     code: "rate_limited",

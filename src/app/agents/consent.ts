@@ -37,8 +37,8 @@ export const questionCodec = (sdk: Sdk): QuestionCodec =>
 /** Whether the client can show a person a form: it says so with each request, or said so when it connected. */
 function canAsk(ctx: ServerContext, server: Server): boolean {
   const envelope: Readonly<Record<string, unknown>> | undefined = ctx.mcpReq.envelope;
-  const told = envelope?.[CAPABILITIES] as ClientCapabilities | undefined;
-  const elicitation = (told ?? server.getClientCapabilities())?.elicitation;
+  const capabilities = envelope?.[CAPABILITIES] as ClientCapabilities | undefined;
+  const elicitation = (capabilities ?? server.getClientCapabilities())?.elicitation;
   return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
 }
 
@@ -64,7 +64,7 @@ export const questionOf = ({ ctx }: ConsentAsking): ConsentQuestion | undefined 
  * @returns undefined where it is given: the quote may be taken; else the question
  * @throws CliError where it is refused. A declined quote is dead.
  */
-export async function consentTo(held: HeldQuote, asking: ConsentAsking): Promise<InputRequiredResult | undefined> {
+export async function consentTo(offer: HeldQuote, asking: ConsentAsking): Promise<InputRequiredResult | undefined> {
   const { ctx, world, server, sdk } = asking;
   const question = questionOf(asking);
   const answers = ctx.mcpReq.inputResponses;
@@ -74,23 +74,23 @@ export async function consentTo(held: HeldQuote, asking: ConsentAsking): Promise
       "leave inputResponses out to be asked",
       "no_question",
     );
-  if (held.quote.credits <= world.askOver) return undefined;
+  if (offer.quote.credits <= world.askOver) return undefined;
   if (question === undefined) {
     if (!canAsk(ctx, server)) {
       throw refusal(
         "a person has to agree to this, and this client cannot ask one",
-        `a person may buy it: ${held.command}`,
+        `a person may buy it: ${offer.command}`,
         "consent_needed",
       );
     }
-    await requireRoom(held, world);
-    return ask(held, asking);
+    await requireRoom(offer, world);
+    return ask(offer, asking);
   }
-  if (question.quote !== held.id || !world.quotes.answers(held.id, question.question))
+  if (question.quote !== offer.id || !world.quotes.answers(offer.id, question.question))
     throw refusal("this is no answer to a question that is open", "leave requestState out to be asked", "no_question");
   const answer = sdk.inputResponse(answers, SPEND);
   if (answer.kind === "elicit" && answer.action === "accept" && answer.content?.[SPEND] === true) return undefined;
-  world.quotes.drop(held.id);
+  world.quotes.drop(offer.id);
   throw refusal("declined", "the quote is void: ask for another only if the person wants one", "declined");
 }
 
@@ -99,26 +99,26 @@ async function requireRoom({ command, continues, isTest, quote }: HeldQuote, wor
   const use = await useOf(world, isTest);
   if (use === undefined || world.budget === undefined || continues !== undefined || quote.credits <= use.left) return;
   const { cap, name, per } = world.budget;
-  const [cost, left] = [creditsText(quote.credits), formatCreditsGrouped(use.left)];
+  const [cost, rest] = [creditsText(quote.credits), formatCreditsGrouped(use.left)];
   throw refusal(
-    `it costs ${cost}, and the budget "${name}" has ${left} left (${per}): ${formatCreditsGrouped(use.spent)} of ${creditsText(cap)} are spent or at risk`,
+    `it costs ${cost}, and the budget "${name}" has ${rest} left (${per}): ${formatCreditsGrouped(use.spent)} of ${creditsText(cap)} are spent or at risk`,
     `a person may buy it: ${command}`,
     "over_budget",
   );
 }
 
-async function ask(held: HeldQuote, { sdk, codec, ctx, world }: ConsentAsking): Promise<InputRequiredResult> {
-  const { quote, target } = held;
+async function ask(offer: HeldQuote, { sdk, codec, ctx, world }: ConsentAsking): Promise<InputRequiredResult> {
+  const { quote, target } = offer;
   const spend = `Spend ${creditsText(quote.credits)}`;
   const rows = rowsToBuy(quote);
   const what = target.kind === "enrich" ? counted(rows, "company", "companies") : counted(rows, "profile");
   const again = paidAgain(quote) === 0 ? "" : ` Up to ${grouped(paidAgain(quote))} of them are owned already.`;
-  const left = formatCreditsGrouped(await leftOf(world, held.isTest));
-  const state = { quote: held.id, question: world.quotes.ask(held.id) };
+  const rest = formatCreditsGrouped(await leftOf(world, offer.isTest));
+  const state = { quote: offer.id, question: world.quotes.ask(offer.id) };
   return sdk.inputRequired({
     inputRequests: {
       [SPEND]: sdk.inputRequired.elicit({
-        message: `${spend} on ${what}: ${harmlessLine(spokenTarget(target), 300)}?${again} The budget "${world.budget?.name}" has ${left} left.`,
+        message: `${spend} on ${what}: ${harmlessLine(spokenTarget(target), 300)}?${again} The budget "${world.budget?.name}" has ${rest} left.`,
         requestedSchema: {
           type: "object",
           properties: { [SPEND]: { type: "boolean", title: spend, description: "Yes buys it now.", default: false } },

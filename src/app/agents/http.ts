@@ -13,10 +13,10 @@ const MOST_BYTES = 1 << 20;
 
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
-/** @param given HEADCOUNT_MCP_TOKEN @throws CliError exit 2 where it is too short to be a secret */
-function tokenFrom(given: string | undefined): string {
-  if (given === undefined || given === "") return randomBytes(24).toString("base64url");
-  if (/^[\x21-\x7e]{16,}$/.test(given)) return given;
+/** @param word HEADCOUNT_MCP_TOKEN @throws CliError exit 2 where it is too short to be a secret */
+function tokenFrom(word: string | undefined): string {
+  if (word === undefined || word === "") return randomBytes(24).toString("base64url");
+  if (/^[\x21-\x7e]{16,}$/.test(word)) return word;
   throw usageError("HEADCOUNT_MCP_TOKEN is one word of 16 visible characters or more", "leave it out to have one made");
 }
 
@@ -24,14 +24,14 @@ function tokenFrom(given: string | undefined): string {
 export async function openHttp(
   sdk: Sdk,
   factory: McpServerFactory,
-  { port, token: given }: { readonly port: number; readonly token: string | undefined },
+  { port, token: word }: { readonly port: number; readonly token: string | undefined },
 ) {
-  const token = tokenFrom(given);
+  const token = tokenFrom(word);
   const handler = sdk.createMcpHandler(factory);
   const [hosts, origins] = [sdk.localhostAllowedHostnames(), sdk.localhostAllowedOrigins()];
   const secret = digest(`Bearer ${token}`);
-  const answer = async (incoming: IncomingMessage, gone: AbortSignal): Promise<Response> => {
-    const request = await requestOf(incoming, gone);
+  const answer = async (incoming: IncomingMessage, signal: AbortSignal): Promise<Response> => {
+    const request = await requestOf(incoming, signal);
     const refused = sdk.hostHeaderValidationResponse(request, hosts) ?? sdk.originValidationResponse(request, origins);
     if (refused !== undefined) return refused;
     if (new URL(request.url).pathname !== PATH) return new Response(null, { status: 404 });
@@ -40,9 +40,9 @@ export async function openHttp(
     return await handler.fetch(request);
   };
   const server = createServer((incoming, outgoing) => {
-    const gone = new AbortController();
-    outgoing.once("close", () => gone.abort());
-    void answer(incoming, gone.signal)
+    const closing = new AbortController();
+    outgoing.once("close", () => closing.abort());
+    void answer(incoming, closing.signal)
       .catch((error: unknown) => new Response(null, { status: error instanceof RangeError ? 413 : 400 }))
       .then((response) => send(response, outgoing))
       .catch(() => outgoing.destroy());
@@ -61,9 +61,9 @@ export async function openHttp(
 }
 
 async function requestOf(incoming: IncomingMessage, signal: AbortSignal) {
-  const { method = "GET", url = "/", headers: given } = incoming;
+  const { method = "GET", url = "/", headers: fields } = incoming;
   const headers = new Headers();
-  for (const [name, value] of Object.entries(given))
+  for (const [name, value] of Object.entries(fields))
     if (value !== undefined) headers.set(name, [value].flat().join(", "));
   const chunks: Buffer[] = [];
   let size = 0;

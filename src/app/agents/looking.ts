@@ -19,7 +19,7 @@ import {
 import { CliError, failed, usageError } from "../../shared/errors.ts";
 import { openRuns } from "../keep/store.ts";
 import { inert } from "./rows.ts";
-import { type Given, RUNS_MOST } from "./schemas.ts";
+import { type Input, RUNS_MOST } from "./schemas.ts";
 import { filtersOfTool } from "./targets.ts";
 import { type AgentWorld, budgetDocument, withService } from "./world.ts";
 
@@ -44,7 +44,7 @@ export async function accountTool(world: AgentWorld) {
   });
 }
 
-export async function countTool({ filters: input, by, top = 10 }: Given<"count_people">, world: AgentWorld) {
+export async function countTool({ filters: input, by, top = 10 }: Input<"count_people">, world: AgentWorld) {
   const { interrupted: signal } = world.context;
   const { canonical, filters } = filtersOfTool(input);
   if (by !== undefined && !isFacetKey(by))
@@ -54,8 +54,8 @@ export async function countTool({ filters: input, by, top = 10 }: Given<"count_p
     );
   return await withService(world, async ({ client, keyMode, serviceId }) => {
     const { count, cached, asOf } = await client.count(filters, signal);
-    const { costs, keyMode: told } = await client.account(signal);
-    const owned = await ownedOf(canonical, { serviceId, mode: told ?? keyMode ?? "live" }, world);
+    const { costs, keyMode: mode } = await client.account(signal);
+    const owned = await ownedOf(canonical, { serviceId, mode: mode ?? keyMode ?? "live" }, world);
     const questions = questionsTo(client, signal, ARGUMENTS);
     const { hints } = await hintsFor(filters, count, questions);
     const whole = {
@@ -104,7 +104,7 @@ async function ownedOf(
 
 const VALUES_MOST = 50;
 
-export async function describeTool({ key, prefix }: Given<"describe_filters">, world: AgentWorld) {
+export async function describeTool({ key, prefix }: Input<"describe_filters">, world: AgentWorld) {
   const spec = key === undefined ? undefined : filterSpec(key);
   if (key !== undefined && spec === undefined)
     throw usageError(
@@ -143,7 +143,7 @@ const runDocument = (run: RunSummary) => ({
 });
 
 /** Runs of this user, the newest first: `next` is where the following call goes on. */
-export async function runsTool({ state, limit = RUNS_MOST, after }: Given<"runs">, world: AgentWorld) {
+export async function runsTool({ state, limit = RUNS_MOST, after }: Input<"runs">, world: AgentWorld) {
   const store = openRuns(world.context);
   const ids = await store.ids();
   const from = after === undefined ? 0 : ids.indexOf(await store.resolve(after)) + 1;

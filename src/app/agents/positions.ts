@@ -15,14 +15,14 @@ export interface Position {
 
 /** Which rows of a run are distinct and meet a filter: found once, for whoever reads on. */
 export function rowPositions() {
-  const known = new Map<string, readonly Position[]>();
+  const cache = new Map<string, readonly Position[]>();
   return async (run: RunReader, where: CanonicalFilters | undefined): Promise<readonly Position[]> => {
     const key = `${run.id} ${run.state.rows} ${run.suppression.digest} ${where === undefined ? "" : canonicalJson(where)}`;
-    const places = known.get(key) ?? (await placesOf(run, where));
-    known.set(key, places);
-    for (const old of known.keys()) {
-      if (known.size <= CACHED) break;
-      known.delete(old);
+    const places = cache.get(key) ?? (await placesOf(run, where));
+    cache.set(key, places);
+    for (const old of cache.keys()) {
+      if (cache.size <= CACHED) break;
+      cache.delete(old);
     }
     return places;
   };

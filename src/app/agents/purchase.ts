@@ -17,7 +17,7 @@ import { type Order, worldOf } from "../buy/order.ts";
 import { failureOf } from "../failures.ts";
 import { withinBudget } from "../jobs/budget.ts";
 import { openRuns } from "../keep/store.ts";
-import type { Given } from "./schemas.ts";
+import type { Input } from "./schemas.ts";
 import { personsCommand, targetOf } from "./targets.ts";
 import { type AgentWorld, budgetOf, type HeldQuote, leftOf, withService } from "./world.ts";
 
@@ -53,29 +53,29 @@ export async function heldQuoteFor(
   });
 }
 
-export async function quoteTool(given: Given<"quote">, world: AgentWorld) {
-  const { profiles: limit, again } = given;
-  const held = await heldQuoteFor({ target: targetOf(given), limit, fresh: again === true }, world);
-  const { quote: offered, isTest, target } = held;
-  const left = world.budget === undefined ? undefined : await leftOf(world, isTest);
-  const why = whyNot(held, left);
-  const notice = paidAgainNotice(held);
+export async function quoteTool(input: Input<"quote">, world: AgentWorld) {
+  const { profiles: limit, again } = input;
+  const offer = await heldQuoteFor({ target: targetOf(input), limit, fresh: again === true }, world);
+  const { quote: offered, isTest, target } = offer;
+  const rest = world.budget === undefined ? undefined : await leftOf(world, isTest);
+  const why = whyNot(offer, rest);
+  const notice = paidAgainNotice(offer);
   const isUnknown = again === true || (target.kind === "employees" && offered.known === undefined);
   const fresh = (isNewOnly(offered) ? newPeopleIn(offered.known) : undefined) ?? Number.MAX_VALUE;
   return {
-    quote_id: held.id,
+    quote_id: offer.id,
     profiles: Math.min(rowsToBuy(offered), fresh),
     yours: isUnknown ? null : target.kind === "enrich" ? offered.kept : (offered.known?.owned ?? 0),
     paid_again: isUnknown ? null : paidAgain(offered),
     credits: creditsToNumber(offered.credits),
     balance_after: creditsOrNull(offered.balanceAfter),
-    budget_left: creditsOrNull(left),
+    budget_left: creditsOrNull(rest),
     allowed: why === undefined,
     ...(why === undefined ? {} : { why_not: why }),
     ...(notice === undefined ? {} : { notice }),
-    ...(held.hints.length === 0 ? {} : { hints: held.hints }),
-    command: held.command,
-    expires: new Date(held.expiresAt).toISOString(),
+    ...(offer.hints.length === 0 ? {} : { hints: offer.hints }),
+    command: offer.command,
+    expires: new Date(offer.expiresAt).toISOString(),
   };
 }
 
@@ -84,33 +84,33 @@ function paidAgainNotice({ quote: offered, target }: HeldQuote): string | undefi
   return paidAgainText(offered, target, "new_only") ?? (twice && `paid twice: ${twice}`);
 }
 
-function whyNot({ quote: { balance, credits } }: HeldQuote, left: Credits | undefined): string | undefined {
-  if (left === undefined) return "nothing can be bought here: the server was started without --max-credits";
-  if (credits > left) return `it costs ${creditsText(credits)}, and the budget has ${formatCreditsGrouped(left)} left`;
+function whyNot({ quote: { balance, credits } }: HeldQuote, rest: Credits | undefined): string | undefined {
+  if (rest === undefined) return "nothing can be bought here: the server was started without --max-credits";
+  if (credits > rest) return `it costs ${creditsText(credits)}, and the budget has ${formatCreditsGrouped(rest)} left`;
   if (balance !== undefined && credits > balance)
     return `it costs ${creditsText(credits)}, and the balance is ${formatCreditsGrouped(balance)}`;
   return undefined;
 }
 
 /** Buys what a quote says, in its turn of the budget. What was paid is in a run by then. @throws CliError */
-export async function buyQuoted(held: HeldQuote, world: AgentWorld) {
+export async function buyQuoted(offer: HeldQuote, world: AgentWorld) {
   const { budget, context } = world;
   if (budget === undefined) throw usageError("nothing can be bought: no --max-credits was given at the start");
   const { name, per } = budget;
   const turn = {
     ...{ folder: join(stateDir(context), "budgets"), name: `${name}.lock`, what: `the budget "${name}"` },
     onWait: () => undefined,
-    continues: ({ run }: { readonly run: string }) => run === held.continues,
-    refusal: { period: `the budget "${name}" (${per})`, hint: `a person may buy it: ${held.command}` },
+    continues: ({ run }: { readonly run: string }) => run === offer.continues,
+    refusal: { period: `the budget "${name}" (${per})`, hint: `a person may buy it: ${offer.command}` },
   };
-  return await withinBudget(budgetOf(budget, world, held.isTest), turn, context, async (budgetLeft) => {
+  return await withinBudget(budgetOf(budget, world, offer.isTest), turn, context, async (budgetLeft) => {
     let begun: string | undefined;
     const start = ({ run }: { readonly run: string }): void => {
       begun = run;
     };
     try {
-      const { receipt, run } = await held.buy({ budget: name, budgetLeft }, start, world);
-      return { receipt, run, budget_left: creditsToNumber(await leftOf(world, held.isTest)) };
+      const { receipt, run } = await offer.buy({ budget: name, budgetLeft }, start, world);
+      return { receipt, run, budget_left: creditsToNumber(await leftOf(world, offer.isTest)) };
     } catch (error) {
       throw begun === undefined ? error : await withWhatIsKept(error, begun, world);
     }

@@ -10,7 +10,7 @@ import { Page } from "../../shared/rows/page.ts";
 import { cellOf, fieldValue, type JsonRecord, type RecordKind } from "../../shared/rows/values.ts";
 import { renderingOf, writePages } from "../keep/write-pages.ts";
 import type { Position } from "./positions.ts";
-import type { Given } from "./schemas.ts";
+import type { Input } from "./schemas.ts";
 import { filtersOfTool } from "./targets.ts";
 import { type AgentWorld, runNamed } from "./world.ts";
 
@@ -36,11 +36,11 @@ const UNSEEN = /\u00ad|[\u{e0000}-\u{e007f}]|[\u{e0100}-\u{e01ef}]/gu;
 export const inert = (value: string): string => harmless(value).replace(UNSEEN, "\ufffd");
 
 /** Rows of a run that is owned, harmless and within bounds. Asks nobody. @throws CliError exit 2 */
-export async function readRowsTool(given: Given<"read_rows">, world: AgentWorld) {
-  const { run: name, where, offset = 0, limit = DEFAULT_LIMIT } = given;
+export async function readRowsTool(input: Input<"read_rows">, world: AgentWorld) {
+  const { run: name, where, offset = 0, limit = DEFAULT_LIMIT } = input;
   const run = await runNamed(name, world);
   const kind = kindOf(run);
-  const { fields = DEFAULT_FIELDS[kind] } = given;
+  const { fields = DEFAULT_FIELDS[kind] } = input;
   const filters = where && filtersOfTool(where).canonical;
   if (filters !== undefined && kind === "company")
     throw usageError("where is about people, and this run holds companies", "leave it out");
@@ -48,10 +48,10 @@ export async function readRowsTool(given: Given<"read_rows">, world: AgentWorld)
   const total = places.reduce((sum, { rows }) => sum + rows.length, 0);
   const rows: InertRow[] = [];
   const cut = new Set<string>();
-  const seen = new Set<string>();
+  const present = new Set<string>();
   let [bytes, full] = [0, false];
   for await (const record of recordsFrom(run, places, offset, limit)) {
-    for (const field of fields) if (fieldValue(record, field) !== undefined) seen.add(field);
+    for (const field of fields) if (fieldValue(record, field) !== undefined) present.add(field);
     const row = inertRow(record, fields, cut);
     const json = JSON.stringify(row);
     // As JSON and as text.
@@ -61,7 +61,7 @@ export async function readRowsTool(given: Given<"read_rows">, world: AgentWorld)
     rows.push(row);
   }
   const published = new Set(publishedFields(kind));
-  if (rows.length > 0) checkFields(fields, kind, { has: (field) => published.has(field) || seen.has(field) });
+  if (rows.length > 0) checkFields(fields, kind, { has: (field) => published.has(field) || present.has(field) });
   const end = offset + rows.length;
   return {
     ...{ run: run.id, source: THIRD_PARTY, rows, total },
@@ -100,10 +100,10 @@ function inertRow(record: JsonRecord, fields: readonly string[], cut: Set<string
 const NEW = { overwrite: false, allowEmpty: true };
 
 /** Writes a run to the one folder that a person gave, and never over something. @throws CliError exit 2 */
-export async function exportTool({ run: named, format, fields, file }: Given<"export_run">, world: AgentWorld) {
+export async function exportTool({ run: name, format, fields, file }: Input<"export_run">, world: AgentWorld) {
   const { context, out } = world;
   if (out === undefined) throw usageError("nothing can be written: the server was started without --output");
-  const run = await runNamed(named, world);
+  const run = await runNamed(name, world);
   const path = await pathIn(out, file ?? `${run.id}.${format}`);
   const columns = fields && parseFields(fields.join(","));
   const view = { ...chooseForm(format, path, false), fields: columns, excel: false, raw: false };
@@ -122,10 +122,10 @@ async function pathIn(folder: string, name: string): Promise<string> {
       "letters, digits, dots, hyphens and underscores",
     );
   const path = join(await realpath(folder), name);
-  const there = await lstat(path).catch(() => undefined);
-  if (there !== undefined)
+  const stats = await lstat(path).catch(() => undefined);
+  if (stats !== undefined)
     throw usageError(
-      `${name} ${there.isSymbolicLink() ? "is a link" : "exists"} in the folder of --output, and stays as it is`,
+      `${name} ${stats.isSymbolicLink() ? "is a link" : "exists"} in the folder of --output, and stays as it is`,
       "give another name with file",
       "file_exists",
     );

@@ -63,7 +63,7 @@ const inputs = (filters: Filters) => ({
 });
 
 export type ToolName = keyof ReturnType<typeof inputs>;
-export type Given<Name extends ToolName> = Of<ReturnType<typeof inputs>[Name]>;
+export type Input<Name extends ToolName> = Of<ReturnType<typeof inputs>[Name]>;
 
 const budget = object({ name: text, cap: number, per: text, spent: number, left: number, resets_at: maybe(text) });
 const hints = optionalProperty(list(text));

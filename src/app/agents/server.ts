@@ -14,7 +14,7 @@ import type { JsonSchema } from "../../shared/schema/build.ts";
 import { failureOf } from "../failures.ts";
 import { type ConsentAsking, questionCodec } from "./consent.ts";
 import { type ToolName, toolSchema } from "./schemas.ts";
-import { budgetText, inToolsWords, resultOf, type Told, type Tool } from "./tool.ts";
+import { budgetText, inToolsWords, resultOf, type Tool, type ToolAnswer } from "./tool.ts";
 import { type AgentWorld, worldOfCall } from "./world.ts";
 
 type Sdk = typeof import("@modelcontextprotocol/server");
@@ -68,11 +68,11 @@ interface Parts extends Pick<ConsentAsking, "sdk" | "codec" | "world"> {
 
 function addTool(name: ToolName, tool: Tool, { sdk, server, codec, world, work, validator }: Parts): void {
   const { input, checked, output } = toolSchema(name);
-  const call = async (given: unknown, ctx: ServerContext): Promise<CallToolResult | InputRequiredResult> => {
+  const call = async (input: unknown, ctx: ServerContext): Promise<CallToolResult | InputRequiredResult> => {
     try {
       const asking = { sdk, codec, server: server.server, ctx, world: worldOfCall(world, ctx.mcpReq.signal) };
-      const told = await work.watch(tool.call((given ?? {}) as never, asking.world, asking));
-      return isTold(told) ? resultOf(told) : told;
+      const result = await work.watch(tool.call((input ?? {}) as never, asking.world, asking));
+      return isAnswer(result) ? resultOf(result) : result;
     } catch (error) {
       return refused(failureOf(error));
     }
@@ -108,11 +108,11 @@ function addTool(name: ToolName, tool: Tool, { sdk, server, codec, world, work, 
 }
 
 /** What a validator's words leave out: which argument is none of the tool's, and what a choice is from. */
-function argumentProblem(given: unknown, schema: JsonSchema): string | undefined {
-  if (typeof given !== "object" || given === null) return undefined;
+function argumentProblem(input: unknown, schema: JsonSchema): string | undefined {
+  if (typeof input !== "object" || input === null) return undefined;
   const properties = schema.properties as Readonly<Record<string, JsonSchema>>;
   const names = Object.keys(properties);
-  for (const [name, value] of Object.entries(given)) {
+  for (const [name, value] of Object.entries(input)) {
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
     if (property === undefined) {
       const valid = names.length === 0 ? "the tool takes none" : `valid arguments: ${names.join(", ")}`;
@@ -126,11 +126,11 @@ function argumentProblem(given: unknown, schema: JsonSchema): string | undefined
   return undefined;
 }
 
-const isTold = (told: Told | InputRequiredResult): told is Told => "structured" in told;
+const isAnswer = (result: ToolAnswer | InputRequiredResult): result is ToolAnswer => "structured" in result;
 
 /** A failure as sentences: what, why, what helps, the command that goes on. Never a stack trace. */
-const refused = ({ message, details, hint: told, exitCode, next, resumable }: CliError): CallToolResult => {
-  const hint = inToolsWords(told);
+const refused = ({ message, details, hint: advice, exitCode, next, resumable }: CliError): CallToolResult => {
+  const hint = inToolsWords(advice);
   const lines = [exitCode === 1 ? "this is a bug in headcount" : message, ...details];
   if (hint !== undefined) lines.push(`hint: ${hint}`);
   if (next !== undefined) lines.push(`${resumable ? "resumable, next" : "next"}: ${next}`);

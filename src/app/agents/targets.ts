@@ -10,7 +10,7 @@ import { queryOf } from "../buy/companies.ts";
 import { staffOf } from "../buy/staff.ts";
 import { invalidFilter } from "../segments/segment-set.ts";
 import type { Connecting } from "../session.ts";
-import type { Given } from "./schemas.ts";
+import type { Input } from "./schemas.ts";
 
 /** Filters as a tool got them. @throws CliError exit 2 with every issue */
 export function filtersOfTool(input: unknown) {
@@ -30,7 +30,7 @@ export function targetOf({
   profiles,
   new_only: fresh,
   titles,
-}: Given<"quote">): Target {
+}: Input<"quote">): Target {
   const isFresh = fresh === true;
   if (isFresh && kind === "enrich") throw wrong('new_only is about people, not the kind "enrich"', "leave it out");
   if (kind === "people") {
@@ -72,8 +72,8 @@ export function targetOf({
 }
 
 /** A look-up names its company in exactly one way. @throws CliError exit 2 */
-export function companyOf(given: Partial<Readonly<Record<CompanyQuery["by"], string>>>): CompanyQuery {
-  const [first, second] = Object.entries(given).filter(([, value]) => value !== undefined);
+export function companyOf(words: Partial<Readonly<Record<CompanyQuery["by"], string>>>): CompanyQuery {
+  const [first, second] = Object.entries(words).filter(([, value]) => value !== undefined);
   if (first === undefined || second !== undefined)
     throw wrong("a company is named in exactly one way", "give domain, company_network_url, name or id");
   const [by, value] = first as [CompanyQuery["by"], string];

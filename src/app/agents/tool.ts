@@ -2,11 +2,11 @@ import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/
 import { formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { harmlessJson } from "../../shared/contract/text.ts";
 import type { ConsentAsking } from "./consent.ts";
-import type { Given, Result, ToolName } from "./schemas.ts";
+import type { Input, Result, ToolName } from "./schemas.ts";
 import type { AgentWorld } from "./world.ts";
 
 /** A result, and one sentence that says it: clients that read `content` only get both as text. */
-export interface Told<Name extends ToolName = ToolName> {
+export interface ToolAnswer<Name extends ToolName = ToolName> {
   readonly structured: Result<Name>;
   readonly sentence: string;
 }
@@ -19,13 +19,13 @@ export interface Tool<Name extends ToolName = ToolName> {
   /** It exists where a person gave a folder. */
   readonly writes?: true;
   readonly call: (
-    given: Given<Name>,
+    input: Input<Name>,
     world: AgentWorld,
     asking: ConsentAsking,
-  ) => Promise<Told<Name> | InputRequiredResult>;
+  ) => Promise<ToolAnswer<Name> | InputRequiredResult>;
 }
 
-export const resultOf = ({ structured, sentence }: Told): CallToolResult => ({
+export const resultOf = ({ structured, sentence }: ToolAnswer): CallToolResult => ({
   content: [
     { type: "text", text: harmlessJson(JSON.stringify(structured)) },
     { type: "text", text: sentence },

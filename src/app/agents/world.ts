@@ -94,7 +94,7 @@ export interface HeldQuote {
   readonly id: string;
   readonly expiresAt: number;
   /** The question that was asked last, and not yet answered. */
-  asked?: string | undefined;
+  question?: string | undefined;
   readonly target: Target;
   readonly quote: Quote;
   readonly isTest: boolean;
@@ -110,7 +110,7 @@ export interface HeldQuote {
   ) => Promise<{ readonly receipt: Receipt; readonly run: string }>;
 }
 
-const gone = (id: string, why: string) =>
+const noQuote = (id: string, why: string) =>
   usageError(`quote ${id} ${why}; nothing was spent`, "ask for a new one with the tool quote", "quote_gone");
 
 /** Quotes of this process: each good for ten minutes and one use, declined ones for none. */
@@ -134,10 +134,10 @@ export function quoteBook(now: () => number) {
   /** @throws CliError exit 2 where it is not known, used, declined or too old */
   function find(id: string): HeldQuote {
     const quote = quotes.get(id);
-    if (quote === undefined) throw gone(id.slice(0, 40), "is not known here: it was used, declined, or never given");
+    if (quote === undefined) throw noQuote(id.slice(0, 40), "is not known here: it was used, declined, or never given");
     if (now() < quote.expiresAt) return quote;
     quotes.delete(id);
-    throw gone(id, "is older than ten minutes");
+    throw noQuote(id, "is older than ten minutes");
   }
 
   /** Uses a quote up. @throws CliError as {@link find} */
@@ -150,15 +150,15 @@ export function quoteBook(now: () => number) {
   /** Notes that a person is asked. @returns what the answer has to come with */
   function ask(id: string): string {
     const question = randomBytes(16).toString("base64url");
-    find(id).asked = question;
+    find(id).question = question;
     return question;
   }
 
   /** Whether this is the question that was asked last; it can be answered once. */
   function answers(id: string, question: string): boolean {
     const quote = quotes.get(id);
-    if (quote === undefined || quote.asked !== question) return false;
-    quote.asked = undefined;
+    if (quote === undefined || quote.question !== question) return false;
+    quote.question = undefined;
     return true;
   }
 

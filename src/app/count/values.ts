@@ -37,9 +37,9 @@ async function listedValues(
   { spec: { key }, filters, limit, prefix }: ValuesRequest,
   signal: AbortSignal,
 ): Promise<KnownValues | undefined> {
-  const found = isFacetKey(key) ? await session.client.facets(filters, key, { limit, prefix, signal }) : undefined;
-  if (found === undefined) return undefined;
-  const { values, count: whole, others, missing, exact, reason } = found;
+  const facet = isFacetKey(key) ? await session.client.facets(filters, key, { limit, prefix, signal }) : undefined;
+  if (facet === undefined) return undefined;
+  const { values, count: whole, others, missing, exact, reason } = facet;
   if (exact) return { from: "service", values, whole, others, missing };
   session.notice(`the service did not list the values of ${key}${reason === undefined ? "" : `: ${reason}`}`);
   return undefined;

@@ -85,11 +85,11 @@ function stateCheck(context: Context): Check {
   const state = findFolder("state", context);
   const fix = "set HEADCOUNT_STATE_DIR to a folder that may be written";
   if (state === undefined) return machine("State folder", "warn", "none: no home is set; exports need one", fix);
-  let there = state;
-  while (!existsSync(there) && dirname(there) !== there) there = dirname(there);
+  let folder = state;
+  while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder);
   try {
-    accessSync(there, constants.W_OK);
-    if (statSync(there).isDirectory()) return machine("State folder", "ok", state);
+    accessSync(folder, constants.W_OK);
+    if (statSync(folder).isDirectory()) return machine("State folder", "ok", state);
   } catch {
     // Said below.
   }
@@ -200,7 +200,7 @@ async function probe(
   add(service("Service", "ok", `${baseUrl} answered in ${Math.round(report.elapsedMs)} ms`));
   add(clockCheck(report));
   add(accountCheck(report));
-  for (const found of dialectChecks(report, name, dialect)) add(found);
+  for (const check of dialectChecks(report, name, dialect)) add(check);
   const saved = await saveDialect(name, report, context);
   if (saved !== undefined) add(saved);
 }
@@ -257,10 +257,10 @@ function pagingCheck(report: ProbeReport, name: string, used: Dialect): Check {
   const how = isUnsaved ? "set HEADCOUNT_PAGING=" : `headcount connections set ${name} paging=`;
   const using = pagingName(used);
   if (paging !== undefined && (paging !== "page" || firstPage !== undefined)) {
-    const found = pagingName({ paging, firstPage: firstPage ?? 1 });
-    if (found === using) return service("Paging", "ok", WORDS[found]);
+    const name = pagingName({ paging, firstPage: firstPage ?? 1 });
+    if (name === using) return service("Paging", "ok", WORDS[name]);
     const saved = isUnsaved ? "; nothing keeps it, as no connection has this address" : "";
-    return service("Paging", isUnsaved ? "warn" : "ok", `${WORDS[found]}${saved}`, `${how}${found}`);
+    return service("Paging", isUnsaved ? "warn" : "ok", `${WORDS[name]}${saved}`, `${how}${name}`);
   }
   const why = refusesUnknownFilters
     ? ""

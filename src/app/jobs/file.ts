@@ -58,14 +58,12 @@ interface Shared extends Pick<JobsFile, "folder" | "budget">, Pick<Job, "log" | 
  * Reads a file of jobs (docs/jobs.md). A job that breaks a rule does not hide the others.
  * @throws CliError exit 2, with line and column, where the file as a whole cannot be used
  */
-export async function readJobs(context: Context, given: string | undefined): Promise<JobsFile> {
-  const path = resolve(context.cwd, given ?? join(configDir(context), "jobs.jsonc"));
+export async function readJobs(context: Context, word: string | undefined): Promise<JobsFile> {
+  const path = resolve(context.cwd, word ?? join(configDir(context), "jobs.jsonc"));
   const text = await readInput(context, path, "jobs", MOST_BYTES).catch((error: CliError) => {
-    throw given === undefined
-      ? error.with({ hint: "headcount help jobs shows one; --file FILE names another" })
-      : error;
+    throw word === undefined ? error.with({ hint: "headcount help jobs shows one; --file FILE names another" }) : error;
   });
-  const name = given ?? path;
+  const name = word ?? path;
   const { body, plainOf } = await readDocument(text, name);
   const problems: DocumentProblem[] = [];
   if (!isObjectNode(body))
@@ -78,19 +76,19 @@ export async function readJobs(context: Context, given: string | undefined): Pro
   if (all === undefined) problems.push({ ...textPlaceOf(body), message: 'the file has no "jobs"' });
   else if (!isObjectNode(all.value))
     problems.push({ ...textPlaceOf(all.value), message: '"jobs" is an object: a name for each job' });
-  const named = all !== undefined && isObjectNode(all.value) ? documentMembers(all.value, '"jobs"', problems) : [];
+  const entries = all !== undefined && isObjectNode(all.value) ? documentMembers(all.value, '"jobs"', problems) : [];
   if (problems.length > 0) throw refusal(name, problems);
   const logFile = log === undefined ? undefined : resolve(folder, log);
   const shared: Shared = { folder, plainOf, log: logFile, notify, notifyFailure, budget };
   const jobs: Job[] = [];
   const outputs = new Map<string, string>();
-  for (const member of named) {
-    const found: DocumentProblem[] = [];
-    const job = await readJob(member, shared, found);
+  for (const member of entries) {
+    const faults: DocumentProblem[] = [];
+    const job = await readJob(member, shared, faults);
     const other = job.output === undefined ? undefined : outputs.get(job.output);
-    if (other !== undefined) found.push({ ...member.at, message: `it writes the same output as ${other}` });
+    if (other !== undefined) faults.push({ ...member.at, message: `it writes the same output as ${other}` });
     else if (job.output !== undefined) outputs.set(job.output, job.name);
-    jobs.push({ ...job, problem: found.length === 0 ? undefined : refusal(name, found) });
+    jobs.push({ ...job, problem: faults.length === 0 ? undefined : refusal(name, faults) });
   }
   return { path, folder, budget, jobs };
 }
@@ -186,7 +184,7 @@ function valuesOf<Of extends Keys>(
     const value = plainOf(member.value);
     const got = readValue(keys, member.key, value);
     if (typeof got === "string") problems.push({ ...textPlaceOf(member.value), message: got });
-    else if (member.key !== "filters" || areFilters(member, value, problems)) values[member.key] = got.read;
+    else if (member.key !== "filters" || areFilters(member, value, problems)) values[member.key] = got.value;
   }
   return values as KeyValues<Of>;
 }
@@ -206,10 +204,10 @@ function areFilters({ value: node }: DocumentMember, value: unknown, problems: D
 
 /** The jobs of these names, in the order of the file. @throws CliError exit 2 for a name that none has */
 export async function jobsNamed({ jobs, path }: JobsFile, names: readonly string[]): Promise<readonly Job[]> {
-  const known = jobs.map(({ name }) => name);
-  const unknown = names.find((name) => !known.includes(name));
+  const own = jobs.map(({ name }) => name);
+  const unknown = names.find((name) => !own.includes(name));
   if (unknown !== undefined) {
-    const hint = didYouMean(unknown, known) ?? `its jobs: ${known.join(", ")}`;
+    const hint = didYouMean(unknown, own) ?? `its jobs: ${own.join(", ")}`;
     throw usageError(`${path} has no job "${echo(unknown)}"`, hint, "no_such_job");
   }
   return jobs.filter(({ name }) => names.length === 0 || names.includes(name));
@@ -267,17 +265,17 @@ function documentMembers(
   node: ObjectNode,
   what: string,
   problems: DocumentProblem[],
-  known?: readonly string[],
+  keys?: readonly string[],
 ): readonly DocumentMember[] {
-  const found = new Map<string, DocumentMember>();
+  const members = new Map<string, DocumentMember>();
   for (const member of node.members) {
     const key = nameOf(member);
     const at = textPlaceOf(member.name);
-    if (found.has(key)) problems.push({ ...at, message: `"${echo(key)}" stands twice in ${what}` });
-    else if (known !== undefined && !known.includes(key)) {
-      const meant = aside(nearest(key.replaceAll("-", "_"), known), '"');
+    if (members.has(key)) problems.push({ ...at, message: `"${echo(key)}" stands twice in ${what}` });
+    else if (keys !== undefined && !keys.includes(key)) {
+      const meant = aside(nearest(key.replaceAll("-", "_"), keys), '"');
       problems.push({ ...at, message: `${what} has no key "${echo(key)}"${meant}` });
-    } else found.set(key, { key, at, value: member.value });
+    } else members.set(key, { key, at, value: member.value });
   }
-  return [...found.values()];
+  return [...members.values()];
 }

@@ -165,10 +165,10 @@ export type KeyValues<Of extends Keys> = { readonly [Name in keyof Of]?: Of[Name
 export type JobValues = KeyValues<typeof KEYS>;
 
 /** @returns what is read, or in words why it is none */
-export function readValue(keys: Keys, name: string, value: unknown): { readonly read: unknown } | string {
+export function readValue(keys: Keys, name: string, value: unknown): { readonly value: unknown } | string {
   const { is, read } = keys[name]?.takes ?? { is: "unknown", read: () => undefined };
   const got = read(value);
-  return got === undefined ? `"${name}" is ${is}` : { read: got };
+  return got === undefined ? `"${name}" is ${is}` : { value: got };
 }
 
 /** A job's name is a folder and a word of a command line. */

@@ -28,11 +28,11 @@ const HAND_ON_MS = 600_000;
 export interface JobTerms extends Connecting {
   readonly lists: Refreshing;
   /** Hears what a job did, before log and notice do. */
-  readonly say?: (done: Done, context: Context) => void;
+  readonly say?: (outcome: JobOutcome, context: Context) => void;
   readonly listen?: ((context: Context) => SessionEvents) | undefined;
 }
 
-export type Done =
+export type JobOutcome =
   | { readonly kind: "search"; readonly order: Order; readonly purchase: Awaited<ReturnType<typeof buy>> }
   | { readonly kind: "refresh"; readonly receipt: RefreshReceipt };
 
@@ -83,9 +83,9 @@ export async function runJob(job: Job, file: JobsFile, terms: JobTerms, outside:
         throw error;
       });
       try {
-        const done = await atService(work, (session) => purchase(work, session));
-        terms.say?.(done, context);
-        return endedOf(done);
+        const outcome = await atService(work, (session) => purchase(work, session));
+        terms.say?.(outcome, context);
+        return endedOf(outcome);
       } catch (error) {
         const failure = inTheWay(failureOf(error));
         const next = `headcount jobs run ${shellWord(job.name)} --file ${shellWord(file.path)}`;
@@ -123,7 +123,7 @@ export async function quoteJob(job: Job, file: JobsFile, terms: JobTerms, outsid
   });
 }
 
-async function purchase(work: Work, session: Session): Promise<Done> {
+async function purchase(work: Work, session: Session): Promise<JobOutcome> {
   const { job, context } = work;
   const events = eventsOf(context);
   // Read before the budget is: what cannot be read costs nobody a turn.
@@ -141,10 +141,10 @@ async function purchase(work: Work, session: Session): Promise<Done> {
     return { kind: "refresh", receipt };
   }
   const order = await searchOrder(work);
-  const bought = await underBudget(work, session, (budgetLeft) =>
+  const result = await underBudget(work, session, (budgetLeft) =>
     buy({ ...order, budgetLeft }, worldOf(session, context), events),
   );
-  return { kind: "search", order, purchase: bought };
+  return { kind: "search", order, purchase: result };
 }
 
 /** @throws CliError exit 1 where it fails: what moved is in the list's history by then, and not handed on again */
@@ -261,11 +261,11 @@ async function underBudget<T>(
   return await withinBudget(budget, turn, context, work);
 }
 
-function endedOf(done: Done): Ended {
-  if (done.kind === "search") {
-    const { receipt } = done.purchase;
+function endedOf(outcome: JobOutcome): Ended {
+  if (outcome.kind === "search") {
+    const { receipt } = outcome.purchase;
     return { rows: receipt.distinct, run: receipt.run, written: receipt.output, receipt };
   }
-  const { rows, sha256 } = done.receipt.files.list;
-  return { rows, run: done.receipt.runs[0], written: { sha256, added: null }, receipt: done.receipt };
+  const { rows, sha256 } = outcome.receipt.files.list;
+  return { rows, run: outcome.receipt.runs[0], written: { sha256, added: null }, receipt: outcome.receipt };
 }

@@ -19,8 +19,8 @@ export async function filterFiles(context: Context, words: readonly string[]): P
 
 async function matching({ cwd }: Context, pattern: string): Promise<readonly string[]> {
   const { glob } = await import("tinyglobby");
-  const found = await glob(pattern, { cwd, dot: false, expandDirectories: false, onlyFiles: true });
-  if (found.length > 0) return found.sort();
+  const files = await glob(pattern, { cwd, dot: false, expandDirectories: false, onlyFiles: true });
+  if (files.length > 0) return files.sort();
   throw usageError(
     `no file matches -f "${echo(pattern)}"`,
     "a pattern takes *, ?, [ab], {a,b} and ** for folders within folders",
@@ -32,10 +32,10 @@ async function matching({ cwd }: Context, pattern: string): Promise<readonly str
 export async function listedValues(
   context: Context,
   flag: string,
-  given: readonly string[],
+  words: readonly string[],
 ): Promise<readonly string[]> {
   const values: string[] = [];
-  for (const value of given) {
+  for (const value of words) {
     const isFile = /^@[^@]/s.test(value);
     values.push(...(isFile ? await linesOf(context, flag, value.slice(1)) : [value.replace(/^@@/, "@")]));
   }
@@ -85,8 +85,8 @@ async function withoutTrailing(text: string): Promise<string> {
   for (const { type, range } of tokenize(text, { mode: "jsonc", ranges: true })) {
     const [from, to] = range ?? [0, 0];
     const isComment = type === "LineComment" || type === "BlockComment";
-    const gone = isComment ? ([from, to] as const) : type === "RBrace" || type === "RBracket" ? comma : undefined;
-    if (gone !== undefined) plain = plain.slice(0, gone[0]) + blank(plain.slice(...gone)) + plain.slice(gone[1]);
+    const span = isComment ? ([from, to] as const) : type === "RBrace" || type === "RBracket" ? comma : undefined;
+    if (span !== undefined) plain = plain.slice(0, span[0]) + blank(plain.slice(...span)) + plain.slice(span[1]);
     if (!isComment) comma = type === "Comma" ? [from, to] : undefined;
   }
   return plain;

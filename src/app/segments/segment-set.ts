@@ -37,17 +37,17 @@ export async function filterSets(
 }
 
 /** Values change nothing in the segments of --except. */
-export async function segmentSet(context: Context, named: NamedSegment, values: Values): Promise<SegmentSet> {
-  const words = named.except ?? [];
+export async function segmentSet(context: Context, names: NamedSegment, values: Values): Promise<SegmentSet> {
+  const words = names.except ?? [];
   const isFile = (word: string): boolean => /[/\\]|\.json$/i.test(word);
   const except = { saved: words.filter((word) => !isFile(word)), files: words.filter(isFile) };
-  return { segments: await filterSets(context, named, values), except: await read(context, except, {}) };
+  return { segments: await filterSets(context, names, values), except: await read(context, except, {}) };
 }
 
 async function read(
   context: Context,
   { saved, files }: Readonly<Record<"saved" | "files", readonly string[]>>,
-  given: Values,
+  own: Values,
 ): Promise<readonly NamedFilters[]> {
   if (saved.length + files.length === 0) return [];
   if (files.filter((word) => word === "-").length > 1)
@@ -64,7 +64,7 @@ async function read(
   const sets: NamedFilters[] = [];
   for (const { name, file } of sources) {
     const values = await readFilterFile(context, file);
-    sets.push({ name, ...checkedFilters({ ...values, ...given }, `${inputName(name)}: `) });
+    sets.push({ name, ...checkedFilters({ ...values, ...own }, `${inputName(name)}: `) });
   }
   return sets;
 }

@@ -41,14 +41,14 @@ export async function savedSegments(context: Context): Promise<readonly SavedSeg
 /** What words after -s name, `*` for any letters. @throws CliError exit 2 where there is none */
 export async function namedSegments(context: Context, words: readonly string[]): Promise<readonly SavedSegment[]> {
   const saved = await savedSegments(context);
-  const found = words.flatMap((word) => {
-    const given = word.includes("*") ? word : checkSegmentName(word);
-    const pattern = new RegExp(`^${given.replace(/[^*a-z0-9_-]/g, "\\$&").replaceAll("*", ".*")}$`);
+  const matches = words.flatMap((word) => {
+    const glob = word.includes("*") ? word : checkSegmentName(word);
+    const pattern = new RegExp(`^${glob.replace(/[^*a-z0-9_-]/g, "\\$&").replaceAll("*", ".*")}$`);
     const matched = saved.filter(({ name }) => pattern.test(name));
-    if (matched.length === 0) throw noSuch(given, saved);
+    if (matched.length === 0) throw noSuch(glob, saved);
     return matched;
   });
-  return [...new Set(found)];
+  return [...new Set(matches)];
 }
 
 function noSuch(name: string, saved: readonly SavedSegment[]) {
@@ -89,7 +89,7 @@ export async function saveSegment(
 
 /** @throws CliError exit 2 where one of them is not there: then none goes */
 export async function removeSegments(context: Context, names: readonly string[]): Promise<readonly SavedSegment[]> {
-  const found = await namedSegments(context, names);
-  await Promise.all(found.map(({ file }) => rm(file, { force: true })));
-  return found;
+  const segments = await namedSegments(context, names);
+  await Promise.all(segments.map(({ file }) => rm(file, { force: true })));
+  return segments;
 }

@@ -2,7 +2,7 @@ import { Writable } from "node:stream";
 import { failureOf } from "../../../app/failures.ts";
 import { type Job, type JobsFile, jobsNamed } from "../../../app/jobs/file.ts";
 import { historyOf, isDue, keyOf } from "../../../app/jobs/history.ts";
-import { type Done, type JobTerms, type Quoted, quoteJob, runJob } from "../../../app/jobs/run.ts";
+import { type JobOutcome, type JobTerms, type Quoted, quoteJob, runJob } from "../../../app/jobs/run.ts";
 import { nextTime } from "../../../app/jobs/schedule.ts";
 import { enterOwn } from "../../../app/keep/store.ts";
 import { planRefresh, refresh } from "../../../app/own/refresh/bring.ts";
@@ -129,18 +129,18 @@ const termsOf = (options: RunOptions): JobTerms => ({
 });
 
 async function run(job: Job, file: JobsFile, options: RunOptions, context: Context): Promise<Ran> {
-  const terms: JobTerms = { ...termsOf(options), say: (done, inner) => printDone(done, job, inner) };
+  const terms: JobTerms = { ...termsOf(options), say: (outcome, inner) => printDone(outcome, job, inner) };
   const { outcome, failure } = await runJob(job, file, terms, context);
   return { document: outcome, failure };
 }
 
-function printDone(done: Done, { values }: Job, context: Context): void {
+function printDone(outcome: JobOutcome, { values }: Job, context: Context): void {
   const { output = values.list ?? "" } = values;
   const printer = new Printer(context, { quiet: true });
-  if (done.kind === "refresh") printRefreshed(done.receipt, output, printer);
+  if (outcome.kind === "refresh") printRefreshed(outcome.receipt, output, printer);
   else {
     const flags = { output, quiet: true, maxWait: 0, concurrency: 1 };
-    printSummary(done.purchase, { order: done.order, flags }, printer);
+    printSummary(outcome.purchase, { order: outcome.order, flags }, printer);
   }
 }
 
