@@ -80,7 +80,7 @@ export async function refreshOf(job: Job, context: Context): Promise<RefreshOrde
   }
   return {
     word: values.list,
-    given: segment === undefined || isUnfiltered(segment.canonical) ? undefined : segment,
+    segment: segment === undefined || isUnfiltered(segment.canonical) ? undefined : segment,
     output: view.output,
     view,
     verify,

@@ -55,7 +55,7 @@ export async function lookInto(
   const membersOf = (some: readonly string[]): SegmentMember[] =>
     library === undefined ? [] : ownedBy(library.database, some).map((person) => memberOf(person, now));
   // Only our own service names its dataset, and gives sketches.
-  const told =
+  const bySketch =
     now === undefined || library === undefined || byFilters
       ? undefined
       : await lookBySketch(filters, identities, {
@@ -64,29 +64,29 @@ export async function lookInto(
           membersOf,
           counts,
         });
-  if (told === undefined && isTried) await requireSound(filters, counts);
+  if (bySketch === undefined && isTried) await requireSound(filters, counts);
   // Most sketches need nobody's record.
-  let members = told === undefined ? [...membersOf(identities), ...membersOf(beside())] : undefined;
-  const seen = told ?? (await lookFor(filters, members ?? [], counts));
+  let members = bySketch === undefined ? [...membersOf(identities), ...membersOf(beside())] : undefined;
+  const sight = bySketch ?? (await lookFor(filters, members ?? [], counts));
   const likeness =
     members !== undefined && isMeasured
-      ? await likenessIn(seen, members, counts, Math.floor(counts.left / LEFT_A_LIST))
+      ? await likenessIn(sight, members, counts, Math.floor(counts.left / LEFT_A_LIST))
       : UNLIKE;
-  const forgotten = forgottenIn(canonical, seen.others, version(), library);
-  const left = forgotten.leftOut ? { total: seen.total - forgotten.people, others: 0 } : {};
+  const forgotten = forgottenIn(canonical, sight.others, version(), library);
+  const rest = forgotten.leftOut ? { total: sight.total - forgotten.people, others: 0 } : {};
   return {
-    ...{ ...seen, ...left, ...likeness, listSize: counts.listSize, forgotten },
+    ...{ ...sight, ...rest, ...likeness, listSize: counts.listSize, forgotten },
     get members() {
-      members ??= membersOf(told?.sketch?.there ?? []);
+      members ??= membersOf(bySketch?.sketch?.there ?? []);
       return members;
     },
   };
 }
 
 function memberOf({ identity, address, name, values, version }: OwnedPerson, now: string | undefined): SegmentMember {
-  const known = version !== null && version === now;
-  const listed = address === undefined ? undefined : ownedAddress(address);
-  return { identity, address: listed, name, values, named: known, known };
+  const isCurrent = version !== null && version === now;
+  const profile = address === undefined ? undefined : ownedAddress(address);
+  return { identity, address: profile, name, values, named: isCurrent, known: isCurrent };
 }
 
 export const freeCounts = (

@@ -50,20 +50,20 @@ export class OwnedPeople {
   /** Rows of a page of a run with somebody who was owned before it. */
   rowsBefore(...[run, page]: Parameters<Ownership["before"]>): ReadonlySet<number> {
     const identities = Array.from({ length: page.length }, (_, row) => identityOf(page, row, "person"));
-    const named = identities.filter((identity) => identity !== undefined);
+    const people = identities.filter((identity) => identity !== undefined);
     if (this.library === undefined) return new Set();
     const at = Date.parse(run.plan.created_at);
-    const owned = boughtBefore(this.library.database, named, { run: run.id, at });
+    const owned = boughtBefore(this.library.database, people, { run: run.id, at });
     return new Set(identities.flatMap((identity, row) => (identity !== undefined && owned.has(identity) ? [row] : [])));
   }
 
   /** Newest records of those whom a run did not bring. */
   *pagesBeside(run: string, people: readonly string[]): Iterable<OwnedPage> {
     if (this.library === undefined) return;
-    const bought = new Set(this.identities({ run }));
-    const there = people.filter((identity) => !bought.has(identity));
+    const own = new Set(this.identities({ run }));
+    const others = people.filter((identity) => !own.has(identity));
     let offset = 0;
-    for (const records of pagewise(newestRecords(this.library.database, there))) {
+    for (const records of pagewise(newestRecords(this.library.database, others))) {
       const rows = records.length;
       const body = Buffer.from(`{"result":[${records.join(",")}]}`);
       yield { target: BESIDE, offset, perPage: rows, run: "library", rows, body };

@@ -77,8 +77,8 @@ export class OwnedSegment implements Ownership {
       const sight = await this.#sight(counts, this.#people.library !== undefined && total > 0);
       this.#warn(sight);
       const { maxCalls } = this.#bounds;
-      const left = maxCalls - counts.calls - sight.calls;
-      const estimate = await costWithin(sight, this.#perCredit, left);
+      const calls = maxCalls - counts.calls - sight.calls;
+      const estimate = await costWithin(sight, this.#perCredit, calls);
       if (estimate === undefined) throw await this.#tooManyCalls(sight);
       return {
         ...this.#known(sight, estimate, counts),
@@ -101,23 +101,23 @@ export class OwnedSegment implements Ownership {
       calls += known === undefined ? 0 : known.calls + (known.estimate?.calls ?? 0);
       fresh.push({ filters, count: total - (known?.owned ?? 0), known });
     }
-    const left = fresh.map(({ count }) => count);
+    const rest = fresh.map(({ count }) => count);
     const companies = parts.map(({ company_network_url: company }) => company);
-    const rows = rowsOf(evenly(left, companies, { rows: Number.MAX_SAFE_INTEGER, most }));
+    const rows = rowsOf(evenly(rest, companies, { rows: Number.MAX_SAFE_INTEGER, most }));
     const total = rowsOf(counts);
-    const owned = total - rowsOf(left);
+    const owned = total - rowsOf(rest);
     return {
       ...{ total, owned, exact: true, calls, durationMs: countingTime(calls, this.#people.account, this.#deps) },
       estimate: { callsPerCredit: this.#perCredit, calls, rows, parts: 1 },
       divide: async () => {
-        const found: NewParts[] = [];
+        const parts: NewParts[] = [];
         for (const { filters, count, known } of fresh) {
-          found.push((await known?.divide?.(count)) ?? { parts: [filters], counts: [count] });
+          parts.push((await known?.divide?.(count)) ?? { parts: [filters], counts: [count] });
         }
         return {
-          parts: found.flatMap((each) => each.parts),
-          counts: found.flatMap((each) => each.counts),
-          unreached: found.flatMap(({ unreached = [] }) => unreached),
+          parts: parts.flatMap((each) => each.parts),
+          counts: parts.flatMap((each) => each.counts),
+          unreached: parts.flatMap(({ unreached = [] }) => unreached),
         };
       },
     };
@@ -125,11 +125,11 @@ export class OwnedSegment implements Ownership {
 
   async #tooManyCalls(sight: Sight): Promise<CliError> {
     const { total, others } = sight;
-    const [least, asked] = [await costOf(sight, 1), await costOf(sight, CALLS_PER_CREDIT)];
+    const [least, usual] = [await costOf(sight, 1), await costOf(sight, CALLS_PER_CREDIT)];
     const time = spoken({ ms: countingTime(least.calls, this.#people.account, this.#deps) });
     return usageError(
       `${grouped(others)} of ${grouped(total)} people are new, and finding them takes about ${grouped(least.calls)} free calls${time}, more than the ${grouped(this.#bounds.maxCalls)} allowed; nothing was spent`,
-      `--max-calls ${Math.ceil(asked.calls * 1.5)} allows them; without --new-only all ${grouped(total)} are bought`,
+      `--max-calls ${Math.ceil(usual.calls * 1.5)} allows them; without --new-only all ${grouped(total)} are bought`,
       "too_many_counts",
     );
   }
@@ -227,8 +227,8 @@ export class OwnedSegment implements Ownership {
       // Of a segment that names addresses nobody else is in it.
       if (this.#segment.filters.network_url !== undefined) return [];
       if (all <= matching.length || callsToLook(all, counts) > this.#bounds.maxCalls * LOOK_SHARE) return [];
-      const known = new Set(matching);
-      return this.#people.identities({ matching: EVERYBODY }).filter((identity) => !known.has(identity));
+      const matches = new Set(matching);
+      return this.#people.identities({ matching: EVERYBODY }).filter((identity) => !matches.has(identity));
     };
     return this.#lookInto(matching, { counts, beside, isTried, isMeasured: isTried, ...this.#how });
   }

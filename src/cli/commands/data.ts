@@ -1,4 +1,4 @@
-import { type Kept, keptHere } from "../../app/keep/kept.ts";
+import { type Holding, holdingsHere } from "../../app/keep/holdings.ts";
 import { keptRuns } from "../../app/keep/retention.ts";
 import { updateConfig } from "../../engine/connections/config.ts";
 import { configDir } from "../../engine/connections/paths.ts";
@@ -62,7 +62,7 @@ async function set({ printer, context }: Desk<GlobalOptions>, settings: readonly
 }
 
 async function show({ printer, context }: Desk<GlobalOptions>): Promise<void> {
-  const rows = await keptHere(context);
+  const rows = await holdingsHere(context);
   const policy = keptRuns(context) ?? null;
   if (printer.json) {
     return printer.document({
@@ -77,7 +77,7 @@ async function show({ printer, context }: Desk<GlobalOptions>): Promise<void> {
   if (printer.terminal) printer.note(`${counted(runs, "run")} ${said}`);
 }
 
-const KEPT_COLUMNS: readonly ColumnOf<Kept>[] = [
+const KEPT_COLUMNS: readonly ColumnOf<Holding>[] = [
   { name: "what", value: ({ what }) => what, title: "what" },
   countColumn("items", ({ items }) => items),
   countColumn("people", ({ people }) => people),

@@ -115,7 +115,7 @@ async function parse(
   context: Context,
 ): Promise<RefreshOrder> {
   const { filters, canonical } = await readFilters(context, flags);
-  const given = isUnfiltered(canonical) ? undefined : { filters, canonical };
+  const segment = isUnfiltered(canonical) ? undefined : { filters, canonical };
   const verify = flags.verifyFields === undefined ? [] : readVerified(flags.verifyFields);
   if (flags.buyChanged === true && verify.length === 0) {
     throw usageError(
@@ -148,5 +148,5 @@ async function parse(
   if (view.fields !== undefined) checkFields(view.fields, "person");
   const { maxCredits, maxCalls, again, buyChanged, perPage, wait, csv } = flags;
   const bounds = { maxCredits, maxCalls, again, buyChanged, perPage, wait, csv };
-  return { word, given, output: view.output, view, verify, terms: { ...outputGuard(flags), ...bounds } };
+  return { word, segment, output: view.output, view, verify, terms: { ...outputGuard(flags), ...bounds } };
 }

@@ -29,7 +29,7 @@ import { openRuns } from "../store.ts";
 export interface RunFound extends KeptData {
   readonly rows: number;
   /** Whether it was bought by the person's name, or a table that it keeps has the name: then it cannot stay. */
-  readonly named: boolean;
+  readonly isNamed: boolean;
   readonly receipt: Receipt | undefined;
 }
 
@@ -52,7 +52,7 @@ interface KeptData {
 /** Every run and every library, with all that was bought taken in. @throws CliError where a run cannot be read */
 export async function keptOf(stateDir: string, store: RunStore): Promise<{ runs: KeptData[]; libraries: string[] }> {
   const runs: KeptData[] = [];
-  const taken = new Set<string>();
+  const paths = new Set<string>();
   for (const id of await store.ids()) {
     const plan = await store.readPlan(id).catch((error: { code?: string }) => {
       // It died before it bought anything.
@@ -62,8 +62,8 @@ export async function keptOf(stateDir: string, store: RunStore): Promise<{ runs:
     if (plan === undefined) continue;
     const shelf = shelfOfPlan(stateDir, plan);
     runs.push({ plan, service: shelf?.path ?? "" });
-    if (shelf === undefined || taken.has(shelf.path)) continue;
-    taken.add(shelf.path);
+    if (shelf === undefined || paths.has(shelf.path)) continue;
+    paths.add(shelf.path);
     const opened = await openLibrary(shelf, store).catch((error: { code?: string }) => {
       if (error.code === "missing_package" && !existsSync(shelf.path)) return undefined;
       throw error;
@@ -108,23 +108,23 @@ async function* sightings({ runs, libraries }: Everything, store: RunStore): Asy
  * @throws CliError exit 2 where a word names several, exit 6 for a name that nobody has
  */
 export async function learn(word: string, everything: Everything, store: RunStore): Promise<PersonMatcher> {
-  const [named, mailed] = [isName(word), isEmail(word)];
-  if (!named && !mailed && !["id", "address"].includes(suppressedName(word)?.kind ?? "")) throw notOne(word);
-  const person = new PersonMatcher(named ? undefined : word);
+  const [byName, mailed] = [isName(word), isEmail(word)];
+  if (!byName && !mailed && !["id", "address"].includes(suppressedName(word)?.kind ?? "")) throw notOne(word);
+  const person = new PersonMatcher(byName ? undefined : word);
   const [wanted, email] = [normalForm(word), word.trim().toLowerCase()];
   for (let pass = 0, fresh = true; fresh; pass++) {
-    const seen: Sighting[] = [];
+    const hits: Sighting[] = [];
     for await (const sighting of sightings(everything, store)) {
       const { who, service } = sighting;
       const byWord =
-        pass === 0 && ((named && normalForm(who.name ?? "") === wanted) || (mailed && who.email === email));
-      if (byWord || person.is(who, service)) seen.push(sighting);
+        pass === 0 && ((byName && normalForm(who.name ?? "") === wanted) || (mailed && who.email === email));
+      if (byWord || person.is(who, service)) hits.push(sighting);
       else person.addOther(who);
     }
-    if (pass === 0 && !word.includes("/")) requireOne(word, seen);
-    if (named && seen.length === 0) throw nobody(word);
+    if (pass === 0 && !word.includes("/")) requireOne(word, hits);
+    if (byName && hits.length === 0) throw nobody(word);
     fresh = false;
-    for (const { who, service } of seen) fresh = person.add(who, service) || fresh;
+    for (const { who, service } of hits) fresh = person.add(who, service) || fresh;
   }
   return person;
 }
@@ -163,14 +163,14 @@ async function rowsOf({ plan, service }: KeptData, store: RunStore): Promise<Sig
 }
 
 export async function runsWith(person: PersonMatcher, runs: readonly KeptData[], store: RunStore): Promise<RunFound[]> {
-  const found: RunFound[] = [];
+  const matches: RunFound[] = [];
   for (const run of runs) {
     const { plan, service } = run;
     const rows = (await rowsOf(run, store)).filter(({ who }) => person.is(who, service)).length;
     const input = await store.input(plan.id).catch(() => "");
-    const named = person.isNamedIn(JSON.stringify(plan.target)) || person.isNamedIn(input);
+    const isNamed = person.isNamedIn(JSON.stringify(plan.target)) || person.isNamedIn(input);
     const receipt = (await store.receipt(plan.id)) as Receipt | undefined;
-    found.push({ ...run, rows, named, receipt });
+    matches.push({ ...run, rows, isNamed, receipt });
   }
-  return found;
+  return matches;
 }

@@ -21,12 +21,12 @@ const linesOf = async (context: Context, job: string): Promise<string[]> => {
 };
 
 export async function historiesWith(person: PersonMatcher, context: Context): Promise<HistoryFound[]> {
-  const found: HistoryFound[] = [];
+  const histories: HistoryFound[] = [];
   for (const job of (await readdir(jobsFolder(context)).catch(() => [])).sort()) {
     const lines = (await linesOf(context, job)).filter((line) => person.isNamedIn(line)).length;
-    if (lines > 0) found.push({ job, lines });
+    if (lines > 0) histories.push({ job, lines });
   }
-  return found;
+  return histories;
 }
 
 /** Writes a job's history again: when, how and for how much stay. @throws CliError exit 9 while the job runs */
@@ -60,7 +60,7 @@ export interface MentionFound {
 }
 
 export async function mentionsOf(person: PersonMatcher, context: Context): Promise<MentionFound[]> {
-  const found: MentionFound[] = [];
+  const mentions: MentionFound[] = [];
   for (const { path } of await usersFiles(context)) {
     const lines: number[] = [];
     let at = 0;
@@ -68,9 +68,9 @@ export async function mentionsOf(person: PersonMatcher, context: Context): Promi
       at++;
       if (person.isNamedIn(line)) lines.push(at);
     }
-    if (lines.length > 0) found.push({ path, lines });
+    if (lines.length > 0) mentions.push({ path, lines });
   }
-  return found;
+  return mentions;
 }
 
 const MOST_LINES = 5;

@@ -37,9 +37,9 @@ async function mentions(path: string, person: PersonMatcher, form?: Form): Promi
 }
 
 /** The output of a run that has the person, where it is the run's to be written again. */
-export async function outputsOf({ plan, named, receipt }: RunFound, person: PersonMatcher): Promise<OutputFound[]> {
+export async function outputsOf({ plan, isNamed, receipt }: RunFound, person: PersonMatcher): Promise<OutputFound[]> {
   const { output: path, target } = plan;
-  if (path === null || engineOf(path) !== undefined || receipt?.output?.file !== path || named) return [];
+  if (path === null || engineOf(path) !== undefined || receipt?.output?.file !== path || isNamed) return [];
   // Beside its rows stand those of a table of the user's own.
   if (target.kind === "search" && target.staff?.keep !== undefined) return [];
   if (!(await exists(path)) || !(await mentions(path, person, savedForm(plan.view.format)))) return [];
@@ -88,18 +88,18 @@ async function rowsCut(entry: RegisterEntry, person: PersonMatcher, to?: string)
   const { path, kind } = entry;
   const form = formOf(entry);
   if (form === undefined || kind !== "person" || !(await isFile(path))) return 0;
-  const left = await rowsWithout(path, form, person, to && `${to}.scratch`);
-  if (left === undefined) return 0;
+  const rest = await rowsWithout(path, form, person, to && `${to}.scratch`);
+  if (rest === undefined) return 0;
   const packer = openPacker(to === undefined ? undefined : form.packing);
   const file = to === undefined ? undefined : await open(to, "wx", FILE_MODE);
   try {
-    for await (const bytes of left.bytes)
+    for await (const bytes of rest.bytes)
       for (const packed of (await packer?.push(bytes)) ?? [bytes]) await file?.writeFile(packed);
     for (const packed of (await packer?.end()) ?? []) await file?.writeFile(packed);
   } finally {
     await file?.close();
   }
-  return left.gone();
+  return rest.gone();
 }
 
 /**

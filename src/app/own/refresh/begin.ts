@@ -7,15 +7,15 @@ import { CliError } from "../../../shared/errors.ts";
 import { nowhere, worldOf } from "../../buy/order.ts";
 import type { Refreshing, Work } from "./work.ts";
 
-export type Prepared = Omit<Work, "held">;
+export type Prepared = Omit<Work, "latest">;
 
 /** What a refresh works with. @throws CliError where its list could not be written: then nothing is bought */
 export async function prepare(
-  ...[given, session, context, events]: Parameters<Refreshing["planRefresh"]>
+  ...[request, session, context, events]: Parameters<Refreshing["planRefresh"]>
 ): Promise<Prepared> {
   const world = worldOf(session, context);
-  const output = given.output === undefined ? undefined : await checkOutput(given.output);
-  await checkSink({ ...given.terms, ...given.view, output }, "person", world.disk);
+  const output = request.output === undefined ? undefined : await checkOutput(request.output);
+  await checkSink({ ...request.terms, ...request.view, output }, "person", world.disk);
   const deps = {
     ...world,
     stdout: nowhere(),
@@ -27,7 +27,7 @@ export async function prepare(
   const account = await session.client.account(context.interrupted);
   const shelf = shelfAt(deps.stateDir, session.serviceId, account.keyMode);
   const store = new RunStore(deps.stateDir, deps.disk);
-  return { order: { ...given, output }, account, events, context, deps, store, shelf };
+  return { order: { ...request, output }, account, events, context, deps, store, shelf };
 }
 
 /** @throws CliError exit 5 where a run cannot be read: its people would be bought again */

@@ -14,36 +14,36 @@ import { type Begun, bring, textsIn } from "./people.ts";
 import { refreshPlanOf, requireBudgetFor } from "./plan.ts";
 import type { Refreshing, RefreshResult, Work } from "./work.ts";
 
-export const refresh: Refreshing["refresh"] = async (order, ...given) => {
-  const prepared = await prepare(order, ...given);
-  const { deps, order: asked } = prepared;
+export const refresh: Refreshing["refresh"] = async (order, ...args) => {
+  const prepared = await prepare(order, ...args);
+  const { deps, order: own } = prepared;
   // Lists of one schedule wait for each other: none is left out because another one is at work.
-  return await withRunLock({ output: asked.output, wait: asked.terms.wait === true }, true, deps, () =>
-    looked(prepared, true, async (begun, work) => {
+  return await withRunLock({ output: own.output, wait: own.terms.wait === true }, true, deps, () =>
+    afterLook(prepared, true, async (begun, work) => {
       requireBudgetFor(begun.plan, work.order.terms);
       if (begun.plan.rows > 0) await work.events.agree(begun.plan);
       work.events.progress?.(begun.counts.calls);
-      const found = await bring(begun, work, async (...bought) => {
+      const result = await bring(begun, work, async (...purchase) => {
         beginList(begun.list, work);
-        return await buyLeaves(...bought);
+        return await buyLeaves(...purchase);
       });
-      return await keep(found, work);
+      return await keep(result, work);
     }),
   );
 };
 
-export const planRefresh: Refreshing["planRefresh"] = async (...given) =>
-  looked(await prepare(...given), false, async ({ plan }) => plan);
+export const planRefresh: Refreshing["planRefresh"] = async (...args) =>
+  afterLook(await prepare(...args), false, async ({ plan }) => plan);
 
-async function looked<T>(
+async function afterLook<T>(
   prepared: Prepared,
   writes: boolean,
   rest: (begun: Begun, work: Work) => Promise<T>,
 ): Promise<T> {
   const { events, account } = prepared;
-  const held = { library: await libraryOf(prepared) };
+  const latest = { library: await libraryOf(prepared) };
   const look = async (): Promise<T> => {
-    let work: Work = { ...prepared, held };
+    let work: Work = { ...prepared, latest };
     let list = await followed(work);
     if (list.filters.network_url !== undefined) throw byAddress();
     // What a job quotes is refused as what it does.
@@ -55,14 +55,14 @@ async function looked<T>(
     }
     const { terms, view, output } = work.order;
     const counts = freeCounts(work.deps, account, terms.maxCalls, events.progress);
-    const own = candidates(list, held.library);
+    const own = candidates(list, latest.library);
     const inList = new Set(list.before.map((identity) => own.renamed.get(identity) ?? identity));
-    const listed = own.people.filter((identity) => inList.has(identity));
+    const members = own.people.filter((identity) => inList.has(identity));
     const beside = () => own.people.filter((identity) => !inList.has(identity));
-    const sight = await lookInto(list, listed, { counts, account, library: held.library, beside, isMeasured: true });
+    const sight = await lookInto(list, members, { counts, account, library: latest.library, beside, isMeasured: true });
     if (sight.unknown.length > 0) throw untold(sight.unknown.length);
     events.progress?.(undefined);
-    const bought = textsIn(sight, held.library);
+    const bought = textsIn(sight, latest.library);
     const plan = await refreshPlanOf({ sight, bought, counts, finished }, work);
     const { calls } = counts;
     if (sight.total === 0 || list.view === undefined) {
@@ -83,7 +83,7 @@ async function looked<T>(
     );
   } finally {
     events.progress?.(undefined);
-    held.library.close();
+    latest.library.close();
   }
 }
 

@@ -28,8 +28,8 @@ import { capOf, type RefreshResult, type Work } from "./work.ts";
 
 async function takeIn(work: Work): Promise<void> {
   const library = await libraryOf(work);
-  work.held.library.close();
-  work.held.library = library;
+  work.latest.library.close();
+  work.latest.library = library;
 }
 
 const targetOf = ({ filters, canonical }: Followed, { order: { output = "" } }: Work): Target => ({
@@ -59,12 +59,12 @@ export async function finishRest(list: Followed, work: Work): Promise<RefreshRes
   const { maxCredits: most } = order.terms;
   const target = targetOf(list, work);
   const identity = runIdentityOf(target, null, account, deps.seller);
-  const found = await store.findOpen(identity);
-  if (found === undefined) return undefined;
+  const entry = await store.findOpen(identity);
+  if (entry === undefined) return undefined;
   const options = optionsFor(target, work, undefined);
   const trade = { store, account, options, deps };
   const open = await stillOpen({ ...trade, identity }, true);
-  if (open === undefined) return { run: found.id, spent: ZERO, rows: 0 };
+  if (open === undefined) return { run: entry.id, spent: ZERO, rows: 0 };
   const before = await standingOf(open.id, trade);
   const { spent, rest } = before;
   if (most !== undefined && rest > most) {
@@ -78,7 +78,7 @@ export async function finishRest(list: Followed, work: Work): Promise<RefreshRes
   const maxCredits = credits(spent + maxOf(rest, capOf(order.terms) ?? ZERO));
   const after = await goOn(open.id, spent, { ...trade, options: { ...options, maxCredits } });
   await takeIn(work);
-  const { database } = work.held.library;
+  const { database } = work.latest.library;
   const run = { run: open.id, at: Date.parse(open.created_at) };
   const again = boughtBefore(database, identitiesIn(database, run), run);
   return { ...run, spent: credits(after.spent - spent), rows: after.rows - before.rows, again: again.size };

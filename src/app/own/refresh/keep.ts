@@ -30,11 +30,11 @@ export function besideName(path: string, what: File): string {
 }
 
 /** @throws CliError exit 2 where a file is in the way that is not this list's */
-export async function checkFiles(list: Followed, { order, held, context }: Work): Promise<void> {
+export async function checkFiles(list: Followed, { order, latest, context }: Work): Promise<void> {
   const { output, word, terms } = order;
   if (output === undefined || terms.overwrite) return;
   // Somebody's, too: a list of another segment, and a file that was not written here.
-  const isKnown = held.library.lists.at(output)?.canonical === canonicalJson(list.canonical);
+  const isKnown = latest.library.lists.at(output)?.canonical === canonicalJson(list.canonical);
   const register = registerOf(context);
   const isNamed = word !== undefined && output === (await listPath(word, context));
   for (const what of FILES) {
@@ -51,19 +51,19 @@ const entryOf = ({ filters, canonical, at, view }: Followed, work: Work) => ({
 
 /** Before anybody is bought for it: whatever ends this, the next refresh tells who came. */
 export const beginList = (list: Followed, work: Work): void =>
-  work.held.library.lists.begin(entryOf(list, work), list.before);
+  work.latest.library.lists.begin(entryOf(list, work), list.before);
 
 /** A process that is killed before the history finds the same again, at 0 credits. */
-export async function keep(found: Brought, work: Work): Promise<RefreshReceipt> {
-  const { order, context, account, held, deps } = work;
-  const { list, counts, now } = found;
-  const { library } = held;
+export async function keep(result: Brought, work: Work): Promise<RefreshReceipt> {
+  const { order, context, account, latest, deps } = work;
+  const { list, counts, now } = result;
+  const { library } = latest;
   const { output = "" } = order;
-  const before = [...new Set(list.before.map((identity) => found.renamed.get(identity) ?? identity))];
+  const before = [...new Set(list.before.map((identity) => result.renamed.get(identity) ?? identity))];
   const added = without(now, before);
   const removed = without(before, now);
   const changed = new Map(changedSince(library.database, without(now, added), list.at));
-  for (const [person, fields] of found.changed)
+  for (const [person, fields] of result.changed)
     changed.set(person, [...new Set([...(changed.get(person) ?? []), ...fields])]);
   const view = viewOf(list.view, work);
   // Who is suppressed is in the list's history, so that nobody is paid for twice, and in no file.
@@ -88,17 +88,17 @@ export async function keep(found: Brought, work: Work): Promise<RefreshReceipt> 
     { ...view, kind: "person", fields: view.fields ?? columns },
     work,
   ).catch((error) => {
-    throw unwritten(error, found, order);
+    throw unwritten(error, result, order);
   });
   const at = context.now();
   library.lists.record(entryOf(list, work), before, {
-    ...{ at, added, removed, changed, calls: counts.calls, credits: found.spent, run: found.runs[0] ?? null },
+    ...{ at, added, removed, changed, calls: counts.calls, credits: result.spent, run: result.runs[0] ?? null },
     datasetVersion: counts.datasetVersion ?? account.datasetVersion ?? null,
-    count: found.certificate.total,
+    count: result.certificate.total,
   });
   if (added.length + removed.length + changed.size > 0) await work.events.moved?.(movesIn(people, changed, library));
-  if (found.changed.size > 0 && order.terms.buyChanged !== true) deps.onNotice(asBought(found, work));
-  return receiptOf(found, work, {
+  if (result.changed.size > 0 && order.terms.buyChanged !== true) deps.onNotice(asBought(result, work));
+  return receiptOf(result, work, {
     checked_at: new Date(at).toISOString(),
     added: added.length,
     removed: removed.length,
@@ -142,28 +142,28 @@ function movesIn(
 type Facts = Pick<RefreshReceipt, "checked_at" | "added" | "removed" | "changed" | "suppressed" | "changes" | "files">;
 
 const receiptOf = (
-  found: Brought,
+  result: Brought,
   { order, account }: Work,
   { checked_at, changes, files, ...sizes }: Facts,
 ): RefreshReceipt => ({
   list: order.output ?? "",
-  filters: found.list.filters,
+  filters: result.list.filters,
   checked_at,
-  dataset_version: found.counts.datasetVersion ?? account.datasetVersion ?? null,
-  count: found.certificate.total,
+  dataset_version: result.counts.datasetVersion ?? account.datasetVersion ?? null,
+  count: result.certificate.total,
   ...sizes,
-  forgotten: found.plan.leftOut ? found.plan.forgotten : 0,
+  forgotten: result.plan.leftOut ? result.plan.forgotten : 0,
   changes,
-  not_checked: found.notChecked,
+  not_checked: result.notChecked,
   verified: order.verify.map(({ name }) => name),
-  runs: found.runs,
-  bought: found.rows,
-  bought_again: found.again,
-  bought_suppressed: found.hidden,
-  credits: creditsToNumber(found.spent),
-  rebuy_credits: creditsToNumber(found.plan.again),
-  free_calls: found.counts.calls,
-  certificate: { count: found.certificate.total, owned: found.certificate.present, equal: true },
+  runs: result.runs,
+  bought: result.rows,
+  bought_again: result.again,
+  bought_suppressed: result.hidden,
+  credits: creditsToNumber(result.spent),
+  rebuy_credits: creditsToNumber(result.plan.again),
+  free_calls: result.counts.calls,
+  certificate: { count: result.certificate.total, owned: result.certificate.present, equal: true },
   files,
 });
 
@@ -176,8 +176,8 @@ function asBought({ changed }: Brought, { account, order: { output = "" } }: Wor
 const NO_GUARD = { allowEmpty: true, minRows: undefined, maxShrink: undefined };
 
 const without = (people: readonly string[], others: readonly string[]): string[] => {
-  const left = new Set(others);
-  return people.filter((person) => !left.has(person));
+  const set = new Set(others);
+  return people.filter((person) => !set.has(person));
 };
 
 /** Formats that have the fields that a record has. */

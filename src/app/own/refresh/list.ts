@@ -30,25 +30,25 @@ export interface Followed extends CheckedFilters {
 
 /** @throws CliError exit 2 where nothing says what a list is of */
 export async function followed(work: Work): Promise<Followed> {
-  const { order, held, store, context } = work;
-  const { word, output, given } = order;
-  const { library } = held;
+  const { order, latest, store, context } = work;
+  const { word, output, segment } = order;
+  const { library } = latest;
   if (word === undefined) {
-    if (given === undefined) {
+    if (segment === undefined) {
       throw usageError(
         "nothing is named to bring up to date",
         "name a file that headcount wrote, a run, or filters: headcount refresh people.csv",
         "nothing_named",
       );
     }
-    const known = output === undefined ? undefined : listed(output, work, canonicalJson(given.canonical));
-    if (known !== undefined) return known;
-    const before = identitiesIn(library.database, { matching: given.canonical });
-    return { ...given, before, at: context.now(), view: undefined };
+    const list = output === undefined ? undefined : listAt(output, work, canonicalJson(segment.canonical));
+    if (list !== undefined) return list;
+    const before = identitiesIn(library.database, { matching: segment.canonical });
+    return { ...segment, before, at: context.now(), view: undefined };
   }
   const path = await listPath(word, context);
   const run = await newestRun(path, work);
-  const list = run !== undefined && run.at > (library.lists.at(path)?.at ?? 0) ? undefined : listed(path, work);
+  const list = run !== undefined && run.at > (library.lists.at(path)?.at ?? 0) ? undefined : listAt(path, work);
   if (list !== undefined) return list;
   if (run !== undefined) {
     const { target } = run.plan;
@@ -77,8 +77,8 @@ export async function listPath(word: string, { cwd }: Context): Promise<string> 
 }
 
 /** The list that is kept at a path. @param canonical of the segment that it has to be of, where one is meant */
-function listed(path: string, work: Work, canonical?: string): Followed | undefined {
-  const { library } = work.held;
+function listAt(path: string, work: Work, canonical?: string): Followed | undefined {
+  const { library } = work.latest;
   const list = library.lists.at(path);
   if (list === undefined || (canonical !== undefined && list.canonical !== canonical)) return undefined;
   const before = identitiesIn(library.database, { list: list.n });
@@ -97,7 +97,7 @@ async function newestRun(path: string, { store, shelf }: Work): Promise<{ plan: 
 }
 
 function ofRun(plan: Plan, at: number, work: Work): Followed {
-  const { held, shelf } = work;
+  const { latest, shelf } = work;
   const { target } = plan;
   const isSearch = target.kind === "search";
   if (!isSearch || (target.union ?? target.except ?? target.sample) !== undefined) {
@@ -115,21 +115,21 @@ function ofRun(plan: Plan, at: number, work: Work): Followed {
   }
   return {
     ...sameSegment(target.filters, `run ${plan.id}`, work),
-    before: identitiesIn(held.library.database, { run: plan.id }),
+    before: identitiesIn(latest.library.database, { run: plan.id }),
     at,
     view: plan.view,
   };
 }
 
 /** Filters beside it may say the same, and no other. */
-function sameSegment(filters: Filters, what: string, { order: { given } }: Work): CheckedFilters {
+function sameSegment(filters: Filters, what: string, { order: { segment } }: Work): CheckedFilters {
   const checked = checkFilters(filters);
   if (!checked.ok)
     throw usageError(`${what} has filters that this version does not know: ${checked.issues[0]?.message}`);
   const own = { filters: checked.filters, canonical: checked.canonical };
-  if (given === undefined || canonicalJson(given.canonical) === canonicalJson(own.canonical)) return own;
+  if (segment === undefined || canonicalJson(segment.canonical) === canonicalJson(own.canonical)) return own;
   throw usageError(
-    `${what} is a list of ${canonicalJson(own.canonical)}, and the filters beside it say ${canonicalJson(given.canonical)}`,
+    `${what} is a list of ${canonicalJson(own.canonical)}, and the filters beside it say ${canonicalJson(segment.canonical)}`,
     "leave the filters out, or name only the filters and another file with -o",
     "other_segment",
   );
@@ -137,29 +137,29 @@ function sameSegment(filters: Filters, what: string, { order: { given } }: Work)
 
 /** Nobody wrote it here: the filters beside it say what it is of. */
 async function ofFile(word: string, path: string, work: Work): Promise<Followed> {
-  const { given } = work.order;
-  if (given === undefined || isUnfiltered(given.canonical)) {
+  const { segment } = work.order;
+  if (segment === undefined || isUnfiltered(segment.canonical)) {
     throw usageError(
       `no run wrote ${word}, so nobody knows which segment it is a list of`,
       `give its filters beside it: headcount refresh ${word} --department Sales`,
       "no_segment",
     );
   }
-  return { ...given, before: await peopleIn(path, work), at: work.context.now(), view: undefined };
+  return { ...segment, before: await peopleIn(path, work), at: work.context.now(), view: undefined };
 }
 
 /** @throws CliError exit 2 where somebody in it is not owned */
-async function peopleIn(path: string, { order: { word = path }, held, context }: Work): Promise<string[]> {
-  const { database } = held.library;
+async function peopleIn(path: string, { order: { word = path }, latest, context }: Work): Promise<string[]> {
+  const { database } = latest.library;
   const records = await recordsIn(await readInput(context, path, "people", MAX_BYTES), word);
   const identities = identitiesOf(records);
   const byIdentity = new Set(identitiesIn(database, identities));
   const addresses = records.map(({ network_url: url }) =>
     typeof url === "string" ? canonicalAddress(url) : undefined,
   );
-  const asked = addresses.flatMap((address, index) => (byIdentity.has(identities[index] ?? "") ? [] : (address ?? [])));
+  const rest = addresses.flatMap((address, index) => (byIdentity.has(identities[index] ?? "") ? [] : (address ?? [])));
   const byAddress = new Map(
-    ownedBy(database, { addresses: asked }).map(({ address = "", identity }) => [canonicalAddress(address), identity]),
+    ownedBy(database, { addresses: rest }).map(({ address = "", identity }) => [canonicalAddress(address), identity]),
   );
   const missing = identities.filter((each, index) => !byIdentity.has(each) && !byAddress.has(addresses[index]));
   if (missing.length > 0) {

@@ -38,12 +38,12 @@ export async function bring(
   work: Work,
   buyLeaves: BuyLeaves,
 ): Promise<Brought> {
-  const { held, order } = work;
+  const { latest, order } = work;
   const { terms, verify } = order;
-  const there = new Set(await identitiesThere(sight, counts));
+  const present = new Set(await identitiesThere(sight, counts));
   const isRead = sight.sketch === undefined || verify.length > 0;
-  const kept = isRead ? sight.members.filter(({ identity }) => there.has(identity)) : [];
-  const verified = await verifyFields(list.filters, verify, kept, textsIn(sight, held.library), counts);
+  const members = isRead ? sight.members.filter(({ identity }) => present.has(identity)) : [];
+  const verified = await verifyFields(list.filters, verify, members, textsIn(sight, latest.library), counts);
   // What is left of the calls must do for the proof.
   const proof = sight.calls + Math.ceil(sight.others / counts.listSize) + 3;
   const allowed = {
@@ -60,18 +60,18 @@ export async function bring(
     // All leaves cost no more than was quoted; a last page larger than what is left is staked on within the user's cap.
     const most = credits((capOf(terms) ?? plan.most) - spentBy(results));
     const result = await buyLeaves(leaves, { list, datasetVersion: counts.datasetVersion ?? null, most }, work);
-    for (const identity of identitiesIn(held.library.database, { run: result.run })) bought.add(identity);
+    for (const identity of identitiesIn(latest.library.database, { run: result.run })) bought.add(identity);
     results.push(result);
   };
-  const found = await findNew(sight, kept, allowed, counts);
-  await buy(found.leaves);
-  requireAll(found, work);
+  const descent = await findNew(sight, members, allowed, counts);
+  await buy(descent.leaves);
+  requireAll(descent, work);
   if (terms.buyChanged === true) {
-    const missing = kept.filter(({ identity }) => verified.changed.has(identity) && !bought.has(identity));
+    const missing = members.filter(({ identity }) => verified.changed.has(identity) && !bought.has(identity));
     await buy(leavesAt(list.filters, missing, counts.listSize));
   }
-  const listed = new Set(people);
-  const now = merged([...there, ...bought], held.library);
+  const inList = new Set(people);
+  const now = merged([...present, ...bought], latest.library);
   // Where everybody was there at the first look, that is the proof.
   const isProved = results.length === 0 && isWholeSegment(sight);
   const all = [...(finished === undefined || finished.spent === ZERO ? [] : [finished]), ...results];
@@ -82,8 +82,8 @@ export async function bring(
     runs: all.map(({ run }) => run),
     spent: credits(spentBy(all)),
     rows: all.reduce((sum, { rows }) => sum + rows, 0),
-    again: (finished?.again ?? 0) + [...bought].filter((identity) => listed.has(identity)).length,
-    hidden: bought.size - held.library.shown([...bought]).length,
+    again: (finished?.again ?? 0) + [...bought].filter((identity) => inList.has(identity)).length,
+    hidden: bought.size - latest.library.shown([...bought]).length,
     certificate: isProved ? sight : await proved(list, now.people, work, counts),
   };
 }
@@ -96,11 +96,11 @@ function requireAll({ unreached, leaves }: Descent, { account }: Work): void {
   const people = unreached.reduce((sum, { count }) => sum + count, 0);
   if (people === 0) return;
   const rows = unreached.flatMap(({ within }) => within).reduce((sum, each) => sum + each.rows, 0);
-  const found = leaves.reduce((sum, { fresh }) => sum + fresh, 0);
+  const newPeople = leaves.reduce((sum, { fresh }) => sum + fresh, 0);
   const price = formatCredits(priceOf(rows, account.costs.personSearch));
   throw incomplete(
     NEW_UNREACHED,
-    `${counted(found, "new person was", "new people were")} bought, and ${grouped(people)} not, as more of those you own would be bought again than was agreed to: ${unreachedGroups(unreached)}; the list stays as it was`,
+    `${counted(newPeople, "new person was", "new people were")} bought, and ${grouped(people)} not, as more of those you own would be bought again than was agreed to: ${unreachedGroups(unreached)}; the list stays as it was`,
     { hint: `the same command with --max-credits ${price} buys them with those you own beside them` },
   );
 }
@@ -111,7 +111,7 @@ const spentBy = (results: readonly RefreshResult[]): bigint => results.reduce((s
 async function proved(
   list: Followed,
   people: readonly string[],
-  { account, held }: Work,
+  { account, latest }: Work,
   counts: FreeCounts,
 ): Promise<Sight> {
   const notCertain = (why: string, cause?: unknown): CliError =>
@@ -121,7 +121,7 @@ async function proved(
       "not_certain",
       cause,
     );
-  const looking = { counts, account, library: held.library };
+  const looking = { counts, account, library: latest.library };
   const certificate = await lookInto(list, people, looking).catch((error: unknown) => {
     throw error instanceof UnsoundCountsError ? notCertain(error.message, error) : error;
   });

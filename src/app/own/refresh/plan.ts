@@ -17,10 +17,10 @@ import { CALLS_PER_CREDIT } from "../bounds.ts";
 import { countingTime, type Sight, spoken } from "../look.ts";
 import type { RefreshPlan, RefreshResult, RefreshTerms, Work } from "./work.ts";
 
-type Looked = { sight: Sight; bought: BoughtParts; counts: Counts; finished: RefreshResult | undefined };
+type Survey = { sight: Sight; bought: BoughtParts; counts: Counts; finished: RefreshResult | undefined };
 
 /** @throws CliError exit 4 where it takes more credits or calls than allowed */
-export async function refreshPlanOf({ sight, bought, counts, finished }: Looked, work: Work): Promise<RefreshPlan> {
+export async function refreshPlanOf({ sight, bought, counts, finished }: Survey, work: Work): Promise<RefreshPlan> {
   const { order, account, deps } = work;
   const { buyChanged, maxCredits, maxCalls } = order.terms;
   const price = account.costs.personSearch;
@@ -32,11 +32,11 @@ export async function refreshPlanOf({ sight, bought, counts, finished }: Looked,
   const calls = counts.calls + about.calls + verifyCalls(order.verify, sight, bought, counts);
   const worth = maxCredits === undefined ? about.rows : pays;
   const rows = anew ? total : others === 0 ? 0 : Math.min(total, worth);
-  const asked = [...chunks.map(({ items }) => items.length), ...groups.map(({ people }) => people.length)];
+  const sizes = [...chunks.map(({ items }) => items.length), ...groups.map(({ people }) => people.length)];
   const plan = {
     total,
     owned: present,
-    gone: sketch?.gone.length ?? asked.reduce((sum, each) => sum + each, 0) - present,
+    gone: sketch?.gone.length ?? sizes.reduce((sum, each) => sum + each, 0) - present,
     others,
     forgotten: forgotten.people,
     leftOut: forgotten.leftOut,

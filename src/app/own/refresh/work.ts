@@ -33,7 +33,7 @@ export const capOf = ({ maxCredits, budgetLeft }: RefreshTerms): Credits | undef
 export interface RefreshOrder {
   /** A file or a run; undefined: the filters say what it is. */
   readonly word: string | undefined;
-  readonly given: CheckedFilters | undefined;
+  readonly segment: CheckedFilters | undefined;
   readonly output: string | undefined;
   readonly view: AskedView;
   readonly verify: readonly VerifiedField[];
@@ -81,7 +81,7 @@ export interface Work extends Pick<Trade, "account" | "deps" | "store"> {
   readonly context: Context;
   readonly shelf: Shelf;
   /** Another library after each purchase. */
-  readonly held: { library: Library };
+  readonly latest: { library: Library };
 }
 
 export interface RefreshResult {
@@ -101,10 +101,10 @@ export const VERIFIABLE: readonly string[] = [
 /** @throws CliError exit 2 for a field whose value no count can tell */
 export function readVerified(text: string): VerifiedField[] {
   const names = text.split(",").map((name) => name.trim().toLowerCase());
-  const given = [...new Set(names.filter((name) => name !== ""))];
-  if (given.length === 0)
+  const fields = [...new Set(names.filter((name) => name !== ""))];
+  if (fields.length === 0)
     throw usageError("--verify-fields names no field", "for example --verify-fields title,company");
-  return given.map((name) => {
+  return fields.map((name) => {
     if (name === "company") {
       return { name, key: "company_network_url", field: "company_network_url", several: false };
     }

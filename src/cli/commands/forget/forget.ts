@@ -149,8 +149,8 @@ async function find(word: string, store: RunStore, context: Context): Promise<Tr
       library.close();
     }
   }
-  const touched = ({ plan, rows, named, receipt }: RunFound): boolean =>
-    rows > 0 || named || receipt?.forgetting !== undefined || outputs.some(({ run }) => run === plan.id);
+  const touched = ({ plan, rows, isNamed, receipt }: RunFound): boolean =>
+    rows > 0 || isNamed || receipt?.forgetting !== undefined || outputs.some(({ run }) => run === plan.id);
   const runs = all.filter(touched);
   // A run's own stands first: it knows more of it.
   const once = [...new Map(outputs.toReversed().map((output) => [output.path, output])).values()];
@@ -163,13 +163,13 @@ async function find(word: string, store: RunStore, context: Context): Promise<Tr
 }
 
 async function forgetRun(
-  { plan, service, rows, named, receipt }: RunFound,
+  { plan, service, rows, isNamed, receipt }: RunFound,
   { person, outputs }: Traces,
   { disk, store }: { readonly disk: Disk; readonly store: RunStore },
   context: Context,
 ): Promise<void> {
   await removePart(plan);
-  if (named) return store.remove({ plan }, context);
+  if (isNamed) return store.remove({ plan }, context);
   // While it is under way the receipt says so: the output is then written again, however far an earlier attempt came.
   const before = (receipt?.forgotten ?? 0) - (receipt?.forgetting ?? 0);
   const forgotten = rows > 0 ? before + rows : (receipt?.forgotten ?? 0);
@@ -214,8 +214,8 @@ const OUTPUT_LINES: Readonly<Record<OutputFound["how"], (path: string) => string
 
 function linesOf({ runs, owned, outputs, gone, histories, mentions }: Traces): string[] {
   return [
-    ...runs.map(({ plan, rows, named }) =>
-      named ? `run ${plan.id}: whole, it names the person` : `run ${plan.id}: ${counted(rows, "row")}`,
+    ...runs.map(({ plan, rows, isNamed }) =>
+      isNamed ? `run ${plan.id}: whole, it names the person` : `run ${plan.id}: ${counted(rows, "row")}`,
     ),
     `library: ${counted(owned, "person", "people")}`,
     ...histories.map(({ job, lines }) => `history of job ${job}: ${counted(lines, "line")}`),
@@ -228,7 +228,7 @@ function linesOf({ runs, owned, outputs, gone, histories, mentions }: Traces): s
 function report(traces: Traces, verb: "forgot" | "would_forget", printer: Printer): void {
   const { runs, owned, outputs, gone, histories, mentions } = traces;
   const document = {
-    runs: runs.map(({ plan, rows, named }) => ({ run: plan.id, rows, removed: named })),
+    runs: runs.map(({ plan, rows, isNamed }) => ({ run: plan.id, rows, removed: isNamed })),
     owned,
     outputs: outputs.map(({ path, how }) => ({ path, how })),
     gone,

@@ -12,7 +12,7 @@ import type { Context } from "../../shared/context.ts";
 import { openRuns, registerOf, usersFiles } from "./store.ts";
 
 /** One kind of thing that is kept in one place. Times are epoch milliseconds. */
-export interface Kept extends Files {
+export interface Holding extends Files {
   readonly what: string;
   readonly path: string;
   /** Different people; null where it holds none, or nobody knows. */
@@ -46,7 +46,7 @@ async function filesAt(path: string): Promise<Files & { readonly bytes: number }
   };
 }
 
-const filesKept = async (what: string, path: string, more: Partial<Kept> = {}): Promise<Kept> => ({
+const filesKept = async (what: string, path: string, more: Partial<Holding> = {}): Promise<Holding> => ({
   ...{ ...NOBODY, ...(await filesAt(path)), what, path },
   ...more,
 });
@@ -55,28 +55,28 @@ const below = async (folder: string | undefined): Promise<readonly string[]> =>
   folder === undefined ? [] : (await readdir(folder).catch(() => [])).sort();
 
 /** What this user keeps, place by place, and what was written and is not there. Changes nothing. */
-export async function keptHere(context: Context): Promise<readonly Kept[]> {
+export async function holdingsHere(context: Context): Promise<readonly Holding[]> {
   const state = stateDir(context);
   const store = openRuns(context);
   const runs = await store.list();
-  const { kept: libraries, lists } = await librariesIn(state, store);
-  const kept = [...(await runsKept(runs, state)), ...libraries, ...(await written(runs, lists, context))];
+  const { libraries, lists } = await librariesIn(state, store);
+  const holdings = [...(await runsKept(runs, state)), ...libraries, ...(await written(runs, lists, context))];
   const marks = await marksOn(store, state);
   const list = join(state, "suppression");
-  if (marks > 0) kept.push(await filesKept("suppression list", list, { items: marks }));
-  const known = new Set(["runs", "library", "suppression", REGISTER]);
-  for (const name of (await below(state)).filter((one) => !known.has(one)))
-    kept.push(await filesKept(name.replace(/\.\w+$/, ""), join(state, name)));
+  if (marks > 0) holdings.push(await filesKept("suppression list", list, { items: marks }));
+  const names = new Set(["runs", "library", "suppression", REGISTER]);
+  for (const name of (await below(state)).filter((one) => !names.has(one)))
+    holdings.push(await filesKept(name.replace(/\.\w+$/, ""), join(state, name)));
   for (const { path, what } of (await usersFiles(context)).filter((file) => file.what !== "segment"))
-    kept.push(await filesKept(what, path));
-  kept.push(...(await configured(context)));
+    holdings.push(await filesKept(what, path));
+  holdings.push(...(await configured(context)));
   // Of services.
   const data = findFolder("data", context);
-  for (const name of await below(data)) kept.push(await filesKept("data folder", join(data ?? "", name)));
-  return kept.filter(({ items, what }) => items > 0 || what === OWN);
+  for (const name of await below(data)) holdings.push(await filesKept("data folder", join(data ?? "", name)));
+  return holdings.filter(({ items, what }) => items > 0 || what === OWN);
 }
 
-async function runsKept(runs: readonly RunSummary[], state: string): Promise<Kept[]> {
+async function runsKept(runs: readonly RunSummary[], state: string): Promise<Holding[]> {
   if (runs.length === 0) return [];
   const path = join(state, "runs");
   const times = runs.map(({ lastAt }) => lastAt);
@@ -87,7 +87,7 @@ async function runsKept(runs: readonly RunSummary[], state: string): Promise<Kep
 }
 
 async function librariesIn(state: string, store: RunStore) {
-  const kept: Kept[] = [];
+  const libraries: Holding[] = [];
   const lists: string[] = [];
   for (const name of (await below(join(state, "library"))).filter((one) => one.endsWith(".db"))) {
     const path = join(state, "library", name);
@@ -95,27 +95,27 @@ async function librariesIn(state: string, store: RunStore) {
     try {
       const { firstAt: oldest, lastAt: newest, purchases: rows } = totalsOf(library.database);
       const { bytes } = await filesAt(path);
-      kept.push({ what: "library", path, items: 1, people: library.size, rows, bytes, oldest, newest });
+      libraries.push({ what: "library", path, items: 1, people: library.size, rows, bytes, oldest, newest });
       lists.push(...library.lists.outputs());
     } finally {
       library.close();
     }
   }
-  return { kept, lists };
+  return { libraries, lists };
 }
 
-async function written(runs: readonly RunSummary[], lists: readonly string[], context: Context): Promise<Kept[]> {
-  const kept: Kept[] = [];
+async function written(runs: readonly RunSummary[], lists: readonly string[], context: Context): Promise<Holding[]> {
+  const holdings: Holding[] = [];
   const rowsOfRun = new Map(runs.map(({ plan, rows }) => [plan.id, rows] as const));
   const entries = await registerOf(context).entries();
   for (const { by, path, what } of entries.filter((entry) => entry.what !== "log" && entry.what !== "jobs")) {
     const rows = what === "output" ? (rowsOfRun.get(by) ?? null) : null;
     const isList = lists.includes(path);
-    if (engineOf(path) !== undefined) kept.push({ ...NO_FILE, what: "table", path, people: null, rows });
-    else if (existsSync(path)) kept.push(await filesKept(isList ? "list" : what, path, isList ? {} : { rows }));
-    else kept.push({ ...NO_FILE, what: "moved or removed", path, people: null, rows });
+    if (engineOf(path) !== undefined) holdings.push({ ...NO_FILE, what: "table", path, people: null, rows });
+    else if (existsSync(path)) holdings.push(await filesKept(isList ? "list" : what, path, isList ? {} : { rows }));
+    else holdings.push({ ...NO_FILE, what: "moved or removed", path, people: null, rows });
   }
-  return kept;
+  return holdings;
 }
 
 async function marksOn(store: RunStore, state: string): Promise<number> {
@@ -128,7 +128,7 @@ async function marksOn(store: RunStore, state: string): Promise<number> {
 const OWN = "connections and keys";
 
 /** Saved segments, connections and keys. A keychain is named, and not asked. */
-async function configured(context: Context): Promise<readonly Kept[]> {
+async function configured(context: Context): Promise<readonly Holding[]> {
   const path = findFolder("config", context);
   if (path === undefined) return [];
   const { readConfig } = await import("../../engine/connections/config.ts");
