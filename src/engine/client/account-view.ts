@@ -55,10 +55,10 @@ function pricesOf(from: Fields): ReadonlyMap<string, Credits> {
       for (const [inner, each] of Object.entries(value)) add(`${name}.${inner}`, each);
   };
   for (const group of COSTS) {
-    const found = find(from, [group]);
-    if (isObject(found)) for (const [name, value] of Object.entries(found)) add(name, value);
-    else if (Array.isArray(found))
-      for (const value of found) if (isObject(value)) add(String(find(value, CALL_NAMES) ?? ""), value);
+    const costs = find(from, [group]);
+    if (isObject(costs)) for (const [name, value] of Object.entries(costs)) add(name, value);
+    else if (Array.isArray(costs))
+      for (const value of costs) if (isObject(value)) add(String(find(value, CALL_NAMES) ?? ""), value);
   }
   return prices;
 }
@@ -75,7 +75,7 @@ export function accountView(result: unknown, meta: ReplyMeta) {
   const unknownCosts: string[] = [];
   const prices = pricesOf(from);
   const cost = (call: string, names: readonly string[]): Credits => {
-    const price = names.map((name) => prices.get(plain(name))).find((found) => found !== undefined);
+    const price = names.map((name) => prices.get(plain(name))).find((each) => each !== undefined);
     if (price !== undefined) return price;
     unknownCosts.push(call);
     return ONE;
@@ -155,9 +155,9 @@ export type CountsView = NonNullable<ReturnType<typeof countsView>>;
 
 /** One whole number for each of so many companies (docs/contract-keys.md, Counts); undefined for any other answer. */
 export function countsView(result: unknown, companies: number, meta: ReplyMeta) {
-  const told: readonly unknown[] = isObject(result) && Array.isArray(result.counts) ? result.counts : [];
-  const counts = told.flatMap((count) => whole(count) ?? []);
-  return counts.length === companies && told.length === companies ? { counts, meta } : undefined;
+  const list: readonly unknown[] = isObject(result) && Array.isArray(result.counts) ? result.counts : [];
+  const counts = list.flatMap((count) => whole(count) ?? []);
+  return counts.length === companies && list.length === companies ? { counts, meta } : undefined;
 }
 
 export type SketchView = NonNullable<Awaited<ReturnType<typeof sketchView>>>;
@@ -165,15 +165,15 @@ export type SketchView = NonNullable<Awaited<ReturnType<typeof sketchView>>>;
 /** The cells that were asked for (docs/contract-keys.md, Sketches); undefined for any other answer. */
 export async function sketchView(
   result: unknown,
-  asked: { readonly from: number; readonly cells: number },
+  range: { readonly from: number; readonly cells: number },
   meta: ReplyMeta,
 ) {
   const { cells, count, from, key } = isObject(result) ? result : {};
   const people = whole(count);
   const { SketchCells } = await import("../../shared/contract/sketch.ts");
-  const told = typeof cells === "string" ? SketchCells.read(cells, asked.from) : undefined;
-  if (people === undefined || from !== asked.from || told?.to !== asked.from + asked.cells) return undefined;
-  return typeof key === "string" && /^[0-9a-f]{32}$/.test(key) ? { count: people, key, cells: told, meta } : undefined;
+  const part = typeof cells === "string" ? SketchCells.read(cells, range.from) : undefined;
+  if (people === undefined || from !== range.from || part?.to !== range.from + range.cells) return undefined;
+  return typeof key === "string" && /^[0-9a-f]{32}$/.test(key) ? { count: people, key, cells: part, meta } : undefined;
 }
 
 export type FacetView = NonNullable<ReturnType<typeof facetView>>;

@@ -21,25 +21,25 @@ export function directWire(origin: URL): Wire {
   };
   return {
     send({ method, path, headers, body }, receiver) {
-      let sent: ClientRequest | undefined;
+      let request: ClientRequest | undefined;
       const fail = (error: Error): void => {
         receiver.failed(error, codeOf(error));
-        sent?.destroy();
+        request?.destroy();
       };
       try {
-        sent = http.request({ ...target, method, path, headers });
-        sent.on("socket", (socket) => {
-          if (sent?.reusedSocket) receiver.sending();
+        request = http.request({ ...target, method, path, headers });
+        request.on("socket", (socket) => {
+          if (request?.reusedSocket) receiver.sending();
           else socket.once(secure ? "secureConnect" : "connect", () => receiver.sending());
         });
-        sent.on("response", (reply) => read(reply, receiver, fail));
-        sent.on("upgrade", () => fail(Object.assign(new Error("bad upgrade"), { code: "CLOSED" })));
-        sent.on("error", fail);
-        sent.end(body);
+        request.on("response", (reply) => read(reply, receiver, fail));
+        request.on("upgrade", () => fail(Object.assign(new Error("bad upgrade"), { code: "CLOSED" })));
+        request.on("error", fail);
+        request.end(body);
       } catch (error) {
         queueMicrotask(() => receiver.failed(error instanceof Error ? error : new Error(String(error)), "UNSENDABLE"));
       }
-      return () => void sent?.destroy();
+      return () => void request?.destroy();
     },
     close: async () => agent.destroy(),
   };

@@ -74,8 +74,8 @@ class HttpClient implements ServiceClient {
   }
 
   async facets(filters: Filters, key: FacetKey, options: FacetOptions = {}): Promise<FacetView | undefined> {
-    const { signal, ...asked } = options;
-    return await this.#ours("/facets", { filters, key, ...asked }, signal, (result, meta) =>
+    const { signal, ...fields } = options;
+    return await this.#ours("/facets", { filters, key, ...fields }, signal, (result, meta) =>
       facetView(result, key, meta),
     );
   }
@@ -221,10 +221,10 @@ function toldOf(result: unknown, names: readonly string[]): unknown {
 }
 
 /** Sent back as it came: a number, where it is exact, by its digits. 0 is how some say that there is none. */
-function cursorOf(told: unknown): string | null | undefined {
-  if (told === 0) return null;
-  if (Number.isSafeInteger(told)) return String(told);
-  return told === null || (typeof told === "string" && told !== "") ? told : undefined;
+function cursorOf(value: unknown): string | null | undefined {
+  if (value === 0) return null;
+  if (Number.isSafeInteger(value)) return String(value);
+  return value === null || (typeof value === "string" && value !== "") ? value : undefined;
 }
 
 /** How a service without the route speaks: a 404, or the answer of a gateway or a website. */

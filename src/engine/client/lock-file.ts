@@ -29,12 +29,12 @@ function acquire(lock: string, patienceMs: number): boolean {
 }
 
 function removeStale(lock: string): void {
-  const seen = statSync(lock, { throwIfNoEntry: false });
-  if (seen === undefined) return;
+  const stats = statSync(lock, { throwIfNoEntry: false });
+  if (stats === undefined) return;
   // Told by the file system's clock, so a fresh file of our own is what to compare with.
   const probe = `${lock}.probe`;
   closeSync(openSync(probe, "w", 0o600));
-  const age = statSync(probe).mtimeMs - seen.mtimeMs;
+  const age = statSync(probe).mtimeMs - stats.mtimeMs;
   remove(probe);
   if (age > STALE_MS) remove(lock);
 }

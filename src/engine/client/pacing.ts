@@ -43,7 +43,7 @@ export class Pacer {
   #lease = 0;
   #leasedUntil = 0;
   #writtenAt = Number.NEGATIVE_INFINITY;
-  #told: number | undefined;
+  #minuteLimit: number | undefined;
 
   constructor({ now, stateDir, baseUrl, apiKey }: PacerOptions) {
     this.#now = now;
@@ -81,13 +81,12 @@ export class Pacer {
     if (limit === undefined) return;
     const at = this.#now();
     const window = limit.window ?? (limit.resetAt - at > 2 * MINUTE ? "day" : "minute");
-    const known = this.#state[window];
+    const own = this.#state[window];
     const plenty = limit.remaining > limit.limit * FREE_SHARE * 2;
     // The headers tell the window that binds first: with calls left in this minute there are some left today.
     const healsDay = window === "minute" && limit.remaining > 0 && (this.#state.day?.remaining ?? 1) <= 0;
-    if (window === "minute") this.#told = limit.limit;
-    if (!healsDay && known !== undefined && sameWindow(known, limit) && plenty && at - this.#writtenAt < LEASE_MS)
-      return;
+    if (window === "minute") this.#minuteLimit = limit.limit;
+    if (!healsDay && own !== undefined && sameWindow(own, limit) && plenty && at - this.#writtenAt < LEASE_MS) return;
     const spare = plenty ? 0 : this.#lease;
     this.#lease -= spare;
     const learn = (shared: Shared): void => {
@@ -105,7 +104,7 @@ export class Pacer {
   }
 
   perMinute(): number | undefined {
-    return this.#state.minute?.limit ?? this.#told;
+    return this.#state.minute?.limit ?? this.#minuteLimit;
   }
 
   #update(change: (shared: Shared) => void): void {

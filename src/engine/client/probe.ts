@@ -23,13 +23,13 @@ export interface ProbeReport extends PagingReport {
 const holdsRows = (result: unknown): boolean =>
   Array.isArray(result) ? result.length > 0 : Object.values(result ?? {}).some((v) => Array.isArray(v) && v.length > 0);
 
-function answered({ result, meta }: ReturnType<typeof unwrap>): Told {
+function answered({ result, meta }: ReturnType<typeof unwrap>): Answer {
   const charged = meta.creditsUsed === undefined ? holdsRows(result) : meta.creditsUsed > 0n;
   const count = countView(result, meta)?.count;
   return { kind: charged ? "charged" : "taken", text: meta.requestId ?? "without id", count };
 }
 
-function refusedWith(error: unknown): Told {
+function refusedWith(error: unknown): Answer {
   if (error instanceof LostReplyError && !/ABORTED|TIMEOUT/.test(error.code)) return { kind: "nothing", text: "" };
   if (!(error instanceof ServiceError)) throw error;
   const text = error.detail.join("; ");
@@ -67,8 +67,8 @@ export async function probeService(options: Access & Pick<ServiceCall, "signal">
     const strict = (await ask("POST", "/v1/person/count", unknown)).kind === "refused";
     const nobody = { name: "headcount doctor probe", connections_min: Number.MAX_SAFE_INTEGER };
     const isEmpty = async (): Promise<boolean> => {
-      const told = await ask("POST", "/v1/person/count", { filters: nobody });
-      return told.count === 0 && (countView(counted.result, counted.meta)?.count ?? 0) > 0;
+      const reply = await ask("POST", "/v1/person/count", { filters: nobody });
+      return reply.count === 0 && (countView(counted.result, counted.meta)?.count ?? 0) > 0;
     };
     const paging = await probePaging(ask, strict, strict && (await isEmpty()) ? nobody : undefined);
     return {
@@ -86,13 +86,13 @@ export async function probeService(options: Access & Pick<ServiceCall, "signal">
   }
 }
 
-interface Told {
+interface Answer {
   readonly kind: "refused" | "miss" | "taken" | "charged" | "nothing";
   readonly text: string;
   readonly count?: number | undefined;
 }
 
-type AskPage = (method: "GET" | "POST", path: string, body?: unknown) => Promise<Told>;
+type AskPage = (method: "GET" | "POST", path: string, body?: unknown) => Promise<Answer>;
 
 interface PagingReport {
   paging?: Dialect["paging"] | undefined;
@@ -107,31 +107,31 @@ const PARAMETERS = ["page", "offset", "cursor"] as const;
 class Charged extends Error {}
 
 type Fields = Readonly<Record<string, string | number>>;
-type Attempt = (fields: Fields) => Promise<Told>;
+type Attempt = (fields: Fields) => Promise<Answer>;
 
 /** @param nobody filters of which the service has counted that they match nobody, though it has people */
 async function probePaging(ask: AskPage, refusesUnknown: boolean, nobody: object | undefined): Promise<PagingReport> {
-  const known: PagingReport = {};
+  const report: PagingReport = {};
   const isWhole = (): boolean =>
-    known.perPageMax !== undefined &&
-    known.paging !== undefined &&
-    (known.paging !== "page" || known.firstPage !== undefined);
-  const learn = (found: PagingReport): void => {
-    known.paging ??= found.paging;
-    known.firstPage ??= found.firstPage;
-    known.perPageMax ??= found.perPageMax;
+    report.perPageMax !== undefined &&
+    report.paging !== undefined &&
+    (report.paging !== "page" || report.firstPage !== undefined);
+  const learn = (part: PagingReport): void => {
+    report.paging ??= part.paging;
+    report.firstPage ??= part.firstPage;
+    report.perPageMax ??= part.perPageMax;
   };
   let size = 1;
-  const search = (filters: object, fields: object): Promise<Told> =>
+  const search = (filters: object, fields: object): Promise<Answer> =>
     ask("POST", "/v1/person/search", { filters, per_page: size, ...fields });
-  const uncharged = (told: Told, what: string): Told => {
-    if (told.kind === "charged") throw new Charged(`${what} was charged for (request ${told.text})`);
-    return told.kind === "taken" ? { ...told, kind: "miss" } : told;
+  const uncharged = (answer: Answer, what: string): Answer => {
+    if (answer.kind === "charged") throw new Charged(`${what} was charged for (request ${answer.text})`);
+    return answer.kind === "taken" ? { ...answer, kind: "miss" } : answer;
   };
   const refused: Attempt = async (fields) => {
-    const told = await search({ headcount_doctor_probe: "no such filter" }, fields);
-    if (told.kind !== "charged" && told.kind !== "taken") return told;
-    throw new Charged(`a search with an unknown filter was not refused (request ${told.text})`);
+    const answer = await search({ headcount_doctor_probe: "no such filter" }, fields);
+    if (answer.kind !== "charged" && answer.kind !== "taken") return answer;
+    throw new Charged(`a search with an unknown filter was not refused (request ${answer.text})`);
   };
   // A company that nobody has is a free miss, whatever the rest of the query says (docs/contract.md, Employees).
   const employees: Attempt = async (fields) => {
@@ -154,9 +154,9 @@ async function probePaging(ask: AskPage, refusesUnknown: boolean, nobody: object
       }
       if (plain.kind === "miss") learn(await fromOutcomes(attempt));
     }
-    return known;
+    return report;
   } catch (error) {
-    if (error instanceof Charged) return { ...known, paging: undefined, charged: error.message };
+    if (error instanceof Charged) return { ...report, paging: undefined, charged: error.message };
     throw error;
   }
 }
@@ -169,8 +169,8 @@ async function fromWords(search: Attempt): Promise<PagingReport> {
     const { kind, text } = await search(fields);
     return kind === "refused" ? text.replace(/unknown filter[^;]*/gi, "").replace(/valid filters[^;]*/gi, "") : "";
   };
-  const listed = VALID.exec(await words({ headcount_doctor_probe: 1 }))?.[1];
-  let paging = PARAMETERS.find((name) => listed !== undefined && speaksOf(listed, name));
+  const list = VALID.exec(await words({ headcount_doctor_probe: 1 }))?.[1];
+  let paging = PARAMETERS.find((name) => list !== undefined && speaksOf(list, name));
   for (const name of paging === undefined ? PARAMETERS : []) {
     const text = await words({ [name]: name === "cursor" ? 0 : "probe" });
     if (speaksOf(text, name) && !saysUnknown(text)) paging ??= name;
@@ -185,17 +185,17 @@ async function fromWords(search: Attempt): Promise<PagingReport> {
 /** What is understood and wrong is refused; what is not known is refused as such. */
 async function fromOutcomes(attempt: Attempt): Promise<PagingReport> {
   let paging: Dialect["paging"] | undefined;
-  let listed = "";
+  let list = "";
   const others = new Set<string>(PARAMETERS);
   for (const name of PARAMETERS) {
     const { kind, text } = await attempt({ [name]: "probe" });
     if (kind !== "refused") continue;
     if (!saysUnknown(text)) paging ??= name;
     else others.delete(name);
-    listed += VALID.exec(text)?.[1] ?? "";
+    list += VALID.exec(text)?.[1] ?? "";
   }
-  const left = PARAMETERS.filter((name) => others.has(name));
-  paging ??= PARAMETERS.find((name) => speaksOf(listed, name)) ?? (left.length === 1 ? left[0] : undefined);
+  const rest = PARAMETERS.filter((name) => others.has(name));
+  paging ??= PARAMETERS.find((name) => speaksOf(list, name)) ?? (rest.length === 1 ? rest[0] : undefined);
   const large = await attempt({ per_page: FAR_TOO_LARGE });
   const perPageMax = large.kind === "refused" ? largestIn(large.text) : undefined;
   let firstPage: 0 | 1 | undefined;

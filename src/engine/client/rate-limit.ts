@@ -59,8 +59,8 @@ export function rateLimitOf(headers: ReplyHeaders, now: number): RateLimit | und
   const remaining = whole("x-ratelimit-remaining", "x-rate-limit-remaining", "ratelimit-remaining");
   if (remaining === undefined) return undefined;
   const limit = whole("x-ratelimit-limit", "x-rate-limit-limit", "ratelimit-limit") ?? remaining;
-  const named = header(headers, "x-ratelimit-window")?.toLowerCase();
-  const window = named === "minute" || named === "day" ? named : undefined;
+  const word = header(headers, "x-ratelimit-window")?.toLowerCase();
+  const window = word === "minute" || word === "day" ? word : undefined;
   const reset = header(headers, "x-ratelimit-reset", "x-rate-limit-reset", "ratelimit-reset");
   const maxAhead = window === "minute" ? MINUTE + 2_000 : DAY + MINUTE;
   const ahead = reset === undefined ? undefined : aheadMs(reset, now, serverClock(headers), maxAhead);

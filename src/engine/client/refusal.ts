@@ -26,13 +26,13 @@ interface Refused {
 
 /** How deep a segment goes, by the refusal of a page; undefined where it is about something else. */
 export function depthIn(text: string, { offset, perPage, reached, wasGiven }: Refused): number | undefined {
-  const named = [...text.matchAll(/\d+/g)]
+  const numbers = [...text.matchAll(/\d+/g)]
     .map(([digits]) => Number(digits))
     .filter((number) => number >= Math.max(1, reached) && number < offset + perPage);
   // Not about the size, which the service gave before.
-  const isDeep = wasGiven && offset > 0 && AMOUNT.test(text) && (named.length > 0 || /page|offset/i.test(text));
+  const isDeep = wasGiven && offset > 0 && AMOUNT.test(text) && (numbers.length > 0 || /page|offset/i.test(text));
   if (!isDeep && !isTooDeep(text)) return undefined;
-  return named.length > 0 ? Math.max(...named) : offset || undefined;
+  return numbers.length > 0 ? Math.max(...numbers) : offset || undefined;
 }
 
 export const isTooDeep = (text: string): boolean => DEPTH.test(text);
@@ -49,18 +49,18 @@ export const saysUnknown = (text: string): boolean => UNKNOWN.test(text);
 export const isOtherPaging = (text: string): boolean => speaksOf(text, "page") && saysUnknown(text);
 
 /** The size that a refused page asks for, by the numbers in its words. */
-export function sizeRefusal(text: string, asked: number, accepted: ReadonlySet<number>): SizeRefusal | undefined {
-  const named = [...text.matchAll(/\d+/g)].map(([digits]) => Number(digits)).filter((number) => number >= 1);
-  const smaller = named.filter((number) => number < asked);
-  const larger = named.filter((number) => number > asked);
+export function sizeRefusal(text: string, perPage: number, accepted: ReadonlySet<number>): SizeRefusal | undefined {
+  const numbers = [...text.matchAll(/\d+/g)].map(([digits]) => Number(digits)).filter((number) => number >= 1);
+  const smaller = numbers.filter((number) => number < perPage);
+  const larger = numbers.filter((number) => number > perPage);
   if (!SIZE.test(text) && !AMOUNT.test(text)) return undefined;
-  if ([...accepted].some((size) => size > asked))
-    return { atLeast: larger.length > 0 ? Math.min(...larger) : asked + 1 };
+  if ([...accepted].some((size) => size > perPage))
+    return { atLeast: larger.length > 0 ? Math.min(...larger) : perPage + 1 };
   const small =
     /at least|greater than|too (small|low)|minimum/i.test(text) &&
     !/between|less than|at most|\bnot\b.*greater/i.test(text);
   if (smaller.length > 0 && !small) return { atMost: Math.max(...smaller) };
   if (larger.length > 0) return { atLeast: Math.min(...larger) };
   if (!SIZE.test(text) && !/too (large|big|high)|exceed/i.test(text)) return undefined;
-  return asked > 1 ? { atMost: Math.floor(asked / 2) } : undefined;
+  return perPage > 1 ? { atMost: Math.floor(perPage / 2) } : undefined;
 }

@@ -73,9 +73,9 @@ export function callAttempts(options: RetryOptions) {
   function limit(error: ServiceError): RetryWait {
     const { now, random, maxWaitMs } = options;
     const attempt = ++limited;
-    const asked = error.retryAfterMs ?? (error.rateLimit === undefined ? undefined : error.rateLimit.resetAt - now());
+    const delay = error.retryAfterMs ?? (error.rateLimit === undefined ? undefined : error.rateLimit.resetAt - now());
     const least = Math.min(LEAST_MS * 2 ** Math.min(attempt - 1, 20), CAP_MS);
-    const waitMs = Math.ceil(Math.max(asked ?? backoff(attempt, random), least));
+    const waitMs = Math.ceil(Math.max(delay ?? backoff(attempt, random), least));
     const waitedMs = limitedMs;
     if (waitedMs + waitMs > maxWaitMs) {
       const { requestId } = error;
@@ -94,11 +94,11 @@ export function callAttempts(options: RetryOptions) {
     const unreachable = isLost && /^(ECONNREFUSED|ENOTFOUND)$/.test(error.code);
     const most = attempts ?? (unreachable ? UNREACHABLE_ATTEMPTS : ATTEMPTS);
     if (!isLater && attempt >= most) return undefined;
-    const asked = isLost ? undefined : error.retryAfterMs;
+    const delay = isLost ? undefined : error.retryAfterMs;
     const own = isLater ? Math.min(LEAST_MS * 2 ** Math.min(attempt, 20), CAP_MS) : backoff(attempt, random);
-    const ms = Math.max(asked ?? 0, own);
+    const ms = Math.max(delay ?? 0, own);
     faultMs += tookMs;
-    const patience = isLater || asked !== undefined ? maxWaitMs : patienceOf(maxWaitMs);
+    const patience = isLater || delay !== undefined ? maxWaitMs : patienceOf(maxWaitMs);
     if (faultMs + ms > patience) {
       if (!isLost || attempt === 1) return undefined;
       const tries = `${error.message} (${attempt} tries, ${Math.ceil(faultMs / 1000)} s)`;
@@ -177,8 +177,8 @@ export function paced(client: ServiceClient, options: PacedOptions): ServiceClie
     key: (signal) => free((inner) => client.key(inner), signal),
     count: (filters, signal) => free((inner) => client.count(filters, inner), signal),
     counts: (filters, companies, signal) => free((inner) => client.counts(filters, companies, inner), signal),
-    facets: (filters, key, { signal, ...asked } = {}) =>
-      free((inner) => client.facets(filters, key, { ...asked, signal: inner }), signal),
+    facets: (filters, key, { signal, ...fields } = {}) =>
+      free((inner) => client.facets(filters, key, { ...fields, signal: inner }), signal),
     sketch: (filters, from, cells, signal) => free((inner) => client.sketch(filters, from, cells, inner), signal),
     peopleByDigest: (filters, digests, call) => watch(client.peopleByDigest(filters, digests, call)),
     searchPage: (filters, position, call) => watch(client.searchPage(filters, position, call)),

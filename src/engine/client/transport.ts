@@ -28,14 +28,14 @@ function goesRound(origin: URL, noProxy: string): boolean {
 /** By the usual variables; none to this machine. @throws CliError (exit 2) on an address that is no URL */
 export function proxyFor(origin: URL, env: Env): URL | undefined {
   if (isLoopbackHost(origin.hostname)) return undefined;
-  const found = variable(env, "HTTPS_PROXY") ?? variable(env, "HTTP_PROXY");
-  if (found === undefined || goesRound(origin, variable(env, "NO_PROXY")?.value ?? "")) return undefined;
+  const entry = variable(env, "HTTPS_PROXY") ?? variable(env, "HTTP_PROXY");
+  if (entry === undefined || goesRound(origin, variable(env, "NO_PROXY")?.value ?? "")) return undefined;
   // "proxy:3128" parses as a URL of scheme "proxy".
-  const url = /^https?:\/\//i.test(found.value) && URL.canParse(found.value) ? new URL(found.value) : undefined;
+  const url = /^https?:\/\//i.test(entry.value) && URL.canParse(entry.value) ? new URL(entry.value) : undefined;
   if (url !== undefined && url.hostname !== "" && url.pathname === "/") return url;
   throw usageError(
-    `the proxy in ${found.name} is no http or https URL: "${echo(withoutPassword(found.value))}"`,
-    `set it as in ${found.name}=http://proxy.example:3128 (a "/" or "@" of a password as %2F or %40), or unset it`,
+    `the proxy in ${entry.name} is no http or https URL: "${echo(withoutPassword(entry.value))}"`,
+    `set it as in ${entry.name}=http://proxy.example:3128 (a "/" or "@" of a password as %2F or %40), or unset it`,
     "bad_proxy",
   );
 }
@@ -49,10 +49,10 @@ export interface TransportOptions {
 }
 
 /** `node:http` loads in a third of the time of undici, which is there for proxies. */
-export function openTransport({ origin, env, now, timeouts: { free, ...given } = {} }: TransportOptions) {
+export function openTransport({ origin, env, now, timeouts: { free, ...others } = {} }: TransportOptions) {
   const proxy = proxyFor(origin, env);
   const name = `${origin.origin}${proxy === undefined ? "" : ` through the proxy ${proxy.host}`}`;
-  const paid = { ...TIMEOUTS, ...given };
+  const paid = { ...TIMEOUTS, ...others };
   const least = Object.entries(paid).map(([limit, ms]) => [limit, Math.min(ms, free ?? ms)]);
   const unpaid = Object.fromEntries(least) as Timeouts;
   let wire: Promise<Wire> | undefined;

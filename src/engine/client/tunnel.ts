@@ -31,8 +31,8 @@ export function dispatcherWire(origin: URL, dispatcher: Dispatcher): Wire {
             receiver.end();
           },
           onResponseError(_, error) {
-            const [told, code] = namesOf(error);
-            receiver.failed(told, code);
+            const [text, code] = namesOf(error);
+            receiver.failed(text, code);
           },
         },
       );

@@ -124,7 +124,7 @@ class Exchange implements Receiver {
   }
 
   failed(error: Error, code?: string): void {
-    if (this.#settle()) this.#outcome.reject(lost(error, code, this.#sent, this.#options.name));
+    if (this.#settle()) this.#outcome.reject(lostReply(error, code, this.#sent, this.#options.name));
   }
 
   readonly #onAbort = (): void => this.#giveUp("ABORTED", this.#request.signal?.reason, "the request was cancelled");
@@ -180,10 +180,10 @@ const EXPLANATIONS: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host",
 };
 
-function lost(error: Error, given: string | undefined, sent: boolean, name: string): LostReplyError {
+function lostReply(error: Error, own: string | undefined, sent: boolean, name: string): LostReplyError {
   // Several addresses were tried: the first one's failure stands for all.
   const first = error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error;
-  const code = given ?? ("code" in first && typeof first.code === "string" ? first.code : first.name);
+  const code = own ?? ("code" in first && typeof first.code === "string" ? first.code : first.name);
   const why = EXPLANATIONS[code] ?? (code.startsWith("ERR_SSL_") ? EXPLANATIONS.EPROTO : first.message);
   return new LostReplyError(`${name}: ${why}`, code, sent, error);
 }
