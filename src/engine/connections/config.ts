@@ -85,8 +85,8 @@ export const findConnection = (config: Config, name: string): Connection | undef
 
 /** @throws CliError (exit 2) with those that there are */
 export function existingConnection(config: Config, name: string, dir?: string): Connection {
-  const found = findConnection(config, checkName(name));
-  if (found !== undefined) return found;
+  const connection = findConnection(config, checkName(name));
+  if (connection !== undefined) return connection;
   const names = [SAMPLE, ...Object.keys(config.connections)].join(", ");
   throw usageError(
     `there is no connection "${name}"${dir === undefined ? "" : ` in ${configFile(dir)}`}; there is: ${names}`,

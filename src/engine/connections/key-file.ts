@@ -33,7 +33,7 @@ function change(dir: string, platform: NodeJS.Platform, edit: (keys: Keys) => Ke
   const temporary = `${file}.${randomBytes(6).toString("hex")}`;
   try {
     makeFolder(dir);
-    const done = locked(`${file}.lock`, LOCK_MS, () => {
+    const result = locked(`${file}.lock`, LOCK_MS, () => {
       const keys = edit(readAll(dir, platform));
       if (Object.keys(keys).length === 0) rmSync(file, { force: true });
       else {
@@ -42,7 +42,7 @@ function change(dir: string, platform: NodeJS.Platform, edit: (keys: Keys) => Ke
       }
       return true;
     });
-    if (done === undefined) throw new Error("another headcount is changing it");
+    if (result === undefined) throw new Error("another headcount is changing it");
   } catch (error) {
     if (error instanceof CliError) throw error;
     removeQuietly(temporary);

@@ -64,9 +64,9 @@ export function openKeychain(options: KeychainOptions): Keychain {
   }
 
   return {
-    get: async (name) => (await within(name, (found) => found.getPassword())) ?? undefined,
-    set: (name, key) => within(name, (found) => found.setPassword(key)),
-    remove: (name) => within(name, (found) => found.deleteCredential()),
+    get: async (name) => (await within(name, (entry) => entry.getPassword())) ?? undefined,
+    set: (name, key) => within(name, (entry) => entry.setPassword(key)),
+    remove: (name) => within(name, (entry) => entry.deleteCredential()),
   };
 }
 
@@ -114,7 +114,7 @@ const TEXTS: Readonly<Record<KeychainProblem, { readonly message: string; readon
 
 function keychainError(problem: KeychainProblem, { platform }: KeychainOptions, cause?: unknown): CliError {
   const { message, hint } = TEXTS[problem];
-  const told = cause instanceof Error ? cause.message.split("\n", 1)[0] : undefined;
+  const text = cause instanceof Error ? cause.message.split("\n", 1)[0] : undefined;
   const elsewhere = platform !== "linux" && problem !== "missing_package";
   const silent = "the system's keychain did not answer";
   return new CliError({
@@ -122,7 +122,7 @@ function keychainError(problem: KeychainProblem, { platform }: KeychainOptions, 
     category: "auth",
     message: elsewhere ? (problem === "hung" ? silent : "the system's keychain refused") : message,
     hint: elsewhere ? `unlock it or allow headcount to use it; ${WAY_ROUND}` : hint,
-    ...(told === undefined || problem === "missing_package" ? {} : { details: [`it said: ${told}`] }),
+    ...(text === undefined || problem === "missing_package" ? {} : { details: [`it said: ${text}`] }),
     cause,
   });
 }

@@ -24,8 +24,8 @@ const MAC = {
 /** Undefined where the environment names no home at all (a bare container, cron). */
 export function findFolder(kind: Kind, { env, platform }: Surroundings): string | undefined {
   const own = OWN_VARIABLE[kind];
-  const given = own === undefined ? undefined : env[own];
-  if (given) return given;
+  const path = own === undefined ? undefined : env[own];
+  if (path) return path;
   // The XDG rules ask for absolute paths only.
   const xdg = env[XDG_VARIABLE[kind]];
   if (xdg && isAbsolute(xdg)) return join(xdg, "headcount");
@@ -41,8 +41,8 @@ export function findFolder(kind: Kind, { env, platform }: Surroundings): string 
 }
 
 function folder(kind: Kind, surroundings: Surroundings): string {
-  const found = findFolder(kind, surroundings);
-  if (found !== undefined) return found;
+  const path = findFolder(kind, surroundings);
+  if (path !== undefined) return path;
   const variable = OWN_VARIABLE[kind] ?? XDG_VARIABLE[kind];
   throw failed.filesystem(
     `there is no folder for headcount's ${kind}: neither ${variable} nor a home folder is set`,

@@ -68,10 +68,10 @@ export function keyPrefix(key: string): string {
 
 /** Flags, then environment, then the config. @throws CliError exit 2, or exit 3 for what is wrong with the key */
 export async function resolveTarget(flags: ConnectionChoice, surroundings: Surroundings): Promise<Destination> {
-  const { connection, baseUrl: given, paging } = selectionOf(flags, surroundings);
+  const { connection, baseUrl: url, paging } = selectionOf(flags, surroundings);
   const dir = findFolder("config", surroundings);
   const apiKey = keyFromEnvironment(surroundings);
-  const override = given === undefined ? undefined : baseUrlText(parseBaseUrl(given));
+  const override = url === undefined ? undefined : baseUrlText(parseBaseUrl(url));
   const said = paging === undefined ? undefined : pagingOf(paging);
   if (connection === FROM_ENVIRONMENT || (apiKey !== undefined && override !== undefined && connection === undefined)) {
     if (apiKey === undefined) throw noKey(undefined, "HEADCOUNT_API_KEY is not set");
@@ -81,15 +81,15 @@ export async function resolveTarget(flags: ConnectionChoice, surroundings: Surro
   }
   const config = readConfig(dir);
   const name = connection ?? config.default;
-  const found = name === undefined ? undefined : existingConnection(config, name, dir);
-  if (name === undefined || found === undefined) throw apiKey === undefined ? noKey(undefined) : noAddress();
-  const stored = baseUrlText(parseBaseUrl(found.baseUrl));
+  const entry = name === undefined ? undefined : existingConnection(config, name, dir);
+  if (name === undefined || entry === undefined) throw apiKey === undefined ? noKey(undefined) : noAddress();
+  const stored = baseUrlText(parseBaseUrl(entry.baseUrl));
   const baseUrl = override ?? stored;
-  const dialect = { ...DEFAULT_DIALECT, ...found.dialect, ...said };
+  const dialect = { ...DEFAULT_DIALECT, ...entry.dialect, ...said };
   if (apiKey !== undefined) return { name, baseUrl, dialect, apiKey, keySource: "environment" };
   const moved = new URL(baseUrl).origin !== new URL(stored).origin;
   if (moved && !flags.baseUrl) throw storedForAnother(name, stored, baseUrl);
-  const key = await storedKey(name, found, dir, surroundings);
+  const key = await storedKey(name, entry, dir, surroundings);
   return { name, baseUrl, dialect, ...key, ...(moved ? { movedFrom: stored } : {}) };
 }
 

@@ -10,11 +10,11 @@ export const bodiesOf = ({ database }: Pick<Library, "database">) =>
     "SELECT person AS n, body FROM record ORDER BY person",
   );
 
-/** So that no byte is left; what they cost stays. @param named whether a run's target names them */
+/** So that no byte is left; what they cost stays. @param names whether a run's target names them */
 export function forgetPeople(
   library: Pick<Library, "database" | "path">,
   is: (body: string) => boolean,
-  named: (target: string) => boolean,
+  names: (target: string) => boolean,
 ): void {
   const { database } = library;
   const people = new Set<number>();
@@ -29,7 +29,7 @@ export function forgetPeople(
     for (const table of ["record", "suppressed"]) run(`DELETE FROM ${table} WHERE person ${AMONG}`);
     run(`DELETE FROM person WHERE n ${AMONG}`);
   });
-  forgetTargets(database, named);
+  forgetTargets(database, names);
   wipe(library);
 }
 
@@ -51,8 +51,8 @@ function forgetTargets(database: DatabaseSyncInstance, names: (target: string) =
   const blank = database.prepare("UPDATE run SET target = 'forgotten' WHERE id = ?");
   for (const { id, target } of allRows<{ id: string; target: string }>(database, "SELECT id, target FROM run"))
     if (names(target)) blank.run(id);
-  type Named = { n: number; filters: string; canonical: string };
-  for (const { n, filters, canonical } of allRows<Named>(database, "SELECT n, filters, canonical FROM list")) {
+  type ListRow = { n: number; filters: string; canonical: string };
+  for (const { n, filters, canonical } of allRows<ListRow>(database, "SELECT n, filters, canonical FROM list")) {
     if (!names(filters) && !names(canonical)) continue;
     for (const table of ["member", "changed", "refresh"])
       database.prepare(`DELETE FROM ${table} WHERE list = ?`).run(n);

@@ -116,9 +116,9 @@ export class Library {
   #addForgotten({ run, unit, at, rows, forgotten = [] }: PaidPage): void {
     if (forgotten.length === 0) return;
     const sql = "SELECT count(*) AS known FROM purchase WHERE person < 0 AND run = ? AND unit = ?";
-    const known = this.#first<{ known: number }>(sql, run, unit)?.known;
+    const count = this.#first<{ known: number }>(sql, run, unit)?.known;
     const add = "INSERT OR IGNORE INTO purchase VALUES (?, ?, ?, ?, ?, ?, 0)";
-    for (const [index, price] of forgotten.slice(known).entries())
+    for (const [index, price] of forgotten.slice(count).entries())
       this.#run(add, NOBODY, at, run, unit, rows.length + index, price);
   }
 
@@ -164,19 +164,19 @@ export class Library {
 
   #add({ run, unit, at }: PaidPage, { position, identity, values, price, record: text }: NewRow): void {
     const sql = "SELECT n, bought_at AS at, bought_by AS by FROM person WHERE identity = ?";
-    const known = this.#first<{ n: number; at: number; by: string }>(sql, identity);
+    const row = this.#first<{ n: number; at: number; by: string }>(sql, identity);
     const by = orderOf({ run, unit, position });
     const newNumber = "SELECT coalesce(max(n), 0) + 1 AS n FROM person";
-    const person = known?.n ?? this.#first<{ n: number }>(newNumber)?.n ?? 1;
+    const person = row?.n ?? this.#first<{ n: number }>(newNumber)?.n ?? 1;
     const record = this.#recordOf(person, text);
     this.#run("INSERT INTO purchase VALUES (?, ?, ?, ?, ?, ?, ?)", person, at, run, unit, position, price, record);
-    if (known === undefined || at > known.at || (at === known.at && by > known.by))
+    if (row === undefined || at > row.at || (at === row.at && by > row.by))
       this.#put(person, { identity, record, at, by }, values);
   }
 
-  #put(person: number, bought: { identity: string; record: number; at: number; by: string }, values: NewRow["values"]) {
+  #put(person: number, row: { identity: string; record: number; at: number; by: string }, values: NewRow["values"]) {
     this.#touched.add(person);
-    this.#run(PUT, person, bought.identity, bought.record, bought.at, bought.by, ...values);
+    this.#run(PUT, person, row.identity, row.record, row.at, row.by, ...values);
   }
 
   #recordOf(person: number, text: string): number {
@@ -244,8 +244,8 @@ export class Library {
   }
 
   #statement(sql: string): StatementSyncInstance {
-    const known = this.#statements.get(sql);
-    if (known !== undefined) return known;
+    const before = this.#statements.get(sql);
+    if (before !== undefined) return before;
     const statement = this.database.prepare(sql);
     this.#statements.set(sql, statement);
     return statement;

@@ -30,7 +30,7 @@ export interface Refreshed {
   readonly run: string | null;
 }
 
-type Kept = Pick<List, "output" | "filters" | "canonical" | "view">;
+type ListHead = Pick<List, "output" | "filters" | "canonical" | "view">;
 
 /** With everybody ever in them, by identity: a rebuild numbers people anew. */
 export class Lists {
@@ -62,7 +62,7 @@ export class Lists {
   }
 
   /** @param before who is in it, known so `at` */
-  begin(list: Kept & Pick<List, "at">, before: readonly string[]): void {
+  begin(list: ListHead & Pick<List, "at">, before: readonly string[]): void {
     if (this.at(list.output) !== undefined) return;
     inTransaction(this.#database, () => {
       const { n } = this.#put(list, list.at);
@@ -71,30 +71,30 @@ export class Lists {
   }
 
   /** Into the history of a list, made where there is none. @param before who was in it as it began */
-  record(list: Kept, before: readonly string[], found: Refreshed): void {
+  record(list: ListHead, before: readonly string[], result: Refreshed): void {
     inTransaction(this.#database, () => {
-      const { n, refreshes } = this.#put(list, found.at);
+      const { n, refreshes } = this.#put(list, result.at);
       const refresh = refreshes + 1;
-      const known = new Set(this.members(n));
+      const members = new Set(this.members(n));
       const own = new Set(before);
       this.#join(
         n,
-        before.filter((person) => !known.has(person)),
+        before.filter((person) => !members.has(person)),
         refresh - 1,
       );
-      const leaving = [...found.removed, ...[...known].filter((other) => !own.has(other))];
+      const leaving = [...result.removed, ...[...members].filter((other) => !own.has(other))];
       const leave = `UPDATE member SET until = ? WHERE list = ? AND until IS NULL AND person ${AMONG}`;
       this.#run(leave, refresh, n, JSON.stringify(leaving));
-      this.#join(n, found.added, refresh);
+      this.#join(n, result.added, refresh);
       const change = "INSERT INTO changed (list, refresh, person, fields) SELECT ?, ?, value ->> 0, value -> 1";
-      this.#run(`${change} FROM json_each(?)`, n, refresh, JSON.stringify([...found.changed]));
-      const { at, datasetVersion, count, added, removed, changed, calls, credits, run } = found;
+      this.#run(`${change} FROM json_each(?)`, n, refresh, JSON.stringify([...result.changed]));
+      const { at, datasetVersion, count, added, removed, changed, calls, credits, run } = result;
       const facts = [at, datasetVersion, count, added.length, removed.length, changed.size, calls, credits, run];
       this.#run("INSERT INTO refresh VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", n, refresh, ...facts);
     });
   }
 
-  #put({ output, filters, canonical, view }: Kept, at: number): Pick<List, "n" | "refreshes"> {
+  #put({ output, filters, canonical, view }: ListHead, at: number): Pick<List, "n" | "refreshes"> {
     this.#run(
       `INSERT INTO list (output, filters, canonical, view, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT (output) DO UPDATE
        SET filters = excluded.filters, canonical = excluded.canonical, view = excluded.view, at = excluded.at`,

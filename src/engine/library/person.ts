@@ -30,14 +30,14 @@ export function normalValues(record: Readonly<Record<string, unknown>>): Value[]
 
 /** As the library's own queries would find it. */
 export function meets(values: readonly Value[], conditions: readonly Condition[]): boolean {
-  const held = (column: string): Value => values[PERSON_COLUMNS.indexOf(column)] ?? null;
+  const cell = (column: string): Value => values[PERSON_COLUMNS.indexOf(column)] ?? null;
   return conditions.every((condition) => {
     const { column } = condition;
     if (condition.kind === "address") {
-      const [slug, address] = [held(`${column}_slug`), held(`${column}_address`)];
+      const [slug, address] = [cell(`${column}_slug`), cell(`${column}_address`)];
       return condition.values.some((one) => (one.address === undefined ? one.slug === slug : one.address === address));
     }
-    const value = held(column);
+    const value = cell(column);
     if (value === null) return false;
     if (condition.kind === "in") return condition.values.includes(String(value));
     if (condition.kind === "prefix") return String(value).startsWith(condition.from);

@@ -98,12 +98,12 @@ function belongs(plan: Plan, { serviceId, mode }: Shelf): boolean {
 const GROUP_ROWS = 10_000;
 
 async function takeIn(library: Library, run: RunReader): Promise<number> {
-  let taken = 0;
+  let count = 0;
   let group: PaidPage[] = [];
   let rows = 0;
   const put = (): void => {
     library.addPages(group);
-    taken += group.length;
+    count += group.length;
     [group, rows] = [[], 0];
   };
   for await (const { unit, settled, body } of run.pages()) {
@@ -125,7 +125,7 @@ async function takeIn(library: Library, run: RunReader): Promise<number> {
   const finishedAt = run.state.done === undefined ? null : run.state.lastAt;
   const datasetVersion = versionOf(run);
   library.putRun({ id, command, target: targetText(run.plan.target), datasetVersion, output, createdAt, finishedAt });
-  return taken;
+  return count;
 }
 
 const share = (used: bigint, rows: number, position: number): bigint =>
