@@ -9,7 +9,7 @@ const ADDRESSES: Readonly<Record<RecordKind, readonly string[]>> = {
 };
 
 // 8 bytes a row: a 64-bit hash of its identity. Two among a million share one with a probability of 3 in 100 million.
-class Seen {
+class Hashes {
   #table: Uint32Array;
   #slots: number;
   count = 0;
@@ -38,9 +38,9 @@ class Seen {
   #insert(low: number, high: number): boolean {
     let slot = (low >>> 0) % this.#slots;
     for (;;) {
-      const there = this.#table[slot * 2 + 1];
-      if (there === 0) break;
-      if (there === high >>> 0 && this.#table[slot * 2] === low >>> 0) return false;
+      const word = this.#table[slot * 2 + 1];
+      if (word === 0) break;
+      if (word === high >>> 0 && this.#table[slot * 2] === low >>> 0) return false;
       slot = slot + 1 === this.#slots ? 0 : slot + 1;
     }
     this.#table[slot * 2] = low;
@@ -69,7 +69,7 @@ function mix(value: number): number {
 
 /** Lets no row through twice, nor anybody who is suppressed: every output is made of what comes out. */
 export class Distinct {
-  readonly #seen: Seen;
+  readonly #hashes: Hashes;
   readonly #kind: RecordKind;
   readonly #suppression: Suppression;
   suppressed = 0;
@@ -80,11 +80,11 @@ export class Distinct {
   constructor(kind: RecordKind, expected: number, suppression: Suppression = NOBODY_SUPPRESSED) {
     this.#kind = kind;
     this.#suppression = suppression;
-    this.#seen = new Seen(Math.min(expected, 10_000_000));
+    this.#hashes = new Hashes(Math.min(expected, 10_000_000));
   }
 
   get distinct(): number {
-    return this.#seen.count + this.#unnamed;
+    return this.#hashes.count + this.#unnamed;
   }
 
   take(page: Page): Page {
@@ -92,16 +92,16 @@ export class Distinct {
     for (let index = 0; index < page.length; index++) {
       const identity = identityOf(page, index, this.#kind);
       if (identity === undefined) this.#unnamed++;
-      else if (!this.#seen.add(identity)) continue;
+      else if (!this.#hashes.add(identity)) continue;
       fresh.push(index);
     }
     const again = page.length - fresh.length;
     this.duplicates += again;
     if (again > 0 && fresh.length === 0 && page.length > 1) this.repeatedPages++;
     const distinct = again === 0 ? page : page.select(fresh);
-    const left = shown(distinct, this.#kind, this.#suppression);
-    this.suppressed += distinct.length - left.length;
-    return left;
+    const rest = shown(distinct, this.#kind, this.#suppression);
+    this.suppressed += distinct.length - rest.length;
+    return rest;
   }
 }
 

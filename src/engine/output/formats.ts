@@ -166,14 +166,14 @@ export interface RowChoice {
  * @param scratch see {@link StoredRows} @returns undefined for a form whose rows cannot be told apart
  */
 export async function rowsWithout(path: string, form: Form, choice: RowChoice, scratch: string | undefined) {
-  let gone = 0;
+  let count = 0;
   const chosen: Chosen = (text, row) => {
     const goes = choice.mayBeIn(text) && choice.isRow(row());
-    if (goes) gone++;
+    if (goes) count++;
     return goes;
   };
   const rows = await storedRows(form.format);
-  return rows && { bytes: rows.without(storedFile(path, form.packing), chosen, scratch), gone: () => gone };
+  return rows && { bytes: rows.without(storedFile(path, form.packing), chosen, scratch), gone: () => count };
 }
 
 const formatOfEnding = (ending: string | undefined): Format | undefined =>
@@ -200,7 +200,7 @@ function read(name: string): { readonly packing: Packing | undefined; readonly e
 
 function formOf(name: string): Form | undefined {
   const { packing, ending } = read(name);
-  const format = FORMATS.find((known) => known === ending);
+  const format = FORMATS.find((each) => each === ending);
   const whole = format !== undefined && name.toLowerCase() === formName({ format, packing });
   return whole ? { format, packing } : undefined;
 }
@@ -211,14 +211,14 @@ export const savedForm = (name: string): Form => {
 };
 
 /** As named, else by the file's ending, else NDJSON to a pipe and a table to a terminal. @throws CliError (exit 2) */
-export function chooseForm(named: string | undefined, file: string | undefined, terminal: boolean): Form {
+export function chooseForm(word: string | undefined, file: string | undefined, terminal: boolean): Form {
   const path = file === undefined ? undefined : read(file.replace(/^.*[/\\]/, ""));
   let form: Form;
-  if (named !== undefined) {
-    const own = formOf(named);
+  if (word !== undefined) {
+    const own = formOf(word);
     if (own === undefined) {
       throw usageError(
-        `unknown format: ${named}${aside(nearest(named, FORMATS))}; formats: ${FORMATS.join(", ")}; csv.gz and the like are compressed`,
+        `unknown format: ${word}${aside(nearest(word, FORMATS))}; formats: ${FORMATS.join(", ")}; csv.gz and the like are compressed`,
       );
     }
     form = { format: own.format, packing: own.packing ?? path?.packing };
@@ -269,14 +269,14 @@ export async function checkRows(rows: number, path: string | undefined, guard: G
   if (path === undefined || (rows === 0 ? allowEmpty : maxShrink === undefined)) return;
   const before = await rowsIn(path);
   if (before === 0) return;
-  const there = before === undefined ? "a file whose rows cannot be counted" : `the ${grouped(before)} in ${path}`;
+  const place = before === undefined ? "a file whose rows cannot be counted" : `the ${grouped(before)} in ${path}`;
   if (rows === 0) {
-    throw tooFew(`0 rows would take the place of ${there}: it stays as it is${said}`, "--min-rows 0 replaces it");
+    throw tooFew(`0 rows would take the place of ${place}: it stays as it is${said}`, "--min-rows 0 replaces it");
   }
   if (before === undefined || rows < before * (1 - (maxShrink ?? 1))) {
     const percent = Math.round((maxShrink ?? 1) * 100);
     throw tooFew(
-      `${came} instead of ${there}: more than --max-shrink ${percent}% fewer, so it stays as it is${said}`,
+      `${came} instead of ${place}: more than --max-shrink ${percent}% fewer, so it stays as it is${said}`,
       "a larger --max-shrink, or none, replaces it",
     );
   }

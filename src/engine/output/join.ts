@@ -62,9 +62,9 @@ export class JoinOutput implements Output {
     this.#settled = new Map(settledUnits(this.#run.state).map((unit) => [unit.intent.target, unit]));
     const ours = rendering.fields ?? (await collectColumns(distinctPages(this.#run), kindOf(this.#run)));
     const pages = (): AsyncGenerator<Page> => this.#pages(ours);
-    const named = ["match", "why", ...ours].map((name) => join.prefix + name);
+    const added = ["match", "why", ...ours].map((name) => join.prefix + name);
     // As JSON every token of the caller's stays as it was; elsewhere the columns are all known.
-    const fields = AS_JSON.includes(rendering.format) ? undefined : [...join.columns, ...named];
+    const fields = AS_JSON.includes(rendering.format) ? undefined : [...join.columns, ...added];
     const inner = await this.#view.open({ ...rendering, fields, raw: true });
     this.#inner = inner;
     for await (const page of pages()) await inner.write(page);
@@ -172,13 +172,13 @@ function cellsOf(record: JsonRecord): ReadonlyMap<string, JsonValue> {
 
 /** In words; undefined: nothing says so. */
 export function otherThan({ by, value }: CompanyQuery, record: JsonRecord): string | undefined {
-  const told = fieldValue(record, by);
-  if (typeof told !== "string" && typeof told !== "number") return undefined;
-  const [asked, answered] = [value, String(told)].map((text) => sameForm(by, text));
+  const answer = fieldValue(record, by);
+  if (typeof answer !== "string" && typeof answer !== "number") return undefined;
+  const [asked, answered] = [value, String(answer)].map((text) => sameForm(by, text));
   if (asked === undefined || answered === undefined || asked === answered) return undefined;
   const within = (inner: string, outer: string): boolean => by === "domain" && inner.endsWith(`.${outer}`);
   if (within(asked, answered) || within(answered, asked)) return undefined;
-  return `asked for ${echo(value)}, and the service answers with ${echo(told)}`;
+  return `asked for ${echo(value)}, and the service answers with ${echo(answer)}`;
 }
 
 function sameForm(by: CompanyQuery["by"], text: string): string | undefined {

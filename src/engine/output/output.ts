@@ -30,7 +30,7 @@ type FileTarget = Readonly<{ path: string; rendering: Rendering; guard: Guard; p
 export class FileOutput implements Output {
   readonly #target: FileTarget;
   readonly #part: string;
-  readonly #asked: ReturnType<typeof askedFields>;
+  readonly #fieldCheck: ReturnType<typeof askedFields>;
   #sha256 = "";
   #file: FileHandle | undefined;
   #view: View | undefined;
@@ -45,7 +45,7 @@ export class FileOutput implements Output {
     const { path, place, rendering } = target;
     this.#target = target;
     this.#part = join(dirname(path), `.${basename(path)}.${place.name}.part`);
-    this.#asked = askedFields(rendering.fields);
+    this.#fieldCheck = askedFields(rendering.fields);
   }
 
   static async open(path: string, rendering: Rendering, guard: Guard, place: OutputPlace): Promise<FileOutput> {
@@ -89,9 +89,9 @@ export class FileOutput implements Output {
     for (const chunk of chunks) {
       this.#hash.update(chunk);
       this.#bytes += chunk.length;
-      for (let done = 0; done < chunk.length; ) {
-        const written = await this.#file?.write(chunk, done, chunk.length - done);
-        done += written?.bytesWritten ?? 0;
+      for (let offset = 0; offset < chunk.length; ) {
+        const written = await this.#file?.write(chunk, offset, chunk.length - offset);
+        offset += written?.bytesWritten ?? 0;
       }
     }
   }
@@ -99,17 +99,17 @@ export class FileOutput implements Output {
   get notices(): readonly string[] {
     const cut =
       this.#cut === 0 ? [] : [`notice: ${counted(this.#cut, "text")} longer than a cell of a spreadsheet: cut`];
-    return [...this.#asked.notices(), ...cut];
+    return [...this.#fieldCheck.notices(), ...cut];
   }
 
   async write(page: Page): Promise<void> {
-    this.#asked.look(page);
+    this.#fieldCheck.look(page);
     if (this.#view !== undefined) await this.#put(this.#view.page(page));
   }
 
   async prepare(pages: () => AsyncIterable<Page>): Promise<Written> {
     const { guard, path, rendering } = this.#target;
-    await checkRows(this.#asked.rows(), path, guard);
+    await checkRows(this.#fieldCheck.rows(), path, guard);
     const { format, kind, fields } = rendering;
     const whole = await lateFormat(format);
     if (whole !== undefined) {
@@ -169,7 +169,7 @@ export interface StreamOptions {
 /** A page counts as written when the reader took it. */
 export async function openStream({ stream, rendering, guard, interrupted }: StreamOptions): Promise<Output> {
   const packer = openPacker(rendering.packing);
-  const asked = askedFields(rendering.fields);
+  const fieldCheck = askedFields(rendering.fields);
   const view = (await viewMaker(rendering.format))(rendering, true);
   let failure: unknown;
   const onError = (error: unknown): void => {
@@ -197,16 +197,16 @@ export async function openStream({ stream, rendering, guard, interrupted }: Stre
   const release = async (): Promise<void> => void stream.off("error", onError);
   return {
     get notices() {
-      return asked.notices();
+      return fieldCheck.notices();
     },
     write(page) {
-      asked.look(page);
+      fieldCheck.look(page);
       return pack(view.page(page));
     },
     async prepare() {
       await pack(view.end());
       for (const chunk of (await packer?.end()) ?? []) await put(chunk);
-      await checkRows(asked.rows(), undefined, guard);
+      await checkRows(fieldCheck.rows(), undefined, guard);
       return undefined;
     },
     publish: release,

@@ -12,9 +12,9 @@ function streamed(stream: Transform): Packer {
   let out: Uint8Array[] = [];
   stream.on("data", (chunk: Buffer) => out.push(chunk));
   const take = (): readonly Uint8Array[] => {
-    const taken = out;
+    const batch = out;
     out = [];
-    return taken;
+    return batch;
   };
   return {
     push: (bytes) =>

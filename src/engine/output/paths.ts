@@ -24,10 +24,10 @@ export async function checkOutput(path: string): Promise<string> {
   } catch {
     throw usageError(`the folder ${folder} may not be written`, "choose another with -o", "not_writable");
   }
-  const there = await lstat(path).catch(ifMissing(undefined));
-  if (there === undefined) return path;
-  if (there.isSymbolicLink()) {
-    if (host.getuid !== undefined && there.uid !== host.getuid()) {
+  const stats = await lstat(path).catch(ifMissing(undefined));
+  if (stats === undefined) return path;
+  if (stats.isSymbolicLink()) {
+    if (host.getuid !== undefined && stats.uid !== host.getuid()) {
       throw usageError(
         `${path} is a symbolic link of somebody else: not written through`,
         "choose another name",
@@ -40,9 +40,9 @@ export async function checkOutput(path: string): Promise<string> {
     if (target === undefined) throw usageError(`${path} is a symbolic link to nothing`, "remove it", "symlink");
     return checkOutput(target);
   }
-  if (there.isDirectory())
+  if (stats.isDirectory())
     throw usageError(`${path} is a folder, not a file`, `-o ${shellWord(join(path, "people.csv"))}`, "is_folder");
-  if (!there.isFile()) throw notAFile(path);
+  if (!stats.isFile()) throw notAFile(path);
   return path;
 }
 

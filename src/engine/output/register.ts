@@ -32,11 +32,11 @@ export function registerIn(stateDir: string, disk: Disk, now: () => number) {
 
   async function enter(writing: Writing): Promise<void> {
     const text = await readFile(fileOf(writing.path), "utf8").catch(() => "");
-    const [known] = entryIn(text);
-    if (known !== undefined && isSame(known, writing)) return;
+    const [before] = entryIn(text);
+    if (before !== undefined && isSame(before, writing)) return;
     makeFolder(folder);
     // While the new one takes its place, the old one is known too.
-    const sha256 = [...new Set([...writing.sha256, ...(known?.sha256.slice(0, 1) ?? [])])];
+    const sha256 = [...new Set([...writing.sha256, ...(before?.sha256.slice(0, 1) ?? [])])];
     const entry: RegisterEntry = { ...writing, sha256, at: new Date(now()).toISOString() };
     await disk.replaceFile(fileOf(writing.path), `${JSON.stringify(entry)}\n`, "register");
   }

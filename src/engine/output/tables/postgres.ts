@@ -113,8 +113,8 @@ async function upsert(
 }
 
 async function existing(client: Client, into: string): Promise<ReadonlyMap<string, Existing> | undefined> {
-  const found = await client.query<{ oid: string | null }>("SELECT to_regclass($1)::oid AS oid", [into]);
-  const oid = found.rows[0]?.oid;
+  const result = await client.query<{ oid: string | null }>("SELECT to_regclass($1)::oid AS oid", [into]);
+  const oid = result.rows[0]?.oid;
   if (oid === null || oid === undefined) return undefined;
   const { rows } = await client.query<Existing>(
     `SELECT attname AS name, format_type(atttypid, atttypmod) AS type, typcategory AS category

@@ -49,7 +49,7 @@ function checkGuard({ overwrite, maxShrink }: Guard): void {
   const [flag] = Object.entries({
     "--overwrite": overwrite,
     "--max-shrink": maxShrink !== undefined,
-  }).find(([, given]) => given) ?? [undefined];
+  }).find(([, flag]) => flag) ?? [undefined];
   if (flag === undefined) return;
   throw usageError(
     `${flag} is about files: rows of a table are updated by their identity, and none is taken away`,
@@ -62,17 +62,17 @@ export async function openTable(output: string, rendering: Rendering, guard: Gua
   const target = parseTable(output, "/");
   if (target.engine === "duckdb") await clearLeftovers(target.file);
   const { kind, fields } = rendering;
-  const asked = askedFields(fields);
+  const fieldCheck = askedFields(fields);
   let writer: TableWriter | undefined;
   return {
     get notices() {
-      return asked.notices();
+      return fieldCheck.notices();
     },
     async write(page) {
-      asked.look(page);
+      fieldCheck.look(page);
     },
     async prepare(pages) {
-      await checkRows(asked.rows(), undefined, guard);
+      await checkRows(fieldCheck.rows(), undefined, guard);
       const { columns } = await surveyColumns({ pages, kind, columns: fields }, [IDENTITY]);
       try {
         writer = await open(target, place);

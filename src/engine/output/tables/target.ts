@@ -42,7 +42,7 @@ function parseDuckDb(text: string, cwd: string): TableTarget {
   const file = text.slice("duckdb:".length, hash < 0 ? undefined : hash);
   const table = hash < 0 ? "" : text.slice(hash + 1);
   if (file === "" || table === "") throw usageError(`-o ${echo(text)} names no table of a DuckDB file`, EXAMPLES);
-  return { engine: "duckdb", file: resolve(cwd, file), ...named(table, text) };
+  return { engine: "duckdb", file: resolve(cwd, file), ...tableName(table, text) };
 }
 
 function parsePostgres(text: string): TableTarget {
@@ -67,10 +67,10 @@ function parsePostgres(text: string): TableTarget {
   url.hash = "";
   url.pathname = `/${database}`;
   url.protocol = "postgres:";
-  return { engine: "postgres", url: url.href, ...named(table, shown) };
+  return { engine: "postgres", url: url.href, ...tableName(table, shown) };
 }
 
-function named(text: string, whole: string): { readonly schema: string | undefined; readonly table: string } {
+function tableName(text: string, whole: string): { readonly schema: string | undefined; readonly table: string } {
   const [, schema, table] = NAME.exec(text) ?? [];
   if (table !== undefined) return { schema, table };
   throw usageError(

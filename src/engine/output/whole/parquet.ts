@@ -50,17 +50,17 @@ async function* records(path: string): AsyncGenerator<string> {
 }
 
 async function* without({ path }: StoredFile, chosen: Chosen, scratch: string | undefined): AsyncGenerator<Uint8Array> {
-  const gone: number[] = [];
+  const positions: number[] = [];
   let at = 0;
   for await (const text of records(path)) {
-    if (chosen(text, () => parseExact(text))) gone.push(at);
+    if (chosen(text, () => parseExact(text))) positions.push(at);
     at++;
   }
-  if (gone.length === 0 || scratch === undefined) return;
+  if (positions.length === 0 || scratch === undefined) return;
   const rows = `read_parquet(${nameOf(path)}, file_row_number = true)`;
-  const left = `SELECT * EXCLUDE file_row_number FROM ${rows} WHERE file_row_number NOT IN (${gone.join(", ")})`;
+  const query = `SELECT * EXCLUDE file_row_number FROM ${rows} WHERE file_row_number NOT IN (${positions.join(", ")})`;
   yield* copied(scratch, async (connection, to) => {
-    await connection.run(`COPY (${left} ORDER BY file_row_number) ${to}`);
+    await connection.run(`COPY (${query} ORDER BY file_row_number) ${to}`);
   });
 }
 

@@ -26,13 +26,13 @@ const PUBLISHED_TYPES: Readonly<Record<string, ColumnType>> = {
 };
 
 /** As CSV has them; `taken`: names that are not free. */
-export async function surveyColumns({ pages, kind, columns: pinned }: WholeOptions, taken: readonly string[] = []) {
+export async function surveyColumns({ pages, kind, columns: pinned }: WholeOptions, others: readonly string[] = []) {
   const union = new ColumnUnion();
-  const seen = new Map<string, ColumnType>();
+  const types = new Map<string, ColumnType>();
   let rows = 0;
   const note = (column: string, value: JsonValue | undefined): void => {
     const type = value === undefined || value === null ? undefined : typeOf(value);
-    if (type !== undefined) seen.set(column, common(seen.get(column), type));
+    if (type !== undefined) types.set(column, common(types.get(column), type));
   };
   for await (const page of pages()) {
     rows += page.length;
@@ -42,14 +42,14 @@ export async function surveyColumns({ pages, kind, columns: pinned }: WholeOptio
       else for (const column of pinned) note(column, fieldValue(row, column));
     }
   }
-  const found = pinned ?? union.columns(kind);
-  const fields = found.length === 0 ? publishedFields(kind) : found;
-  const names = distinctNames(fields, taken);
+  const columns = pinned ?? union.columns(kind);
+  const fields = columns.length === 0 ? publishedFields(kind) : columns;
+  const names = distinctNames(fields, others);
   const typed = fields.map((field, index) => ({
     field,
     name: names[index] ?? field,
-    type: seen.get(field) ?? PUBLISHED_TYPES[field] ?? "text",
-    empty: !seen.has(field),
+    type: types.get(field) ?? PUBLISHED_TYPES[field] ?? "text",
+    empty: !types.has(field),
   }));
   return { columns: typed, rows };
 }
@@ -83,8 +83,8 @@ function common(a: ColumnType | undefined, b: ColumnType): ColumnType {
 }
 
 /** Without regard to case; a second one gets a number. */
-function distinctNames(columns: readonly string[], taken: readonly string[]): string[] {
-  const used = new Set(taken);
+function distinctNames(columns: readonly string[], others: readonly string[]): string[] {
+  const used = new Set(others);
   return columns.map((column) => {
     const own = column === "" ? "unnamed" : column;
     let name = own;

@@ -150,8 +150,8 @@ async function countSheet({ path }: Pick<StoredFile, "path">): Promise<number | 
     const { size } = await file.stat();
     const length = Math.min(size, 64);
     const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length);
-    const found = COUNTED.exec(buffer.toString("latin1"))?.[1];
-    return found === undefined ? undefined : Number(found);
+    const digits = COUNTED.exec(buffer.toString("latin1"))?.[1];
+    return digits === undefined ? undefined : Number(digits);
   } finally {
     await file.close();
   }
@@ -171,19 +171,19 @@ async function* sheetWithout({ path }: StoredFile, chosen: Chosen): AsyncGenerat
   const cellsIn = (text: string) =>
     [...text.matchAll(CELL)].map(([, column = "", said, value]) => [column, textIn(said ?? value ?? "")] as const);
   let names = new Map<string, string>();
-  let gone = 0;
+  let count = 0;
   const row = (all: string, number: string, text: string): string => {
     if (number === "1") names = new Map(cellsIn(text));
     else if (chosen(textIn(text), () => Object.fromEntries(cellsIn(text).map(([at, cell]) => [names.get(at), cell])))) {
-      gone++;
+      count++;
       return "";
     }
-    const place = `${Number(number) - gone}"`;
-    return gone === 0 ? all : all.replace(/^(<row r=")\d+"|(<c r="[A-Z]+)\d+"/g, `$1$2${place}`);
+    const place = `${Number(number) - count}"`;
+    return count === 0 ? all : all.replace(/^(<row r=")\d+"|(<c r="[A-Z]+)\d+"/g, `$1$2${place}`);
   };
   const before = sheet.toString();
-  const after = before.replace(ROW, row).replace(/(<dimension ref="A1:[A-Z]+)\d+"/, `$1${rows - gone + 1}"`);
-  yield* await workbook(Readable.from([after], { objectMode: false }), rows - gone);
+  const after = before.replace(ROW, row).replace(/(<dimension ref="A1:[A-Z]+)\d+"/, `$1${rows - count + 1}"`);
+  yield* await workbook(Readable.from([after], { objectMode: false }), rows - count);
 }
 
 const textIn = (xml: string): string =>
