@@ -105,15 +105,15 @@ export async function patiently<T>(work: () => Promise<T>, system: NodeJS.Platfo
 }
 
 function writeAll(file: number, parts: readonly Buffer[]): void {
-  let left = parts.filter(({ length }) => length > 0);
-  while (left.length > 0) {
-    let written = writevSync(file, left);
+  let pending = parts.filter(({ length }) => length > 0);
+  while (pending.length > 0) {
+    let written = writevSync(file, pending);
     const rest: Buffer[] = [];
-    for (const part of left) {
+    for (const part of pending) {
       if (written < part.length) rest.push(part.subarray(written));
       written = Math.max(0, written - part.length);
     }
-    left = rest;
+    pending = rest;
   }
 }
 

@@ -357,7 +357,7 @@ export function mostCharged(state: RunState, { intent }: Unit, now: Credits | un
   const bounds = state.told
     .filter(({ before }) => before <= intent.n)
     .map(({ balance, before }) => credits(balance - now - (since[before] ?? ZERO)))
-    .filter((gone) => gone >= 0n);
+    .filter((spend) => spend >= 0n);
   return bounds.reduce(minCredits, hold);
 }
 

@@ -45,9 +45,9 @@ async function startOf(id: number): Promise<number> {
       ? ["powershell", "-NoProfile", "-Command", `(Get-Process -Id ${id}).StartTime.ToString("o")`]
       : ["ps", "-o", "lstart=", "-p", String(id)];
   const options = { env: { ...env, LC_ALL: "C" }, timeout: 10_000, windowsHide: true };
-  const told = promisify(execFile)(program, words, options);
+  const output = promisify(execFile)(program, words, options);
   return Date.parse(
-    await told.then(
+    await output.then(
       ({ stdout }) => stdout.trim(),
       () => "",
     ),
@@ -167,8 +167,8 @@ async function clearLeft(path: string, token: string, now: number): Promise<void
   }
   for (const theirs of tokens) {
     const sign = signOf(path, theirs);
-    const made = await stat(sign).catch(() => undefined);
-    if (made !== undefined && now - made.mtimeMs < SIGN_MADE_MS) continue;
+    const stats = await stat(sign).catch(() => undefined);
+    if (stats !== undefined && now - stats.mtimeMs < SIGN_MADE_MS) continue;
     const writer = await readHolder(temporaryOf(path, theirs));
     const fate = writer === undefined ? await askSign(sign) : await fateOfHolder(path, writer);
     if (fate === "gone") await removeAll([temporaryOf(path, theirs), sign]);
@@ -199,9 +199,9 @@ async function take(path: string, mine: LockHolder, options: LockOptions): Promi
 
 export async function readHolder(path: string): Promise<LockHolder | undefined> {
   try {
-    const { pid, token, ...told } = JSON.parse(await readFile(path, "utf8")) as Partial<LockHolder>;
+    const { pid, token, ...rest } = JSON.parse(await readFile(path, "utf8")) as Partial<LockHolder>;
     if (typeof pid !== "number" || typeof token !== "string" || !/^\w+$/.test(token)) return undefined;
-    return { started: "", space: "", boot: "", machine: "", host: "", at: "", ...told, pid, token };
+    return { started: "", space: "", boot: "", machine: "", host: "", at: "", ...rest, pid, token };
   } catch {
     return undefined;
   }
@@ -252,15 +252,15 @@ async function create(path: string, file: string, mine: LockHolder): Promise<boo
  */
 async function takeAway(path: string, stale: LockHolder, mine: LockHolder): Promise<void> {
   const turns: string[] = [];
-  const gone = [stale.token];
-  for (let turn = turnAfter(path, stale.token); ; turn = turnAfter(path, gone.at(-1) ?? "")) {
+  const tokens = [stale.token];
+  for (let turn = turnAfter(path, stale.token); ; turn = turnAfter(path, tokens.at(-1) ?? "")) {
     turns.push(turn);
     if (await create(path, turn, mine)) break;
     const holder = await readHolder(turn);
     if (holder === undefined || (await fateOfHolder(path, holder)) !== "gone") return;
-    gone.push(holder.token);
+    tokens.push(holder.token);
   }
   if ((await readHolder(path))?.token === stale.token) await unlink(path).catch(() => undefined);
   await removeAll(turns);
-  for (const token of gone) await removeAll([temporaryOf(path, token), signOf(path, token)]);
+  for (const token of tokens) await removeAll([temporaryOf(path, token), signOf(path, token)]);
 }

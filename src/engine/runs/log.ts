@@ -208,10 +208,10 @@ export const logSourceOf =
   (file: number): LogSource =>
   (at, length) => {
     const bytes = Buffer.allocUnsafe(length);
-    let done = 0;
-    for (let read = -1; done < length && read !== 0; done += read)
-      read = readSync(file, bytes, done, length - done, at + done);
-    return bytes.subarray(0, done);
+    let offset = 0;
+    for (let count = -1; offset < length && count !== 0; offset += count)
+      count = readSync(file, bytes, offset, length - offset, at + offset);
+    return bytes.subarray(0, offset);
   };
 
 /** The line that begins at a place; undefined where it has no end, or is none of ours for its length. */
@@ -246,22 +246,22 @@ export function scanLog<Kind extends LogRecord>(read: LogSource, size: number, p
   let damage: CliError | undefined;
   for (let line = 1; at < size; line++) {
     const bytes = lineAt(at);
-    const found = bytes === undefined ? undefined : decodeLine(bytes);
+    const entry = bytes === undefined ? undefined : decodeLine(bytes);
     const end = at + (bytes?.length ?? 0) + 1;
-    const follows = found?.record.follows ?? 0;
+    const follows = entry?.record.follows ?? 0;
     const next = follows > 0 ? end + follows + 1 : end;
-    if (found === undefined || (found.from ?? at) !== at || next > size) {
+    if (entry === undefined || (entry.from ?? at) !== at || next > size) {
       const last = bytes === undefined || (end === size && isTorn(bytes));
       // Nothing tells what had been synced: there only the last line can be torn.
       const sound = groupAfter(read, size, at);
-      if (sound === undefined && (lastGroup !== undefined || last || found !== undefined)) break;
+      if (sound === undefined && (lastGroup !== undefined || last || entry !== undefined)) break;
       damage ??= damaged(path, line);
       if (sound === undefined) break;
       at = sound;
       continue;
     }
-    if (found.from !== undefined) lastGroup = found.from;
-    entries.push({ record: found.record as Kind, end, start: at });
+    if (entry.from !== undefined) lastGroup = entry.from;
+    entries.push({ record: entry.record as Kind, end, start: at });
     if (follows > 0) line++;
     at = next;
   }

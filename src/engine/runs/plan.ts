@@ -184,8 +184,8 @@ export function describeTarget(target: Target): string {
   if (target.kind === "search") {
     return `${selectionText(target)}${target.canonical === "{}" ? EVERYBODY : target.canonical}`;
   }
-  const named = target.companies.map(({ value }) => value);
-  return someOf(named, 1) || "nothing";
+  const names = target.companies.map(({ value }) => value);
+  return someOf(names, 1) || "nothing";
 }
 
 /** People whom no part holds, and why: at most so many groups. */

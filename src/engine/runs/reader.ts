@@ -147,7 +147,7 @@ export class RunReader {
   readonly #plan: Plan;
   readonly state: RunState;
   /** What was damaged is left out and told here; undefined: it ends the reading. */
-  lost: Set<string> | undefined;
+  damages: Set<string> | undefined;
   suppression: Suppression = NOBODY_SUPPRESSED;
 
   constructor(path: string, plan: Plan, state: RunState) {
@@ -176,8 +176,8 @@ export class RunReader {
         try {
           body = this.replyOf(unit, source);
         } catch (error) {
-          if (this.lost === undefined) throw error;
-          this.lost.add((error as Error).message);
+          if (this.damages === undefined) throw error;
+          this.damages.add((error as Error).message);
           continue;
         }
         yield { unit, settled: unit.settled, body };

@@ -80,15 +80,15 @@ export class RunStore {
     const whole: Plan = { version: LAYOUT, id, created_at: new Date(at).toISOString(), ...plan };
     const path = this.#path(id);
     makeFolder(path);
-    const held = await acquireLock(join(path, "lock"), lock);
+    const runLock = await acquireLock(join(path, "lock"), lock);
     try {
       await this.#disk.replaceFile(join(path, "plan.json"), `${JSON.stringify(whole, null, 2)}\n`, "plan");
       // Where the same command finds it again, before any intent: a run that is not found again was not paid for.
       makeFolder(join(this.folder, ".open"));
       await this.#disk.replaceFile(this.#lookup(whole), id, "open");
-      return await this.#withSuppression(await Run.open(this.#disk, path, whole, held));
+      return await this.#withSuppression(await Run.open(this.#disk, path, whole, runLock));
     } catch (error) {
-      await held.release();
+      await runLock.release();
       await remove(path).catch(() => undefined);
       throw error;
     }
@@ -115,11 +115,11 @@ export class RunStore {
 
   async openForWriting(id: string, lock: LockOptions): Promise<Run> {
     const plan = await this.readPlan(id);
-    const held = await acquireLock(join(this.#path(id), "lock"), lock);
+    const runLock = await acquireLock(join(this.#path(id), "lock"), lock);
     try {
-      return await this.#withSuppression(await Run.open(this.#disk, this.#path(id), plan, held));
+      return await this.#withSuppression(await Run.open(this.#disk, this.#path(id), plan, runLock));
     } catch (error) {
-      await held.release();
+      await runLock.release();
       throw error;
     }
   }
@@ -157,7 +157,7 @@ export class RunStore {
   async salvage(id: string): Promise<RunReader> {
     const { state, problem } = readableState(this.#path(id));
     const run = new RunReader(this.#path(id), await this.readPlan(id), state);
-    run.lost = new Set(problem === undefined ? [] : [problem]);
+    run.damages = new Set(problem === undefined ? [] : [problem]);
     return this.#withSuppression(run);
   }
 
@@ -172,18 +172,18 @@ export class RunStore {
 
   async summary(id: string): Promise<RunSummary | undefined> {
     const path = this.#path(id);
-    const { plan, problem: lost } = knownPlan(path, id);
+    const { plan, problem: damage } = knownPlan(path, id);
     if (plan === undefined) return undefined;
     const lock = join(path, "lock");
     const running = existsSync(lock) && (await isLocked(lock));
-    const finished = running || lost !== undefined ? undefined : finishedSums(path, id);
+    const finished = running || damage !== undefined ? undefined : finishedSums(path, id);
     if (finished !== undefined) {
       return { ...summed(id, plan, finished.sums), status: "finished", pending: 0, lastAt: finished.at };
     }
     const { state, problem } = readableState(path);
     return {
       ...summed(id, plan, sumsOf(state, plan.matches)),
-      ...(running ? { status: "running" } : statusOf(state, lost ?? problem)),
+      ...(running ? { status: "running" } : statusOf(state, damage ?? problem)),
       pending: pendingUnits(state).length,
       lastAt: state.lastAt || Date.parse(plan.created_at) || 0,
     };
@@ -197,8 +197,8 @@ export class RunStore {
     const fitting = text === "" ? [] : ids.filter((id) => id.startsWith(text) || id.endsWith(text));
     if (fitting.length === 1 && fitting[0] !== undefined) return fitting[0];
     if (fitting.length > 1) {
-      const named = `"${echo(text)}" names ${fitting.length} runs: ${someOf(fitting)}`;
-      throw usageError(named, "give more of it, or `last` for the newest");
+      const message = `"${echo(text)}" names ${fitting.length} runs: ${someOf(fitting)}`;
+      throw usageError(message, "give more of it, or `last` for the newest");
     }
     throw await this.#noSuchRun(text);
   }
@@ -236,9 +236,9 @@ export class RunStore {
     await this.#locked(plan.id, clock, async () => {
       await this.#forgetOpen(plan);
       await keepSpend(this.#disk, this.folder, plan);
-      const gone = join(this.folder, `.gone-${plan.id}`);
-      await this.#disk.rename(this.#path(plan.id), gone, "remove");
-      await remove(gone);
+      const trash = join(this.folder, `.gone-${plan.id}`);
+      await this.#disk.rename(this.#path(plan.id), trash, "remove");
+      await remove(trash);
     });
   }
 
@@ -344,13 +344,13 @@ async function rewriteReplies(
       const sound = body !== undefined && checksum(body) === record.crc;
       const other = sound ? change(body) : undefined;
       changed ||= other !== undefined;
-      const kept = other ?? body;
+      const bytes = other ?? body;
       const facts = other === undefined ? record : { ...record, follows: other.length, crc: checksum(other) };
       // Everything is on the disk before anything is built on it.
       const group = index === 0 || index === entries.length - 1 ? at : undefined;
       put(Buffer.from(encodeLine(facts, group)));
-      if (kept === undefined) continue;
-      put(kept);
+      if (bytes === undefined) continue;
+      put(bytes);
       put(Buffer.from("\n"));
     }
   } finally {

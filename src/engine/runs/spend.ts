@@ -33,20 +33,20 @@ const removedFolder = (folder: string): string => join(folder, ".removed");
 export async function readSpend(folder: string, since = 0): Promise<Spend> {
   const runs: RunSpend[] = [];
   const damaged: string[] = [];
-  const kept = new Set<string>();
+  const ids = new Set<string>();
   for (const id of await runIds(folder)) {
     const path = join(folder, id);
-    const { plan, problem: lost } = knownPlan(path, id);
+    const { plan, problem: damage } = knownPlan(path, id);
     if (plan === undefined) continue;
-    kept.add(id);
-    const { spend, problem = lost } = spendOf(path, plan, since);
+    ids.add(id);
+    const { spend, problem = damage } = spendOf(path, plan, since);
     runs.push(spend);
     if (problem !== undefined) damaged.push(id);
   }
   for (const name of await readdir(removedFolder(folder)).catch(() => [])) {
     // A process may have died before removing the run: then the run itself counts.
     const id = name.replace(/\.json$/, "");
-    if (id === name || kept.has(id)) continue;
+    if (id === name || ids.has(id)) continue;
     try {
       const spend = JSON.parse(await readFile(join(removedFolder(folder), name), "utf8")) as RunSpend;
       const before = { job: null, budgets: [], pending: "0" };

@@ -42,13 +42,13 @@ export function suppressionList(folder: string, disk: Disk, lock: Pick<LockOptio
   /** @returns how many were not on it before */
   async function add(names: readonly SuppressedName[], note: string | null): Promise<number> {
     return change((entries, key) => {
-      const known = new Set(entries.flatMap(({ marks }) => marks));
+      const all = new Set(entries.flatMap(({ marks }) => marks));
       const at = new Date(lock.now()).toISOString();
       const fresh: SuppressedEntry[] = [];
       for (const name of names) {
-        const marks = marksOf(key, name).filter((mark) => !known.has(mark));
+        const marks = marksOf(key, name).filter((mark) => !all.has(mark));
         if (marks.length === 0) continue;
-        for (const mark of marks) known.add(mark);
+        for (const mark of marks) all.add(mark);
         fresh.push({ marks, kind: name.kind, at, note });
       }
       return { entries: [...entries, ...fresh], changed: fresh.length };
@@ -58,10 +58,10 @@ export function suppressionList(folder: string, disk: Disk, lock: Pick<LockOptio
   /** @param marks as they are listed, or their beginnings @returns how many entries went */
   async function remove(names: readonly SuppressedName[], marks: readonly string[]): Promise<number> {
     return change((entries, key) => {
-      const named = new Set(names.flatMap((name) => marksOf(key, name)));
-      const goes = (mark: string): boolean => named.has(mark) || marks.some((beginning) => mark.startsWith(beginning));
-      const left = entries.filter((entry) => !entry.marks.some(goes));
-      return { entries: left, changed: entries.length - left.length };
+      const own = new Set(names.flatMap((name) => marksOf(key, name)));
+      const goes = (mark: string): boolean => own.has(mark) || marks.some((beginning) => mark.startsWith(beginning));
+      const rest = entries.filter((entry) => !entry.marks.some(goes));
+      return { entries: rest, changed: entries.length - rest.length };
     });
   }
 

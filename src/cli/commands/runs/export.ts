@@ -55,7 +55,7 @@ async function exportRun({ options, printer, context }: Desk<ExportRunOptions>, 
   const writing = await writingOf(pages, kind, view, options, printer);
   const written = writePages(pages, { ...writing, name: `${id}-export` }, context);
   const { rows, file, notices } = await written.catch(orSalvage(id));
-  for (const what of run.lost ?? []) printer.say(`warning: ${what}`);
+  for (const what of run.damages ?? []) printer.say(`warning: ${what}`);
   for (const notice of notices) printer.note(notice);
   if (open !== undefined) {
     const has = open.status === "stale" ? "all that it has" : "what it has so far";
