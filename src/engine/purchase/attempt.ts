@@ -90,13 +90,13 @@ export class Attempts {
 
   /** Waits where another attempt may help. @returns whether to; false: the unit is over. @throws the error otherwise */
   async #mayTryAgain(flown: Flown, error: unknown, attempts: CallAttempts, tookMs: number): Promise<boolean> {
-    const lost = asLost(error);
-    if (lost?.sent === true) this.#parts.flight.mark(flown, { sent: true, lost: flown.lost + 1 });
+    const loss = asLost(error);
+    if (loss?.sent === true) this.#parts.flight.mark(flown, { sent: true, lost: flown.lost + 1 });
     if (error instanceof ServiceError) await this.#bookRefusal(flown, error);
-    if (lost === undefined && (await this.#refused(flown, error))) return false;
-    const isDoubted = lost?.sent === true && !this.#isKnown(flown);
-    if (isDoubted && !(await this.#settleDoubt(flown, `a reply was lost (${lost.message})`))) return false;
-    const wait = attempts.after(lost ?? error, tookMs);
+    if (loss === undefined && (await this.#refused(flown, error))) return false;
+    const isDoubted = loss?.sent === true && !this.#isKnown(flown);
+    if (isDoubted && !(await this.#settleDoubt(flown, `a reply was lost (${loss.message})`))) return false;
+    const wait = attempts.after(loss ?? error, tookMs);
     if (wait === undefined) throw error;
     const why = wait.reason === "rate_limit" ? "the rate limit" : wait.error.message;
     if (await this.#pause(wait.ms, wait.reason, why)) return true;
@@ -260,7 +260,7 @@ export class Attempts {
     }
   }
 
-  async #lower(asked: number, error: ServiceError): Promise<void> {
+  async #lower(size: number, error: ServiceError): Promise<void> {
     while (this.#parts.flight.count("flying", "keeping") > 0) {
       await this.#parts.flight.change();
       if (this.#parts.flight.stopped || this.#lowered) return;
@@ -276,13 +276,13 @@ export class Attempts {
     const rows = free === undefined ? 0 : affordableRows(free, this.#parts.budget.price);
     if (rows < this.#parts.remaining.sizes.least) throw this.#parts.budget.usedUp(error);
     this.#parts.budget.setBalance(free, false);
-    if (rows < asked) {
+    if (rows < size) {
       this.#options.onNotice?.(`the balance covers ${grouped(rows)} more; going on with smaller pages`);
       return;
     }
     // Not the balance, then: the cap of the key, most likely. A service that says what still fits is believed.
-    const fits = whole(/\bper_page to (\d+)/.exec(error.detail.join(" "))?.[1], 1, asked - 1);
-    this.#parts.remaining.lowerPerPage(fits ?? Math.floor(asked / 2));
+    const fits = whole(/\bper_page to (\d+)/.exec(error.detail.join(" "))?.[1], 1, size - 1);
+    this.#parts.remaining.lowerPerPage(fits ?? Math.floor(size / 2));
     this.#options.onNotice?.(`refused (402): ${error.detail[0] ?? "no reason"}; going on with smaller pages`);
   }
 
@@ -306,13 +306,13 @@ export class Attempts {
     try {
       while (flight.mustWait(flown)) await flight.change();
       const after = await this.#balanceAfter(isPromised);
-      const left = budget.gone(after);
-      if (isPromised && left !== undefined && (await this.#keepsPromise(flown, left))) return;
+      const drop = budget.gone(after);
+      if (isPromised && drop !== undefined && (await this.#keepsPromise(flown, drop))) return;
       const charges = BigInt(isPromised ? lost : 1);
       const isWhole = !isLost && budget.isExact(flown);
       const fall = budget.look(after);
       // Each by itself: a stored reply that comes after all gives one of them back.
-      const each = left === undefined ? hold : minCredits(hold, credits(fall.gone / charges));
+      const each = drop === undefined ? hold : minCredits(hold, credits(fall.gone / charges));
       for (let more = charges; more > 1n; more--) await settlement.bookUncertain(unit, each, why);
       const gone = credits(fall.gone - each * (charges - 1n));
       // Where nobody told the price the hold is a guess.
@@ -320,7 +320,7 @@ export class Attempts {
       // What is gone beyond it may be what others in doubt were charged: it is left for their own looks to find.
       const theirs = maxCredits(ZERO, minCredits(credits(gone - most), credits(flight.held("doubt") - hold)));
       if (after !== undefined) budget.setBalance(credits(after + theirs), budget.sure);
-      if (left !== undefined) await settlement.explain(unit, { gone: credits(gone - theirs), most }, why);
+      if (drop !== undefined) await settlement.explain(unit, { gone: credits(gone - theirs), most }, why);
       else if (unknown > 0n) await settlement.bookUncertain(unit, unknown, why);
       flight.mark(flown, { lost: 0, seen: ZERO, alone: after !== undefined });
     } finally {

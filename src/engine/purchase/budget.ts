@@ -32,7 +32,7 @@ export interface BudgetOptions {
 
 export interface Charge {
   readonly used: Credits;
-  readonly told: Credits | undefined;
+  readonly balance: Credits | undefined;
   /** What the call may have cost beyond what its answer says. */
   readonly most: Credits;
 }
@@ -127,12 +127,12 @@ export class Budget {
     return hold + this.#flight.held("flying", "doubt") <= this.balance;
   }
 
-  /** A reply is being written: its charge counts, its hold no longer does. Ends with {@link kept}. */
+  /** A reply is being written: its charge counts, its hold no longer does. Ends with {@link endKeeping}. */
   keeping(used: Credits): void {
     this.#keeping = credits(this.#keeping + used);
   }
 
-  kept(used: Credits): void {
+  endKeeping(used: Credits): void {
     this.#keeping = credits(this.#keeping - used);
   }
 
@@ -142,11 +142,11 @@ export class Budget {
   }
 
   /** Takes a charge off, and believes the balance told where no other call was in flight. */
-  charge({ alone }: Flown, { used, told, most }: Charge): Fall | undefined {
+  charge({ alone }: Flown, { used, balance, most }: Charge): Fall | undefined {
     this.takeOff(used, most);
-    this.#sure = alone && told !== undefined;
+    this.#sure = alone && balance !== undefined;
     if (!alone) this.#since = undefined;
-    return alone && told !== undefined ? this.look(told) : undefined;
+    return alone && balance !== undefined ? this.look(balance) : undefined;
   }
 
   /** @param most what may be gone beside it */
@@ -156,8 +156,8 @@ export class Budget {
   }
 
   /** A balance in an error may be anything, such as 0: only one that did not fall is believed. */
-  showsFree({ alone }: Flown, { creditsRemaining: told }: ServiceError): boolean {
-    return alone && told !== undefined && told >= (this.balance ?? told);
+  showsFree({ alone }: Flown, { creditsRemaining: balance }: ServiceError): boolean {
+    return alone && balance !== undefined && balance >= (this.balance ?? balance);
   }
 
   /** Whether this call alone moved the balance since it was told, and others had hardly time to. */
@@ -205,6 +205,6 @@ export class Budget {
 const soldOut = (balance: Credits | undefined, price: Credits, cause: ServiceError | undefined): string => {
   const [detail] = cause?.detail ?? [];
   if (detail !== undefined && balance !== undefined && balance >= price) return `not enough credits (402): ${detail}`;
-  const left = balance === undefined ? "used up" : formatCreditsGrouped(balance);
-  return `not enough credits for another profile at ${formatCreditsGrouped(price)}: the balance is ${left}`;
+  const rest = balance === undefined ? "used up" : formatCreditsGrouped(balance);
+  return `not enough credits for another profile at ${formatCreditsGrouped(price)}: the balance is ${rest}`;
 };

@@ -52,7 +52,7 @@ export interface BuyerOptions
 
 interface Ready {
   readonly flown: Flown;
-  readonly kept: Promise<void>;
+  readonly saving: Promise<void>;
 }
 
 /**
@@ -179,13 +179,13 @@ export class Buyer {
 
   async #feed(): Promise<void> {
     while (!this.#flight.stopped) {
-      const seen = this.#flight.changes;
+      const changes = this.#flight.changes;
       const why = await this.#prepare();
       const first = this.#ready[0];
       if (first !== undefined && this.#hasFreeSlot()) {
         this.#ready.shift();
         await this.#launch(first);
-      } else if (first !== undefined || why === "wait") await this.#flight.change(seen);
+      } else if (first !== undefined || why === "wait") await this.#flight.change(changes);
       else if (why === "end" && (await this.#goesPastWall())) continue;
       else if (why === "end" || why === "indivisible") {
         this.#indivisible = why === "indivisible";
@@ -248,7 +248,7 @@ export class Buyer {
 
   async #resume(unit: Unit): Promise<void> {
     if (!this.#budget.fits(creditsOf(unit.intent.hold))) return this.#flight.shelve(unit);
-    this.#ready.push({ flown: this.#flight.add(unit, true), kept: Promise.resolve() });
+    this.#ready.push({ flown: this.#flight.add(unit, true), saving: Promise.resolve() });
     await this.#requireDisk();
   }
 
@@ -265,10 +265,10 @@ export class Buyer {
       this.#forget(flown);
       throw error;
     }
-    const kept = run.intend(unit);
+    const saving = run.intend(unit);
     // Looked at where it is awaited; until then a failure is no unhandled one.
-    kept.catch(() => undefined);
-    this.#ready.push({ flown, kept });
+    saving.catch(() => undefined);
+    this.#ready.push({ flown, saving });
   }
 
   /** Not on the disk, so not sent: its rows are simply still to be bought. */
@@ -300,11 +300,11 @@ export class Buyer {
     return flying === 0 && this.#buffer.isHeldUp;
   }
 
-  async #launch({ flown, kept }: Ready): Promise<void> {
+  async #launch({ flown, saving }: Ready): Promise<void> {
     const flight = this.#flight;
     this.#options.run.hurry();
     try {
-      await kept;
+      await saving;
     } catch (error) {
       this.#forget(flown);
       throw error;
@@ -331,7 +331,7 @@ export class Buyer {
   }
 
   async #dropReady(): Promise<void> {
-    const dropped = this.#ready.splice(0).flatMap(({ flown, kept }) => [kept, this.#attempts.abandon(flown)]);
+    const dropped = this.#ready.splice(0).flatMap(({ flown, saving }) => [saving, this.#attempts.abandon(flown)]);
     for (const end of await Promise.allSettled(dropped)) if (end.status === "rejected") this.#flight.stop(end.reason);
   }
 
@@ -339,14 +339,14 @@ export class Buyer {
   async #requireDisk(): Promise<void> {
     const { run, now } = this.#options;
     const { written, rowBytes } = this.#settlement;
-    const known = this.#disk;
-    const since = known === undefined ? 0 : 2 * (written - known.written);
-    const stale = known === undefined || now() - known.at >= DISK_LOOK_MS || since > known.free / 8;
+    const disk = this.#disk;
+    const since = disk === undefined ? 0 : 2 * (written - disk.written);
+    const stale = disk === undefined || now() - disk.at >= DISK_LOOK_MS || since > disk.free / 8;
     if (stale) {
       const free = (await freeBytes(run.path)) ?? Number.POSITIVE_INFINITY;
       this.#disk = { free, at: now(), written };
     }
-    const free = stale ? (this.#disk?.free ?? 0) : known.free - since;
+    const free = stale ? (this.#disk?.free ?? 0) : disk.free - since;
     if (free <= this.#flight.rowsAsked * rowBytes * 1.5 + DISK_RESERVE) throw diskFull(run.path);
   }
 }

@@ -121,25 +121,25 @@ export class Settlement {
     // The balance told with a stored reply is not the one of now; what a look found gone for this unit is off already.
     const off = replayed ? minCredits(unit.uncertain, atMost) : ZERO;
     const most = isSame ? ZERO : maxCredits(ZERO, credits(budget.mostOf(flown.hold) - atMost));
-    const doubted = { told: replayed ? undefined : remaining, most: credits(most + again) };
+    const doubted = { balance: replayed ? undefined : remaining, most: credits(most + again) };
     const fall = budget.charge(flown, { used: credits(atMost - off), ...doubted });
     let atRisk = credits(atMost + most + (fall?.most ?? again));
     budget.keeping(atRisk);
     await turn();
     await turn();
-    const looked = read(reply.body, this.#kind);
-    const rows = looked.page?.length ?? 0;
+    const reading = read(reply.body, this.#kind);
+    const rows = reading.page?.length ?? 0;
     const withheld = Math.min(reply.withheld, Math.max(0, unit.intent.perPage - rows));
-    const used = charged ?? (looked.page === undefined ? flown.hold : budget.priceOf(rows));
+    const used = charged ?? (reading.page === undefined ? flown.hold : budget.priceOf(rows));
     // Rows at the price of the quote leave no doubt: what is gone beyond them others spent.
     const suspect = rows === 0 ? most : minCredits(most, maxCredits(ZERO, credits(budget.priceOf(rows) - used)));
     try {
       // Some services answer a look-up that found nothing with a success, and some charge it.
-      const miss = this.#kind === "company" && looked.page?.length === 0;
+      const miss = this.#kind === "company" && reading.page?.length === 0;
       const facts = factsOf(reply, { replayed, withheld, miss });
       await this.#settle(unit, { rows, used: creditText(used), ...facts }, reply.body);
       // In the sum of what was charged from here on.
-      budget.kept(used);
+      budget.endKeeping(used);
       atRisk = credits(atRisk - used);
       const more = credits(used - atMost);
       const gone = credits((fall?.gone ?? ZERO) - more);
@@ -152,12 +152,12 @@ export class Settlement {
         if (miss && isFirst && used === 0n) budget.missCost = unit.uncertain;
       }
     } finally {
-      budget.kept(atRisk);
+      budget.endKeeping(atRisk);
     }
     if (charged === undefined)
       this.#sayOnce("the service does not say what a call cost; booked at the price of the quote");
     budget.learnPrice(used, rows + withheld);
-    this.#handOn(flown, reply.body, looked);
+    this.#handOn(flown, reply.body, reading);
   }
 
   /** A reply that is kept: what it is like, whether it came before, and whether anything is bought after it. */
@@ -193,7 +193,7 @@ export class Settlement {
     const most = isSafe ? ZERO : maxCredits(ZERO, credits(this.#parts.budget.mostOf(hold) - used));
     if (most > 0n) this.#parts.budget.takeOff(ZERO, most);
     if (used <= 0n) return;
-    this.#parts.budget.charge(flown, { used, told: undefined, most: ZERO });
+    this.#parts.budget.charge(flown, { used, balance: undefined, most: ZERO });
     await this.bookUncertain(unit, used, `the service says that its answer ${status} was not free`);
   }
 
@@ -253,9 +253,9 @@ export class Settlement {
     this.#options.onNotice?.(`the service gives at most ${perPage} profiles a page; going on with that`);
   }
 
-  async #settle(unit: Unit, told: Omit<SettledRecord, "t" | "n" | "at">, body: Buffer | undefined): Promise<void> {
+  async #settle(unit: Unit, facts: Omit<SettledRecord, "t" | "n" | "at">, body: Buffer | undefined): Promise<void> {
     const { run, now } = this.#options;
-    const record = await run.settle({ t: "settled", n: unit.intent.n, ...told, at: now() }, body);
+    const record = await run.settle({ t: "settled", n: unit.intent.n, ...facts, at: now() }, body);
     this.#learn(unit, record);
     this.#options.onSettled();
   }
@@ -298,15 +298,15 @@ export class Settlement {
 }
 
 /** A negative charge is none: it would make room in the cap for others. */
-function chargeOf(told: Credits | undefined, measured: Credits | undefined): Credits | undefined {
-  if (told !== undefined) return maxCredits(ZERO, told);
+function chargeOf(own: Credits | undefined, measured: Credits | undefined): Credits | undefined {
+  if (own !== undefined) return maxCredits(ZERO, own);
   return measured !== undefined && measured >= 0n ? measured : undefined;
 }
 
-type Seen = Required<Pick<SettledRecord, "replayed" | "withheld" | "miss">>;
+type Marks = Required<Pick<SettledRecord, "replayed" | "withheld" | "miss">>;
 
 /** What a reply says beside its rows and its charge. */
-function factsOf({ nextCursor, total, meta }: PageReply, { replayed, withheld, miss }: Seen): Partial<SettledRecord> {
+function factsOf({ nextCursor, total, meta }: PageReply, { replayed, withheld, miss }: Marks): Partial<SettledRecord> {
   const { creditsRemaining: remaining, creditsUsed: used = ZERO, datasetVersion, requestId } = meta;
   return {
     ...(used < 0n ? { impossible: creditText(used) } : {}),
