@@ -20,19 +20,19 @@ export interface Finished {
   readonly misses: readonly string[];
 }
 
-export interface Bought extends Omit<ReceiptInput, "maxCredits" | "finishedAt"> {
+export interface Delivery extends Omit<ReceiptInput, "maxCredits" | "finishedAt"> {
   readonly sink: Output;
 }
 
 /** Writes receipt, misses and output. @throws CliError exit 5 where it fell short, 6 where its company is unknown */
 export async function deliver(
-  { sink, ...purchase }: Bought,
+  { sink, ...purchase }: Delivery,
   options: Pick<ExportOptions, "receipt" | "misses" | "requireComplete" | "overwrite" | "maxCredits">,
   /** Whether an earlier session of the run may have written the files beside the output. */
   continued: boolean,
   { disk, now, onNotice, stateDir }: Pick<ExportDeps, "disk" | "now" | "onNotice" | "stateDir">,
 ): Promise<Pick<Finished, "receipt" | "misses">> {
-  const { bought, narrowed, run } = purchase;
+  const { outcome, narrowed, run } = purchase;
   const missed = theOneMissed(run);
   if (missed !== undefined) throw companyNotFound(missed, run.state);
   const refused = allRefused(run);
@@ -51,7 +51,7 @@ export async function deliver(
   if (shortfall !== null || (options.requireComplete && !receipt.complete)) {
     await run.writeReceipt(receipt);
     await copyReceipt(receipt);
-    if (shortfall === null && cameNobody(run, bought.missing.untold)) throw incomplete("incomplete", NOBODY_CAME);
+    if (shortfall === null && cameNobody(run, outcome.missing.untold)) throw incomplete("incomplete", NOBODY_CAME);
     if (shortfall === null) throw notComplete(receipt);
     const { others = [] } = narrowed ?? {};
     throw others.length > 0 && shortfall === narrowed?.shortfall

@@ -7,7 +7,7 @@ import { openSink } from "../output/sinks/sink.ts";
 import { creditText, KEY_LIFE_MS, pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { Buyer } from "./buyer.ts";
-import { type Bought, deliver, type Finished } from "./deliver.ts";
+import { type Delivery, deliver, type Finished } from "./deliver.ts";
 import { ALL_BOUGHT, aboveCap, ending } from "./failures.ts";
 import { isPriceKnown, perPageOf, perPageTold, WHOLE_PAGE } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
@@ -34,15 +34,15 @@ export async function fulfil(run: Run, quote: Quote, trade: Trade): Promise<Fini
     const cap = await beginSession(run, quote, trade);
     const most = Math.min(quote.rows, quote.matches === null ? 50_000 : 1_000_000);
     const distinct = new Distinct(kindOf(run), most, run.suppression);
-    const bought = await buyPages({ run, quote, cap, sink, distinct }, trade);
+    const outcome = await buyPages({ run, quote, cap, sink, distinct }, trade);
     const narrowed = await narrowing(run, quote, owned, ownership);
     if (narrowed?.shortfall === null) await owned?.writeOwned(distinct, deps.now);
-    const whole = { run, quote, distinct, bought, sink, narrowed, again: owned?.paidAgain() };
+    const whole = { run, quote, distinct, outcome, sink, narrowed, again: owned?.paidAgain() };
     const { receipt, misses } = await deliver(whole, options, isContinued, deps);
     written = undefined;
     await store.finish(run, deps.now());
     await run.close();
-    return { receipt, quote, run: run.id, balance: bought.balance, misses };
+    return { receipt, quote, run: run.id, balance: outcome.balance, misses };
   } catch (error) {
     await written?.abort().catch(() => undefined);
     throw await endSession(run, error, trade);
@@ -93,7 +93,7 @@ async function endSession(run: Run, error: unknown, { store, deps }: Trade): Pro
   return ended;
 }
 
-interface Order extends Pick<Bought, "run" | "quote" | "sink" | "distinct"> {
+interface Order extends Pick<Delivery, "run" | "quote" | "sink" | "distinct"> {
   readonly cap: Credits;
 }
 
@@ -141,18 +141,18 @@ async function buyPages(
       return distinct.repeatedPages > 0 || (run.plan.spans !== undefined && distinct.duplicates > 0);
     },
   });
-  const bought = await buyer.buy();
+  const outcome = await buyer.buy();
   const above = aboveCap(run);
   if (above !== undefined) deps.onWarning(`warning: ${above}`);
   const doubles = source.doubles?.() ?? "";
   if (doubles !== "") onNotice(`notice: named more than once, and the rest of it bought once: ${doubles}`);
-  const { untold, rows } = bought.missing;
-  const isAll = bought.ended === "all";
+  const { untold, rows } = outcome.missing;
+  const isAll = outcome.ended === "all";
   if (isAll && !options.requireComplete && cameNobody(run, untold)) deps.onWarning(`warning: ${NOBODY_CAME}`);
   const looking = { run, untold, addresses, client: seller.client, signal: interrupted };
   const first = isAll ? await missingFirstPage(looking) : 0;
-  const missing = { ...bought.missing, rows: rows + first };
-  return { ...bought, missing, forgotten, doubled: target.kind === "search" ? distinct.duplicates : doubled };
+  const missing = { ...outcome.missing, rows: rows + first };
+  return { ...outcome, missing, forgotten, doubled: target.kind === "search" ? distinct.duplicates : doubled };
 }
 
 async function openOutput(run: Run, options: ExportOptions, deps: ExportDeps): Promise<Output> {

@@ -24,7 +24,7 @@ import type { Doubled } from "./remaining.ts";
 export type Receipt = Of<typeof receipt>;
 
 /** Where nobody told the price, what would bind was a guess. */
-function boundOf({ run: { state }, quote, bought: { ended, price }, maxCredits }: ReceiptInput): Receipt["bound"] {
+function boundOf({ run: { state }, quote, outcome: { ended, price }, maxCredits }: ReceiptInput): Receipt["bound"] {
   if (price === quote.unitPrice || ended !== "limit") return quote.bound;
   if (maxCredits !== undefined && state.settled + state.uncertain + price > maxCredits) return "cap";
   if (state.rows + state.misses < (quote.rowsUncapped ?? Number.POSITIVE_INFINITY)) return "agreed";
@@ -35,7 +35,7 @@ export interface ReceiptInput {
   readonly run: Run;
   readonly quote: Quote;
   readonly distinct: Distinct;
-  readonly bought: Doubled;
+  readonly outcome: Doubled;
   readonly maxCredits: Credits | undefined;
   readonly finishedAt: number;
   readonly narrowed?: Narrowed | null;
@@ -44,7 +44,7 @@ export interface ReceiptInput {
 }
 
 export function buildReceipt(input: ReceiptInput): Receipt {
-  const { run, quote, distinct, bought, finishedAt, narrowed = null } = input;
+  const { run, quote, distinct, outcome, finishedAt, narrowed = null } = input;
   const { plan, state } = run;
   const { target } = plan;
   const isWhole = quote.bound === "matches" || quote.bound === "companies";
@@ -71,23 +71,23 @@ export function buildReceipt(input: ReceiptInput): Receipt {
     reused: state.owned,
     paid_again: input.again ?? null,
     misses: state.misses,
-    unit_cost: creditsToNumber(bought.price),
+    unit_cost: creditsToNumber(outcome.price),
     credits: creditsToNumber(state.settled),
     uncertain_credits: creditsToNumber(state.uncertain),
     foreign_credits: creditsToNumber(state.foreign),
-    balance: creditsOrNull(bought.balance),
+    balance: creditsOrNull(outcome.balance),
     complete:
       shortfall === null &&
-      !cameNobody(run, bought.missing.untold) &&
+      !cameNobody(run, outcome.missing.untold) &&
       narrowed?.whole !== null &&
-      ((bought.ended === "all" && (isWhole || !isStaff(target))) ||
+      ((outcome.ended === "all" && (isWhole || !isStaff(target))) ||
         (isWhole && state.rows + withheldOf(run) >= quote.rows)),
     shortfall,
     dataset_version: plan.dataset_version,
     started: plan.created_at,
     finished: new Date(finishedAt).toISOString(),
     output: null,
-    ...(bought.forgotten > 0 ? { forgotten: bought.forgotten } : {}),
+    ...(outcome.forgotten > 0 ? { forgotten: outcome.forgotten } : {}),
   };
 }
 
@@ -110,9 +110,9 @@ const firstPage = ({ target }: Plan): string =>
 const NO_CURSOR =
   "no cursor to the next one (in X-Next-Cursor, or as next_cursor, nextCursor or cursor in result, its meta, pagination, paging or page_info)";
 
-function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): string | null {
+function whyShort({ run, quote, distinct, outcome, maxCredits }: ReceiptInput): string | null {
   const { rows } = run.state;
-  const { wall, least, own = 0, missing, price } = bought;
+  const { wall, least, own = 0, missing, price } = outcome;
   const spent = credits(run.state.settled + run.state.uncertain);
   const isCounted = run.plan.target.kind === "search" && quote.matches !== null;
   const fewer = Math.max(missing.rows, isCounted ? quote.rows - rows - withheldOf(run) : 0);
@@ -120,12 +120,12 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
   if (wall !== undefined) {
     return `the service does not go deeper than row ${grouped(wall.depth)} of this segment ("${wall.detail}"): ${came}; split the segment by another filter`;
   }
-  const twice = cameTwice(run, quote, distinct, bought);
+  const twice = cameTwice(run, quote, distinct, outcome);
   if (twice !== null) return twice;
   if (least !== undefined && quote.sample !== undefined) {
     return `what cap and balance leave does not pay for the next page of the sample: ${came}`;
   }
-  const uncertain = uncertainCap(run, quote, bought);
+  const uncertain = uncertainCap(run, quote, outcome);
   if (uncertain !== null) return uncertain;
   const room = credits(spent + priceOf(own, price));
   if (fewer > 0 && fewer < own && maxCredits !== undefined && room > maxCredits) {
@@ -137,7 +137,7 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
     const fitting = isCap ? `--max-credits ${formatCredits(more)}` : `--limit ${rows + least}`;
     return `the service gives no page that is as small as what is left to buy, but ${grouped(least)} rows or more: ${came}; ${resumeOf(run.plan, fitting)} buys the next one${rows > 0 ? `, --limit ${rows} ends whole without it` : ""}`;
   }
-  const isDearer = price > quote.unitPrice && bought.ended === "limit" && rows < quote.rows;
+  const isDearer = price > quote.unitPrice && outcome.ended === "limit" && rows < quote.rows;
   // The user's own cap was reached: that is done, and said.
   if (isDearer && maxCredits !== undefined && spent + price > maxCredits) return null;
   if (isDearer) {
@@ -163,10 +163,10 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
   return `the service gave ${grouped(rows)} of the ${grouped(rows + fewer)} profiles that it counted; nothing was charged for the missing ${grouped(fewer)}${why}`;
 }
 
-function cameTwice({ state, plan }: Run, quote: Quote, distinct: Distinct, bought: Doubled): string | null {
+function cameTwice({ state, plan }: Run, quote: Quote, distinct: Distinct, outcome: Doubled): string | null {
   const { overlap = 0 } = plan;
   const isApart = plan.target.kind === "search" && overlap === 0;
-  const pages = Math.max(isApart ? distinct.repeatedPages : 0, Number(bought.repeated));
+  const pages = Math.max(isApart ? distinct.repeatedPages : 0, Number(outcome.repeated));
   if (pages > 0) {
     const rows =
       distinct.distinct < state.rows
@@ -174,16 +174,16 @@ function cameTwice({ state, plan }: Run, quote: Quote, distinct: Distinct, bough
         : ", of rows without id and address";
     return `the service gave ${pages === 1 ? "a page" : `${grouped(pages)} pages`} twice${rows}; headcount doctor tells how the service pages`;
   }
-  if (bought.doubled <= overlap) return null;
-  return `${grouped(bought.doubled)} of ${grouped(state.rows)} rows came twice and were paid for: ${counted(distinct.distinct, "different profile")} of ${grouped(quote.rows)}`;
+  if (outcome.doubled <= overlap) return null;
+  return `${grouped(outcome.doubled)} of ${grouped(state.rows)} rows came twice and were paid for: ${counted(distinct.distinct, "different profile")} of ${grouped(quote.rows)}`;
 }
 
-function uncertainCap({ plan, state }: Run, quote: Quote, bought: Doubled): string | null {
+function uncertainCap({ plan, state }: Run, quote: Quote, outcome: Doubled): string | null {
   const wanted = quote.rowsIfNothingLost;
-  if (bought.ended !== "limit" || state.rows >= wanted || state.uncertain === 0n) return null;
+  if (outcome.ended !== "limit" || state.rows >= wanted || state.uncertain === 0n) return null;
   // A cap below that would leave rows out once more.
   const missing = (quote.rowsUncapped ?? wanted) - state.rows;
-  const { least = 1, price } = bought;
+  const { least = 1, price } = outcome;
   const whole = priceOf(Math.ceil(missing / least) * least, price);
   const cap = formatCredits(credits(state.settled + state.uncertain + whole));
   return `${creditsText(state.uncertain)} may have been charged for replies that were lost, failed or said otherwise, and count against the cap: ${grouped(state.rows)} of ${grouped(wanted)} rows came; ${resumeOf(plan, "--max-credits", cap)} buys the other ${grouped(missing)}`;
