@@ -67,7 +67,7 @@ export class FreeCounts implements Counts {
     const { client } = this.#options;
     return {
       count: (filters) => this.#ask((signal) => client.count(filters, signal), others),
-      facets: (filters, key, asked) => this.#ask((signal) => client.facets(filters, key, { ...asked, signal }), others),
+      facets: (filters, key, terms) => this.#ask((signal) => client.facets(filters, key, { ...terms, signal }), others),
     };
   }
 
@@ -178,20 +178,20 @@ export class FreeCounts implements Counts {
     this.#observe(rateLimit);
   }
 
-  #observe(told: RateLimit | undefined): void {
-    if (told === undefined) return;
+  #observe(limit: RateLimit | undefined): void {
+    if (limit === undefined) return;
     const { now } = this.#options;
-    if (told.window === "day" || told.resetAt - now() > 2 * MINUTE) {
-      if (told.remaining <= told.limit * LEFT_OF_DAY) throw endOfDay(told);
+    if (limit.window === "day" || limit.resetAt - now() > 2 * MINUTE) {
+      if (limit.remaining <= limit.limit * LEFT_OF_DAY) throw endOfDay(limit);
       return;
     }
-    const known = this.#minute;
-    const same = known !== undefined && Math.abs(known.resetAt - told.resetAt) <= 2_000;
-    const remaining = told.remaining - (this.#flying - 1);
+    const before = this.#minute;
+    const same = before !== undefined && Math.abs(before.resetAt - limit.resetAt) <= 2_000;
+    const remaining = limit.remaining - (this.#flying - 1);
     this.#minute = {
-      limit: told.limit,
-      remaining: same ? Math.min(known.remaining, remaining) : remaining,
-      resetAt: told.resetAt,
+      limit: limit.limit,
+      remaining: same ? Math.min(before.remaining, remaining) : remaining,
+      resetAt: limit.resetAt,
     };
   }
 }
@@ -210,8 +210,8 @@ function longestList(error: unknown, length: number): number | undefined {
   if (!(error instanceof ServiceError) || ![400, 413, 414, 422].includes(error.status) || length < 2) return undefined;
   const text = error.detail.join(" ");
   if (error.status === 422 || error.status === 400) if (!ABOUT_LISTS.test(text)) return undefined;
-  const named = [...text.matchAll(/\d+/g)]
+  const numbers = [...text.matchAll(/\d+/g)]
     .map(([digits]) => Number(digits))
     .filter((number) => number >= 1 && number < length);
-  return named.length > 0 ? Math.max(...named) : length >> 1;
+  return numbers.length > 0 ? Math.max(...numbers) : length >> 1;
 }

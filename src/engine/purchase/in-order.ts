@@ -85,8 +85,8 @@ export class ReorderBuffer {
     const { unit, page } = first;
     try {
       // A free miss has no reply.
-      const kept = unit.settled?.follows !== undefined;
-      await this.#options.commit(kept ? (page ?? this.#options.read(unit)) : Page.empty, unit);
+      const hasReply = unit.settled?.follows !== undefined;
+      await this.#options.commit(hasReply ? (page ?? this.#options.read(unit)) : Page.empty, unit);
     } catch (error) {
       this.#options.flight.stop(error);
       return false;

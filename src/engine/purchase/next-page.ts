@@ -93,11 +93,11 @@ function sizeOf(
   const fits = (size: number): boolean =>
     size >= least && size <= perPage && !refused.has(size) && (paging !== "page" || from % size === 0);
   if (fits(natural)) return natural;
-  const known = [...accepted].filter(fits).sort((a, b) => a - b);
-  const smaller = known.findLast((size) => size <= allowed);
+  const fitting = [...accepted].filter(fits).sort((a, b) => a - b);
+  const smaller = fitting.findLast((size) => size <= allowed);
   // A page larger than what is left of the target costs no more than that; nothing is staked on it beyond a cap.
   if (smaller !== undefined || left > allowed) return smaller;
-  const larger = known.find((size) => size > allowed && size <= whole);
+  const larger = fitting.find((size) => size > allowed && size <= whole);
   if (larger !== undefined) return larger;
   for (let size = allowed + 1; size <= Math.min(perPage, whole); size++) if (fits(size)) return size;
   return undefined;

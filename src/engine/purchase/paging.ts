@@ -14,8 +14,8 @@ function largestDivisor(value: number, bound: number): number {
  * How many rows to ask for at an offset. A page by number begins at a multiple of its size: landing on a cap takes a
  * few smaller pages (1,007 rows: ten pages of 100, then 5, 1 and 1).
  */
-export function pageSize(paging: Dialect["paging"], offset: number, left: number, perPage: number): number {
-  const bound = Math.max(1, Math.min(left, perPage));
+export function pageSize(paging: Dialect["paging"], offset: number, rest: number, perPage: number): number {
+  const bound = Math.max(1, Math.min(rest, perPage));
   return paging === "page" && offset > 0 ? largestDivisor(offset, bound) : bound;
 }
 
@@ -64,15 +64,15 @@ export function evenly(
   const people = new Map<unknown, number>();
   for (const [index, count] of counts.entries()) people.set(of[index], (people.get(of[index]) ?? 0) + count);
   const wanted = new Map<unknown, number>();
-  let left = rows;
-  for (let level = 1; left > 0 && level <= (most ?? Number.POSITIVE_INFINITY); level++) {
-    const before = left;
+  let rest = rows;
+  for (let level = 1; rest > 0 && level <= (most ?? Number.POSITIVE_INFINITY); level++) {
+    const before = rest;
     for (const [company, total] of people) {
-      if (left === 0 || total < level) continue;
+      if (rest === 0 || total < level) continue;
       wanted.set(company, level);
-      left--;
+      rest--;
     }
-    if (left === before) break;
+    if (rest === before) break;
   }
   return counts.map((count, index) => {
     const some = Math.min(count, wanted.get(of[index]) ?? 0);

@@ -42,7 +42,7 @@ interface TargetState {
   readonly left: readonly Range[];
   readonly end: number;
   readonly rows: number;
-  readonly told?: number;
+  readonly total?: number;
   /** Rows of its first page where those were fewer than asked for and nothing says whether they are all. */
   readonly short?: number;
   /** Where rows were told of behind an empty page, and how far rows came: an empty page behind both is the end. */
@@ -84,19 +84,19 @@ export class Remaining {
   #own: number | undefined;
   readonly #accepted = new Set<number>();
   readonly #refused = new Set<number>();
-  readonly #told: boolean;
+  readonly #isSizeKnown: boolean;
   perPage: number;
 
-  /** @param told whether the service said how large a page may be */
-  constructor(source: Targets, paging: Dialect["paging"], perPage: number, told: boolean) {
+  /** @param isSizeKnown whether the service said how large a page may be */
+  constructor(source: Targets, paging: Dialect["paging"], perPage: number, isSizeKnown: boolean) {
     this.#source = source;
     this.paging = paging;
     this.perPage = perPage;
-    this.#told = told;
+    this.#isSizeKnown = isSizeKnown;
   }
 
   get sizes(): Sizes {
-    const behind = this.#told ? Number.POSITIVE_INFINITY : Math.max(this.#largest, COMMON_PAGE);
+    const behind = this.#isSizeKnown ? Number.POSITIVE_INFINITY : Math.max(this.#largest, COMMON_PAGE);
     return { least: this.#least, behind, own: this.#own, accepted: this.#accepted, refused: this.#refused };
   }
 
@@ -221,7 +221,7 @@ export class Remaining {
       rows += Math.max(0, expected - state.rows - open);
       const counted = this.#source.count(target);
       if (counted !== undefined && counted === this.#source.size(target))
-        newer += Math.max(0, (state.told ?? 0) - counted);
+        newer += Math.max(0, (state.total ?? 0) - counted);
       if (state.unsure === true) unsure++;
       if (this.#expected(target) === undefined && state.end < (this.#source.size(target) ?? Number.MAX_SAFE_INTEGER)) {
         untold.push(target);
@@ -245,7 +245,7 @@ export class Remaining {
   }
 
   #expected(target: number): number | undefined {
-    return this.#states.get(target)?.told ?? this.#source.count(target);
+    return this.#states.get(target)?.total ?? this.#source.count(target);
   }
 
   #bound(target: number): number {
@@ -257,8 +257,8 @@ export class Remaining {
     const end = Math.min(total, this.#source.size(target) ?? Number.MAX_SAFE_INTEGER);
     this.#change(target, (state) => {
       const counted = this.#source.count(target) ?? Number.MAX_SAFE_INTEGER;
-      const left = end > counted && state.told === undefined ? joined(state.left, counted, end) : state.left;
-      return { ...state, told: total, end: Math.min(state.end, end), left: below(left, end) };
+      const left = end > counted && state.total === undefined ? joined(state.left, counted, end) : state.left;
+      return { ...state, total, end: Math.min(state.end, end), left: below(left, end) };
     });
   }
 
@@ -282,8 +282,8 @@ export class Remaining {
   }
 
   #stateOf(target: number): TargetState {
-    const known = this.#states.get(target);
-    if (known !== undefined) return known;
+    const state = this.#states.get(target);
+    if (state !== undefined) return state;
     const [from, to] = [this.#source.skip?.(target) ?? 0, this.#bound(target)];
     return { left: to > from ? [{ from, to }] : [], end: Number.MAX_SAFE_INTEGER, rows: from };
   }

@@ -63,9 +63,9 @@ export async function drawn(
 
 /** How many rows are drawn together: as few as the rate limit affords. @param rows that are to be drawn in pages */
 function togetherOf({ together, rows: each }: Sampling, rows: number, terms: Terms): number {
-  const { perPageMax: most, priceKnown: known, perMinute = Number.POSITIVE_INFINITY } = terms;
+  const { perPageMax: most, priceKnown: isPriced, perMinute = Number.POSITIVE_INFINITY } = terms;
   if (together !== null) {
-    if (together > 1 && !known) {
+    if (together > 1 && !isPriced) {
       throw refuse(
         "the account does not tell what a profile costs, so the first one has to be drawn alone",
         "leave --per-page out, or --per-page 1",
@@ -75,7 +75,7 @@ function togetherOf({ together, rows: each }: Sampling, rows: number, terms: Ter
     return together;
   }
   const calls = Math.max(1, Math.min(perMinute * AFFORDABLE_MINUTES, terms.perDay ?? Number.POSITIVE_INFINITY));
-  return known ? Math.min(Math.max(1, Math.ceil(rows / calls)), most, each) : 1;
+  return isPriced ? Math.min(Math.max(1, Math.ceil(rows / calls)), most, each) : 1;
 }
 
 const refuse = (why: string, hint: string): CliError => usageError(why, hint, "no_sample");
@@ -118,12 +118,12 @@ function drawnOfSeveral(offer: Offer, seed: number, { rows, together }: Sampling
     throw no(`the service gives at most ${grouped(maxDepth)} rows of a part`, "draw from one segment");
   }
   let from = 0;
-  const placed = counts.map((count) => {
+  const ranges = counts.map((count) => {
     from += count;
     return { from: from - count, count };
   });
   const places = draw(from, rows, dice(`${seed}`));
-  return { parts, counts, draw: { seed, pages: pagesText(pagesAt(places, placed).flatMap((page) => page ?? [])) } };
+  return { parts, counts, draw: { seed, pages: pagesText(pagesAt(places, ranges).flatMap((page) => page ?? [])) } };
 }
 
 function pagesAt(places: readonly number[], parts: readonly Pick<Part, "from" | "count">[]): (DrawnPage | undefined)[] {

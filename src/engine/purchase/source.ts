@@ -58,8 +58,8 @@ export function sourceOf(run: { readonly plan: Plan }, client: ServiceClient, qu
 function companiesOf({ companies, perCompany }: Target & { readonly kind: "employees" }) {
   const slugs = companies.map(({ by, value }) => (by === "company_network_url" ? slugIn(value) : undefined));
   const first = slugs.findIndex((slug) => slug !== undefined);
-  const seen = new Map<string | undefined, number>();
-  const sameAs = (index: number): number => seen.get(slugs[index]) ?? index;
+  const firsts = new Map<string | undefined, number>();
+  const sameAs = (index: number): number => firsts.get(slugs[index]) ?? index;
   const nameOf = (index: number): string => echo(at(companies, index).value);
   return {
     targets: companies.length,
@@ -70,7 +70,7 @@ function companiesOf({ companies, perCompany }: Target & { readonly kind: "emplo
       const [address, ...others] = new Set(rows);
       if (address === undefined || others.length > 0) return false;
       slugs[index] = slugIn(address);
-      if (!seen.has(slugs[index])) seen.set(slugs[index], index);
+      if (!firsts.has(slugs[index])) firsts.set(slugs[index], index);
       return sameAs(index) !== index;
     },
     doubles: () => {
