@@ -63,6 +63,6 @@ async function isOwnOutput(run: Run, output: string): Promise<boolean> {
 function continuing({ id }: Run, { rows, kept, credits }: Quote, isNamed: boolean): string {
   const rest = rows - kept;
   const toBuy = rest > 0 ? `${grouped(rest)} to buy for ${formatCreditsGrouped(credits)} credits` : "nothing to buy";
-  const there = kept === 1 ? "1 row is" : `${grouped(kept)} rows are`;
-  return `continuing run ${id}: ${there} paid for and not bought again, ${toBuy}${isNamed ? "" : " (--again begins anew)"}`;
+  const stock = kept === 1 ? "1 row is" : `${grouped(kept)} rows are`;
+  return `continuing run ${id}: ${stock} paid for and not bought again, ${toBuy}${isNamed ? "" : " (--again begins anew)"}`;
 }

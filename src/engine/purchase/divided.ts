@@ -56,8 +56,8 @@ async function restOf(run: Run, depth: number, counts: FreeCounts, deps: Asking)
     const behind = await dividedParts(part.filters, part.count, depth, deps);
     unreached.push(...behind.unreached);
     const each = await Promise.all(behind.parts.map(({ filters }) => among(filters, part.filters, came, counts)));
-    const known = new Set(each.flatMap((rows) => rows ?? []));
-    const others = came.filter((row) => !known.has(row));
+    const inParts = new Set(each.flatMap((rows) => rows ?? []));
+    const others = came.filter((row) => !inParts.has(row));
     const isTold = behind.parts.map(({ filters }) => countOf(filters, others, counts));
     if (each.includes(undefined) || (await Promise.all(isTold)).some((count) => count !== 0)) return undefined;
     for (const [at, { filters, count }] of behind.parts.entries())
@@ -79,15 +79,15 @@ const rowsOf = (run: Run, target: number): JsonRecord[] =>
 /** Who is in a part, as a count by address proves; undefined where it does not. */
 async function among(part: Filters, whole: Filters, came: readonly JsonRecord[], counts: FreeCounts) {
   const tests = Object.entries(part).filter(([key]) => whole[key as keyof Filters] !== part[key as keyof Filters]);
-  const there = came.filter((row) =>
+  const rows = came.filter((row) =>
     tests.every(([key, wanted]) => {
       const value = normalForm(String(row[key.replace("_prefix", "")] ?? ""));
       if (key.endsWith("_prefix")) return value.startsWith(normalForm(String(wanted)));
       return [wanted].flat().some((each) => normalForm(String(each)) === value);
     }),
   );
-  const listed = there.filter(({ network_url: url }) => typeof url === "string");
-  return (await countOf(part, listed, counts)) === listed.length ? there : undefined;
+  const profiles = rows.filter(({ network_url: url }) => typeof url === "string");
+  return (await countOf(part, profiles, counts)) === profiles.length ? rows : undefined;
 }
 
 /** undefined: somebody has no address to be asked for by. */
@@ -159,9 +159,9 @@ export async function dividedParts(
     return (await seller.client.count(filters, interrupted)).count;
   };
   try {
-    const found = await divide({ filters: segment, count: total }, wall, count, wanted);
-    onNotice(`${counted(found.parts.length, "part")} by ${counted(counts, "free count")}`);
-    return found;
+    const division = await divide({ filters: segment, count: total }, wall, count, wanted);
+    onNotice(`${counted(division.parts.length, "part")} by ${counted(counts, "free count")}`);
+    return division;
   } catch (error) {
     if (!(error instanceof UnsoundCountsError)) throw error;
     throw unsoundRun(error, "nothing was spent", `--limit ${wall} buys what the service gives of the whole segment`);

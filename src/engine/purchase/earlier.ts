@@ -35,29 +35,29 @@ export async function earlierRun(
   if (options.fresh || isList || target.kind === "enrich") return undefined;
   const { rows: capped, rowsUncapped: most = capped } = quote;
   const run = await earlier(store, identity, datasetVersion, most);
-  const held = run?.state.rows ?? 0;
-  const rows = held >= most ? most : capped;
-  if (run === undefined || Math.min(held, rows) === 0) return undefined;
+  const stock = run?.state.rows ?? 0;
+  const rows = stock >= most ? most : capped;
+  if (run === undefined || Math.min(stock, rows) === 0) return undefined;
   const { id, plan } = run;
   const { forgotten = 0 } = ((await store.receipt(id)) ?? {}) as Partial<Receipt>;
-  const gone = forgotten > 0 ? `, and ${grouped(forgotten)} of its ${grouped(held)} forgotten since` : "";
-  const isWhole = held >= rows;
+  const note = forgotten > 0 ? `, and ${grouped(forgotten)} of its ${grouped(stock)} forgotten since` : "";
+  const isWhole = stock >= rows;
   // More rows may lie behind a wall that those of the earlier run did not reach.
   const isDivided = quote.depth !== undefined && plan.parts === undefined;
   if (!isWhole && (isDivided || !goesOn(run, deps))) return undefined;
   const when = `run ${id} of ${plan.created_at.slice(0, 16).replace("T", " ")} UTC`;
   // Where nobody names the dataset, other people may be there by now.
   if (datasetVersion === null) {
-    const bought = `${when} bought ${grouped(held)} ${held === 1 ? "row" : "rows"} of the same${gone}`;
+    const line = `${when} bought ${grouped(stock)} ${stock === 1 ? "row" : "rows"} of the same${note}`;
     const why = "the service names no dataset, so nobody knows whether these are others, and all are paid for";
-    deps.onWarning(`notice: ${bought}; ${why}. headcount runs export ${id} writes those of then for nothing`);
+    deps.onWarning(`notice: ${line}; ${why}. headcount runs export ${id} writes those of then for nothing`);
     return undefined;
   }
   const these = rows === 1 ? "this row" : `these ${grouped(rows)} rows`;
-  const what = isWhole ? `${held === rows ? "" : "all of "}${these} already` : `${counted(held, "row")} of the same`;
-  const text = `${when} ${gone === "" ? "holds" : "held"} ${what}${gone}: not paid for again (--again pays for all)`;
-  const taken = Math.min(held, rows);
-  return { run: id, rows: taken, text, plan, pages: () => pagesOf(run, taken) };
+  const what = isWhole ? `${stock === rows ? "" : "all of "}${these} already` : `${counted(stock, "row")} of the same`;
+  const text = `${when} ${note === "" ? "holds" : "held"} ${what}${note}: not paid for again (--again pays for all)`;
+  const count = Math.min(stock, rows);
+  return { run: id, rows: count, text, plan, pages: () => pagesOf(run, count) };
 }
 
 /** Whether the rows that it lacks can be asked for beside those that it holds. */
@@ -72,12 +72,12 @@ function goesOn({ plan, state }: RunReader, { seller }: Pick<ExportDeps, "seller
 }
 
 async function* pagesOf(run: RunReader, most: number): AsyncIterable<OwnedPage> {
-  let left = most;
+  let rest = most;
   for await (const { unit, settled, body } of run.pages()) {
-    if (left <= 0) return;
+    if (rest <= 0) return;
     const { target, offset, perPage } = unit.intent;
-    const rows = Math.min(left, settled.rows);
-    left -= rows;
+    const rows = Math.min(rest, settled.rows);
+    rest -= rows;
     const own = { target, offset, perPage, run: run.id, rows };
     // A page that is cut is whole as it is: a short one would say that nobody follows.
     yield rows === settled.rows ? { ...own, body } : { ...own, perPage: rows, body: begun(body, rows, kindOf(run)) };
@@ -154,7 +154,7 @@ export async function ownedCompanies(
   { now }: Pick<ExportDeps, "now">,
 ): Promise<readonly OwnedPage[]> {
   const { target } = identity;
-  const found = new Map<number, Pick<OwnedPage, "run" | "body">>();
+  const replies = new Map<number, Pick<OwnedPage, "run" | "body">>();
   if (fresh || target.kind !== "enrich") return [];
   const wanted = new Map(target.companies.map((company, index) => [companyKey(company), index]));
   const isSame = ({ target: { kind }, dataset_version, created_at }: Plan): boolean =>
@@ -162,31 +162,31 @@ export async function ownedCompanies(
     dataset_version === datasetVersion &&
     (datasetVersion !== null || now() - Date.parse(created_at) <= FRESH_MS);
   for await (const run of runsOf(store, identity, isSame)) {
-    const { target: bought } = run.plan;
-    const companies = bought.kind === "enrich" ? bought.companies : [];
+    const { target: other } = run.plan;
+    const companies = other.kind === "enrich" ? other.companies : [];
     const indexesOf = ({ intent }: Unit, page = Page.empty): number[] => {
-      const asked = companies.slice(intent.target, intent.target + 1).map(companyKey);
-      const keys = [...asked, ...(page.length === 1 ? keysOf(page) : [])];
-      return [...new Set(keys.flatMap((key) => wanted.get(key) ?? []))].filter((index) => !found.has(index));
+      const own = companies.slice(intent.target, intent.target + 1).map(companyKey);
+      const keys = [...own, ...(page.length === 1 ? keysOf(page) : [])];
+      return [...new Set(keys.flatMap((key) => wanted.get(key) ?? []))].filter((index) => !replies.has(index));
     };
     // Whom this dataset does not have it will not have tomorrow; of one without a name nobody knows.
     for (const unit of datasetVersion === null ? [] : run.state.units.values()) {
       const { miss, refused } = unit.settled ?? {};
       if (miss !== true || refused !== undefined) continue;
-      for (const index of indexesOf(unit)) found.set(index, { run: run.id, body: undefined });
+      for (const index of indexesOf(unit)) replies.set(index, { run: run.id, body: undefined });
     }
     try {
       for await (const { unit, settled, body } of run.pages()) {
         if (settled.rows !== 1) continue;
         const page = Page.read(body, "company");
-        for (const index of page.length === 1 ? indexesOf(unit, page) : []) found.set(index, { run: run.id, body });
+        for (const index of page.length === 1 ? indexesOf(unit, page) : []) replies.set(index, { run: run.id, body });
       }
     } catch {
       // What was read before the damage is good.
     }
-    if (found.size === target.companies.length) break;
+    if (replies.size === target.companies.length) break;
   }
-  return [...found]
+  return [...replies]
     .filter(([, { body }]) => body !== undefined || isForgiving(target))
     .slice(0, limit)
     .map(([index, reply]) => ({

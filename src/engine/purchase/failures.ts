@@ -53,8 +53,8 @@ export const impossibleCharge = (used: Credits): CliError =>
   );
 
 export const chargedForError = (cause: ServiceError, amount: Credits): CliError => {
-  const told = cause.creditsUsed ?? 0n;
-  const evidence = told <= 0n ? "the balance" : amount > told ? "its own words and the balance" : "its own words";
+  const own = cause.creditsUsed ?? 0n;
+  const evidence = own <= 0n ? "the balance" : amount > own ? "its own words and the balance" : "its own words";
   return new CliError({
     code: "charged_for_error",
     category: "service",
@@ -73,11 +73,11 @@ export const cursorTooLong = (length: number): CliError =>
 
 export const otherPaging = (detail: string): CliError => {
   // What it does know stands in many a refusal.
-  const named = (["offset", "cursor"] as const).find((name) => speaksOf(detail, name));
+  const paging = (["offset", "cursor"] as const).find((name) => speaksOf(detail, name));
   const say =
-    named === undefined
+    paging === undefined
       ? "--paging offset (or page0, cursor), or HEADCOUNT_PAGING, says it"
-      : `or try --paging ${named}`;
+      : `or try --paging ${paging}`;
   return failed.service(
     `the service pages in another way than by page numbers: ${detail}; nothing was charged`,
     `headcount doctor finds out how it pages, free of charge; ${say}`,
@@ -220,7 +220,7 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   const pending = pendingUnits(run.state).length;
   const nothing = rows === 0 && pending === 0 && settled === 0n && uncertain === 0n;
   const wanted = session?.rows ?? run.plan.matches;
-  const kept = `${grouped(rows)} of ${wanted === null ? "?" : grouped(wanted)} rows are paid for and kept in run ${run.id}`;
+  const progress = `${grouped(rows)} of ${wanted === null ? "?" : grouped(wanted)} rows are paid for and kept in run ${run.id}`;
   const pages = pending === 1 ? "one page" : `${pending} pages`;
   const on = resumeOf(run.plan);
   const writes = `headcount runs export ${run.id}`;
@@ -231,21 +231,21 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
     return new CliError({
       code: "interrupted",
       category: "interrupted",
-      message: `interrupted: ${nothing ? "nothing was bought" : kept}`,
+      message: `interrupted: ${nothing ? "nothing was bought" : progress}`,
       details: open,
       ...(nothing ? {} : { hint: `${on} goes on`, next: on }),
     });
   }
   if (nothing || (error instanceof CliError && error.category === "not_found")) return error;
   if (error instanceof CliError && error.exitCode === EXIT.pipeClosed)
-    return error.with({ details: [kept, ...open], next: on });
+    return error.with({ details: [progress, ...open], next: on });
   const failure = error instanceof CliError ? error : stoppedByDisk(error, run);
   if (failure === undefined || failure.code.startsWith("damaged")) return failure ?? error;
   const { code, details, hint, category } = failure;
   if (ALL_BOUGHT.has(code)) {
     const what = code === TOO_FEW ? "it to another file" : "the others at 0 credits";
     return failure.with({
-      details: [kept, ...details],
+      details: [progress, ...details],
       hint: `${writes} writes ${what}`,
       next: failure.next ?? writes,
     });
@@ -258,7 +258,7 @@ export function ending(error: unknown, run: RunReader, interrupted: boolean): un
   return failure.with({
     // So it was with this call; of the run the lines below tell.
     message: failure.message.replace(/(?:; nothing was charged)+$/, ""),
-    details: [...details, kept, ...open, ...(hint === undefined ? [] : [hint])],
+    details: [...details, progress, ...open, ...(hint === undefined ? [] : [hint])],
     hint:
       category === "incomplete"
         ? `${writes} writes what there is at 0 credits${anew}`

@@ -47,9 +47,9 @@ const textOf = (segment: Segment): string =>
   JSON.stringify(Object.fromEntries(FILTER_SPECS.flatMap(({ key }) => (key in segment ? [[key, segment[key]]] : []))));
 
 /** Gives values the spelling back that they came with: a service may tell upper case from lower case. */
-function spelling(given: readonly Filters[]): (segment: Segment) => Filters {
+function spelling(sets: readonly Filters[]): (segment: Segment) => Filters {
   const raw = new Map<string, string>();
-  for (const filters of given)
+  for (const filters of sets)
     for (const [key, value] of Object.entries(filters))
       for (const text of [value].flat()) {
         const checked = checkFilters({ [key]: text });
@@ -74,18 +74,18 @@ type ListOf = (filters: Filters, key: FilterKey) => Promise<readonly string[] | 
 
 /** Values of a key as a service lists them: of the segment, or where it keeps rare ones back of its whole dataset. */
 function valuesFrom(client: Pick<ServiceClient, "facets">, signal: AbortSignal): ListOf {
-  const known = new Map<FilterKey, Promise<readonly string[] | undefined>>();
-  const listed = async (filters: Filters, key: FacetKey, whole: boolean): Promise<readonly string[] | undefined> => {
-    const found = await client.facets(filters, key, { limit: FACET_VALUES_MAX, signal });
-    if (found === undefined || !found.exact || (whole && found.others !== 0)) return undefined;
-    return found.values.map(({ value }) => value);
+  const lists = new Map<FilterKey, Promise<readonly string[] | undefined>>();
+  const list = async (filters: Filters, key: FacetKey, whole: boolean): Promise<readonly string[] | undefined> => {
+    const facet = await client.facets(filters, key, { limit: FACET_VALUES_MAX, signal });
+    if (facet === undefined || !facet.exact || (whole && facet.others !== 0)) return undefined;
+    return facet.values.map(({ value }) => value);
   };
   return async (filters, key) => {
     if (!isFacetKey(key)) return undefined;
-    const all = known.get(key) ?? listed({}, key, false);
-    known.set(key, all);
+    const all = lists.get(key) ?? list({}, key, false);
+    lists.set(key, all);
     // Nobody lists anything where the first answer was that there is no such call.
-    return (await all) === undefined ? undefined : ((await listed(filters, key, true)) ?? all);
+    return (await all) === undefined ? undefined : ((await list(filters, key, true)) ?? all);
   };
 }
 
@@ -135,11 +135,11 @@ export async function joinedOffer(
   target: SearchTarget,
   { seller, interrupted, onNotice }: Asking,
 ): Promise<JoinedOffer> {
-  const looked = look(target, {
+  const view = look(target, {
     count: (filters) => seller.client.count(filters, interrupted),
     values: valuesFrom(seller.client, interrupted),
   });
-  const { sets, spelled, segments, except } = looked;
+  const { sets, spelled, segments, except } = view;
   try {
     const { parts, overlap } = await sets.parts(segments, except);
     const matches = parts.reduce((sum, { count }) => sum + count, 0);
@@ -148,14 +148,14 @@ export async function joinedOffer(
     const where = parts.length === 1 ? "" : ` in ${counted(parts.length, "part")}`;
     const apart = overlap === 0 ? "" : `, ${grouped(matches - people)} of them more than once`;
     onNotice(
-      `the segments are ${counted(people, "person", "people")}${where}${apart}, as ${counted(looked.calls(), "free count")} told`,
+      `the segments are ${counted(people, "person", "people")}${where}${apart}, as ${counted(view.calls(), "free count")} told`,
     );
     return {
       matches,
       parts: parts.map(({ segment }) => spelled(segment)),
       counts: parts.map(({ count }) => count),
       overlap: matches - people,
-      datasetVersion: looked.version(),
+      datasetVersion: view.version(),
     };
   } catch (error) {
     if (!(error instanceof InseparableError)) throw error;

@@ -34,8 +34,8 @@ export async function offerOf(target: Target, account: AccountView, deps: Export
     const offer = await joinedOffer(target, deps);
     return { ...offer, datasetVersion: offer.datasetVersion ?? account.datasetVersion ?? null };
   }
-  const told = await seller.client.count(target.filters, interrupted).catch((error) => uncounted(error, deps, target));
-  return { matches: told?.count ?? null, datasetVersion: told?.meta.datasetVersion ?? account.datasetVersion ?? null };
+  const view = await seller.client.count(target.filters, interrupted).catch((error) => uncounted(error, deps, target));
+  return { matches: view?.count ?? null, datasetVersion: view?.meta.datasetVersion ?? account.datasetVersion ?? null };
 }
 
 /** People of each company, title by title until as many are there as are wanted of it. */
@@ -45,21 +45,21 @@ async function countStaff(
   deps: ExportDeps,
 ): Promise<Offer> {
   const most = staff?.most ?? Number.POSITIVE_INFINITY;
-  const told = new Map<Filters, number>();
+  const byPart = new Map<Filters, number>();
   const people = new Map<unknown, number>();
   const versions = new Set<string | undefined>();
   for (const rung of rungsOf(union)) {
     // How many of them are new is not known yet.
-    const asked = rung.filter(({ company_network_url: at }) => owned !== undefined || (people.get(at) ?? 0) < most);
-    for (const { filters, count, version } of await countEach(asked, deps)) {
+    const open = rung.filter(({ company_network_url: at }) => owned !== undefined || (people.get(at) ?? 0) < most);
+    for (const { filters, count, version } of await countEach(open, deps)) {
       if (versions.add(version).size > 1) throw movedBetween();
       if (count === 0) continue;
-      told.set(filters, count);
+      byPart.set(filters, count);
       people.set(filters.company_network_url, count + (people.get(filters.company_network_url) ?? 0));
     }
   }
-  const parts = union.filter((filters) => told.has(filters));
-  const counts = parts.map((filters) => told.get(filters) ?? 0);
+  const parts = union.filter((filters) => byPart.has(filters));
+  const counts = parts.map((filters) => byPart.get(filters) ?? 0);
   const matches = [...people.values()].reduce((sum, count) => sum + Math.min(count, most), 0);
   const companies = companiesIn(union);
   const have = people.size === 1 || companies === 1 ? "has" : "have";
@@ -76,7 +76,7 @@ const rungsOf = (union: readonly Filters[]): Iterable<readonly Filters[]> =>
 
 /** People of each segment of a rung, by one call for many where the service has it. */
 async function countEach(rung: readonly Filters[], { seller: { client }, interrupted }: ExportDeps) {
-  const told: { readonly filters: Filters; readonly count: number; readonly version: string | undefined }[] = [];
+  const parts: { readonly filters: Filters; readonly count: number; readonly version: string | undefined }[] = [];
   for (let at = 0; at < rung.length; at += COMPANIES_MAX) {
     const part = rung.slice(at, at + COMPANIES_MAX);
     const { company_network_url: _, ...others } = part[0] ?? {};
@@ -87,10 +87,10 @@ async function countEach(rung: readonly Filters[], { seller: { client }, interru
         once === undefined
           ? await client.count(filters, interrupted)
           : { count: once.counts[index] ?? 0, meta: once.meta };
-      told.push({ filters, count, version: meta.datasetVersion });
+      parts.push({ filters, count, version: meta.datasetVersion });
     }
   }
-  return told;
+  return parts;
 }
 
 async function countCompanies(target: Exclude<Target, { kind: "search" }>, deps: ExportDeps) {
@@ -99,9 +99,9 @@ async function countCompanies(target: Exclude<Target, { kind: "search" }>, deps:
   const each = target.perCompany ?? Number.POSITIVE_INFINITY;
   const segments = companies.map(({ value }) => ({ company_network_url: value }));
   const isOpen = companies.length > MAX_COUNTS || companies.some(({ by }) => by !== "company_network_url");
-  const told = isOpen ? undefined : await countEach(segments, deps).catch((error: unknown) => uncounted(error, deps));
-  if (told === undefined) return { matches: target.perCompany === null ? null : each * companies.length };
-  const counts = told.map(({ count }) => count);
+  const parts = isOpen ? undefined : await countEach(segments, deps).catch((error: unknown) => uncounted(error, deps));
+  if (parts === undefined) return { matches: target.perCompany === null ? null : each * companies.length };
+  const counts = parts.map(({ count }) => count);
   // Nobody may mean that the service does not know the company at all; only asking for one person tells.
   return { matches: counts.reduce((sum, count) => sum + Math.min(Math.max(count, 1), each), 0), counts };
 }
@@ -216,13 +216,13 @@ export async function checkSame(plan: Plan, account: AccountView, deps: ExportDe
   compare("the account", plan.account_id, now.account_id);
   compare("the key mode", plan.key_mode, now.key_mode);
   const pages = pagingName({ paging: plan.paging, firstPage: plan.first_page ?? 1 });
-  const known = differences.length;
+  const count = differences.length;
   compare("the paging", pages, pagingName(client.dialect));
   if (differences.length > 0)
     throw runMismatch(
       plan.id,
       differences,
-      known === 0 ? `--paging ${pages} goes on with it; the same command with --again buys everything anew` : undefined,
+      count === 0 ? `--paging ${pages} goes on with it; the same command with --again buys everything anew` : undefined,
     );
   let version = account.datasetVersion ?? null;
   if (version === null && plan.dataset_version !== null && plan.target.kind === "search") {

@@ -35,18 +35,18 @@ export async function partsToBuy(target: Target, offer: Offer, quote: Quote, dep
   const { divisionOf } = await import("./divided.ts");
   if (!isNarrowed(target)) return { matches, ...(await divisionOf(target, offer, quote.depth, deps)) };
   if (quote.known?.divide === undefined) throw new TypeError("nobody knows who is owned");
-  const { unreached = [], beyond = 0, ...found } = await quote.known.divide(quote.rows);
-  const parts = await divisionOf(target, { ...offer, ...found }, quote.depth, deps);
+  const { unreached = [], beyond = 0, ...division } = await quote.known.divide(quote.rows);
+  const parts = await divisionOf(target, { ...offer, ...division }, quote.depth, deps);
   const isStaff = target.kind === "search" && target.staff !== undefined;
-  const made = { matches: isStaff ? mostRows(quote.known) : rowsOf(parts.counts) + beyond, ...parts };
-  const left = [...unreached, ...(made.unreached ?? [])];
-  return left.length === 0 ? made : { ...made, unreached: left };
+  const result = { matches: isStaff ? mostRows(quote.known) : rowsOf(parts.counts) + beyond, ...parts };
+  const rest = [...unreached, ...(result.unreached ?? [])];
+  return rest.length === 0 ? result : { ...result, unreached: rest };
 }
 
 export function ownedOutput(inner: Output, run: Run, ownership: Ownership) {
   const rows = { bought: 0, again: 0 };
   /** The rows of a page that are written: with the owned, what was bought again too, as it is newer. */
-  const kept = (page: Page): { readonly page: Page; readonly again: number } => {
+  const selection = (page: Page): { readonly page: Page; readonly again: number } => {
     const before = ownership.before(run, page);
     const { target } = run.plan;
     const isFresh = target.kind === "search" && target.owned === "without";
@@ -59,14 +59,14 @@ export function ownedOutput(inner: Output, run: Run, ownership: Ownership) {
       return inner.notices;
     },
     write(page) {
-      const written = kept(page);
+      const written = selection(page);
       rows.bought += page.length;
       rows.again += written.again;
       return inner.write(written.page);
     },
     prepare: (pages) =>
       inner.prepare(async function* () {
-        for await (const page of pages()) yield kept(page).page;
+        for await (const page of pages()) yield selection(page).page;
       }),
     publish: () => inner.publish(),
     abort: () => inner.abort(),
@@ -131,7 +131,7 @@ export async function takeOver(
 ): Promise<void> {
   const place = ({ target, offset }: Pick<IntentRecord, "target" | "offset">): string => `${target} ${offset}`;
   const units = [...run.state.units.values()].filter(({ settled, voided }) => settled !== undefined || !voided);
-  const asked = new Set(units.map(({ intent }) => place(intent)));
+  const places = new Set(units.map(({ intent }) => place(intent)));
   let group: OwnedPage[] = [];
   const put = async (): Promise<void> => {
     const numbered = group.map((page) => ({ page, n: run.nextNumber() }));
@@ -146,7 +146,7 @@ export async function takeOver(
     }
   };
   for await (const page of pages) {
-    if (asked.has(place(page))) continue;
+    if (places.has(place(page))) continue;
     if (group.push(page) >= AT_ONCE) await put();
   }
   await put();

@@ -137,11 +137,11 @@ export function makeQuote(input: QuoteInput): Quote {
 
 /** What earlier sessions paid counts, as does what lost replies may have cost; no part of such a page is asked for. */
 function rowsLeft({ target, spent, price, paging }: QuoteInput, maxCredits: Credits, open: number): number {
-  const left = credits(maxCredits - spent.settled - spent.uncertain);
-  const lost = (spent.lost ?? []).reduce((sum, hold) => sum + (hold > left ? affordableRows(hold, price) : 0), 0);
+  const rest = credits(maxCredits - spent.settled - spent.uncertain);
+  const lost = (spent.lost ?? []).reduce((sum, hold) => sum + (hold > rest ? affordableRows(hold, price) : 0), 0);
   const isOne = target.kind === "search" ? target.union === undefined : target.companies.length === 1;
   const behind = paging === "cursor" && isOne && lost > 0 ? 0 : Math.max(0, open - lost);
-  return Math.min(affordableRows(left, price), behind);
+  return Math.min(affordableRows(rest, price), behind);
 }
 
 /** The cap that a run is held to, all told: what the user set, and never more than was quoted and agreed to. */
@@ -213,10 +213,10 @@ export function requireBudget(
 
 /** @param spent what the run has cost already: a cap counts from its beginning */
 export function overBudget(what: string, budgetLeft: Credits, spent: Credits): CliError {
-  const left = budgetLeft < 0n ? ZERO : budgetLeft;
+  const rest = budgetLeft < 0n ? ZERO : budgetLeft;
   return failed.credits(
-    `${what}, and the budget has ${formatCreditsGrouped(left)} left; nothing ${spent > 0n ? "more " : ""}was spent`,
-    left === ZERO ? undefined : `a cap of at most ${formatCredits(credits(left + spent))} fits`,
+    `${what}, and the budget has ${formatCreditsGrouped(rest)} left; nothing ${spent > 0n ? "more " : ""}was spent`,
+    rest === ZERO ? undefined : `a cap of at most ${formatCredits(credits(rest + spent))} fits`,
     "over_budget",
   );
 }

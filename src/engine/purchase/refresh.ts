@@ -16,37 +16,37 @@ const VALUE_CHARACTERS = 25_000;
 const MOST_VALUES = 400;
 const MOST_LENGTH = 1_024;
 
-type Listed = SegmentMember & { readonly address: OwnedAddress };
+type ListedMember = SegmentMember & { readonly address: OwnedAddress };
 
 export type BoughtParts = (field: string) => ReadonlyMap<string, string>;
 
-function verificationOf(field: VerifiedField, people: readonly SegmentMember[], bought: BoughtParts, counts: Counts) {
-  const held: Held<Listed>[] = [];
-  const texts = bought(field.field);
+function verificationOf(field: VerifiedField, people: readonly SegmentMember[], partsOf: BoughtParts, counts: Counts) {
+  const held: Held<ListedMember>[] = [];
+  const texts = partsOf(field.field);
   let [address, value] = [1, 1];
   for (const person of people) {
     // Bought from the very dataset that is counted.
     if (person.known) continue;
-    const known = texts.get(person.identity);
-    if (person.address === undefined || known === undefined || normalForm(known) === "" || known.length > MOST_LENGTH)
+    const text = texts.get(person.identity);
+    if (person.address === undefined || text === undefined || normalForm(text) === "" || text.length > MOST_LENGTH)
       continue;
-    held.push({ person: person as Listed, value: known });
+    held.push({ person: person as ListedMember, value: text });
     address = Math.max(address, person.address.length);
-    value = Math.max(value, known.length);
+    value = Math.max(value, text.length);
   }
   const values = Math.min(MOST_VALUES, counts.listSize, Math.floor(VALUE_CHARACTERS / value));
-  const listed = Math.max(1, Math.min(counts.listSize, Math.floor(ADDRESS_CHARACTERS / address)));
-  return { held, most: { people: listed, values: field.several ? Math.max(1, values) : 1 } };
+  const addresses = Math.max(1, Math.min(counts.listSize, Math.floor(ADDRESS_CHARACTERS / address)));
+  return { held, most: { people: addresses, values: field.several ? Math.max(1, values) : 1 } };
 }
 
 export const verifyCalls = (
   fields: readonly VerifiedField[],
   of: { readonly members: readonly SegmentMember[] },
-  bought: BoughtParts,
+  partsOf: BoughtParts,
   counts: Counts,
 ): number =>
   fields.reduce((sum, field) => {
-    const { held, most } = verificationOf(field, of.members, bought, counts);
+    const { held, most } = verificationOf(field, of.members, partsOf, counts);
     return sum + testCalls(held, most);
   }, 0);
 
@@ -60,21 +60,21 @@ export async function verifyFields(
   segment: Filters,
   fields: readonly VerifiedField[],
   people: readonly SegmentMember[],
-  bought: BoughtParts,
+  partsOf: BoughtParts,
   counts: Counts,
 ): Promise<Verified> {
   const changed = new Map<string, string[]>();
   let notChecked = 0;
   for (const field of fields) {
-    const { held, most } = verificationOf(field, people, bought, counts);
+    const { held, most } = verificationOf(field, people, partsOf, counts);
     notChecked += people.filter(({ known }) => !known).length - held.length;
-    const present = (questions: readonly Question<Listed>[]): Promise<number[]> =>
+    const present = (questions: readonly Question<ListedMember>[]): Promise<number[]> =>
       Promise.all(
-        questions.map(({ values, people: asked }) => {
+        questions.map(({ values, people: members }) => {
           const value = field.several ? values : (values[0] ?? "");
           return counts.listed(
             { ...segment, [field.key]: value },
-            asked.map(({ address }) => address),
+            members.map(({ address }) => address),
           );
         }),
       );

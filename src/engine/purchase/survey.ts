@@ -43,10 +43,10 @@ export interface Survey {
 }
 
 /** Whether it can be written, and who asks: before anything is counted. @throws CliError */
-export async function inquire(asked: Target, options: ExportOptions, deps: ExportDeps): Promise<Inquiry> {
-  await checkSink(options, kindOf({ plan: { command: asked.kind } }), deps.disk);
+export async function inquire(draft: Target, options: ExportOptions, deps: ExportDeps): Promise<Inquiry> {
+  await checkSink(options, kindOf({ plan: { command: draft.kind } }), deps.disk);
   const store = new RunStore(deps.stateDir, deps.disk);
-  const target = withoutSuppressed(asked, await store.suppression(), deps.onNotice);
+  const target = withoutSuppressed(draft, await store.suppression(), deps.onNotice);
   const account = await deps.seller.client.account(deps.interrupted);
   const identity = runIdentityOf(target, options.output ?? null, account, deps.seller);
   return { store, account, options, deps, target, identity };
@@ -96,8 +96,8 @@ export async function endStale(run: Run, why: string, { store, account, deps }: 
     deps.onWarning(`warning: ${creditsText(more)} may have been charged for pages that run ${run.id} got no reply to`);
 }
 
-export async function survey(asked: Inquiry, open: string | undefined): Promise<Survey> {
-  const { target, identity, options, account, deps, store } = asked;
+export async function survey(base: Inquiry, open: string | undefined): Promise<Survey> {
+  const { target, identity, options, account, deps, store } = base;
   const offer = options.offer ?? (await offerOf(target, account, deps));
   const { datasetVersion } = offer;
   const ownership = await deps.ownership?.(account, target);
@@ -106,26 +106,26 @@ export async function survey(asked: Inquiry, open: string | undefined): Promise<
   const there = run === undefined || target.kind === "search" ? offer.matches : matchesOf(run);
   const matches = isNarrowed(target) ? mostRows(known) : there;
   const companies = run === undefined ? await ownedCompanies(store, identity, datasetVersion, options, deps) : [];
-  const sample = run === undefined ? await drawnSample(asked, offer) : undefined;
+  const sample = run === undefined ? await drawnSample(base, offer) : undefined;
   const pricedWith = (rows: number): Quote => {
     const spent = spentOf(run?.state ?? { ...emptyState(), rows, owned: rows });
     const ofParts = offer.parts?.map(({ company_network_url: company }) => company);
     const of = target.kind === "employees" && offer.counts !== undefined ? target.companies : ofParts;
     const parts = of && { counts: offer.counts ?? [], of };
     const pieces = isNarrowed(target) ? known?.estimate?.parts : undefined;
-    return quoteFor(target, matches, asked, { spent, parts, pieces, drawn: drawnOf(run?.plan ?? sample ?? {}) });
+    return quoteFor(target, matches, base, { spent, parts, pieces, drawn: drawnOf(run?.plan ?? sample ?? {}) });
   };
   const anew = pricedWith(companies.length);
   const isAnew = run === undefined && (anew.rowsUncapped ?? anew.rows) > companies.length;
-  const earlier = isAnew ? await earlierRun(asked, datasetVersion, anew) : undefined;
+  const earlier = isAnew ? await earlierRun(base, datasetVersion, anew) : undefined;
   const isWhole = (earlier?.rows ?? -1) >= anew.rows;
   const isCapped = isWhole && earlier?.rows !== (anew.rowsUncapped ?? anew.rows);
   const priced = earlier === undefined ? anew : isCapped ? withoutCost(anew) : pricedWith(earlier.rows);
   const isOpen = isAnew && !isWhole && (options.limit ?? Number.POSITIVE_INFINITY) >= mostOf(offer);
-  const narrowed = isOpen ? withoutOwned(asked, known) : undefined;
+  const narrowed = isOpen ? withoutOwned(base, known) : undefined;
   const fewer = narrowed && quoteFor(narrowed.target, mostRows(known), narrowed, { pieces: known?.estimate?.parts });
   // Under a cap that does not pay for all new people the first rows are bought, as the segment has them.
-  const [inquiry, best] = narrowed && fewer?.bound === "matches" ? [narrowed, fewer] : [asked, priced];
+  const [inquiry, best] = narrowed && fewer?.bound === "matches" ? [narrowed, fewer] : [base, priced];
   // Whoever that run brought is among those who are owned.
   const reuse = inquiry === narrowed ? undefined : earlier;
   const isNew = isNarrowed(inquiry.target);
