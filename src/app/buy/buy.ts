@@ -25,8 +25,8 @@ export interface Quotation extends Priced {
 const YOUNG_MS = 60_000;
 
 /** Prices an order by free calls alone. @throws CliError */
-export async function quote(given: Order, world: World, events: Events = {}): Promise<Quotation> {
-  const { order, lookUps } = await addressed(given, world, events, false);
+export async function quote(draft: Order, world: World, events: Events = {}): Promise<Quotation> {
+  const { order, lookUps } = await addressed(draft, world, events, false);
   return await purchase(order, world, events, async (deps) => {
     const priced = await quoteExport(order.target, optionsOf(order), deps);
     await tellWhy(order, peopleIn(priced.quote), world, events);
@@ -44,9 +44,9 @@ export async function buy(what: Order | Quotation, world: World, events: Events 
   const { order } = "quote" in what ? what : await addressed(what, world, events, true);
   const agreed = "quote" in what ? agreedTo(what, world) : {};
   return await purchase(order, world, events, async (deps) => {
-    const bought = await buyExport(order.target, { ...optionsOf(order), ...agreed }, deps);
-    if (peopleIn(bought.quote) === 0) await tellWhy(order, 0, world, events);
-    return bought;
+    const outcome = await buyExport(order.target, { ...optionsOf(order), ...agreed }, deps);
+    if (peopleIn(outcome.quote) === 0) await tellWhy(order, 0, world, events);
+    return outcome;
   });
 }
 
@@ -69,11 +69,11 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
       throw error.with({ hint: "the same command goes on with the look-ups, then with the people", next: undefined });
     });
   }
-  const known = await withAddresses(companies, target, account, world);
-  const left = buys ? known.filter(({ address }) => address === undefined).map(({ value }) => echo(value)) : [];
-  if (left.length > 0) {
-    const none = counted(left.length, "company has", "companies have");
-    (events.warning ?? events.notice)?.(`notice: ${none} no profile address that is known, left out: ${someOf(left)}`);
+  const queries = await withAddresses(companies, target, account, world);
+  const rest = buys ? queries.filter(({ address }) => address === undefined).map(({ value }) => echo(value)) : [];
+  if (rest.length > 0) {
+    const none = counted(rest.length, "company has", "companies have");
+    (events.warning ?? events.notice)?.(`notice: ${none} no profile address that is known, left out: ${someOf(rest)}`);
   }
   const { staffOf } = await import("./staff.ts");
   const spent = buys ? await spentOn(target, account, world) : cost;
@@ -82,7 +82,7 @@ async function addressed(order: Order, world: World, events: Events, buys: boole
   return {
     order: {
       ...order,
-      target: staffOf(known, staffing),
+      target: staffOf(queries, staffing),
       maxCredits: maxCredits && creditsLess(maxCredits, spent),
       budgetLeft: budgetLeft && creditsLess(budgetLeft, spent - before),
     },

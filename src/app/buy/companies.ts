@@ -51,9 +51,9 @@ export const columnName = (text: string): string =>
 /** The column as it was named, in any spelling; without a name the best of those that name companies. */
 export function chooseColumn(names: readonly string[], wanted: string | undefined): string | undefined {
   if (wanted !== undefined && names.includes(wanted)) return wanted;
-  for (const known of wanted === undefined ? COLUMNS : [columnName(wanted)]) {
-    const found = names.find((name) => columnName(name) === known);
-    if (found !== undefined) return found;
+  for (const usual of wanted === undefined ? COLUMNS : [columnName(wanted)]) {
+    const match = names.find((name) => columnName(name) === usual);
+    if (match !== undefined) return match;
   }
   return undefined;
 }

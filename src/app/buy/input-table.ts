@@ -49,10 +49,10 @@ export async function readKept(
 ): Promise<InputRows> {
   const { column, by, prefix } = how;
   const table = await tableOf(text, name, column);
-  const taken = table.columns.find((each) => each.toLowerCase().startsWith(prefix.toLowerCase()));
-  if (taken !== undefined) {
+  const match = table.columns.find((each) => each.toLowerCase().startsWith(prefix.toLowerCase()));
+  if (match !== undefined) {
     throw usageError(
-      `${name} has a column "${echo(taken)}" already, and ours begin with ${prefix}`,
+      `${name} has a column "${echo(match)}" already, and ours begin with ${prefix}`,
       `--prefix ${prefix === DEFAULT_PREFIX ? "company_" : DEFAULT_PREFIX} names ours otherwise`,
     );
   }
@@ -60,13 +60,13 @@ export async function readKept(
   const companies: CompanyQuery[] = [];
   let leftOut = 0;
   const rows = table.rows.map((row): JoinRow => {
-    const found = readCell(row.text, by);
-    if (typeof found === "string") return { body: row.body, company: undefined, match: "no company", why: found };
-    if (Array.isArray(found)) {
-      const why = `names ${found.length} companies: ${found.slice(0, 5).map(echo).join(", ")}`;
+    const cell = readCell(row.text, by);
+    if (typeof cell === "string") return { body: row.body, company: undefined, match: "no company", why: cell };
+    if (Array.isArray(cell)) {
+      const why = `names ${cell.length} companies: ${cell.slice(0, 5).map(echo).join(", ")}`;
       return { body: row.body, company: undefined, match: "ambiguous", why };
     }
-    const query = found as CompanyQuery;
+    const query = cell as CompanyQuery;
     if (isLeftOut(query)) {
       leftOut++;
       return { body: row.body, company: undefined, match: "suppressed", why: "it is on the suppression list" };
@@ -126,11 +126,11 @@ async function ofCsv(text: string, name: string, column: string | null): Promise
   const plain = column === null && first.cells.length === 1 && !HEADINGS.has(columnName(first.cells[0] ?? ""));
   const header = plain ? ["company"] : first.cells.map((cell) => cell.trim());
   const data = plain ? parsed : parsed.slice(1);
-  const named = plain || header.length === 1 ? header[0] : chooseColumn(header, column ?? undefined);
-  if (named === undefined || (column !== null && chooseColumn(header, column) === undefined)) {
+  const match = plain || header.length === 1 ? header[0] : chooseColumn(header, column ?? undefined);
+  if (match === undefined || (column !== null && chooseColumn(header, column) === undefined)) {
     throw noColumn(name, column, header);
   }
-  const at = header.indexOf(named);
+  const at = header.indexOf(match);
   const columns = uniqueNames(header, Math.max(...parsed.map(({ cells }) => cells.length)));
   const keys = columns.map((each) => JSON.stringify(each));
   const rows = data.map(({ line, cells }) => ({
@@ -155,13 +155,13 @@ function noColumn(name: string, column: string | null, columns: readonly string[
 
 /** Names for so many columns: as given; of names that are empty or there twice, others. */
 function uniqueNames(header: readonly string[], width: number): string[] {
-  const taken = new Set<string>();
+  const names = new Set<string>();
   return Array.from({ length: width }, (_, index) => {
-    const given = header[index] ?? "";
-    const base = given === "" ? `column ${index + 1}` : given;
+    const title = header[index] ?? "";
+    const base = title === "" ? `column ${index + 1}` : title;
     let name = base;
-    for (let copy = 2; taken.has(name); copy++) name = `${base} ${copy}`;
-    taken.add(name);
+    for (let copy = 2; names.has(name); copy++) name = `${base} ${copy}`;
+    names.add(name);
     return name;
   });
 }
@@ -169,14 +169,14 @@ function uniqueNames(header: readonly string[], width: number): string[] {
 function ofNdjson(text: string, name: string, column: string | null): Table {
   const records = [...jsonLines(text, name)];
   const columns = [...new Set(records.flatMap(({ fields }) => Object.keys(fields)))];
-  const named = chooseColumn(columns, column ?? undefined);
-  if (named === undefined) throw noColumn(name, column, columns);
+  const match = chooseColumn(columns, column ?? undefined);
+  if (match === undefined) throw noColumn(name, column, columns);
   const rows = records.map(({ line, text: whole, fields }) => {
     // A list names what its items name: one company, or several.
     const wordsIn = (key: string) => [fields[key]].flat().filter(isWord);
     const own = Object.keys(fields).filter((key) => wordsIn(key).length > 0);
-    const key = column === null ? chooseColumn(own, undefined) : named;
-    return { line, body: whole.slice(0, -1).trimEnd(), text: wordsIn(key ?? named).join(", ") };
+    const key = column === null ? chooseColumn(own, undefined) : match;
+    return { line, body: whole.slice(0, -1).trimEnd(), text: wordsIn(key ?? match).join(", ") };
   });
   return { columns, rows, json: true };
 }

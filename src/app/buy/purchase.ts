@@ -9,7 +9,7 @@ import { openRun, withRunLock } from "../../engine/purchase/locks.ts";
 import { checkSame } from "../../engine/purchase/offer.ts";
 import type { ExportDeps, ExportOptions, Trade } from "../../engine/purchase/order.ts";
 import { isNarrowed } from "../../engine/purchase/owned.ts";
-import { placed, requireFree } from "../../engine/purchase/places.ts";
+import { requireFree, withPlaces } from "../../engine/purchase/places.ts";
 import type { Offer, Quote } from "../../engine/purchase/quote.ts";
 import { agree, begin, endStale, inquire, stillOpen, survey } from "../../engine/purchase/survey.ts";
 import type { Plan, Target } from "../../engine/runs/plan.ts";
@@ -28,27 +28,27 @@ export interface Priced {
 }
 
 /** Prices an export by free calls alone. @throws CliError where it could not be bought */
-export async function quoteExport(target: Target, given: ExportOptions, deps: ExportDeps): Promise<Priced> {
-  const options = await placed(given);
+export async function quoteExport(target: Target, draft: ExportOptions, deps: ExportDeps): Promise<Priced> {
+  const options = await withPlaces(draft);
   const inquiry = await inquire(target, options, deps);
   const open = await stillOpen(inquiry, false);
   if (open === undefined) await requireFree(options);
-  const asked = open === undefined ? inquiry : { ...inquiry, target: open.target };
-  const { quote, offer, ...found } = await survey(asked, open?.id);
-  return { quote, account: inquiry.account, offer, target: found.inquiry.target, continues: open?.id };
+  const base = open === undefined ? inquiry : { ...inquiry, target: open.target };
+  const { quote, offer, ...result } = await survey(base, open?.id);
+  return { quote, account: inquiry.account, offer, target: result.inquiry.target, continues: open?.id };
 }
 
 /** Buys an export, or continues what the same command left unfinished. What was paid is kept. @throws CliError */
-export async function buyExport(target: Target, given: ExportOptions, deps: ExportDeps): Promise<Finished> {
-  const options = await placed(given);
+export async function buyExport(target: Target, draft: ExportOptions, deps: ExportDeps): Promise<Finished> {
+  const options = await withPlaces(draft);
   return await withRunLock(options, isNarrowed(target) ? options.wait : undefined, deps, async () => {
     const inquiry = await inquire(target, options, deps);
     const open = await stillOpen(inquiry, true);
     if (open !== undefined) return await continueRun(await openRun(open.id, inquiry), inquiry, false);
     await requireFree(options);
-    const found = await survey(inquiry, undefined);
-    await agree(found, inquiry.target);
-    const { run, quote } = await begin(found);
+    const result = await survey(inquiry, undefined);
+    await agree(result, inquiry.target);
+    const { run, quote } = await begin(result);
     return await fulfil(run, quote, inquiry);
   });
 }
@@ -60,10 +60,10 @@ export async function continueRun(run: Run, trade: Trade, isNamed: boolean): Pro
 }
 
 /** Output, format and fields are the run's own. @throws CliError exit 5 where service or dataset are not */
-export async function resumeExport(id: string, given: ExportOptions, deps: ExportDeps): Promise<Finished> {
+export async function resumeExport(id: string, draft: ExportOptions, deps: ExportDeps): Promise<Finished> {
   const store = new RunStore(deps.stateDir, deps.disk);
   const plan = await store.readPlan(id);
-  const options = await placed(savedOptions(plan, given));
+  const options = await withPlaces(savedOptions(plan, draft));
   return await withRunLock(options, isNarrowed(plan.target) ? options.wait : undefined, deps, async () => {
     await checkSink(options, kindOf({ plan }), deps.disk);
     const account = await deps.seller.client.account(deps.interrupted);
@@ -76,13 +76,13 @@ export async function resumeExport(id: string, given: ExportOptions, deps: Expor
   });
 }
 
-function savedOptions({ view, guard, ...plan }: Plan, given: ExportOptions): ExportOptions {
+function savedOptions({ view, guard, ...plan }: Plan, draft: ExportOptions): ExportOptions {
   return {
-    ...given,
-    perPage: given.perPage ?? plan.per_page ?? undefined,
-    allowEmpty: given.allowEmpty || guard?.allowEmpty === true,
-    minRows: given.minRows ?? guard?.minRows,
-    maxShrink: given.maxShrink ?? guard?.maxShrink,
+    ...draft,
+    perPage: draft.perPage ?? plan.per_page ?? undefined,
+    allowEmpty: draft.allowEmpty || guard?.allowEmpty === true,
+    minRows: draft.minRows ?? guard?.minRows,
+    maxShrink: draft.maxShrink ?? guard?.maxShrink,
     output: plan.output ?? undefined,
     ...savedForm(view.format),
     fields: view.fields ?? undefined,

@@ -28,10 +28,10 @@ export interface Staffing {
 export function staffOf(companies: readonly Prospect[], { most, segment, ladder, keep, newOnly }: Staffing): Target {
   if ((segment ?? ladder ?? keep ?? newOnly) === undefined) {
     // Their people tell which companies they are.
-    const [named, others] = [true, false].map((is) =>
+    const [byAddress, others] = [true, false].map((is) =>
       companies.filter(({ by }) => (by === "company_network_url") === is),
     );
-    return { kind: "employees", companies: [...(others ?? []), ...(named ?? [])], perCompany: most };
+    return { kind: "employees", companies: [...(others ?? []), ...(byAddress ?? [])], perCompany: most };
   }
   const { canonical, filters } = segment ?? checkedFilters({});
   if (filters.company_network_url !== undefined) {

@@ -4,7 +4,7 @@ import type { Context } from "../../shared/context.ts";
 import { isUnfiltered } from "../../shared/contract/filters.ts";
 import { usageError } from "../../shared/errors.ts";
 import { checkFields } from "../../shared/rows/columns.ts";
-import { narrowed, outputGuard, outputView } from "../buy/asked.ts";
+import { narrowed, outputGuard, outputView } from "../buy/options.ts";
 import type { Order } from "../buy/order.ts";
 import { MAX_CALLS } from "../own/bounds.ts";
 import type { RefreshOrder } from "../own/refresh/work.ts";

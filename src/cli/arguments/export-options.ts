@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { type Called, outputGuard, outputView } from "../../app/buy/asked.ts";
+import { type Called, outputGuard, outputView } from "../../app/buy/options.ts";
 import { CSV_STYLES, FORMATS } from "../../engine/output/formats.ts";
 import { resolveOutput } from "../../engine/output/tables/target.ts";
 import type { ExportOptions } from "../../engine/purchase/order.ts";

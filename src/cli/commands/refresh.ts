@@ -1,4 +1,4 @@
-import { outputGuard } from "../../app/buy/asked.ts";
+import { outputGuard } from "../../app/buy/options.ts";
 import { MAX_CALLS } from "../../app/own/bounds.ts";
 import { planRefresh, refresh } from "../../app/own/refresh/bring.ts";
 import type { RefreshEvents, RefreshOrder } from "../../app/own/refresh/work.ts";

@@ -1,4 +1,4 @@
-import { narrowed } from "../../app/buy/asked.ts";
+import { narrowed } from "../../app/buy/options.ts";
 import { searchTarget } from "../../engine/purchase/joined.ts";
 import type { Context } from "../../shared/context.ts";
 import { isUnfiltered } from "../../shared/contract/filters.ts";

@@ -1,4 +1,4 @@
-import { outputGuard } from "../../app/buy/asked.ts";
+import { outputGuard } from "../../app/buy/options.ts";
 import { type Pages, type PagesOutput, renderingOf } from "../../app/keep/write-pages.ts";
 import { formName } from "../../engine/output/formats.ts";
 import type { RecordKind } from "../../shared/rows/values.ts";

@@ -3,16 +3,16 @@ import { checkOutput, exists, placeOf } from "../output/paths.ts";
 import { fileExists } from "./failures.ts";
 import type { ExportOptions } from "./order.ts";
 
-export async function placed(options: ExportOptions): Promise<ExportOptions> {
+export async function withPlaces(options: ExportOptions): Promise<ExportOptions> {
   const output = await placeOf(options.output);
-  const taken = new Map<string, string>(output === undefined ? [] : [[output, "--output"]]);
+  const byPath = new Map<string, string>(output === undefined ? [] : [[output, "--output"]]);
   for (const [option, path] of Object.entries({ "--receipt": options.receipt, "--misses": options.misses })) {
     if (path === undefined) continue;
     const real = await checkOutput(path);
-    const other = taken.get(real);
+    const other = byPath.get(real);
     if (other !== undefined)
       throw usageError(`${other} and ${option} name the same file`, "give each a name of its own");
-    taken.set(real, option);
+    byPath.set(real, option);
   }
   return { ...options, output };
 }

@@ -7,7 +7,7 @@ import { parseFields } from "../../shared/rows/columns.ts";
 /** How a door calls what it is given: `--new-only` of a command line, `"new_only"` of a file of jobs. */
 export type Called = (name: "csv" | "format" | "new_only" | "output" | "with_owned") => string;
 
-interface Asked extends Partial<Pick<Guard, "maxShrink" | "minRows">> {
+interface OutputOptions extends Partial<Pick<Guard, "maxShrink" | "minRows">> {
   readonly csv?: "excel" | "raw" | undefined;
   readonly fields?: string | undefined;
   readonly format?: string | undefined;
@@ -16,13 +16,13 @@ interface Asked extends Partial<Pick<Guard, "maxShrink" | "minRows">> {
   readonly withOwned?: boolean | undefined;
 }
 
-export const outputGuard = ({ overwrite, minRows, maxShrink }: Asked): Guard => ({
+export const outputGuard = ({ overwrite, minRows, maxShrink }: OutputOptions): Guard => ({
   ...{ overwrite: overwrite === true, allowEmpty: minRows === 0, minRows, maxShrink },
 });
 
 /** How rows are written. `fields` are split, not yet checked. @throws CliError exit 2 for what does not go together */
 export function outputView(
-  { format, fields, csv }: Asked,
+  { format, fields, csv }: OutputOptions,
   output: string | undefined,
   isTerminal: boolean,
   called: Called,
@@ -43,7 +43,7 @@ export function outputView(
 /** The target without whom is owned, where that is asked for. @throws CliError exit 2 for what cannot be narrowed */
 export function narrowed(
   target: Target & { readonly kind: "search" },
-  { newOnly = false, withOwned = false }: Asked,
+  { newOnly = false, withOwned = false }: OutputOptions,
   called: Called,
 ): Target {
   if (!newOnly && !withOwned) return target;
