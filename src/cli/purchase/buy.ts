@@ -43,14 +43,14 @@ export async function buy(purchase: ParsedPurchase, context: Context): Promise<v
         await printQuote(quoted.quote, target, printer);
         return await written(context.stdout);
       }
-      const bought = run === undefined ? await buyOrder(order, world, events) : await resume(run, order, world, events);
+      const result = run === undefined ? await buyOrder(order, world, events) : await resume(run, order, world, events);
       stop();
       if (shown !== undefined) await show?.(shown.text(), printer);
       // Before anything is called exported.
       await written(context.stdout).catch((error: unknown) => {
-        throw unread(error, bought);
+        throw unread(error, result);
       });
-      printSummary(bought, purchase, printer);
+      printSummary(result, purchase, printer);
     } finally {
       stop();
     }

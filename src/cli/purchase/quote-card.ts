@@ -28,13 +28,13 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
   const { one, many } = wordingOf(target);
   const most = quote.lookUps ? "at least " : target.kind === "search" && !isNewOnly(quote) ? "" : "at most ";
   const matches = isNewOnly(quote) ? (quote.known?.total ?? quote.matches) : quote.matches;
-  const found = matches === null ? "not known beforehand" : grouped(matches);
+  const count = matches === null ? "not known beforehand" : grouped(matches);
   const bound = STOPPED_AT[quote.bound];
   const wait = quote.durationMs === 0 ? "no wait for" : `about ${duration(quote.durationMs)} at`;
   return [
     target.kind === "search"
-      ? ["matches", found]
-      : [many, target.kind === "enrich" || matches === null ? found : `${most}${found}`],
+      ? ["matches", count]
+      : [many, target.kind === "enrich" || matches === null ? count : `${most}${count}`],
     ...ownedEntries(quote, target),
     [target.kind === "enrich" ? "companies owned" : "kept already", quote.kept === 0 ? undefined : grouped(quote.kept)],
     ["to buy", `${most}${grouped(rowsToBuy(quote))}${bound === undefined ? "" : ` (${bound})`}${againText(quote)}`],

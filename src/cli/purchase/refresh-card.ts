@@ -108,8 +108,8 @@ function unseenText({ bought_again: again, bought_suppressed: bought, forgotten,
 /** What was not looked for is not said to be none. */
 function changedText({ changed, verified }: RefreshReceipt): string {
   if (verified.length > 0) return `${grouped(changed)} changed`;
-  const known = changed === 0 ? "" : `${grouped(changed)} changed by what was bought meanwhile, `;
-  return `${known}changes not looked for (--verify-fields)`;
+  const prefix = changed === 0 ? "" : `${grouped(changed)} changed by what was bought meanwhile, `;
+  return `${prefix}changes not looked for (--verify-fields)`;
 }
 
 export function printRefreshed(receipt: RefreshReceipt, name: string, printer: Printer): void {

@@ -31,7 +31,7 @@ export function printSummary(
   const short = whole !== undefined && whole > receipt.distinct;
   const most = target.kind === "employees" ? "at most " : "";
   const rows = receipt.distinct - receipt.suppressed;
-  const bought =
+  const what =
     receipt.new_only !== null
       ? newText(receipt.new_only, receipt.reused)
       : short
@@ -46,7 +46,7 @@ export function printSummary(
   const spent = credits(paid + creditsOf(receipt.uncertain_credits));
   const fresh = minCredits(credits(paid - quote.settled), credits(spent - quote.total + quote.credits));
   const now = fresh >= paid ? "" : ` (${formatCreditsGrouped(fresh)} of them now)`;
-  printer.say(`Exported ${bought}${seed} for ${creditsText(paid)}${now}${where}${credit}`);
+  printer.say(`Exported ${what}${seed} for ${creditsText(paid)}${now}${where}${credit}`);
   const again = receipt.paid_again ?? 0;
   if (again > 0) {
     const why =
@@ -62,16 +62,16 @@ export function printSummary(
       `warning: ${counted(receipt.uncertain_credits, "more credit")} may have been charged for replies that were lost, failed or said otherwise`,
     );
   }
-  const asked = receipt.received + receipt.misses;
+  const answers = receipt.received + receipt.misses;
   const stopped = STOPPED_AT[receipt.bound];
-  if (stopped !== undefined && short && !receipt.complete && (target.kind === "search" || asked < whole)) {
-    const left = whole - asked;
+  if (stopped !== undefined && short && !receipt.complete && (target.kind === "search" || answers < whole)) {
+    const rest = whole - answers;
     const goesOn =
       receipt.new_only !== null
         ? "the same command with another -o buys the next ones: these are owned by then"
         : receipt.reused >= receipt.received
           ? `the same command with a higher ${stopped} goes on`
-          : goingOn(receipt, { left, whole, target, balance, isLimited: isLimited(quote, flags) });
+          : goingOn(receipt, { rest, whole, target, balance, isLimited: isLimited(quote, flags) });
     printer.note(`notice: stopped at ${stopped}; ${goesOn}`);
   }
   printNotices({ receipt, misses, run }, order, printer);
@@ -84,14 +84,14 @@ function printNotices(
 ): void {
   const { one, many } = wordingOf(target);
   if (receipt.foreign_credits > 0) {
-    const gone = counted(receipt.foreign_credits, "credit");
+    const amount = counted(receipt.foreign_credits, "credit");
     printer.note(
-      `notice: ${gone} more left the balance than the answers tell: others spent them, or the service takes more than it says`,
+      `notice: ${amount} more left the balance than the answers tell: others spent them, or the service takes more than it says`,
     );
   }
   if (receipt.reused > 0 && receipt.new_only === null) {
-    const gone = receipt.forgotten === undefined ? "" : `, ${grouped(receipt.forgotten)} of them forgotten since`;
-    printer.note(`notice: ${counted(receipt.reused, one, many)} bought before${gone}, and not paid for again`);
+    const note = receipt.forgotten === undefined ? "" : `, ${grouped(receipt.forgotten)} of them forgotten since`;
+    printer.note(`notice: ${counted(receipt.reused, one, many)} bought before${note}, and not paid for again`);
   }
   if (receipt.withheld > 0) {
     printer.note(
@@ -129,7 +129,7 @@ function newText({ new: fresh }: NonNullable<Receipt["new_only"]>, reused: numbe
 }
 
 interface Rest {
-  readonly left: number;
+  readonly rest: number;
   readonly whole: number;
   readonly target: Target;
   readonly balance: Credits | undefined;
@@ -141,13 +141,13 @@ const isLimited = ({ matches, rowsUncapped, sample }: Quote, { limit }: ExportFl
   limit !== undefined || (sample === undefined && matches !== null && (rowsUncapped ?? matches) < matches);
 
 /** What buys the rest, or as much of it as the balance pays for. */
-function goingOn(receipt: Receipt, { left, whole, target, balance, isLimited }: Rest): string {
+function goingOn(receipt: Receipt, { rest, whole, target, balance, isLimited }: Rest): string {
   const unit = creditsOf(receipt.unit_cost);
-  const more = balance === undefined ? left : Math.min(left, affordableRows(balance, unit));
-  const others = `the other ${grouped(left)}`;
+  const more = balance === undefined ? rest : Math.min(rest, affordableRows(balance, unit));
+  const others = `the other ${grouped(rest)}`;
   if (more === 0) return `the balance pays for none of ${others}`;
-  const command = resumeFor(receipt, more, isLimited ? whole - left + more : undefined);
-  if (more < left) return `${command} buys ${grouped(more)} of ${others}, which is what the balance pays for`;
+  const command = resumeFor(receipt, more, isLimited ? whole - rest + more : undefined);
+  if (more < rest) return `${command} buys ${grouped(more)} of ${others}, which is what the balance pays for`;
   return `${command} ${target.kind === "search" ? `buys ${others}` : "goes on with the rest"}`;
 }
 
