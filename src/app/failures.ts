@@ -122,7 +122,7 @@ function answerFailure(error: ServiceError, site: CallSite): CliError {
 
 function lostReply(error: LostReplyError, site: CallSite): CliError {
   const charged =
-    site.paid && error.sent
+    site.paid && error.wasSent
       ? "the call may have been charged; headcount account shows the balance"
       : "nothing was charged";
   const hint =
@@ -132,9 +132,9 @@ function lostReply(error: LostReplyError, site: CallSite): CliError {
         ? "the key is not sent to a host that cannot prove who it is"
         : `${doctor(site)} checks the way there, free of charge`;
   return failed.network(
-    `${error.sent ? "no whole answer came" : "the request was not sent"}: ${error.message}; ${charged}`,
+    `${error.wasSent ? "no whole answer came" : "the request was not sent"}: ${error.message}; ${charged}`,
     hint,
-    error.sent ? "lost_reply" : "unreachable",
+    error.wasSent ? "lost_reply" : "unreachable",
     error,
   );
 }

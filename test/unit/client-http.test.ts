@@ -314,7 +314,7 @@ describe("what is read", () => {
     const client = clientFor(server.url);
     const page = await client.searchPage({}, { offset: 0, perPage: 1 }, paid);
     expect(page.body.toString()).toBe(envelope);
-    expect(await lost(client.searchPage({}, { offset: 0, perPage: 1 }, paid))).toMatchObject({ sent: true });
+    expect(await lost(client.searchPage({}, { offset: 0, perPage: 1 }, paid))).toMatchObject({ wasSent: true });
   });
 
   test("deflate without its header, and a byte order mark, packed and bare", async () => {
@@ -443,19 +443,19 @@ describe("no whole answer", () => {
   test("nobody listens: not sent", async () => {
     const server = await rawServer(() => undefined);
     await server.close();
-    expect(await lost(clientFor(server.url).account())).toMatchObject({ sent: false, code: "ECONNREFUSED" });
+    expect(await lost(clientFor(server.url).account())).toMatchObject({ wasSent: false, code: "ECONNREFUSED" });
   });
 
   test("an unknown host: not sent", async () => {
     const error = await lost(clientFor("https://host.invalid").account());
-    expect(error.sent).toBe(false);
+    expect(error.wasSent).toBe(false);
     expect(error.code).toMatch(/ENOTFOUND|EAI_AGAIN/);
   });
 
   test("https where plain HTTP is spoken: not sent", async () => {
     const server = await serve((_, response) => answerEnvelope(response, {}));
     const error = await lost(clientFor(server.url.replace("http:", "https:")).account());
-    expect(error.sent).toBe(false);
+    expect(error.wasSent).toBe(false);
     expect(server.seen).toEqual([]);
   });
 
@@ -488,7 +488,7 @@ describe("no whole answer", () => {
       await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
       open.push({ close: async () => void server.close() });
       const error = await lost(clientFor(`https://127.0.0.1:${(server.address() as AddressInfo).port}`).account());
-      expect(error).toMatchObject({ sent: false, code: "DEPTH_ZERO_SELF_SIGNED_CERT" });
+      expect(error).toMatchObject({ wasSent: false, code: "DEPTH_ZERO_SELF_SIGNED_CERT" });
       expect(error.message).toContain("NODE_EXTRA_CA_CERTS");
       expect(isTransient(error)).toBe(false);
       expect(requests).toBe(0);
@@ -532,19 +532,19 @@ describe("no whole answer", () => {
     ],
   ])("%s: sent, so it may have been charged", async (_, answer) => {
     const url = await tcp(answer);
-    expect(await lost(clientFor(url).searchPage({}, { offset: 0, perPage: 1 }, paid))).toMatchObject({ sent: true });
+    expect(await lost(clientFor(url).searchPage({}, { offset: 0, perPage: 1 }, paid))).toMatchObject({ wasSent: true });
   });
 
   test("no headers, and a body that stops: both end by themselves", async () => {
     const timeouts = { headers: 300, bodyIdle: 300 };
     const silent = await tcp(() => undefined);
     expect(await lost(clientFor(silent, { timeouts }).account())).toMatchObject({
-      sent: true,
+      wasSent: true,
       code: "HEADERS_TIMEOUT",
     });
     const stalled = await tcp((socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"status"'));
     expect(await lost(clientFor(stalled, { timeouts }).account())).toMatchObject({
-      sent: true,
+      wasSent: true,
       code: "BODY_TIMEOUT",
     });
   });
@@ -557,7 +557,7 @@ describe("no whole answer", () => {
       lost(clientFor(silent, { timeouts }).searchPage({}, { offset: 0, perPage: 1 }, paid)),
     ]);
     expect(free).toMatchObject({ code: "HEADERS_TIMEOUT", message: expect.stringContaining("no answer within 0.2 s") });
-    expect(bought).toMatchObject({ sent: true, message: expect.stringContaining("no answer within 0.9 s") });
+    expect(bought).toMatchObject({ wasSent: true, message: expect.stringContaining("no answer within 0.9 s") });
   });
 
   long("a body that trickles in for ever", async () => {
@@ -568,7 +568,7 @@ describe("no whole answer", () => {
     });
     let time = 0;
     const now = (): number => (time += 1_000);
-    expect(await lost(clientFor(url, { now }).account())).toMatchObject({ sent: true, code: "REPLY_TOO_SLOW" });
+    expect(await lost(clientFor(url, { now }).account())).toMatchObject({ wasSent: true, code: "REPLY_TOO_SLOW" });
   });
 
   test("cancelled while it is connecting: it is not sent afterwards either", async () => {
@@ -577,7 +577,7 @@ describe("no whole answer", () => {
     const controller = new AbortController();
     const call = lost(client.account(controller.signal));
     controller.abort("changed my mind");
-    expect(await call).toMatchObject({ sent: false, code: "ABORTED" });
+    expect(await call).toMatchObject({ wasSent: false, code: "ABORTED" });
     await client.count({}).catch(() => undefined);
     expect(server.seen.map(({ url }) => url)).toEqual(["/v1/person/count"]);
   });
@@ -586,14 +586,14 @@ describe("no whole answer", () => {
     const url = await tcp(() => undefined);
     const client = clientFor(url);
     expect(await lost(client.account(AbortSignal.abort("stop")))).toMatchObject({
-      sent: false,
+      wasSent: false,
       code: "ABORTED",
       cause: "stop",
     });
     const controller = new AbortController();
     const call = lost(client.account(controller.signal));
     setTimeout(() => controller.abort("now"), 50);
-    expect(await call).toMatchObject({ sent: true, code: "ABORTED", cause: "now" });
+    expect(await call).toMatchObject({ wasSent: true, code: "ABORTED", cause: "now" });
   });
 });
 

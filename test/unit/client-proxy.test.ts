@@ -86,7 +86,7 @@ test("a proxy that never answers is given up within the time for a connection: n
     env,
     timeouts: { connect: 300 },
   });
-  await expect(client.account()).rejects.toMatchObject({ code: "CONNECT_TIMEOUT", sent: false });
+  await expect(client.account()).rejects.toMatchObject({ code: "CONNECT_TIMEOUT", wasSent: false });
   silent.closeAllConnections();
   silent.close();
   await client.close();
@@ -109,7 +109,7 @@ test("a request goes through the proxy as a tunnel; NO_PROXY and this machine go
   try {
     await expect(call("https://api.invalid", { HTTPS_PROXY })).rejects.toMatchObject({
       name: "LostReplyError",
-      sent: false,
+      wasSent: false,
     });
     expect(asked).toEqual(["api.invalid:443"]);
     await expect(call("https://api.invalid", { HTTPS_PROXY, NO_PROXY: ".invalid" })).rejects.toThrow();

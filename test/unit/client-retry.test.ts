@@ -137,7 +137,7 @@ describe("free calls", () => {
     await expect(retryCall(slowly(call), options)).rejects.toMatchObject({
       message: "no answer within 40 s (2 tries, 81 s)",
       code: "HEADERS_TIMEOUT",
-      sent: true,
+      wasSent: true,
     });
     expect([calls(), clock.sleeps]).toEqual([2, [250]]);
     const none = failing([hung]);

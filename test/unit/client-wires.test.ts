@@ -74,7 +74,7 @@ async function outcomeOf(call: Promise<RawReply>): Promise<Outcome> {
     return { status, headers: trimmed, body: body.toString("latin1") };
   } catch (error) {
     if (!(error instanceof LostReplyError)) throw error;
-    const { code, sent, message } = error;
+    const { code, wasSent: sent, message } = error;
     return { code, sent, message, transient: isTransient(error) };
   }
 }

@@ -47,13 +47,13 @@ export const isWithoutRoute = ({ status }: ServiceError): boolean => [404, 405, 
 /** No whole answer came. `sent`: a paid call may have been charged. */
 export class LostReplyError extends Error {
   override readonly name = "LostReplyError";
-  readonly sent: boolean;
+  readonly wasSent: boolean;
   readonly code: string;
 
-  constructor(message: string, code: string, sent: boolean, cause?: unknown) {
+  constructor(message: string, code: string, wasSent: boolean, cause?: unknown) {
     super(message, { cause });
     this.code = code;
-    this.sent = sent;
+    this.wasSent = wasSent;
   }
 }
 

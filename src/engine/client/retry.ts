@@ -102,7 +102,7 @@ export function callAttempts(options: RetryOptions) {
     if (faultMs + ms > patience) {
       if (!isLost || attempt === 1) return undefined;
       const tries = `${error.message} (${attempt} tries, ${Math.ceil(faultMs / 1000)} s)`;
-      throw new LostReplyError(tries, error.code, error.sent, error);
+      throw new LostReplyError(tries, error.code, error.wasSent, error);
     }
     faultMs += ms;
     return { ms, reason: "retry", attempt, error };

@@ -71,7 +71,7 @@ class Exchange implements Receiver {
   readonly #chunks: Buffer[] = [];
   #head: Omit<RawReply, "body"> = { status: 0, headers: {} };
   #length = 0;
-  #sent = false;
+  #isSent = false;
   #over = false;
   #timer: NodeJS.Timeout | undefined;
   #cutOff: ((reason: Error) => void) | undefined;
@@ -95,7 +95,7 @@ class Exchange implements Receiver {
   }
 
   sending(): void {
-    this.#sent = true;
+    this.#isSent = true;
     this.#within(this.#options.timeouts.headers, "HEADERS_TIMEOUT");
   }
 
@@ -124,7 +124,7 @@ class Exchange implements Receiver {
   }
 
   failed(error: Error, code?: string): void {
-    if (this.#settle()) this.#outcome.reject(lostReply(error, code, this.#sent, this.#options.name));
+    if (this.#settle()) this.#outcome.reject(lostReply(error, code, this.#isSent, this.#options.name));
   }
 
   readonly #onAbort = (): void => this.#giveUp("ABORTED", this.#request.signal?.reason, "the request was cancelled");
@@ -139,7 +139,7 @@ class Exchange implements Receiver {
 
   #giveUp(code: string, cause: unknown, message: string): void {
     if (!this.#settle()) return;
-    const error = new LostReplyError(message, code, this.#sent, cause);
+    const error = new LostReplyError(message, code, this.#isSent, cause);
     this.#outcome.reject(error);
     this.#cutOff?.(error);
   }
@@ -180,10 +180,10 @@ const EXPLANATIONS: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host",
 };
 
-function lostReply(error: Error, own: string | undefined, sent: boolean, name: string): LostReplyError {
+function lostReply(error: Error, own: string | undefined, wasSent: boolean, name: string): LostReplyError {
   // Several addresses were tried: the first one's failure stands for all.
   const first = error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error;
   const code = own ?? ("code" in first && typeof first.code === "string" ? first.code : first.name);
   const why = EXPLANATIONS[code] ?? (code.startsWith("ERR_SSL_") ? EXPLANATIONS.EPROTO : first.message);
-  return new LostReplyError(`${name}: ${why}`, code, sent, error);
+  return new LostReplyError(`${name}: ${why}`, code, wasSent, error);
 }

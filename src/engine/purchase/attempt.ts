@@ -91,10 +91,10 @@ export class Attempts {
   /** Waits where another attempt may help. @returns whether to; false: the unit is over. @throws the error otherwise */
   async #mayTryAgain(flown: Flown, error: unknown, attempts: CallAttempts, tookMs: number): Promise<boolean> {
     const loss = asLost(error);
-    if (loss?.sent === true) this.#parts.flight.mark(flown, { sent: true, lost: flown.lost + 1 });
+    if (loss?.wasSent === true) this.#parts.flight.mark(flown, { sent: true, lost: flown.lost + 1 });
     if (error instanceof ServiceError) await this.#bookRefusal(flown, error);
     if (loss === undefined && (await this.#refused(flown, error))) return false;
-    const isDoubted = loss?.sent === true && !this.#isKnown(flown);
+    const isDoubted = loss?.wasSent === true && !this.#isKnown(flown);
     if (isDoubted && !(await this.#settleDoubt(flown, `a reply was lost (${loss.message})`))) return false;
     const wait = attempts.after(loss ?? error, tookMs);
     if (wait === undefined) throw error;
