@@ -32,7 +32,7 @@ const name = (text: string): string => {
 const askOver = (text: string): Credits => creditsGiven("--ask-over", text);
 
 interface Cap {
-  readonly given: string;
+  readonly text: string;
   readonly credits: Credits;
   readonly per: Period | undefined;
 }
@@ -40,7 +40,7 @@ interface Cap {
 function capOf(text: string): Cap {
   const [amount = "", word] = text.split("/", 2);
   const per = PERIODS.find((period) => period === word);
-  if (word === undefined || per !== undefined) return { given: text, credits: creditAmount(amount), per };
+  if (word === undefined || per !== undefined) return { text, credits: creditAmount(amount), per };
   throw usageError(
     `--max-credits takes credits of a ${PERIODS.join(", a ")}, not "${echo(text)}"`,
     "for example --max-credits 500/day",
@@ -110,7 +110,7 @@ function install({ options, printer, context }: Desk<McpOptions>, client: Client
     Object.entries(values).flatMap(([flag, value]) => (value === undefined ? [] : [flag, value]));
   const args = [
     ...flags({ "--connection": connection, "--base-url": baseUrl, "--paging": paging }),
-    ...["mcp", ...flags({ "--max-credits": cap?.given, "--budget": budget })],
+    ...["mcp", ...flags({ "--max-credits": cap?.text, "--budget": budget })],
     ...flags({ "--ask-over": over === undefined ? undefined : formatCredits(over) }),
     ...flags({ "--output": output === undefined ? undefined : resolve(cwd, output) }),
   ];

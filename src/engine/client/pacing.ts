@@ -57,8 +57,8 @@ export class Pacer {
       this.#lease--;
       return 0;
     }
-    const { minute: known, day: today } = this.#state;
-    if (known === undefined && today === undefined && this.#file?.exists() !== true) return 0;
+    const { minute, day: today } = this.#state;
+    if (minute === undefined && today === undefined && this.#file?.exists() !== true) return 0;
     let waitMs = 0;
     this.#update((shared) => {
       refill(shared, at);

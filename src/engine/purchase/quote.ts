@@ -82,8 +82,8 @@ export interface QuoteInput {
   readonly drawn?: { readonly seed: number; readonly pages: readonly DrawnPage[] } | undefined;
 }
 
-export const drawnOf = ({ draw: made, counts = [] }: Pick<Plan, "draw" | "counts">): QuoteInput["drawn"] =>
-  made === undefined ? undefined : { seed: made.seed, pages: pagesOf(made.pages, counts) };
+export const drawnOf = ({ draw, counts = [] }: Pick<Plan, "draw" | "counts">): QuoteInput["drawn"] =>
+  draw === undefined ? undefined : { seed: draw.seed, pages: pagesOf(draw.pages, counts) };
 
 export function makeQuote(input: QuoteInput): Quote {
   const { target, matches, price, limit, maxCredits, maxDepth, spent, balance } = input;

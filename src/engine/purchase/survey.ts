@@ -163,7 +163,7 @@ function withoutOwned({ target, identity, ...trade }: Inquiry, known: Known | un
 }
 
 /** Refuses what cannot be paid or written, and asks for consent. @throws CliError */
-export async function agree({ quote, inquiry }: Survey, asked: Target): Promise<void> {
+export async function agree({ quote, inquiry }: Survey, draft: Target): Promise<void> {
   const { target, account, options, deps } = inquiry;
   if (options.agreed !== undefined) {
     requireSame(options.agreed, { ...quote, datasetVersion: account.datasetVersion ?? quote.datasetVersion ?? null });
@@ -172,7 +172,7 @@ export async function agree({ quote, inquiry }: Survey, asked: Target): Promise<
   requireBudget(quote, options);
   await checkRows(rowsOf(inquiry, quote), options.output, options, "; nothing was spent");
   if (quote.reuse !== undefined) deps.onNotice(`notice: ${quote.reuse.text}`);
-  if (isNarrowed(target) && !isNarrowed(asked)) deps.onNotice(notPaidAgain(quote));
+  if (isNarrowed(target) && !isNarrowed(draft)) deps.onNotice(notPaidAgain(quote));
   const again = options.fresh ? undefined : paidAgainText(quote, target, "--new-only");
   if (again !== undefined) deps.onWarning(`notice: ${again}`);
   if ((quote.overlap ?? 0) > 0) deps.onWarning(overlapWarning(quote));

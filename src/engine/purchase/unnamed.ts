@@ -32,21 +32,21 @@ export function withoutSuppressed(target: Target, list: Suppression, onNotice: (
   }
   const { canonical: _, except = [], filters: first, union = [first], ...rest } = target;
   let out = 0;
-  const left = union.flatMap((filters) => {
-    const named = [filters.network_url ?? []].flat().map(String);
-    const stay = named.filter((text) => !isListed(text, "address", list));
-    out += named.length - stay.length;
-    if (stay.length === named.length) return [filters];
+  const sets = union.flatMap((filters) => {
+    const addresses = [filters.network_url ?? []].flat().map(String);
+    const stay = addresses.filter((text) => !isListed(text, "address", list));
+    out += addresses.length - stay.length;
+    if (stay.length === addresses.length) return [filters];
     return stay.length === 0 ? [] : [{ ...filters, network_url: stay }];
   });
   if (out === 0) return target;
-  tell(out, ["person", "people"], left.length === 0);
+  tell(out, ["person", "people"], sets.length === 0);
   const checked = (filters: Filters) => {
     const check = checkFilters(filters);
     if (!check.ok) throw new Error("a segment that was checked is none without some of its people");
     return { filters, canonical: check.canonical };
   };
-  return { ...rest, ...searchTarget(left.map(checked), except.map(checked)) };
+  return { ...rest, ...searchTarget(sets.map(checked), except.map(checked)) };
 }
 
 type Company = Exclude<Target, { kind: "search" }>["companies"][number];

@@ -62,8 +62,8 @@ async function afterLook<T>(
     const sight = await lookInto(list, members, { counts, account, library: latest.library, beside, isMeasured: true });
     if (sight.unknown.length > 0) throw untold(sight.unknown.length);
     events.progress?.(undefined);
-    const bought = textsIn(sight, latest.library);
-    const plan = await refreshPlanOf({ sight, bought, counts, finished }, work);
+    const partsOf = textsIn(sight, latest.library);
+    const plan = await refreshPlanOf({ sight, partsOf, counts, finished }, work);
     const { calls } = counts;
     if (sight.total === 0 || list.view === undefined) {
       const session = { client: counts.answers(plan.calls - calls) };

@@ -17,10 +17,10 @@ import { CALLS_PER_CREDIT } from "../bounds.ts";
 import { countingTime, type Sight, spoken } from "../look.ts";
 import type { RefreshPlan, RefreshResult, RefreshTerms, Work } from "./work.ts";
 
-type Survey = { sight: Sight; bought: BoughtParts; counts: Counts; finished: RefreshResult | undefined };
+type Survey = { sight: Sight; partsOf: BoughtParts; counts: Counts; finished: RefreshResult | undefined };
 
 /** @throws CliError exit 4 where it takes more credits or calls than allowed */
-export async function refreshPlanOf({ sight, bought, counts, finished }: Survey, work: Work): Promise<RefreshPlan> {
+export async function refreshPlanOf({ sight, partsOf, counts, finished }: Survey, work: Work): Promise<RefreshPlan> {
   const { order, account, deps } = work;
   const { buyChanged, maxCredits, maxCalls } = order.terms;
   const price = account.costs.personSearch;
@@ -29,7 +29,7 @@ export async function refreshPlanOf({ sight, bought, counts, finished }: Survey,
   const { total, others, present, chunks, groups, sketch, forgotten } = sight;
   const pays = maxCredits === undefined ? Number.POSITIVE_INFINITY : affordableRows(maxCredits, price);
   const again = priceOf(total, price);
-  const calls = counts.calls + about.calls + verifyCalls(order.verify, sight, bought, counts);
+  const calls = counts.calls + about.calls + verifyCalls(order.verify, sight, partsOf, counts);
   const worth = maxCredits === undefined ? about.rows : pays;
   const rows = anew ? total : others === 0 ? 0 : Math.min(total, worth);
   const sizes = [...chunks.map(({ items }) => items.length), ...groups.map(({ people }) => people.length)];
