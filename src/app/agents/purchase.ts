@@ -35,7 +35,7 @@ export async function heldQuoteFor(
     const quotation = await quote(wanted, worldOf(session, context));
     const { account, continues, order, quote: offered } = quotation;
     const questions = questionsTo(session.client, context.interrupted, ARGUMENTS);
-    const matches = offered.known?.total ?? offered.matches ?? Number.POSITIVE_INFINITY;
+    const matches = offered.share?.total ?? offered.matches ?? Number.POSITIVE_INFINITY;
     const { hints } = target.kind === "search" ? await hintsFor(target.filters, matches, questions) : { hints: [] };
     const bounds = { limit, credits: offered.total, again: fresh };
     return world.quotes.keep({
@@ -60,12 +60,12 @@ export async function quoteTool(input: Input<"quote">, world: AgentWorld) {
   const rest = world.budget === undefined ? undefined : await leftOf(world, isTest);
   const why = whyNot(offer, rest);
   const notice = paidAgainNotice(offer);
-  const isUnknown = again === true || (target.kind === "employees" && offered.known === undefined);
-  const fresh = (isNewOnly(offered) ? newPeopleIn(offered.known) : undefined) ?? Number.MAX_VALUE;
+  const isUnknown = again === true || (target.kind === "employees" && offered.share === undefined);
+  const fresh = (isNewOnly(offered) ? newPeopleIn(offered.share) : undefined) ?? Number.MAX_VALUE;
   return {
     quote_id: offer.id,
     profiles: Math.min(rowsToBuy(offered), fresh),
-    yours: isUnknown ? null : target.kind === "enrich" ? offered.kept : (offered.known?.owned ?? 0),
+    yours: isUnknown ? null : target.kind === "enrich" ? offered.kept : (offered.share?.owned ?? 0),
     paid_again: isUnknown ? null : paidAgain(offered),
     credits: creditsToNumber(offered.credits),
     balance_after: creditsOrNull(offered.balanceAfter),

@@ -165,7 +165,7 @@ async function purchase<T>(
 }
 
 /** Of the segment: nobody new is not nobody. */
-const peopleIn = ({ matches, known }: Quote): number | null => known?.total ?? matches;
+const peopleIn = ({ matches, share }: Quote): number | null => share?.total ?? matches;
 
 async function refuse({ credits }: Quote): Promise<void> {
   const message = `this costs ${creditsText(credits)}, and nobody agreed to it; nothing was spent`;

@@ -5,7 +5,7 @@ import { identitiesThere, tellApart } from "../../engine/planning/presence.ts";
 import { type Cost, ownedAddress, requireSound, UnsoundCountsError } from "../../engine/planning/question.ts";
 import type { FreeCounts } from "../../engine/purchase/free-counts.ts";
 import type { ExportDeps } from "../../engine/purchase/order.ts";
-import type { Known, NewParts, Ownership } from "../../engine/purchase/ownership.ts";
+import type { NewParts, OwnedShare, Ownership } from "../../engine/purchase/ownership.ts";
 import { evenly } from "../../engine/purchase/paging.ts";
 import type { RunReader } from "../../engine/runs/reader.ts";
 import { canonicalAddress, slugOf } from "../../shared/contract/normalise.ts";
@@ -68,7 +68,7 @@ export class OwnedSegment implements Ownership {
     total: number,
     narrowed: boolean,
     { parts, counts: each }: Partial<NewParts> = {},
-  ): Promise<Known | undefined> {
+  ): Promise<OwnedShare | undefined> {
     if (this.#whole.staff !== undefined) return this.#lookAtEach(parts ?? [], each ?? [], this.#whole.staff.most);
     const counts = freeCounts(this.#deps, this.#people.account, this.#bounds.maxCalls);
     if (!narrowed) return this.#glance(total, counts);
@@ -81,15 +81,15 @@ export class OwnedSegment implements Ownership {
       const estimate = await costWithin(sight, this.#perCredit, calls);
       if (estimate === undefined) throw await this.#tooManyCalls(sight);
       return {
-        ...this.#known(sight, estimate, counts),
+        ...this.#shareOf(sight, estimate, counts),
         divide: (maxRows) => sound(() => this.#divide(sight, estimate, maxRows, counts)),
       };
     });
   }
 
   /** Of each company, and title, its new people alone: nobody who is owned is bought with them. */
-  async #lookAtEach(parts: readonly Filters[], counts: readonly number[], most: number | null): Promise<Known> {
-    const fresh: { readonly filters: Filters; readonly count: number; readonly known: Known | undefined }[] = [];
+  async #lookAtEach(parts: readonly Filters[], counts: readonly number[], most: number | null): Promise<OwnedShare> {
+    const fresh: { readonly filters: Filters; readonly count: number; readonly share: OwnedShare | undefined }[] = [];
     let calls = 0;
     for (const [index, filters] of parts.entries()) {
       const maxCalls = this.#bounds.maxCalls - calls;
@@ -97,9 +97,9 @@ export class OwnedSegment implements Ownership {
       // Bought beside each other, as filters of one run.
       part.#how = { byFilters: true };
       const total = counts[index] ?? 0;
-      const known = part.#matching().length === 0 ? undefined : await part.look(total, true);
-      calls += known === undefined ? 0 : known.calls + (known.estimate?.calls ?? 0);
-      fresh.push({ filters, count: total - (known?.owned ?? 0), known });
+      const share = part.#matching().length === 0 ? undefined : await part.look(total, true);
+      calls += share === undefined ? 0 : share.calls + (share.estimate?.calls ?? 0);
+      fresh.push({ filters, count: total - (share?.owned ?? 0), share });
     }
     const rest = fresh.map(({ count }) => count);
     const companies = parts.map(({ company_network_url: company }) => company);
@@ -111,8 +111,8 @@ export class OwnedSegment implements Ownership {
       estimate: { callsPerCredit: this.#perCredit, calls, rows, parts: 1 },
       divide: async () => {
         const parts: NewParts[] = [];
-        for (const { filters, count, known } of fresh) {
-          parts.push((await known?.divide?.(count)) ?? { parts: [filters], counts: [count] });
+        for (const { filters, count, share } of fresh) {
+          parts.push((await share?.divide?.(count)) ?? { parts: [filters], counts: [count] });
         }
         return {
           parts: parts.flatMap((each) => each.parts),
@@ -135,7 +135,7 @@ export class OwnedSegment implements Ownership {
   }
 
   /** What a quote says by the way: counted where that takes a few calls, otherwise as the records have it. */
-  async #glance(total: number, counts: FreeCounts): Promise<Known | undefined> {
+  async #glance(total: number, counts: FreeCounts): Promise<OwnedShare | undefined> {
     const { beside = [], records = 0 } = this.#whole;
     // Of several companies no single count tells.
     const calls = beside.length > 0 ? 0 : callsToLook(records, counts);
@@ -144,10 +144,10 @@ export class OwnedSegment implements Ownership {
     try {
       const sight = await this.#lookInto(this.#matching(), { counts });
       const estimate = await costWithin(sight, this.#perCredit, this.#bounds.maxCalls);
-      const known = this.#known(sight, estimate, counts);
-      if (estimate === undefined || known.durationMs > 0 || !isDividedUnasked(sight, estimate)) return known;
+      const share = this.#shareOf(sight, estimate, counts);
+      if (estimate === undefined || share.durationMs > 0 || !isDividedUnasked(sight, estimate)) return share;
       if (sight.sketch === undefined) await requireSound(this.#segment.filters, counts);
-      return { ...known, divide: (maxRows) => sound(() => this.#divide(sight, estimate, maxRows, counts)) };
+      return { ...share, divide: (maxRows) => sound(() => this.#divide(sight, estimate, maxRows, counts)) };
     } catch (error) {
       // The quote is right without it.
       if (error instanceof UnsoundCountsError || error instanceof CliError) return undefined;
@@ -155,7 +155,7 @@ export class OwnedSegment implements Ownership {
     }
   }
 
-  #known({ total, present: owned }: Sight, estimate: Cost | undefined, { calls }: FreeCounts): Known {
+  #shareOf({ total, present: owned }: Sight, estimate: Cost | undefined, { calls }: FreeCounts): OwnedShare {
     const durationMs = countingTime(estimate?.calls ?? 0, this.#people.account, this.#deps);
     return { total, owned, exact: true, calls, estimate, durationMs };
   }

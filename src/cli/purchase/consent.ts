@@ -26,7 +26,7 @@ export async function askConsent(
   if (small === true && quote.credits <= ONE_CREDIT) return;
   const { one, many } = wordingOf(target);
   const price = creditsText(quote.credits);
-  const fresh = isNewOnly(quote) && !resuming ? newPeopleIn(quote.known) : undefined;
+  const fresh = isNewOnly(quote) && !resuming ? newPeopleIn(quote.share) : undefined;
   const what =
     fresh === undefined
       ? `${counted(rowsToBuy(quote), one, many)} for ${price}`

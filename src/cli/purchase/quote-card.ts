@@ -27,7 +27,7 @@ type Entries = readonly (readonly [string, string | undefined])[];
 export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entries {
   const { one, many } = wordingOf(target);
   const most = quote.lookUps ? "at least " : target.kind === "search" && !isNewOnly(quote) ? "" : "at most ";
-  const matches = isNewOnly(quote) ? (quote.known?.total ?? quote.matches) : quote.matches;
+  const matches = isNewOnly(quote) ? (quote.share?.total ?? quote.matches) : quote.matches;
   const count = matches === null ? "not known beforehand" : grouped(matches);
   const bound = STOPPED_AT[quote.bound];
   const wait = quote.durationMs === 0 ? "no wait for" : `about ${duration(quote.durationMs)} at`;
@@ -66,9 +66,9 @@ function lookUpsText({ lookUps }: Quote): string | undefined {
 }
 
 /** How many of those to buy may be owned already. */
-function againText({ known, bound }: Quote): string {
-  if (known?.divide === undefined || bound !== "matches" || known.estimate === undefined) return "";
-  const again = known.estimate.rows - (known.total - known.owned);
+function againText({ share, bound }: Quote): string {
+  if (share?.divide === undefined || bound !== "matches" || share.estimate === undefined) return "";
+  const again = share.estimate.rows - (share.total - share.owned);
   return again <= 0 ? "" : `, up to ${grouped(again)} of them owned already`;
 }
 
@@ -77,9 +77,9 @@ const drawnText = ({ seed, together }: SampleQuote): string =>
 
 /** What is owned already of the segment, and what it takes to buy only the others. */
 function ownedEntries(quote: Quote, target: Target): Entries {
-  const { known, unitPrice } = quote;
-  if (known === undefined) return [];
-  const { owned, exact, calls, total, estimate, durationMs } = known;
+  const { share, unitPrice } = quote;
+  if (share === undefined) return [];
+  const { owned, exact, calls, total, estimate, durationMs } = share;
   const checked = calls === 0 ? "" : ` (${counted(calls, "free count")})`;
   if (!exact) {
     const rough = calls === 0 ? grouped(owned) : `about ${grouped(owned)}`;
@@ -99,7 +99,7 @@ function ownedEntries(quote: Quote, target: Target): Entries {
     lines.push(["all of it", `${creditsText(priceOf(total, unitPrice))} ${otherwise}`]);
     return lines;
   }
-  const only = estimate.rows === 0 ? "nobody is new" : `${newPriceText(quote, known)} with --new-only, ${finding}`;
+  const only = estimate.rows === 0 ? "nobody is new" : `${newPriceText(quote, share)} with --new-only, ${finding}`;
   lines.push(["only the new", isWhole ? "finding them costs more than buying all of it" : only]);
   return lines;
 }

@@ -9,23 +9,23 @@ import { BESIDE, type IntentRecord, settledUnits } from "../runs/journal.ts";
 import { type Plan, type Target, unreachedGroups } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import type { ExportDeps } from "./order.ts";
-import type { Known, Narrowed, OwnedPage, Ownership } from "./ownership.ts";
+import type { Narrowed, OwnedPage, OwnedShare, Ownership } from "./ownership.ts";
 import type { Offer, Quote } from "./quote.ts";
 
 export const isNarrowed = (target: Target): boolean => target.kind === "search" && target.owned !== undefined;
 
-export const isNewOnly = ({ known }: Pick<Quote, "known">): boolean => known?.divide !== undefined;
+export const isNewOnly = ({ share }: Pick<Quote, "share">): boolean => share?.divide !== undefined;
 
-export const mostRows = (known: Known | undefined): number => known?.estimate?.rows ?? 0;
+export const mostRows = (share: OwnedShare | undefined): number => share?.estimate?.rows ?? 0;
 
-export const newPeopleIn = (known: Known | undefined): number | undefined =>
-  known === undefined ? undefined : known.total - known.owned;
+export const newPeopleIn = (share: OwnedShare | undefined): number | undefined =>
+  share === undefined ? undefined : share.total - share.owned;
 
 const rowsOf = (counts: readonly number[] = []): number => counts.reduce((sum, count) => sum + count, 0);
 
 /** The most rows that can be written: what is bought, and where they are wanted those that are owned. */
-export const rowsWritten = (target: Target, { rows, known }: Quote): number =>
-  withOwned({ target }) ? rows + (known?.owned ?? 0) : rows;
+export const rowsWritten = (target: Target, { rows, share }: Quote): number =>
+  withOwned({ target }) ? rows + (share?.owned ?? 0) : rows;
 
 export async function partsToBuy(target: Target, offer: Offer, quote: Quote, deps: ExportDeps) {
   const { counts, matches } = offer;
@@ -34,11 +34,11 @@ export async function partsToBuy(target: Target, offer: Offer, quote: Quote, dep
   if (isWhole && !isNarrowed(target)) return counts === undefined ? { matches } : { matches, counts };
   const { divisionOf } = await import("./divided.ts");
   if (!isNarrowed(target)) return { matches, ...(await divisionOf(target, offer, quote.depth, deps)) };
-  if (quote.known?.divide === undefined) throw new TypeError("nobody knows who is owned");
-  const { unreached = [], beyond = 0, ...division } = await quote.known.divide(quote.rows);
+  if (quote.share?.divide === undefined) throw new TypeError("nobody knows who is owned");
+  const { unreached = [], beyond = 0, ...division } = await quote.share.divide(quote.rows);
   const parts = await divisionOf(target, { ...offer, ...division }, quote.depth, deps);
   const isStaff = target.kind === "search" && target.staff !== undefined;
-  const result = { matches: isStaff ? mostRows(quote.known) : rowsOf(parts.counts) + beyond, ...parts };
+  const result = { matches: isStaff ? mostRows(quote.share) : rowsOf(parts.counts) + beyond, ...parts };
   const rest = [...unreached, ...(result.unreached ?? [])];
   return rest.length === 0 ? result : { ...result, unreached: rest };
 }

@@ -5,7 +5,7 @@ import type { IntentRecord } from "../runs/journal.ts";
 import type { Plan } from "../runs/plan.ts";
 import type { RunReader } from "../runs/reader.ts";
 
-export interface Known {
+export interface OwnedShare {
   readonly total: number;
   readonly owned: number;
   /** Whether free counts told it; otherwise it is what the records of the owned people say. */
@@ -34,7 +34,7 @@ export interface OwnedPage extends Pick<IntentRecord, "target" | "offset" | "per
 
 export interface Ownership {
   /** Before anything is agreed to. @param total people of the segment @param offer what was counted of each company */
-  look(total: number, narrowed: boolean, offer?: Partial<NewParts>): Promise<Known | undefined>;
+  look(total: number, narrowed: boolean, offer?: Partial<NewParts>): Promise<OwnedShare | undefined>;
   before(run: RunReader, page: Page): ReadonlySet<number>;
   /** After everything was bought: why not everybody of the segment is owned; undefined where everybody is. */
   certify(run: RunReader): Promise<string | undefined>;

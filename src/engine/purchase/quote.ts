@@ -18,7 +18,7 @@ import type { quoteShape, sample } from "../../shared/schema/purchase.ts";
 import { type DrawnPage, pagesOf, rowsBegun, rowsOf } from "../planning/draw.ts";
 import type { RunState } from "../runs/journal.ts";
 import { describeTarget, type Plan, type Target } from "../runs/plan.ts";
-import type { Known } from "./ownership.ts";
+import type { OwnedShare } from "./ownership.ts";
 import { evenly, requestsFor } from "./paging.ts";
 
 /** `matches`: rows that a target has, or has at most; null where no free count tells. */
@@ -54,7 +54,7 @@ export interface Quote {
   /** The most rows that the service gives of one segment, where that is less than is wanted: the segment is divided. */
   readonly depth: number | undefined;
   readonly sample: SampleQuote | undefined;
-  readonly known?: Known | undefined;
+  readonly share?: OwnedShare | undefined;
   readonly datasetVersion?: string | null;
   /** What looking companies up costs, which is within `credits` and `requests`: their people are counted after it. */
   readonly lookUps?: { readonly companies: number; readonly credits: Credits } | undefined;
@@ -269,19 +269,19 @@ export function paidTwiceText({ overlap = 0 }: Quote, target: Target): string | 
 export const rowsToBuy = ({ rows, kept }: Pick<Quote, "rows" | "kept">): number => Math.max(0, rows - kept);
 
 /** At most so many of the rows to buy are owned already; 0 where only new people are bought. */
-export function paidAgain(quote: Pick<Quote, "known" | "rows" | "kept">): number {
-  const { known, kept } = quote;
-  if (known === undefined || known.divide !== undefined) return 0;
+export function paidAgain(quote: Pick<Quote, "share" | "rows" | "kept">): number {
+  const { share, kept } = quote;
+  if (share === undefined || share.divide !== undefined) return 0;
   // What a run holds of it is owned too, and is taken from there.
-  return Math.min(rowsToBuy(quote), Math.max(0, known.owned - kept));
+  return Math.min(rowsToBuy(quote), Math.max(0, share.owned - kept));
 }
 
 /** As {@link paidAgain}, in words; undefined where nothing is known to be paid for again. */
 export function whoIsPaidAgain(quote: Quote, target: Target): string | undefined {
-  const { known, rows } = quote;
+  const { share, rows } = quote;
   const again = paidAgain(quote);
-  if (known === undefined || again === 0) return undefined;
-  const { owned, total, exact } = known;
+  if (share === undefined || again === 0) return undefined;
+  const { owned, total, exact } = share;
   const toBuy = rowsToBuy(quote);
   const isDrawn = quote.sample !== undefined;
   const isAll = isDrawn
@@ -295,23 +295,23 @@ export function whoIsPaidAgain(quote: Quote, target: Target): string | undefined
 
 /** What would be paid for again and what would not, in a sentence. @param option what buys only new people */
 export function paidAgainText(quote: Quote, target: Target, option: string): string | undefined {
-  const { known } = quote;
+  const { share } = quote;
   const who = whoIsPaidAgain(quote, target);
-  if (known === undefined || who === undefined) return undefined;
-  return `${who} and would be paid for again; ${wayAround(quote, known, target, option)}`;
+  if (share === undefined || who === undefined) return undefined;
+  return `${who} and would be paid for again; ${wayAround(quote, share, target, option)}`;
 }
 
-function wayAround(quote: Quote, known: Known, target: Target, option: string): string {
-  const { owned, total, exact, estimate } = known;
+function wayAround(quote: Quote, share: OwnedShare, target: Target, option: string): string {
+  const { owned, total, exact, estimate } = share;
   if (quote.sample !== undefined) return "a sample is drawn from all of the segment";
   if (target.kind === "employees" && (target.companies.length > 1 || target.perCompany !== null))
     return `${option} buys only the others`;
   if (total === owned) return exact ? "nobody is new" : `${option} looks whether anybody is new`;
   if (estimate?.callsPerCredit === 0) return "finding the others costs more than buying all of it";
-  return `${option} buys only ${quote.rows < total ? "new people" : "the others"} for ${exact ? "" : "about "}${newPriceText(quote, known)}`;
+  return `${option} buys only ${quote.rows < total ? "new people" : "the others"} for ${exact ? "" : "about "}${newPriceText(quote, share)}`;
 }
 
-export function newPriceText(quote: Quote, { total, owned, estimate }: Known): string {
+export function newPriceText(quote: Quote, { total, owned, estimate }: OwnedShare): string {
   const price = (rows: number): Credits => priceOf(Math.min(rows, rowsToBuy(quote)), quote.unitPrice);
   const [least, most] = [price(total - owned), price(estimate?.rows ?? 0)];
   return most > least ? `${formatCreditsGrouped(least)} to ${creditsText(most)}` : creditsText(least);
@@ -334,8 +334,8 @@ export const quoteJson = (quote: Quote, target: Target): QuoteDocument => ({
   max_depth: quote.depth ?? null,
   overlap: quote.overlap ?? 0,
   sample: quote.sample ?? null,
-  ...knownJson(quote),
-  paid_again: quote.known === undefined ? null : paidAgain(quote),
+  ...shareJson(quote),
+  paid_again: quote.share === undefined ? null : paidAgain(quote),
   look_ups:
     quote.lookUps === undefined
       ? null
@@ -343,11 +343,11 @@ export const quoteJson = (quote: Quote, target: Target): QuoteDocument => ({
   reuse: quote.reuse === undefined ? null : { run: quote.reuse.run, rows: quote.reuse.rows },
 });
 
-function knownJson({
-  known,
+function shareJson({
+  share,
   unitPrice,
 }: Quote): Pick<QuoteDocument, "owned" | "owned_exact" | "owned_calls" | "new_only"> {
-  const { owned = null, exact = null, total = 0, calls = null, estimate } = known ?? {};
+  const { owned = null, exact = null, total = 0, calls = null, estimate } = share ?? {};
   const price = (rows: number): number => creditsToNumber(priceOf(rows, unitPrice));
   return {
     owned,

@@ -14,7 +14,7 @@ import { lockOptions, openRun } from "./locks.ts";
 import { checkSame, isPriceKnown, offerOf, perPageTold, quoteFor, runIdentityOf, spentOf, termsOf } from "./offer.ts";
 import type { ExportDeps, ExportOptions, Inquiry, Trade } from "./order.ts";
 import { isNarrowed, mostRows, partsToBuy, rowsWritten, takeOver } from "./owned.ts";
-import type { Known, OwnedPage } from "./ownership.ts";
+import type { OwnedPage, OwnedShare } from "./ownership.ts";
 import {
   drawnOf,
   type Offer,
@@ -101,10 +101,10 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
   const offer = options.offer ?? (await offerOf(target, account, deps));
   const { datasetVersion } = offer;
   const ownership = await deps.ownership?.(account, target);
-  const known = await ownership?.look(mostOf(offer), isNarrowed(target), offer);
+  const share = await ownership?.look(mostOf(offer), isNarrowed(target), offer);
   const run = open === undefined ? undefined : await store.open(open);
   const there = run === undefined || target.kind === "search" ? offer.matches : matchesOf(run);
-  const matches = isNarrowed(target) ? mostRows(known) : there;
+  const matches = isNarrowed(target) ? mostRows(share) : there;
   const companies = run === undefined ? await ownedCompanies(store, identity, datasetVersion, options, deps) : [];
   const sample = run === undefined ? await drawnSample(base, offer) : undefined;
   const pricedWith = (rows: number): Quote => {
@@ -112,7 +112,7 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
     const ofParts = offer.parts?.map(({ company_network_url: company }) => company);
     const of = target.kind === "employees" && offer.counts !== undefined ? target.companies : ofParts;
     const parts = of && { counts: offer.counts ?? [], of };
-    const pieces = isNarrowed(target) ? known?.estimate?.parts : undefined;
+    const pieces = isNarrowed(target) ? share?.estimate?.parts : undefined;
     return quoteFor(target, matches, base, { spent, parts, pieces, drawn: drawnOf(run?.plan ?? sample ?? {}) });
   };
   const anew = pricedWith(companies.length);
@@ -122,8 +122,8 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
   const isCapped = isWhole && earlier?.rows !== (anew.rowsUncapped ?? anew.rows);
   const priced = earlier === undefined ? anew : isCapped ? withoutCost(anew) : pricedWith(earlier.rows);
   const isOpen = isAnew && !isWhole && (options.limit ?? Number.POSITIVE_INFINITY) >= mostOf(offer);
-  const narrowed = isOpen ? withoutOwned(base, known) : undefined;
-  const fewer = narrowed && quoteFor(narrowed.target, mostRows(known), narrowed, { pieces: known?.estimate?.parts });
+  const narrowed = isOpen ? withoutOwned(base, share) : undefined;
+  const fewer = narrowed && quoteFor(narrowed.target, mostRows(share), narrowed, { pieces: share?.estimate?.parts });
   // Under a cap that does not pay for all new people the first rows are bought, as the segment has them.
   const [inquiry, best] = narrowed && fewer?.bound === "matches" ? [narrowed, fewer] : [base, priced];
   // Whoever that run brought is among those who are owned.
@@ -132,7 +132,7 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
   const quote = {
     ...best,
     overlap: offer.overlap ?? 0,
-    known: isNew || known === undefined ? known : { ...known, divide: undefined },
+    share: isNew || share === undefined ? share : { ...share, divide: undefined },
     reuse,
     datasetVersion,
   };
@@ -155,8 +155,8 @@ async function drawnSample(inquiry: Inquiry, offer: Offer): Promise<Drawn | unde
 }
 
 /** The same inquiry for new people alone, those who are owned beside them; undefined where nobody found that cheap. */
-function withoutOwned({ target, identity, ...trade }: Inquiry, known: Known | undefined): Inquiry | undefined {
-  if (target.kind !== "search" || (target.owned ?? target.sample) !== undefined || known?.divide === undefined)
+function withoutOwned({ target, identity, ...trade }: Inquiry, share: OwnedShare | undefined): Inquiry | undefined {
+  if (target.kind !== "search" || (target.owned ?? target.sample) !== undefined || share?.divide === undefined)
     return undefined;
   const narrowed = { ...target, owned: "with" as const };
   return { ...trade, target: narrowed, identity: { ...identity, target: narrowed } };
@@ -179,8 +179,8 @@ export async function agree({ quote, inquiry }: Survey, draft: Target): Promise<
   if (quote.credits > 0n && options.agreed === undefined) await deps.consent(quote, false);
 }
 
-function notPaidAgain({ known }: Quote): string {
-  const { owned = 0, total = 0 } = known ?? {};
+function notPaidAgain({ share }: Quote): string {
+  const { owned = 0, total = 0 } = share ?? {};
   const who = `${grouped(owned)} of the ${grouped(total)} ${owned === 1 ? "is" : "are"} yours already`;
   return `notice: ${who}: not paid for again, and written from what you own (--again pays for all)`;
 }
@@ -202,13 +202,13 @@ export async function begin(survey: Survey): Promise<{ run: Run; quote: Quote }>
   const { inquiry, quote, offer, sample, owned } = survey;
   const { target, options, deps, store } = inquiry;
   const parts = divisionIn(owned.reuse?.plan) ?? sample ?? (await partsToBuy(target, offer, quote, deps));
-  const division = { matches: isNarrowed(target) ? mostRows(quote.known) : offer.matches, ...parts };
+  const division = { matches: isNarrowed(target) ? mostRows(quote.share) : offer.matches, ...parts };
   const plan = planOf(survey, division);
   const run = await store.create(plan, deps.now(), lockOptions("the new run", options.wait, deps));
   if (options.join !== undefined) await run.keepInput(options.join.text);
   await takeOver(run, owned.pages(), deps.now);
   if (!isNarrowed(target)) return { run, quote };
-  return { run, quote: { ...quoteFor(target, division.matches, inquiry), known: quote.known } };
+  return { run, quote: { ...quoteFor(target, division.matches, inquiry), share: quote.share } };
 }
 
 /** Of which parts a run is: offsets are within them. */
