@@ -1,4 +1,4 @@
-import { DEFAULT_DIALECT, type Limits } from "../engine/client/dialect.ts";
+import { DEFAULT_DIALECT, type ServiceLimits } from "../engine/client/dialect.ts";
 import { createClient, type RequestLog } from "../engine/client/http-client.ts";
 import { keyFingerprint, Pacer } from "../engine/client/pacing.ts";
 import { type PacedOptions, paced, patienceOf } from "../engine/client/retry.ts";
@@ -109,7 +109,7 @@ function sessionFor(target: Opened, context: Context, { maxWait }: Connecting, e
   if (keyMode === "test") notice("TEST key: synthetic people and simulated credits");
   const pacer = new Pacer({ stateDir: findFolder("state", context), baseUrl: serviceId, apiKey, now });
   let saved = Promise.resolve();
-  const onLimits = (limits: Limits): void => {
+  const onLimits = (limits: ServiceLimits): void => {
     const { maxDepth, perPageMax } = limits;
     if (maxDepth !== undefined)
       notice(
@@ -145,7 +145,7 @@ function sessionFor(target: Opened, context: Context, { maxWait }: Connecting, e
 }
 
 /** With the connection of that address, where there is one. */
-async function keepLimits(limits: Limits, { name, baseUrl }: Opened, context: Context): Promise<void> {
+async function keepLimits(limits: ServiceLimits, { name, baseUrl }: Opened, context: Context): Promise<void> {
   const dir = findFolder("config", context);
   if (dir === undefined || findConnection(readConfig(dir), name)?.baseUrl !== baseUrl) return;
   await updateConfig(dir, (config) => {

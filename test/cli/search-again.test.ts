@@ -92,7 +92,9 @@ test("going on says what is kept and what is to be bought; the hint for consent 
   const before = await charged(service, CREDITS);
   const asked = await u.run([...SALES, "--limit", "100", "-o", "a.csv"]);
   expect(asked.code).toBe(2);
-  expect(asked.stderr).toMatch(/continuing run \S+: 60 rows are paid for and not bought again, 40 to buy for 40 credits/);
+  expect(asked.stderr).toMatch(
+    /continuing run \S+: 60 rows are paid for and not bought again, 40 to buy for 40 credits/,
+  );
   expect(await u.run(hinted(asked.stderr, /hint: /))).toMatchObject({ code: 0 });
   expect(readCsv(u.read("a.csv")).length).toBe(100);
   await u.run([...SALES, "--again", "--max-credits", "60", "--require-complete", "-o", "b.csv"]);

@@ -12,7 +12,7 @@ export interface Dialect {
 }
 
 /** What replies teach of a service whose account does not tell it. */
-export type Limits = Pick<Dialect, "perPageMax" | "maxDepth">;
+export type ServiceLimits = Pick<Dialect, "perPageMax" | "maxDepth">;
 
 export const DEFAULT_DIALECT: Dialect = { paging: "page", firstPage: 1 };
 

@@ -2,7 +2,7 @@ import { type Credits, formatCredits } from "../../shared/contract/money.ts";
 import { isObject, whole } from "../../shared/contract/text.ts";
 import type { FacetKey, Filters } from "../../shared/contract/vocabulary.ts";
 import { accountView, countsView, countView, facetView, keyView, sketchView } from "./account-view.ts";
-import type { CompanyQuery, Dialect, Limits } from "./dialect.ts";
+import type { CompanyQuery, Dialect, ServiceLimits } from "./dialect.ts";
 import { type Unwrapped, unwrap, unwrapPage, unwrapRows, withoutMark } from "./envelope.ts";
 import { isWithoutRoute, LostReplyError, ServiceError } from "./errors.ts";
 import { header } from "./rate-limit.ts";
@@ -38,7 +38,7 @@ export interface ClientOptions extends Access {
   readonly dialect: Dialect;
   readonly log?: ((entry: RequestLog) => void) | undefined;
   /** Keeps what replies taught, for the next time. */
-  readonly onLimits?: ((limits: Limits) => void) | undefined;
+  readonly onLimits?: ((limits: ServiceLimits) => void) | undefined;
 }
 
 export const createClient = (options: ClientOptions): ServiceClient => new HttpClient(options);
@@ -126,7 +126,7 @@ class HttpClient implements ServiceClient {
     return this.#page({ method: "GET", path: "/v1/company/enrich", query, ...options }, false);
   }
 
-  learn(limits: Limits): void {
+  learn(limits: ServiceLimits): void {
     for (const key of ["maxDepth", "perPageMax"] as const) {
       const { [key]: rows = 0 } = limits;
       if (rows < 1 || rows >= (this.dialect[key] ?? Number.POSITIVE_INFINITY)) continue;

@@ -1,7 +1,7 @@
 import { creditsToNumber } from "../../shared/contract/money.ts";
 import type { FacetKey, Filters } from "../../shared/contract/vocabulary.ts";
 import type { AccountView, CountsView, CountView, FacetView, KeyView, SketchView } from "./account-view.ts";
-import type { CompanyQuery, Dialect, Limits } from "./dialect.ts";
+import type { CompanyQuery, Dialect, ServiceLimits } from "./dialect.ts";
 import type { ReplyMeta } from "./errors.ts";
 
 export type { AccountView, CountsView, CountView, FacetView, KeyView, SketchView } from "./account-view.ts";
@@ -57,7 +57,7 @@ export interface ServiceClient {
   employeesPage(company: CompanyQuery, position: PagePosition, options: PaidCallOptions): Promise<PageReply>;
   enrich(company: CompanyQuery, options: PaidCallOptions): Promise<PageReply>;
   /** The dialect says so from now on. */
-  learn(limits: Limits): void;
+  learn(limits: ServiceLimits): void;
   close(): Promise<void>;
 }
 

@@ -5,13 +5,12 @@ import { sha256Of } from "../output/paths.ts";
 import { creditsOf } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import { ownedCompanies } from "./earlier.ts";
-import { quoteFor, spentOf } from "./offer.ts";
+import { matchesOf, quoteFor, spentOf } from "./offer.ts";
 import type { ExportOptions, Trade } from "./order.ts";
 import { takeOver } from "./owned.ts";
 import { requireFree } from "./places.ts";
 import { consentedCap, drawnOf, type Quote, requireBalance, requireBudget, requireSame } from "./quote.ts";
 import type { Receipt } from "./receipt.ts";
-import { matchesOf } from "./remaining.ts";
 
 /** Closes the run where it is refused. @param isNamed asked for by its id: its limit, cap and consent hold on */
 export async function agreeToRest(run: Run, trade: Trade, isNamed: boolean): Promise<[Quote, Trade]> {

@@ -9,6 +9,7 @@ import { isWithoutRoute, ServiceError } from "../client/errors.ts";
 import type { AccountView } from "../client/types.ts";
 import { creditsOf, pendingUnits, type RunState } from "../runs/journal.ts";
 import { companiesIn, type Plan, type RunIdentity, type Target } from "../runs/plan.ts";
+import type { RunReader } from "../runs/reader.ts";
 import { runMismatch } from "./failures.ts";
 import { isSet, joinedOffer, movedBetween, type SearchTarget } from "./joined.ts";
 import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
@@ -113,6 +114,16 @@ function uncounted(error: unknown, { onNotice }: ExportDeps, search?: SearchTarg
     throw usageError("the service does not count people, and of an unknown number nobody is drawn", hint, "uncounted");
   }
   onNotice("notice: the service does not count people: how many there are, only their pages tell");
+}
+
+/** Rows that a run's one segment has: as counted, or as its pages told since, which are newer. */
+export function matchesOf({ plan, state }: Pick<RunReader, "plan" | "state">): number | null {
+  const { target, matches, parts } = plan;
+  // Who was asked for and not found is none of them.
+  if (target.kind === "enrich") return matches && matches - state.misses;
+  if (target.kind === "employees") return state.misses < target.companies.length ? matches : 0;
+  if (matches === null || parts !== undefined) return matches;
+  return [...state.units.values()].reduce((most, { settled }) => Math.max(most, settled?.total ?? 0), matches);
 }
 
 const priceFor = (target: Target, { costs }: AccountView): Credits => costs[PAID_CALLS[target.kind].cost];

@@ -1,7 +1,6 @@
 import type { Credits } from "../../shared/contract/money.ts";
 import type { Dialect } from "../client/dialect.ts";
 import { creditsOf, type IntentRecord, type SettledRecord, type Unit } from "../runs/journal.ts";
-import type { RunReader } from "../runs/reader.ts";
 import { below, joined, type Range, without } from "./paging.ts";
 
 export interface Targets {
@@ -301,16 +300,6 @@ export class Remaining {
     while (this.#nextTarget < targets && isPast(this.#nextTarget)) this.#nextTarget++;
     return this.#nextTarget < targets ? this.#nextTarget : undefined;
   }
-}
-
-/** Rows that a run's one segment has: as counted, or as its pages told since, which are newer. */
-export function matchesOf({ plan, state }: Pick<RunReader, "plan" | "state">): number | null {
-  const { target, matches, parts } = plan;
-  // Who was asked for and not found is none of them.
-  if (target.kind === "enrich") return matches && matches - state.misses;
-  if (target.kind === "employees") return state.misses < target.companies.length ? matches : 0;
-  if (matches === null || parts !== undefined) return matches;
-  return [...state.units.values()].reduce((most, { settled }) => Math.max(most, settled?.total ?? 0), matches);
 }
 
 export interface Wall {

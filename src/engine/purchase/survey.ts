@@ -11,7 +11,17 @@ import { type NewPlan, RunStore } from "../runs/run-store.ts";
 import { earlierRun, isBoughtElsewhere, ownedCompanies, type Reuse } from "./earlier.ts";
 import { staleRun } from "./failures.ts";
 import { lockOptions, openRun } from "./locks.ts";
-import { checkSame, isPriceKnown, offerOf, perPageTold, quoteFor, runIdentityOf, spentOf, termsOf } from "./offer.ts";
+import {
+  checkSame,
+  isPriceKnown,
+  matchesOf,
+  offerOf,
+  perPageTold,
+  quoteFor,
+  runIdentityOf,
+  spentOf,
+  termsOf,
+} from "./offer.ts";
 import type { ExportDeps, ExportOptions, Inquiry, Trade } from "./order.ts";
 import { isNarrowed, mostRows, partsToBuy, rowsWritten, takeOver } from "./owned.ts";
 import type { OwnedPage, OwnedShare } from "./ownership.ts";
@@ -25,7 +35,6 @@ import {
   requireBudget,
   requireSame,
 } from "./quote.ts";
-import { matchesOf } from "./remaining.ts";
 import type { Drawn } from "./sampling.ts";
 import { withoutSuppressed } from "./unnamed.ts";
 
