@@ -17,7 +17,12 @@ const WATCHED = {
   "src/service/ledger/writes.ts": ["test/service/store-sqlite.test.ts"],
   "src/service/ledger/key-steps.ts": ["test/service/store-sqlite.test.ts", "test/service/key-bounds.test.ts"],
   "src/service/money/keys.ts": ["test/service/keys.test.ts"],
-  "src/service/money/billing.ts": ["test/service/billing.test.ts", "test/service/endpoints.test.ts"],
+  "src/service/money/billing.ts": [
+    "test/service/billing.test.ts",
+    "test/service/endpoints.test.ts",
+    "test/service/console-exports.test.ts",
+    "test/service/operations.test.ts",
+  ],
   "src/shared/contract/money.ts": ["test/unit/contract-money.test.ts", "test/unit/quote.test.ts"],
   "src/engine/purchase/budget.ts": [
     "test/unit/budget.test.ts",

@@ -130,6 +130,7 @@ describe("one request", () => {
   const nine = { balance: c(9), held: c(5) };
   const sold = pending("1", 6, { state: "posted", posted: c(6) });
   const expired = { reply: stored, createdAt: NOW - IDEMPOTENCY_TTL_MS };
+  const most = { ...grant(0), amount: c(9_000_000_000) } as MoneyRequest;
   const cases: readonly (readonly [what: string, facts: Facts, request: MoneyRequest, outcome: unknown])[] = [
     ["a hold of all that is free", facts(10, 3), hold(7), { kind: "held", holdId: "7", balance: c(10), held: c(10) }],
     ["a hold of more than is free", facts(10, 3), hold(8), { kind: "insufficient", balance: c(10), held: c(3) }],
@@ -374,6 +375,30 @@ describe("one request", () => {
       LedgerInvariantError,
     ],
     ["an unknown account", facts(9, 5), hold(1, { accountId: "nobody" }), UnknownAccountError],
+    [
+      "a stored reply that is damaged",
+      facts(9, 0, { record: record({ reply: stored, damaged: true }) }),
+      hold(5, { idempotency }),
+      LedgerInvariantError,
+    ],
+    [
+      "a hold under a name that an earlier attempt did not get to",
+      facts(9, 0),
+      { ...hold(5), holdId: "made-1" } as MoneyRequest,
+      { kind: "held", holdId: "made-1", balance: c(9), held: c(5) },
+    ],
+    [
+      "a release after a doubt, where its refund was entered and a part of the charge is left",
+      facts(5, 0, { holds: [sold], done: ["refund 1", refunded(2)], refunded: 2 }),
+      release("1", true),
+      c(5),
+    ],
+    [
+      "a grant up to the most that a balance may be",
+      facts(0, 0),
+      most,
+      { balance: c(9_000_000_000), held: c(0), repeated: false },
+    ],
   ];
   it.each(cases)("%s", (_what, known, request, expected) => {
     const { outcome, writes } = one(known, request);
@@ -390,6 +415,11 @@ describe("one request", () => {
     expect(free.writes.entries).toEqual([]);
     const known = facts(9, 0, { holds: [pending("1", 5, { state: "posted", posted: c(0) })] });
     expect(one(known, release("1", true)).writes.entries).toEqual([]);
+  });
+
+  test("what is free is told where more is to be removed", () => {
+    const { outcome } = one(facts(9, 5), correct(6));
+    expect(String(told(outcome))).toContain("6 credits cannot be removed: 4 are free of a balance of 9");
   });
 
   test("a reply that cannot be built changes nothing", () => {

@@ -138,7 +138,7 @@ export async function survey(base: Inquiry, open: string | undefined): Promise<S
   // Whoever that run brought is among those who are owned.
   const reuse = inquiry === narrowed ? undefined : earlier;
   const isNew = isNarrowed(inquiry.target);
-  const quote = {
+  const quote: Quote = {
     ...best,
     overlap: offer.overlap ?? 0,
     share: isNew || share === undefined ? share : { ...share, divide: undefined },
