@@ -35,7 +35,7 @@ const LEASE_MS = 1_000;
 /** A call this close to the end of a window may arrive in the next one, and is reckoned there. */
 const GUARD_MS = 100;
 
-/** All processes of this machine share it (docs/contract.md, ServiceLimits). Without a file: less exact. */
+/** All processes of this machine share it (docs/contract.md, Limits). Without a file: less exact. */
 export class Pacer {
   readonly #now: () => number;
   readonly #file: ReturnType<typeof sharedFile> | undefined;

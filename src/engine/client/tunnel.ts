@@ -3,7 +3,7 @@ import type { Wire } from "./wire.ts";
 
 /** Tunnels: the proxy sees the origin's name and nothing else. */
 export function tunnelWire(origin: URL, proxy: URL): Wire {
-  // ServiceLimits of time are the exchange's: it sees the proxy's silence too.
+  // Limits of time are the exchange's: it sees the proxy's silence too.
   return dispatcherWire(origin, new ProxyAgent({ uri: proxy.href, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 }));
 }
 

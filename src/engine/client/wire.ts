@@ -41,7 +41,7 @@ export interface Receiver {
   failed(error: Error, code?: string): void;
 }
 
-/** ServiceLimits of time and size are not its business. */
+/** Limits of time and size are not its business. */
 export interface Wire {
   /** @returns what cuts it off at any time */
   send(request: RawRequest, receiver: Receiver): (reason: Error) => void;
