@@ -82,7 +82,9 @@ describe("what is charged", () => {
     );
     expect(refused.json.credits_remaining).toBe(10);
     expect(data.seen.calls).toBe(0);
-    expect((await search(service, 10)).json.credits_used).toBe(10);
+    expect((await search(service, 9)).json.credits_used).toBe(9);
+    expect((await search(service, 2)).json.detail[0]).toContain("1 are available: lower per_page to 1 or top up");
+    expect((await search(service, 1)).json.credits_used).toBe(1);
     const empty = await search(service, 1);
     expect([empty.status, empty.json.detail[0]]).toEqual([
       402,
