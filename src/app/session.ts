@@ -110,12 +110,12 @@ function sessionFor(target: Opened, context: Context, { maxWait }: Connecting, e
   const pacer = new Pacer({ stateDir: findFolder("state", context), baseUrl: serviceId, apiKey, now });
   let saved = Promise.resolve();
   const onLimits = (limits: ServiceLimits): void => {
-    const { maxDepth, perPageMax } = limits;
+    const { maxDepth, pageRows } = limits;
     if (maxDepth !== undefined)
       notice(
         `the service goes no deeper than row ${grouped(maxDepth)} of a segment; larger ones are divided from now on`,
       );
-    if (perPageMax !== undefined) notice(`quotes count on pages of ${grouped(perPageMax)} from now on`);
+    if (pageRows !== undefined) notice(`quotes count on pages of ${grouped(pageRows)} from now on`);
     saved = saved
       .then(() => keepLimits(limits, target, context))
       .catch((error: Error) => notice(`warning: not kept: ${error.message}`));

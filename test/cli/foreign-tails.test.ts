@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { startAgent, type ToolResult, YES } from "../support/agent.ts";
 import { BIN, spentBy, type User } from "../support/export.ts";
 import { foreignScene } from "../support/foreign-scene.ts";
+import type { ForeignOptions } from "../support/foreign-service.ts";
 
 // The end of a purchase at a service that gives pages of its own size, loses replies or charges for answers: what is said of it is so,
 // and the command that a hint names does what the hint says.
@@ -420,5 +421,20 @@ test.each(["enrich", "employees"])(
     const again = await u.run(ask);
     expect(again.stderr).toContain("0 rows are paid for and not bought again, nothing to buy (--again begins anew)");
     expect([again.code, service.charged()]).toEqual([6, 1]);
+  },
+);
+
+test.each<Partial<ForeignOptions>>([{ fixedPage: 25 }, { maxPerPage: 25, clamp: true }])(
+  "a cap in the midst of a segment holds where pages may have one size (%o), the second time too",
+  async (change) => {
+    const { service, run } = await foreignScene({ people: 592, ...change });
+    for (const output of ["a.csv", "b.csv"]) {
+      const before = service.charged();
+      const capped = await run("search", "--country", "x", "--again", "--max-credits", "60", "-o", output);
+      expect(capped.stderr).toContain("--max-credits 75 leaves room for the last one");
+      expect([capped.code, service.charged() - before]).toEqual([5, 50]);
+    }
+    const more = await run("resume", "last", "--max-credits", "75");
+    expect([more.code, service.charged()], more.stderr).toEqual([0, 125]);
   },
 );

@@ -157,10 +157,10 @@ test.each<Partial<ForeignOptions>>([{ maxPerPage: 50, clamp: true }, { maxPerPag
     const saved = (): object => JSON.parse(readFileSync(file, "utf8")).connections.work.dialect;
     const search = (...more: string[]) => u.run(["-c", "work", "search", "--country", "x", "--again", ...more]);
     await search("--limit", "40", "--yes", "-o", "few.csv");
-    if (change.clamp === true) expect(saved()).not.toHaveProperty("perPageMax");
+    if (change.clamp === true) expect(saved()).not.toHaveProperty("pageRows");
     const bought = await search("--yes", "-o", "o.csv");
     expect(bought.code, bought.stderr).toBe(0);
-    expect(saved()).toMatchObject({ perPageMax: 50 });
+    expect(saved()).toMatchObject({ pageRows: 50 });
     const quoted = await search("--dry-run", "--json");
     const pages = foreign.paidCalls();
     expect((await search("--yes", "-o", "again.csv")).code).toBe(0);

@@ -5,14 +5,16 @@ import { usageError } from "../../shared/errors.ts";
 export interface Dialect {
   readonly paging: "page" | "offset" | "cursor";
   readonly firstPage: 0 | 1;
-  /** The largest `per_page` known: learned from `account`, a 422, or pages that came no larger. */
+  /** The largest `per_page` known: learned from `account` or from a 422. */
   readonly perPageMax?: number;
+  /** Rows of a page where more are asked for and nothing tells the most: what quotes count on. */
+  readonly pageRows?: number;
   /** The deepest row of a segment that it gives, where its account does not tell: learned from a 422. */
   readonly maxDepth?: number;
 }
 
 /** What replies teach of a service whose account does not tell it. */
-export type ServiceLimits = Pick<Dialect, "perPageMax" | "maxDepth">;
+export type ServiceLimits = Pick<Dialect, "pageRows" | "maxDepth">;
 
 export const DEFAULT_DIALECT: Dialect = { paging: "page", firstPage: 1 };
 

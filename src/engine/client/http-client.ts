@@ -127,12 +127,15 @@ class HttpClient implements ServiceClient {
   }
 
   learn(limits: ServiceLimits): void {
-    for (const key of ["maxDepth", "perPageMax"] as const) {
-      const { [key]: rows = 0 } = limits;
-      if (rows < 1 || rows >= (this.dialect[key] ?? Number.POSITIVE_INFINITY)) continue;
-      this.dialect = { ...this.dialect, [key]: rows };
-      this.#options.onLimits?.({ [key]: rows });
-    }
+    const { maxDepth = 0, pageRows = 0 } = limits;
+    const isDeeper = maxDepth >= (this.dialect.maxDepth ?? Number.POSITIVE_INFINITY);
+    const lessons = {
+      ...(maxDepth < 1 || isDeeper ? {} : { maxDepth }),
+      ...(pageRows < 1 || pageRows === this.dialect.pageRows ? {} : { pageRows }),
+    };
+    if (Object.keys(lessons).length === 0) return;
+    this.dialect = { ...this.dialect, ...lessons };
+    this.#options.onLimits?.(lessons);
   }
 
   close(): Promise<void> {

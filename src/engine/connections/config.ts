@@ -148,12 +148,13 @@ function connection(value: Readonly<Record<string, unknown>>): Connection {
 
 function dialectOf(value: unknown): Dialect | undefined {
   if (!isObject(value)) return undefined;
-  const { paging, firstPage, perPageMax, maxDepth } = value;
+  const { paging, firstPage, perPageMax, pageRows, maxDepth } = value;
   if (paging !== "page" && paging !== "offset" && paging !== "cursor") return undefined;
   return {
     paging,
     firstPage: firstPage === 0 ? 0 : 1,
     ...(isSize(perPageMax) ? { perPageMax } : {}),
+    ...(isSize(pageRows) ? { pageRows } : {}),
     ...(isSize(maxDepth) ? { maxDepth } : {}),
   };
 }

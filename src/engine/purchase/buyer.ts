@@ -125,7 +125,7 @@ export class Buyer {
     try {
       if (!flight.stopped && !this.#budget.sure) await this.#lookAtBalance();
       await settlement.bookOthers();
-      this.#learnPageSize();
+      this.#learnPageRows();
     } catch (error) {
       // Everything is bought and kept: no reason to fail for a number in the last line. A disk that fails is one.
       if (!(error instanceof ServiceError || error instanceof LostReplyError || error instanceof WaitTooLongError)) {
@@ -145,14 +145,17 @@ export class Buyer {
     };
   }
 
-  /** A refusal tells it, and two pages of the same size where more was asked for. */
-  #learnPageSize(): void {
+  /** Of one segment, where nobody told the most: two pages of a size, none larger, where more was asked for. */
+  #learnPageRows(): void {
     const { client, run, perPageTold } = this.#options;
-    const { own } = this.#remaining.sizes;
-    const sizes = [...run.state.units.values()].map(({ settled }) => settled?.rows ?? 0);
-    const isOwn = sizes.every((rows) => rows <= (own ?? 0)) && sizes.filter((rows) => rows === own).length > 1;
-    const perPageMax = run.state.perPageMax ?? (isOwn ? own : undefined);
-    if (perPageMax !== undefined && !perPageTold) client.learn({ perPageMax });
+    const { perPageMax, units } = run.state;
+    if (perPageTold || run.plan.target.kind !== "search") return;
+    const sizes = [...units.values()].map(({ settled }) => settled?.rows ?? 0);
+    const most = sizes.reduce((largest, rows) => Math.max(largest, rows), 0);
+    const { own = perPageMax } = this.#remaining.sizes;
+    const isOwn = most === own && sizes.filter((rows) => rows === own).length > 1;
+    // Larger ones than were counted on: another page size since.
+    if (isOwn || most > (client.dialect.pageRows ?? most)) client.learn({ pageRows: most });
   }
 
   #interrupt(): void {

@@ -185,6 +185,8 @@ export function quoteFor(
       `warning: the account does not tell what ${call} costs; counted as 1 credit until the first row tells`,
     );
   }
+  const { paging, pageRows = PER_PAGE_MAX } = deps.seller.client.dialect;
+  const most = perPageTold(account, deps) === undefined ? pageRows : PER_PAGE_MAX;
   return makeQuote({
     target,
     matches,
@@ -193,9 +195,9 @@ export function quoteFor(
     limit: options.limit,
     maxCredits: options.maxCredits,
     maxDepth: account.maxDepth,
-    perPage: perPageOf(options, account, deps),
+    perPage: Math.min(perPageOf(options, account, deps), most),
     perMinute: perMinuteOf(account, deps),
-    paging: deps.seller.client.dialect.paging,
+    paging,
     spent,
     ...whole,
   });

@@ -57,6 +57,8 @@ export interface Sizes {
   readonly behind: number;
   /** What came where more was asked for: it may be the size of every page, whatever is asked for. */
   readonly own?: number | undefined;
+  /** Whether a page smaller than that came as it was asked for. */
+  readonly proven?: boolean;
   readonly accepted: ReadonlySet<number>;
   readonly refused: ReadonlySet<number>;
 }
@@ -81,6 +83,8 @@ export class Remaining {
   #largest = 0;
   #least = 1;
   #own: number | undefined;
+  /** The smallest page that came as it was asked for, with more behind it. */
+  #exact = Number.POSITIVE_INFINITY;
   readonly #accepted = new Set<number>();
   readonly #refused = new Set<number>();
   readonly #isSizeKnown: boolean;
@@ -96,7 +100,9 @@ export class Remaining {
 
   get sizes(): Sizes {
     const behind = this.#isSizeKnown ? Number.POSITIVE_INFINITY : Math.max(this.#largest, COMMON_PAGE);
-    return { least: this.#least, behind, own: this.#own, accepted: this.#accepted, refused: this.#refused };
+    const own = this.#own;
+    const proven = own !== undefined && this.#exact < own;
+    return { least: this.#least, behind, own, proven, accepted: this.#accepted, refused: this.#refused };
   }
 
   /** The service refused a page for its size. @param least the smallest that it gives, where it is known */
@@ -162,7 +168,7 @@ export class Remaining {
   learn(position: Position, { rows, total, next, miss }: Taught): void {
     const { target, offset, perPage } = position;
     const end = offset + rows;
-    if (rows > 0) this.#accepted.add(perPage);
+    if (rows > 0 && rows <= perPage) this.#accepted.add(perPage);
     const larger = this.#largest > rows;
     this.#largest = Math.max(this.#largest, rows);
     this.#change(target, (state) => ({
@@ -178,6 +184,7 @@ export class Remaining {
     const expected = this.#expected(target);
     const more = expected === undefined ? (next === undefined ? undefined : next !== null) : expected > end;
     const isShort = rows < perPage;
+    if (rows === perPage && more === true) this.#exact = Math.min(this.#exact, rows);
     // More came than there were to be, and nothing says that these were all: a drawn page is as large as its place.
     const isOver = !isShort && next !== null && end > (expected ?? end) && this.#source.page === undefined;
     if (isOver) this.#change(target, (state) => ({ ...state, unsure: true }));
