@@ -17,7 +17,7 @@ function counting(people: Iterable<WorldPerson>): { readonly oracle: Oracle; rea
       return oracle.calls;
     },
     count: (filters) => oracle.count(filters),
-    async listed(filters, addresses) {
+    async countAt(filters, addresses) {
       let sum = 0;
       for (let at = 0; at < addresses.length; at += LIST)
         sum += await oracle.count({ ...filters, network_url: addresses.slice(at, at + LIST) });
@@ -32,8 +32,8 @@ const memberOf = (person: WorldPerson, known: boolean): SegmentMember => ({
   address: person.network_url === null ? undefined : ownedAddress(person.network_url),
   name: person.name,
   values: { ...person },
-  named: known,
-  known,
+  isNamed: known,
+  isKnown: known,
 });
 
 /** A world whose people have the names that are told by their number. */
@@ -106,11 +106,11 @@ describe("what is quoted is what it takes, whatever the people are like", () => 
       const cost = await costOf({ ...presence, ...likeness, members, listSize: LIST }, callsPerCredit);
       expect(counts.calls, "a quote asks nobody").toBe(before);
 
-      const { kept } = await tellApart(presence, counts);
+      const { owned } = await tellApart(presence, counts);
       const limits = { callsPerCredit: cost.callsPerCredit, maxCalls: 1e6, maxRows: 1e6, maxRenamed: 0 };
       const maxWaste = cost.rows - presence.others;
-      const { leaves, unreached } = await findNew(presence, kept, { ...limits, maxWaste }, counts);
-      await lookFor(SEGMENT, kept, counts);
+      const { leaves, unreached } = await findNew(presence, owned, { ...limits, maxWaste }, counts);
+      await lookFor(SEGMENT, owned, counts);
       const done = counts.calls - before;
       expect(done / cost.calls, `${cost.calls} quoted, ${done} made`).toBeLessThan(history in FEW_NEW ? 1.5 : 2);
       expect(cost.calls / done, `${cost.calls} quoted, ${done} made`).toBeLessThan(history in FEW_NEW ? 1.5 : 2.5);
@@ -179,10 +179,10 @@ describe("how new people are like owned ones is counted", () => {
     const { counts, members } = crowd;
     const { presence, alike, still, traits } = await measured(crowd);
     const cost = await costOf({ ...presence, alike, still, traits, members, listSize: LIST }, 5);
-    const { kept } = await tellApart(presence, counts);
+    const { owned } = await tellApart(presence, counts);
     const limits = { callsPerCredit: 5, maxCalls: 1e6, maxRows: 1e6, maxRenamed: 0 };
     const maxWaste = cost.rows - presence.others;
-    const { leaves, unreached } = await findNew(presence, kept, { ...limits, maxWaste }, counts);
+    const { leaves, unreached } = await findNew(presence, owned, { ...limits, maxWaste }, counts);
     const rows = leaves.reduce((sum, { count }) => sum + count, 0);
     expect(unreached).toEqual([]);
     expect(cost.rows, `${cost.rows} people quoted, ${rows} bought`).toBeLessThan(1.35 * rows);

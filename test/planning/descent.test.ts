@@ -28,7 +28,7 @@ function service(
       if (filters.network_url !== undefined) throw new Error("only lists name addresses");
       return answer(await oracle.count(filters));
     },
-    async listed(filters, addresses) {
+    async countAt(filters, addresses) {
       let sum = 0;
       for (let at = 0; at < addresses.length; at += listSize) {
         const list = addresses.slice(at, at + listSize);
@@ -46,8 +46,8 @@ const member = (person: WorldPerson, more: Partial<SegmentMember> = {}): Segment
   address: person.network_url === null ? undefined : ownedAddress(person.network_url),
   name: person.name,
   values: person,
-  named: true,
-  known: true,
+  isNamed: true,
+  isKnown: true,
   ...more,
 });
 
@@ -81,7 +81,7 @@ async function lookFor({
   for (let week = 0; week < weeks; week++) there.drift({ name: 0 });
   const { oracle, counts, asked } = service(there.people.values(), segment, listSize === undefined ? {} : { listSize });
   const now = new Set(oracle.people.map(({ id }) => id));
-  const owned = bought.filter(({ id }) => now.has(id)).map((person) => member(person, { known: weeks === 0 }));
+  const owned = bought.filter(({ id }) => now.has(id)).map((person) => member(person, { isKnown: weeks === 0 }));
   const total = oracle.people.length;
   const fresh = total - owned.length;
   const descent = await descend(
@@ -223,7 +223,7 @@ describe("worlds that are strange", () => {
       world.add({ ...like, name: `${String.fromCodePoint(0x4e00 + 7 * index)} wu`, ...more });
     }
     const { oracle, counts } = service(world.people.values(), segment);
-    const owned = bought.map((person) => member(person, { known: weeks === 0 }));
+    const owned = bought.map((person) => member(person, { isKnown: weeks === 0 }));
     const total = oracle.people.length;
     const fresh = total - owned.length;
     const maxWaste = Math.ceil(fresh / 10) + 2;
@@ -343,7 +343,7 @@ describe("counts that do not add up end it", () => {
     const segment = { department: "Sales" };
     const { counts, oracle } = service(world.people.values(), segment, { answer });
     const random = seeded(2);
-    const owned = oracle.people.filter(() => random() < 0.9).map((person) => member(person, { known: false }));
+    const owned = oracle.people.filter(() => random() < 0.9).map((person) => member(person, { isKnown: false }));
     const input = {
       segment,
       total: oracle.people.length,
@@ -407,7 +407,7 @@ test("any world, any share: everybody new is in one leaf or named", async () => 
             department: "Sales",
           });
           if (!address) person.network_url = null;
-          if (mine) owned.push(member(person, { known: !stale, named: true }));
+          if (mine) owned.push(member(person, { isKnown: !stale, isNamed: true }));
         }
         const { counts, oracle } = service(world.people.values(), {});
         const total = made.length;
@@ -418,7 +418,7 @@ test("any world, any share: everybody new is in one leaf or named", async () => 
         );
         const found = { oracle, descent, owned, fresh, asked: new Set<string>(), total };
         // Who is owned without an address, and whose values no longer hold, may be taken for new.
-        if (owned.every(({ address, known }) => address !== undefined || known)) check(found);
+        if (owned.every(({ address, isKnown }) => address !== undefined || isKnown)) check(found);
         const reached = new Set(descent.leaves.flatMap((leaf) => oracle.matching(leaf.filters).map(({ id }) => id)));
         const mine = new Set(owned.map(({ identity }) => identity));
         const missed = [...world.people.keys()].filter((id) => !mine.has(id) && !reached.has(id)).length;

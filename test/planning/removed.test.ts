@@ -68,8 +68,8 @@ describe("findGone", () => {
         async (count, share, seed) => {
           const gone = someOf(count, Math.floor(count * share * share), seeded(seed));
           const found = await oracle(gone, most).find(everybody(count));
-          expect(new Set(found.gone)).toEqual(gone);
-          expect(found.kept).toHaveLength(count - gone.size);
+          expect(new Set(found.leavers)).toEqual(gone);
+          expect(found.members).toHaveLength(count - gone.size);
         },
       ),
       { numRuns: 40 },
@@ -93,7 +93,7 @@ describe("findGone", () => {
     ] as const) {
       const gone = together ? new Set(everybody(wanted)) : someOf(count, wanted, seeded(seed));
       const { asked, find } = oracle(gone, 1_000);
-      expect(new Set((await find(everybody(count))).gone)).toEqual(gone);
+      expect(new Set((await find(everybody(count))).leavers)).toEqual(gone);
       expect(asked.calls).toBeLessThanOrEqual(0.8 * wanted * Math.log2(count / wanted) + count / 1_000 + 20);
       expect(asked.rounds).toBeLessThanOrEqual(12);
     }
@@ -110,7 +110,8 @@ describe("findGone", () => {
         const faulty = oracle(gone, 1_000, (n, at) => (at === call ? Math.max(0, n + wrong) : n));
         const found = await faulty.find(everybody(count)).catch((error: unknown) => error);
         // What is not noticed is right: a count that could not be less, and was not.
-        if (!(found instanceof UnsoundCountsError)) expect(new Set((found as { gone: number[] }).gone)).toEqual(gone);
+        if (!(found instanceof UnsoundCountsError))
+          expect(new Set((found as { leavers: number[] }).leavers)).toEqual(gone);
       }
       let moved = 0;
       const askedOnce = async (lists: readonly (readonly number[])[]): Promise<number[]> => {
@@ -126,7 +127,7 @@ describe("findGone", () => {
         .catch((error: unknown) => error);
       if (ended instanceof UnsoundCountsError) continue;
       // Before it moved, or after: never something between.
-      const named = new Set((ended as { gone: number[] }).gone);
+      const named = new Set((ended as { leavers: number[] }).leavers);
       expect(named.size === gone.size || named.size === later.size).toBe(true);
     }
     const rough = oracle(gone, 1_000, (n, at) => Math.round(n * (1 + ((at % 3) - 1) / 100)));

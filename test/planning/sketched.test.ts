@@ -21,7 +21,7 @@ async function lookedFor(people: number, gone: number, seed: number) {
     },
     elsewhere: () => [],
     membersOf: () => [],
-    counts: { count: async () => 0, listed: async () => 0, listSize: 1_000, calls: 0 },
+    counts: { count: async () => 0, countAt: async () => 0, listSize: 1_000, calls: 0 },
   });
   return { asked, found };
 }
@@ -31,7 +31,7 @@ test.each([100, 150, 300, 500])("%i of 2,000 are told in at most three answers, 
     const { asked, found } = await lookedFor(2_000, gone, seed);
     expect(asked.length).toBeLessThanOrEqual(3);
     expect(found).toMatchObject({ total: 2_000, present: 2_000 - gone, others: gone });
-    expect(found?.sketch?.gone).toEqual(peopleFrom(0, gone));
+    expect(found?.sketch?.leavers).toEqual(peopleFrom(0, gone));
   }
 });
 

@@ -127,7 +127,7 @@ test("a count that costs credits is the last one", async () => {
 
 test.each([1_000, 100, 50, 7])("how many values a list may have is learned: %d", async (most) => {
   const { counts, asked } = counting(() => ({}), { most });
-  expect(await counts.listed({ department: "Sales" }, addresses(2_345))).toBe(2_345);
+  expect(await counts.countAt({ department: "Sales" }, addresses(2_345))).toBe(2_345);
   expect(counts.listSize).toBe(most);
   expect(asked.length).toBeLessThanOrEqual(Math.ceil(2_345 / most) + 2);
   expect(new Set(asked.flatMap(({ filters }) => filters.network_url)).size).toBe(2_345);
@@ -136,7 +136,7 @@ test.each([1_000, 100, 50, 7])("how many values a list may have is learned: %d",
 test("long addresses go in shorter lists", async () => {
   const { counts, asked } = counting(() => ({}));
   const long = Array.from({ length: 400 }, (_, at) => ownedAddress(`people.example/in/${"x".repeat(500)}${at}`));
-  expect(await counts.listed({}, long)).toBe(400);
+  expect(await counts.countAt({}, long)).toBe(400);
   expect(asked.every(({ filters }) => [filters.network_url].flat().join("").length <= 100_000)).toBe(true);
 });
 
@@ -145,5 +145,5 @@ test("a refusal that is not about the list is told as it is", async () => {
   const { counts } = counting(() => {
     throw error;
   });
-  await expect(counts.listed({}, addresses(5))).rejects.toBe(error);
+  await expect(counts.countAt({}, addresses(5))).rejects.toBe(error);
 });

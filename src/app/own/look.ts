@@ -77,7 +77,7 @@ export async function lookInto(
   return {
     ...{ ...sight, ...rest, ...likeness, listSize: counts.listSize, forgotten },
     get members() {
-      members ??= membersOf(bySketch?.sketch?.there ?? []);
+      members ??= membersOf(bySketch?.sketch?.members ?? []);
       return members;
     },
   };
@@ -86,7 +86,7 @@ export async function lookInto(
 function memberOf({ identity, address, name, values, version }: OwnedPerson, now: string | undefined): SegmentMember {
   const isCurrent = version !== null && version === now;
   const profile = address === undefined ? undefined : ownedAddress(address);
-  return { identity, address: profile, name, values, named: isCurrent, known: isCurrent };
+  return { identity, address: profile, name, values, isNamed: isCurrent, isKnown: isCurrent };
 }
 
 export const freeCounts = (

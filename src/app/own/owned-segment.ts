@@ -170,15 +170,15 @@ export class OwnedSegment implements Ownership {
     const { onNotice } = this.#deps;
     const people = counted(others, "new person", "new people");
     if (isLong) onNotice(`looking for ${people}: about ${counted(estimate.calls, "free count")}`);
-    const { kept } = isLong ? await tellApart(sight, counts) : { kept: sketch === undefined ? sight.members : [] };
+    const { owned } = isLong ? await tellApart(sight, counts) : { owned: sketch === undefined ? sight.members : [] };
     const allowed = {
       callsPerCredit,
-      maxCalls: this.#bounds.maxCalls - callsToLook(kept.length + others, counts),
+      maxCalls: this.#bounds.maxCalls - callsToLook(owned.length + others, counts),
       maxWaste: maxRows >= estimate.rows ? estimate.rows - others : 0,
       maxRows,
       maxRenamed: 0,
     };
-    const { leaves, unreached, overlap, beyond } = await findNew(sight, kept, allowed, counts);
+    const { leaves, unreached, overlap, beyond } = await findNew(sight, owned, allowed, counts);
     if (isLong)
       onNotice(`${people} in ${counted(leaves.length, "part")}, found by ${counted(counts.calls, "free count")}`);
     return { ...partsOf(leaves), unreached, ...(overlap === 0 ? {} : { overlap }), beyond };
@@ -192,7 +192,7 @@ export class OwnedSegment implements Ownership {
       .map(String)
       .filter((address) => !owned.has(canonicalAddress(address) ?? ""));
     if (rest.length === 0) return { parts: [], counts: [] };
-    const count = await counts.listed(filters, rest.map(ownedAddress));
+    const count = await counts.countAt(filters, rest.map(ownedAddress));
     if (count > total) throw new UnsoundCountsError(`${count} of ${total} people are at some of the addresses`);
     return { parts: [{ ...filters, network_url: rest }], counts: [count] };
   }
@@ -267,7 +267,7 @@ const isDividedUnasked = (sight: Sight, { rows, calls, callsPerCredit }: Cost) =
   sight.forgotten.people === 0 &&
   calls <= DIVIDE_CALLS &&
   (rows === 0 || callsPerCredit > 0) &&
-  sight.members.every(({ known }) => known);
+  sight.members.every(({ isKnown }) => isKnown);
 
 const rowsOf = (counts: readonly number[]): number => counts.reduce((sum, count) => sum + count, 0);
 

@@ -90,12 +90,12 @@ export const joinedFilters = (segments: readonly Segment[]): readonly Segment[] 
   segments.reduce<readonly Segment[]>(joinedTo, []);
 
 /** A larger one may take in another. */
-function joinedTo(found: readonly Segment[], next: Segment): readonly Segment[] {
-  for (const [at, one] of found.entries()) {
+function joinedTo(segments: readonly Segment[], next: Segment): readonly Segment[] {
+  for (const [at, one] of segments.entries()) {
     const both = joinOne(one, next);
-    if (both !== undefined) return joinedTo(found.toSpliced(at, 1), both);
+    if (both !== undefined) return joinedTo(segments.toSpliced(at, 1), both);
   }
-  return [...found, next];
+  return [...segments, next];
 }
 
 export type ValuesOf = (segment: Segment, key: FilterKey) => Promise<readonly string[] | undefined>;
@@ -116,8 +116,8 @@ async function butNot(
     return meet(segment, beyond) ?? "nobody";
   }
   const listKey = (spec.match === "prefix" ? spec.field : key) as FilterKey;
-  const listed = filterSpec(listKey);
-  if (listed === undefined || !listed.list) return undefined;
+  const listSpec = filterSpec(listKey);
+  if (listSpec === undefined || !listSpec.list) return undefined;
   const values = segment[listKey] === undefined ? await valuesOf(segment, listKey) : texts(segment[listKey]);
   if (values === undefined || values.length > MAX_VALUES_PER_KEY) return undefined;
   const wanted = texts(other[key]);
@@ -134,15 +134,15 @@ async function butNot(
 /** Who has no value of a key may be in none of the parts: counts tell. */
 async function minus(segment: Segment, other: Segment, valuesOf: ValuesOf): Promise<readonly Segment[] | undefined> {
   const pieces: Segment[] = [];
-  let left: Segment | undefined = segment;
+  let rest: Segment | undefined = segment;
   for (const { key } of FILTER_SPECS) {
-    if (other[key] === undefined || left === undefined) continue;
+    if (other[key] === undefined || rest === undefined) continue;
     const condition: Segment = { [key]: other[key] };
-    if (isWithin(left, condition)) continue;
-    const piece = await butNot(left, other, key, valuesOf);
+    if (isWithin(rest, condition)) continue;
+    const piece = await butNot(rest, other, key, valuesOf);
     if (piece === undefined) return undefined;
     if (piece !== "nobody") pieces.push(piece);
-    left = meet(left, condition);
+    rest = meet(rest, condition);
   }
   return pieces;
 }
@@ -168,17 +168,17 @@ export class Sets {
   constructor(count: (segment: Segment) => Promise<number>, valuesOf: ValuesOf) {
     this.#count = count;
     this.#valuesOf = async (segment, key) => {
-      const known = knownValues(key);
-      return (await valuesOf(segment, key)) ?? (known.length === 0 ? undefined : known);
+      const vocabulary = knownValues(key);
+      return (await valuesOf(segment, key)) ?? (vocabulary.length === 0 ? undefined : vocabulary);
     };
   }
 
   count(segment: Segment | undefined): Promise<number> {
     if (segment === undefined) return Promise.resolve(0);
     const key = sameText(segment);
-    const known = this.#counts.get(key) ?? this.#count(segment);
-    this.#counts.set(key, known);
-    return known;
+    const count = this.#counts.get(key) ?? this.#count(segment);
+    this.#counts.set(key, count);
+    return count;
   }
 
   /** By what each two, three and so on have in common. */
@@ -188,8 +188,8 @@ export class Sets {
       let sum = 0;
       for (let at = from; at < all.length; at++) {
         const both = common === undefined ? all[at] : meet(common, all[at] ?? {});
-        const here = await this.count(both);
-        if (here > 0) sum += sign * here + (await within(both, at + 1, -sign));
+        const count = await this.count(both);
+        if (count > 0) sum += sign * count + (await within(both, at + 1, -sign));
       }
       return sum;
     };
@@ -218,34 +218,34 @@ export class Sets {
 
   /** Parts share at most `overlap`. @throws InseparableError where people of `except` cannot be left out */
   async parts(segments: readonly Segment[], except: readonly Segment[]) {
-    let found: Segment[] = [];
-    for (const segment of joinedFilters(segments)) found = await this.#added(found, segment);
+    let all: Segment[] = [];
+    for (const segment of joinedFilters(segments)) all = await this.#added(all, segment);
     for (const other of joinedFilters(except)) {
       const rest: Segment[] = [];
-      for (const part of found) {
+      for (const part of all) {
         const pieces = await this.without(part, other);
         if (pieces === undefined) {
           throw new InseparableError(await this.count(meet(part, other)), await this.count(part));
         }
         rest.push(...pieces);
       }
-      found = rest;
+      all = rest;
     }
-    const parts = await this.#filled(found);
+    const parts = await this.#filled(all);
     let overlap = 0;
-    for (const [index, part] of found.entries())
-      for (const other of found.slice(index + 1)) overlap += await this.count(meet(part, other));
+    for (const [index, part] of all.entries())
+      for (const other of all.slice(index + 1)) overlap += await this.count(meet(part, other));
     return { parts, overlap };
   }
 
   /** What they share is taken from the new one, or where that cannot be said from the old. */
   async #added(parts: readonly Segment[], segment: Segment): Promise<Segment[]> {
-    const found = [...parts];
+    const all = [...parts];
     const queue = [segment];
     for (let piece = queue.shift(); piece !== undefined; piece = queue.shift()) {
       let isPlaced = false;
-      for (let at = 0; at < found.length && !isPlaced; at++) {
-        const old = found[at] ?? {};
+      for (let at = 0; at < all.length && !isPlaced; at++) {
+        const old = all[at] ?? {};
         const rest: readonly Segment[] | undefined = await this.without(piece, old);
         if (rest !== undefined && rest.length === 1) piece = rest[0] ?? piece;
         else if (rest !== undefined) {
@@ -254,12 +254,12 @@ export class Sets {
         } else {
           const smaller = await this.without(old, piece);
           if (smaller === undefined) continue;
-          found.splice(at, 1, ...smaller);
+          all.splice(at, 1, ...smaller);
           at += smaller.length - 1;
         }
       }
-      if (!isPlaced) found.push(piece);
+      if (!isPlaced) all.push(piece);
     }
-    return found;
+    return all;
   }
 }

@@ -1,7 +1,7 @@
 import { groupsBy } from "../../shared/groups.ts";
 import { countChunks, findGone } from "./removed.ts";
 
-export interface Held<T> {
+export interface PersonValue<T> {
   readonly person: T;
   readonly value: string;
 }
@@ -18,26 +18,26 @@ export interface Most {
 
 /** No value's sets are among another's (a completely separating system): whoever moved is missing from one. */
 export async function findChanged<T>(
-  held: readonly Held<T>[],
+  pairs: readonly PersonValue<T>[],
   most: Most,
   present: (questions: readonly Question<T>[]) => Promise<readonly number[]>,
 ): Promise<T[]> {
   const changed = new Set<T>();
-  for (const { values, people } of questionsFor(held, most)) {
-    const asked = people.filter((person) => !changed.has(person));
+  for (const { values, people } of questionsFor(pairs, most)) {
+    const rest = people.filter((person) => !changed.has(person));
     const count = (lists: readonly (readonly T[])[]): Promise<readonly number[]> =>
       present(lists.map((list) => ({ values, people: list })));
-    const { gone } = await findGone(await countChunks(asked, most.people, count), most.people, count);
-    for (const person of gone) changed.add(person);
+    const { leavers } = await findGone(await countChunks(rest, most.people, count), most.people, count);
+    for (const person of leavers) changed.add(person);
   }
   return [...changed];
 }
 
-export const testCalls = (held: readonly Held<unknown>[], most: Most): number =>
-  questionsFor(held, most).reduce((sum, { people }) => sum + Math.ceil(people.length / most.people), 0);
+export const testCalls = (pairs: readonly PersonValue<unknown>[], most: Most): number =>
+  questionsFor(pairs, most).reduce((sum, { people }) => sum + Math.ceil(people.length / most.people), 0);
 
-function questionsFor<T>(held: readonly Held<T>[], most: Most): Question<T>[] {
-  const single = [...groupsBy(held, ({ value }) => value)]
+function questionsFor<T>(pairs: readonly PersonValue<T>[], most: Most): Question<T>[] {
+  const single = [...groupsBy(pairs, ({ value }) => value)]
     .map(([value, group]) => ({ values: [value], people: group.map(({ person }) => person) }))
     .sort((a, b) => b.people.length - a.people.length);
   // What many people share fills a count by itself.
@@ -101,8 +101,8 @@ function firstUnused(order: readonly number[], each: number, used: ReadonlySet<s
   const search = (from: number, chosen: number[]): number[] | undefined => {
     if (chosen.length === each) return used.has(keyOf(chosen)) ? undefined : chosen;
     for (let at = from; at < order.length; at++) {
-      const found = search(at + 1, [...chosen, order[at] ?? 0]);
-      if (found !== undefined) return found;
+      const code = search(at + 1, [...chosen, order[at] ?? 0]);
+      if (code !== undefined) return code;
     }
     return undefined;
   };

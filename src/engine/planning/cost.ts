@@ -31,9 +31,9 @@ export async function costOf(look: Look, callsPerCredit: number): Promise<Cost> 
   if (kind === undefined || rows === total) {
     return { callsPerCredit: 0, calls: halvingOf(look) + certain, rows: total, parts: 1 };
   }
-  const played = await rehearse(look, { callsPerCredit, spare: (rows - others) / others });
-  const calls = played.calls + halvingOf(look) + certain;
-  return { ...played, callsPerCredit, calls, rows: Math.min(rows, played.rows + SPARE) };
+  const rehearsal = await rehearse(look, { callsPerCredit, spare: (rows - others) / others });
+  const calls = rehearsal.calls + halvingOf(look) + certain;
+  return { ...rehearsal, callsPerCredit, calls, rows: Math.min(rows, rehearsal.rows + SPARE) };
 }
 
 /** At the most calls a credit that fits into so many; undefined where none does. */
@@ -49,11 +49,11 @@ export async function costWithin(look: Look, callsPerCredit: number, maxCalls: n
 const proofOf = ({ others, calls, listSize }: Look): number => calls + Math.ceil(others / listSize);
 
 function halvingOf({ chunks, listSize }: Look): number {
-  const asked = chunks.reduce((sum, { items }) => sum + items.length, 0);
-  const gone = asked - chunks.reduce((sum, { present }) => sum + present, 0);
-  if (gone === 0) return 0;
-  const least = Math.min(gone, asked - gone + 1);
-  return Math.ceil(0.45 * least * Math.log2(2 + asked / gone) + 12 + asked / listSize);
+  const all = chunks.reduce((sum, { items }) => sum + items.length, 0);
+  const absent = all - chunks.reduce((sum, { present }) => sum + present, 0);
+  if (absent === 0) return 0;
+  const least = Math.min(absent, all - absent + 1);
+  return Math.ceil(0.45 * least * Math.log2(2 + all / absent) + 12 + all / listSize);
 }
 
 const MOST_PEOPLE = 2_000;
@@ -63,16 +63,16 @@ const ENOUGH = 100;
 const MOST_TIMES = 6;
 
 type Allowed = Readonly<Record<"callsPerCredit" | "spare", number>>;
-type Played = Pick<Cost, "calls" | "parts" | "rows">;
+type Rehearsal = Pick<Cost, "calls" | "parts" | "rows">;
 
 /** More may have to be bought than in the mean of the rehearsals. */
 const MORE_ROWS = 1.15;
 
 /** Finds it out by doing it: some of the owned are taken for new and looked for by counts that are made here. */
-async function rehearse(look: Look, allowed: Allowed): Promise<Played> {
+async function rehearse(look: Look, allowed: Allowed): Promise<Rehearsal> {
   const { total, others, members, listSize } = look;
-  const isKnown = members.every(({ known }) => known);
-  const names = isKnown ? 0 : Math.ceil(members.length / Math.min(listSize, MOST_NAMED)) + 15;
+  const isSure = members.every(({ isKnown }) => isKnown);
+  const names = isSure ? 0 : Math.ceil(members.length / Math.min(listSize, MOST_NAMED)) + 15;
   if (members.length < LEAST_PEOPLE) {
     const levels = Math.log2(total / others);
     return { calls: Math.ceil(others * (2.4 * levels + 7)) + names, rows: total, parts: others };
@@ -85,10 +85,10 @@ async function rehearse(look: Look, allowed: Allowed): Promise<Played> {
   for (let time = 0; time < times; time++) {
     const random = dice(`rehearsal ${time}`);
     const cast = draw(members.length, size, random).flatMap((at) => members[at] ?? []);
-    const played = await play(cast, fresh, look, { ...allowed, random });
-    calls += played.calls * scale;
-    rows += played.rows * scale;
-    parts += played.parts * scale;
+    const rehearsal = await play(cast, fresh, look, { ...allowed, random });
+    calls += rehearsal.calls * scale;
+    rows += rehearsal.rows * scale;
+    parts += rehearsal.parts * scale;
   }
   const deeper = Math.max(1, depth(total, others) / depth(size, fresh));
   return { calls: Math.ceil(calls * deeper) + names, rows: Math.ceil(rows * MORE_ROWS), parts: Math.ceil(parts) };
@@ -101,21 +101,21 @@ async function play(
   fresh: number,
   { segment, listSize, alike, still, traits }: Look,
   { callsPerCredit, spare, random }: Allowed & { readonly random: Dice },
-): Promise<Played> {
+): Promise<Rehearsal> {
   const owned = cast.slice(fresh);
   const newcomers = cast.slice(0, fresh).map((each, at): SegmentMember => {
     const like = at < Math.round(alike * fresh) ? owned[random(owned.length)] : undefined;
     return like === undefined ? newcomerOf(each, traits, random) : { ...like, address: each.address };
   });
   const now = owned.map((each): SegmentMember => {
-    const isStill = each.known || random(1_000) < 1_000 * still;
+    const isStill = each.isKnown || random(1_000) < 1_000 * still;
     return isStill ? each : { ...each, values: { ...each.values, followers: Number(each.values.followers) + 1 } };
   });
   const counts = ownCounts([...newcomers, ...now], segment, listSize);
   const input = {
     segment,
     total: cast.length,
-    owned: owned.map((member) => ({ ...member, named: true })),
+    owned: owned.map((member) => ({ ...member, isNamed: true })),
     callsPerCredit,
     maxCalls: 20_000,
     maxWaste: Math.round(spare * fresh),
@@ -123,9 +123,9 @@ async function play(
   };
   try {
     const { leaves, unreached } = await descend(input, counts);
-    const bought = [...leaves, ...unreached.flatMap(({ within }) => within.map(({ rows: count }) => ({ count })))];
-    const rows = bought.reduce((sum, { count }) => sum + count, 0);
-    return { calls: counts.calls, rows, parts: bought.length };
+    const parts = [...leaves, ...unreached.flatMap(({ within }) => within.map(({ rows: count }) => ({ count })))];
+    const rows = parts.reduce((sum, { count }) => sum + count, 0);
+    return { calls: counts.calls, rows, parts: parts.length };
   } catch (error) {
     if (!(error instanceof UnsoundCountsError)) throw error;
     return { calls: counts.calls, rows: cast.length, parts: 1 };
@@ -150,10 +150,10 @@ function ownCounts(people: readonly SegmentMember[], segment: Filters, listSize:
       calls++;
       return matching(filters).length;
     },
-    async listed(filters, addresses) {
+    async countAt(filters, addresses) {
       calls += Math.ceil(addresses.length / listSize);
-      const asked = new Set(addresses);
-      return matching(filters).filter(({ address }) => address !== undefined && asked.has(address)).length;
+      const list = new Set(addresses);
+      return matching(filters).filter(({ address }) => address !== undefined && list.has(address)).length;
     },
   };
 }

@@ -54,20 +54,20 @@ const LIKELY = 0.5;
 
 interface Division {
   readonly parts: readonly Node[];
-  readonly left: number;
+  readonly strays: number;
   readonly why: string;
 }
 
-interface Bought extends Stuck {
+interface SearchLeaf extends Stuck {
   readonly isLast: boolean;
 }
 
 const wasteOf = ({ node, count }: Stuck): number => node.count - count;
 const sumOf = (leaves: readonly Stuck[]): number => leaves.reduce((sum, leaf) => sum + wasteOf(leaf), 0);
 
-type Left = Stuck & { readonly why: string };
+type Residue = Stuck & { readonly why: string };
 
-const NONE: Division = { parts: [], left: Number.POSITIVE_INFINITY, why: "whom no filter tells from people you own" };
+const NONE: Division = { parts: [], strays: Number.POSITIVE_INFINITY, why: "whom no filter tells from people you own" };
 
 /** Calls for each new person that go into those whom hardly anything tells apart, beyond what they are worth. */
 const SPARE_CALLS = 2;
@@ -85,12 +85,12 @@ class Search {
   readonly #byName: (owned: number, fresh: number) => boolean;
   readonly #byValue: (owned: number, fresh: number) => boolean;
   readonly #mostOwned: number;
-  readonly #leaves: Bought[] = [];
-  readonly #stuck: Left[] = [];
+  readonly #leaves: SearchLeaf[] = [];
+  readonly #stuck: Residue[] = [];
   readonly #unreached: { where: string; count: number; within: Within[number][] }[] = [];
   #fresh = 0;
   #spare = 0;
-  readonly #twins = { sought: 0, found: 0 };
+  readonly #twins = { tries: 0, hits: 0 };
   #overlap = 0;
   #beyond = 0;
 
@@ -108,8 +108,8 @@ class Search {
 
   async run(): Promise<Descent> {
     const { segment, total, owned } = this.#input;
-    const placed = owned.filter(({ known, named }) => known || named);
-    const floating = owned.filter(({ known, named, address }) => !known && !named && address !== undefined);
+    const placed = owned.filter(({ isKnown, isNamed }) => isKnown || isNamed);
+    const floating = owned.filter(({ isKnown, isNamed, address }) => !isKnown && !isNamed && address !== undefined);
     const root = { filters: segment, count: total, placed, floating, afloat: floating.length };
     if (newIn(root) < 0) throw new UnsoundCountsError(`${ownedIn(root)} of ${total} people are owned`);
     this.#spare = SPARE_CALLS * newIn(root);
@@ -132,16 +132,16 @@ class Search {
       this.#beyond += fresh;
       return;
     }
-    const known = node.afloat === 0 && node.placed.every((member) => member.known);
-    const stops = known ? this.#byValue : this.#byName;
+    const isKnown = node.afloat === 0 && node.placed.every((member) => member.isKnown);
+    const stops = isKnown ? this.#byValue : this.#byName;
     const owned = ownedIn(node);
     if (owned === 0 || (!strict && owned <= this.#mostOwned * fresh && stops(owned, fresh))) return this.#take(node);
     if (this.#counts.calls >= maxCalls) return void this.#stuck.push({ node, count: fresh, why: OUT_OF_CALLS });
-    for (const part of await this.#divided(node, known)) await this.#place(part, strict);
+    for (const part of await this.#divided(node, isKnown)) await this.#place(part, strict);
   }
 
   /** By whatever reaches most of the new people; the others are looked for one by one. */
-  async #divided(node: Node, known: boolean): Promise<readonly Node[]> {
+  async #divided(node: Node, isKnown: boolean): Promise<readonly Node[]> {
     const { calls } = this.#counts;
     const twins = await this.#twinsIn(node);
     if (twins !== undefined) {
@@ -156,17 +156,17 @@ class Search {
       () => this.#steps(node, true),
     ];
     // Who has no address cannot be asked after: by values they would be bought again.
-    if (node.placed.some((member) => !member.known && member.address === undefined)) ways.push(...ways.splice(1, 1));
+    if (node.placed.some((member) => !member.isKnown && member.address === undefined)) ways.push(...ways.splice(1, 1));
     // Where it is not known who is in it, names tell nothing.
-    if (known || node.afloat > 0) ways.unshift(() => this.#halves(node, LIKELY));
+    if (isKnown || node.afloat > 0) ways.unshift(() => this.#halves(node, LIKELY));
     let best: Division = NONE;
     for (const way of ways) {
       if (this.#counts.calls >= this.#input.maxCalls) break;
       const division = await way();
-      if (division.left === 0) return division.parts;
-      if (division.left < best.left) best = division;
+      if (division.strays === 0) return division.parts;
+      if (division.strays < best.strays) best = division;
       // All of the owned would be asked after at each step: rather name who is left.
-      if (isLarge && !known && division.parts.length > 0) break;
+      if (isLarge && !isKnown && division.parts.length > 0) break;
     }
     const stuck = await this.#strays(node, best);
     const isOut = this.#counts.calls >= this.#input.maxCalls && this.#counts.calls > calls;
@@ -174,7 +174,7 @@ class Search {
     return best.parts;
   }
 
-  async #strays(node: Node, { parts, left }: Division): Promise<readonly Stuck[]> {
+  async #strays(node: Node, { parts, strays }: Division): Promise<readonly Stuck[]> {
     const { maxCalls, maxWaste, callsPerCredit } = this.#input;
     const { calls } = this.#counts;
     const worth = callsPerCredit * ownedIn(node);
@@ -190,7 +190,7 @@ class Search {
         this.#overlap += ownedIn(cell);
       },
     });
-    const stuck = await find(loosened(node, "known"), parts, Number.isFinite(left) ? left : newIn(node));
+    const stuck = await find(loosened(node, "isKnown"), parts, Number.isFinite(strays) ? strays : newIn(node));
     this.#spare = Math.max(0, this.#spare - Math.max(0, this.#counts.calls - calls - worth));
     return stuck;
   }
@@ -200,12 +200,12 @@ class Search {
     this.#fresh += count;
   }
 
-  #give({ why: where, count, node: { filters, count: rows } }: Left): void {
-    const known = this.#unreached.find((group) => group.where === where);
-    if (known === undefined) this.#unreached.push({ where, count, within: [{ filters, rows }] });
+  #give({ why: where, count, node: { filters, count: rows } }: Residue): void {
+    const entry = this.#unreached.find((group) => group.where === where);
+    if (entry === undefined) this.#unreached.push({ where, count, within: [{ filters, rows }] });
     else {
-      known.count += count;
-      known.within.push({ filters, rows });
+      entry.count += count;
+      entry.within.push({ filters, rows });
     }
   }
 
@@ -227,7 +227,7 @@ class Search {
   /** Who is not told from others is bought with them where the waste allows it; other leaves make room. */
   async #settle(): Promise<void> {
     const { maxWaste, maxCalls } = this.#input;
-    const cheapest = (): Left | undefined => this.#stuck.sort((a, b) => wasteOf(a) - wasteOf(b)).shift();
+    const cheapest = (): Residue | undefined => this.#stuck.sort((a, b) => wasteOf(a) - wasteOf(b)).shift();
     for (let next = cheapest(); next !== undefined; next = cheapest()) {
       const cost = wasteOf(next);
       const mayFit = sumOf(this.#leaves.filter(({ isLast }) => isLast)) + cost <= maxWaste;
@@ -243,51 +243,51 @@ class Search {
   /** Where everybody new is like the only owned person in all that filters tell; sought for where they are met. */
   async #twinsIn(whole: Node): Promise<Node | undefined> {
     const [one] = whole.placed;
-    const { sought, found } = this.#twins;
-    if (one === undefined || ownedIn(whole) > 1 || (!one.known && one.address === undefined)) return undefined;
-    if (sought >= 4 * (found + 1)) return undefined;
-    this.#twins.sought++;
-    const node = loosened(whole, "known");
+    const { tries, hits } = this.#twins;
+    if (one === undefined || ownedIn(whole) > 1 || (!one.isKnown && one.address === undefined)) return undefined;
+    if (tries >= 4 * (hits + 1)) return undefined;
+    this.#twins.tries++;
+    const node = loosened(whole, "isKnown");
     const { name_prefix: _, ...filters } = node.filters;
     const twins = await piece(node, { filters: { ...valuesOf(one), ...filters }, holds: () => true }, this.#counts);
     if (newIn(twins) !== newIn(node)) return undefined;
-    this.#twins.found++;
+    this.#twins.hits++;
     return twins;
   }
 
   /** @param rare whether letters are tried that no owned name has there */
   async #steps(whole: Node, rare: boolean): Promise<Division> {
-    const node = loosened(whole, "named");
-    const { name, name_prefix: given, ...others } = node.filters;
+    const node = loosened(whole, "isNamed");
+    const { name, name_prefix: prefix, ...others } = node.filters;
     if (name !== undefined) return NONE;
-    const beginning = String(given ?? "");
-    const here = bySteps(node.placed, beginning);
+    const beginning = String(prefix ?? "");
+    const groups = bySteps(node.placed, beginning);
     const parts: Node[] = [];
-    let left = newIn(node);
-    for (const step of this.#stepsAfter(beginning, here, rare)) {
-      if (left <= 0 || this.#counts.calls >= this.#input.maxCalls) break;
-      const own = new Set(here.get(step));
+    let strays = newIn(node);
+    for (const step of this.#stepsAfter(beginning, groups, rare)) {
+      if (strays <= 0 || this.#counts.calls >= this.#input.maxCalls) break;
+      const own = new Set(groups.get(step));
       const filters = step === END ? { ...others, name: beginning } : { ...others, name_prefix: beginning + step };
       const part = await piece(node, { filters, holds: (member) => own.has(member) }, this.#counts);
       const fresh = newIn(part);
-      if (fresh < 0 || fresh > left)
+      if (fresh < 0 || fresh > strays)
         throw new UnsoundCountsError(`names that begin with "${beginning}" are fewer than those that go on`);
       if (fresh > 0) parts.push(part);
-      left -= fresh;
+      strays -= fresh;
     }
     const so = beginning === "" ? "" : `"${beginning}" and `;
-    return { parts, left, why: `whose names begin with ${so}a character that no owned name has there` };
+    return { parts, strays, why: `whose names begin with ${so}a character that no owned name has there` };
   }
 
   /** @param least how likely all of the new people have one */
   async #halves(whole: Node, least: number): Promise<Division> {
-    const node = loosened(whole, "known");
+    const node = loosened(whole, "isKnown");
     const fresh = newIn(node);
     let best: Division = NONE;
     for (const { key, left, right, covers, sure } of await this.#values.cuts(node)) {
       if (this.#counts.calls >= this.#input.maxCalls || sure ** fresh < least) break;
       const first = await piece(node, left, this.#counts);
-      if (newIn(first) === fresh) return { parts: [first], left: 0, why: NONE.why };
+      if (newIn(first) === fresh) return { parts: [first], strays: 0, why: NONE.why };
       const second = covers ? rest(node, first, right) : await piece(node, right, this.#counts);
       if (first.count + second.count > node.count) {
         this.#values.refuse(key);
@@ -296,8 +296,8 @@ class Search {
       const parts = [first, second].filter((part) => newIn(part) !== 0);
       const missing = fresh - newIn(first) - newIn(second);
       if (missing < 0) throw new UnsoundCountsError(`parts of ${fresh} new people have more`);
-      if (missing < best.left)
-        best = { parts, left: missing, why: `who have no ${key}, and are not told apart otherwise` };
+      if (missing < best.strays)
+        best = { parts, strays: missing, why: `who have no ${key}, and are not told apart otherwise` };
       if (missing === 0) break;
     }
     return best;
@@ -328,15 +328,15 @@ function solved(split: number, request: number): StopRule {
   let chances = [1];
   for (let fresh = 1; fresh <= NEW; fresh++) {
     const above = chances;
-    chances = Array.from({ length: fresh + 1 }, (_, here) => ((above[here - 1] ?? 0) + (above[here] ?? 0)) / 2);
+    chances = Array.from({ length: fresh + 1 }, (_, at) => ((above[at - 1] ?? 0) + (above[at] ?? 0)) / 2);
     const row = new Float64Array(OWNED + 1).fill(request, 0, 1);
     cost.push(row);
     for (let owned = 1; owned <= OWNED; owned++) {
       const left = owned >> 1;
       let parted = split;
-      for (const [here, chance] of chances.entries()) {
-        if (left > 0 || here > 0)
-          parted += chance * ((cost[here]?.[left] ?? 0) + (cost[fresh - here]?.[owned - left] ?? 0));
+      for (const [count, chance] of chances.entries()) {
+        if (left > 0 || count > 0)
+          parted += chance * ((cost[count]?.[left] ?? 0) + (cost[fresh - count]?.[owned - left] ?? 0));
       }
       if (left === 0) parted /= 1 - (chances[0] ?? 0);
       row[owned] = Math.min(owned + request, parted);

@@ -36,14 +36,14 @@ export function dice(seed: string): Dice {
 /** None twice, each order of each set equally likely. A smaller draw is the beginning of a larger one. */
 export function draw(total: number, most: number, random: Dice): number[] {
   const moved = new Map<number, number>();
-  const found: number[] = [];
+  const numbers: number[] = [];
   for (let at = 0; at < Math.min(most, total); at++) {
     const from = at + random(total - at);
-    found.push(moved.get(from) ?? from);
+    numbers.push(moved.get(from) ?? from);
     moved.set(from, moved.get(at) ?? at);
     moved.delete(at);
   }
-  return found;
+  return numbers;
 }
 
 /** Pages of a fixed size, so that rows at their edges have the same chance as all others. */

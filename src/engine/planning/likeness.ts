@@ -44,7 +44,7 @@ async function traitsIn(
   const traits: Trait[] = [];
   for (const key of [...LISTS, ...RANGES]) {
     const own = people.flatMap(({ values: { [key]: value } }) => value ?? []);
-    if (own.length === 0 || Object.keys(segment).some((asked) => asked.startsWith(key))) continue;
+    if (own.length === 0 || Object.keys(segment).some((filter) => filter.startsWith(key))) continue;
     const kinds: Trait["kinds"][number][] = [];
     let upTo = 0;
     for (const { filters, having, make } of kindsOf(key, own, counts.listSize)) {
@@ -108,38 +108,38 @@ async function copiesIn(
   counts: Counts,
   most: number,
 ): Promise<Omit<Likeness, "traits">> {
-  const asked = Object.keys(segment).some((key) => /^(name|followers|network_url)/.test(key));
+  const hasFilter = Object.keys(segment).some((key) => /^(name|followers|network_url)/.test(key));
   const numbers = people.flatMap(({ values: { followers } }) => (typeof followers === "number" ? [followers] : []));
   const median = numbers.sort((a, b) => a - b)[numbers.length >> 1];
-  if (asked || median === undefined) return UNLIKE;
+  if (hasFilter || median === undefined) return UNLIKE;
   const names = [...groupsBy(people, ({ name = "" }) => name)];
   const lists = [true, false].flatMap((isFew) => {
     const side = isFew ? { followers_min: 0, followers_max: median } : { followers_min: median + 1 };
     const isHere = ({ address, values: { followers } }: SegmentMember): boolean =>
       address !== undefined && typeof followers === "number" && followers <= median === isFew;
     // A name that people on both sides have tells nothing.
-    const here = names.filter(([name, owners]) => name !== "" && owners.every(isHere));
-    return chunksOf(here, Math.min(counts.listSize, MOST_NAMED)).map((list, at) => ({ list, at, side }));
+    const own = names.filter(([name, owners]) => name !== "" && owners.every(isHere));
+    return chunksOf(own, Math.min(counts.listSize, MOST_NAMED)).map((list, at) => ({ list, at, side }));
   });
   lists.sort((a, b) => a.at - b.at);
-  let [looked, all, alike] = [0, 0, 0];
+  let [sample, all, alike] = [0, 0, 0];
   for (const { list, side } of lists.slice(0, Math.min(most, Math.floor(others / NEW_A_LIST)))) {
     const owned = addressesOf(list.flatMap(([, owners]) => owners));
-    const newIn = async (filters: Filters) => (await counts.count(filters)) - (await counts.listed(filters, owned));
+    const newIn = async (filters: Filters) => (await counts.count(filters)) - (await counts.countAt(filters, owned));
     const filters = { ...segment, name: list.map(([name]) => name) };
-    const here = await newIn(filters);
-    looked += owned.length;
-    all += here;
-    alike += here === 0 ? 0 : 2 * (await newIn({ ...filters, ...side })) - here;
+    const fresh = await newIn(filters);
+    sample += owned.length;
+    all += fresh;
+    alike += fresh === 0 ? 0 : 2 * (await newIn({ ...filters, ...side })) - fresh;
   }
   if (alike <= 2 * Math.sqrt(all)) return UNLIKE;
-  const moving = people.filter(({ known, address }) => !known && address !== undefined);
+  const moving = people.filter(({ isKnown, address }) => !isKnown && address !== undefined);
   const some = moving.filter((_, at) => at % Math.ceil(moving.length / Math.min(MOST_STILL, 2 * others)) === 0);
   let still = 0;
-  for (const one of some) still += await counts.listed({ ...valuesOf(one), ...segment }, addressesOf([one]));
+  for (const one of some) still += await counts.countAt({ ...valuesOf(one), ...segment }, addressesOf([one]));
   return {
     // Who is like somebody who left is told apart like anybody else.
-    alike: Math.min(1, (alike * present) / (others * looked)),
+    alike: Math.min(1, (alike * present) / (others * sample)),
     still: some.length === 0 ? 1 : Math.min(1, (still * people.length) / (some.length * present)),
   };
 }

@@ -44,7 +44,7 @@ export function alphabetOf(names: Iterable<string>) {
   }
 
   /** Most likely first. @param rare whether also what no owned name has after these two characters */
-  function steps(beginning: string, here: ReadonlyMap<string, readonly unknown[]>, rare: boolean): string[] {
+  function steps(beginning: string, groups: ReadonlyMap<string, readonly unknown[]>, rare: boolean): string[] {
     const likely = [
       { context: beginning.slice(-2), share: 1 },
       { context: beginning.slice(-1), share: 0.2 },
@@ -55,8 +55,8 @@ export function alphabetOf(names: Iterable<string>) {
       return { after, isRare: context === ANY, weight: (GENERAL * share) / Math.max(1, total) / 1.21 };
     });
     const score = (step: string): number =>
-      likely.reduce((sum, { after, weight }) => sum + weight * (after.get(step) ?? 0), here.get(step)?.length ?? 0);
-    const candidates = [here, ...likely.flatMap(({ after, isRare }) => (rare || !isRare ? [after] : []))];
+      likely.reduce((sum, { after, weight }) => sum + weight * (after.get(step) ?? 0), groups.get(step)?.length ?? 0);
+    const candidates = [groups, ...likely.flatMap(({ after, isRare }) => (rare || !isRare ? [after] : []))];
     return [...new Set(candidates.flatMap((steps) => [...steps.keys()]))]
       .filter((step) => beginning !== "" || (step !== END && !step.startsWith(" ")))
       .map((step) => [step, score(step)] as const)

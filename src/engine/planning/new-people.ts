@@ -21,7 +21,7 @@ const EXACT = { unreached: [], overlap: 0, beyond: 0 };
  */
 export async function findNew(
   { segment, total, others, sketch }: Presence,
-  kept: readonly SegmentMember[],
+  members: readonly SegmentMember[],
   { maxWaste, maxRenamed, ...allowed }: Allowed,
   counts: Counts,
 ): Promise<Descent> {
@@ -35,24 +35,24 @@ export async function findNew(
     const leaf = { filters: segment, count: digests.length, fresh: digests.length, digests };
     return { ...EXACT, leaves: [leaf], beyond: fresh.length - digests.length };
   }
-  if (kept.length === 0 && maxRows >= total) return whole;
-  const most = maxRenamed === 0 ? 0 : Math.min(1 + maxRenamed * kept.length, maxWaste / 2);
-  const owned = await placed(segment, kept, most, counts);
-  const again = kept.length - owned.length;
-  const found = await descend({ segment, total, owned, ...allowed, maxWaste: maxWaste - again }, counts);
-  return found.leaves.reduce((sum, { count }) => sum + count, 0) >= total ? whole : found;
+  if (members.length === 0 && maxRows >= total) return whole;
+  const most = maxRenamed === 0 ? 0 : Math.min(1 + maxRenamed * members.length, maxWaste / 2);
+  const owned = await withNames(segment, members, most, counts);
+  const again = members.length - owned.length;
+  const descent = await descend({ segment, total, owned, ...allowed, maxWaste: maxWaste - again }, counts);
+  return descent.leaves.reduce((sum, { count }) => sum + count, 0) >= total ? whole : descent;
 }
 
-async function placed(
+async function withNames(
   segment: Presence["segment"],
-  kept: readonly SegmentMember[],
+  members: readonly SegmentMember[],
   most: number,
   counts: Counts,
 ): Promise<readonly SegmentMember[]> {
-  if (kept.every(({ known }) => known)) return kept;
-  const names = await namesHold(segment, kept, counts);
+  if (members.every(({ isKnown }) => isKnown)) return members;
+  const names = await namesHold(segment, members, counts);
   // Who has no address was found by the name.
-  const all = kept.map((each) => ({ ...each, named: each.known || each.address === undefined || names.has(each) }));
-  const named = all.filter((each) => each.named);
-  return all.length - named.length <= most ? named : all;
+  const all = members.map((one) => ({ ...one, isNamed: one.isKnown || one.address === undefined || names.has(one) }));
+  const holders = all.filter((each) => each.isNamed);
+  return all.length - holders.length <= most ? holders : all;
 }

@@ -21,20 +21,20 @@ export interface Piece {
 }
 
 /** Only those stay placed whose place a split by values or names tells; the others are counted. */
-export function loosened(node: Node, by: "known" | "named"): Node {
+export function loosened(node: Node, by: "isKnown" | "isNamed"): Node {
   // Who has no address cannot be asked after either: taken for new, and bought again.
-  const listed = node.placed.filter((member) => !member[by] && member.address !== undefined);
+  const floaters = node.placed.filter((member) => !member[by] && member.address !== undefined);
   return {
     ...node,
     placed: node.placed.filter((member) => member[by]),
-    floating: [...node.floating, ...listed],
-    afloat: node.afloat + listed.length,
+    floating: [...node.floating, ...floaters],
+    afloat: node.afloat + floaters.length,
   };
 }
 
 export async function piece(node: Node, { filters, holds }: Piece, counts: Counts): Promise<Node> {
   const count = await counts.count(filters);
-  const afloat = node.afloat === 0 || count === 0 ? 0 : await counts.listed(filters, addressesOf(node.floating));
+  const afloat = node.afloat === 0 || count === 0 ? 0 : await counts.countAt(filters, addressesOf(node.floating));
   const part = partOf(node, { filters, holds }, count, afloat);
   if (count <= node.count && ownedIn(part) <= count) return part;
   throw new UnsoundCountsError(`a part of ${node.count} people has ${count}, ${ownedIn(part)} of them owned`);

@@ -46,35 +46,35 @@ export async function divide(
     if (!wanted(part.from, part.from + part.count)) return;
     if (values.length === 1 || part.count <= wall) return place(part, after);
     const [left, right] = halves(values, part.count, wall);
-    const here = await count({ ...part.filters, [key]: left.map(({ value }) => value) });
-    if (here > part.count) throw new UnsoundCountsError(`a part of ${part.count} people has ${here}`);
-    await byList({ ...part, count: here }, { key, values: left }, after);
-    await byList({ ...part, count: part.count - here, from: part.from + here }, { key, values: right }, after);
+    const size = await count({ ...part.filters, [key]: left.map(({ value }) => value) });
+    if (size > part.count) throw new UnsoundCountsError(`a part of ${part.count} people has ${size}`);
+    await byList({ ...part, count: size }, { key, values: left }, after);
+    await byList({ ...part, count: part.count - size, from: part.from + size }, { key, values: right }, after);
   };
 
   const byName = async ({ filters, count: people, from }: Part): Promise<void> => {
-    const { name_prefix: given, ...others } = filters;
-    const prefix = typeof given === "string" ? given : "";
+    const { name_prefix: value, ...others } = filters;
+    const prefix = typeof value === "string" ? value : "";
     const exact = { ...others, name: prefix };
     const whole = prefix === "" || filters.name !== undefined ? 0 : await count(exact);
     if (whole > people) throw new UnsoundCountsError(`"${prefix}" is more often a whole name than a beginning`);
     if (whole > wall) unreached.push({ where: `who are all called "${prefix}"`, count: whole });
     else if (whole > 0) parts.push({ filters: exact, count: whole, from });
-    let left = people - whole;
+    let rest = people - whole;
     for (const step of STEPS) {
-      if (left <= 0 || !wanted(from + people - left, from + people)) return;
+      if (rest <= 0 || !wanted(from + people - rest, from + people)) return;
       if (prefix === "" && step.startsWith(" ")) continue;
       const longer = { ...filters, name_prefix: prefix + step };
-      const here = await count(longer);
-      if (here > left) {
+      const size = await count(longer);
+      if (size > rest) {
         const why = `people whose names begin with "${prefix}" are ${people}, and more with the letters after it`;
         throw new UnsoundCountsError(why);
       }
-      await place({ filters: longer, count: here, from: from + people - left }, []);
-      left -= here;
+      await place({ filters: longer, count: size, from: from + people - rest }, []);
+      rest -= size;
     }
     const beginning = prefix === "" ? "" : `"${prefix}" and `;
-    if (left > 0) unreached.push({ where: `whose names begin with ${beginning}another character`, count: left });
+    if (rest > 0) unreached.push({ where: `whose names begin with ${beginning}another character`, count: rest });
   };
 
   await place({ ...segment, from: 0 }, await coveringLists(segment, count));
@@ -95,22 +95,22 @@ async function coveringLists(
   { filters: segment, count: total }: Omit<Part, "from">,
   count: Count,
 ): Promise<CoveringList[]> {
-  const found: CoveringList[] = [];
+  const lists: CoveringList[] = [];
   for (const key of ["department", "seniority_level"] as const) {
     const wanted = [segment[key] ?? knownValues(key)].flat().map(String);
     if (wanted.length < 2) continue;
     const shares: Share[] = [];
     let sum = 0;
     for (const value of wanted) {
-      const here = await count({ ...segment, [key]: value });
-      sum += here;
-      if (here > 0) shares.push({ value, share: here / total });
+      const size = await count({ ...segment, [key]: value });
+      sum += size;
+      if (size > 0) shares.push({ value, share: size / total });
     }
     // The sum of the values is the union of them, and both are everybody.
     if (sum !== total || (await count({ ...segment, [key]: shares.map(({ value }) => value) })) !== total) continue;
-    found.push({ key, values: shares.sort((a, b) => b.share - a.share) });
+    lists.push({ key, values: shares.sort((a, b) => b.share - a.share) });
   }
-  return found;
+  return lists;
 }
 
 function halves(values: readonly Share[], people: number, wall: number): [Share[], Share[]] {

@@ -24,7 +24,7 @@ export interface Presence {
   /** With neither address nor name: no count tells whether they are there. */
   readonly unknown: readonly SegmentMember[];
   /** Where a sketch told it: digests of the others, who are bought by these and by no filter; identities. */
-  readonly sketch?: Readonly<Record<"fresh" | "there" | "gone", readonly string[]>>;
+  readonly sketch?: Readonly<Record<"fresh" | "members" | "leavers", readonly string[]>>;
 }
 
 /** Several people where one of them was imported without an id. */
@@ -47,50 +47,50 @@ export async function lookFor(segment: Filters, people: readonly SegmentMember[]
   const first = counts.listSize === size ? begun : [];
   const chunks = [...first, ...(await countChunks(single.slice(first.length * size), counts.listSize, present))];
   const groups = await Promise.all(
-    items.filter(isSeveral).map(async ({ address, people }) => group(people, await counts.listed(segment, [address]))),
+    items.filter(isSeveral).map(async ({ address, people }) => group(people, await counts.countAt(segment, [address]))),
   );
   groups.push(...(await byName(segment, people, single, counts)));
-  const there = [...chunks, ...groups].reduce((sum, each) => sum + each.present, 0);
-  if (there > total) throw new UnsoundCountsError(`${there} of ${total} people are owned`);
+  const owned = [...chunks, ...groups].reduce((sum, each) => sum + each.present, 0);
+  if (owned > total) throw new UnsoundCountsError(`${owned} of ${total} people are owned`);
   const unknown = people.filter(({ address, name }) => address === undefined && name === undefined);
-  const seen = { segment, total, present: there, others: total - there, chunks, groups, unknown };
-  return { ...seen, calls: counts.calls - calls };
+  const sight = { segment, total, present: owned, others: total - owned, chunks, groups, unknown };
+  return { ...sight, calls: counts.calls - calls };
 }
 
 export async function tellApart({ segment, chunks, groups }: Presence, counts: Counts) {
-  const found = await findGone(chunks, counts.listSize, presentIn(segment, counts));
-  const kept = found.kept.flatMap(({ people }) => people);
+  const split = await findGone(chunks, counts.listSize, presentIn(segment, counts));
+  const members = split.members.flatMap(({ people }) => people);
   // A group of which only some are there is bought again.
   const whole = groups.filter(({ people, present }) => present === people.length);
-  return { kept: [...kept, ...whole.flatMap(({ people }) => people)] };
+  return { owned: [...members, ...whole.flatMap(({ people }) => people)] };
 }
 
 export const identitiesThere = async (presence: Presence, counts: Counts): Promise<readonly string[]> =>
-  presence.sketch?.there ?? (await tellApart(presence, counts)).kept.map(({ identity }) => identity);
+  presence.sketch?.members ?? (await tellApart(presence, counts)).owned.map(({ identity }) => identity);
 
 export const MOST_NAMED = 400;
 
 /** Who took the name of another in the same list is not noticed; the plan contradicts the counts then, and ends. */
 export async function namesHold(
   segment: Filters,
-  kept: readonly SegmentMember[],
+  members: readonly SegmentMember[],
   counts: Counts,
 ): Promise<Set<SegmentMember>> {
-  const named = kept.filter(({ name, address }) => name !== undefined && address !== undefined);
+  const people = members.filter(({ name, address }) => name !== undefined && address !== undefined);
   const most = Math.min(counts.listSize, MOST_NAMED);
   const present: Present<SegmentMember> = (lists) =>
     Promise.all(
       lists.map((list) => {
         const names = [...new Set(list.flatMap(({ name }) => name ?? []))];
-        return counts.listed({ ...segment, name: names }, addressesOf(list));
+        return counts.countAt({ ...segment, name: names }, addressesOf(list));
       }),
     );
-  return new Set((await findGone(await countChunks(named, most, present), most, present)).kept);
+  return new Set((await findGone(await countChunks(people, most, present), most, present)).members);
 }
 
 export const isWholeSegment = ({ chunks, groups, others, sketch, unknown }: Presence): boolean =>
   others === 0 &&
-  !sketch?.gone.length &&
+  !sketch?.leavers.length &&
   unknown.length === 0 &&
   chunks.every(({ items, present }) => items.length === present) &&
   groups.every(({ people, present }) => people.length === present);
@@ -100,7 +100,7 @@ const presentIn =
   (lists) =>
     Promise.all(
       lists.map((list) =>
-        counts.listed(
+        counts.countAt(
           segment,
           list.map(({ address }) => address),
         ),
@@ -110,10 +110,10 @@ const presentIn =
 function byAddress(people: readonly SegmentMember[]): Item[] {
   const canonical = ({ address }: SegmentMember): string => canonicalAddress(address ?? "") ?? "";
   const bare = new Set(people.map(canonical).filter(isSlug));
-  const listed = people.filter(({ address }) => address !== undefined);
+  const withAddress = people.filter(({ address }) => address !== undefined);
   // A bare slug is that of any host: it would be counted with each of them.
   const keyOf = (own: string): string => (bare.has(slugOf(own)) ? slugOf(own) : own);
-  return [...groupsBy(listed, (person) => keyOf(canonical(person))).values()].flatMap((owners) =>
+  return [...groupsBy(withAddress, (person) => keyOf(canonical(person))).values()].flatMap((owners) =>
     addressesOf(owners.slice(0, 1)).map((address) => ({ address, people: owners })),
   );
 }
@@ -135,22 +135,22 @@ async function byName(
   counts: Counts,
 ): Promise<Group[]> {
   const addresses = groupsBy(items, (item) => item.people[0]?.name);
-  const named = people.filter(({ address, name }) => address === undefined && name !== undefined);
-  const all = [...groupsBy(named, ({ name = "" }) => name)].map(([name, owners]): Namesakes => {
+  const withName = people.filter(({ address, name }) => address === undefined && name !== undefined);
+  const all = [...groupsBy(withName, ({ name = "" }) => name)].map(([name, owners]): Namesakes => {
     return { name, owners, addresses: addresses.get(name)?.map(({ address }) => address) ?? [] };
   });
   // Two of one list are never in one list again: there are as many lists as one is long.
   const size = Math.min(counts.listSize, MOST_NAMED, Math.max(1, Math.floor(Math.sqrt(all.length))));
-  const told: Group[] = [];
+  const groups: Group[] = [];
   const even = async (list: readonly Namesakes[]): Promise<readonly Namesakes[]> => {
     const own = { ...segment, name: list.length === 1 ? (list[0]?.name ?? "") : list.map(({ name }) => name) };
-    const listed = list.flatMap((each) => each.addresses);
-    const there = (await counts.count(own)) - (listed.length === 0 ? 0 : await counts.listed(own, listed));
+    const places = list.flatMap((each) => each.addresses);
+    const present = (await counts.count(own)) - (places.length === 0 ? 0 : await counts.countAt(own, places));
     const owners = list.flatMap((each) => each.owners);
-    if (there === owners.length) return list;
-    if (list.length === 1) told.push(group(owners, there));
+    if (present === owners.length) return list;
+    if (list.length === 1) groups.push(group(owners, present));
     if (list.length === 1) return [];
-    const isMixed = Math.abs(there - owners.length) * 2 > list.length;
+    const isMixed = Math.abs(present - owners.length) * 2 > list.length;
     return evenIn(chunksOf(list, isMixed ? 1 : Math.ceil(list.length / 2)));
   };
   const evenIn = async (lists: readonly (readonly Namesakes[])[]) => (await Promise.all(lists.map(even))).flat();
@@ -158,7 +158,7 @@ async function byName(
   const across = Math.min(once.length, Math.max(size, Math.ceil(once.length / size)));
   const lists = Array.from({ length: across }, (_, at) => once.filter((_one, index) => index % across === at));
   const twice = (await evenIn(lists)).flatMap(({ owners }) => owners);
-  return twice.length === 0 ? told : [...told, group(twice, twice.length)];
+  return twice.length === 0 ? groups : [...groups, group(twice, twice.length)];
 }
 
 /** More of them than are owned: the rest is new. */

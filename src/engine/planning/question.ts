@@ -11,7 +11,7 @@ export const ownedAddress = (address: string): OwnedAddress => address as OwnedA
 export interface Counts {
   count(filters: Filters): Promise<number>;
   /** Who matches and has one of these addresses, in lists of at most `listSize`. */
-  listed(filters: Filters, addresses: readonly OwnedAddress[]): Promise<number>;
+  countAt(filters: Filters, addresses: readonly OwnedAddress[]): Promise<number>;
   readonly listSize: number;
   readonly calls: number;
 }
@@ -34,9 +34,9 @@ export interface SegmentMember {
   /** Normal forms by column, as they were bought. */
   readonly values: Readonly<Record<string, string | number | null>>;
   /** Whether the name holds now. */
-  readonly named: boolean;
+  readonly isNamed: boolean;
   /** Whether all values hold now: they were bought from this version of the dataset. */
-  readonly known: boolean;
+  readonly isKnown: boolean;
 }
 
 export const addressesOf = (members: readonly SegmentMember[]): OwnedAddress[] =>

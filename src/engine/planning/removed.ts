@@ -9,7 +9,7 @@ export interface Chunk<T> {
 /** How many of each list are there, asked for at once. */
 export type Present<T> = (lists: readonly (readonly T[])[]) => Promise<readonly number[]>;
 
-type Found<T> = Readonly<Record<"kept" | "gone", readonly T[]>>;
+type Split<T> = Readonly<Record<"members" | "leavers", readonly T[]>>;
 
 export const chunksOf = <T>(items: readonly T[], most: number): T[][] =>
   Array.from({ length: Math.ceil(items.length / most) }, (_, index) => items.slice(index * most, (index + 1) * most));
@@ -22,31 +22,31 @@ export async function countChunks<T>(items: readonly T[], most: number, present:
 
 interface Node<T> {
   readonly items: readonly T[];
-  readonly gone: number;
+  readonly absent: number;
 }
 
 /** In about log2 of the lists' length rounds, and proved without all that. @throws UnsoundCountsError */
-export async function findGone<T>(chunks: readonly Chunk<T>[], most: number, present: Present<T>): Promise<Found<T>> {
-  const gone = new Set<T>();
-  let nodes: Node<T>[] = chunks.map((chunk) => ({ items: chunk.items, gone: chunk.items.length - chunk.present }));
+export async function findGone<T>(chunks: readonly Chunk<T>[], most: number, present: Present<T>): Promise<Split<T>> {
+  const leavers = new Set<T>();
+  let nodes: Node<T>[] = chunks.map((chunk) => ({ items: chunk.items, absent: chunk.items.length - chunk.present }));
   for (;;) {
-    for (const node of nodes) if (node.gone === node.items.length) for (const item of node.items) gone.add(item);
-    nodes = nodes.filter((node) => node.gone > 0 && node.gone < node.items.length);
+    for (const node of nodes) if (node.absent === node.items.length) for (const item of node.items) leavers.add(item);
+    nodes = nodes.filter((node) => node.absent > 0 && node.absent < node.items.length);
     if (nodes.length === 0) break;
     nodes = await halved(nodes, most, present);
   }
   const all = chunks.flatMap(({ items }) => items);
-  const found = { kept: all.filter((item) => !gone.has(item)), gone: all.filter((item) => gone.has(item)) };
-  if (found.gone.length > 0) await prove(found, most, present);
-  return found;
+  const split = { members: all.filter((item) => !leavers.has(item)), leavers: all.filter((item) => leavers.has(item)) };
+  if (split.leavers.length > 0) await prove(split, most, present);
+  return split;
 }
 
 async function halved<T>(nodes: readonly Node<T>[], most: number, present: Present<T>): Promise<Node<T>[]> {
-  const halves = nodes.map(({ items, gone }) => {
+  const halves = nodes.map(({ items, absent }) => {
     const left = items.slice(0, items.length >> 1);
     const right = items.slice(items.length >> 1);
-    const least = Math.max(0, gone - right.length);
-    return { left, right, gone, least, spread: Math.min(gone, left.length) - least };
+    const least = Math.max(0, absent - right.length);
+    return { left, right, absent, least, spread: Math.min(absent, left.length) - least };
   });
   const { sets, solve } = weighings(
     halves.map(({ left, spread }) => ({ most: spread, load: left.length })),
@@ -59,24 +59,24 @@ async function halved<T>(nodes: readonly Node<T>[], most: number, present: Prese
     const certain = set.reduce((sum, at) => sum + (halves[at]?.least ?? 0), 0);
     return length - within(counts[index] ?? 0, length) - certain;
   });
-  const found = solve(beyond);
+  const solution = solve(beyond);
   const noFit = "those of the people who are looked for do not fit each other";
-  if (found === undefined) throw new UnsoundCountsError(noFit);
-  return halves.flatMap(({ left, right, gone, least, spread }, index) => {
-    const more = found[index] ?? 0;
+  if (solution === undefined) throw new UnsoundCountsError(noFit);
+  return halves.flatMap(({ left, right, absent, least, spread }, index) => {
+    const more = solution[index] ?? 0;
     if (more < 0 || more > spread) throw new UnsoundCountsError(noFit);
     return [
-      { items: left, gone: least + more },
-      { items: right, gone: gone - least - more },
+      { items: left, absent: least + more },
+      { items: right, absent: absent - least - more },
     ];
   });
 }
 
-async function prove<T>({ kept, gone }: Found<T>, most: number, present: Present<T>): Promise<void> {
-  const [there, away] = [chunksOf(kept, most), chunksOf(gone, most)];
-  const counts = await present([...there, ...away]);
-  for (const [index, list] of [...there, ...away].entries()) {
-    const expected = index < there.length ? list.length : 0;
+async function prove<T>({ members, leavers }: Split<T>, most: number, present: Present<T>): Promise<void> {
+  const [inside, outside] = [chunksOf(members, most), chunksOf(leavers, most)];
+  const counts = await present([...inside, ...outside]);
+  for (const [index, list] of [...inside, ...outside].entries()) {
+    const expected = index < inside.length ? list.length : 0;
     if (counts[index] === expected) continue;
     throw new UnsoundCountsError(`${expected} of a list are there by one count, ${counts[index]} by another`);
   }
@@ -137,14 +137,14 @@ const oneByOne = (count: number): Weighings => ({
 
 const bitsOf = (mask: number): number => {
   let bits = 0;
-  for (let left = mask; left !== 0; left &= left - 1) bits++;
+  for (let rest = mask; rest !== 0; rest &= rest - 1) bits++;
   return bits;
 };
 
 function oddSubsets(mask: number): number[] {
-  const found: number[] = [];
-  for (let subset = mask; subset !== 0; subset = (subset - 1) & mask) if (bitsOf(subset) % 2 === 1) found.push(subset);
-  return found;
+  const masks: number[] = [];
+  for (let subset = mask; subset !== 0; subset = (subset - 1) & mask) if (bitsOf(subset) % 2 === 1) masks.push(subset);
+  return masks;
 }
 
 /**
@@ -205,21 +205,21 @@ function layout(unknowns: readonly Unknown[]): Omit<Place, "chosen">[] {
 
 function solve(unknowns: readonly Unknown[], places: readonly Place[], sums: readonly number[]): number[] | undefined {
   const rest = [0, ...sums];
-  const found = new Array<number>(unknowns.length).fill(0);
-  for (const [subset, here] of [...groupsBy(places, (place) => place.subset)].sort(
+  const values = new Array<number>(unknowns.length).fill(0);
+  for (const [subset, group] of [...groupsBy(places, (place) => place.subset)].sort(
     ([a], [b]) => bitsOf(b) - bitsOf(a),
   )) {
     let digits = 0;
     for (let at = subset; at !== 0; at = (at - 1) & subset) digits += (bitsOf(at) % 2 === 1 ? 1 : -1) * (rest[at] ?? 0);
-    for (const { unknown, factor, chosen } of here.sort((a, b) => b.factor - a.factor)) {
+    for (const { unknown, factor, chosen } of group.sort((a, b) => b.factor - a.factor)) {
       const value = Math.floor(digits / factor);
       if (value < 0 || value > (unknowns[unknown]?.most ?? 0)) return undefined;
       digits -= value * factor;
-      found[unknown] = value;
+      values[unknown] = value;
       if (value === 0) continue;
       for (let at = 1; at < rest.length; at++) if (chosen.has(at & subset)) rest[at] = (rest[at] ?? 0) - value;
     }
     if (digits !== 0) return undefined;
   }
-  return rest.some((left) => left !== 0) ? undefined : found;
+  return rest.some((sum) => sum !== 0) ? undefined : values;
 }

@@ -11,14 +11,14 @@ import type { Filters } from "../../shared/contract/vocabulary.ts";
 import type { Presence } from "./presence.ts";
 import { addressesOf, type Counts, type SegmentMember } from "./question.ts";
 
-interface Told {
+interface Sketch {
   readonly count: number;
   readonly key: string;
   readonly cells: SketchCells;
 }
 
 /** The cells from one on, so many; undefined where no sketch is given. */
-type AskSketch = (from: number, cells: number) => Promise<Told | undefined>;
+type AskSketch = (from: number, cells: number) => Promise<Sketch | undefined>;
 
 /** Tell a difference of some 180, and of a larger one its size to a tenth. */
 const FIRST_CELLS = 256;
@@ -32,27 +32,27 @@ const MOST_CELLS = 2 ** 19;
 /** Who of `ids` is in a segment, and digests of everybody else in it; undefined where no sketch tells. */
 async function reconcile(ids: readonly string[], ask: AskSketch) {
   let own: Digests | undefined;
-  let known: SketchCells | undefined;
+  let all: SketchCells | undefined;
   for (let wanted = FIRST_CELLS; wanted <= MOST_CELLS; ) {
-    const from: number = known?.to ?? 0;
-    const told = await ask(from, Math.min(wanted - from, SKETCH_CELLS_MAX));
-    if (told === undefined) return undefined;
-    const { cells, count: total, key } = told;
+    const from: number = all?.to ?? 0;
+    const sketch = await ask(from, Math.min(wanted - from, SKETCH_CELLS_MAX));
+    if (sketch === undefined) return undefined;
+    const { cells, count: total, key } = sketch;
     own ??= digestsOf(key, ids);
     cells.minus(SketchCells.of(own, from, cells.to));
-    known = known?.followedBy(cells) ?? cells;
-    if (known.to < wanted) continue;
-    const difference = differenceIn(known);
+    all = all?.followedBy(cells) ?? cells;
+    if (all.to < wanted) continue;
+    const difference = differenceIn(all);
     if (difference !== undefined) return { total, key, own, ...difference };
-    const size = differenceSize(known, total - ids.length);
+    const size = differenceSize(all, total - ids.length);
     const { each, beside } = from === 0 ? SECOND_CELLS : ALL_CELLS;
     wanted = Math.ceil(each * size + beside);
-    if (wanted <= known.to) wanted = Math.ceil(MORE * known.to);
+    if (wanted <= all.to) wanted = Math.ceil(MORE * all.to);
   }
   return undefined;
 }
 
-interface Asked {
+interface SketchDeps {
   readonly ask: AskSketch;
   /** Identities of everybody else who is owned: some may have moved into the segment. */
   readonly elsewhere: () => readonly string[];
@@ -67,29 +67,29 @@ const MOST_RENUMBERED = 0.01;
 export async function lookBySketch(
   segment: Filters,
   ids: readonly string[],
-  { ask, elsewhere, membersOf, counts }: Asked,
+  { ask, elsewhere, membersOf, counts }: SketchDeps,
 ): Promise<Presence | undefined> {
   if (ids.length === 0 || ids.some((id) => id.startsWith("@"))) return undefined;
-  const found = await reconcile(ids, ask);
-  if (found === undefined) return undefined;
-  const { key, total } = found;
-  const away = new Set(named(found.fewer, ids, found.own).values());
-  const gone = [...away];
+  const difference = await reconcile(ids, ask);
+  if (difference === undefined) return undefined;
+  const { key, total } = difference;
+  const away = new Set(ownersOf(difference.fewer, ids, difference.own).values());
+  const leavers = [...away];
   // An id need not outlive a dataset: whoever is still at the address has another one, and only counts tell them.
-  const addresses = addressesOf(membersOf(gone)).slice(0, counts.listSize);
-  const renumbered = addresses.length === 0 ? 0 : await counts.listed(segment, addresses);
+  const addresses = addressesOf(membersOf(leavers)).slice(0, counts.listSize);
+  const renumbered = addresses.length === 0 ? 0 : await counts.countAt(segment, addresses);
   if (renumbered > ids.length * MOST_RENUMBERED) return undefined;
   const own = new Set(ids);
-  const others = found.more.length === 0 ? [] : elsewhere().filter((id) => !own.has(id));
-  const moved = named(found.more, others, digestsOf(key, others));
-  const there = [...ids.filter((id) => !away.has(id)), ...moved.values()];
-  const fresh = found.more.filter((digest) => !moved.has(digest));
-  const seen = { segment, total, present: there.length, others: fresh.length, sketch: { fresh, there, gone } };
-  return { ...seen, chunks: [], groups: [], unknown: [], calls: 1 };
+  const others = difference.more.length === 0 ? [] : elsewhere().filter((id) => !own.has(id));
+  const moved = ownersOf(difference.more, others, digestsOf(key, others));
+  const members = [...ids.filter((id) => !away.has(id)), ...moved.values()];
+  const fresh = difference.more.filter((digest) => !moved.has(digest));
+  const sight = { segment, total, present: members.length, others: fresh.length, sketch: { fresh, members, leavers } };
+  return { ...sight, chunks: [], groups: [], unknown: [], calls: 1 };
 }
 
 /** Whose the digests are, by digest. */
-function named(digests: readonly string[], ids: readonly string[], { high, low }: Digests): Map<string, string> {
+function ownersOf(digests: readonly string[], ids: readonly string[], { high, low }: Digests): Map<string, string> {
   const wanted = new Set(digests);
   if (wanted.size === 0) return new Map();
   return new Map(

@@ -24,7 +24,7 @@ export interface StraysDeps {
 
 /** Looks by values for new people who are in no part of a node. Cells that are taken have nobody else new. */
 export function straysIn(deps: StraysDeps) {
-  const taken: Node[] = [];
+  const cells: Node[] = [];
 
   /** @param parts have no new person in common @returns who was not found */
   async function find(cell: Node, parts: readonly Node[], strays: number): Promise<readonly Stuck[]> {
@@ -33,40 +33,40 @@ export function straysIn(deps: StraysDeps) {
     const owned = ownedIn(cell);
     const isAlone = newIn(cell) === strays;
     if (isAlone && (owned === 0 || (owned <= room() && isCheap(owned, strays)))) return take(cell);
-    const before = taken.length;
-    let left = strays;
-    const given: Stuck[] = [];
+    const before = cells.length;
+    let rest = strays;
+    const outcome: Stuck[] = [];
     for (const { key, left: lower, right: upper } of await values.cuts(cell, true)) {
-      if (left === 0) break;
-      const known = [...parts, ...taken.slice(before), ...given.map(({ node }) => node)];
-      const first = await halfOf(cell, known, lower, deps);
-      const second = await halfOf(cell, known, upper, deps);
+      if (rest === 0) break;
+      const nodes = [...parts, ...cells.slice(before), ...outcome.map(({ node }) => node)];
+      const first = await halfOf(cell, nodes, lower, deps);
+      const second = await halfOf(cell, nodes, upper, deps);
       if (first === undefined || second === undefined) break;
       const halves = [first, second];
       if (halves.reduce((sum, half) => sum + half.cell.count, 0) > cell.count) {
         values.refuse(key);
         continue;
       }
-      const there = halves.reduce((sum, { fresh }) => sum + fresh, 0);
+      const inside = halves.reduce((sum, { fresh }) => sum + fresh, 0);
       if (halves.some(({ fresh }) => fresh < 0))
         throw new UnsoundCountsError("parts of a part have more new people than it has");
       // Owned people without an address are taken for new ones.
-      if (there > left) continue;
+      if (inside > rest) continue;
       const stuck: Stuck[] = [];
       for (const half of halves) stuck.push(...(await find(half.cell, half.parts, half.fresh)));
       // Whoever is in a half is not found by another way that leads there.
-      if (there === left) return [...given, ...stuck];
+      if (inside === rest) return [...outcome, ...stuck];
       // Who is in a cell with others who are new may be told from them by another key.
-      given.push(...stuck.filter(isApart));
-      left -= there - peopleOf(stuck.filter((each) => !isApart(each)));
+      outcome.push(...stuck.filter(isApart));
+      rest -= inside - peopleOf(stuck.filter((each) => !isApart(each)));
     }
-    if (left === 0) return given;
-    if (isAlone && left === strays && owned <= room()) return take(cell);
-    return [...given, { node: cell, count: left }];
+    if (rest === 0) return outcome;
+    if (isAlone && rest === strays && owned <= room()) return take(cell);
+    return [...outcome, { node: cell, count: rest }];
   }
 
   function take(cell: Node): readonly Stuck[] {
-    taken.push(cell);
+    cells.push(cell);
     deps.take(cell);
     return [];
   }
@@ -89,7 +89,7 @@ async function halfOf(
     const both = meet(part.filters as Segment, filters as Segment);
     if (both === undefined) continue;
     if (counts.calls >= maxCalls) return undefined;
-    const node = await piece(loosened(part, "known"), { filters: both, holds }, counts);
+    const node = await piece(loosened(part, "isKnown"), { filters: both, holds }, counts);
     fresh -= newIn(node);
     if (newIn(node) > 0) shared.push(node);
     // Parts share nobody new.

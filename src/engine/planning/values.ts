@@ -30,7 +30,7 @@ export interface Cut {
   readonly sure: number;
 }
 
-interface Listed {
+interface ListValues {
   readonly key: List;
   readonly values: readonly string[];
   readonly unseen: number;
@@ -40,8 +40,8 @@ export class Values {
   readonly #segment: Filters;
   readonly #total: number;
   readonly #counts: Counts;
-  readonly #lists: Listed[] = [];
-  readonly #long: Listed[] = [];
+  readonly #lists: ListValues[] = [];
+  readonly #long: ListValues[] = [];
   readonly #covering = new Map<RangeKey, Promise<boolean>>();
   readonly #unusable = new Set<string>();
 
@@ -53,14 +53,14 @@ export class Values {
     for (const key of [...LISTS, ...RARE]) {
       const own = segment[key];
       if (own !== undefined && !Array.isArray(own)) continue;
-      const seen = timesOf(key, owned);
-      const known = knownValues(key);
-      const often = (a: string, b: string): number => (seen.get(b) ?? 0) - (seen.get(a) ?? 0) || (a < b ? -1 : 1);
-      const values = [own ?? (known.length > 0 ? known : [...seen.keys()].sort(often))].flat();
+      const tally = timesOf(key, owned);
+      const vocabulary = knownValues(key);
+      const often = (a: string, b: string): number => (tally.get(b) ?? 0) - (tally.get(a) ?? 0) || (a < b ? -1 : 1);
+      const values = [own ?? (vocabulary.length > 0 ? vocabulary : [...tally.keys()].sort(often))].flat();
       const isLong = values.length > longest || RARE.some((rare) => rare === key);
       // As many new people have a value of none of the owned as owned ones are alone with theirs (Good and Turing).
-      const alone = known.length > 0 ? 0 : [...seen.values()].filter((times) => times === 1).length;
-      const without = owned.length - [...seen.values()].reduce((sum, times) => sum + times, 0);
+      const alone = vocabulary.length > 0 ? 0 : [...tally.values()].filter((times) => times === 1).length;
+      const without = owned.length - [...tally.values()].reduce((sum, times) => sum + times, 0);
       const unseen = (alone + without) / Math.max(1, owned.length);
       if (values.length < 2) continue;
       if (!isLong) this.#lists.push({ key, values, unseen });
@@ -103,15 +103,15 @@ export class Values {
 
   /** Everybody in the segment has a number there, and so everybody in each part of it. */
   #covers(key: RangeKey): Promise<boolean> {
-    const known = this.#covering.get(key);
-    if (known !== undefined) return known;
+    const before = this.#covering.get(key);
+    if (before !== undefined) return before;
     const { [`${key}_min`]: min, [`${key}_max`]: max } = this.#segment as Record<string, unknown>;
-    const asked =
+    const answer =
       min !== undefined || max !== undefined
         ? Promise.resolve(true)
         : this.#counts.count({ ...this.#segment, [`${key}_min`]: 0 }).then((count) => count === this.#total);
-    this.#covering.set(key, asked);
-    return asked;
+    this.#covering.set(key, answer);
+    return answer;
   }
 }
 

@@ -94,7 +94,7 @@ async function among(part: Filters, whole: Filters, came: readonly JsonRecord[],
 async function countOf(filters: Filters, rows: readonly JsonRecord[], counts: FreeCounts): Promise<number | undefined> {
   const addresses = rows.flatMap(({ network_url: url }) => (typeof url === "string" ? [ownedAddress(url)] : []));
   if (addresses.length < rows.length) return undefined;
-  return rows.length === 0 ? 0 : counts.listed(filters, addresses);
+  return rows.length === 0 ? 0 : counts.countAt(filters, addresses);
 }
 
 type Divided = Pick<Plan, "parts" | "counts" | "spans" | "unreached" | "overlap" | "digests">;

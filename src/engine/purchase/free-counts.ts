@@ -103,7 +103,7 @@ export class FreeCounts implements Counts {
     }
   }
 
-  async listed(filters: Filters, addresses: readonly OwnedAddress[]): Promise<number> {
+  async countAt(filters: Filters, addresses: readonly OwnedAddress[]): Promise<number> {
     const sums = this.#lists(addresses).map((list) => this.#list(filters, list));
     const settled = await Promise.allSettled(sums);
     const failed = settled.find((each) => each.status === "rejected");
@@ -133,7 +133,7 @@ export class FreeCounts implements Counts {
       const most = longestList(error, list.length);
       if (most === undefined) throw error;
       this.listSize = Math.min(this.listSize, most);
-      return this.listed(filters, list);
+      return this.countAt(filters, list);
     }
   }
 

@@ -1,6 +1,6 @@
 import { normalForm } from "../../shared/contract/normalise.ts";
 import type { FilterKey, Filters } from "../../shared/contract/vocabulary.ts";
-import { findChanged, type Held, type Question, testCalls } from "../planning/changed.ts";
+import { findChanged, type PersonValue, type Question, testCalls } from "../planning/changed.ts";
 import type { Counts, OwnedAddress, SegmentMember } from "../planning/question.ts";
 
 export interface VerifiedField {
@@ -21,12 +21,12 @@ type ListedMember = SegmentMember & { readonly address: OwnedAddress };
 export type BoughtParts = (field: string) => ReadonlyMap<string, string>;
 
 function verificationOf(field: VerifiedField, people: readonly SegmentMember[], partsOf: BoughtParts, counts: Counts) {
-  const held: Held<ListedMember>[] = [];
+  const held: PersonValue<ListedMember>[] = [];
   const texts = partsOf(field.field);
   let [address, value] = [1, 1];
   for (const person of people) {
     // Bought from the very dataset that is counted.
-    if (person.known) continue;
+    if (person.isKnown) continue;
     const text = texts.get(person.identity);
     if (person.address === undefined || text === undefined || normalForm(text) === "" || text.length > MOST_LENGTH)
       continue;
@@ -67,12 +67,12 @@ export async function verifyFields(
   let notChecked = 0;
   for (const field of fields) {
     const { held, most } = verificationOf(field, people, partsOf, counts);
-    notChecked += people.filter(({ known }) => !known).length - held.length;
+    notChecked += people.filter(({ isKnown }) => !isKnown).length - held.length;
     const present = (questions: readonly Question<ListedMember>[]): Promise<number[]> =>
       Promise.all(
         questions.map(({ values, people: members }) => {
           const value = field.several ? values : (values[0] ?? "");
-          return counts.listed(
+          return counts.countAt(
             { ...segment, [field.key]: value },
             members.map(({ address }) => address),
           );

@@ -36,7 +36,7 @@ export async function refreshPlanOf({ sight, partsOf, counts, finished }: Survey
   const plan = {
     total,
     owned: present,
-    gone: sketch?.gone.length ?? sizes.reduce((sum, each) => sum + each, 0) - present,
+    gone: sketch?.leavers.length ?? sizes.reduce((sum, each) => sum + each, 0) - present,
     others,
     forgotten: forgotten.people,
     leftOut: forgotten.leftOut,
