@@ -56,9 +56,9 @@ async function call(method: Method, path: string, body?: unknown, signal?: Abort
   }
   if (response.ok) return response;
   // A refusal needs no words.
-  const told = (await response.json().catch(() => ({}))) as { error?: string; code?: string };
+  const refusal = (await response.json().catch(() => ({}))) as { error?: string; code?: string };
   const seconds = response.headers.get("retry-after");
-  throw new ApiError(response.status, told, seconds === null ? undefined : Number(seconds) * 1_000);
+  throw new ApiError(response.status, refusal, seconds === null ? undefined : Number(seconds) * 1_000);
 }
 
 export async function api<Answer>(method: Method, path: string, body?: unknown, signal?: AbortSignal): Promise<Answer> {

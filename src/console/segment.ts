@@ -112,12 +112,12 @@ export function placeInAddress(fragment: string): PagePlace {
 
 /** As the address says them: what is no filter, or not of its kind, the service refuses by its name. */
 function filtersOf(text: string | null): Filters {
-  let given: unknown;
+  let json: unknown;
   try {
-    given = JSON.parse(text ?? "{}");
+    json = JSON.parse(text ?? "{}");
   } catch {}
-  if (!isObject(given)) return { "this address": text } as Filters;
-  return Object.fromEntries(Object.entries(given).map(([key, value]) => [key, asFilter(filterSpec(key), value)]));
+  if (!isObject(json)) return { "this address": text } as Filters;
+  return Object.fromEntries(Object.entries(json).map(([key, value]) => [key, asFilter(filterSpec(key), value)]));
 }
 
 function asFilter(spec: FilterKeySpec | undefined, value: unknown): unknown {

@@ -65,8 +65,8 @@ export const refreshMe = (): void => {
 
 /** The segment on the screen: everything that is told of it names it. */
 export const segment = computed(() => JSON.stringify({ filters: chosenFilters.value, mode: mode.value }));
-const told = signal<Finding<CountAnswer>>({ of: "" });
-const answer = computed(() => answerTo(segment.value, told.value));
+const finding = signal<Finding<CountAnswer>>({ of: "" });
+const answer = computed(() => answerTo(segment.value, finding.value));
 /** How many the very segment on the screen has, and what they cost; undefined where nobody has said so. */
 export const count = computed(() => answer.value.value);
 export const counting = computed(() => answer.value.value === undefined && answer.value.error === undefined);
@@ -81,7 +81,7 @@ const inquiryAt = <Answer>(path: string, tell: (answer: Finding<Answer>) => void
   segmentInquiry<Answer>((of, signal) => api<Answer>("POST", path, JSON.parse(of), signal), tell);
 
 const counts = inquiryAt<CountAnswer>("/count", (next) => {
-  told.value = next;
+  finding.value = next;
   if (next.value !== undefined) notice.value = "";
   if (next.error instanceof ApiError && next.error.code === "signed_out") fail(next.error);
 });
@@ -97,11 +97,11 @@ export function countAlways(): void {
 
 /** What a POST answers to a question, asked again whenever that changes; undefined: nothing is asked. */
 export function useInquiry<Answer>(path: string, of: string | undefined, waitMs = 0) {
-  const told = useSignal<Finding<Answer>>({ of: "" });
-  const inquiry = useMemo(() => inquiryAt<Answer>(path, (next) => (told.value = next)), []);
+  const finding = useSignal<Finding<Answer>>({ of: "" });
+  const inquiry = useMemo(() => inquiryAt<Answer>(path, (next) => (finding.value = next)), []);
   useEffect(() => {
     if (of !== undefined) inquiry.ask(of, waitMs);
     return () => inquiry.stop();
   }, [of]);
-  return { ...answerTo(of ?? "", told.value), ask: inquiry.ask };
+  return { ...answerTo(of ?? "", finding.value), ask: inquiry.ask };
 }

@@ -14,11 +14,11 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
   const text = first.value.trim();
   const isNumber = text === "" || /^[1-9]\d{0,14}$/.test(text);
   const wanted = { filters: chosenFilters.value, mode: mode.value };
-  const asked = isNumber ? JSON.stringify(text === "" ? wanted : { ...wanted, profiles: Number(text) }) : undefined;
-  const { ask, error, value: now } = useInquiry<QuoteAnswer>("/quote", asked, text === "" ? 0 : 200);
+  const question = isNumber ? JSON.stringify(text === "" ? wanted : { ...wanted, profiles: Number(text) }) : undefined;
+  const { ask, error, value: now } = useInquiry<QuoteAnswer>("/quote", question, text === "" ? 0 : 200);
   useEffect(() => {
     problem.value = "";
-  }, [asked]);
+  }, [question]);
   const buy = async (): Promise<void> => {
     if (now === undefined || isBusy.value) return;
     isBusy.value = true;
@@ -30,8 +30,8 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
     } catch (failure) {
       problem.value = reasonOf(failure);
       // It binds no more: the new number is shown, and the button has to be pressed again.
-      if (failure instanceof ApiError && failure.status === 409 && asked !== undefined) {
-        ask(asked);
+      if (failure instanceof ApiError && failure.status === 409 && question !== undefined) {
+        ask(question);
         recount();
       }
     } finally {

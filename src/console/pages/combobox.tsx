@@ -135,15 +135,15 @@ export const FieldProblem = ({ id, text }: { readonly id: string; readonly text:
 function useSuggestions(key: FilterKey, text: string, isOpen: boolean): Suggestions {
   const prefix = text.trim();
   const filters = withValues(chosenFilters.value, key, []);
-  const asked = { filters, mode: mode.value, key, ...(prefix === "" ? {} : { prefix }), limit: OPTIONS };
-  const of = isOpen && isFacetKey(key) ? JSON.stringify(asked) : undefined;
+  const question = { filters, mode: mode.value, key, ...(prefix === "" ? {} : { prefix }), limit: OPTIONS };
+  const of = isOpen && isFacetKey(key) ? JSON.stringify(question) : undefined;
   const { value: facets } = useInquiry<FacetResult>("/facets", of, prefix === "" ? 0 : PAUSE_MS);
   // What was suggested stays until something else is.
-  const told = useRef<Suggestions>([]);
-  told.current = facets?.values ?? told.current;
-  const known = knownValues(key)
+  const last = useRef<Suggestions>([]);
+  last.current = facets?.values ?? last.current;
+  const vocabulary = knownValues(key)
     .filter((value) => value.toLowerCase().startsWith(prefix.toLowerCase()))
     .map((value) => ({ value }));
   const chosen = filterValues(chosenFilters.value, key);
-  return (told.current.length > 0 ? told.current : known).filter(({ value }) => !chosen.includes(value));
+  return (last.current.length > 0 ? last.current : vocabulary).filter(({ value }) => !chosen.includes(value));
 }

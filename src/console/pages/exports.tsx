@@ -9,8 +9,8 @@ const POLL_MS = 2_000;
 
 /** What was bought here. It goes on without this tab, and can be fetched again at no cost while it is kept. */
 export function ExportsPage() {
-  const { found, load } = useLoaded<{ exports: readonly ExportAnswer[] }>(`/exports?mode=${mode.value}`, POLL_MS);
-  const items = found?.exports ?? [];
+  const { answer, load } = useLoaded<{ exports: readonly ExportAnswer[] }>(`/exports?mode=${mode.value}`, POLL_MS);
+  const items = answer?.exports ?? [];
   const buying = items.filter(({ state }) => state === "buying").length;
   useEffect(refreshMe, [buying]);
   const act: Act = (id, what, body) => void api("POST", `/exports/${id}/${what}`, body).catch(fail).finally(load);
@@ -24,8 +24,8 @@ export function ExportsPage() {
       <p class="hidden" role="status">
         {stateInWords(items)}
       </p>
-      {found === undefined ? <p class="soft">…</p> : null}
-      {found?.exports.length === 0 ? <p>Nothing was bought here yet. Choose a segment and press Buy.</p> : null}
+      {answer === undefined ? <p class="soft">…</p> : null}
+      {answer?.exports.length === 0 ? <p>Nothing was bought here yet. Choose a segment and press Buy.</p> : null}
       {items.map((item) => (
         <ExportCard key={item.id} item={item} act={act} />
       ))}

@@ -34,7 +34,7 @@ const stateOf = ({ expires, mode, revoked }: Key): string => {
 };
 
 export function KeysPage() {
-  const { found, load } = useLoaded<KeysAnswer>("/keys");
+  const { answer, load } = useLoaded<KeysAnswer>("/keys");
   const revoking = useSignal<Key | undefined>(undefined);
   const close = (): void => {
     revoking.value = undefined;
@@ -44,7 +44,7 @@ export function KeysPage() {
     <>
       <h1>API keys</h1>
       {may.value.own ? <NewKey onMade={load} /> : null}
-      {found?.keys.map((key) => (
+      {answer?.keys.map((key) => (
         <section key={key.id} class="card" aria-label={`Key ${key.name}`}>
           <Head title={<h2>{key.name}</h2>} beside={<span class="badge">{stateOf(key)}</span>} />
           <p>

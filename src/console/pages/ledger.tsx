@@ -35,9 +35,9 @@ export function Ledger() {
   const chosen = { mode: mode.value, call: call.value, key: key.value };
   const load = (after: string | null): void => {
     entriesOf(chosen, after, 50)
-      .then((found) => {
-        loaded.value = after === null ? found.entries : [...(loaded.value ?? []), ...found.entries];
-        next.value = found.next;
+      .then((page) => {
+        loaded.value = after === null ? page.entries : [...(loaded.value ?? []), ...page.entries];
+        next.value = page.next;
       })
       .catch(fail);
   };
@@ -69,19 +69,19 @@ export function Ledger() {
 }
 
 function useKeyNames(): ReadonlyMap<string, string> {
-  const { found: made } = useLoaded<KeysAnswer>("/keys");
+  const { answer: keys } = useLoaded<KeysAnswer>("/keys");
   const path = `/usage?by=key&days=90&mode=${mode.value}`;
-  const { found: used } = useLoaded<UsageAnswer>(path);
-  const names = new Map(made?.keys.map(({ id, name }) => [id, `${name} (${id})`]));
-  for (const { key } of used?.rows ?? []) if (key !== null && !names.has(key)) names.set(key, key);
+  const { answer: usage } = useLoaded<UsageAnswer>(path);
+  const names = new Map(keys?.keys.map(({ id, name }) => [id, `${name} (${id})`]));
+  for (const { key } of usage?.rows ?? []) if (key !== null && !names.has(key)) names.set(key, key);
   return names;
 }
 
 type Chosen = Readonly<Record<"mode" | "call" | "key", string>>;
 
 function entriesOf(chosen: Chosen, after: string | null, limit: number) {
-  const asked = { ...chosen, limit: String(limit), after: after ?? "" };
-  const query = new URLSearchParams(Object.entries(asked).filter(([, value]) => value !== ""));
+  const terms = { ...chosen, limit: String(limit), after: after ?? "" };
+  const query = new URLSearchParams(Object.entries(terms).filter(([, value]) => value !== ""));
   return api<EntriesAnswer>("GET", `/entries?${query}`);
 }
 

@@ -6,12 +6,12 @@ import { fail, notice } from "../state.ts";
 
 /** What a GET answers: asked for when the page is shown, again by `load`, and every so many milliseconds. */
 export function useLoaded<Answer>(path: string, everyMs?: number) {
-  const found = useSignal<{ readonly of: string; readonly answer: Answer } | undefined>(undefined);
+  const latest = useSignal<{ readonly of: string; readonly answer: Answer } | undefined>(undefined);
   const isAway = useRef(false);
   const load = (signal?: AbortSignal): void => {
     api<Answer>("GET", path, undefined, signal)
       .then((answer) => {
-        found.value = { of: path, answer };
+        latest.value = { of: path, answer };
         // Asked for by itself it also says by itself that the service is there again.
         if (isAway.current) notice.value = "";
         isAway.current = false;
@@ -19,7 +19,7 @@ export function useLoaded<Answer>(path: string, everyMs?: number) {
       .catch((error: unknown) => {
         isAway.current = signal?.aborted !== true;
         // What another path answered does not stay for this one.
-        if (signal?.aborted !== true && found.value?.of !== path) found.value = undefined;
+        if (signal?.aborted !== true && latest.value?.of !== path) latest.value = undefined;
         fail(error);
       });
   };
@@ -32,7 +32,7 @@ export function useLoaded<Answer>(path: string, everyMs?: number) {
       clearInterval(timer);
     };
   }, [path, everyMs]);
-  return { found: found.value?.answer, load: () => load() };
+  return { answer: latest.value?.answer, load: () => load() };
 }
 
 /** What a form does, and why it did not: said until it works. */

@@ -31,10 +31,10 @@ export function SegmentPage() {
 }
 
 function CountCard({ onBuy }: { readonly onBuy: () => void }) {
-  const found = count.value;
-  const isEmpty = found?.count === 0;
+  const answer = count.value;
+  const isEmpty = answer?.count === 0;
   const last = useSignal("…");
-  if (found !== undefined) last.value = figure(found.count);
+  if (answer !== undefined) last.value = figure(answer.count);
   return (
     <section class="card count" aria-label="Count">
       <div>
@@ -43,20 +43,20 @@ function CountCard({ onBuy }: { readonly onBuy: () => void }) {
         </p>
         <p class="soft">
           {inWords(chosenFilters.value)}
-          {found === undefined ? null : (
+          {answer === undefined ? null : (
             <span class="meta">
-              {found.cached
-                ? ` · counted at ${new Date(found.as_of).toLocaleTimeString()}`
-                : ` · counted in ${found.ms} ms`}
+              {answer.cached
+                ? ` · counted at ${new Date(answer.as_of).toLocaleTimeString()}`
+                : ` · counted in ${answer.ms} ms`}
             </span>
           )}
         </p>
         <p class="hidden" role="status">
-          {found === undefined ? "" : `${amount(found.count, "person", "people")} match`}
+          {answer === undefined ? "" : `${amount(answer.count, "person", "people")} match`}
         </p>
         {uncounted.value === undefined ? null : <Void {...uncounted.value} />}
       </div>
-      {found === undefined ? (
+      {answer === undefined ? (
         <div class="price" />
       ) : (
         <div class="price">
@@ -64,11 +64,11 @@ function CountCard({ onBuy }: { readonly onBuy: () => void }) {
             <Nobody of={segment.value} />
           ) : (
             <p>
-              At most <b>{amount(found.credits, "credit")}</b>
+              At most <b>{amount(answer.credits, "credit")}</b>
               <br />
-              {found.balance_after >= 0
-                ? `${figure(found.balance_after)} left after all of it`
-                : `${figure(-found.balance_after)} short of all of it`}
+              {answer.balance_after >= 0
+                ? `${figure(answer.balance_after)} left after all of it`
+                : `${figure(-answer.balance_after)} short of all of it`}
             </p>
           )}
           {may.value.buy ? <Button look="main" disabled={isEmpty} act={onBuy} text="Buy…" /> : null}
@@ -87,15 +87,15 @@ const FREE: FreeAnswers = {
 
 /** What the filters may have meant: free counts tell it here as for the command. */
 function Nobody({ of }: { readonly of: string }) {
-  const told = useSignal<Finding<readonly string[]>>({ of });
+  const finding = useSignal<Finding<readonly string[]>>({ of });
   useEffect(() => {
     const turn = new AbortController();
     void hintsFor(chosenFilters.value, 0, questionsTo(FREE, turn.signal, PAGE)).then(({ hints }) => {
-      if (!turn.signal.aborted) told.value = { of, value: hints };
+      if (!turn.signal.aborted) finding.value = { of, value: hints };
     });
     return () => turn.abort();
   }, [of]);
-  const hints = answerTo(of, told.value).value ?? [];
+  const hints = answerTo(of, finding.value).value ?? [];
   return (
     <div role="status">
       <p>Nobody matches. {hints.length > 0 ? "" : "Take a filter away: suggestions show how many each value has."}</p>
@@ -137,8 +137,8 @@ function Breakdown() {
   const key = useSignal<FilterKey>("department");
   const chosen = filterValues(chosenFilters.value, key.value);
   const filters = withValues(chosenFilters.value, key.value, []);
-  const asked = JSON.stringify({ filters, mode: mode.value, key: key.value, limit: BARS });
-  const { again, error, value: facets } = useInquiry<FacetResult>("/facets", asked);
+  const question = JSON.stringify({ filters, mode: mode.value, key: key.value, limit: BARS });
+  const { again, error, value: facets } = useInquiry<FacetResult>("/facets", question);
   const toggle = (value: string): void => {
     const next = chosen.includes(value) ? chosen.filter((each) => each !== value) : [...chosen, value];
     setFilters(withValues(chosenFilters.value, key.value, next));

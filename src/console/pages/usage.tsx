@@ -15,13 +15,13 @@ const sumOf = (rows: readonly UsageRow[], what: "credits" | "refunded"): number 
 export function Usage() {
   const by = useSignal<"key" | "call">("key");
   const path = `/usage?by=${by.value}&days=${DAYS}&mode=${mode.value}`;
-  const { found } = useLoaded<UsageAnswer>(path);
-  const charged = (found?.rows ?? []).filter(({ credits }) => credits > 0);
+  const { answer } = useLoaded<UsageAnswer>(path);
+  const charged = (answer?.rows ?? []).filter(({ credits }) => credits > 0);
   const days = [...Map.groupBy(charged, ({ day }) => day)]
     .map(([day, rows]) => ({ day, rows: rows.sort((a, b) => b.credits - a.credits), credits: sumOf(rows, "credits") }))
     .reverse();
   const most = Math.max(...days.map(({ credits }) => credits));
-  const refunded = sumOf(found?.rows ?? [], "refunded");
+  const refunded = sumOf(answer?.rows ?? [], "refunded");
   const partOf = ({ call, credits, key }: UsageRow): string =>
     `${by.value === "key" ? key : call?.replaceAll("_", " ")} ${figure(credits)}`;
   return (
@@ -30,7 +30,7 @@ export function Usage() {
       title={`Credits by day, the last ${DAYS} days`}
       beside={<Choice name="by" chosen={by} options={BY} />}
     >
-      <Absent isAsked={found !== undefined} isThere={days.length > 0} />
+      <Absent isAsked={answer !== undefined} isThere={days.length > 0} />
       <Table
         name="Credits by day"
         testId="usage"
